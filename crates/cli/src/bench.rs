@@ -1,0 +1,49 @@
+//! `steadfast bench`: figures for this machine, each beside a bare loop measured in the same run.
+//!
+//! Wall time on a shared machine is noise; ratios within one run and CPU time per job are not.
+
+mod bare;
+mod figure;
+mod lifecycle;
+mod meter;
+mod scale;
+
+use std::path::PathBuf;
+
+use figure::Report;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Jobs per throughput figure.
+    #[arg(long, default_value_t = 100_000)]
+    jobs: usize,
+    /// Rows of the large backlog.
+    #[arg(long, default_value_t = 1_000_000)]
+    backlog: usize,
+    /// Jobs per transaction.
+    #[arg(long, default_value_t = 1_000)]
+    batch: usize,
+    /// Timed starts for the lateness figure.
+    #[arg(long, default_value_t = 500)]
+    starts: usize,
+    /// Where to put the files; a temporary directory where nobody says.
+    #[arg(long)]
+    dir: Option<PathBuf>,
+    /// One JSON object per figure.
+    #[arg(long)]
+    json: bool,
+}
+
+pub async fn run(args: Args) -> anyhow::Result<()> {
+    let scratch = match &args.dir {
+        Some(dir) => tempfile::tempdir_in(dir)?,
+        None => tempfile::tempdir()?,
+    };
+    let mut report = Report::new(args.json);
+    lifecycle::enqueue(&args, scratch.path(), &mut report).await?;
+    lifecycle::whole(&args, scratch.path(), &mut report).await?;
+    lifecycle::lateness(&args, scratch.path(), &mut report).await?;
+    scale::claims(&args, scratch.path(), &mut report).await?;
+    report.finish();
+    Ok(())
+}

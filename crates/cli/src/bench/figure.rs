@@ -1,0 +1,88 @@
+//! A figure, and how it is shown.
+
+use serde::Serialize;
+
+#[derive(Serialize)]
+pub struct Figure {
+    pub name: &'static str,
+    pub value: f64,
+    pub unit: &'static str,
+    /// The same, measured on the bare loop in this run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bare: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    /// What we want of it.
+    pub aim: &'static str,
+}
+
+pub struct Report {
+    json: bool,
+}
+
+impl Report {
+    pub fn new(json: bool) -> Self {
+        if !json {
+            println!(
+                "{:<32} {:>12} {:<14} {:>12} {:>7}  aim",
+                "figure", "steadfast", "unit", "bare loop", "ratio"
+            );
+        }
+        Self { json }
+    }
+
+    pub fn alone(&mut self, name: &'static str, value: f64, unit: &'static str, aim: &'static str) {
+        self.show(&Figure {
+            name,
+            value,
+            unit,
+            bare: None,
+            ratio: None,
+            aim,
+        });
+    }
+
+    pub fn beside(
+        &mut self,
+        name: &'static str,
+        (value, bare): (f64, f64),
+        unit: &'static str,
+        aim: &'static str,
+    ) {
+        self.show(&Figure {
+            name,
+            value,
+            unit,
+            bare: Some(bare),
+            ratio: Some(value / bare),
+            aim,
+        });
+    }
+
+    fn show(&self, figure: &Figure) {
+        if self.json {
+            println!("{}", serde_json::to_string(figure).unwrap_or_default());
+            return;
+        }
+        let cell = |value: Option<f64>, digits| {
+            value.map_or(String::new(), |value| format!("{value:.digits$}"))
+        };
+        println!(
+            "{:<32} {:>12.1} {:<14} {:>12} {:>7}  {}",
+            figure.name,
+            figure.value,
+            figure.unit,
+            cell(figure.bare, 1),
+            cell(figure.ratio, 2),
+            figure.aim,
+        );
+    }
+
+    pub fn finish(&self) {
+        if !self.json {
+            println!(
+                "\nDurable commits (WAL, synchronous=FULL), 200-byte payloads; the bare loop writes the same rows."
+            );
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The `steadfast` binary.
+#![expect(
+    clippy::print_stdout,
+    reason = "a command line tool speaks on standard output"
+)]
+
+mod bench;
+mod serve;
+
+use clap::{Parser, Subcommand};
+
+/// A durable job scheduler and job queue whose speciality is retry.
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Run a node: schedules fire, leases are kept, and /healthz answers.
+    Serve(serve::Args),
+    /// Measure this machine: Steadfast beside a bare SQLite loop that writes the same rows.
+    Bench(bench::Args),
+}
+
+fn main() -> anyhow::Result<()> {
+    let cli = Cli::parse();
+    let runtime = tokio::runtime::Runtime::new()?;
+    match cli.verb {
+        Verb::Serve(args) => runtime.block_on(serve::run(args)),
+        Verb::Bench(args) => runtime.block_on(bench::run(args)),
+    }
+}

@@ -1,0 +1,213 @@
+//! One try at running a job: how it is held, how it ends, and what remains of it.
+
+use std::{fmt, str::FromStr, sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Failure, Fence, Invalid, Job, JobId, Payload, RetryDelay, State, Timestamp, WorkerName, limits,
+    words,
+};
+
+/// A job that is ours to run, for as long as its lease lasts.
+///
+/// It cannot be copied: ending the attempt consumes it, so no attempt can be ended twice by
+/// the one that holds it.
+#[derive(Debug, PartialEq)]
+pub struct Claim {
+    // Claims pass through many hands; a job is too large to move each time.
+    job: Arc<Job>,
+}
+
+/// The claim that was named does not hold any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("claim {} of {job} does not hold any more: the job is {state} under claim {}", .asked.0, .held.0)]
+pub struct StaleFence {
+    pub job: JobId,
+    pub asked: Fence,
+    pub held: Fence,
+    pub state: State,
+}
+
+impl Claim {
+    /// Takes up a claim again from a stored job, if `fence` is still its number.
+    pub fn resume(job: Job, fence: Fence) -> Result<Self, StaleFence> {
+        if job.progress.state == State::Running && job.progress.fence == fence {
+            return Ok(Self { job: Arc::new(job) });
+        }
+        Err(StaleFence {
+            job: job.id,
+            asked: fence,
+            held: job.progress.fence,
+            state: job.progress.state,
+        })
+    }
+
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// The job, to be read by whoever runs it.
+    pub fn share(&self) -> Arc<Job> {
+        self.job.clone()
+    }
+
+    pub fn fence(&self) -> Fence {
+        self.job.progress.fence
+    }
+
+    /// The attempt is over.
+    pub fn ended(self, outcome: Outcome, at: Timestamp) -> Ended {
+        Ended {
+            // A clock that was set back must not make an attempt end before it started.
+            at: at.max(self.job.progress.started_at.unwrap_or(at)),
+            job: self.job,
+            outcome,
+        }
+    }
+}
+
+impl Job {
+    /// Claims a waiting job: counted, leased and fenced, before anything starts.
+    pub fn claimed(mut self, worker: WorkerName, lease: Option<Duration>, now: Timestamp) -> Claim {
+        let lease_until = now.plus(lease.unwrap_or(self.lease));
+        let progress = &mut self.progress;
+        progress.state = State::Running;
+        progress.attempt = progress.attempt.saturating_add(1);
+        progress.fence = progress.fence.next();
+        progress.lease_until = Some(lease_until);
+        progress.worker = Some(worker);
+        progress.started_at = Some(now);
+        progress.first_started_at = progress.first_started_at.or(Some(now));
+        progress.note = None;
+        Claim {
+            job: Arc::new(self),
+        }
+    }
+}
+
+/// An attempt that is over but not yet decided upon.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ended {
+    pub(crate) job: Arc<Job>,
+    pub(crate) outcome: Outcome,
+    pub(crate) at: Timestamp,
+}
+
+impl Ended {
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    pub fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+
+    /// Keeps what the handler last said about its progress.
+    pub fn set_note(&mut self, note: String) {
+        Arc::make_mut(&mut self.job).progress.note = Some(cut(note, limits::NOTE_BYTES_MAX));
+    }
+
+    /// Someone asked to cancel the job while the attempt ran.
+    pub fn set_cancel_requested(&mut self) {
+        Arc::make_mut(&mut self.job).progress.cancel_requested = true;
+    }
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    Success {
+        output: Option<Payload>,
+    },
+    Failure {
+        failure: Failure,
+        output: Option<Payload>,
+    },
+    /// The lease ran out: whoever ran it may have done everything, or nothing.
+    Lost,
+    /// "Not now": try again later without counting this attempt.
+    Snoozed(Duration),
+    /// The handler itself called the job off.
+    Cancelled {
+        message: String,
+    },
+    /// Given back at shutdown. What was never started leaves no trace.
+    Released {
+        started: bool,
+    },
+}
+
+words! {
+    /// How an attempt ended, as its record says it.
+    AttemptStatus, "status" {
+        Success = "SUCCESS",
+        Failed = "FAILED",
+        Lost = "LOST",
+        Snoozed = "SNOOZED",
+        Cancelled = "CANCELLED",
+        Released = "RELEASED",
+    }
+}
+
+/// What remains of an attempt: exactly one record, never overwritten.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attempt {
+    pub job: JobId,
+    pub fence: Fence,
+    /// Numbered from 1; an attempt that was not counted shares its number with the next.
+    pub attempt: u32,
+    pub status: AttemptStatus,
+    pub started_at: Timestamp,
+    pub finished_at: Timestamp,
+    pub worker: Option<WorkerName>,
+    pub failure: Option<Failure>,
+    pub output: Option<Payload>,
+    pub note: Option<String>,
+    /// Why the job went where it went; a success needs no explanation.
+    pub decision: Option<Decision>,
+}
+
+impl Attempt {
+    pub fn retry_count(&self) -> u32 {
+        self.attempt.saturating_sub(1)
+    }
+
+    pub fn duration(&self) -> Duration {
+        self.finished_at.since(self.started_at)
+    }
+}
+
+/// Which rule decided, and the numbers behind the next time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Decision {
+    pub rule: DecidedBy,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<RetryDelay>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_run_at: Option<Timestamp>,
+}
+
+words! {
+    /// The rule that decided what follows an attempt.
+    DecidedBy, "rule" {
+        /// The policy's backoff.
+        Policy = "policy",
+        /// A rule of the policy.
+        Rule = "rule",
+        AtMostOnce = "at_most_once",
+        Cancelled = "cancelled",
+        NonRetryable = "non_retryable",
+        Exhausted = "exhausted",
+        Expired = "expired",
+        OutcomeUnknown = "outcome_unknown",
+        Snoozed = "snoozed",
+        Released = "released",
+    }
+}
+
+pub(crate) fn cut(mut text: String, bytes_max: usize) -> String {
+    text.truncate(text.floor_char_boundary(bytes_max));
+    text
+}

@@ -1,0 +1,145 @@
+//! Typed, sortable public ids: `job_06bv…`.
+//!
+//! The bits are those of a UUIDv7 (milliseconds first, then a fraction, then randomness), so
+//! ids sort by creation and never tell how many jobs there are. The text is Crockford's base
+//! 32: no ambiguous letters, and it sorts like the bits.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::{Invalid, Timestamp};
+
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+/// 128 bits in groups of five.
+const DIGITS: usize = 26;
+
+macro_rules! id {
+    ($name:ident, $prefix:literal, $what:literal) => {
+        #[doc = concat!("Names one ", $what, ".")]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(u128);
+
+        impl $name {
+            /// An id for something made at `now`. `random` should be fresh for every id.
+            pub fn new(now: Timestamp, random: u64) -> Self {
+                Self(uuid_v7(now, random))
+            }
+
+            pub const fn from_bits(bits: u128) -> Self {
+                Self(bits)
+            }
+
+            pub const fn bits(self) -> u128 {
+                self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(concat!($prefix, "_"))?;
+                let digits = encode(self.0);
+                f.write_str(std::str::from_utf8(&digits).map_err(|_| fmt::Error)?)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = Invalid;
+
+            fn from_str(text: &str) -> Result<Self, Invalid> {
+                text.strip_prefix(concat!($prefix, "_"))
+                    .and_then(decode)
+                    .map(Self)
+                    .ok_or_else(|| {
+                        Invalid::new(
+                            "id",
+                            format!("{text:?}"),
+                            concat!("must be the id of a ", $what, ", as ", $prefix, "_…"),
+                        )
+                    })
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                text.parse().map_err(de::Error::custom)
+            }
+        }
+    };
+}
+
+id!(JobId, "job", "job");
+id!(ScheduleId, "sch", "schedule");
+
+fn uuid_v7(now: Timestamp, random: u64) -> u128 {
+    let micros = u128::from(now.as_micros().unsigned_abs());
+    let (millis, micros) = (micros / 1_000, micros % 1_000);
+    let fraction = micros * 4_096 / 1_000;
+    let random = u128::from(random >> 2);
+    millis << 80 | 0x7 << 76 | fraction << 64 | 0b10 << 62 | random
+}
+
+fn encode(bits: u128) -> [u8; DIGITS] {
+    let mut digits = [b'0'; DIGITS];
+    for (place, digit) in digits.iter_mut().rev().enumerate() {
+        *digit = ALPHABET[(bits >> (5 * place) & 0x1f) as usize];
+    }
+    digits
+}
+
+fn decode(text: &str) -> Option<u128> {
+    // The first of 26 digits holds the top three bits, so it is at most 7.
+    if text.len() != DIGITS || text.as_bytes()[0] > b'7' {
+        return None;
+    }
+    text.bytes().try_fold(0, |bits, byte| {
+        let digit = ALPHABET.iter().position(|letter| *letter == byte)?;
+        Some(bits << 5 | digit as u128)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn ids_of_another_type_or_alphabet_are_refused() {
+        let id = JobId::new(Timestamp::from_millis(1_700_000_000_000), 7).to_string();
+        assert!(id.parse::<ScheduleId>().is_err());
+        assert!(id.to_uppercase().parse::<JobId>().is_err());
+        assert!(id[..id.len() - 1].parse::<JobId>().is_err());
+        assert!("job_ﬀﬀﬀﬀﬀﬀﬀﬀ01".parse::<JobId>().is_err());
+        assert!("job_zzzzzzzzzzzzzzzzzzzzzzzzzz".parse::<JobId>().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn text_roundtrips_and_sorts_like_bits(a: u128, b: u128) {
+            let (a, b) = (JobId(a), JobId(b));
+            prop_assert_eq!(a.to_string().parse(), Ok(a));
+            prop_assert_eq!(a.cmp(&b), a.to_string().cmp(&b.to_string()));
+        }
+
+        #[test]
+        fn a_later_id_sorts_later(early in 0..4_000_000_000_000_000_i64, gap in 1_i64..1_000_000, dice: [u64; 2]) {
+            let first = JobId::new(Timestamp::from_micros(early), dice[0]);
+            let second = JobId::new(Timestamp::from_micros(early + gap), dice[1]);
+            prop_assert!(first < second);
+        }
+    }
+}

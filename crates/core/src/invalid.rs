@@ -1,0 +1,45 @@
+//! The one error of construction: which field, what it was, what it may be.
+
+use std::fmt;
+
+/// A value that breaks a rule or a limit, refused before anything is stored.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field} is {value}: {expected}")]
+pub struct Invalid {
+    /// The field at fault, in the spelling of the JSON API (`maxRetries`, `rules[2].match`).
+    pub field: String,
+    /// The refused value, cut to a readable length.
+    pub value: String,
+    /// What would be accepted, as a sentence fragment ("must be …").
+    pub expected: String,
+}
+
+/// Values are quoted in errors; a megabyte of payload is not.
+const VALUE_CHARS_MAX: usize = 80;
+
+impl Invalid {
+    pub fn new(
+        field: impl Into<String>,
+        value: impl fmt::Display,
+        expected: impl Into<String>,
+    ) -> Self {
+        let mut value = value.to_string();
+        if let Some((cut, _)) = value.char_indices().nth(VALUE_CHARS_MAX) {
+            value.truncate(cut);
+            value.push('…');
+        }
+        Self {
+            field: field.into(),
+            value,
+            expected: expected.into(),
+        }
+    }
+
+    /// The same complaint about a field that lies inside another one.
+    #[must_use]
+    pub fn within(mut self, outer: &str) -> Self {
+        let joint = if self.field.starts_with('[') { "" } else { "." };
+        self.field = format!("{outer}{joint}{}", self.field);
+        self
+    }
+}

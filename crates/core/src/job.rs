@@ -1,0 +1,277 @@
+//! A job: what was asked, which never changes by itself, and how far it has come.
+
+mod new;
+
+use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Failure, IdempotencyKey, Invalid, JobId, Kind, Payload, Queue, RetryPolicy, ScheduleId, Tenant,
+    Timestamp, WorkerName,
+};
+
+pub use new::{NewJob, RunAt};
+
+/// One durable unit of work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    pub id: JobId,
+    pub tenant: Tenant,
+    pub queue: Queue,
+    pub kind: Kind,
+    pub payload: Payload,
+    pub priority: Priority,
+    pub policy: Arc<RetryPolicy>,
+    pub guarantee: Guarantee,
+    /// How long one attempt may take.
+    pub timeout: Option<Duration>,
+    /// How long a claim holds without being renewed.
+    pub lease: Duration,
+    pub idempotency_key: Option<IdempotencyKey>,
+    pub run_of: Option<RunOf>,
+    pub tags: Tags,
+    pub created_at: Timestamp,
+    pub progress: Progress,
+}
+
+pub type Tags = BTreeMap<String, String>;
+
+/// Which tick of which schedule a job is the run of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunOf {
+    pub schedule: ScheduleId,
+    pub tick: Timestamp,
+}
+
+/// How far a job has come: everything that claims, transitions and commands may change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    pub state: State,
+    /// When the job may be claimed, or was when it last was.
+    pub run_at: Timestamp,
+    /// Attempts counted so far; a claim adds one, a snooze or release takes it back.
+    pub attempt: u32,
+    /// Attempts that belong to earlier retry budgets, before a manual retry.
+    pub attempts_before: u32,
+    /// Claims so far. A claim's number proves that the claim still holds.
+    pub fence: Fence,
+    pub lease_until: Option<Timestamp>,
+    pub worker: Option<WorkerName>,
+    /// Someone asked to cancel while the job was running.
+    pub cancel_requested: bool,
+    pub snoozes: u32,
+    /// The last delay between attempts, for decorrelated jitter.
+    pub last_delay: Option<Duration>,
+    /// When the first attempt of this retry budget started.
+    pub first_started_at: Option<Timestamp>,
+    pub started_at: Option<Timestamp>,
+    pub finished_at: Option<Timestamp>,
+    /// The newest failure.
+    pub failure: Option<Failure>,
+    /// Why the job ended as it did, where it did not succeed.
+    pub reason: Option<Reason>,
+    /// When somebody dealt with a dead letter by discarding it.
+    pub resolved_at: Option<Timestamp>,
+    /// What the handler last said about its progress.
+    pub note: Option<String>,
+}
+
+impl Progress {
+    pub fn waiting(run_at: Timestamp) -> Self {
+        Self {
+            state: State::Waiting,
+            run_at,
+            attempt: 0,
+            attempts_before: 0,
+            fence: Fence::default(),
+            lease_until: None,
+            worker: None,
+            cancel_requested: false,
+            snoozes: 0,
+            last_delay: None,
+            first_started_at: None,
+            started_at: None,
+            finished_at: None,
+            failure: None,
+            reason: None,
+            resolved_at: None,
+            note: None,
+        }
+    }
+
+    /// Retries used up in the present budget.
+    pub fn retries_used(&self) -> u32 {
+        self.attempt
+            .saturating_sub(self.attempts_before)
+            .saturating_sub(1)
+    }
+}
+
+impl Job {
+    /// Retries so far: attempts after the first.
+    pub fn retry_count(&self) -> u32 {
+        self.progress.attempt.saturating_sub(1)
+    }
+
+    pub fn is_dead_letter(&self) -> bool {
+        self.progress.state == State::Failed && self.progress.resolved_at.is_none()
+    }
+
+    /// The word people are shown.
+    pub fn label(&self, now: Timestamp) -> Label {
+        let Progress {
+            state,
+            run_at,
+            attempt,
+            attempts_before,
+            ..
+        } = self.progress;
+        match state {
+            State::Waiting if run_at <= now => Label::Ready,
+            State::Waiting if attempt > attempts_before => Label::Retrying,
+            State::Waiting => Label::Scheduled,
+            State::Running => Label::Running,
+            State::Succeeded => Label::Succeeded,
+            State::Failed => Label::Failed,
+            State::Cancelled => Label::Cancelled,
+        }
+    }
+}
+
+/// The number of a claim: it proves that the claim still holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Fence(pub u32);
+
+impl Fence {
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}
+
+/// 0 to 9, higher first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "u8")]
+pub struct Priority(u8);
+
+impl Priority {
+    pub fn new(value: u8) -> Result<Self, Invalid> {
+        let most = crate::limits::PRIORITY_MAX;
+        if value > most {
+            let expected = format!("must be between 0 and {most}");
+            return Err(Invalid::new("priority", value, expected));
+        }
+        Ok(Self(value))
+    }
+
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+}
+
+impl Default for Priority {
+    fn default() -> Self {
+        Self(crate::limits::PRIORITY_DEFAULT)
+    }
+}
+
+impl TryFrom<u8> for Priority {
+    type Error = Invalid;
+
+    fn try_from(value: u8) -> Result<Self, Invalid> {
+        Self::new(value)
+    }
+}
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident, $field:literal { $($(#[$word_doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum $name {
+            $($(#[$word_doc])* #[serde(rename = $word)] $variant),+
+        }
+
+        impl $name {
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word),+
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = Invalid;
+
+            fn from_str(text: &str) -> Result<Self, Invalid> {
+                Self::ALL.iter().copied().find(|word| word.as_str() == text).ok_or_else(|| {
+                    let expected = concat!("must be one of", $(" ", $word),+);
+                    Invalid::new($field, format!("{text:?}"), expected)
+                })
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+words! {
+    /// Where a job stands, as stored.
+    State, "state" {
+        Waiting = "waiting",
+        Running = "running",
+        Succeeded = "succeeded",
+        Failed = "failed",
+        Cancelled = "cancelled",
+    }
+}
+
+impl State {
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
+    }
+}
+
+words! {
+    /// What people are shown: derived from state, `runAt`, attempt and now.
+    Label, "label" {
+        Scheduled = "scheduled",
+        Ready = "ready",
+        Running = "running",
+        Retrying = "retrying",
+        Succeeded = "succeeded",
+        Failed = "failed",
+        Cancelled = "cancelled",
+    }
+}
+
+words! {
+    /// How often a job may start.
+    Guarantee, "type" {
+        /// Runs until it succeeds or the policy gives up.
+        AtLeastOnce = "AT_LEAST_ONCE",
+        /// Starts at most once, ever.
+        AtMostOnce = "AT_MOST_ONCE",
+    }
+}
+
+words! {
+    /// Why a job ended without success.
+    Reason, "reason" {
+        AtMostOnce = "at_most_once",
+        Cancelled = "cancelled",
+        Rule = "rule",
+        NonRetryable = "non_retryable",
+        Exhausted = "exhausted",
+        Expired = "expired",
+        OutcomeUnknown = "outcome_unknown",
+    }
+}

@@ -1,0 +1,183 @@
+//! A job that does not exist yet.
+
+use std::{sync::Arc, time::Duration};
+
+use sha2::{Digest, Sha256};
+
+use super::{Guarantee, Job, Priority, Progress, RunOf, Tags};
+use crate::{
+    IdempotencyKey, Invalid, JobId, Kind, Payload, Queue, RetryPolicy, Tenant, Timestamp, duration,
+    limits,
+};
+
+/// What is asked of a job, checked. The store makes a [`Job`] of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewJob {
+    pub id: JobId,
+    pub tenant: Tenant,
+    pub queue: Queue,
+    pub kind: Kind,
+    pub payload: Payload,
+    pub priority: Priority,
+    pub run_at: RunAt,
+    pub policy: Arc<RetryPolicy>,
+    pub guarantee: Guarantee,
+    pub idempotency_key: Option<IdempotencyKey>,
+    pub run_of: Option<RunOf>,
+    timeout: Option<Duration>,
+    lease: Duration,
+    tags: Tags,
+}
+
+/// When a job becomes due, in the store's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunAt {
+    Now,
+    After(Duration),
+    At(Timestamp),
+}
+
+impl NewJob {
+    pub fn new(id: JobId, kind: Kind, payload: Payload, policy: Arc<RetryPolicy>) -> Self {
+        Self {
+            id,
+            tenant: Tenant::default(),
+            queue: Queue::default(),
+            kind,
+            payload,
+            priority: Priority::default(),
+            run_at: RunAt::Now,
+            policy,
+            guarantee: Guarantee::AtLeastOnce,
+            idempotency_key: None,
+            run_of: None,
+            timeout: None,
+            lease: limits::LEASE_DEFAULT,
+            tags: Tags::new(),
+        }
+    }
+
+    pub fn with_timeout(mut self, timeout: Duration) -> Result<Self, Invalid> {
+        let most = limits::TIMEOUT_MAX;
+        check("timeout", timeout, Duration::from_millis(1), most)?;
+        self.timeout = Some(timeout);
+        Ok(self)
+    }
+
+    pub fn with_lease(mut self, lease: Duration) -> Result<Self, Invalid> {
+        check("lease", lease, limits::LEASE_MIN, limits::LEASE_MAX)?;
+        self.lease = lease;
+        Ok(self)
+    }
+
+    pub fn with_tags(mut self, tags: Tags) -> Result<Self, Invalid> {
+        if tags.len() > limits::TAGS_MAX {
+            let expected = format!("must hold at most {} tags", limits::TAGS_MAX);
+            return Err(Invalid::new(
+                "tags",
+                format!("a map of {}", tags.len()),
+                expected,
+            ));
+        }
+        let most = limits::TAG_BYTES_MAX;
+        if let Some((key, value)) = tags
+            .iter()
+            .find(|(key, value)| key.is_empty() || key.len() > most || value.len() > most)
+        {
+            let expected = format!("must have keys of 1 to {most} bytes and values up to {most}");
+            return Err(Invalid::new(
+                "tags",
+                format!("{key:?}: {value:?}"),
+                expected,
+            ));
+        }
+        self.tags = tags;
+        Ok(self)
+    }
+
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    pub fn lease(&self) -> Duration {
+        self.lease
+    }
+
+    pub fn tags(&self) -> &Tags {
+        &self.tags
+    }
+
+    /// When this job becomes due, if it is stored at `now`.
+    pub fn due(&self, now: Timestamp) -> Timestamp {
+        match self.run_at {
+            RunAt::Now => now,
+            RunAt::After(delay) => now.plus(delay),
+            RunAt::At(time) => time,
+        }
+    }
+
+    /// The job as it is on the day it is stored.
+    pub fn stored(self, now: Timestamp) -> Job {
+        let run_at = self.due(now);
+        Job {
+            id: self.id,
+            tenant: self.tenant,
+            queue: self.queue,
+            kind: self.kind,
+            payload: self.payload,
+            priority: self.priority,
+            policy: self.policy,
+            guarantee: self.guarantee,
+            timeout: self.timeout,
+            lease: self.lease,
+            idempotency_key: self.idempotency_key,
+            run_of: self.run_of,
+            tags: self.tags,
+            created_at: now,
+            progress: Progress::waiting(run_at),
+        }
+    }
+
+    /// What makes two requests with one idempotency key the same request: everything that was
+    /// asked, but not the id, and "in five minutes" rather than the time that came out of it.
+    pub fn fingerprint(&self) -> [u8; 16] {
+        let mut hash = Sha256::new();
+        let mut field = |text: &str| {
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text.as_bytes());
+        };
+        field(self.queue.as_str());
+        field(self.kind.as_str());
+        field(self.payload.as_str());
+        field(self.guarantee.as_str());
+        field(&self.priority.get().to_string());
+        field(&match self.run_at {
+            RunAt::Now => "now".to_owned(),
+            RunAt::After(delay) => format!("after {}", duration::format(delay)),
+            RunAt::At(time) => format!("at {time}"),
+        });
+        field(&serde_json::to_string(&*self.policy).unwrap_or_default());
+        field(&self.timeout.map(duration::format).unwrap_or_default());
+        field(&duration::format(self.lease));
+        for (key, value) in &self.tags {
+            field(key);
+            field(value);
+        }
+        let digest = hash.finalize();
+        let mut first = [0; 16];
+        first.copy_from_slice(&digest[..16]);
+        first
+    }
+}
+
+fn check(field: &str, value: Duration, least: Duration, most: Duration) -> Result<(), Invalid> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    let expected = format!(
+        "must be between {} and {}",
+        duration::format(least),
+        duration::format(most)
+    );
+    Err(Invalid::new(field, duration::format(value), expected))
+}

@@ -1,0 +1,148 @@
+//! Checked names: queue, kind, tenant, and keys that users choose.
+
+use std::{
+    borrow::Borrow,
+    fmt,
+    str::FromStr,
+    sync::{Arc, LazyLock},
+};
+
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+use crate::{Invalid, limits};
+
+macro_rules! name {
+    ($name:ident, $field:literal, $check:ident, $what:literal) => {
+        #[doc = $what]
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[serde(transparent)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            pub fn new(text: &str) -> Result<Self, Invalid> {
+                $check($field, text)?;
+                Ok(Self(text.into()))
+            }
+
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = Invalid;
+
+            fn from_str(text: &str) -> Result<Self, Invalid> {
+                Self::new(text)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.0, f)
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                Self::new(&text).map_err(de::Error::custom)
+            }
+        }
+    };
+}
+
+name!(Queue, "queue", check_name, "A named lane of jobs.");
+name!(Kind, "kind", check_name, "Which handler a job is for.");
+name!(Tenant, "tenant", check_name, "Whose job it is.");
+name!(
+    ScheduleName,
+    "name",
+    check_name,
+    "What a tenant calls a schedule."
+);
+name!(WorkerName, "worker", check_name, "Who holds a claim.");
+name!(
+    IdempotencyKey,
+    "idempotencyKey",
+    check_key,
+    "Makes creating a job repeatable: one key, one job."
+);
+name!(OnceName, "once", check_name, "Names one step of a handler.");
+
+/// Most jobs have both names from here, so they share one allocation.
+static DEFAULT: LazyLock<Arc<str>> = LazyLock::new(|| "default".into());
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self(DEFAULT.clone())
+    }
+}
+
+impl Default for Tenant {
+    fn default() -> Self {
+        Self(DEFAULT.clone())
+    }
+}
+
+fn check_name(field: &str, text: &str) -> Result<(), Invalid> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-.:/@".contains(c);
+    if text.is_empty() || text.len() > limits::NAME_BYTES_MAX || !text.chars().all(plain) {
+        let most = limits::NAME_BYTES_MAX;
+        return Err(Invalid::new(
+            field,
+            format!("{text:?}"),
+            format!("must be 1 to {most} characters out of A–Z a–z 0–9 _ - . : / @"),
+        ));
+    }
+    Ok(())
+}
+
+fn check_key(field: &str, text: &str) -> Result<(), Invalid> {
+    let most = limits::IDEMPOTENCY_KEY_BYTES_MAX;
+    if text.is_empty() || text.len() > most || text.chars().any(char::is_control) {
+        return Err(Invalid::new(
+            field,
+            format!("{text:?}"),
+            format!("must be 1 to {most} bytes without control characters"),
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_name_says_field_value_and_limit() {
+        let error = Queue::new("no spaces").unwrap_err();
+        assert_eq!(error.field, "queue");
+        assert_eq!(
+            error.to_string(),
+            "queue is \"no spaces\": must be 1 to 128 characters out of A–Z a–z 0–9 _ - . : / @"
+        );
+        assert!(Kind::new("").is_err());
+        assert!(Tenant::new(&"x".repeat(129)).is_err());
+        assert!(Tenant::new(&"x".repeat(128)).is_ok());
+    }
+
+    #[test]
+    fn a_key_may_hold_any_printable_text() {
+        assert!(IdempotencyKey::new("order #17, für Zoë").is_ok());
+        assert!(IdempotencyKey::new("line\nbreak").is_err());
+        assert!(IdempotencyKey::new(&"k".repeat(256)).is_err());
+    }
+}

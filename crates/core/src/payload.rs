@@ -1,0 +1,116 @@
+//! JSON that is carried, not read.
+//!
+//! A payload is checked once, when it is built, and then travels as text: no part between
+//! the client and the handler parses it again.
+
+use std::{fmt, sync::Arc};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
+use serde_json::value::RawValue;
+
+use crate::{Invalid, limits};
+
+/// JSON text within the size limit. Cloning is cheap.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Payload(Arc<str>);
+
+impl Payload {
+    /// Checks that `text` is JSON and not too large.
+    pub fn from_json(text: &str) -> Result<Self, Invalid> {
+        check_size(text.len())?;
+        serde_json::from_str::<&RawValue>(text).map_err(|error| {
+            Invalid::new(
+                "payload",
+                format!("{text:?}"),
+                format!("must be JSON: {error}"),
+            )
+        })?;
+        Ok(Self(text.into()))
+    }
+
+    /// Writes a value as JSON.
+    pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Self, Invalid> {
+        let text = serde_json::to_string(value).map_err(|error| {
+            Invalid::new(
+                "payload",
+                std::any::type_name::<T>(),
+                format!("must be writable as JSON: {error}"),
+            )
+        })?;
+        check_size(text.len())?;
+        Ok(Self(text.into()))
+    }
+
+    /// Takes text that was a `Payload` when it was stored.
+    pub fn from_stored(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    pub fn decode<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(&self.0)
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn check_size(bytes: usize) -> Result<(), Invalid> {
+    let most = limits::PAYLOAD_BYTES_MAX;
+    if bytes > most {
+        return Err(Invalid::new(
+            "payload",
+            format!("{bytes} bytes"),
+            format!(
+                "must be at most {most} bytes; store large data elsewhere and pass its address"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// `null`: the input of jobs that need none.
+impl Default for Payload {
+    fn default() -> Self {
+        Self("null".into())
+    }
+}
+
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for Payload {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_str(&self.0).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Payload {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        check_size(raw.get().len()).map_err(serde::de::Error::custom)?;
+        Ok(Self(raw.get().into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_kept_as_it_was_written() {
+        let text = r#"{"b": 1.0, "a": [1,  2], "n": 12345678901234567890123}"#;
+        assert_eq!(Payload::from_json(text).unwrap().as_str(), text);
+    }
+
+    #[test]
+    fn broken_or_large_payloads_are_refused_by_name() {
+        assert_eq!(Payload::from_json("{").unwrap_err().field, "payload");
+        let error = Payload::encode(&"x".repeat(limits::PAYLOAD_BYTES_MAX)).unwrap_err();
+        assert!(error.to_string().contains("262144"), "{error}");
+    }
+}

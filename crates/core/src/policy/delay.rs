@@ -1,0 +1,179 @@
+//! The arithmetic of waiting. Nothing here overflows, whatever the numbers.
+//!
+//! Every jitter is a range around the backoff's delay and a point in that range, so that one
+//! sample explains the result and Retry-After can lift the range without a second rule.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Backoff, Jitter, RetryPolicy};
+use crate::{duration, limits};
+
+/// One roll of the dice: a number in [0, 1), made elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dice(f64);
+
+impl Dice {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "the 53 bits that are left are exactly those an f64 can hold"
+    )]
+    pub fn new(random: u64) -> Self {
+        Self((random >> 11) as f64 / (1_u64 << 53) as f64)
+    }
+
+    pub fn sample(self) -> f64 {
+        self.0
+    }
+}
+
+/// How long to wait, and how that came about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RetryDelay {
+    /// What backoff and cap gave, before jitter.
+    #[serde(with = "duration::text")]
+    pub delay: Duration,
+    pub jitter: Jitter,
+    /// The roll that chose a point in the jitter's range.
+    pub sample: f64,
+    /// What is really waited.
+    #[serde(with = "duration::text")]
+    pub jittered: Duration,
+    /// What the other side asked for, as far as we follow it.
+    #[serde(
+        default,
+        with = "duration::text_option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub retry_after: Option<Duration>,
+    #[serde(with = "duration::text")]
+    pub cap: Duration,
+}
+
+/// What a delay depends on besides the policy.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DelayInput {
+    /// 1 for the first retry.
+    pub retry: u32,
+    /// The delay before this one, for decorrelated jitter.
+    pub previous: Option<Duration>,
+    pub retry_after: Option<Duration>,
+    /// A rule's own delay, in place of the backoff's.
+    pub fixed_by_rule: Option<Duration>,
+}
+
+impl RetryPolicy {
+    pub(crate) fn retry_delay(&self, input: DelayInput, dice: Dice) -> RetryDelay {
+        let (jitter, low, high) = match input.fixed_by_rule {
+            Some(delay) => (Jitter::None, delay, delay),
+            None => {
+                let (low, high) = self.jitter_range(input);
+                (self.jitter, low, high)
+            }
+        };
+        let delay = match (input.fixed_by_rule, self.jitter) {
+            (Some(delay), _) => delay,
+            (None, Jitter::Decorrelated) => high,
+            (None, _) => self.before_jitter(input.retry),
+        };
+        let retry_after = input
+            .retry_after
+            .map(|asked| asked.min(limits::RETRY_AFTER_MAX));
+        let (low, high) = lifted(low, high, retry_after.unwrap_or_default());
+        RetryDelay {
+            delay,
+            jitter,
+            sample: dice.sample(),
+            jittered: between(low, high, dice.sample()),
+            retry_after,
+            cap: self.max_delay,
+        }
+    }
+
+    /// The delay before retry `retry` (1 for the first), capped, before jitter.
+    pub fn before_jitter(&self, retry: u32) -> Duration {
+        let retry = retry.max(1);
+        let delay = match self.backoff {
+            Backoff::Exponential => self.exponential(retry),
+            Backoff::Linear => self.base_delay.saturating_mul(retry),
+            Backoff::Fixed => self.base_delay,
+            Backoff::Fibonacci => self.base_delay.saturating_mul(fibonacci(retry)),
+            Backoff::Delays => {
+                let last = self.delays.len().saturating_sub(1);
+                let index = usize::try_from(retry - 1).map_or(last, |index| index.min(last));
+                self.delays.get(index).copied().unwrap_or_default()
+            }
+        };
+        delay.min(self.max_delay)
+    }
+
+    fn exponential(&self, retry: u32) -> Duration {
+        if self.base_delay.is_zero() {
+            return Duration::ZERO;
+        }
+        let exponent = i32::try_from(retry - 1).unwrap_or(i32::MAX);
+        scaled(self.base_delay, self.factor.powi(exponent))
+    }
+
+    fn jitter_range(&self, input: DelayInput) -> (Duration, Duration) {
+        let delay = self.before_jitter(input.retry);
+        let (low, high) = match self.jitter {
+            Jitter::None => (delay, delay),
+            Jitter::Proportional => (
+                scaled(delay, 1.0 - self.jitter_factor),
+                scaled(delay, 1.0 + self.jitter_factor),
+            ),
+            Jitter::Full => (Duration::ZERO, delay),
+            Jitter::Equal => (delay / 2, delay),
+            Jitter::Decorrelated => {
+                let base = match self.backoff {
+                    Backoff::Delays => delay,
+                    _ => self.base_delay,
+                };
+                let previous = input.previous.unwrap_or(base).max(base);
+                (base, previous.saturating_mul(3))
+            }
+        };
+        (low.min(self.max_delay), high.min(self.max_delay))
+    }
+}
+
+/// Lifts a range to begin at `floor` or later, keeping its width: Retry-After is a floor that
+/// jitter may only add to, and a crowd that was told the same time still comes back spread.
+fn lifted(low: Duration, high: Duration, floor: Duration) -> (Duration, Duration) {
+    if low >= floor {
+        return (low, high);
+    }
+    let width = high.saturating_sub(low);
+    (floor, high.max(floor.saturating_add(width)))
+}
+
+fn between(low: Duration, high: Duration, sample: f64) -> Duration {
+    low.saturating_add(scaled(high.saturating_sub(low), sample))
+        .min(high)
+}
+
+/// `duration × factor`, to the microsecond.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "delays are below 2^53 µs, and a float cast to u64 saturates"
+)]
+fn scaled(duration: Duration, factor: f64) -> Duration {
+    Duration::from_micros((duration.as_micros() as f64 * factor).round() as u64)
+}
+
+/// F(1) = F(2) = 1, saturating.
+fn fibonacci(n: u32) -> u32 {
+    let (mut current, mut next) = (1_u32, 1_u32);
+    for _ in 1..n {
+        (current, next) = (next, current.saturating_add(next));
+        if current == u32::MAX {
+            break;
+        }
+    }
+    current
+}

@@ -1,0 +1,308 @@
+//! What people write of a policy, and how levels of it are laid over each other.
+
+use std::{fmt, time::Duration};
+
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+use super::{Backoff, Jitter, Preset, RetryPolicy, Rule};
+use crate::{Invalid, duration, limits};
+
+/// Part of a policy. In JSON it is a preset's name or an object with any of the fields.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyPatch {
+    /// Where given, replaces everything from the levels below.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) preset: Option<Preset>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) max_retries: Option<u32>,
+    /// Another way to say `maxRetries` + 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) max_attempts: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) backoff: Option<Backoff>,
+    #[serde(
+        with = "duration::text_option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) base_delay: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) factor: Option<f64>,
+    #[serde(
+        with = "duration::text_option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) max_delay: Option<Duration>,
+    #[serde(serialize_with = "list", skip_serializing_if = "Option::is_none")]
+    pub(super) delays: Option<Vec<Duration>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) jitter: Option<Jitter>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) jitter_factor: Option<f64>,
+    #[serde(
+        with = "duration::text_option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) max_elapsed: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) rules: Option<Vec<Rule>>,
+}
+
+macro_rules! setters {
+    ($($name:ident: $type:ty),+ $(,)?) => {
+        $(#[must_use]
+        pub fn $name(mut self, $name: $type) -> Self {
+            self.$name = Some($name);
+            self
+        })+
+    };
+}
+
+impl PolicyPatch {
+    pub fn preset(preset: Preset) -> Self {
+        Self {
+            preset: Some(preset),
+            ..Self::default()
+        }
+    }
+
+    /// As the other backoffs below, this leaves jitter, cap and number of retries to the level
+    /// below; a cap that would flatten it does not apply.
+    pub fn exponential(base_delay: Duration) -> Self {
+        Self::default()
+            .backoff(Backoff::Exponential)
+            .base_delay(base_delay)
+    }
+
+    pub fn linear(base_delay: Duration) -> Self {
+        Self::default()
+            .backoff(Backoff::Linear)
+            .base_delay(base_delay)
+    }
+
+    pub fn fixed(base_delay: Duration) -> Self {
+        Self::default()
+            .backoff(Backoff::Fixed)
+            .base_delay(base_delay)
+    }
+
+    pub fn fibonacci(base_delay: Duration) -> Self {
+        Self::default()
+            .backoff(Backoff::Fibonacci)
+            .base_delay(base_delay)
+    }
+
+    setters! {
+        max_retries: u32,
+        max_attempts: u32,
+        backoff: Backoff,
+        base_delay: Duration,
+        factor: f64,
+        max_delay: Duration,
+        delays: Vec<Duration>,
+        jitter: Jitter,
+        jitter_factor: f64,
+        max_elapsed: Duration,
+        rules: Vec<Rule>,
+    }
+
+    /// The policy this patch makes of the one below it, field by field.
+    pub fn over(&self, below: &RetryPolicy) -> Result<RetryPolicy, Invalid> {
+        let below = match self.preset {
+            Some(preset) => preset.policy(),
+            None => below.clone(),
+        };
+        let base_delay = self.base_delay.unwrap_or(below.base_delay);
+        // A cap that nobody chose here must not flatten delays that somebody did.
+        let chosen = self.delays.iter().flatten().chain(&self.base_delay).max();
+        let inherited_cap = match chosen {
+            Some(chosen) if *chosen >= below.max_delay => limits::DELAY_MAX.max(*chosen),
+            _ => below.max_delay,
+        };
+        let backoff = match (self.backoff, &self.delays) {
+            (Some(backoff), _) => backoff,
+            (None, Some(_)) => Backoff::Delays,
+            (None, None) => below.backoff,
+        };
+        RetryPolicy {
+            max_retries: self.retries()?.unwrap_or(below.max_retries),
+            backoff,
+            base_delay,
+            factor: self.factor.unwrap_or(below.factor),
+            max_delay: self.max_delay.unwrap_or(inherited_cap),
+            delays: self.delays.clone().unwrap_or(below.delays),
+            jitter: self.jitter.unwrap_or(below.jitter),
+            jitter_factor: self.jitter_factor.unwrap_or(below.jitter_factor),
+            max_elapsed: self.max_elapsed.or(below.max_elapsed),
+            rules: self.rules.clone().unwrap_or(below.rules),
+        }
+        .check()
+    }
+
+    /// A policy of its own: over the preset it names, or over `queue`.
+    pub fn build(&self) -> Result<RetryPolicy, Invalid> {
+        self.over(&self.preset.unwrap_or(Preset::Queue).policy())
+    }
+
+    fn retries(&self) -> Result<Option<u32>, Invalid> {
+        let Some(attempts) = self.max_attempts else {
+            return Ok(self.max_retries);
+        };
+        let Some(retries) = attempts.checked_sub(1) else {
+            return Err(Invalid::new("maxAttempts", 0, "must be at least 1"));
+        };
+        match self.max_retries {
+            Some(said) if said != retries => Err(Invalid::new(
+                "maxAttempts",
+                attempts,
+                format!("must be maxRetries + 1, which is {}", u64::from(said) + 1),
+            )),
+            _ => Ok(Some(retries)),
+        }
+    }
+}
+
+impl From<RetryPolicy> for PolicyPatch {
+    fn from(policy: RetryPolicy) -> Self {
+        policy.to_patch()
+    }
+}
+
+impl From<Preset> for PolicyPatch {
+    fn from(preset: Preset) -> Self {
+        Self::preset(preset)
+    }
+}
+
+impl TryFrom<PolicyPatch> for RetryPolicy {
+    type Error = Invalid;
+
+    fn try_from(patch: PolicyPatch) -> Result<Self, Invalid> {
+        patch.build()
+    }
+}
+
+fn list<S: serde::Serializer>(list: &Option<Vec<Duration>>, s: S) -> Result<S::Ok, S::Error> {
+    duration::text_list::serialize(list.as_deref().unwrap_or_default(), s)
+}
+
+/// The object form, as serde reads it; [`PolicyPatch`] also takes a bare preset name.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Fields {
+    preset: Option<Preset>,
+    max_retries: Option<u32>,
+    max_attempts: Option<u32>,
+    backoff: Option<Backoff>,
+    base_delay: Option<duration::Text>,
+    factor: Option<f64>,
+    max_delay: Option<duration::Text>,
+    delays: Option<Vec<duration::Text>>,
+    jitter: Option<Jitter>,
+    jitter_factor: Option<f64>,
+    max_elapsed: Option<duration::Text>,
+    rules: Option<Vec<Rule>>,
+}
+
+impl<'de> Deserialize<'de> for PolicyPatch {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = PolicyPatch;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a preset's name or an object with fields of a retry policy")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<PolicyPatch, E> {
+                let preset = name.parse().map_err(E::custom)?;
+                Ok(PolicyPatch::preset(preset))
+            }
+
+            fn visit_map<M: de::MapAccess<'de>>(self, map: M) -> Result<PolicyPatch, M::Error> {
+                let fields = Fields::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                let of = |text: duration::Text| text.0;
+                Ok(PolicyPatch {
+                    preset: fields.preset,
+                    max_retries: fields.max_retries,
+                    max_attempts: fields.max_attempts,
+                    backoff: fields.backoff,
+                    base_delay: fields.base_delay.map(of),
+                    factor: fields.factor,
+                    max_delay: fields.max_delay.map(of),
+                    delays: fields.delays.map(|list| list.into_iter().map(of).collect()),
+                    jitter: fields.jitter,
+                    jitter_factor: fields.jitter_factor,
+                    max_elapsed: fields.max_elapsed.map(of),
+                    rules: fields.rules,
+                })
+            }
+        }
+
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> Result<PolicyPatch, serde_json::Error> {
+        serde_json::from_str(json)
+    }
+
+    #[test]
+    fn a_policy_is_a_name_or_an_object() {
+        assert_eq!(
+            read(r#""patient""#).unwrap(),
+            PolicyPatch::preset(Preset::Patient)
+        );
+        assert_eq!(
+            read(r#"{"preset":"http","baseDelay":"2s","jitter":"none"}"#).unwrap(),
+            PolicyPatch::preset(Preset::Http)
+                .base_delay(Duration::from_secs(2))
+                .jitter(Jitter::None)
+        );
+        let error = read(r#"{"maxRetrys":3}"#).unwrap_err().to_string();
+        assert!(error.contains("maxRetrys"), "{error}");
+        let error = read(r#""impatient""#).unwrap_err().to_string();
+        assert!(error.contains("aggressive"), "{error}");
+    }
+
+    #[test]
+    fn levels_are_laid_over_each_other_field_by_field() {
+        let server = Preset::Http.policy();
+        let queue = PolicyPatch::linear(Duration::from_secs(5));
+        let job = PolicyPatch::default().max_retries(7);
+        let policy = job.over(&queue.over(&server).unwrap()).unwrap();
+        assert_eq!(policy.max_retries(), 7);
+        assert_eq!(policy.backoff(), Backoff::Linear);
+        assert_eq!(policy.base_delay(), Duration::from_secs(5));
+        assert_eq!(policy.max_delay(), Duration::from_secs(300));
+    }
+
+    #[test]
+    fn a_list_of_delays_needs_no_other_word() {
+        let policy = read(r#"{"delays":["30s",60000]}"#)
+            .unwrap()
+            .build()
+            .unwrap();
+        assert_eq!(policy.backoff(), Backoff::Delays);
+        assert_eq!(policy.delays[1], Duration::from_secs(60));
+    }
+
+    #[test]
+    fn attempts_are_retries_plus_one_and_must_not_contradict_them() {
+        let policy = |json| read(json).unwrap().build();
+        assert_eq!(policy(r#"{"maxAttempts":4}"#).unwrap().max_retries(), 3);
+        assert!(policy(r#"{"maxAttempts":4,"maxRetries":3}"#).is_ok());
+        assert_eq!(
+            policy(r#"{"maxAttempts":3,"maxRetries":3}"#)
+                .unwrap_err()
+                .to_string(),
+            "maxAttempts is 3: must be maxRetries + 1, which is 4"
+        );
+        assert!(policy(r#"{"maxAttempts":0}"#).is_err());
+    }
+}

@@ -1,0 +1,145 @@
+//! What a policy would do, without doing it.
+
+use std::time::Duration;
+
+use super::{
+    Dice, RetryPolicy,
+    delay::{DelayInput, RetryDelay},
+};
+
+/// The whole timetable of a job that always fails at once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Preview {
+    pub rows: Vec<PreviewRow>,
+    /// When it gives up, counted from the first attempt.
+    pub gives_up: Spread,
+}
+
+/// One attempt of the timetable.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PreviewRow {
+    pub attempt: u32,
+    /// The wait before this attempt.
+    pub delay: Spread,
+    /// When it starts, counted from the first attempt.
+    pub at: Spread,
+}
+
+/// The luckiest roll, the middle one and the unluckiest.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spread {
+    pub min: Duration,
+    pub typical: Duration,
+    pub max: Duration,
+}
+
+impl RetryPolicy {
+    /// The timetable of this policy. Attempts that `maxElapsed` would cut off even with the
+    /// luckiest rolls are left out.
+    pub fn preview(&self) -> Preview {
+        let min = self.timeline(Dice::new(0));
+        let typical = self.timeline(Dice::new(1 << 63));
+        let max = self.timeline(Dice::new(u64::MAX));
+        let last_or = |line: &[RetryDelay], n: usize| {
+            line.iter()
+                .take(n)
+                .map(|step| step.jittered)
+                .sum::<Duration>()
+        };
+        let spread = |n: usize| Spread {
+            min: last_or(&min, n),
+            typical: last_or(&typical, n),
+            max: last_or(&max, n),
+        };
+        let rows = (0..=min.len())
+            .zip(1..)
+            .map(|(retry, attempt)| {
+                let delay_of = |line: &[RetryDelay]| {
+                    let step = retry.checked_sub(1).and_then(|index| line.get(index));
+                    step.map(|step| step.jittered).unwrap_or_default()
+                };
+                PreviewRow {
+                    attempt,
+                    delay: Spread {
+                        min: delay_of(&min),
+                        typical: delay_of(&typical),
+                        max: delay_of(&max),
+                    },
+                    at: spread(retry),
+                }
+            })
+            .collect();
+        Preview {
+            rows,
+            gives_up: spread(usize::MAX),
+        }
+    }
+
+    /// The delays of every retry, if each roll came out the same.
+    fn timeline(&self, dice: Dice) -> Vec<RetryDelay> {
+        let mut elapsed = Duration::ZERO;
+        let mut previous = None;
+        let mut line = Vec::new();
+        for retry in 1..=self.max_retries {
+            if self.max_elapsed.is_some_and(|most| elapsed >= most) {
+                break;
+            }
+            let input = DelayInput {
+                retry,
+                previous,
+                ..DelayInput::default()
+            };
+            let step = self.retry_delay(input, dice);
+            elapsed = elapsed.saturating_add(step.jittered);
+            previous = Some(step.jittered);
+            line.push(step);
+        }
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Jitter, PolicyPatch, Preset};
+
+    #[test]
+    fn the_timetable_of_the_http_preset_without_jitter_is_0_1_3_7_seconds() {
+        let policy = PolicyPatch::preset(Preset::Http).jitter(Jitter::None);
+        let preview = policy.build().unwrap().preview();
+        let starts: Vec<u64> = preview
+            .rows
+            .iter()
+            .map(|row| row.at.typical.as_secs())
+            .collect();
+        assert_eq!(starts, [0, 1, 3, 7]);
+        assert_eq!(preview.gives_up.max, Duration::from_secs(7));
+    }
+
+    #[test]
+    fn jitter_spreads_the_timetable_around_its_middle() {
+        let preview = Preset::Patient.policy().preview();
+        let first = preview.rows[1].delay;
+        assert_eq!(first.min, Duration::from_secs(48));
+        assert_eq!(first.typical, Duration::from_secs(60));
+        assert_eq!(first.max.as_secs_f64().round(), 72.0);
+    }
+
+    #[test]
+    fn max_elapsed_ends_the_timetable_early() {
+        let policy = PolicyPatch::fixed(Duration::from_secs(10))
+            .jitter(Jitter::None)
+            .max_retries(50)
+            .max_elapsed(Duration::from_secs(25));
+        let preview = policy.build().unwrap().preview();
+        assert_eq!(preview.rows.len(), 4);
+        assert_eq!(preview.gives_up.typical, Duration::from_secs(30));
+    }
+
+    #[test]
+    fn no_retries_is_one_attempt() {
+        let preview = Preset::Once.policy().preview();
+        assert_eq!(preview.rows.len(), 1);
+        assert_eq!(preview.gives_up, Spread::default());
+    }
+}

@@ -1,0 +1,354 @@
+//! Exceptions to a policy: which failures are retried or given up, whatever their class says.
+
+use std::{fmt, str::FromStr, time::Duration};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::{Failure, FailureClass, Invalid, duration, limits};
+
+/// "When a failure looks like this, do that." The first rule that matches decides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    #[serde(rename = "match")]
+    pub when: Match,
+    pub then: Then,
+}
+
+/// What a failure must look like. All that is given must hold; nothing given is `"any"`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Match {
+    pub class: Option<FailureClass>,
+    pub status: Option<StatusRange>,
+    /// The whole message, with `*` for any run of characters.
+    pub message: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Then {
+    Retry,
+    Fail,
+    RetryAfter(Duration),
+}
+
+/// One HTTP status, or a range of them: `503`, `"5xx"`, `"500-504"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatusRange {
+    pub first: u16,
+    pub last: u16,
+}
+
+impl Rule {
+    /// For failures of this class.
+    pub fn on_class(class: &str, then: Then) -> Self {
+        let class = Some(FailureClass::named(class));
+        Self {
+            when: Match {
+                class,
+                ..Match::default()
+            },
+            then,
+        }
+    }
+
+    /// For HTTP answers in this range.
+    pub fn on_status(status: StatusRange, then: Then) -> Self {
+        let status = Some(status);
+        Self {
+            when: Match {
+                status,
+                ..Match::default()
+            },
+            then,
+        }
+    }
+
+    pub fn matches(&self, failure: &Failure) -> bool {
+        let Match {
+            class,
+            status,
+            message,
+        } = &self.when;
+        class.as_ref().is_none_or(|class| *class == failure.class)
+            && status.is_none_or(|range| {
+                failure
+                    .http_status
+                    .is_some_and(|status| (range.first..=range.last).contains(&status))
+            })
+            && message
+                .as_ref()
+                .is_none_or(|pattern| glob(pattern, &failure.message))
+    }
+
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        if let Some(pattern) = &self.when.message
+            && pattern.len() > limits::PATTERN_BYTES_MAX
+        {
+            let most = limits::PATTERN_BYTES_MAX;
+            let expected = format!("must be at most {most} bytes");
+            return Err(Invalid::new("match.message", pattern, expected));
+        }
+        if let Then::RetryAfter(delay) = self.then
+            && delay > limits::DELAY_MAX
+        {
+            let value = duration::format(delay);
+            return Err(Invalid::new("then.retry", value, "must be at most 30d"));
+        }
+        Ok(())
+    }
+}
+
+/// Whether `text` is `pattern` with each `*` standing for any run of characters.
+/// Linear for one star and quadratic at worst: no pattern can make it explode.
+fn glob(pattern: &str, text: &str) -> bool {
+    let mut pieces = pattern.split('*');
+    let Some(mut rest) = pieces.next().and_then(|first| text.strip_prefix(first)) else {
+        return false;
+    };
+    let Some(last) = pieces.next_back() else {
+        return rest.is_empty();
+    };
+    for piece in pieces {
+        match rest.find(piece) {
+            Some(at) => rest = &rest[at + piece.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Conditions {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    class: Option<FailureClass>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    status: Option<StatusRange>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
+impl Serialize for Match {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if *self == Self::default() {
+            return serializer.serialize_str("any");
+        }
+        let Self {
+            class,
+            status,
+            message,
+        } = self.clone();
+        Conditions {
+            class,
+            status,
+            message,
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Match {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = Match;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"any\" or an object with class, status or message")
+            }
+
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<Match, E> {
+                match word {
+                    "any" => Ok(Match::default()),
+                    _ => Err(E::invalid_value(de::Unexpected::Str(word), &self)),
+                }
+            }
+
+            fn visit_map<M: de::MapAccess<'de>>(self, map: M) -> Result<Match, M::Error> {
+                let given = Conditions::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                Ok(Match {
+                    class: given.class,
+                    status: given.status,
+                    message: given.message,
+                })
+            }
+        }
+
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl Serialize for Then {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Retry {
+            retry: duration::Text,
+        }
+        match self {
+            Self::Retry => serializer.serialize_str("retry"),
+            Self::Fail => serializer.serialize_str("fail"),
+            Self::RetryAfter(delay) => Retry {
+                retry: duration::Text(*delay),
+            }
+            .serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Then {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Retry {
+            retry: duration::Text,
+        }
+        struct Visitor;
+
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = Then;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"retry\", \"fail\" or {\"retry\": \"30s\"}")
+            }
+
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<Then, E> {
+                match word {
+                    "retry" => Ok(Then::Retry),
+                    "fail" => Ok(Then::Fail),
+                    _ => Err(E::invalid_value(de::Unexpected::Str(word), &self)),
+                }
+            }
+
+            fn visit_map<M: de::MapAccess<'de>>(self, map: M) -> Result<Then, M::Error> {
+                let given = Retry::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                Ok(Then::RetryAfter(given.retry.0))
+            }
+        }
+
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl fmt::Display for StatusRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self { first, last } if first == last => write!(f, "{first}"),
+            Self { first, last } => write!(f, "{first}-{last}"),
+        }
+    }
+}
+
+impl FromStr for StatusRange {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let range = match text.split_once('-') {
+            Some((first, last)) => first.parse().ok().zip(last.parse().ok()),
+            None => match text.strip_suffix("xx") {
+                Some(hundreds) => hundreds
+                    .parse::<u16>()
+                    .ok()
+                    .filter(|hundreds| *hundreds < 10)
+                    .map(|hundreds| (hundreds * 100, hundreds * 100 + 99)),
+                None => text.parse().ok().map(|one| (one, one)),
+            },
+        };
+        range
+            .filter(|(first, last)| 100 <= *first && first <= last && *last <= 599)
+            .map(|(first, last)| Self { first, last })
+            .ok_or_else(|| {
+                let expected = "must be like 503, \"5xx\" or \"500-504\"";
+                Invalid::new("status", format!("{text:?}"), expected)
+            })
+    }
+}
+
+impl Serialize for StatusRange {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for StatusRange {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum NumberOrText {
+            Number(u16),
+            Text(String),
+        }
+        let text = match NumberOrText::deserialize(deserializer)? {
+            NumberOrText::Number(number) => number.to_string(),
+            NumberOrText::Text(text) => text,
+        };
+        text.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(json: &str) -> Rule {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn a_rule_matches_on_everything_it_names() {
+        let failure = Failure::http(503, "upstream connect error");
+        for (json, matches) in [
+            (r#"{"match":"any","then":"retry"}"#, true),
+            (r#"{"match":{"class":"http"},"then":"fail"}"#, true),
+            (r#"{"match":{"class":"timeout"},"then":"fail"}"#, false),
+            (r#"{"match":{"status":503},"then":"fail"}"#, true),
+            (r#"{"match":{"status":"5xx"},"then":"fail"}"#, true),
+            (r#"{"match":{"status":"500-502"},"then":"fail"}"#, false),
+            (r#"{"match":{"message":"upstream*"},"then":"fail"}"#, true),
+            (r#"{"match":{"message":"*connect*"},"then":"fail"}"#, true),
+            (r#"{"match":{"message":"connect"},"then":"fail"}"#, false),
+            (
+                r#"{"match":{"status":503,"class":"dns"},"then":"fail"}"#,
+                false,
+            ),
+        ] {
+            assert_eq!(rule(json).matches(&failure), matches, "{json}");
+        }
+        let plain = Failure::new(FailureClass::ERROR, "no status");
+        assert!(!rule(r#"{"match":{"status":"4xx"},"then":"fail"}"#).matches(&plain));
+    }
+
+    #[test]
+    fn rules_read_and_write_the_same_json() {
+        for json in [
+            r#"{"match":"any","then":"retry"}"#,
+            r#"{"match":{"class":"validation"},"then":{"retry":"30s"}}"#,
+            r#"{"match":{"status":"500-599","message":"*x*"},"then":"fail"}"#,
+        ] {
+            assert_eq!(serde_json::to_string(&rule(json)).unwrap(), json);
+        }
+        for json in [
+            r#"{"match":"none","then":"retry"}"#,
+            r#"{"match":{"code":1},"then":"retry"}"#,
+            r#"{"match":{"status":"6xx"},"then":"retry"}"#,
+            r#"{"match":"any","then":"maybe"}"#,
+        ] {
+            assert!(serde_json::from_str::<Rule>(json).is_err(), "{json}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_covers_the_whole_text() {
+        for (pattern, text, matches) in [
+            ("", "", true),
+            ("", "a", false),
+            ("*", "", true),
+            ("a*b", "ab", true),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*a", "a", false),
+            ("*ß*", "straße", true),
+        ] {
+            assert_eq!(glob(pattern, text), matches, "{pattern:?} on {text:?}");
+        }
+    }
+}

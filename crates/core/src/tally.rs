@@ -1,0 +1,73 @@
+//! What is counted, and when: each attempt once, in the transaction that ends it.
+
+use std::ops::AddAssign;
+
+use crate::{Attempt, AttemptStatus, Reason};
+
+/// Counts of ended attempts. Attempts that were given back are no attempts here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub attempts: u64,
+    pub successes: u64,
+    pub failures: u64,
+    /// Attempts that were retries.
+    pub retries: u64,
+    /// Retries that succeeded.
+    pub successful_retries: u64,
+    /// Jobs given up because no retry was left.
+    pub exhausted: u64,
+}
+
+impl Tally {
+    pub(crate) fn of(record: Option<&Attempt>, reason: Option<Reason>) -> Self {
+        let counted = record.filter(|record| {
+            !matches!(
+                record.status,
+                AttemptStatus::Snoozed | AttemptStatus::Released
+            )
+        });
+        let Some(record) = counted else {
+            return Self::default();
+        };
+        let success = record.status == AttemptStatus::Success;
+        let failure = matches!(record.status, AttemptStatus::Failed | AttemptStatus::Lost);
+        let retry = record.retry_count() > 0;
+        Self {
+            attempts: 1,
+            successes: success.into(),
+            failures: failure.into(),
+            retries: retry.into(),
+            successful_retries: (retry && success).into(),
+            exhausted: (reason == Some(Reason::Exhausted)).into(),
+        }
+    }
+
+    /// Successful retries among all retries; nothing can be said before the first.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a rate is shown to a few digits"
+    )]
+    pub fn retry_success_rate(&self) -> Option<f64> {
+        (self.retries > 0).then(|| self.successful_retries as f64 / self.retries as f64)
+    }
+
+    /// Retries among all attempts.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a rate is shown to a few digits"
+    )]
+    pub fn retry_rate(&self) -> Option<f64> {
+        (self.attempts > 0).then(|| self.retries as f64 / self.attempts as f64)
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.attempts += other.attempts;
+        self.successes += other.successes;
+        self.failures += other.failures;
+        self.retries += other.retries;
+        self.successful_retries += other.successful_retries;
+        self.exhausted += other.exhausted;
+    }
+}

@@ -1,0 +1,219 @@
+//! What a program can ask of the engine's store: make jobs, look at them, change them.
+
+use std::sync::Arc;
+
+use steadfast_core::{
+    Attempt, Command, Edit, Invalid, Job, JobId, NewJob, Payload, Queue, Tenant, Timestamp, limits,
+};
+use steadfast_store::{
+    AttemptCursor, AttemptsOf, CommandError, EnqueueError, Enqueued, JobFilter, JobPage, LaneStats,
+    Listed, Page, Store, StoreError,
+};
+
+use crate::{JobRequest, Stats, limits::BULK_PAGE_MAX, request::PolicyLevels, rolls::Rolls};
+
+/// A cheap handle: clone it freely. It works without a running engine, too.
+#[derive(Clone)]
+pub struct Client(Arc<Inner>);
+
+struct Inner {
+    store: Arc<dyn Store>,
+    levels: PolicyLevels,
+    rolls: Arc<Rolls>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// Something that was asked for breaks a rule; nothing was done.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    #[error(transparent)]
+    Enqueue(#[from] EnqueueError),
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A schedule that was named is not there.
+    #[error("there is no schedule {0}")]
+    NoSchedule(String),
+}
+
+impl Client {
+    /// A client for a store that engines elsewhere serve.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self::with(
+            store,
+            PolicyLevels::default(),
+            Arc::new(Rolls::from_entropy()),
+        )
+    }
+
+    pub(crate) fn with(store: Arc<dyn Store>, levels: PolicyLevels, rolls: Arc<Rolls>) -> Self {
+        Self(Arc::new(Inner {
+            store,
+            levels,
+            rolls,
+        }))
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.0.store
+    }
+
+    pub(crate) fn rolls(&self) -> &Rolls {
+        &self.0.rolls
+    }
+
+    /// The time that decides: the store's.
+    pub fn now(&self) -> Timestamp {
+        self.store().now()
+    }
+
+    /// Checks a request and gives it an id, without storing it.
+    pub fn prepare(&self, request: impl Into<JobRequest>) -> Result<NewJob, Invalid> {
+        let id = self.0.rolls.job_id(self.now());
+        request.into().build(id, &self.0.levels)
+    }
+
+    /// Stores a job, durably before it returns. Takes an input, or a request made of one.
+    pub async fn enqueue(&self, request: impl Into<JobRequest>) -> Result<JobId, ClientError> {
+        let job = self.prepare(request)?;
+        let enqueued = self.store().enqueue(vec![job]).await?;
+        let first = enqueued.first().ok_or_else(|| {
+            StoreError::Broken("the store did not say what became of a job".to_owned())
+        })?;
+        Ok(first.id())
+    }
+
+    /// Stores many jobs in one transaction: all of them, or none.
+    pub async fn enqueue_all<R: Into<JobRequest>>(
+        &self,
+        requests: impl IntoIterator<Item = R>,
+    ) -> Result<Vec<Enqueued>, ClientError> {
+        let jobs = requests
+            .into_iter()
+            .enumerate()
+            .map(|(index, request)| {
+                self.prepare(request)
+                    .map_err(|error| error.within(&format!("jobs[{index}]")))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let most = limits::BULK_JOBS_MAX;
+        if jobs.len() > most {
+            let expected = format!("must hold at most {most} jobs");
+            return Err(Invalid::new("jobs", format!("a list of {}", jobs.len()), expected).into());
+        }
+        Ok(self.store().enqueue(jobs).await?)
+    }
+
+    pub async fn job(&self, id: JobId) -> Result<Option<Job>, ClientError> {
+        let found = self.store().jobs(vec![id]).await?;
+        Ok(found.into_iter().next().flatten())
+    }
+
+    pub async fn jobs(
+        &self,
+        filter: JobFilter,
+        page: JobPage,
+    ) -> Result<Listed<Job, JobId>, ClientError> {
+        Ok(self.store().list(filter, page).await?)
+    }
+
+    /// How many jobs match, counting no further than `most`.
+    pub async fn count(&self, filter: JobFilter, most: u64) -> Result<u64, ClientError> {
+        Ok(self.store().count(filter, most).await?)
+    }
+
+    /// Attempts of a job, or of all runs of a schedule, newest first. Takes either's id.
+    pub async fn attempts(
+        &self,
+        of: impl Into<AttemptsOf>,
+        page: Page<AttemptCursor>,
+    ) -> Result<Listed<Attempt, AttemptCursor>, ClientError> {
+        Ok(self.store().attempts(of.into(), page).await?)
+    }
+
+    /// Stops a job: at once if it waits, as soon as its handler listens if it runs.
+    pub async fn cancel(&self, id: JobId) -> Result<Job, ClientError> {
+        self.command(id, Command::Cancel).await
+    }
+
+    /// Tries a job that failed or was cancelled again, with a fresh retry budget.
+    pub async fn retry(&self, id: JobId) -> Result<Job, ClientError> {
+        self.command(id, Command::Retry { payload: None }).await
+    }
+
+    /// As [`Client::retry`], with another payload.
+    pub async fn retry_with(&self, id: JobId, payload: Payload) -> Result<Job, ClientError> {
+        let payload = Some(payload);
+        self.command(id, Command::Retry { payload }).await
+    }
+
+    /// Starts a waiting job without waiting for its time.
+    pub async fn run_now(&self, id: JobId) -> Result<Job, ClientError> {
+        self.command(id, Command::RunNow).await
+    }
+
+    /// Changes a waiting job.
+    pub async fn edit(&self, id: JobId, edit: Edit) -> Result<Job, ClientError> {
+        self.command(id, Command::Edit(edit)).await
+    }
+
+    /// Resolves a dead letter without trying it again.
+    pub async fn discard(&self, id: JobId) -> Result<Job, ClientError> {
+        self.command(id, Command::Discard).await
+    }
+
+    async fn command(&self, id: JobId, command: Command) -> Result<Job, ClientError> {
+        let answers = self.store().command(vec![id], command).await?;
+        let answer = answers.into_iter().next();
+        Ok(answer.unwrap_or(Err(CommandError::NotFound(id)))?)
+    }
+
+    /// Carries out a command on every job that matches now, a page at a time, and says on how
+    /// many. Jobs for which it makes no sense are passed over.
+    pub async fn command_all(
+        &self,
+        filter: JobFilter,
+        command: Command,
+    ) -> Result<u64, ClientError> {
+        let mut done = 0;
+        let mut page = JobPage::first(BULK_PAGE_MAX);
+        loop {
+            let listed = self.store().list(filter.clone(), page).await?;
+            let ids: Vec<JobId> = listed.items.iter().map(|job| job.id).collect();
+            if !ids.is_empty() {
+                let answers = self.store().command(ids, command.clone()).await?;
+                done += answers.iter().filter(|answer| answer.is_ok()).count() as u64;
+            }
+            match listed.next {
+                Some(next) => page.after = Some(next),
+                None => return Ok(done),
+            }
+        }
+    }
+
+    /// Dead letters, newest first.
+    pub async fn dead_letters(&self, page: JobPage) -> Result<Listed<Job, JobId>, ClientError> {
+        self.jobs(JobFilter::dead_letters(), page).await
+    }
+
+    /// Stops claims from a tenant's queue until it is resumed; what runs goes on.
+    pub async fn pause_queue(&self, tenant: Tenant, queue: Queue) -> Result<(), ClientError> {
+        Ok(self.store().set_paused(tenant, queue, true).await?)
+    }
+
+    pub async fn resume_queue(&self, tenant: Tenant, queue: Queue) -> Result<(), ClientError> {
+        Ok(self.store().set_paused(tenant, queue, false).await?)
+    }
+
+    /// Counts over everything; `recent` since the time given.
+    pub async fn stats(&self, since: Timestamp) -> Result<Stats, ClientError> {
+        Ok(self.lanes(since).await?.into_iter().collect())
+    }
+
+    /// Counts by tenant, queue and kind.
+    pub async fn lanes(&self, since: Timestamp) -> Result<Vec<LaneStats>, ClientError> {
+        Ok(self.store().stats(since).await?)
+    }
+}

@@ -1,0 +1,42 @@
+//! Commits outcomes, many at a time, and holds on to them until the store has them.
+
+use std::sync::Arc;
+
+use steadfast_core::Ended;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::{limits, patience::Patience, rolls::Rolls, settle::Settler};
+
+pub struct Committer {
+    pub settler: Arc<Settler>,
+    pub rolls: Arc<Rolls>,
+    pub ended: mpsc::Receiver<Ended>,
+}
+
+impl Committer {
+    /// Ends when every sender is gone and everything is committed, or when it is told to
+    /// `abandon` what a missing store does not take; leases then tell the rest of the story.
+    pub async fn run(mut self, abandon: CancellationToken) {
+        let mut batch = Vec::with_capacity(limits::COMMIT_BATCH_MAX);
+        let mut patience = Patience::default();
+        while self
+            .ended
+            .recv_many(&mut batch, limits::COMMIT_BATCH_MAX)
+            .await
+            > 0
+        {
+            while let Err(error) = self.settler.settle(&mut batch).await {
+                if abandon.is_cancelled() {
+                    tracing::error!(%error, lost = batch.len(), "stopped before the store took all outcomes");
+                    return;
+                }
+                patience
+                    .wait("committer", &error, &self.rolls, &abandon)
+                    .await;
+            }
+            patience.restore("committer");
+            batch.clear();
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! What a handler knows and can do while it runs.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::{Serialize, de::DeserializeOwned};
+use steadfast_core::{Job, JobId, OnceName, Payload, Timestamp, limits};
+use steadfast_store::StoreError;
+
+use crate::{Client, JobError, inflight::Attending};
+
+/// Why a handler should stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum StopReason {
+    /// Someone cancelled the job.
+    Cancelled = 1,
+    /// The lease was lost: someone else may be running this job, and no result of this
+    /// attempt will be accepted.
+    LeaseLost = 2,
+    /// The node is stopping; what does not end within the grace period is given back.
+    Stopping = 3,
+}
+
+impl StopReason {
+    pub(crate) fn from_number(number: u8) -> Option<Self> {
+        [Self::Cancelled, Self::LeaseLost, Self::Stopping]
+            .into_iter()
+            .find(|reason| *reason as u8 == number)
+    }
+}
+
+/// One attempt, as the engine hands it to a handler.
+#[derive(Clone)]
+pub struct Attempting {
+    pub(crate) job: Arc<Job>,
+    pub(crate) attending: Arc<Attending>,
+    pub(crate) client: Client,
+}
+
+impl Attempting {
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+}
+
+/// What a handler knows and can do; `S` is the state that all handlers of an engine share.
+pub struct Context<S = ()> {
+    attempting: Attempting,
+    state: Arc<S>,
+}
+
+impl<S> Clone for Context<S> {
+    fn clone(&self) -> Self {
+        Self {
+            attempting: self.attempting.clone(),
+            state: self.state.clone(),
+        }
+    }
+}
+
+impl<S> Context<S> {
+    pub(crate) fn new(attempting: Attempting, state: Arc<S>) -> Self {
+        Self { attempting, state }
+    }
+
+    pub fn state(&self) -> &S {
+        &self.state
+    }
+
+    /// The job as it was claimed.
+    pub fn job(&self) -> &Job {
+        self.attempting.job()
+    }
+
+    pub fn id(&self) -> JobId {
+        self.job().id
+    }
+
+    /// Numbered from 1.
+    pub fn attempt(&self) -> u32 {
+        self.job().progress.attempt
+    }
+
+    pub fn retry_count(&self) -> u32 {
+        self.job().retry_count()
+    }
+
+    /// Whether a failure of this attempt would be the last.
+    pub fn is_last_attempt(&self) -> bool {
+        let job = self.job();
+        job.progress.retries_used() >= job.policy.max_retries()
+    }
+
+    /// When this attempt is cut off, if it has a timeout.
+    pub fn deadline(&self) -> Option<Timestamp> {
+        let started_at = self.job().progress.started_at?;
+        Some(started_at.plus(self.job().timeout?))
+    }
+
+    /// Makes, queries and changes other jobs.
+    pub fn client(&self) -> &Client {
+        &self.attempting.client
+    }
+
+    /// Why this handler should stop, if it should.
+    pub fn stop_reason(&self) -> Option<StopReason> {
+        self.attempting.attending.stop_reason()
+    }
+
+    /// Returns when this handler should stop, for use in `select!`.
+    pub async fn stopped(&self) -> StopReason {
+        self.attempting.attending.stopped().await
+    }
+
+    /// Says how far this attempt has come; people see it with the next renewal of the lease.
+    pub fn note(&self, note: impl Into<String>) {
+        let mut note = note.into();
+        note.truncate(note.floor_char_boundary(limits::NOTE_BYTES_MAX));
+        self.attempting.attending.set_note(note);
+    }
+
+    /// Runs `work` unless it has succeeded in an earlier attempt of this job; then its result
+    /// from that time is returned and `work` is not run.
+    ///
+    /// Between the end of `work` and the durable note of it lies a moment in which a crash
+    /// forgets it, so what `work` does to other systems should still carry the job's id as an
+    /// idempotency key where they take one.
+    pub async fn once<T, E, F>(&self, step: &str, work: F) -> Result<T, JobError>
+    where
+        T: Serialize + DeserializeOwned,
+        E: Into<JobError>,
+        F: Future<Output = Result<T, E>>,
+    {
+        let step = OnceName::new(step)?;
+        let store = self.client().store();
+        if let Some(kept) = self
+            .patiently(|| store.recall(self.id(), step.clone()))
+            .await?
+        {
+            return Ok(kept.decode()?);
+        }
+        let result = work.await.map_err(Into::into)?;
+        let result = Payload::encode(&result)?;
+        let most = limits::ONCE_BYTES_MAX;
+        if result.as_str().len() > most {
+            let message = format!("the result of step {step} is over {most} bytes");
+            return Err(JobError::permanent(message));
+        }
+        let kept = self
+            .patiently(|| store.remember(self.id(), step.clone(), result.clone()))
+            .await?;
+        Ok(kept.decode()?)
+    }
+
+    /// Outlasts a store that is away for a while, for as long as this attempt may go on.
+    async fn patiently<'a, T>(
+        &self,
+        mut ask: impl FnMut() -> futures_util::future::BoxFuture<'a, Result<T, StoreError>>,
+    ) -> Result<T, JobError> {
+        const PAUSE: Duration = Duration::from_millis(200);
+        loop {
+            match ask().await {
+                Err(error) if error.is_transient() && self.stop_reason().is_none() => {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                answer => return Ok(answer?),
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Fires schedules. Needs no leader: a schedule's step is written under its revision and each
+//! tick is unique, so any number of nodes fire it once.
+
+use std::{sync::Arc, time::Duration};
+
+use steadfast_store::{DueSchedule, Fired, Firing, Store, StoreError};
+use tokio_util::sync::CancellationToken;
+
+use crate::{fetcher::rest, limits, patience::Patience, rolls::Rolls};
+
+pub struct Cron {
+    pub store: Arc<dyn Store>,
+    pub rolls: Arc<Rolls>,
+}
+
+impl Cron {
+    pub async fn run(self, stop: CancellationToken) {
+        let mut wakeups = self.store.wakeups();
+        let mut patience = Patience::default();
+        while !stop.is_cancelled() {
+            match self.tick().await {
+                Ok(wait) => {
+                    patience.restore("cron");
+                    rest(wait, &mut wakeups, &stop).await;
+                }
+                Err(error) => patience.wait("cron", &error, &self.rolls, &stop).await,
+            }
+        }
+    }
+
+    /// Fires what is due; says how long nothing will be.
+    pub async fn tick(&self) -> Result<Duration, StoreError> {
+        let found = self.store.due_schedules(limits::CRON_BATCH_MAX).await?;
+        if !found.due.is_empty() {
+            let firings = found.due.into_iter().map(|due| self.firing(due)).collect();
+            let fired = self.store.fire(firings).await?;
+            let outdated = fired
+                .iter()
+                .filter(|fired| **fired == Fired::Outdated)
+                .count();
+            tracing::debug!(
+                fired = fired.len() - outdated,
+                outdated,
+                "schedules stepped"
+            );
+            return Ok(Duration::ZERO);
+        }
+        Ok(found.next_due.map_or(limits::POLL, |due| {
+            due.since(self.store.now()).min(limits::POLL)
+        }))
+    }
+
+    fn firing(&self, due: DueSchedule) -> Firing {
+        let DueSchedule {
+            schedule,
+            unfinished,
+        } = due;
+        let now = self.store.now();
+        let step = schedule
+            .timetable
+            .step(&schedule.progress, unfinished.is_some(), now);
+        Firing {
+            schedule: schedule.id,
+            revision: schedule.revision,
+            runs: step
+                .fire
+                .iter()
+                .map(|tick| schedule.run(*tick, self.rolls.job_id(now)))
+                .collect(),
+            skipped: step.skipped,
+            cancel: unfinished.filter(|_| step.cancel_unfinished),
+            progress: step.progress,
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Runs one attempt: the handler under its timeout, with panics caught, until it ends or the
+//! node must give it back.
+
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use futures_util::FutureExt as _;
+use steadfast_core::{Claim, Ended, Failure, FailureClass, Outcome, duration};
+use steadfast_store::Store;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::Instrument as _;
+
+use crate::{
+    Client,
+    context::Attempting,
+    handler::{Handler, Handlers},
+    inflight::Inflight,
+    notice::{Announcer, Event, Notice},
+};
+
+pub struct Executor {
+    pub store: Arc<dyn Store>,
+    pub handlers: Arc<Handlers>,
+    pub inflight: Arc<Inflight>,
+    pub announcer: Arc<Announcer>,
+    pub client: Client,
+    /// Ends attempts at once: the grace period is over.
+    pub abandon: CancellationToken,
+    pub running: TaskTracker,
+}
+
+impl Executor {
+    /// Starts an attempt in a task of its own. Its slot is free again when the outcome is on
+    /// its way to the committer.
+    pub fn start(
+        self: &Arc<Self>,
+        claim: Claim,
+        slot: OwnedSemaphorePermit,
+        ended: mpsc::Sender<Ended>,
+    ) {
+        let executor = self.clone();
+        self.running.spawn(async move {
+            let outcome = executor.attempt(claim).await;
+            // The committer outlives every attempt.
+            let _closed = ended.send(outcome).await;
+            drop(slot);
+        });
+    }
+
+    /// Runs an attempt to its end.
+    pub async fn attempt(&self, claim: Claim) -> Ended {
+        let attending = self.inflight.enter(&claim);
+        self.announcer.announce(|| started(&claim));
+        let job = claim.share();
+        let outcome = match self.handlers.get(&job.kind) {
+            Some(handler) => {
+                let attempting = Attempting {
+                    job: job.clone(),
+                    attending: attending.clone(),
+                    client: self.client.clone(),
+                };
+                let span = tracing::info_span!(
+                    "attempt",
+                    tenantId = %job.tenant,
+                    jobId = %job.id,
+                    kind = %job.kind,
+                    attempt = job.progress.attempt,
+                );
+                self.guarded(handler.as_ref(), attempting, job.timeout)
+                    .instrument(span)
+                    .await
+            }
+            None => Outcome::Released { started: false },
+        };
+        drop(job);
+        let mut ended = claim.ended(outcome, self.store.now());
+        if let Some(note) = attending.note() {
+            ended.set_note(note);
+        }
+        ended
+    }
+
+    async fn guarded(
+        &self,
+        handler: &dyn Handler,
+        attempting: Attempting,
+        timeout: Option<Duration>,
+    ) -> Outcome {
+        // The call itself may panic before it returns a future, so it happens inside too.
+        let handle = async move { handler.handle(attempting).await };
+        let caught = AssertUnwindSafe(handle)
+            .catch_unwind()
+            .map(|result| result.unwrap_or_else(|panic| panicked(&*panic)));
+        let limited = async {
+            match timeout {
+                None => caught.await,
+                Some(limit) => tokio::time::timeout(limit, caught)
+                    .await
+                    .unwrap_or_else(|_| timed_out(limit)),
+            }
+        };
+        tokio::select! {
+            biased;
+            outcome = limited => outcome,
+            () = self.abandon.cancelled() => Outcome::Released { started: true },
+        }
+    }
+}
+
+fn started(claim: &Claim) -> Notice {
+    let job = claim.job();
+    let progress = &job.progress;
+    let started_at = progress.started_at.unwrap_or(progress.run_at);
+    Notice {
+        job: job.id,
+        tenant: job.tenant.clone(),
+        queue: job.queue.clone(),
+        kind: job.kind.clone(),
+        attempt: progress.attempt,
+        event: Event::Started {
+            late: started_at.since(progress.run_at),
+        },
+    }
+}
+
+fn panicked(panic: &(dyn std::any::Any + Send)) -> Outcome {
+    let message = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("the handler panicked");
+    failed(FailureClass::PANIC, message.to_owned())
+}
+
+fn timed_out(limit: Duration) -> Outcome {
+    let message = format!("the handler did not end within {}", duration::format(limit));
+    failed(FailureClass::TIMEOUT, message)
+}
+
+fn failed(class: FailureClass, message: String) -> Outcome {
+    Outcome::Failure {
+        failure: Failure::new(class, message),
+        output: None,
+    }
+}

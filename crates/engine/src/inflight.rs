@@ -1,0 +1,172 @@
+//! The attempts that run on this node right now.
+//!
+//! An attempt is here from its claim until its outcome is committed, so that its lease is
+//! renewed for as long as a result may still be written.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU8, Ordering},
+    },
+    time::Duration,
+};
+
+use steadfast_core::{Claim, Fence, JobId, Timestamp};
+use steadfast_store::Renewal;
+use tokio::sync::Notify;
+
+use crate::context::StopReason;
+
+#[derive(Default)]
+pub struct Inflight {
+    entries: Mutex<Entries>,
+    /// Something entered with a shorter lease than all before it.
+    shorter: Notify,
+}
+
+#[derive(Default)]
+struct Entries {
+    by_job: HashMap<JobId, Entry>,
+    shortest_lease: Option<Duration>,
+}
+
+struct Entry {
+    fence: Fence,
+    lease: Duration,
+    renewed_at: Timestamp,
+    attending: Arc<Attending>,
+}
+
+/// What an attempt and its keeper tell each other.
+#[derive(Default)]
+pub struct Attending {
+    reason: AtomicU8,
+    told: Notify,
+    note: Mutex<Option<String>>,
+}
+
+impl Attending {
+    /// Tells the attempt to stop. The first reason stays.
+    pub fn stop(&self, reason: StopReason) {
+        let first =
+            self.reason
+                .compare_exchange(0, reason as u8, Ordering::SeqCst, Ordering::SeqCst);
+        if first.is_ok() {
+            self.told.notify_waiters();
+        }
+    }
+
+    pub fn stop_reason(&self) -> Option<StopReason> {
+        StopReason::from_number(self.reason.load(Ordering::SeqCst))
+    }
+
+    pub async fn stopped(&self) -> StopReason {
+        loop {
+            let told = self.told.notified();
+            if let Some(reason) = self.stop_reason() {
+                return reason;
+            }
+            told.await;
+        }
+    }
+
+    pub fn set_note(&self, note: String) {
+        *self.lock_note() = Some(note);
+    }
+
+    pub fn note(&self) -> Option<String> {
+        self.lock_note().clone()
+    }
+
+    fn lock_note(&self) -> MutexGuard<'_, Option<String>> {
+        self.note.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inflight {
+    pub fn enter(&self, claim: &Claim) -> Arc<Attending> {
+        let progress = &claim.job().progress;
+        let renewed_at = progress.started_at.unwrap_or(Timestamp::EPOCH);
+        let lease = progress
+            .lease_until
+            .map_or(claim.job().lease, |until| until.since(renewed_at));
+        let attending = Arc::new(Attending::default());
+        let entry = Entry {
+            fence: claim.fence(),
+            lease,
+            renewed_at,
+            attending: attending.clone(),
+        };
+        let mut entries = self.lock();
+        entries.by_job.insert(claim.job().id, entry);
+        if entries
+            .shortest_lease
+            .is_none_or(|shortest| lease < shortest)
+        {
+            entries.shortest_lease = Some(lease);
+            self.shorter.notify_one();
+        }
+        attending
+    }
+
+    /// The attempt is settled. A later claim of the same job stays.
+    pub fn leave(&self, job: JobId, fence: Fence) {
+        let mut entries = self.lock();
+        if entries
+            .by_job
+            .get(&job)
+            .is_some_and(|entry| entry.fence == fence)
+        {
+            entries.by_job.remove(&job);
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.lock().by_job.len()
+    }
+
+    pub fn stop_all(&self, reason: StopReason) {
+        for entry in self.lock().by_job.values() {
+            entry.attending.stop(reason);
+        }
+    }
+
+    /// Leases that should be renewed now, and how long until the next should be.
+    pub fn renewals(&self, now: Timestamp) -> (Vec<Renewal>, Option<Duration>) {
+        let mut entries = self.lock();
+        let shortest = entries.by_job.values().map(|entry| entry.lease).min();
+        entries.shortest_lease = shortest;
+        let due = entries.by_job.iter().filter(|(_, entry)| {
+            // A sixth, because the next look is only a third of a lease away.
+            now.since(entry.renewed_at) >= entry.lease / 6 || now < entry.renewed_at
+        });
+        let renewals = due
+            .map(|(job, entry)| Renewal {
+                job: *job,
+                fence: entry.fence,
+                lease: entry.lease,
+                note: entry.attending.note(),
+            })
+            .collect();
+        (renewals, shortest.map(|lease| lease / 3))
+    }
+
+    pub fn renewed(&self, renewal: &Renewal, now: Timestamp) -> Option<Arc<Attending>> {
+        let mut entries = self.lock();
+        let entry = entries.by_job.get_mut(&renewal.job)?;
+        if entry.fence != renewal.fence {
+            return None;
+        }
+        entry.renewed_at = now;
+        Some(entry.attending.clone())
+    }
+
+    pub async fn shorter_lease(&self) {
+        self.shorter.notified().await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

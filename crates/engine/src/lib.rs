@@ -1,0 +1,47 @@
+//! Runs jobs.
+//!
+//! # Layout
+//!
+//! * [`Engine`] lists the roles; that struct is the diagram. Each role is one file with one
+//!   shape: `run` loops around `tick`, and tests call `tick`.
+//! * The path of a job: `client` → store → `fetcher` → `executor` → `committer` → store.
+//!   `keeper` renews leases meanwhile, `sweeper` settles those that ran out, `cron` fires
+//!   schedules, `pruner` forgets what is old.
+//! * `settle` is the only caller of core's `after_attempt`: whoever ends an attempt goes there.
+//! * `request`, `schedules`, `client`: what a program asks of the engine.
+//! * `handler`, `context`: what a handler sees.
+//! * `testing`: an engine on a manual clock, for tests of handlers.
+
+pub mod testing;
+
+mod client;
+mod committer;
+mod config;
+mod context;
+mod cron;
+mod engine;
+mod executor;
+mod fetcher;
+mod handler;
+mod inflight;
+mod keeper;
+mod limits;
+mod notice;
+mod patience;
+mod pruner;
+mod request;
+mod rolls;
+mod schedules;
+mod settle;
+mod stats;
+mod sweeper;
+
+pub use client::{Client, ClientError};
+pub use config::Config;
+pub use context::{Context, StopReason};
+pub use engine::{Engine, EngineBuilder};
+pub use handler::{JobError, JobKind};
+pub use notice::{Event, Notice, Notices};
+pub use request::JobRequest;
+pub use schedules::ScheduleRequest;
+pub use stats::Stats;

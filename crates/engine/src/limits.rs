@@ -1,0 +1,22 @@
+//! Every limit of the engine, with its reason.
+
+use std::time::Duration;
+
+/// Past a thousand jobs per transaction a bigger batch saves nothing and only adds latency.
+pub const CLAIM_BATCH_MAX: usize = 1_000;
+pub const COMMIT_BATCH_MAX: usize = 1_000;
+/// Attempts that ended but are not committed yet hold their slot when this is full.
+pub const ENDED_MAX: usize = 2 * COMMIT_BATCH_MAX;
+pub const SWEEP_BATCH_MAX: usize = 500;
+pub const CRON_BATCH_MAX: usize = 100;
+/// Small, so that pruning never holds up claims.
+pub const PRUNE_BATCH_MAX: usize = 500;
+/// A subscriber that is further behind misses notices and is told so.
+pub const NOTICES_MAX: usize = 4_096;
+/// One page of a bulk command.
+pub const BULK_PAGE_MAX: usize = 500;
+
+/// The safety net under wake-ups: nothing is found later than this.
+pub const POLL: Duration = Duration::from_secs(5);
+/// A clock that jumps further than this between two looks was set, not slow.
+pub const CLOCK_JUMP: Duration = Duration::from_secs(2);

@@ -1,0 +1,219 @@
+//! What a program asks for when it makes a job.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+
+use steadfast_core::{
+    Guarantee, IdempotencyKey, Invalid, JobId, Kind, NewJob, Payload, PolicyPatch, Preset,
+    Priority, Queue, RetryPolicy, RunAt, Tags, Tenant, Timestamp,
+};
+
+use crate::JobKind;
+
+/// A job to be made. A mistake in any part is reported when the job is enqueued.
+#[derive(Clone, Debug)]
+pub struct JobRequest {
+    kind: String,
+    payload: Result<Payload, Invalid>,
+    kind_retry: PolicyPatch,
+    retry: PolicyPatch,
+    tenant: Option<String>,
+    queue: Option<String>,
+    priority: Option<u8>,
+    run_at: RunAt,
+    guarantee: Guarantee,
+    idempotency_key: Option<String>,
+    timeout: Option<Duration>,
+    lease: Option<Duration>,
+    tags: Tags,
+}
+
+impl<J: JobKind> From<J> for JobRequest {
+    fn from(input: J) -> Self {
+        Self::of(&input)
+    }
+}
+
+impl JobRequest {
+    /// A job for the handler of this input.
+    pub fn of<J: JobKind>(input: &J) -> Self {
+        Self {
+            kind_retry: J::retry(),
+            ..Self::of_kind(J::KIND, Payload::encode(input))
+        }
+    }
+
+    /// A job of any kind, for workers that are not written in Rust, say.
+    pub fn new(kind: &str, payload: Payload) -> Self {
+        Self::of_kind(kind, Ok(payload))
+    }
+
+    fn of_kind(kind: &str, payload: Result<Payload, Invalid>) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            payload,
+            kind_retry: PolicyPatch::default(),
+            retry: PolicyPatch::default(),
+            tenant: None,
+            queue: None,
+            priority: None,
+            run_at: RunAt::Now,
+            guarantee: Guarantee::AtLeastOnce,
+            idempotency_key: None,
+            timeout: None,
+            lease: None,
+            tags: BTreeMap::new(),
+        }
+    }
+
+    #[must_use]
+    pub fn tenant(mut self, tenant: impl Into<String>) -> Self {
+        self.tenant = Some(tenant.into());
+        self
+    }
+
+    #[must_use]
+    pub fn queue(mut self, queue: impl Into<String>) -> Self {
+        self.queue = Some(queue.into());
+        self
+    }
+
+    /// 0 to 9, higher first; 5 where nobody says.
+    #[must_use]
+    pub fn priority(mut self, priority: u8) -> Self {
+        self.priority = Some(priority);
+        self
+    }
+
+    /// Not before this long from now, by the store's clock.
+    #[must_use]
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.run_at = RunAt::After(delay);
+        self
+    }
+
+    /// Not before this time.
+    #[must_use]
+    pub fn run_at(mut self, time: impl Into<Timestamp>) -> Self {
+        self.run_at = RunAt::At(time.into());
+        self
+    }
+
+    /// The job's own retry policy, over that of its kind, queue and engine.
+    #[must_use]
+    pub fn retry(mut self, retry: impl Into<PolicyPatch>) -> Self {
+        self.retry = retry.into();
+        self
+    }
+
+    /// One key, one job: enqueueing again with the same key answers with the first job.
+    #[must_use]
+    pub fn idempotency_key(mut self, key: impl Into<String>) -> Self {
+        self.idempotency_key = Some(key.into());
+        self
+    }
+
+    /// Start it at most once, ever: no retries, and after a crash it says that it does not know.
+    #[must_use]
+    pub fn at_most_once(mut self) -> Self {
+        self.guarantee = Guarantee::AtMostOnce;
+        self
+    }
+
+    /// How long one attempt may take.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// How long a node may be silent before the job is taken from it.
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = Some(lease);
+        self
+    }
+
+    #[must_use]
+    pub fn tag(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.tags.insert(key.into(), value.into());
+        self
+    }
+
+    /// Checks everything.
+    pub fn build(self, id: JobId, levels: &PolicyLevels) -> Result<NewJob, Invalid> {
+        let tenant = self.tenant.as_deref().map(Tenant::new).transpose()?;
+        let queue = self.queue.as_deref().map(Queue::new).transpose()?;
+        let queue = queue.unwrap_or_default();
+        let policy = levels.resolve(&queue, &[&self.kind_retry, &self.retry])?;
+        let mut job = NewJob::new(id, Kind::new(&self.kind)?, self.payload?, policy);
+        job.tenant = tenant.unwrap_or_default();
+        job.queue = queue;
+        if let Some(priority) = self.priority {
+            job.priority = Priority::new(priority)?;
+        }
+        job.run_at = self.run_at;
+        job.guarantee = self.guarantee;
+        let key = self.idempotency_key.as_deref();
+        job.idempotency_key = key.map(IdempotencyKey::new).transpose()?;
+        if let Some(timeout) = self.timeout {
+            job = job.with_timeout(timeout)?;
+        }
+        if let Some(lease) = self.lease {
+            job = job.with_lease(lease)?;
+        }
+        if !self.tags.is_empty() {
+            job = job.with_tags(self.tags)?;
+        }
+        Ok(job)
+    }
+}
+
+/// Policies from the engine's default up to the queue; a job's own lies on top of them.
+#[derive(Clone, Debug)]
+pub struct PolicyLevels {
+    default: Arc<RetryPolicy>,
+    by_queue: HashMap<Queue, Arc<RetryPolicy>>,
+}
+
+impl Default for PolicyLevels {
+    fn default() -> Self {
+        Self {
+            default: Arc::new(Preset::Queue.policy()),
+            by_queue: HashMap::new(),
+        }
+    }
+}
+
+impl PolicyLevels {
+    pub fn new(
+        default: &PolicyPatch,
+        by_queue: Vec<(Queue, PolicyPatch)>,
+    ) -> Result<Self, Invalid> {
+        let default = default.over(&Preset::Queue.policy())?;
+        let by_queue = by_queue
+            .into_iter()
+            .map(|(queue, patch)| Ok((queue, Arc::new(patch.over(&default)?))))
+            .collect::<Result<_, Invalid>>()?;
+        Ok(Self {
+            default: Arc::new(default),
+            by_queue,
+        })
+    }
+
+    /// Lays the patches over the queue's policy; shares it where they say nothing.
+    fn resolve(&self, queue: &Queue, over: &[&PolicyPatch]) -> Result<Arc<RetryPolicy>, Invalid> {
+        let below = self.by_queue.get(queue).unwrap_or(&self.default);
+        let mut policy = below.clone();
+        for patch in over {
+            if **patch != PolicyPatch::default() {
+                let above = patch.over(&policy).map_err(|error| error.within("retry"))?;
+                policy = Arc::new(above);
+            }
+        }
+        Ok(policy)
+    }
+}

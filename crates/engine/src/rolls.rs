@@ -1,0 +1,46 @@
+//! The engine's dice: from entropy in production, from a seed in tests.
+
+use std::sync::{Mutex, PoisonError};
+
+use rand::{RngExt as _, SeedableRng as _, rngs::SmallRng};
+use steadfast_core::{Dice, JobId, ScheduleId, Timestamp};
+
+pub struct Rolls(Mutex<SmallRng>);
+
+impl Rolls {
+    pub fn from_entropy() -> Self {
+        Self(Mutex::new(rand::make_rng()))
+    }
+
+    pub fn seeded(seed: u64) -> Self {
+        Self(Mutex::new(SmallRng::seed_from_u64(seed)))
+    }
+
+    fn next(&self) -> u64 {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .random()
+    }
+
+    pub fn dice(&self) -> Dice {
+        Dice::new(self.next())
+    }
+
+    /// Between half and the whole of a delay, for waits that nobody needs to explain.
+    pub fn fraction(&self) -> f64 {
+        0.5 + self.dice().sample() / 2.0
+    }
+
+    pub fn job_id(&self, now: Timestamp) -> JobId {
+        JobId::new(now, self.next())
+    }
+
+    pub fn schedule_id(&self, now: Timestamp) -> ScheduleId {
+        ScheduleId::new(now, self.next())
+    }
+
+    pub fn suffix(&self) -> u32 {
+        (self.next() >> 32) as u32
+    }
+}

@@ -1,0 +1,261 @@
+//! What a program asks for when it makes a schedule, and what it can do with one.
+
+use steadfast_core::{
+    Cron, Invalid, JobId, Missed, Overlap, Schedule, ScheduleId, ScheduleName, ScheduleProgress,
+    Tenant, Tick, TickRule, Timestamp, Timetable, Zone,
+};
+use steadfast_store::{Fired, Firing, Listed, Page, Saved, ScheduleFilter, TickRecord};
+
+use crate::{Client, ClientError, JobRequest};
+
+/// A schedule to be made, or brought in line if its name is known.
+#[derive(Clone, Debug)]
+pub struct ScheduleRequest {
+    name: String,
+    rule: Result<TickRule, Invalid>,
+    zone: Option<String>,
+    job: JobRequest,
+    start_at: Option<Timestamp>,
+    end_at: Option<Timestamp>,
+    max_runs: Option<u64>,
+    overlap: Overlap,
+    missed: Missed,
+}
+
+impl ScheduleRequest {
+    /// Five or six fields (seconds first), or a name like `@hourly`.
+    pub fn cron(name: &str, cron: &str, job: impl Into<JobRequest>) -> Self {
+        let rule = Cron::parse(cron).map(|cron| TickRule::Cron {
+            cron,
+            zone: Zone::utc(),
+        });
+        Self::new(name, rule, job.into())
+    }
+
+    /// At equal distances, from `start_at` or from now.
+    pub fn every(name: &str, every: std::time::Duration, job: impl Into<JobRequest>) -> Self {
+        Self::new(name, Ok(TickRule::Every(every)), job.into())
+    }
+
+    fn new(name: &str, rule: Result<TickRule, Invalid>, job: JobRequest) -> Self {
+        Self {
+            name: name.to_owned(),
+            rule,
+            zone: None,
+            job,
+            start_at: None,
+            end_at: None,
+            max_runs: None,
+            overlap: Overlap::default(),
+            missed: Missed::default(),
+        }
+    }
+
+    /// An IANA name, as `Europe/Paris`; UTC where nobody says.
+    #[must_use]
+    pub fn timezone(mut self, zone: &str) -> Self {
+        self.zone = Some(zone.to_owned());
+        self
+    }
+
+    #[must_use]
+    pub fn start_at(mut self, time: impl Into<Timestamp>) -> Self {
+        self.start_at = Some(time.into());
+        self
+    }
+
+    #[must_use]
+    pub fn end_at(mut self, time: impl Into<Timestamp>) -> Self {
+        self.end_at = Some(time.into());
+        self
+    }
+
+    #[must_use]
+    pub fn max_runs(mut self, runs: u64) -> Self {
+        self.max_runs = Some(runs);
+        self
+    }
+
+    /// What happens at a tick while the run before it has not ended.
+    #[must_use]
+    pub fn overlap(mut self, overlap: Overlap) -> Self {
+        self.overlap = overlap;
+        self
+    }
+
+    /// What happens to ticks that nobody was there to fire.
+    #[must_use]
+    pub fn missed(mut self, missed: Missed) -> Self {
+        self.missed = missed;
+        self
+    }
+
+    /// The first `count` ticks after `from`.
+    pub fn preview(&self, from: impl Into<Timestamp>, count: usize) -> Result<Vec<Tick>, Invalid> {
+        Ok(self.timetable()?.preview(from.into(), count))
+    }
+
+    fn timetable(&self) -> Result<Timetable, Invalid> {
+        let mut rule = self.rule.clone()?;
+        if let Some(name) = &self.zone {
+            match &mut rule {
+                TickRule::Cron { zone, .. } => *zone = Zone::parse(name)?,
+                TickRule::Every(_) => {
+                    let expected = "must be left out: equal distances know no zone";
+                    return Err(Invalid::new("timezone", name, expected));
+                }
+            }
+        }
+        Ok(Timetable::new(rule)?
+            .with_window(self.start_at, self.end_at)?
+            .with_max_runs(self.max_runs)?
+            .with_overlap(self.overlap)
+            .with_missed(self.missed))
+    }
+}
+
+impl Client {
+    /// Makes a schedule, or brings the one of that name in line: a changed timetable starts
+    /// afresh from now, an unchanged one keeps its place.
+    pub async fn schedule(&self, request: ScheduleRequest) -> Result<Schedule, ClientError> {
+        let name = ScheduleName::new(&request.name)?;
+        let timetable = request.timetable()?;
+        if timetable.first_tick(self.now()).is_none() {
+            let expected = "must fire at least once; its ticks all lie in the past or nowhere";
+            return Err(Invalid::new("schedule", name, expected).into());
+        }
+        let template = self.prepare(request.job)?;
+        loop {
+            let filter = ScheduleFilter {
+                tenant: Some(template.tenant.clone()),
+                name: Some(name.clone()),
+                ..ScheduleFilter::default()
+            };
+            let now = self.now();
+            let stored = self.store().schedules(filter, Page::first(1)).await?;
+            let schedule = match stored.items.into_iter().next() {
+                Some(stored) => {
+                    let progress = match stored.timetable == timetable {
+                        true => stored.progress,
+                        // The newest tick guards against a clock that is set back.
+                        false => ScheduleProgress {
+                            last_tick: stored.progress.last_tick,
+                            runs: stored.progress.runs,
+                            ..timetable.begin(now)
+                        },
+                    };
+                    Schedule {
+                        progress,
+                        timetable: timetable.clone(),
+                        template: template.clone(),
+                        ..stored
+                    }
+                }
+                None => Schedule {
+                    id: self.rolls().schedule_id(now),
+                    name: name.clone(),
+                    progress: timetable.begin(now),
+                    timetable: timetable.clone(),
+                    template: template.clone(),
+                    paused: false,
+                    created_at: now,
+                    revision: 0,
+                },
+            };
+            // Someone else may change it between our reading and writing; then look again.
+            if let Saved::Done(schedule) = self.store().save_schedule(schedule).await? {
+                return Ok(schedule);
+            }
+        }
+    }
+
+    pub async fn schedules(
+        &self,
+        tenant: Option<Tenant>,
+        page: Page<ScheduleId>,
+    ) -> Result<Listed<Schedule, ScheduleId>, ClientError> {
+        let filter = ScheduleFilter {
+            tenant,
+            ..ScheduleFilter::default()
+        };
+        Ok(self.store().schedules(filter, page).await?)
+    }
+
+    pub async fn pause_schedule(&self, id: ScheduleId) -> Result<Schedule, ClientError> {
+        self.change_schedule(id, |schedule| schedule.paused = true)
+            .await
+    }
+
+    /// Goes on with the next tick; those that passed meanwhile were not wanted.
+    pub async fn resume_schedule(&self, id: ScheduleId) -> Result<Schedule, ClientError> {
+        let now = self.now();
+        self.change_schedule(id, |schedule| {
+            if std::mem::take(&mut schedule.paused) {
+                schedule.progress = schedule.timetable.resume(&schedule.progress, now);
+            }
+        })
+        .await
+    }
+
+    /// Forgets a schedule; runs it has made go on.
+    pub async fn delete_schedule(&self, id: ScheduleId) -> Result<(), ClientError> {
+        match self.store().delete_schedule(id).await? {
+            true => Ok(()),
+            false => Err(ClientError::NoSchedule(id.to_string())),
+        }
+    }
+
+    /// Makes one run now, beside the timetable.
+    pub async fn run_schedule_now(&self, id: ScheduleId) -> Result<JobId, ClientError> {
+        loop {
+            let schedule = self.stored_schedule(id).await?;
+            let now = self.now();
+            let run = schedule.run(now, self.rolls().job_id(now));
+            let job = run.id;
+            let firing = Firing {
+                schedule: id,
+                revision: schedule.revision,
+                runs: vec![run],
+                skipped: Vec::new(),
+                cancel: None,
+                progress: schedule.progress,
+            };
+            if self.store().fire(vec![firing]).await? == [Fired::Done] {
+                return Ok(job);
+            }
+        }
+    }
+
+    /// What became of a schedule's ticks, newest first.
+    pub async fn ticks(
+        &self,
+        id: ScheduleId,
+        page: Page<Timestamp>,
+    ) -> Result<Listed<TickRecord, Timestamp>, ClientError> {
+        Ok(self.store().ticks(id, page).await?)
+    }
+
+    async fn change_schedule(
+        &self,
+        id: ScheduleId,
+        change: impl Fn(&mut Schedule),
+    ) -> Result<Schedule, ClientError> {
+        loop {
+            let mut schedule = self.stored_schedule(id).await?;
+            change(&mut schedule);
+            if let Saved::Done(schedule) = self.store().save_schedule(schedule).await? {
+                return Ok(schedule);
+            }
+        }
+    }
+
+    async fn stored_schedule(&self, id: ScheduleId) -> Result<Schedule, ClientError> {
+        let filter = ScheduleFilter {
+            id: Some(id),
+            ..ScheduleFilter::default()
+        };
+        let stored = self.store().schedules(filter, Page::first(1)).await?;
+        let found = stored.items.into_iter().next();
+        found.ok_or_else(|| ClientError::NoSchedule(id.to_string()))
+    }
+}

@@ -1,0 +1,146 @@
+//! Ends attempts: the only caller of core's `after_attempt`.
+//!
+//! Whoever learns how an attempt ended (committer, sweeper, tests) comes here: decide, write
+//! under the fence, and tell afterwards.
+
+use std::sync::Arc;
+
+use steadfast_core::{
+    Ended, Outcome, Reason, State, Timestamp, Transition, after_attempt, duration,
+};
+use steadfast_store::{Committed, Page, ScheduleFilter, Store, StoreError};
+
+use crate::{
+    inflight::Inflight,
+    notice::{self, Announcer, Event},
+    rolls::Rolls,
+};
+
+pub struct Settler {
+    pub store: Arc<dyn Store>,
+    pub inflight: Arc<Inflight>,
+    pub announcer: Arc<Announcer>,
+    pub rolls: Arc<Rolls>,
+}
+
+impl Settler {
+    /// Settles attempts. On an error the caller still has them, and repeating does no harm.
+    pub async fn settle(&self, ended: &mut [Ended]) -> Result<(), StoreError> {
+        let mut undecided: Vec<&mut Ended> = ended.iter_mut().collect();
+        while !undecided.is_empty() {
+            let transitions: Vec<Transition> = undecided
+                .iter()
+                .map(|ended| after_attempt(ended, self.rolls.dice()))
+                .collect();
+            let news: Vec<Option<Transition>> = transitions
+                .iter()
+                .map(|transition| self.is_news(transition).then(|| transition.clone()))
+                .collect();
+            let committed = self.store.commit(transitions).await?;
+            let mut again = Vec::new();
+            for ((ended, news), committed) in undecided.into_iter().zip(news).zip(committed) {
+                match committed {
+                    Committed::Done => self.done(ended, news).await,
+                    Committed::Stale => self.stale(ended),
+                    Committed::CancelRequested => {
+                        ended.set_cancel_requested();
+                        again.push(ended);
+                    }
+                }
+            }
+            undecided = again;
+        }
+        Ok(())
+    }
+
+    /// A success that nobody listens for is told to nobody.
+    fn is_news(&self, transition: &Transition) -> bool {
+        transition.to.state != State::Succeeded || self.announcer.has_listeners()
+    }
+
+    async fn done(&self, ended: &Ended, news: Option<Transition>) {
+        let job = ended.job();
+        self.inflight.leave(job.id, job.progress.fence);
+        let Some(transition) = &news else {
+            return;
+        };
+        self.announcer
+            .announce(|| notice::of(ended, Event::of(ended, transition)));
+        match transition.to.state {
+            State::Waiting => log_retry(ended, transition),
+            State::Failed => log_failed(ended, transition, self.next_tick(ended).await),
+            _ => {}
+        }
+    }
+
+    fn stale(&self, ended: &Ended) {
+        let job = ended.job();
+        self.inflight.leave(job.id, job.progress.fence);
+        // A sweeper that came second has lost nothing.
+        if *ended.outcome() == Outcome::Lost {
+            return;
+        }
+        tracing::warn!(
+            tenantId = %job.tenant,
+            jobId = %job.id,
+            attempt = job.progress.attempt,
+            "the result of job {} came too late: its claim does not hold any more",
+            job.id,
+        );
+        self.announcer
+            .announce(|| notice::of(ended, Event::FenceLost));
+    }
+
+    async fn next_tick(&self, ended: &Ended) -> Option<Timestamp> {
+        let filter = ScheduleFilter {
+            id: Some(ended.job().run_of?.schedule),
+            ..ScheduleFilter::default()
+        };
+        let listed = self.store.schedules(filter, Page::first(1)).await.ok()?;
+        listed.items.first()?.progress.next_tick
+    }
+}
+
+fn log_retry(ended: &Ended, transition: &Transition) {
+    let job = ended.job();
+    let decision = transition
+        .record
+        .as_ref()
+        .and_then(|record| record.decision.as_ref());
+    let Some(delay) = decision.and_then(|decision| decision.delay.as_ref()) else {
+        return;
+    };
+    tracing::info!(
+        tenantId = %job.tenant,
+        jobId = %job.id,
+        attempt = job.progress.attempt,
+        nextRunAt = %transition.to.run_at,
+        "job {} failed, scheduling retry {}/{} in {} (at {})",
+        job.id,
+        job.progress.retries_used() + 1,
+        job.policy.max_retries(),
+        duration::format(delay.jittered),
+        transition.to.run_at,
+    );
+}
+
+fn log_failed(ended: &Ended, transition: &Transition, next_tick: Option<Timestamp>) {
+    let job = ended.job();
+    let retries = match job.progress.retries_used() {
+        1 => "1 retry".to_owned(),
+        retries => format!("{retries} retries"),
+    };
+    let then = match next_tick {
+        Some(tick) => format!("rescheduled for next occurrence: {tick}"),
+        None => "moved to the dead-letter queue".to_owned(),
+    };
+    tracing::warn!(
+        tenantId = %job.tenant,
+        jobId = %job.id,
+        attempt = job.progress.attempt,
+        reason = transition.to.reason.map(Reason::as_str),
+        failure = transition.to.failure.as_ref().map(tracing::field::display),
+        "job {} failed after {retries}, {then}",
+        job.id,
+    );
+}

@@ -1,0 +1,186 @@
+//! Tests of handlers without waiting: an engine in memory, on a clock that you move.
+//!
+//! Jobs run one after the other in the order in which they are due, with the same executor,
+//! the same decisions and the same store verbs as in production.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::Serialize;
+use steadfast_core::{Attempt, Job, JobId, PolicyPatch, Timestamp};
+use steadfast_store::{
+    AttemptsOf, ClaimRequest, Clock as _, ManualClock, MemoryStore, Page, Store, StoreError,
+};
+
+use crate::{Client, Context, EngineBuilder, JobError, JobKind, Notices, engine::Parts};
+
+/// An engine that only moves when it is told to.
+pub struct TestEngine {
+    parts: Parts,
+    clock: ManualClock,
+}
+
+/// As `EngineBuilder`, for a [`TestEngine`].
+pub struct TestEngineBuilder<S = ()> {
+    builder: EngineBuilder<S>,
+    clock: ManualClock,
+}
+
+/// More rounds than any test needs: a job that makes itself due again for ever is a mistake.
+const ROUNDS_MAX: usize = 100_000;
+
+impl TestEngine {
+    /// An engine in memory whose clock starts at 2026-01-01T00:00:00Z and whose jitter is
+    /// the same in every run.
+    pub fn builder() -> TestEngineBuilder {
+        let clock = ManualClock::default();
+        let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
+        Self::builder_on(store, clock)
+    }
+
+    /// The same on a store of your own that uses `clock`.
+    pub fn builder_on(store: Arc<dyn Store>, clock: ManualClock) -> TestEngineBuilder {
+        TestEngineBuilder {
+            builder: EngineBuilder::new(store).seed(1),
+            clock,
+        }
+    }
+
+    pub fn client(&self) -> Client {
+        self.parts.client.clone()
+    }
+
+    pub fn subscribe(&self) -> Notices {
+        self.parts.announcer.subscribe()
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub fn clock(&self) -> &ManualClock {
+        &self.clock
+    }
+
+    /// Runs everything that is due, and whatever becomes due by that, without moving the
+    /// clock. Says how many attempts that were.
+    pub async fn run_due(&self) -> Result<usize, StoreError> {
+        for attempts in 0..ROUNDS_MAX {
+            self.fire_schedules().await?;
+            self.parts.sweeper(Duration::ZERO).tick().await?;
+            let claimed = self.parts.store.claim(self.request(1)).await?;
+            let Some(claim) = claimed.claims.into_iter().next() else {
+                return Ok(attempts);
+            };
+            let ended = self.parts.executor.attempt(claim).await;
+            self.parts.settler.settle(&mut [ended]).await?;
+        }
+        Err(StoreError::Broken(format!(
+            "still not done after {ROUNDS_MAX} attempts: does a job enqueue itself?"
+        )))
+    }
+
+    /// Moves the clock by `time`, stopping at every moment at which something becomes due.
+    pub async fn advance(&self, time: Duration) -> Result<usize, StoreError> {
+        let end = self.now().plus(time);
+        let mut attempts = self.run_due().await?;
+        while let Some(due) = self.next_due().await?.filter(|due| *due <= end) {
+            self.clock.set(due.max(self.now()));
+            attempts += self.run_due().await?;
+        }
+        self.clock.set(end.max(self.now()));
+        Ok(attempts)
+    }
+
+    /// Runs until no job waits, moving the clock from one due time to the next. Schedules do
+    /// not keep it going.
+    pub async fn run_to_end(&self) -> Result<usize, StoreError> {
+        let mut attempts = self.run_due().await?;
+        while let Some(due) = self.parts.store.claim(self.request(0)).await?.next_due {
+            self.clock.set(due.max(self.now()));
+            attempts += self.run_due().await?;
+        }
+        Ok(attempts)
+    }
+
+    /// The job, which must exist.
+    pub async fn job(&self, id: JobId) -> Result<Job, StoreError> {
+        let found = self.parts.store.jobs(vec![id]).await?;
+        let job = found.into_iter().next().flatten();
+        job.ok_or_else(|| StoreError::Broken(format!("there is no {id}")))
+    }
+
+    /// A job's attempts, oldest first.
+    pub async fn attempts(&self, id: JobId) -> Result<Vec<Attempt>, StoreError> {
+        let page = Page::first(usize::MAX);
+        let mut listed = self.parts.store.attempts(AttemptsOf::Job(id), page).await?;
+        listed.items.reverse();
+        Ok(listed.items)
+    }
+
+    async fn fire_schedules(&self) -> Result<(), StoreError> {
+        while self.parts.cron().tick().await?.is_zero() {}
+        Ok(())
+    }
+
+    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
+        let jobs = self.parts.store.claim(self.request(0)).await?.next_due;
+        let schedules = self.parts.store.due_schedules(1).await?.next_due;
+        Ok(jobs.into_iter().chain(schedules).min())
+    }
+
+    fn request(&self, max: usize) -> ClaimRequest {
+        ClaimRequest {
+            max,
+            ..self.parts.request.clone()
+        }
+    }
+}
+
+impl TestEngineBuilder {
+    pub fn state<S: Send + Sync + 'static>(self, state: S) -> TestEngineBuilder<S> {
+        TestEngineBuilder {
+            builder: self.builder.state(state),
+            clock: self.clock,
+        }
+    }
+}
+
+impl<S: Send + Sync + 'static> TestEngineBuilder<S> {
+    #[must_use]
+    pub fn handler<J, T, F, Fut>(mut self, function: F) -> Self
+    where
+        J: JobKind,
+        T: Serialize + Send,
+        F: Fn(J, Context<S>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T, JobError>> + Send + 'static,
+    {
+        self.builder = self.builder.handler(function);
+        self
+    }
+
+    #[must_use]
+    pub fn retry(mut self, retry: impl Into<PolicyPatch>) -> Self {
+        self.builder = self.builder.retry(retry);
+        self
+    }
+
+    #[must_use]
+    pub fn queue_retry(mut self, queue: &str, retry: impl Into<PolicyPatch>) -> Self {
+        self.builder = self.builder.queue_retry(queue, retry);
+        self
+    }
+
+    /// Another seed gives other jitter.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.builder = self.builder.seed(seed);
+        self
+    }
+
+    pub fn build(self) -> Result<TestEngine, steadfast_core::Invalid> {
+        Ok(TestEngine {
+            parts: self.builder.parts()?,
+            clock: self.clock,
+        })
+    }
+}

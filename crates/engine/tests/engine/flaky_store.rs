@@ -1,0 +1,106 @@
+//! A store that can be told to be away, or to do a thing and lose the answer.
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, AtomicU32, Ordering},
+};
+
+use async_trait::async_trait;
+use steadfast_core::{
+    Attempt, Claim, Command, Job, JobId, NewJob, OnceName, Payload, Queue, Schedule, ScheduleId,
+    Tenant, Timestamp, Transition,
+};
+use steadfast_store::{
+    AttemptCursor, AttemptsOf, ClaimRequest, Claimed, CommandError, Committed, DueSchedules,
+    EnqueueError, Enqueued, Fired, Firing, JobFilter, JobPage, LaneStats, Listed, MemoryStore,
+    Page, Renewal, Renewed, Saved, ScheduleFilter, Store, StoreError, TickRecord, Wakeups,
+};
+
+#[derive(Clone, Default)]
+pub struct FlakyStore(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    memory: MemoryStore,
+    away: AtomicBool,
+    lose_answers: AtomicU32,
+    refused: Mutex<Vec<&'static str>>,
+}
+
+impl FlakyStore {
+    pub fn set_away(&self, away: bool) {
+        self.0.away.store(away, Ordering::SeqCst);
+    }
+
+    /// The next commits are written, but their caller does not learn of it.
+    pub fn lose_commit_answers(&self, count: u32) {
+        self.0.lose_answers.store(count, Ordering::SeqCst);
+    }
+
+    /// Which verbs were refused, in order.
+    pub fn refused(&self) -> Vec<&'static str> {
+        self.0.refused.lock().unwrap().clone()
+    }
+
+    fn ask(&self, verb: &'static str) -> Result<&MemoryStore, StoreError> {
+        if self.0.away.load(Ordering::SeqCst) {
+            self.0.refused.lock().unwrap().push(verb);
+            return Err(StoreError::Unavailable("away for the test".to_owned()));
+        }
+        Ok(&self.0.memory)
+    }
+}
+
+macro_rules! through {
+    ($($verb:ident($($name:ident: $type:ty),*) -> $answer:ty;)+) => {
+        #[async_trait]
+        impl Store for FlakyStore {
+            fn now(&self) -> Timestamp {
+                self.0.memory.now()
+            }
+
+            fn wakeups(&self) -> Wakeups {
+                self.0.memory.wakeups()
+            }
+
+            async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, EnqueueError> {
+                self.ask("enqueue")?.enqueue(jobs).await
+            }
+
+            async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<Committed>, StoreError> {
+                let answer = self.ask("commit")?.commit(transitions).await;
+                let lose = |left: u32| left.checked_sub(1);
+                match self.0.lose_answers.fetch_update(Ordering::SeqCst, Ordering::SeqCst, lose) {
+                    Ok(_) => Err(StoreError::Unavailable("the answer was lost".to_owned())),
+                    Err(_) => answer,
+                }
+            }
+
+            $(async fn $verb(&self, $($name: $type),*) -> Result<$answer, StoreError> {
+                self.ask(stringify!($verb))?.$verb($($name),*).await
+            })+
+        }
+    };
+}
+
+through! {
+    claim(request: ClaimRequest) -> Claimed;
+    renew(renewals: Vec<Renewal>) -> Vec<Renewed>;
+    recall(job: JobId, step: OnceName) -> Option<Payload>;
+    remember(job: JobId, step: OnceName, result: Payload) -> Payload;
+    expired(limit: usize) -> Vec<Claim>;
+    command(jobs: Vec<JobId>, command: Command) -> Vec<Result<Job, CommandError>>;
+    jobs(ids: Vec<JobId>) -> Vec<Option<Job>>;
+    list(filter: JobFilter, page: JobPage) -> Listed<Job, JobId>;
+    count(filter: JobFilter, most: u64) -> u64;
+    attempts(of: AttemptsOf, page: Page<AttemptCursor>) -> Listed<Attempt, AttemptCursor>;
+    stats(since: Timestamp) -> Vec<LaneStats>;
+    set_paused(tenant: Tenant, queue: Queue, paused: bool) -> ();
+    save_schedule(schedule: Schedule) -> Saved;
+    delete_schedule(id: ScheduleId) -> bool;
+    schedules(filter: ScheduleFilter, page: Page<ScheduleId>) -> Listed<Schedule, ScheduleId>;
+    due_schedules(limit: usize) -> DueSchedules;
+    fire(firings: Vec<Firing>) -> Vec<Fired>;
+    ticks(schedule: ScheduleId, page: Page<Timestamp>) -> Listed<TickRecord, Timestamp>;
+    prune(ended_before: Timestamp, limit: usize) -> usize;
+}

@@ -1,0 +1,331 @@
+//! The engine as it really runs: tasks, leases, stops, and a store that goes away.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use steadfast_core::{AttemptStatus, JobId, PolicyPatch, Preset, Reason, State};
+use steadfast_engine::{Config, Context, Engine, Event, JobError, JobKind, JobRequest, StopReason};
+use steadfast_store::{AttemptsOf, MemoryStore, Page, SqliteOptions, SqliteStore, Store};
+use tokio::sync::Semaphore;
+
+use crate::{
+    common::{self, Calls, ends, fails, flaky, notice, starts},
+    flaky_store::FlakyStore,
+};
+
+#[derive(Serialize, Deserialize)]
+struct Wait;
+
+impl JobKind for Wait {
+    const KIND: &'static str = "wait";
+}
+
+/// Runs until it is let go, or told to stop if it listens.
+async fn wait(_: Wait, ctx: Context<Arc<Semaphore>>) -> Result<(), JobError> {
+    let gate = ctx.state().clone();
+    let _gone = gate.acquire().await;
+    Ok(())
+}
+
+async fn wait_politely(_: Wait, ctx: Context) -> Result<(), JobError> {
+    match ctx.stopped().await {
+        StopReason::Cancelled => Err(JobError::failure("stopped", "was told to stop")),
+        reason => Err(JobError::failure("stopped", format!("{reason:?}"))),
+    }
+}
+
+fn quick() -> PolicyPatch {
+    PolicyPatch::fixed(Duration::from_millis(1)).max_retries(5)
+}
+
+async fn statuses(store: &dyn Store, job: JobId) -> Vec<AttemptStatus> {
+    let page = Page::first(99);
+    let listed = store.attempts(AttemptsOf::Job(job), page).await.unwrap();
+    listed
+        .items
+        .iter()
+        .rev()
+        .map(|attempt| attempt.status)
+        .collect()
+}
+
+#[tokio::test]
+async fn a_job_runs_fails_and_is_retried_until_it_succeeds() {
+    let store = Arc::new(MemoryStore::default());
+    let builder = steadfast_engine::EngineBuilder::new(store.clone()).state(Calls::default());
+    let engine = builder.handler(flaky).start().unwrap();
+    let mut notices = engine.subscribe();
+    let id = engine
+        .client()
+        .enqueue(fails(2).job().retry(quick()))
+        .await
+        .unwrap();
+    assert!(matches!(
+        ends(&mut notices, id).await,
+        Event::Succeeded { .. }
+    ));
+    use AttemptStatus::{Failed, Success};
+    assert_eq!(statuses(&*store, id).await, [Failed, Failed, Success]);
+    engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_timeout_ends_an_attempt_as_class_timeout() {
+    let gate = Arc::new(Semaphore::new(0));
+    let engine = Engine::builder(MemoryStore::default())
+        .state(gate)
+        .handler(wait)
+        .start()
+        .unwrap();
+    let mut notices = engine.subscribe();
+    let request = Wait
+        .job()
+        .timeout(Duration::from_millis(5))
+        .retry(Preset::Once);
+    let id = engine.client().enqueue(request).await.unwrap();
+    let Event::Failed { failure, .. } = ends(&mut notices, id).await else {
+        panic!("it did not fail");
+    };
+    assert_eq!(failure.unwrap().class.as_str(), "timeout");
+    engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_graceful_stop_lets_a_running_attempt_end() {
+    let gate = Arc::new(Semaphore::new(0));
+    let store = Arc::new(MemoryStore::default());
+    let builder = steadfast_engine::EngineBuilder::new(store.clone()).state(gate.clone());
+    let engine = builder.handler(wait).start().unwrap();
+    let mut notices = engine.subscribe();
+    let id = engine.client().enqueue(Wait).await.unwrap();
+    let waiting = engine
+        .client()
+        .enqueue(Wait.job().delay(Duration::from_secs(60)))
+        .await
+        .unwrap();
+    starts(&mut notices, id).await;
+    let stopping = tokio::spawn(engine.stop());
+    gate.add_permits(1);
+    stopping.await.unwrap();
+    let jobs = store.jobs(vec![id, waiting]).await.unwrap();
+    let states: Vec<State> = jobs
+        .into_iter()
+        .map(|job| job.unwrap().progress.state)
+        .collect();
+    assert_eq!(states, [State::Succeeded, State::Waiting]);
+}
+
+#[tokio::test]
+async fn what_outlasts_the_grace_period_is_given_back_uncounted() {
+    let gate = Arc::new(Semaphore::new(0));
+    let store = Arc::new(MemoryStore::default());
+    let builder = steadfast_engine::EngineBuilder::new(store.clone()).state(gate);
+    let engine = builder
+        .handler(wait)
+        .grace(Duration::from_millis(5))
+        .start()
+        .unwrap();
+    let mut notices = engine.subscribe();
+    let client = engine.client();
+    let id = client.enqueue(Wait).await.unwrap();
+    let once = client.enqueue(Wait.job().at_most_once()).await.unwrap();
+    starts(&mut notices, id).await;
+    starts(&mut notices, once).await;
+    engine.stop().await;
+
+    let jobs = store.jobs(vec![id, once]).await.unwrap();
+    let [Some(job), Some(once)] = &jobs[..] else {
+        panic!("jobs are gone");
+    };
+    assert_eq!(
+        (job.progress.state, job.progress.attempt),
+        (State::Waiting, 0)
+    );
+    assert_eq!(statuses(&*store, id).await, [AttemptStatus::Released]);
+    assert_eq!(once.progress.reason, Some(Reason::OutcomeUnknown));
+}
+
+#[tokio::test]
+async fn a_running_job_that_is_cancelled_is_told_to_stop_and_ends_cancelled() {
+    let engine = Engine::builder(MemoryStore::default())
+        .handler(wait_politely)
+        .start()
+        .unwrap();
+    let mut notices = engine.subscribe();
+    let request = Wait.job().lease(Duration::from_secs(1));
+    let id = engine.client().enqueue(request).await.unwrap();
+    starts(&mut notices, id).await;
+    engine.client().cancel(id).await.unwrap();
+    assert_eq!(ends(&mut notices, id).await, Event::Cancelled);
+    engine.stop().await;
+}
+
+#[tokio::test]
+async fn an_expired_lease_is_settled_by_another_engine_and_the_late_result_is_refused() {
+    let store = Arc::new(MemoryStore::default());
+    // A worker that claims and is never heard of again.
+    let request = Wait.job().lease(Duration::from_secs(1)).retry(quick());
+    let client = steadfast_engine::Client::new(store.clone());
+    let id = client.enqueue(request).await.unwrap();
+    let claim = |worker: &str| steadfast_store::ClaimRequest {
+        worker: steadfast_core::WorkerName::new(worker).unwrap(),
+        tenant: None,
+        queues: Vec::new(),
+        kinds: Vec::new(),
+        max: 1,
+        lease: None,
+    };
+    let lost = store.claim(claim("gone")).await.unwrap().claims.remove(0);
+
+    let gate = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
+    let config = Config {
+        sweep_every: Duration::from_millis(50),
+        ..Config::default()
+    };
+    let builder = steadfast_engine::EngineBuilder::new(store.clone()).state(gate);
+    let engine = builder.handler(wait).config(config).start().unwrap();
+    let mut notices = engine.subscribe();
+    assert!(matches!(
+        ends(&mut notices, id).await,
+        Event::Succeeded { .. }
+    ));
+    use AttemptStatus::{Lost, Success};
+    assert_eq!(statuses(&*store, id).await, [Lost, Success]);
+
+    let late = lost.ended(
+        steadfast_core::Outcome::Success { output: None },
+        store.now(),
+    );
+    let transition = steadfast_core::after_attempt(&late, steadfast_core::Dice::new(0));
+    let answer = store.commit(vec![transition]).await.unwrap();
+    assert_eq!(answer, [steadfast_store::Committed::Stale]);
+    engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_store_that_goes_away_loses_nothing_and_is_not_hammered() {
+    let store = FlakyStore::default();
+    let gate = Arc::new(Semaphore::new(0));
+    let engine = Engine::builder(store.clone())
+        .state(gate.clone())
+        .handler(wait)
+        .start()
+        .unwrap();
+    let mut notices = engine.subscribe();
+    let client = engine.client();
+    let id = client.enqueue(Wait).await.unwrap();
+    starts(&mut notices, id).await;
+
+    store.set_away(true);
+    gate.add_permits(Semaphore::MAX_PERMITS);
+    // The outcome is tried at least twice against the closed door.
+    let knocks = || {
+        store
+            .refused()
+            .iter()
+            .filter(|verb| **verb == "commit")
+            .count()
+    };
+    while knocks() < 2 {
+        tokio::task::yield_now().await;
+    }
+    assert!(client.enqueue(Wait).await.is_err());
+    let refused = store.refused().len();
+    assert!(refused < 50, "{refused} calls while the store was away");
+    store.set_away(false);
+
+    assert!(matches!(
+        ends(&mut notices, id).await,
+        Event::Succeeded { .. }
+    ));
+    let next = client.enqueue(Wait).await.unwrap();
+    assert!(matches!(
+        ends(&mut notices, next).await,
+        Event::Succeeded { .. }
+    ));
+    engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_commit_whose_answer_was_lost_counts_once() {
+    let store = FlakyStore::default();
+    let engine = Engine::builder(store.clone())
+        .state(Calls::default())
+        .handler(flaky)
+        .start()
+        .unwrap();
+    let mut notices = engine.subscribe();
+    store.lose_commit_answers(2);
+    let id = engine
+        .client()
+        .enqueue(fails(1).job().retry(quick()))
+        .await
+        .unwrap();
+    assert!(matches!(
+        ends(&mut notices, id).await,
+        Event::Succeeded { .. }
+    ));
+    use AttemptStatus::{Failed, Success};
+    assert_eq!(statuses(&store, id).await, [Failed, Success]);
+    let stats = engine.client().stats(store.now()).await.unwrap();
+    assert_eq!(stats.total.attempts, 2);
+    engine.stop().await;
+}
+
+#[tokio::test]
+async fn two_engines_on_one_store_never_run_an_attempt_twice() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    two_engines([store.clone(), store]).await;
+}
+
+#[tokio::test]
+async fn two_engines_on_one_sqlite_file_never_run_an_attempt_twice() {
+    let dir = tempfile::tempdir().unwrap();
+    // Opened twice, as two processes would.
+    let open = || -> Arc<dyn Store> {
+        let path = dir.path().join("jobs.db");
+        Arc::new(SqliteStore::open(path, SqliteOptions::default()).unwrap())
+    };
+    two_engines([open(), open()]).await;
+}
+
+/// 2,000 jobs, a fifth failing once, on two engines: every attempt has one record.
+async fn two_engines([store, other]: [Arc<dyn Store>; 2]) {
+    let calls = Arc::new(Calls::default());
+    async fn counted(job: common::Flaky, ctx: Context<Arc<Calls>>) -> Result<(), JobError> {
+        ctx.state()
+            .0
+            .fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        match ctx.attempt() <= job.failures {
+            true => Err(JobError::failure("error", "once")),
+            false => Ok(()),
+        }
+    }
+    let start = |store: &Arc<dyn Store>| {
+        let builder = steadfast_engine::EngineBuilder::new(store.clone()).state(calls.clone());
+        builder.handler(counted).start().unwrap()
+    };
+    let (one, two) = (start(&store), start(&other));
+    let mut notices = [one.subscribe(), two.subscribe()];
+    let requests = (0..2_000).map(|n| fails(u32::from(n % 5 == 0)).job().retry(quick()));
+    let requests: Vec<JobRequest> = requests.collect();
+    for chunk in requests.chunks(1_000) {
+        one.client().enqueue_all(chunk.to_vec()).await.unwrap();
+    }
+    let mut succeeded = 0;
+    while succeeded < 2_000 {
+        let [a, b] = &mut notices;
+        let done =
+            |notice: &steadfast_engine::Notice| matches!(notice.event, Event::Succeeded { .. });
+        tokio::select! {
+            _ = notice(a, done) => succeeded += 1,
+            _ = notice(b, done) => succeeded += 1,
+        }
+    }
+    one.stop().await;
+    two.stop().await;
+    assert_eq!(calls.count(), 2_400);
+    let stats = store.stats(store.now()).await.unwrap();
+    assert_eq!(stats[0].total.attempts, 2_400);
+    assert_eq!(stats[0].succeeded, 2_000);
+}

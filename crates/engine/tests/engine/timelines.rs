@@ -1,0 +1,346 @@
+//! What handlers and retries do, on a clock that the test moves.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+use steadfast_core::{
+    AttemptStatus, Jitter, Overlap, Payload, PolicyPatch, Preset, Reason, Schedule, State,
+    Timestamp,
+};
+use steadfast_engine::{
+    Client, Context, JobError, JobKind, JobRequest, ScheduleRequest, testing::TestEngine,
+};
+use steadfast_store::{JobFilter, JobPage, Page, TickRecord};
+
+use crate::common::{Calls, Flaky, fails, flaky};
+
+fn steady(max_retries: u32) -> PolicyPatch {
+    PolicyPatch::preset(Preset::Http)
+        .jitter(Jitter::None)
+        .max_retries(max_retries)
+}
+
+fn engine() -> TestEngine {
+    let builder = TestEngine::builder().state(Calls::default());
+    builder.handler(flaky).build().unwrap()
+}
+
+/// Seconds since the engine's first moment, and how each attempt ended.
+async fn history(
+    engine: &TestEngine,
+    start: Timestamp,
+    client: &Client,
+    job: JobRequest,
+) -> Vec<String> {
+    let id = client.enqueue(job).await.unwrap();
+    engine.run_to_end().await.unwrap();
+    let attempts = engine.attempts(id).await.unwrap();
+    let lines = attempts.iter().map(|attempt| {
+        format!(
+            "T+{} {} retryCount {}",
+            attempt.started_at.since(start).as_secs(),
+            attempt.status,
+            attempt.retry_count()
+        )
+    });
+    lines.collect()
+}
+
+#[tokio::test]
+async fn a_job_that_always_fails_is_tried_at_0_1_3_7_and_becomes_a_dead_letter() {
+    let engine = engine();
+    let job = fails(99).job().retry(steady(3));
+    let lines = history(&engine, engine.now(), &engine.client(), job).await;
+    assert_eq!(
+        lines,
+        [
+            "T+0 FAILED retryCount 0",
+            "T+1 FAILED retryCount 1",
+            "T+3 FAILED retryCount 2",
+            "T+7 FAILED retryCount 3"
+        ]
+    );
+    let dead = engine
+        .client()
+        .dead_letters(JobPage::first(9))
+        .await
+        .unwrap();
+    assert_eq!(dead.items[0].progress.reason, Some(Reason::Exhausted));
+}
+
+#[tokio::test]
+async fn a_job_that_fails_twice_succeeds_on_its_third_attempt() {
+    let engine = engine();
+    let job = fails(2).job().retry(steady(2));
+    let lines = history(&engine, engine.now(), &engine.client(), job).await;
+    assert_eq!(
+        lines,
+        [
+            "T+0 FAILED retryCount 0",
+            "T+1 FAILED retryCount 1",
+            "T+3 SUCCESS retryCount 2"
+        ]
+    );
+    let stats = engine.client().stats(engine.now()).await.unwrap();
+    assert_eq!(stats.total_retries(), 2);
+    assert_eq!(stats.successful_retries(), 1);
+    assert_eq!(stats.retry_success_rate(), Some(0.5));
+}
+
+#[tokio::test]
+async fn at_most_once_is_tried_once_and_never_again() {
+    let engine = engine();
+    let job = fails(99).job().retry(steady(5)).at_most_once();
+    let lines = history(&engine, engine.now(), &engine.client(), job).await;
+    assert_eq!(lines, ["T+0 FAILED retryCount 0"]);
+}
+
+#[tokio::test]
+async fn a_payload_that_does_not_decode_fails_for_good_with_class_payload() {
+    let engine = engine();
+    let payload = Payload::from_json(r#"{"failures":"many"}"#).unwrap();
+    let job = JobRequest::new(Flaky::KIND, payload).retry(steady(3));
+    let id = engine.client().enqueue(job).await.unwrap();
+    engine.run_to_end().await.unwrap();
+    let job = engine.job(id).await.unwrap();
+    assert_eq!(job.progress.state, State::Failed);
+    assert_eq!(job.progress.reason, Some(Reason::NonRetryable));
+    assert_eq!(job.progress.failure.unwrap().class.as_str(), "payload");
+}
+
+#[derive(Serialize, Deserialize)]
+struct Panics;
+
+impl JobKind for Panics {
+    const KIND: &'static str = "panics";
+
+    fn retry() -> PolicyPatch {
+        steady(1)
+    }
+}
+
+async fn panics(_: Panics, _: Context) -> Result<(), JobError> {
+    panic!("the roof is on fire");
+}
+
+#[tokio::test]
+async fn a_panic_is_a_failure_with_its_message_and_is_retried() {
+    let engine = TestEngine::builder().handler(panics).build().unwrap();
+    let id = engine.client().enqueue(Panics).await.unwrap();
+    assert_eq!(engine.run_to_end().await.unwrap(), 2);
+    let job = engine.job(id).await.unwrap();
+    let failure = job.progress.failure.unwrap();
+    assert_eq!(failure.class.as_str(), "panic");
+    assert_eq!(failure.message, "the roof is on fire");
+}
+
+#[derive(Serialize, Deserialize)]
+struct Pay;
+
+impl JobKind for Pay {
+    const KIND: &'static str = "pay";
+}
+
+#[tokio::test]
+async fn a_step_that_succeeded_once_is_not_run_again_by_a_later_attempt() {
+    async fn pay(_: Pay, ctx: Context<Arc<AtomicU32>>) -> Result<(), JobError> {
+        let charged = ctx.state().clone();
+        let receipt: String = ctx
+            .once("charge", async move {
+                charged.fetch_add(1, Ordering::SeqCst);
+                Ok::<_, JobError>("receipt 17".to_owned())
+            })
+            .await?;
+        assert_eq!(receipt, "receipt 17");
+        match ctx.attempt() {
+            1 => Err(JobError::failure("error", "crashed after charging")),
+            _ => Ok(()),
+        }
+    }
+    let charges = Arc::new(AtomicU32::new(0));
+    let builder = TestEngine::builder().state(charges.clone());
+    let engine = builder.handler(pay).build().unwrap();
+    engine.client().enqueue(Pay).await.unwrap();
+    assert_eq!(engine.run_to_end().await.unwrap(), 2);
+    assert_eq!(charges.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_handler_can_snooze_cancel_and_make_other_jobs() {
+    #[derive(Serialize, Deserialize)]
+    struct Step(u32);
+    impl JobKind for Step {
+        const KIND: &'static str = "step";
+    }
+    async fn step(job: Step, ctx: Context) -> Result<(), JobError> {
+        match job.0 {
+            0 if ctx.job().progress.snoozes == 0 => Err(JobError::Snooze(Duration::from_secs(60))),
+            0 => {
+                ctx.client().enqueue(Step(1)).await?;
+                Ok(())
+            }
+            _ => Err(JobError::Cancel("moot".to_owned())),
+        }
+    }
+    let engine = TestEngine::builder().handler(step).build().unwrap();
+    let start = engine.now();
+    let id = engine.client().enqueue(Step(0)).await.unwrap();
+    assert_eq!(engine.run_to_end().await.unwrap(), 3);
+    assert_eq!(engine.now().since(start), Duration::from_secs(60));
+    let statuses: Vec<AttemptStatus> = engine
+        .attempts(id)
+        .await
+        .unwrap()
+        .iter()
+        .map(|a| a.status)
+        .collect();
+    assert_eq!(statuses, [AttemptStatus::Snoozed, AttemptStatus::Success]);
+    assert_eq!(engine.client().stats(start).await.unwrap().cancelled, 1);
+}
+
+#[tokio::test]
+async fn higher_priority_goes_first_and_a_retry_keeps_it() {
+    let engine = engine();
+    let client = engine.client();
+    let low = client.enqueue(fails(0).job().priority(1)).await.unwrap();
+    let high = client
+        .enqueue(fails(1).job().priority(9).retry(steady(3)))
+        .await
+        .unwrap();
+    let mut notices = engine.subscribe();
+    engine.run_to_end().await.unwrap();
+    let mut order = Vec::new();
+    while order.len() < 3 {
+        let notice = notices.next().await.unwrap();
+        if matches!(notice.event, steadfast_engine::Event::Started { .. }) {
+            order.push(notice.job);
+        }
+    }
+    assert_eq!(order, [high, low, high]);
+}
+
+#[tokio::test]
+async fn dead_letters_can_be_requeued_all_at_once_and_edited() {
+    let engine = engine();
+    let client = engine.client();
+    for _ in 0..3 {
+        client
+            .enqueue(fails(1).job().retry(Preset::Once))
+            .await
+            .unwrap();
+    }
+    engine.run_to_end().await.unwrap();
+    assert_eq!(
+        client.count(JobFilter::dead_letters(), 99).await.unwrap(),
+        3
+    );
+    let retry = steadfast_core::Command::Retry { payload: None };
+    let requeued = client
+        .command_all(JobFilter::dead_letters(), retry)
+        .await
+        .unwrap();
+    assert_eq!(requeued, 3);
+    engine.run_to_end().await.unwrap();
+    assert_eq!(
+        client.count(JobFilter::dead_letters(), 99).await.unwrap(),
+        0
+    );
+}
+
+async fn every_ten_seconds(client: &Client, overlap: Overlap) -> Schedule {
+    let job = fails(99).job().retry(steady(3));
+    let request = ScheduleRequest::cron("tens", "*/10 * * * * *", job).overlap(overlap);
+    client.schedule(request).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_schedule_whose_runs_fail_goes_on_with_its_next_tick() {
+    let engine = engine();
+    let start = engine.now();
+    let schedule = every_ten_seconds(&engine.client(), Overlap::Skip).await;
+    engine.advance(Duration::from_secs(25)).await.unwrap();
+    let page = Page::first(99);
+    let attempts = engine.client().attempts(schedule.id, page).await.unwrap();
+    let mut seconds: Vec<u64> = attempts
+        .items
+        .iter()
+        .map(|a| a.started_at.since(start).as_secs())
+        .collect();
+    seconds.sort_unstable();
+    assert_eq!(seconds, [10, 11, 13, 17, 20, 21, 23]);
+    let dead = engine
+        .client()
+        .dead_letters(JobPage::first(9))
+        .await
+        .unwrap();
+    assert_eq!(dead.items.len(), 1);
+    assert_eq!(dead.items[0].run_of.unwrap().schedule, schedule.id);
+}
+
+#[tokio::test]
+async fn saving_an_unchanged_schedule_again_keeps_its_place() {
+    let engine = engine();
+    let first = every_ten_seconds(&engine.client(), Overlap::Allow).await;
+    engine.advance(Duration::from_secs(15)).await.unwrap();
+    let second = every_ten_seconds(&engine.client(), Overlap::Allow).await;
+    assert_eq!(second.id, first.id);
+    assert_eq!(second.progress.runs, 1);
+    engine.advance(Duration::from_secs(10)).await.unwrap();
+    let ticks = engine
+        .client()
+        .ticks(first.id, Page::first(9))
+        .await
+        .unwrap();
+    let fired = ticks
+        .items
+        .iter()
+        .filter(|tick| matches!(tick, TickRecord::Fired { .. }))
+        .count();
+    assert_eq!(fired, 2);
+}
+
+#[tokio::test]
+async fn a_paused_schedule_does_not_fire_and_can_be_run_by_hand() {
+    let engine = engine();
+    let client = engine.client();
+    let schedule = every_ten_seconds(&client, Overlap::Skip).await;
+    client.pause_schedule(schedule.id).await.unwrap();
+    assert_eq!(engine.advance(Duration::from_secs(30)).await.unwrap(), 0);
+    let job = client.run_schedule_now(schedule.id).await.unwrap();
+    assert_eq!(engine.run_due().await.unwrap(), 1);
+    assert_eq!(
+        engine.job(job).await.unwrap().run_of.unwrap().schedule,
+        schedule.id
+    );
+    client.delete_schedule(schedule.id).await.unwrap();
+    assert!(client.delete_schedule(schedule.id).await.is_err());
+}
+
+#[tokio::test]
+async fn a_request_that_breaks_a_limit_is_refused_by_name_and_nothing_is_stored() {
+    let client = engine().client();
+    for (request, field) in [
+        (fails(0).job().queue("two words"), "queue"),
+        (fails(0).job().priority(10), "priority"),
+        (
+            fails(0)
+                .job()
+                .retry(PolicyPatch::default().max_retries(101)),
+            "retry.maxRetries",
+        ),
+        (fails(0).job().lease(Duration::ZERO), "lease"),
+        (fails(0).job().idempotency_key(""), "idempotencyKey"),
+    ] {
+        let error = client.enqueue(request).await.unwrap_err();
+        assert!(error.to_string().starts_with(field), "{error}");
+    }
+    let error = client.enqueue_all(vec![fails(0); 1_001]).await.unwrap_err();
+    assert!(error.to_string().contains("at most 1000 jobs"), "{error}");
+    assert_eq!(client.count(JobFilter::default(), 99).await.unwrap(), 0);
+}

@@ -1,0 +1,325 @@
+//! The contract as tests: every driver runs all of them.
+//!
+//! ```ignore
+//! steadfast_store::conformance_tests!(MyHarness::new());
+//! ```
+//!
+//! A driver that only stores and finds passes half of this by luck, so each case asks what a
+//! wrong driver would do: forget to compare a fence, count a repeated commit twice, look for a
+//! key in the wrong tenant. Time is the fixture's to move; nothing here waits for it.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "these are tests, though they live in a library so that other crates can run them"
+)]
+
+mod fixture;
+mod planned;
+mod workload;
+
+mod attempts;
+mod claim;
+mod command;
+mod commit;
+mod due;
+mod durable;
+mod enqueue;
+mod fire;
+mod keys;
+mod list;
+mod once;
+mod outbox;
+mod pause;
+mod prune;
+mod race;
+mod renew;
+mod schedules;
+mod stats;
+mod sweep;
+mod wake;
+
+pub use fixture::{Durable, Fixture, Harness};
+
+/// Expands to one test per case, in a module per verb. `durable` before the harness adds the
+/// cases that open the data again.
+///
+/// The lists are here and only here. A case that is on none is dead code, which the compiler
+/// reports.
+#[macro_export]
+macro_rules! conformance_tests {
+    (@every_store $then:ident ($($argument:tt)*)) => {
+        $crate::conformance_tests! { @$then ($($argument)*)
+            enqueue {
+                a_job_is_stored_as_it_was_asked
+                a_job_that_asks_for_nothing_has_the_defaults
+                the_extremes_of_every_field_are_kept
+                a_payload_keeps_its_text
+                run_at_counts_in_the_stores_time
+                the_time_is_that_of_the_stores_clock
+                answers_come_in_the_order_of_the_batch
+                a_large_batch_is_stored_whole
+                a_known_id_is_not_stored_again
+                an_id_twice_in_one_batch_is_stored_once
+                a_long_list_of_ids_is_read
+                jobs_are_read_in_the_order_asked
+                an_empty_batch_is_an_empty_answer
+            }
+            keys {
+                a_known_key_answers_with_its_job
+                a_repeated_create_with_its_own_id_is_the_same_job
+                a_key_with_another_request_is_a_conflict
+                a_conflict_leaves_nothing_of_its_batch
+                a_key_belongs_to_its_tenant
+                keys_that_only_look_alike_are_different
+                a_key_twice_in_one_batch_makes_one_job
+                a_key_twice_in_one_batch_with_another_request_is_a_conflict
+                a_key_stands_for_the_request_as_it_was_made
+            }
+            claim {
+                a_claim_is_written_as_claimed_says
+                a_request_can_set_another_lease
+                the_higher_priority_goes_first_then_the_earlier_time
+                a_retried_job_keeps_its_place_by_priority
+                a_job_is_due_at_its_time_and_not_before
+                a_clock_that_went_back_takes_the_due_time_with_it
+                future_jobs_of_a_high_priority_hide_nothing
+                no_more_than_asked_are_claimed
+                what_runs_or_has_ended_is_not_claimed
+                each_claim_has_a_higher_fence
+                only_wanted_lanes_are_claimed
+                a_long_list_of_lanes_is_a_list_of_lanes
+                next_due_is_that_of_the_wanted_jobs_that_are_left
+                an_expired_lease_that_was_renewed_is_still_one_claim
+                the_order_agrees_with_a_plain_sort
+            }
+            renew {
+                a_renewed_lease_counts_from_now
+                an_expired_lease_can_still_be_renewed
+                another_fence_renews_nothing
+                what_does_not_run_cannot_be_renewed
+                a_holder_that_was_given_up_has_lost
+                a_note_is_kept_until_there_is_another
+                a_holder_learns_of_a_request_to_cancel
+                renewals_of_a_batch_are_apart
+            }
+            once {
+                a_step_that_never_succeeded_left_nothing
+                the_first_result_of_a_step_is_kept
+                steps_are_apart_by_job_and_name
+                a_step_outlives_its_attempt
+            }
+            commit {
+                every_outcome_is_written_as_decided
+                each_attempt_leaves_one_record
+                another_fence_writes_nothing
+                a_late_result_of_a_lost_attempt_is_refused
+                a_job_that_has_ended_stays_as_it_is
+                a_job_that_is_gone_is_stale
+                an_expired_lease_that_nobody_settled_can_be_committed
+                a_loss_is_refused_if_the_lease_was_renewed
+                a_request_to_cancel_that_the_decision_did_not_know_sends_it_back
+                a_stale_transition_does_not_hinder_the_others
+                the_first_of_two_ends_in_one_batch_is_written
+                a_repeated_commit_is_done_and_counted_once
+                another_end_that_looks_like_the_written_one_is_stale
+                a_commit_repeated_after_the_job_went_on_leaves_it_alone
+                a_repeated_release_without_a_record_is_done
+            }
+            outbox {
+                the_outbox_is_written_with_its_transition
+                the_outbox_can_be_claimed
+                the_outbox_of_a_refused_transition_is_not_written
+                the_outbox_of_a_repeated_commit_is_written_once
+                a_known_id_or_key_in_the_outbox_does_not_hinder_the_transition
+            }
+            sweep {
+                a_lease_has_run_out_at_its_end_and_not_before
+                only_running_jobs_are_swept
+                looking_changes_nothing
+                no_more_than_asked_are_swept
+                a_lost_attempt_is_retried_and_recorded
+                two_sweepers_settle_a_lease_once
+            }
+            command {
+                every_command_on_every_state_does_what_core_says
+                a_batch_is_answered_in_its_order
+                run_now_makes_a_job_claimable
+                an_edited_job_is_claimed_as_it_now_is
+                a_payload_can_grow_and_shrink
+                a_retried_dead_letter_has_a_fresh_budget_and_its_history
+                a_cancelled_run_keeps_its_claim_until_it_ends
+                a_discarded_job_is_no_dead_letter
+            }
+            list {
+                jobs_are_listed_newest_id_first
+                what_is_added_during_a_walk_does_not_disturb_it
+                labels_follow_the_clock
+                times_of_creation_are_from_and_before
+                failure_text_is_literal_and_in_any_case
+                the_newest_failure_is_the_one_asked_for
+                a_count_goes_no_further_than_asked
+                filters_agree_with_their_meaning
+            }
+            attempts {
+                attempts_of_a_job_are_its_own_newest_first
+                attempts_that_ended_together_are_met_once_each
+                attempts_of_a_schedule_are_those_of_all_its_runs
+                attempts_of_several_runs_are_in_the_order_they_ended
+                what_has_no_attempts_has_an_empty_history
+                a_record_added_during_a_walk_does_not_disturb_it
+                a_record_is_not_changed_by_what_follows
+            }
+            stats {
+                a_store_without_jobs_has_no_counts
+                counts_are_by_label_and_follow_the_clock
+                recent_counts_are_to_the_minute
+                an_attempt_counts_in_the_minute_it_ended
+                a_paused_queue_says_so_in_each_of_its_lanes
+                jobs_of_an_outbox_and_runs_of_a_schedule_are_counted
+                total_counts_outlive_their_jobs
+                counts_agree_with_a_model_after_random_work
+            }
+            pause {
+                jobs_of_a_paused_queue_are_left_alone
+                a_paused_queue_that_is_asked_for_by_name_gives_nothing
+                a_pause_is_for_one_tenant
+                a_queue_can_be_paused_before_it_holds_jobs
+                pausing_and_resuming_twice_is_once
+                the_next_due_time_leaves_out_paused_queues
+                what_ran_before_the_pause_can_end
+            }
+            schedules {
+                a_schedule_is_stored_as_it_was_asked
+                a_change_is_saved_under_the_stored_revision
+                a_change_of_an_older_revision_is_outdated
+                a_change_of_a_deleted_schedule_finds_it_gone
+                a_name_is_unique_within_its_tenant
+                the_revision_is_looked_at_before_the_name
+                a_name_is_free_again_after_a_change_or_deletion
+                deleting_says_whether_it_was_there
+                a_deleted_schedule_takes_its_ticks_and_leaves_its_runs
+                schedules_are_listed_newest_id_first
+                schedules_are_found_by_what_is_asked
+            }
+            due {
+                a_schedule_is_due_at_its_tick_and_not_before
+                a_paused_schedule_is_neither_due_nor_next
+                a_schedule_that_is_over_is_never_due
+                the_next_tick_is_the_earliest_still_to_come
+                no_more_than_asked_are_due
+                a_queued_tick_is_due_when_no_run_is_unfinished
+                a_queued_tick_is_due_when_the_run_before_it_is_cancelled
+                a_schedule_that_is_due_for_two_reasons_is_due_once
+                the_newest_unfinished_run_is_told
+            }
+            fire {
+                a_firing_is_written_whole
+                runs_can_be_claimed
+                a_firing_without_runs_moves_the_schedule_on
+                a_firing_of_another_revision_writes_nothing
+                a_repeated_firing_writes_nothing
+                a_tick_that_has_fired_does_not_fire_again
+                ticks_of_different_schedules_are_apart
+                a_deleted_schedule_fires_nothing
+                an_outdated_firing_does_not_hinder_the_others
+                a_waiting_run_is_cancelled_with_the_firing
+                a_running_run_is_asked_to_stop_with_the_firing
+                a_run_to_cancel_that_has_ended_does_not_hinder_the_firing
+                an_outdated_firing_cancels_nothing
+                ticks_are_listed_newest_first
+            }
+            prune {
+                what_ended_before_the_time_goes
+                what_has_not_ended_stays
+                a_dead_letter_stays_until_it_was_discarded
+                a_job_that_was_retried_after_its_end_stays
+                a_key_lives_a_day_and_then_goes_with_its_job
+                no_more_than_asked_go
+                attempts_and_steps_go_with_their_job
+                tick_records_from_before_the_time_go
+            }
+            wake {
+                enqueueing_wakes
+                every_sleeper_is_woken
+                a_sleeper_is_woken_again
+                a_command_that_makes_a_job_due_sooner_wakes
+                a_job_that_is_due_elsewhere_does_not_drown_a_wake_up
+                a_later_job_wakes_once_the_earlier_one_is_gone
+                a_retry_wakes
+                an_outbox_wakes
+                resuming_a_queue_wakes
+                saving_a_schedule_wakes
+                firing_wakes
+                the_end_of_a_run_wakes_because_a_tick_may_wait_for_it
+                no_earlier_time_goes_unannounced
+            }
+            race {
+                jobs_claimed_in_parallel_go_to_one_caller_each
+                creates_with_one_key_make_one_job
+                a_busy_store_loses_nothing_and_counts_once
+                a_cancelled_job_was_claimed_or_never_will_be
+                one_of_several_ends_of_an_attempt_is_written
+                results_of_a_step_agree
+                one_of_several_firings_of_a_tick_is_written
+                one_of_several_schedules_gets_a_name
+            }
+        }
+    };
+    (@durable_store $then:ident ($($argument:tt)*)) => {
+        $crate::conformance_tests! { @$then ($($argument)*)
+            durable {
+                jobs_history_and_counts_are_there_after_reopening
+                schedules_and_ticks_are_there_after_reopening
+                keys_steps_and_pauses_are_there_after_reopening
+                a_claim_outlives_the_store_that_gave_it
+                a_second_store_sees_what_the_first_has_acknowledged
+                two_stores_agree_on_lanes_and_pauses
+                two_stores_claim_each_job_once
+            }
+        }
+    };
+
+    (@tests ($harness:expr) $($verb:ident { $($case:ident)+ })+) => {
+        $(mod $verb {
+            use super::*;
+
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                let harness = $harness;
+                let fixture = $crate::conformance::Fixture::new(&harness).await;
+                $crate::conformance::cases::$verb::$case(fixture).await;
+            })+
+        })+
+    };
+    (@durable_tests ($harness:expr) $($verb:ident { $($case:ident)+ })+) => {
+        $(mod $verb {
+            use super::*;
+
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                let harness = $harness;
+                let fixture = $crate::conformance::Fixture::new(&harness).await;
+                $crate::conformance::cases::$verb::$case(fixture, &harness).await;
+            })+
+        })+
+    };
+    (@cases () $($verb:ident { $($case:ident)+ })+) => {
+        $(pub mod $verb {
+            pub use $crate::conformance::$verb::{$($case),+};
+        })+
+    };
+
+    (durable $harness:expr) => {
+        $crate::conformance_tests! { $harness }
+        $crate::conformance_tests! { @durable_store durable_tests ($harness) }
+    };
+    ($harness:expr) => {
+        $crate::conformance_tests! { @every_store tests ($harness) }
+    };
+}
+
+#[doc(hidden)]
+pub mod cases {
+    conformance_tests! { @every_store cases () }
+    conformance_tests! { @durable_store cases () }
+}

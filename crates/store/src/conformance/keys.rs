@@ -1,0 +1,149 @@
+//! One idempotency key, one request, one job.
+
+use std::sync::Arc;
+
+use steadfast_core::{Command, Edit, Guarantee, NewJob, Preset, RunAt, Tags, Tenant};
+
+use super::fixture::{Fixture, json, key, kind, priority, queue, secs, success, tenant};
+use crate::{
+    EnqueueError,
+    Enqueued::{Created, Existing},
+};
+
+pub async fn a_known_key_answers_with_its_job(f: Fixture) {
+    let first = f.enqueue_one(keyed(&f, "k")).await;
+    f.clock.advance(secs(3));
+    let before = f.read(first).await;
+    let answers = f.store.enqueue(vec![keyed(&f, "k")]).await.unwrap();
+    assert_eq!(answers, [Existing(first)]);
+    assert_eq!(f.read(first).await, before);
+    assert_eq!(f.count_all().await, 1);
+}
+
+pub async fn a_repeated_create_with_its_own_id_is_the_same_job(f: Fixture) {
+    let job = keyed(&f, "k");
+    f.enqueue_one(job.clone()).await;
+    let answers = f.store.enqueue(vec![job.clone()]).await.unwrap();
+    assert_eq!(answers, [Existing(job.id)]);
+}
+
+pub async fn a_key_with_another_request_is_a_conflict(f: Fixture) {
+    let first = f.enqueue_one(keyed(&f, "k")).await;
+    let asked = || keyed(&f, "k");
+    let with = |change: fn(&mut NewJob)| {
+        let mut job = asked();
+        change(&mut job);
+        job
+    };
+    let tags = Tags::from([("a".into(), "b".into())]);
+    for (field, other) in [
+        ("queue", with(|job| job.queue = queue("other"))),
+        ("kind", with(|job| job.kind = kind("other"))),
+        ("payload", with(|job| job.payload = json("{}"))),
+        ("priority", with(|job| job.priority = priority(6))),
+        ("run_at", with(|job| job.run_at = RunAt::After(secs(1)))),
+        (
+            "policy",
+            with(|job| job.policy = Arc::new(Preset::Once.policy())),
+        ),
+        (
+            "guarantee",
+            with(|job| job.guarantee = Guarantee::AtMostOnce),
+        ),
+        ("timeout", asked().with_timeout(secs(9)).unwrap()),
+        ("lease", asked().with_lease(secs(9)).unwrap()),
+        ("tags", asked().with_tags(tags).unwrap()),
+    ] {
+        let other_id = other.id;
+        let batch = vec![f.job(), other];
+        match f.store.enqueue(batch).await.unwrap_err() {
+            EnqueueError::Conflict { index, key, job } => {
+                assert_eq!((index, key.as_str(), job), (1, "k", first), "{field}");
+            }
+            error => panic!("{field}: {error}"),
+        }
+        assert_eq!(f.find(other_id).await, None, "{field}");
+    }
+    assert_eq!(f.count_all().await, 1);
+}
+
+pub async fn a_conflict_leaves_nothing_of_its_batch(f: Fixture) {
+    f.enqueue_one(keyed(&f, "taken")).await;
+    let early = keyed(&f, "free");
+    let mut conflicting = keyed(&f, "taken");
+    conflicting.kind = kind("other");
+    let batch = vec![early.clone(), f.job(), conflicting, f.job()];
+    assert!(f.store.enqueue(batch).await.is_err());
+    assert_eq!(f.count_all().await, 1);
+
+    // The key of a job that was not stored is still free, for any request.
+    let mut other = keyed(&f, "free");
+    other.kind = kind("other");
+    let answers = f.store.enqueue(vec![other.clone()]).await.unwrap();
+    assert_eq!(answers, [Created(other.id)]);
+}
+
+pub async fn a_key_belongs_to_its_tenant(f: Fixture) {
+    let ours = f.enqueue_one(keyed(&f, "k")).await;
+    let mut theirs = keyed(&f, "k");
+    theirs.tenant = tenant("acme");
+    theirs.kind = kind("other");
+    let theirs = f.enqueue_one(theirs).await;
+
+    let mut again = keyed(&f, "k");
+    again.tenant = tenant("acme");
+    again.kind = kind("other");
+    let answers = f.store.enqueue(vec![keyed(&f, "k"), again]).await.unwrap();
+    assert_eq!(answers, [Existing(ours), Existing(theirs)]);
+}
+
+pub async fn keys_that_only_look_alike_are_different(f: Fixture) {
+    // "é" in two spellings, and what a collation or padding rule would fold together.
+    for text in [
+        "k", "K", "k ", " k", "ķ", "\u{e9}", "e\u{301}", "%", "_", "k'",
+    ] {
+        f.enqueue_one(keyed(&f, text)).await;
+    }
+    assert_eq!(f.count_all().await, 10);
+}
+
+pub async fn a_key_twice_in_one_batch_makes_one_job(f: Fixture) {
+    let jobs = vec![keyed(&f, "k"), f.job(), keyed(&f, "k")];
+    let (first, second) = (jobs[0].id, jobs[1].id);
+    let answers = f.store.enqueue(jobs).await.unwrap();
+    assert_eq!(answers, [Created(first), Created(second), Existing(first)]);
+    assert_eq!(f.count_all().await, 2);
+}
+
+pub async fn a_key_twice_in_one_batch_with_another_request_is_a_conflict(f: Fixture) {
+    let first = keyed(&f, "k");
+    let mut second = keyed(&f, "k");
+    second.priority = priority(9);
+    let batch = vec![first.clone(), second];
+    match f.store.enqueue(batch).await.unwrap_err() {
+        EnqueueError::Conflict { index, job, .. } => assert_eq!((index, job), (1, first.id)),
+        error => panic!("{error}"),
+    }
+    assert_eq!(f.count_all().await, 0);
+}
+
+pub async fn a_key_stands_for_the_request_as_it_was_made(f: Fixture) {
+    let job = f.enqueue_one(keyed(&f, "k")).await;
+    let edit = Edit {
+        payload: Some(json("1")),
+        priority: Some(priority(9)),
+        ..Edit::default()
+    };
+    f.command(job, Command::Edit(edit)).await;
+    let claim = f.claim_of(job).await;
+    f.end(claim, success()).await;
+    let answers = f.store.enqueue(vec![keyed(&f, "k")]).await.unwrap();
+    assert_eq!(answers, [Existing(job)]);
+}
+
+fn keyed(f: &Fixture, text: &str) -> NewJob {
+    f.job_with(|job| {
+        job.tenant = Tenant::default();
+        job.idempotency_key = key(text);
+    })
+}

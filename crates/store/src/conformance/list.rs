@@ -1,0 +1,199 @@
+//! Lists and counts of jobs, against the reference meaning of a filter.
+
+use rand::{RngExt, rngs::StdRng, seq::IndexedRandom};
+use steadfast_core::{FailureClass, Job, JobId, Label, Reason, RunAt, ScheduleId};
+
+use super::{
+    fixture::{Fixture, failure, kind, permanent, queue, secs, tenant, walk},
+    workload::{CLASSES, KINDS, MESSAGES, QUEUES, TENANTS, Workload},
+};
+use crate::{JobFilter, JobPage, Page};
+
+pub async fn jobs_are_listed_newest_id_first(f: Fixture) {
+    let jobs = f.jobs(5);
+    let mut ids: Vec<JobId> = jobs.iter().map(|job| job.id).collect();
+    for index in [3, 0, 4, 1, 2] {
+        f.clock.advance(secs(1));
+        f.enqueue_one(jobs[index].clone()).await;
+    }
+    ids.reverse();
+    let listed = found(&f, &JobFilter::default(), 2).await;
+    assert_eq!(listed.iter().map(|job| job.id).collect::<Vec<_>>(), ids);
+    let page = f
+        .store
+        .list(JobFilter::default(), Page::first(5))
+        .await
+        .unwrap();
+    assert_eq!(page.items, listed);
+}
+
+pub async fn what_is_added_during_a_walk_does_not_disturb_it(f: Fixture) {
+    let ids = f.enqueue(f.jobs(4)).await;
+    let first = f
+        .store
+        .list(JobFilter::default(), Page::first(2))
+        .await
+        .unwrap();
+    f.enqueue(f.jobs(3)).await;
+    let after = JobPage {
+        limit: 10,
+        after: first.next,
+    };
+    let second = f.store.list(JobFilter::default(), after).await.unwrap();
+    let met: Vec<JobId> = first
+        .items
+        .iter()
+        .chain(&second.items)
+        .map(|job| job.id)
+        .collect();
+    assert_eq!(met, [ids[3], ids[2], ids[1], ids[0]]);
+    assert_eq!(second.next, None);
+}
+
+pub async fn labels_follow_the_clock(f: Fixture) {
+    f.enqueue_one(f.job_with(|job| job.run_at = RunAt::After(secs(60))))
+        .await;
+    let count = async |label| {
+        let filter = JobFilter {
+            label: Some(label),
+            ..JobFilter::default()
+        };
+        f.store.count(filter, 10).await.unwrap()
+    };
+    assert_eq!(
+        (count(Label::Scheduled).await, count(Label::Ready).await),
+        (1, 0)
+    );
+    f.clock.advance(secs(60));
+    assert_eq!(
+        (count(Label::Scheduled).await, count(Label::Ready).await),
+        (0, 1)
+    );
+}
+
+pub async fn times_of_creation_are_from_and_before(f: Fixture) {
+    let mut times = Vec::new();
+    for _ in 0..3 {
+        f.enqueue_one(f.job()).await;
+        times.push(f.now());
+        f.clock.advance(secs(1));
+    }
+    let filter = JobFilter {
+        created_from: Some(times[0]),
+        created_before: Some(times[2]),
+        ..JobFilter::default()
+    };
+    let found = found(&f, &filter, 1).await;
+    let found: Vec<_> = found.iter().map(|job| job.created_at).collect();
+    assert_eq!(found, [times[1], times[0]]);
+}
+
+pub async fn failure_text_is_literal_and_in_any_case(f: Fixture) {
+    for message in MESSAGES {
+        f.ended(f.job(), permanent(message)).await;
+    }
+    f.enqueue_one(f.job()).await;
+    for (text, expected) in [
+        ("connection REFUSED", vec![MESSAGES[0]]),
+        ("ärger", vec![MESSAGES[2]]),
+        ("GRÖSSE", vec![]),
+        ("größe", vec![MESSAGES[2]]),
+        ("%", vec![MESSAGES[1]]),
+        ("_", vec![MESSAGES[1]]),
+        ("*", vec![MESSAGES[3]]),
+        (r"\TEMP\", vec![MESSAGES[3]]),
+        ("'", vec![MESSAGES[4]]),
+        ("[g", vec![MESSAGES[4]]),
+        ("con%ed", vec![]),
+        ("", MESSAGES.iter().rev().copied().collect()),
+    ] {
+        let filter = JobFilter {
+            failure_text: Some(text.into()),
+            ..JobFilter::default()
+        };
+        let found = found(&f, &filter, 2).await;
+        let found: Vec<_> = found.iter().map(message_of).collect();
+        assert_eq!(found, expected, "{text:?}");
+    }
+}
+
+pub async fn the_newest_failure_is_the_one_asked_for(f: Fixture) {
+    let job = f.ended(f.job(), failure("first")).await;
+    f.clock.set(job.progress.run_at);
+    let claim = f.claim_of(job.id).await;
+    f.end(claim, permanent("second")).await;
+    let count = async |text: &str, class| {
+        let filter = JobFilter {
+            failure_text: Some(text.into()),
+            failure_class: Some(class),
+            ..JobFilter::default()
+        };
+        f.store.count(filter, 10).await.unwrap()
+    };
+    assert_eq!(count("second", FailureClass::VALIDATION).await, 1);
+    assert_eq!(count("first", FailureClass::CONNECTION).await, 0);
+    assert_eq!(count("second", FailureClass::CONNECTION).await, 0);
+}
+
+pub async fn a_count_goes_no_further_than_asked(f: Fixture) {
+    f.enqueue(f.jobs(5)).await;
+    for (most, expected) in [(0, 0), (3, 3), (5, 5), (100, 5), (u64::MAX, 5)] {
+        let count = f.store.count(JobFilter::default(), most).await.unwrap();
+        assert_eq!(count, expected);
+    }
+}
+
+/// Any filter over a mixed population, walked in short pages, against its reference.
+pub async fn filters_agree_with_their_meaning(f: Fixture) {
+    let mut workload = Workload::run(&f, 41, 600).await;
+    let jobs = workload.jobs().await;
+    for round in 0..120 {
+        let filter = random_filter(&mut workload.random, &jobs);
+        let limit = workload.random.random_range(1..6);
+        let expected: Vec<Job> = jobs
+            .iter()
+            .filter(|job| filter.matches(job, f.now()))
+            .cloned()
+            .collect();
+        let found = found(&f, &filter, limit).await;
+        assert_eq!(found, expected, "round {round}: {filter:?}");
+        let most = workload.random.random_range(0..20);
+        let count = f.store.count(filter.clone(), most).await.unwrap();
+        assert_eq!(
+            count,
+            most.min(expected.len() as u64),
+            "round {round}: {filter:?}"
+        );
+    }
+}
+
+/// Few conditions at a time, or nothing would ever match.
+fn random_filter(random: &mut StdRng, jobs: &[Job]) -> JobFilter {
+    let mut filter = JobFilter::default();
+    for _ in 0..random.random_range(1..4) {
+        let job = jobs.choose(random).unwrap();
+        match random.random_range(0..11) {
+            0 => filter.tenant = TENANTS.choose(random).map(|name| tenant(name)),
+            1 => filter.queue = QUEUES.choose(random).map(|name| queue(name)),
+            2 => filter.kind = KINDS.choose(random).map(|name| kind(name)),
+            3 => filter.label = Label::ALL.choose(random).copied(),
+            4 => filter.schedule = Some(ScheduleId::from_bits(random.random_range(1..4))),
+            5 => filter.created_from = Some(job.created_at),
+            6 => filter.created_before = Some(job.created_at),
+            7 => filter.failure_text = MESSAGES.choose(random).map(|text| text[..3].to_uppercase()),
+            8 => filter.failure_class = CLASSES.choose(random).cloned(),
+            9 => filter.reason = Reason::ALL.choose(random).copied(),
+            _ => filter.dead_letters = true,
+        }
+    }
+    filter
+}
+
+/// All jobs that match, met by walking pages of `limit`.
+async fn found(f: &Fixture, filter: &JobFilter, limit: usize) -> Vec<Job> {
+    walk(limit, async |page| f.store.list(filter.clone(), page).await).await
+}
+
+fn message_of(job: &Job) -> &str {
+    &job.progress.failure.as_ref().unwrap().message
+}

@@ -1,0 +1,158 @@
+//! What may be forgotten, when, and what goes with it.
+
+use steadfast_core::{Command, Job, Outcome, RunAt, limits::DAY};
+
+use super::{
+    fixture::{Fixture, MICRO, json, key, permanent, secs, step, success},
+    planned::skip,
+};
+use crate::{AttemptsOf, Enqueued, Fired, TickRecord};
+
+pub async fn what_ended_before_the_time_goes(f: Fixture) {
+    let succeeded = f.ended(f.job(), success()).await;
+    let cancelled = f
+        .ended(
+            f.job(),
+            Outcome::Cancelled {
+                message: "no".into(),
+            },
+        )
+        .await;
+    let never_started = f.enqueue_one(f.job()).await;
+    let never_started = f.command(never_started, Command::Cancel).await;
+    let ended_at = f.now();
+    f.clock.advance(secs(60));
+    let later = f.ended(f.job(), success()).await;
+
+    assert_eq!(
+        f.store.prune(ended_at, 10).await.unwrap(),
+        0,
+        "not what ended just then"
+    );
+    assert_eq!(f.store.prune(ended_at.plus(MICRO), 10).await.unwrap(), 3);
+    for gone in [succeeded, cancelled, never_started] {
+        assert_eq!(f.find(gone.id).await, None);
+    }
+    assert_eq!(f.read(later.id).await, later);
+}
+
+pub async fn what_has_not_ended_stays(f: Fixture) {
+    let running = f.running(f.job()).await;
+    let waiting = f
+        .enqueue_one(f.job_with(|job| job.run_at = RunAt::After(secs(5))))
+        .await;
+    f.clock.advance(DAY * 400);
+    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 0);
+    assert_eq!(f.find(running.id).await, Some(running));
+    assert!(f.find(waiting).await.is_some());
+}
+
+pub async fn a_dead_letter_stays_until_it_was_discarded(f: Fixture) {
+    let dead = f.ended(f.job(), permanent("no")).await;
+    f.clock.advance(DAY * 400);
+    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 0);
+    assert_eq!(f.read(dead.id).await, dead);
+
+    f.command(dead.id, Command::Discard).await;
+    let discarded_at = f.now();
+    f.clock.advance(secs(60));
+    let pruned = f.store.prune(discarded_at, 10).await.unwrap();
+    assert_eq!(pruned, 0, "it counts from when it was discarded");
+    let pruned = f.store.prune(discarded_at.plus(MICRO), 10).await.unwrap();
+    assert_eq!(pruned, 1);
+    assert_eq!(f.find(dead.id).await, None);
+}
+
+pub async fn a_job_that_was_retried_after_its_end_stays(f: Fixture) {
+    let dead = f.ended(f.job(), permanent("no")).await;
+    f.command(dead.id, Command::Discard).await;
+    f.command(dead.id, Command::Retry { payload: None }).await;
+    f.clock.advance(DAY);
+    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 0);
+    f.claim_of(dead.id).await;
+}
+
+pub async fn a_key_lives_a_day_and_then_goes_with_its_job(f: Fixture) {
+    let keyed = || f.job_with(|job| job.idempotency_key = key("k"));
+    let job = f.ended(keyed(), success()).await;
+    let created_at = f.now();
+    f.clock.set(created_at.plus(DAY).minus(MICRO));
+    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 0);
+    let answers = f.store.enqueue(vec![keyed()]).await.unwrap();
+    assert_eq!(answers, [Enqueued::Existing(job.id)]);
+
+    f.clock.set(created_at.plus(DAY));
+    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 1);
+    f.enqueue_one(keyed()).await;
+}
+
+pub async fn no_more_than_asked_go(f: Fixture) {
+    for _ in 0..5 {
+        f.ended(f.job(), success()).await;
+    }
+    f.clock.advance(secs(60));
+    for (pruned, left) in [(2, 3), (2, 1), (1, 0), (0, 0)] {
+        assert_eq!(f.store.prune(f.now(), 2).await.unwrap(), pruned);
+        assert_eq!(f.count_all().await, left);
+    }
+}
+
+pub async fn attempts_and_steps_go_with_their_job(f: Fixture) {
+    let schedule = f.saved_schedule("nightly").await;
+    let tick = f.clock.advance(secs(60));
+    let (_, run) = f.fired(&schedule, tick).await;
+    let claim = f.claim_of(run.id).await;
+    f.store
+        .remember(run.id, step("s"), json("1"))
+        .await
+        .unwrap();
+    f.end(claim, success()).await;
+    f.clock.advance(secs(60));
+    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 1);
+    nothing_is_left_of(&f, &run).await;
+    assert!(
+        f.attempts(AttemptsOf::Schedule(schedule.id))
+            .await
+            .is_empty()
+    );
+
+    // Not even for a job that takes the same place, or the same id.
+    let mut again = f.job();
+    again.id = run.id;
+    let other = f.job();
+    let other_id = other.id;
+    f.enqueue(vec![other, again]).await;
+    nothing_is_left_of(&f, &run).await;
+    assert!(f.attempts_of(other_id).await.is_empty());
+    let recalled = f.store.recall(other_id, step("s")).await.unwrap();
+    assert_eq!(recalled, None);
+}
+
+pub async fn tick_records_from_before_the_time_go(f: Fixture) {
+    let schedule = f.saved_schedule("nightly").await;
+    let start = f.now();
+    let tick = f.clock.advance(secs(60));
+    let mut firing = f.firing(&schedule, &[tick]);
+    firing.skipped = vec![skip(start, 1)];
+    assert_eq!(f.fire(firing).await, Fired::Done);
+    let schedule = f.read_schedule(schedule.id).await;
+    let later = f.clock.advance(secs(60));
+    f.fired(&schedule, later).await;
+
+    for (before, left) in [(start, 3), (tick, 2), (tick.plus(MICRO), 1), (later, 1)] {
+        f.store.prune(before, 10).await.unwrap();
+        assert_eq!(f.ticks(schedule.id).await.len(), left);
+    }
+    let ticks = f.ticks(schedule.id).await;
+    assert_eq!(
+        ticks.iter().map(TickRecord::at).collect::<Vec<_>>(),
+        [later]
+    );
+    assert_eq!(f.count_all().await, 2, "their runs have not ended");
+}
+
+async fn nothing_is_left_of(f: &Fixture, job: &Job) {
+    assert!(f.attempts_of(job.id).await.is_empty());
+    let recalled = f.store.recall(job.id, step("s")).await.unwrap();
+    assert_eq!(recalled, None);
+}

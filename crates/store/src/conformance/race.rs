@@ -1,0 +1,215 @@
+//! Callers at the same time: whatever the interleaving, each thing happens once.
+
+use std::collections::BTreeSet;
+
+use steadfast_core::{
+    Claim, Command, Dice, JobId, Label, Outcome, ScheduleId, State, after_attempt,
+};
+use tokio::task::JoinSet;
+
+use super::fixture::{Fixture, failure, held, json, key, request, secs, step, success};
+use crate::{Committed, Enqueued, Fired, JobFilter, Saved};
+
+const CALLERS: usize = 8;
+
+pub async fn jobs_claimed_in_parallel_go_to_one_caller_each(f: Fixture) {
+    let ids = f.enqueue(f.jobs(400)).await;
+    let mut callers = JoinSet::new();
+    for _ in 0..CALLERS {
+        let store = f.store.clone();
+        callers.spawn(async move {
+            let mut claimed: Vec<Claim> = Vec::new();
+            loop {
+                let claims = store.claim(request(7)).await.unwrap().claims;
+                if claims.is_empty() {
+                    return claimed;
+                }
+                claimed.extend(claims);
+            }
+        });
+    }
+    let claims: Vec<Claim> = callers.join_all().await.into_iter().flatten().collect();
+    let claimed: BTreeSet<_> = claims.iter().map(|claim| claim.job().id).collect();
+    assert_eq!(claims.len(), ids.len(), "a job was claimed twice, or never");
+    assert_eq!(claimed, ids.into_iter().collect());
+}
+
+pub async fn creates_with_one_key_make_one_job(f: Fixture) {
+    let mut callers = JoinSet::new();
+    for _ in 0..CALLERS {
+        let store = f.store.clone();
+        let job = f.job_with(|job| job.idempotency_key = key("k"));
+        callers.spawn(async move { store.enqueue(vec![job]).await.unwrap()[0] });
+    }
+    let answers = callers.join_all().await;
+    let created: Vec<_> = answers
+        .iter()
+        .filter(|answer| matches!(answer, Enqueued::Created(_)))
+        .collect();
+    assert_eq!(created.len(), 1);
+    assert!(answers.iter().all(|answer| answer.id() == created[0].id()));
+    assert_eq!(f.count_all().await, 1);
+}
+
+pub async fn a_busy_store_loses_nothing_and_counts_once(f: Fixture) {
+    let mut callers = JoinSet::new();
+    for jobs in (0..4).map(|_| f.jobs(60)) {
+        let store = f.store.clone();
+        callers.spawn(async move {
+            for job in jobs {
+                store.enqueue(vec![job]).await.unwrap();
+            }
+        });
+    }
+    for _ in 0..4 {
+        let store = f.store.clone();
+        callers.spawn(async move {
+            while store.count(succeeded(), 240).await.unwrap() < 240 {
+                let claims = store.claim(request(9)).await.unwrap().claims;
+                let ends = claims.into_iter().map(|claim| {
+                    let ended = claim.ended(success(), store.now());
+                    after_attempt(&ended, Dice::new(0))
+                });
+                for committed in store.commit(ends.collect()).await.unwrap() {
+                    assert_eq!(committed, Committed::Done);
+                }
+            }
+        });
+    }
+    callers.join_all().await;
+    let tally = f.tally().await;
+    assert_eq!((tally.attempts, tally.successes), (240, 240));
+}
+
+pub async fn a_cancelled_job_was_claimed_or_never_will_be(f: Fixture) {
+    let ids = f.enqueue(f.jobs(200)).await;
+    let mut callers = JoinSet::new();
+    for half in ids.chunks(100) {
+        let (store, half) = (f.store.clone(), half.to_vec());
+        callers.spawn(async move {
+            for id in half {
+                store.command(vec![id], Command::Cancel).await.unwrap();
+            }
+            Vec::new()
+        });
+    }
+    for _ in 0..2 {
+        let store = f.store.clone();
+        callers.spawn(async move {
+            let mut claimed = Vec::new();
+            loop {
+                let claims = store.claim(request(1)).await.unwrap().claims;
+                if claims.is_empty() {
+                    return claimed;
+                }
+                claimed.extend(claims.iter().map(|claim| claim.job().id));
+            }
+        });
+    }
+    let claimed = callers.join_all().await;
+    let claimed: BTreeSet<JobId> = claimed.into_iter().flatten().collect();
+    for job in f.store.jobs(ids).await.unwrap() {
+        let job = job.unwrap();
+        let seen = (
+            job.progress.state,
+            job.progress.attempt,
+            job.progress.cancel_requested,
+        );
+        match claimed.contains(&job.id) {
+            true => assert_eq!(seen, (State::Running, 1, true)),
+            false => assert_eq!(seen, (State::Cancelled, 0, false)),
+        }
+    }
+}
+
+pub async fn one_of_several_ends_of_an_attempt_is_written(f: Fixture) {
+    let job = f.running(f.job()).await;
+    f.clock.set(job.progress.lease_until.unwrap());
+    let ends = [
+        success(),
+        failure("a"),
+        failure("b"),
+        Outcome::Lost,
+        Outcome::Snoozed(secs(3)),
+    ]
+    .map(|outcome| f.decide(held(job.clone()), outcome));
+    let mut callers = JoinSet::new();
+    for transition in ends {
+        let store = f.store.clone();
+        callers.spawn(async move {
+            let committed = store.commit(vec![transition.clone()]).await.unwrap()[0];
+            (committed, transition)
+        });
+    }
+    let ends = callers.join_all().await;
+    let written: Vec<_> = ends
+        .into_iter()
+        .filter(|(committed, _)| *committed == Committed::Done)
+        .map(|(_, transition)| transition)
+        .collect();
+    assert_eq!(written.len(), 1);
+    assert_eq!(f.read(job.id).await.progress, written[0].to);
+    let records = f.attempts_of(job.id).await;
+    assert_eq!(Some(&records[0]), written[0].record.as_ref());
+    assert_eq!(records.len(), 1);
+}
+
+pub async fn results_of_a_step_agree(f: Fixture) {
+    let job = f.running(f.job()).await.id;
+    let mut callers = JoinSet::new();
+    for number in 0..CALLERS {
+        let store = f.store.clone();
+        let result = json(&number.to_string());
+        callers.spawn(async move { store.remember(job, step("s"), result).await.unwrap() });
+    }
+    let kept = f.store.recall(job, step("s")).await.unwrap();
+    let answers = callers.join_all().await;
+    let kept_after = f.store.recall(job, step("s")).await.unwrap().unwrap();
+    assert!(answers.iter().all(|answer| *answer == kept_after));
+    assert!(kept.is_none_or(|kept| kept == kept_after));
+}
+
+pub async fn one_of_several_firings_of_a_tick_is_written(f: Fixture) {
+    let schedule = f.saved_schedule("nightly").await;
+    let tick = schedule.progress.next_tick.unwrap();
+    f.clock.set(tick);
+    let mut callers = JoinSet::new();
+    for _ in 0..CALLERS {
+        let firing = f.firing(&schedule, &[tick]);
+        let store = f.store.clone();
+        callers.spawn(async move { store.fire(vec![firing]).await.unwrap()[0] });
+    }
+    let answers = callers.join_all().await;
+    let done = answers.iter().filter(|fired| **fired == Fired::Done);
+    assert_eq!(done.count(), 1);
+    assert_eq!(f.count_all().await, 1);
+}
+
+pub async fn one_of_several_schedules_gets_a_name(f: Fixture) {
+    let mut callers = JoinSet::new();
+    let mut ids: Vec<ScheduleId> = Vec::new();
+    for _ in 0..CALLERS {
+        let schedule = f.schedule("nightly");
+        ids.push(schedule.id);
+        let store = f.store.clone();
+        callers.spawn(async move { store.save_schedule(schedule).await.unwrap() });
+    }
+    let mut winners = BTreeSet::new();
+    let mut done = 0;
+    for saved in callers.join_all().await {
+        done += usize::from(matches!(saved, Saved::Done(_)));
+        match saved {
+            Saved::Done(stored) | Saved::Outdated(stored) => winners.insert(stored.id),
+            Saved::Gone => panic!("a new schedule cannot be gone"),
+        };
+    }
+    assert_eq!((done, winners.len()), (1, 1));
+    assert!(ids.contains(winners.first().unwrap()));
+}
+
+fn succeeded() -> JobFilter {
+    JobFilter {
+        label: Some(Label::Succeeded),
+        ..JobFilter::default()
+    }
+}

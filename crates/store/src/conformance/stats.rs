@@ -1,0 +1,260 @@
+//! The counts, against a model that counts for itself.
+
+use std::collections::BTreeMap;
+
+use steadfast_core::{Command, Job, JobId, Label, RunAt, Tally, Timestamp};
+
+use super::{
+    fixture::{Fixture, MICRO, failure, kind, permanent, queue, secs, success, tenant},
+    workload::Workload,
+};
+use crate::{Committed, Fired, LaneStats};
+
+pub async fn a_store_without_jobs_has_no_counts(f: Fixture) {
+    assert_eq!(lanes(&f, f.now()).await, []);
+}
+
+pub async fn counts_are_by_label_and_follow_the_clock(f: Fixture) {
+    f.ended(f.job(), success()).await;
+    f.ended(f.job(), permanent("dead")).await;
+    let discarded = f.ended(f.job(), permanent("seen")).await.id;
+    f.command(discarded, Command::Discard).await;
+    f.running(f.job()).await;
+    f.ended(f.job(), failure("again")).await;
+    let soon = f.job_with(|job| job.run_at = RunAt::After(secs(60)));
+    let cancelled = f.enqueue(vec![soon, f.job()]).await[1];
+    f.command(cancelled, Command::Cancel).await;
+
+    let seen = |lane: &LaneStats| (lane.scheduled, lane.retrying, lane.ready, lane.oldest_ready);
+    let stats = only_lane(&f).await;
+    assert_eq!(seen(&stats), (1, 1, 0, None));
+    assert_eq!((stats.running, stats.succeeded, stats.cancelled), (1, 1, 1));
+    assert_eq!((stats.failed, stats.dead_letters), (2, 1));
+
+    let start = f.now();
+    f.clock.advance(secs(10));
+    assert_eq!(
+        seen(&only_lane(&f).await),
+        (1, 0, 1, Some(start.plus(secs(10))))
+    );
+    f.clock.advance(secs(50));
+    assert_eq!(
+        seen(&only_lane(&f).await),
+        (0, 0, 2, Some(start.plus(secs(10))))
+    );
+}
+
+pub async fn recent_counts_are_to_the_minute(f: Fixture) {
+    let start = f.now();
+    let at = |seconds| start.plus(secs(seconds));
+    for end in [at(60).minus(MICRO), at(60), at(120).minus(MICRO), at(120)] {
+        f.clock.set(end);
+        f.ended(f.job(), success()).await;
+    }
+    for (since, expected) in [
+        (at(0), 4),
+        (at(59), 4),
+        (at(60), 3),
+        (at(119), 3),
+        (at(120), 1),
+        (at(180), 0),
+    ] {
+        let stats = lanes(&f, since).await;
+        assert_eq!(stats[0].recent.attempts, expected, "since {since}");
+        assert_eq!(stats[0].total.attempts, 4);
+    }
+}
+
+pub async fn an_attempt_counts_in_the_minute_it_ended(f: Fixture) {
+    let claim = f.claimed(f.job()).await;
+    let ended_at = f.clock.advance(secs(5));
+    let transition = f.decide(claim, success());
+    // The store was away for a while, and the commit came late.
+    f.clock.advance(secs(600));
+    assert_eq!(f.commit(transition).await, Committed::Done);
+    for (since, expected) in [(ended_at, 1), (ended_at.plus(secs(60)), 0)] {
+        let stats = lanes(&f, since).await;
+        assert_eq!(stats[0].recent.attempts, expected, "since {since}");
+    }
+}
+
+pub async fn a_paused_queue_says_so_in_each_of_its_lanes(f: Fixture) {
+    for (owner, lane, work) in [
+        ("acme", "a", "x"),
+        ("acme", "a", "y"),
+        ("acme", "b", "x"),
+        ("default", "a", "x"),
+    ] {
+        f.enqueue_one(f.job_with(|job| {
+            job.tenant = tenant(owner);
+            job.queue = queue(lane);
+            job.kind = kind(work);
+        }))
+        .await;
+    }
+    f.store
+        .set_paused(tenant("acme"), queue("a"), true)
+        .await
+        .unwrap();
+    let paused: Vec<_> = lanes(&f, f.now())
+        .await
+        .iter()
+        .map(|lane| lane.paused)
+        .collect();
+    assert_eq!(paused, [true, true, false, false]);
+}
+
+pub async fn jobs_of_an_outbox_and_runs_of_a_schedule_are_counted(f: Fixture) {
+    let mut transition = f.decide(f.claimed(f.job()).await, success());
+    transition.outbox = vec![f.job_with(|job| job.kind = kind("webhook"))];
+    assert_eq!(f.commit(transition).await, Committed::Done);
+
+    let mut schedule = f.schedule("nightly");
+    schedule.template.kind = kind("report");
+    let schedule = f.save(schedule).await;
+    let tick = f.clock.advance(secs(60));
+    let (schedule, first) = f.fired(&schedule, tick).await;
+    let tick = f.clock.advance(secs(60));
+    let mut firing = f.firing(&schedule, &[tick]);
+    firing.cancel = Some(first.id);
+    assert_eq!(f.fire(firing).await, Fired::Done);
+
+    let counts: Vec<_> = lanes(&f, f.now())
+        .await
+        .into_iter()
+        .map(|lane| {
+            (
+                lane.kind.to_string(),
+                lane.ready,
+                lane.succeeded,
+                lane.cancelled,
+            )
+        })
+        .collect();
+    let expected = [("mail", 0, 1, 0), ("report", 1, 0, 1), ("webhook", 1, 0, 0)];
+    let expected = expected.map(|(kind, ready, done, off)| (kind.to_owned(), ready, done, off));
+    assert_eq!(counts, expected);
+}
+
+pub async fn total_counts_outlive_their_jobs(f: Fixture) {
+    f.ended(f.job(), success()).await;
+    let before = f.tally().await;
+    assert_eq!((before.attempts, before.successes), (1, 1));
+    f.clock.advance(secs(10));
+    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 1);
+    assert_eq!(f.tally().await, before);
+    assert_eq!(only_lane(&f).await.succeeded, 0);
+}
+
+/// Whatever happens to many jobs, what is counted is what there is.
+pub async fn counts_agree_with_a_model_after_random_work(f: Fixture) {
+    let workload = Workload::run(&f, 5, 1_500).await;
+    let jobs = workload.jobs().await;
+    for ago in [0, 61, 150, 100_000] {
+        let since = f.now().minus(secs(ago));
+        let expected = model(&workload, &jobs, since, f.now());
+        let expected: Vec<LaneStats> = expected.into_values().collect();
+        assert_eq!(lanes(&f, since).await, expected, "since {ago} s ago");
+    }
+}
+
+type Lane = (String, String, String);
+
+fn model(
+    workload: &Workload<'_>,
+    jobs: &[Job],
+    since: Timestamp,
+    now: Timestamp,
+) -> BTreeMap<Lane, LaneStats> {
+    let mut lanes: BTreeMap<Lane, LaneStats> = BTreeMap::new();
+    let mut lane_of_job: BTreeMap<JobId, Lane> = BTreeMap::new();
+    for job in jobs {
+        let lane = lane_of(job);
+        lane_of_job.insert(job.id, lane.clone());
+        let stats = lanes.entry(lane).or_insert_with(|| empty(workload, job));
+        count(stats, job, now);
+    }
+    let first_minute = since.as_millis() / 60_000;
+    for (job, ended, tally) in &workload.counted {
+        let stats = lanes.get_mut(&lane_of_job[job]).unwrap();
+        stats.total += *tally;
+        if ended.as_millis() / 60_000 >= first_minute {
+            stats.recent += *tally;
+        }
+    }
+    lanes
+}
+
+fn count(stats: &mut LaneStats, job: &Job, now: Timestamp) {
+    let label = job.label(now);
+    let counts = [
+        (Label::Scheduled, &mut stats.scheduled),
+        (Label::Ready, &mut stats.ready),
+        (Label::Running, &mut stats.running),
+        (Label::Retrying, &mut stats.retrying),
+        (Label::Succeeded, &mut stats.succeeded),
+        (Label::Failed, &mut stats.failed),
+        (Label::Cancelled, &mut stats.cancelled),
+    ];
+    for (counted, count) in counts {
+        *count += u64::from(counted == label);
+    }
+    stats.dead_letters += u64::from(job.is_dead_letter());
+    if label == Label::Ready {
+        let run_at = job.progress.run_at;
+        stats.oldest_ready = Some(stats.oldest_ready.unwrap_or(run_at).min(run_at));
+    }
+}
+
+fn empty(workload: &Workload<'_>, job: &Job) -> LaneStats {
+    let is_paused =
+        |(owner, lane): &(&str, &str)| *owner == job.tenant.as_str() && *lane == job.queue.as_str();
+    LaneStats {
+        tenant: job.tenant.clone(),
+        queue: job.queue.clone(),
+        kind: job.kind.clone(),
+        paused: workload.paused.iter().any(is_paused),
+        scheduled: 0,
+        ready: 0,
+        running: 0,
+        retrying: 0,
+        succeeded: 0,
+        failed: 0,
+        cancelled: 0,
+        dead_letters: 0,
+        oldest_ready: None,
+        total: Tally::default(),
+        recent: Tally::default(),
+    }
+}
+
+fn lane_of(job: &Job) -> Lane {
+    let Job {
+        tenant,
+        queue,
+        kind,
+        ..
+    } = job;
+    (tenant.to_string(), queue.to_string(), kind.to_string())
+}
+
+/// The lanes in the order of their names; the contract gives them none.
+async fn lanes(f: &Fixture, since: Timestamp) -> Vec<LaneStats> {
+    let mut lanes = f.store.stats(since).await.unwrap();
+    lanes.sort_by_key(|lane| {
+        let LaneStats {
+            tenant,
+            queue,
+            kind,
+            ..
+        } = lane;
+        (tenant.clone(), queue.clone(), kind.clone())
+    });
+    lanes
+}
+
+async fn only_lane(f: &Fixture) -> LaneStats {
+    let mut lanes = lanes(f, f.now()).await;
+    assert_eq!(lanes.len(), 1);
+    lanes.remove(0)
+}

@@ -1,0 +1,177 @@
+//! Wake-ups: whoever sleeps until the next due time hears of an earlier one.
+
+use std::time::Duration;
+
+use rand::{RngExt, seq::IndexedRandom};
+use steadfast_core::{Command, Edit, RunAt, Timestamp};
+
+use super::{
+    fixture::{Fixture, failure, permanent, queue, request, secs, success, tenant},
+    workload::{QUEUES, Workload},
+};
+use crate::{ClaimRequest, Committed, Fired, Wakeups};
+
+pub async fn enqueueing_wakes(f: Fixture) {
+    let wakeups = f.store.wakeups();
+    f.enqueue_one(f.job()).await;
+    woken(wakeups).await;
+}
+
+pub async fn every_sleeper_is_woken(f: Fixture) {
+    let [first, second] = [f.store.wakeups(), f.store.wakeups()];
+    let third = first.clone();
+    f.enqueue_one(f.job()).await;
+    woken(first).await;
+    woken(second).await;
+    woken(third).await;
+}
+
+pub async fn a_sleeper_is_woken_again(f: Fixture) {
+    let mut wakeups = f.store.wakeups();
+    for _ in 0..3 {
+        f.enqueue_one(f.job()).await;
+        wakeups = woken(wakeups).await;
+    }
+}
+
+pub async fn a_command_that_makes_a_job_due_sooner_wakes(f: Fixture) {
+    let far = || f.job_with(|job| job.run_at = RunAt::After(secs(600)));
+    let [run_now, edited] = [f.enqueue_one(far()).await, f.enqueue_one(far()).await];
+    let retried = f.ended(f.job(), permanent("no")).await.id;
+    let edit = Edit {
+        run_at: Some(f.now().plus(secs(1))),
+        ..Edit::default()
+    };
+    for (id, command) in [
+        (run_now, Command::RunNow),
+        (edited, Command::Edit(edit)),
+        (retried, Command::Retry { payload: None }),
+    ] {
+        let wakeups = f.store.wakeups();
+        f.command(id, command).await;
+        woken(wakeups).await;
+        // Whoever was woken looks, and sleeps until the next time it was told.
+        f.claim(10).await;
+    }
+}
+
+pub async fn a_job_that_is_due_elsewhere_does_not_drown_a_wake_up(f: Fixture) {
+    let elsewhere = f.job_with(|job| job.queue = queue("b"));
+    f.enqueue_one(elsewhere).await;
+    assert_eq!(look(&f, "a", 1).await, None);
+    let wakeups = f.store.wakeups();
+    f.enqueue_one(f.job_with(|job| job.queue = queue("a")))
+        .await;
+    woken(wakeups).await;
+}
+
+pub async fn a_later_job_wakes_once_the_earlier_one_is_gone(f: Fixture) {
+    let at = |seconds: u64| f.job_with(|job| job.run_at = RunAt::After(secs(seconds)));
+    let cancelled = f.enqueue_one(at(10)).await;
+    f.command(cancelled, Command::Cancel).await;
+    assert_eq!(look(&f, "default", 1).await, None);
+    let wakeups = f.store.wakeups();
+    f.enqueue_one(at(20)).await;
+    woken(wakeups).await;
+
+    f.clock.advance(secs(20));
+    assert_eq!(f.claim(10).await.len(), 1);
+    assert_eq!(look(&f, "default", 1).await, None);
+    let wakeups = f.store.wakeups();
+    f.enqueue_one(at(30)).await;
+    woken(wakeups).await;
+}
+
+pub async fn a_retry_wakes(f: Fixture) {
+    let claim = f.claimed(f.job()).await;
+    let wakeups = f.store.wakeups();
+    f.end(claim, failure("again")).await;
+    woken(wakeups).await;
+}
+
+pub async fn an_outbox_wakes(f: Fixture) {
+    let mut transition = f.decide(f.claimed(f.job()).await, success());
+    transition.outbox = f.jobs(1);
+    let wakeups = f.store.wakeups();
+    assert_eq!(f.commit(transition).await, Committed::Done);
+    woken(wakeups).await;
+}
+
+pub async fn resuming_a_queue_wakes(f: Fixture) {
+    f.enqueue_one(f.job()).await;
+    f.store
+        .set_paused(tenant("default"), queue("default"), true)
+        .await
+        .unwrap();
+    let wakeups = f.store.wakeups();
+    f.store
+        .set_paused(tenant("default"), queue("default"), false)
+        .await
+        .unwrap();
+    woken(wakeups).await;
+}
+
+pub async fn saving_a_schedule_wakes(f: Fixture) {
+    let wakeups = f.store.wakeups();
+    f.saved_schedule("nightly").await;
+    woken(wakeups).await;
+}
+
+pub async fn firing_wakes(f: Fixture) {
+    let schedule = f.saved_schedule("nightly").await;
+    let tick = f.clock.advance(secs(60));
+    let firing = f.firing(&schedule, &[tick]);
+    let wakeups = f.store.wakeups();
+    assert_eq!(f.fire(firing).await, Fired::Done);
+    woken(wakeups).await;
+}
+
+pub async fn the_end_of_a_run_wakes_because_a_tick_may_wait_for_it(f: Fixture) {
+    let schedule = f.saved_schedule("nightly").await;
+    let tick = f.clock.advance(secs(60));
+    let mut firing = f.firing(&schedule, &[tick]);
+    firing.progress.queued_tick = Some(tick);
+    let run = firing.runs[0].id;
+    assert_eq!(f.fire(firing).await, Fired::Done);
+    let claim = f.claim_of(run).await;
+    let wakeups = f.store.wakeups();
+    f.end(claim, success()).await;
+    woken(wakeups).await;
+    assert_eq!(f.due_ids().await, [schedule.id]);
+}
+
+/// Whatever happens, who sleeps until the time it was told is not late for a job.
+pub async fn no_earlier_time_goes_unannounced(f: Fixture) {
+    let mut workload = Workload::run(&f, 3, 0).await;
+    let mut woken_rightly = 0;
+    for _ in 0..300 {
+        let lane = *QUEUES.choose(&mut workload.random).unwrap();
+        let told = look(&f, lane, 100).await;
+        let wakeups = f.store.wakeups();
+        for _ in 0..workload.random.random_range(1..6) {
+            workload.step().await;
+        }
+        let true_time = look(&f, lane, 0).await.unwrap_or(Timestamp::MAX);
+        if true_time < told.unwrap_or(Timestamp::MAX) {
+            woken(wakeups).await;
+            woken_rightly += 1;
+        }
+    }
+    assert!(woken_rightly > 20, "{woken_rightly}");
+}
+
+/// Takes up to `max` jobs of one queue, and answers when to look again.
+async fn look(f: &Fixture, lane: &str, max: usize) -> Option<Timestamp> {
+    let request = ClaimRequest {
+        queues: vec![queue(lane)],
+        ..request(max)
+    };
+    f.store.claim(request).await.unwrap().next_due
+}
+
+/// The bound is only for a driver that never wakes: one that does answers at once.
+async fn woken(mut wakeups: Wakeups) -> Wakeups {
+    let woken = tokio::time::timeout(Duration::from_secs(10), wakeups.next());
+    assert!(woken.await.is_ok(), "no wake-up came");
+    wakeups
+}

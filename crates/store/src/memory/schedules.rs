@@ -1,0 +1,131 @@
+//! The verbs of schedules.
+
+use steadfast_core::{Command, JobId, Schedule, ScheduleId, Timestamp};
+
+use super::{lists::listed, state::State};
+use crate::{
+    DueSchedule, DueSchedules, Fired, Firing, Listed, Page, Saved, ScheduleFilter, TickRecord,
+};
+
+impl State {
+    pub(super) fn save_schedule(&mut self, mut schedule: Schedule) -> Saved {
+        match self.schedules.get(&schedule.id) {
+            None if schedule.revision > 0 => return Saved::Gone,
+            Some(stored) if stored.revision != schedule.revision => {
+                return Saved::Outdated(stored.clone());
+            }
+            _ => {}
+        }
+        let namesake = self.schedules.values().find(|other| {
+            other.id != schedule.id
+                && other.tenant() == schedule.tenant()
+                && other.name == schedule.name
+        });
+        if let Some(namesake) = namesake {
+            return Saved::Outdated(namesake.clone());
+        }
+        schedule.revision += 1;
+        self.due_sooner = true;
+        self.schedules.insert(schedule.id, schedule.clone());
+        Saved::Done(schedule)
+    }
+
+    pub(super) fn list_schedules(
+        &self,
+        filter: &ScheduleFilter,
+        page: Page<ScheduleId>,
+    ) -> Listed<Schedule, ScheduleId> {
+        let ScheduleFilter { tenant, id, name } = filter;
+        let newest_first = self.schedules.values().rev();
+        let matching = newest_first.filter(|schedule| {
+            tenant
+                .as_ref()
+                .is_none_or(|tenant| tenant == schedule.tenant())
+                && id.is_none_or(|id| id == schedule.id)
+                && name.as_ref().is_none_or(|name| *name == schedule.name)
+        });
+        listed(matching, page, |schedule| schedule.id)
+    }
+
+    pub(super) fn due_schedules(&self, limit: usize, now: Timestamp) -> DueSchedules {
+        let active = || self.schedules.values().filter(|schedule| !schedule.paused);
+        let next_due = active()
+            .filter_map(|schedule| schedule.progress.next_tick)
+            .filter(|tick| *tick > now)
+            .min();
+        let mut due: Vec<(Timestamp, DueSchedule)> = active()
+            .filter_map(|schedule| {
+                let unfinished = self.newest_unfinished(schedule.id);
+                let progress = &schedule.progress;
+                let come = progress.next_tick.filter(|tick| *tick <= now);
+                let freed = progress.queued_tick.filter(|_| unfinished.is_none());
+                let since = freed.into_iter().chain(come).min()?;
+                let schedule = schedule.clone();
+                Some((
+                    since,
+                    DueSchedule {
+                        schedule,
+                        unfinished,
+                    },
+                ))
+            })
+            .collect();
+        due.sort_by_key(|(since, _)| *since);
+        due.truncate(limit);
+        DueSchedules {
+            due: due.into_iter().map(|(_, due)| due).collect(),
+            next_due,
+        }
+    }
+
+    pub(super) fn fire(&mut self, firing: Firing, now: Timestamp) -> Fired {
+        let has_fired = |tick| {
+            let record = self.ticks.get(&(firing.schedule, tick));
+            matches!(record, Some(TickRecord::Fired { .. }))
+        };
+        let mut ticks = firing.runs.iter().filter_map(|run| run.run_of);
+        if ticks.any(|run| has_fired(run.tick)) {
+            return Fired::Outdated;
+        }
+        match self.schedules.get_mut(&firing.schedule) {
+            Some(schedule) if schedule.revision == firing.revision => {
+                schedule.progress = firing.progress;
+                schedule.revision += 1;
+            }
+            _ => return Fired::Outdated,
+        }
+        if let Some(job) = firing.cancel {
+            // A run that has ended meanwhile needs no cancelling.
+            let _ = self.command(job, &Command::Cancel, now);
+        }
+        for run in firing.runs {
+            if let Some(tick) = run.run_of.map(|run| run.tick) {
+                let fired = TickRecord::Fired { tick, job: run.id };
+                self.ticks.insert((firing.schedule, tick), fired);
+            }
+            self.insert(run, now);
+        }
+        for skip in firing.skipped {
+            let place = self.ticks.entry((firing.schedule, skip.from));
+            place.or_insert(TickRecord::Skipped(skip));
+        }
+        Fired::Done
+    }
+
+    pub(super) fn list_ticks(
+        &self,
+        schedule: ScheduleId,
+        page: Page<Timestamp>,
+    ) -> Listed<TickRecord, Timestamp> {
+        let whole = (schedule, Timestamp::EPOCH)..=(schedule, Timestamp::MAX);
+        let newest_first = self.ticks.range(whole).rev().map(|(_, record)| record);
+        listed(newest_first, page, TickRecord::at)
+    }
+
+    fn newest_unfinished(&self, schedule: ScheduleId) -> Option<JobId> {
+        let first = (schedule, Timestamp::EPOCH, JobId::from_bits(0));
+        let last = (schedule, Timestamp::MAX, JobId::from_bits(u128::MAX));
+        let newest = self.unfinished_runs.range(first..=last).next_back();
+        newest.map(|(.., job)| *job)
+    }
+}

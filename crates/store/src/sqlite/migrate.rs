@@ -1,0 +1,49 @@
+//! Forwards only: numbered scripts, each in a transaction of its own with the number it leads
+//! to. Any number of processes may open a file at once; each step is taken by one of them.
+
+use rusqlite::Connection;
+
+use super::fault::Fault;
+
+const SCRIPTS: &[&str] = &[include_str!("migrations/0001_jobs.sql")];
+
+/// The schema this binary knows.
+pub(super) fn version_known() -> i64 {
+    i64::try_from(SCRIPTS.len()).unwrap_or(i64::MAX)
+}
+
+pub(super) fn version(conn: &Connection) -> Result<i64, Fault> {
+    Ok(conn.pragma_query_value(None, "user_version", |row| row.get(0))?)
+}
+
+/// Brings the file to the schema this binary knows, and says which it has then: a newer one
+/// is left alone.
+pub(super) fn run(conn: &Connection) -> Result<i64, Fault> {
+    loop {
+        let found = version(conn)?;
+        if found >= version_known() {
+            return Ok(found);
+        }
+        conn.execute_batch("BEGIN IMMEDIATE")?;
+        let stepped = step(conn).and_then(|()| Ok(conn.execute_batch("COMMIT")?));
+        if let Err(fault) = stepped {
+            if !conn.is_autocommit() {
+                conn.execute_batch("ROLLBACK")?;
+            }
+            return Err(fault);
+        }
+    }
+}
+
+/// Under the write lock, where nobody else can have taken the same step.
+fn step(conn: &Connection) -> Result<(), Fault> {
+    let found = version(conn)?;
+    let script = usize::try_from(found)
+        .ok()
+        .and_then(|found| SCRIPTS.get(found));
+    if let Some(script) = script {
+        conn.execute_batch(script)?;
+        conn.pragma_update(None, "user_version", found + 1)?;
+    }
+    Ok(())
+}

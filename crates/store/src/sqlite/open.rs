@@ -1,0 +1,277 @@
+//! Opening a file: whose it is, whether it is whole, and whether we are too old for it.
+//!
+//! The first look is through SQLite in its `immutable` mode, which takes no locks, recovers no
+//! journal and leaves nothing beside a stranger's database. A plain read of the header would
+//! do the same and is forbidden: closing any handle of ours on the file would drop the locks
+//! of every other connection of this process, and another process could then delete the log
+//! under a store that is still open.
+
+use std::{
+    fmt::Write as _,
+    fs::{self, File},
+    io::{ErrorKind, Read},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::{
+    fault::{Fault, is_transient},
+    migrate,
+};
+use crate::OpenError;
+
+/// "Stdf": the mark of our files.
+const APPLICATION_ID: i32 = 0x5374_6466;
+/// The first SQLite in which a checkpoint cannot race a writer into corrupting the file.
+const SQLITE_LEAST: (i32, &str) = (3_051_003, "3.51.3");
+/// More than there are statements.
+pub(super) const STATEMENTS_MAX: usize = 96;
+/// Pages in the log before a commit checkpoints them: rows are rewritten soon after they were
+/// written, and each stay in the log saves a write to the file.
+const CHECKPOINT_PAGES: i64 = 4_000;
+/// A log that a long reader made large is cut back to this.
+const LOG_BYTES_KEPT: i64 = 64 * 1024 * 1024;
+/// Changing the journal mode does not wait for locks by itself.
+const RETRY_EVERY: Duration = Duration::from_millis(10);
+
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// The writer's connection, on a file that is ours and up to date.
+pub(super) fn open(
+    path: &Path,
+    cache_bytes: usize,
+    patience: Duration,
+) -> Result<Connection, OpenError> {
+    check_sqlite()?;
+    look(path)?;
+    let opener = Opener { path, patience };
+    let conn = opener.connect()?;
+    opener.prepare(&conn)?;
+    opener.set_up(&conn, cache_bytes)?;
+    Ok(conn)
+}
+
+fn check_sqlite() -> Result<(), OpenError> {
+    if rusqlite::version_number() < SQLITE_LEAST.0 {
+        return Err(OpenError::UnsafeSqlite {
+            found: rusqlite::version().to_owned(),
+            least: SQLITE_LEAST.1,
+        });
+    }
+    Ok(())
+}
+
+/// Refuses a file that is not ours, without touching it.
+fn look(path: &Path) -> Result<(), OpenError> {
+    let opener = Opener {
+        path,
+        patience: Duration::from_secs(1),
+    };
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.len() == 0 => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => {
+            let (path, why) = (path.to_owned(), error.to_string());
+            return Err(OpenError::Io { path, why });
+        }
+        Ok(_) => {}
+    }
+    let has_log = with_suffix(path, "-wal").exists() || with_suffix(path, "-journal").exists();
+    let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let immutable =
+        Connection::open_with_flags(immutable_uri(path), read_only | OpenFlags::SQLITE_OPEN_URI);
+    match immutable
+        .map_err(Fault::from)
+        .and_then(|conn| Marks::read(&conn))
+    {
+        Ok(marks) => marks.check(path)?,
+        Err(Fault::Sql(error)) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
+            return Err(unreadable(path));
+        }
+        // A crash during a checkpoint leaves such a file, and the log that mends it.
+        Err(Fault::Sql(error))
+            if has_log && error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {}
+        Err(fault) => return Err(opener.error(fault)),
+    }
+    // The log may know of a newer schema than the file; a read-only look leaves both alone.
+    if has_log {
+        let conn = Connection::open_with_flags(path, read_only);
+        if let Ok(marks) = conn
+            .map_err(Fault::from)
+            .and_then(|conn| Marks::read(&conn))
+        {
+            marks.check(path)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a file says of itself.
+struct Marks {
+    application_id: i32,
+    schema: i64,
+}
+
+impl Marks {
+    fn read(conn: &Connection) -> Result<Self, Fault> {
+        Ok(Self {
+            application_id: conn.pragma_query_value(None, "application_id", |row| row.get(0))?,
+            schema: migrate::version(conn)?,
+        })
+    }
+
+    fn check(&self, path: &Path) -> Result<(), OpenError> {
+        if self.application_id != APPLICATION_ID {
+            return Err(OpenError::Foreign {
+                path: path.to_owned(),
+                why: "it belongs to another application".to_owned(),
+            });
+        }
+        refuse_newer(path, self.schema)
+    }
+}
+
+/// Not a database: a stranger's file, or one of ours with a damaged header. Nobody can have it
+/// open as a database, so here a plain read does no harm.
+fn unreadable(path: &Path) -> OpenError {
+    let mut magic = Vec::new();
+    let most = u64::try_from(MAGIC.len()).unwrap_or(u64::MAX);
+    let read = File::open(path).and_then(|file| file.take(most).read_to_end(&mut magic));
+    let path = path.to_owned();
+    match read {
+        Err(error) => OpenError::Io {
+            path,
+            why: error.to_string(),
+        },
+        Ok(_) if magic == MAGIC => OpenError::Corrupt {
+            path,
+            why: "its header cannot be".to_owned(),
+        },
+        Ok(_) => OpenError::Foreign {
+            path,
+            why: "it is not an SQLite file".to_owned(),
+        },
+    }
+}
+
+/// The path as a URI, with everything escaped that a URI gives a meaning to.
+fn immutable_uri(path: &Path) -> String {
+    let mut uri = "file:".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                uri.push(char::from(*byte));
+            }
+            other => write!(uri, "%{other:02x}").unwrap_or_default(),
+        }
+    }
+    uri + "?immutable=1"
+}
+
+fn refuse_newer(path: &Path, found: i64) -> Result<(), OpenError> {
+    let known = migrate::version_known();
+    if found > known {
+        return Err(OpenError::Newer {
+            path: path.to_owned(),
+            found,
+            known,
+        });
+    }
+    Ok(())
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+struct Opener<'p> {
+    path: &'p Path,
+    patience: Duration,
+}
+
+impl Opener<'_> {
+    fn connect(&self) -> Result<Connection, OpenError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let conn = Connection::open_with_flags(self.path, flags)
+            .and_then(|conn| conn.busy_timeout(self.patience).map(|()| conn));
+        conn.map_err(|error| self.error(error.into()))
+    }
+
+    /// Marks a new file as ours, switches it to WAL and brings it up to date.
+    ///
+    /// The mark comes first and reaches the file itself, not a log beside it: a crash at any
+    /// later moment leaves a file that is known to be ours.
+    fn prepare(&self, conn: &Connection) -> Result<(), OpenError> {
+        let found = self
+            .mark(conn)
+            .and_then(|()| self.switch_to_wal(conn))
+            .and_then(|()| migrate::run(conn))
+            .map_err(|fault| self.error(fault))?;
+        refuse_newer(self.path, found)
+    }
+
+    fn mark(&self, conn: &Connection) -> Result<(), Fault> {
+        let is_marked = || -> Result<bool, Fault> {
+            let id: i32 = conn.pragma_query_value(None, "application_id", |row| row.get(0))?;
+            Ok(id == APPLICATION_ID)
+        };
+        if is_marked()? {
+            return Ok(());
+        }
+        conn.execute_batch("BEGIN IMMEDIATE")?;
+        if !is_marked()? {
+            conn.pragma_update(None, "application_id", APPLICATION_ID)?;
+        }
+        conn.execute_batch("COMMIT")?;
+        Ok(())
+    }
+
+    fn switch_to_wal(&self, conn: &Connection) -> Result<(), Fault> {
+        let mut waited = Duration::ZERO;
+        loop {
+            let switched = conn.pragma_update_and_check(None, "journal_mode", "wal", |row| {
+                row.get::<_, String>(0)
+            });
+            match switched {
+                Ok(mode) if mode == "wal" => return Ok(()),
+                Ok(mode) => return Err(Fault::unreadable("journal mode", mode)),
+                Err(error) if is_transient(&error) && waited < self.patience => {
+                    std::thread::park_timeout(RETRY_EVERY);
+                    waited += RETRY_EVERY;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn set_up(&self, conn: &Connection, cache_bytes: usize) -> Result<(), OpenError> {
+        let cache_kib = i64::try_from(cache_bytes / 1024).unwrap_or(i64::MAX);
+        let set = |name: &str, value: i64| conn.pragma_update(None, name, value);
+        conn.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+        conn.pragma_update(None, "synchronous", "full")
+            .and_then(|()| set("cache_size", -cache_kib))
+            .and_then(|()| set("wal_autocheckpoint", CHECKPOINT_PAGES))
+            .and_then(|()| set("journal_size_limit", LOG_BYTES_KEPT))
+            .map_err(|error| self.error(error.into()))
+    }
+
+    fn error(&self, fault: Fault) -> OpenError {
+        let (path, why) = (self.path.to_owned(), fault.to_string());
+        let code = match &fault {
+            Fault::Sql(error) => error.sqlite_error_code(),
+            Fault::Unreadable(_) => None,
+        };
+        match code {
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+                OpenError::Corrupt { path, why }
+            }
+            _ => OpenError::Io { path, why },
+        }
+    }
+}

@@ -1,0 +1,14 @@
+-- Schedules with a queued tick that nothing holds up any more, and no other tick that has come.
+-- Parameters: 1 now, 2 limit. Rows: as named. Locks: read.
+SELECT
+    id, name, timetable, template, paused, created_at, revision, next_tick, last_tick, runs,
+    queued_tick
+FROM schedule INDEXED BY schedule_queued
+WHERE
+    paused = 0 AND queued_tick IS NOT NULL AND (next_tick IS NULL OR next_tick > ?1)
+    AND NOT EXISTS (
+        SELECT 1 FROM job
+        WHERE job.schedule = schedule.id AND job.schedule IS NOT NULL AND state IN (0, 1)
+    )
+ORDER BY queued_tick
+LIMIT ?2

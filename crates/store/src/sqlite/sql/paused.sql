@@ -1,0 +1,3 @@
+-- The queues that are paused.
+-- Parameters: none. Rows: tenant, queue. Locks: read.
+SELECT tenant, queue FROM paused

@@ -1,0 +1,126 @@
+//! A schedule's template as JSON, for the drivers that keep it in a column.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use steadfast_core::{
+    Guarantee, IdempotencyKey, Invalid, JobId, Kind, NewJob, Payload, Priority, Queue, RetryPolicy,
+    RunAt, RunOf, ScheduleId, Tags, Tenant, Timestamp,
+};
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Template {
+    id: JobId,
+    tenant: Tenant,
+    queue: Queue,
+    kind: Kind,
+    payload: Payload,
+    priority: Priority,
+    run_at: Due,
+    policy: Arc<RetryPolicy>,
+    guarantee: Guarantee,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    idempotency_key: Option<IdempotencyKey>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    run_of: Option<(ScheduleId, Timestamp)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timeout: Option<Duration>,
+    lease: Duration,
+    #[serde(default, skip_serializing_if = "Tags::is_empty")]
+    tags: Tags,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Due {
+    Now,
+    After(Duration),
+    At(Timestamp),
+}
+
+impl From<&NewJob> for Template {
+    fn from(job: &NewJob) -> Self {
+        Self {
+            id: job.id,
+            tenant: job.tenant.clone(),
+            queue: job.queue.clone(),
+            kind: job.kind.clone(),
+            payload: job.payload.clone(),
+            priority: job.priority,
+            run_at: match job.run_at {
+                RunAt::Now => Due::Now,
+                RunAt::After(delay) => Due::After(delay),
+                RunAt::At(time) => Due::At(time),
+            },
+            policy: Arc::clone(&job.policy),
+            guarantee: job.guarantee,
+            idempotency_key: job.idempotency_key.clone(),
+            run_of: job.run_of.map(|run| (run.schedule, run.tick)),
+            timeout: job.timeout(),
+            lease: job.lease(),
+            tags: job.tags().clone(),
+        }
+    }
+}
+
+impl TryFrom<Template> for NewJob {
+    type Error = Invalid;
+
+    fn try_from(template: Template) -> Result<Self, Invalid> {
+        let Template {
+            id,
+            kind,
+            payload,
+            policy,
+            ..
+        } = template;
+        let mut job = Self::new(id, kind, payload, policy)
+            .with_lease(template.lease)?
+            .with_tags(template.tags)?;
+        if let Some(timeout) = template.timeout {
+            job = job.with_timeout(timeout)?;
+        }
+        job.tenant = template.tenant;
+        job.queue = template.queue;
+        job.priority = template.priority;
+        job.run_at = match template.run_at {
+            Due::Now => RunAt::Now,
+            Due::After(delay) => RunAt::After(delay),
+            Due::At(time) => RunAt::At(time),
+        };
+        job.guarantee = template.guarantee;
+        job.idempotency_key = template.idempotency_key;
+        job.run_of = template
+            .run_of
+            .map(|(schedule, tick)| RunOf { schedule, tick });
+        Ok(job)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use steadfast_core::Preset;
+
+    use super::*;
+
+    #[test]
+    fn a_template_reads_back_as_it_was() {
+        let mut job = NewJob::new(
+            JobId::from_bits(7),
+            Kind::new("report").unwrap(),
+            Payload::from_json(r#"{"n":  1.0}"#).unwrap(),
+            Arc::new(Preset::Http.policy()),
+        )
+        .with_lease(Duration::from_millis(1_500))
+        .and_then(|job| job.with_timeout(Duration::from_secs(9)))
+        .and_then(|job| job.with_tags(Tags::from([("a".to_owned(), "b".to_owned())])))
+        .unwrap();
+        job.run_at = RunAt::After(Duration::from_secs(3));
+        job.guarantee = Guarantee::AtMostOnce;
+        job.idempotency_key = Some(IdempotencyKey::new("once a day").unwrap());
+        let json = serde_json::to_string(&Template::from(&job)).unwrap();
+        let template: Template = serde_json::from_str(&json).unwrap();
+        assert_eq!(NewJob::try_from(template).unwrap(), job);
+    }
+}

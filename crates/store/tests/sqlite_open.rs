@@ -1,0 +1,240 @@
+//! Which files are opened, and that the others are left as they were.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod sqlite_common;
+
+use std::{fs, process::Command};
+
+use steadfast_store::{
+    JobFilter, OpenError, SqliteOptions, SqliteStore, Store, rusqlite::Connection,
+};
+
+use sqlite_common::{Place, job, jobs, request, success};
+
+fn refusal(place: &Place) -> OpenError {
+    match SqliteStore::open(&place.file, SqliteOptions::default()) {
+        Ok(_) => panic!("the file was opened"),
+        Err(error) => error,
+    }
+}
+
+/// Opening must fail and change nothing: no byte of the file, no file beside it.
+fn refused_untouched(place: &Place) -> OpenError {
+    let (bytes, before) = (fs::read(&place.file).unwrap(), names(place));
+    let error = refusal(place);
+    assert_eq!(fs::read(&place.file).unwrap(), bytes);
+    assert_eq!(names(place), before);
+    assert!(error.to_string().contains("jobs.db"), "{error}");
+    error
+}
+
+/// The names of the file and of everything beside it.
+fn names(place: &Place) -> Vec<String> {
+    let directory = place.file.parent().unwrap();
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_file_that_is_not_sqlite_is_refused_and_left_alone() {
+    for content in ["x", "precious notes, longer than any header\n"] {
+        let place = Place::new();
+        fs::write(&place.file, content.repeat(100)).unwrap();
+        let error = refused_untouched(&place);
+        assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
+    }
+}
+
+#[test]
+fn another_applications_database_is_refused_and_left_alone() {
+    for journal in ["DELETE", "WAL"] {
+        let place = Place::new();
+        let conn = Connection::open(&place.file).unwrap();
+        conn.execute_batch(&format!(
+            "PRAGMA journal_mode = {journal}; CREATE TABLE job (id INTEGER PRIMARY KEY);"
+        ))
+        .unwrap();
+        conn.close().unwrap();
+        let error = refused_untouched(&place);
+        assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_database_that_is_open_elsewhere_and_not_ours_is_left_alone() {
+    let place = Place::new();
+    let conn = Connection::open(&place.file).unwrap();
+    conn.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (x);")
+        .unwrap();
+    let error = refused_untouched(&place);
+    assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
+}
+
+#[test]
+fn a_damaged_file_is_refused_and_left_alone() {
+    type Damage = fn(&mut Vec<u8>);
+    let cases: [(&str, Damage); 3] = [
+        ("cut in half", |bytes| bytes.truncate(bytes.len() / 2)),
+        ("impossible page size", |bytes| {
+            bytes[16..18].copy_from_slice(&[3, 3]);
+        }),
+        ("schema overwritten", |bytes| bytes[100..4_096].fill(0xa5)),
+    ];
+    for (name, damage) in cases {
+        let place = Place::new();
+        place.open().close();
+        let mut bytes = fs::read(&place.file).unwrap();
+        damage(&mut bytes);
+        fs::write(&place.file, &bytes).unwrap();
+        let error = refusal(&place);
+        assert!(
+            matches!(error, OpenError::Corrupt { .. }),
+            "{name}: {error}"
+        );
+        assert_eq!(fs::read(&place.file).unwrap(), bytes, "{name}");
+    }
+}
+
+#[test]
+fn a_file_of_a_newer_schema_is_refused_and_left_alone() {
+    let place = Place::new();
+    place.open().close();
+    let conn = Connection::open(&place.file).unwrap();
+    conn.pragma_update(None, "user_version", 1_000).unwrap();
+    conn.close().unwrap();
+    let error = refused_untouched(&place);
+    assert!(
+        matches!(error, OpenError::Newer { found: 1_000, .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_newer_schema_that_is_still_in_the_log_is_refused() {
+    let place = Place::new();
+    place.open().close();
+    let conn = Connection::open(&place.file).unwrap();
+    conn.pragma_update(None, "user_version", 1_000).unwrap();
+    let error = refusal(&place);
+    assert!(
+        matches!(error, OpenError::Newer { found: 1_000, .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_path_may_hold_what_a_uri_gives_a_meaning_to() {
+    let place = Place::new();
+    let file = place.file.with_file_name("50% of jobs?mode=memory#1 ü.db");
+    for _ in 0..2 {
+        let store = SqliteStore::open(&file, SqliteOptions::default()).unwrap();
+        assert!(file.exists());
+        store.close();
+    }
+    fs::write(&file, "not a database at all").unwrap();
+    let refused = SqliteStore::open(&file, SqliteOptions::default()).map(drop);
+    assert!(matches!(refused, Err(OpenError::Foreign { .. })));
+}
+
+const FILE: &str = "STEADFAST_TEST_OPEN_FILE";
+
+/// Closing a handle of one's own on the file would drop this process's locks on it, and with
+/// them what keeps another process from deleting the log of a store that is open.
+#[test]
+fn opening_twice_keeps_the_locks_of_the_first() {
+    if let Some(file) = std::env::var_os(FILE) {
+        let other = SqliteStore::open(file, SqliteOptions::default()).unwrap();
+        return other.close();
+    }
+    let place = Place::new();
+    let first = place.open();
+    drop(place.open());
+    SqliteStore::migrate(&place.file).unwrap();
+    let other_process = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "opening_twice_keeps_the_locks_of_the_first"])
+        .env(FILE, &place.file)
+        .output()
+        .unwrap();
+    assert!(other_process.status.success());
+    let log = "jobs.db-wal".to_owned();
+    assert!(names(&place).contains(&log), "the log was deleted");
+    first.close();
+}
+
+#[test]
+fn a_place_that_cannot_be_is_refused_with_its_path() {
+    let place = Place::new();
+    let file = place.file.join("below-a-file/jobs.db");
+    let error = SqliteStore::open(&file, SqliteOptions::default())
+        .map(drop)
+        .unwrap_err();
+    assert!(matches!(error, OpenError::Io { .. }), "{error}");
+    assert!(error.to_string().contains("below-a-file"), "{error}");
+}
+
+#[test]
+fn many_that_open_a_new_file_at_once_all_succeed() {
+    for _ in 0..5 {
+        let place = Place::new();
+        std::thread::scope(|scope| {
+            let opening: Vec<_> = (0..8).map(|_| scope.spawn(|| place.open())).collect();
+            for store in opening {
+                store.join().unwrap();
+            }
+        });
+    }
+}
+
+#[test]
+fn migrating_alone_makes_a_file_that_opens() {
+    let place = Place::new();
+    fs::write(&place.file, "").unwrap();
+    SqliteStore::migrate(&place.file).unwrap();
+    SqliteStore::migrate(&place.file).unwrap();
+    place.open();
+}
+
+#[tokio::test]
+async fn reopening_keeps_everything() {
+    let place = Place::new();
+    let store = place.open();
+    let mut new = jobs(&store, 3);
+    new.push(job(&store));
+    store.enqueue(new).await.unwrap();
+    let mut claims = store.claim(request(2)).await.unwrap().claims;
+    let done = success(&store, claims.remove(0));
+    let ended = done.job;
+    store.commit(vec![done]).await.unwrap();
+    let everything = || async {
+        let store = place.open();
+        let all = steadfast_store::Page::first(10);
+        let jobs = store.list(JobFilter::default(), all).await.unwrap();
+        let stats = store.stats(store.now()).await.unwrap();
+        let of = steadfast_store::AttemptsOf::Job(ended);
+        let attempts = store
+            .attempts(of, steadfast_store::Page::first(10))
+            .await
+            .unwrap();
+        assert_eq!((jobs.items.len(), attempts.items.len()), (4, 1));
+        (jobs, stats.len(), attempts)
+    };
+    let before = everything().await;
+    store.close();
+    drop(store);
+    assert_eq!(everything().await, before);
+    assert_eq!(names(&place), ["jobs.db"], "a closed store leaves one file");
+}
+
+#[tokio::test]
+async fn a_closed_store_says_that_it_is_not_there() {
+    let place = Place::new();
+    let store = place.open();
+    store.close();
+    assert!(store.claim(request(1)).await.unwrap_err().is_transient());
+    assert!(store.jobs(Vec::new()).await.unwrap_err().is_transient());
+}

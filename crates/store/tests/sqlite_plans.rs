@@ -1,0 +1,111 @@
+//! Hot statements must find rows by index, whatever the table holds.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod sqlite_common;
+
+use steadfast_store::{Store, rusqlite::Connection};
+
+use sqlite_common::{Place, jobs, request, success};
+
+/// The steps of a plan, one per line.
+fn plan(conn: &Connection, sql: &str) -> String {
+    let explained = format!("EXPLAIN QUERY PLAN {sql}");
+    let mut statement = conn.prepare(&explained).unwrap();
+    let steps: Vec<String> = statement
+        .raw_query()
+        .mapped(|row| row.get("detail"))
+        .map(Result::unwrap)
+        .collect();
+    steps.join("\n")
+}
+
+macro_rules! sql {
+    ($name:literal) => {
+        (
+            $name,
+            include_str!(concat!("../src/sqlite/sql/", $name, ".sql")),
+        )
+    };
+}
+
+/// Each statement, and the search that it must come down to.
+const PLANS: &[((&str, &str), &str)] = &[
+    (
+        sql!("claim_due"),
+        "job_waiting (lane=? AND priority=? AND run_at<?)",
+    ),
+    (sql!("claim_next"), "job_waiting (lane=? AND priority=?)"),
+    (sql!("claim_bounds"), "job_waiting (lane=? AND priority=?)"),
+    (sql!("claim"), "INTEGER PRIMARY KEY (rowid=?)"),
+    (sql!("progress"), "INTEGER PRIMARY KEY (rowid=?)"),
+    (sql!("commit_find"), "sqlite_autoindex_job_1 (id=?)"),
+    (sql!("renew"), "sqlite_autoindex_job_1 (id=?)"),
+    (sql!("job"), "sqlite_autoindex_job_1 (id=?)"),
+    (sql!("expired"), "job_running (lease_until<?)"),
+    (sql!("prune_ended"), "job_ended (finished_at<?)"),
+    (
+        sql!("prune_discarded"),
+        "job_discarded (resolved_at>? AND resolved_at<?)",
+    ),
+    (sql!("prune_ticks"), "tick_age (tick<?)"),
+    (sql!("prune_minutes"), "PRIMARY KEY (minute<?)"),
+    (
+        sql!("prune_schedule_attempts"),
+        "PRIMARY KEY (schedule=? AND finished_at=? AND job=? AND fence=?)",
+    ),
+    (sql!("list_all"), "sqlite_autoindex_job_1 (id<?)"),
+    (sql!("list_failed"), "job_failed (id<?)"),
+    (sql!("list_runs"), "job_run (schedule=? AND id<?)"),
+    (sql!("attempts_of_job"), "PRIMARY KEY (job=?)"),
+    (
+        sql!("attempts_of_schedule"),
+        "PRIMARY KEY (schedule=? AND (finished_at,job,fence)<(?,?,?))",
+    ),
+    (sql!("unfinished"), "job_run_unfinished (schedule=?)"),
+    (sql!("due_schedules"), "schedule_next (next_tick<?)"),
+    (sql!("due_next"), "schedule_next (next_tick>?)"),
+    (
+        sql!("stats_ready"),
+        "job_waiting (lane=? AND priority=? AND run_at<?)",
+    ),
+    (
+        sql!("stats_later"),
+        "job_waiting (lane=? AND priority=? AND run_at>?)",
+    ),
+    (sql!("stats_retrying"), "job_retrying (lane=? AND run_at>?)"),
+];
+
+#[tokio::test]
+async fn hot_statements_use_the_indexes_made_for_them() {
+    let place = Place::new();
+    let store = place.open();
+    store.enqueue(jobs(&store, 50)).await.unwrap();
+    let claims = store.claim(request(20)).await.unwrap().claims;
+    let ended = claims
+        .into_iter()
+        .take(10)
+        .map(|claim| success(&store, claim));
+    store.commit(ended.collect()).await.unwrap();
+
+    let conn = Connection::open(&place.file).unwrap();
+    let mut wrong = Vec::new();
+    for ((name, sql), index) in PLANS {
+        let plan = plan(&conn, sql);
+        // What was found by an index just now, or stands in the statement.
+        let is_small = |step: &str| {
+            let small = ["SCAN each", "SCAN found", "SCAN (subquery-1)"];
+            small.contains(&step) || step.ends_with("CONSTANT ROWS")
+        };
+        let scans = plan
+            .lines()
+            .any(|step| step.starts_with("SCAN") && !is_small(step));
+        let sorts = plan.contains("TEMP B-TREE") && !name.starts_with("attempts_of_job");
+        if !plan.contains(index) || scans || sorts {
+            wrong.push(format!(
+                "{name} should use {index}, without a scan or sort:\n{plan}"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}

@@ -1,0 +1,185 @@
+//! One writer here, others elsewhere: group commit, locks, and transactions of users.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod sqlite_common;
+
+use std::collections::HashSet;
+
+use steadfast_core::{IdempotencyKey, JobId};
+use steadfast_store::{
+    EnqueueError, Enqueued, JobFilter, Store,
+    rusqlite::{Connection, TransactionBehavior},
+};
+
+use sqlite_common::{Place, job, jobs, request, success};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_that_wait_together_share_transactions() {
+    let place = Place::new();
+    let store = place.open();
+    // While somebody else holds the lock, everything gathers.
+    let mut other = Connection::open(&place.file).unwrap();
+    let lock = other
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .unwrap();
+    let before = store.transactions();
+    let asked: Vec<_> = (0..500)
+        .map(|_| {
+            let (store, new) = (store.clone(), job(&store));
+            tokio::spawn(async move { store.enqueue(vec![new]).await.unwrap() })
+        })
+        .collect();
+    while store.waiting() < 500 {
+        tokio::task::yield_now().await;
+    }
+    drop(lock);
+    for answer in asked {
+        answer.await.unwrap();
+    }
+    let transactions = store.transactions() - before;
+    assert!(transactions <= 3, "{transactions} transactions");
+    assert_eq!(
+        store.count(JobFilter::default(), u64::MAX).await.unwrap(),
+        500
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_stores_on_one_file_never_claim_the_same_job() {
+    let place = Place::new();
+    let stores = [place.open(), place.open()];
+    stores[0].enqueue(jobs(&stores[0], 3_000)).await.unwrap();
+    let working: Vec<_> = stores
+        .into_iter()
+        .map(|store| {
+            tokio::spawn(async move {
+                let mut claimed = Vec::new();
+                loop {
+                    // Each also adds a few, so that both have to notice the other's.
+                    if claimed.len() < 500 {
+                        store.enqueue(jobs(&store, 10)).await.unwrap();
+                    }
+                    let claims = store.claim(request(37)).await.unwrap().claims;
+                    if claims.is_empty() {
+                        return claimed;
+                    }
+                    claimed.extend(claims.iter().map(|claim| claim.job().id));
+                    let ended = claims.into_iter().map(|claim| success(&store, claim));
+                    store.commit(ended.collect()).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    let mut claimed: Vec<JobId> = Vec::new();
+    for worker in working {
+        claimed.extend(worker.await.unwrap());
+    }
+    let distinct: HashSet<JobId> = claimed.iter().copied().collect();
+    assert_eq!(distinct.len(), claimed.len(), "a job was claimed twice");
+    let store = place.open();
+    let all = store.count(JobFilter::default(), u64::MAX).await.unwrap();
+    assert_eq!(u64::try_from(claimed.len()).unwrap(), all);
+    let lane = store.stats(store.now()).await.unwrap().remove(0);
+    assert_eq!((lane.succeeded, lane.ready, lane.running), (all, 0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_users_open_transaction_only_delays() {
+    let place = Place::new();
+    let store = place.open();
+    let mut user = Connection::open(&place.file).unwrap();
+    let open = user
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .unwrap();
+    store.enqueue_in(&open, &[job(&store)]).unwrap();
+    let asked = tokio::spawn({
+        let (store, new) = (store.clone(), job(&store));
+        async move { store.enqueue(vec![new]).await }
+    });
+    // Reads do not wait, and do not see what is not committed.
+    assert_eq!(
+        store.count(JobFilter::default(), u64::MAX).await.unwrap(),
+        0
+    );
+    while store.waiting() == 0 {
+        tokio::task::yield_now().await;
+    }
+    open.commit().unwrap();
+    asked.await.unwrap().unwrap();
+    assert_eq!(
+        store.count(JobFilter::default(), u64::MAX).await.unwrap(),
+        2
+    );
+}
+
+#[tokio::test]
+async fn jobs_of_a_users_transaction_exist_from_its_commit_on() {
+    let place = Place::new();
+    let store = place.open();
+    let mut user = Connection::open(&place.file).unwrap();
+    user.execute_batch("CREATE TABLE orders (n INTEGER)")
+        .unwrap();
+    let new = job(&store);
+
+    let open = user.transaction().unwrap();
+    open.execute("INSERT INTO orders VALUES (1)", []).unwrap();
+    let answer = store.enqueue_in(&open, std::slice::from_ref(&new)).unwrap();
+    assert_eq!(answer, [Enqueued::Created(new.id)]);
+    assert_eq!(store.jobs(vec![new.id]).await.unwrap(), [None]);
+    open.rollback().unwrap();
+    assert_eq!(store.jobs(vec![new.id]).await.unwrap(), [None]);
+    assert!(store.claim(request(1)).await.unwrap().claims.is_empty());
+
+    let open = user.transaction().unwrap();
+    store.enqueue_in(&open, std::slice::from_ref(&new)).unwrap();
+    open.commit().unwrap();
+    let claims = store.claim(request(2)).await.unwrap().claims;
+    assert_eq!(
+        claims.len(),
+        1,
+        "the claim notices what another connection wrote"
+    );
+    assert_eq!(claims[0].job().id, new.id);
+    let lane = store.stats(store.now()).await.unwrap().remove(0);
+    assert_eq!((lane.running, lane.ready), (1, 0));
+}
+
+#[tokio::test]
+async fn sleepers_are_woken_by_what_another_process_commits() {
+    let place = Place::new();
+    let (here, there) = (place.open(), place.open());
+    let mut wakeups = here.wakeups();
+    there.enqueue(jobs(&there, 1)).await.unwrap();
+    wakeups.next().await;
+    assert_eq!(here.claim(request(1)).await.unwrap().claims.len(), 1);
+}
+
+#[tokio::test]
+async fn a_conflict_in_one_request_leaves_its_neighbours_alone() {
+    let place = Place::new();
+    let store = place.open();
+    let keyed = |priority| {
+        let mut new = job(&store);
+        new.idempotency_key = Some(IdempotencyKey::new("k").unwrap());
+        new.priority = steadfast_core::Priority::new(priority).unwrap();
+        new
+    };
+    let first = keyed(1);
+    store.enqueue(vec![first.clone()]).await.unwrap();
+    let (plain, good) = (job(&store), job(&store));
+    let (bad, good) = tokio::join!(
+        store.enqueue(vec![plain.clone(), keyed(2)]),
+        store.enqueue(vec![good])
+    );
+    let Err(EnqueueError::Conflict { index, job, .. }) = bad else {
+        panic!("{bad:?}");
+    };
+    assert_eq!((index, job), (1, first.id));
+    assert!(good.is_ok());
+    assert_eq!(store.jobs(vec![plain.id]).await.unwrap(), [None]);
+    assert_eq!(
+        store.count(JobFilter::default(), u64::MAX).await.unwrap(),
+        2
+    );
+}

@@ -1,0 +1,18 @@
+//! `cargo xtask bench`: the benchmark lives in the binary, so that users can run it on their own
+//! machines. This verb only makes sure that nobody measures a debug build by accident.
+
+use crate::{Done, process, root};
+
+pub fn run(args: &[String]) -> Done {
+    let mut command = process::cargo(&root());
+    command.args(["run", "--release", "--package", "steadfast-cli"]);
+    command.args(["--", "bench"]).args(args);
+    let status = command
+        .status()
+        .map_err(|error| format!("cannot start cargo: {error}"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("the benchmark ended with {status}"))
+    }
+}

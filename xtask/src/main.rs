@@ -1,0 +1,116 @@
+//! The project's own commands: `cargo xtask <verb>`.
+//!
+//! They are Rust and not shell, so that a newcomer needs nothing but cargo, and they use the
+//! standard library alone, so that the first answer comes after seconds and not after a build.
+
+#![expect(
+    clippy::print_stdout,
+    reason = "a command line tool speaks on standard output"
+)]
+
+mod bench;
+mod needs;
+mod process;
+mod test;
+mod tidy;
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// What a verb answers; the error is the sentence the user reads last.
+pub type Done = Result<(), String>;
+
+pub struct Verb {
+    pub name: &'static str,
+    takes: &'static str,
+    about: &'static str,
+    run: fn(&[String]) -> Done,
+}
+
+pub const VERBS: &[Verb] = &[
+    Verb {
+        name: "test",
+        takes: "[-- filter]",
+        about: "everything a change must pass: formatting, lints, tidy, tests, examples",
+        run: test::run,
+    },
+    Verb {
+        name: "tidy",
+        takes: "",
+        about: "the style rules alone; takes less than a second",
+        run: tidy::run,
+    },
+    Verb {
+        name: "bench",
+        takes: "[args]",
+        about: "build the release binary and run `steadfast bench args`",
+        run: bench::run,
+    },
+];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    match dispatch(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => {
+            eprintln!("xtask: {sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(args: &[String]) -> Done {
+    let Some((name, rest)) = args.split_first() else {
+        print!("{}", help());
+        return Ok(());
+    };
+    if matches!(name.as_str(), "--help" | "-h" | "help") {
+        print!("{}", help());
+        return Ok(());
+    }
+    match VERBS.iter().find(|verb| verb.name == name) {
+        Some(verb) => (verb.run)(rest),
+        None => Err(format!("there is no verb `{name}`\n\n{}", help())),
+    }
+}
+
+fn help() -> String {
+    let mut text = String::from("usage: cargo xtask <verb>\n\n");
+    for verb in VERBS {
+        let call = format!("{} {}", verb.name, verb.takes);
+        text.push_str(&format!("  {call:<18} {}\n", verb.about));
+    }
+    text
+}
+
+/// The root of the repository, wherever the command was typed.
+///
+/// The variable comes first: it is of the checkout that is run, while the compiled-in path is of
+/// the one that was built, and two checkouts may share a target directory.
+pub fn root() -> PathBuf {
+    let manifest_dir = env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    manifest_dir
+        .parent()
+        .map_or_else(|| manifest_dir.clone(), Path::to_path_buf)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_names_every_verb() {
+        let help = help();
+        for verb in VERBS {
+            assert!(help.contains(verb.name) && help.contains(verb.about));
+        }
+    }
+
+    #[test]
+    fn an_unknown_verb_fails_and_shows_the_known_ones() {
+        let said = dispatch(&["tset".to_owned()]).unwrap_err();
+        assert!(said.contains("no verb `tset`") && said.contains("tidy"));
+    }
+}

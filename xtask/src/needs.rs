@@ -1,0 +1,146 @@
+//! What the tests need on the machine, and how it gets there.
+//!
+//! A missing tool should be one clear sentence, not a strange error ten minutes into a build. So
+//! every need is looked up first. A new need is one more entry in `NEEDS`.
+
+use std::process::{Command, Stdio};
+
+use crate::Done;
+use crate::process::{cargo_has, succeeds};
+
+struct Need {
+    what: &'static str,
+    check: fn() -> bool,
+    install: Install,
+    why: &'static str,
+}
+
+#[derive(Clone, Copy)]
+enum Install {
+    /// A component of the toolchain. Needs no root.
+    Rustup(&'static str),
+    /// Debian packages, separated by spaces. Needs root.
+    Apt(&'static str),
+}
+
+const NEEDS: &[Need] = &[
+    Need {
+        what: "rustfmt",
+        check: || cargo_has("fmt"),
+        install: Install::Rustup("rustfmt"),
+        why: "formatting is checked",
+    },
+    Need {
+        what: "clippy",
+        check: || cargo_has("clippy"),
+        install: Install::Rustup("clippy"),
+        why: "lints are checked",
+    },
+    Need {
+        what: "a C compiler",
+        check: || succeeds("cc", &["--version"]),
+        install: Install::Apt("gcc libc6-dev"),
+        why: "SQLite is compiled into the binary",
+    },
+];
+
+/// Installs what is missing where that is allowed, and otherwise says exactly what to install.
+pub fn ensure() -> Done {
+    let missing: Vec<&Need> = NEEDS.iter().filter(|need| !(need.check)()).collect();
+    for need in &missing {
+        println!("missing: {} ({})", need.what, need.why);
+    }
+    for need in &missing {
+        install(need)?;
+        if !(need.check)() {
+            let hint = need.install.command();
+            return Err(format!("{} is still missing after `{hint}`", need.what));
+        }
+    }
+    Ok(())
+}
+
+fn install(need: &Need) -> Done {
+    if !need.install.is_possible() {
+        return Err(please_install(need));
+    }
+    if matches!(need.install, Install::Apt(_)) {
+        // Package lists are often absent or old on a fresh machine; if this fails for one of many
+        // sources, the installation may still work, and if not it says why.
+        shell("apt-get update -qq");
+    }
+    let command = need.install.command();
+    println!("installing: {command}");
+    if shell(&command) {
+        Ok(())
+    } else {
+        Err(format!("`{command}` failed; {}", please_install(need)))
+    }
+}
+
+fn please_install(need: &Need) -> String {
+    let command = need.install.command();
+    format!(
+        "{} is needed ({}); install it with `{command}` and run again",
+        need.what, need.why
+    )
+}
+
+impl Install {
+    fn command(self) -> String {
+        match self {
+            Install::Rustup(component) => format!("rustup component add {component}"),
+            Install::Apt(packages) => {
+                format!("apt-get install -y --no-install-recommends {packages}")
+            }
+        }
+    }
+
+    fn is_possible(self) -> bool {
+        match self {
+            Install::Rustup(_) => succeeds("rustup", &["--version"]),
+            Install::Apt(_) => is_root() && succeeds("apt-get", &["--version"]),
+        }
+    }
+}
+
+fn is_root() -> bool {
+    Command::new("id")
+        .arg("-u")
+        .output()
+        .is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
+
+fn shell(command: &str) -> bool {
+    Command::new("sh")
+        .args(["-c", command])
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdin(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_installed_is_named_with_its_command_and_reason() {
+        let need = Need {
+            what: "a C compiler",
+            check: || false,
+            install: Install::Apt("gcc"),
+            why: "SQLite",
+        };
+        assert_eq!(
+            please_install(&need),
+            "a C compiler is needed (SQLite); install it with \
+             `apt-get install -y --no-install-recommends gcc` and run again"
+        );
+    }
+
+    #[test]
+    fn a_program_that_does_not_exist_does_not_succeed() {
+        assert!(!succeeds("steadfast-no-such-program", &[]));
+    }
+}

@@ -1,0 +1,174 @@
+//! Running other programs without drowning the reader.
+//!
+//! A full build prints hundreds of lines that matter only if it fails. Output is therefore kept
+//! back and shown on failure; meanwhile a line now and then says that something still happens,
+//! because a log without a terminal has no progress bar.
+
+use std::env;
+use std::io::{self, BufRead, BufReader, IsTerminal, PipeReader};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const SIGN_OF_LIFE_EVERY: Duration = Duration::from_secs(20);
+const LOOK_AT_CHILD_EVERY: Duration = Duration::from_secs(1);
+
+pub struct Ran {
+    pub success: bool,
+    pub lines: Vec<String>,
+}
+
+/// The cargo that runs us, in the repository's root.
+pub fn cargo(root: &Path) -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root);
+    command
+}
+
+/// True if cargo has the subcommand. A toolchain may lack it although a proxy of its name exists.
+pub fn cargo_has(subcommand: &str) -> bool {
+    let program = env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    succeeds(&program, &[subcommand, "--version"])
+}
+
+/// True if the program starts and says that all is well. Its output is thrown away.
+pub fn succeeds(program: &str, args: &[&str]) -> bool {
+    Command::new(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// Runs to the end and keeps both streams, in the order they were written.
+pub fn run_quietly(mut command: Command) -> io::Result<Ran> {
+    let (reader, writer) = io::pipe()?;
+    if io::stdout().is_terminal() {
+        command.env("CARGO_TERM_COLOR", "always");
+    } else {
+        // rustfmt asks the terminal's name, not whether there is one.
+        command.env("TERM", "dumb");
+    }
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone()?)
+        .stderr(writer)
+        .spawn()?;
+    // The command owns our ends of the pipe; while they are open the reader never sees the end.
+    drop(command);
+
+    let mut lines = Vec::new();
+    let status = follow(child, &lines_of(reader), &mut lines)?;
+    Ok(Ran {
+        success: status.success(),
+        lines,
+    })
+}
+
+fn lines_of(reader: PipeReader) -> Receiver<String> {
+    let (send, receive) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(reader).split(b'\n') {
+            let Ok(line) = line else { return };
+            let line = String::from_utf8_lossy(&line).trim_end().to_owned();
+            if send.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receive
+}
+
+/// Collects lines until the child is gone.
+///
+/// The end of the pipe is not enough: a server that a broken test leaves behind inherits it and
+/// would keep us waiting for ever.
+fn follow(
+    mut child: Child,
+    incoming: &Receiver<String>,
+    lines: &mut Vec<String>,
+) -> io::Result<ExitStatus> {
+    let started = Instant::now();
+    let mut last_sign = started;
+    loop {
+        match incoming.recv_timeout(LOOK_AT_CHILD_EVERY) {
+            Ok(line) => lines.push(line),
+            Err(RecvTimeoutError::Disconnected) => return child.wait(),
+            Err(RecvTimeoutError::Timeout) => {
+                if let Some(status) = child.try_wait()? {
+                    return Ok(status);
+                }
+            }
+        }
+        if last_sign.elapsed() >= SIGN_OF_LIFE_EVERY {
+            last_sign = Instant::now();
+            let last = lines.last().map_or("", |line| line.trim());
+            println!("   … {} s: {last}", started.elapsed().as_secs());
+        }
+    }
+}
+
+/// A line that says nothing once the command has failed.
+pub fn is_noise(line: &str) -> bool {
+    const PROGRESS: &[&str] = &[
+        "Compiling",
+        "Checking",
+        "Finished",
+        "Downloading",
+        "Downloaded",
+        "Updating",
+        "Locking",
+        "Adding",
+        "Blocking",
+    ];
+    let plain = without_colours(line);
+    let is_passed_test = plain.starts_with("test ") && plain.ends_with(" ... ok");
+    // Cargo's own lines are known by their first column, which is twelve characters wide; a test
+    // that prints such a word starts further left.
+    let column = plain.get(..12).unwrap_or_default();
+    is_passed_test || (column.starts_with(' ') && PROGRESS.contains(&column.trim()))
+}
+
+fn without_colours(line: &str) -> String {
+    let mut plain = String::with_capacity(line.len());
+    let mut in_escape = false;
+    for c in line.chars() {
+        match c {
+            '\u{1b}' => in_escape = true,
+            'm' if in_escape => in_escape = false,
+            _ if in_escape => {}
+            _ => plain.push(c),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_and_passed_tests_are_noise_and_failures_are_not() {
+        assert!(is_noise(
+            "\u{1b}[1m\u{1b}[92m   Compiling\u{1b}[0m serde v1.0.0"
+        ));
+        assert!(is_noise("test claims::by_priority ... ok"));
+        assert!(!is_noise("test claims::by_priority ... FAILED"));
+        assert!(!is_noise("error: unused variable"));
+        assert!(!is_noise("Adding two numbers failed"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn both_streams_are_kept_in_order_with_the_verdict() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo one; echo two >&2; echo three; exit 3"]);
+        let ran = run_quietly(command).unwrap();
+        assert!(!ran.success);
+        assert_eq!(ran.lines, ["one", "two", "three"]);
+    }
+}

@@ -1,0 +1,166 @@
+//! Which crate may know which.
+//!
+//! The crates exist so that the compiler forbids something across them; one convenient line in a
+//! manifest would undo it without anybody noticing.
+
+use super::Finding;
+use super::manifest::{self, Manifest};
+use super::tree::{File, Tree};
+
+/// Each crate with those of ours it may depend on. Nobody may depend on the simulator, so that
+/// fault injection can never be linked into the product.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("steadfast-core", &[]),
+    ("steadfast-store", &["steadfast-core"]),
+    ("steadfast-engine", &["steadfast-core", "steadfast-store"]),
+    ("steadfast", BELOW_THE_TOP),
+    ("steadfast-server", BELOW_THE_TOP),
+    ("steadfast-sim", BELOW_THE_TOP),
+    (
+        "steadfast-cli",
+        &[
+            "steadfast-core",
+            "steadfast-store",
+            "steadfast-engine",
+            "steadfast",
+            "steadfast-server",
+        ],
+    ),
+    ("xtask", &[]),
+];
+
+const BELOW_THE_TOP: &[&str] = &["steadfast-core", "steadfast-store", "steadfast-engine"];
+
+/// All that the rules of retry may be built from: none of these asks a clock, rolls dice or does
+/// I/O in the way we use it. Tests of the core may use more.
+const CORE_MAY_USE: &[&str] = &["jiff", "serde", "serde_json", "sha2", "thiserror"];
+
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    const RULES: &[fn(&File, &Manifest) -> Vec<Finding>] = &[arrows, core_is_pure, lints];
+    let mut findings = Vec::new();
+    for file in &tree.files {
+        let is_member = file.path.starts_with("crates/") || file.path.starts_with("xtask/");
+        if is_member && file.path.ends_with("/Cargo.toml") {
+            let manifest = manifest::read(&file.text);
+            findings.extend(RULES.iter().flat_map(|rule| rule(file, &manifest)));
+        }
+    }
+    findings
+}
+
+fn arrows(file: &File, manifest: &Manifest) -> Vec<Finding> {
+    let package = &manifest.package;
+    let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| name == package) else {
+        let sentence = format!(
+            "`{package}` has no place among the crates; add it to ARROWS in xtask with what it may use"
+        );
+        return vec![Finding::new(&file.path, 1, sentence)];
+    };
+    let ours = manifest.dependencies.iter().filter(|dependency| {
+        let is_ours = ARROWS.iter().any(|(name, _)| *name == dependency.package);
+        is_ours && !allowed.contains(&dependency.package.as_str())
+    });
+    ours.map(|dependency| {
+        let may = match allowed {
+            [] => "none of our crates".to_owned(),
+            _ => allowed.join(", "),
+        };
+        let sentence = format!(
+            "`{package}` must not depend on `{}`; it may use {may}",
+            dependency.package
+        );
+        Finding::new(&file.path, dependency.line, sentence)
+    })
+    .collect()
+}
+
+fn core_is_pure(file: &File, manifest: &Manifest) -> Vec<Finding> {
+    if manifest.package != "steadfast-core" {
+        return Vec::new();
+    }
+    let foreign = manifest.dependencies.iter().filter(|dependency| {
+        !dependency.is_dev && !CORE_MAY_USE.contains(&dependency.package.as_str())
+    });
+    foreign
+        .map(|dependency| {
+            let sentence = format!(
+                "the core is pure and may use only {}; move what needs `{}` to another crate",
+                CORE_MAY_USE.join(", "),
+                dependency.package
+            );
+            Finding::new(&file.path, dependency.line, sentence)
+        })
+        .collect()
+}
+
+fn lints(file: &File, manifest: &Manifest) -> Vec<Finding> {
+    if manifest.has_workspace_lints {
+        return Vec::new();
+    }
+    let sentence = "the workspace's lints do not apply here; add `[lints] workspace = true`";
+    vec![Finding::new(&file.path, 1, sentence)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::findings_in;
+
+    fn findings_for(package: &str, dependencies: &str) -> Vec<String> {
+        let manifest = format!(
+            "[package]\nname = \"{package}\"\n[dependencies]\n{dependencies}\n[lints]\nworkspace = true\n"
+        );
+        findings_in(check, "crates/x/Cargo.toml", &manifest)
+    }
+
+    #[test]
+    fn an_arrow_that_points_down_is_fine() {
+        for (package, dependency) in [
+            ("steadfast-store", "steadfast-core"),
+            ("steadfast-engine", "steadfast-store"),
+            ("steadfast-cli", "steadfast-server"),
+            ("steadfast-sim", "steadfast-engine"),
+        ] {
+            let found = findings_for(package, &format!("{dependency}.workspace = true"));
+            assert!(found.is_empty(), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn an_arrow_that_points_elsewhere_is_found() {
+        for (package, dependency) in [
+            ("steadfast-core", "steadfast-store"),
+            ("steadfast-store", "steadfast-engine"),
+            ("steadfast-server", "steadfast"),
+            ("steadfast-engine", "steadfast-sim"),
+            ("xtask", "steadfast-core"),
+        ] {
+            let found = findings_for(package, &format!("{dependency}.workspace = true"));
+            let expected = format!("4: `{package}` must not depend on `{dependency}`");
+            assert!(found[0].starts_with(&expected), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn the_core_may_not_reach_the_world_but_its_tests_may() {
+        assert_eq!(findings_for("steadfast-core", "tokio = \"1\"").len(), 1);
+        assert_eq!(
+            findings_for("steadfast-core", "rand.workspace = true").len(),
+            1
+        );
+        let in_tests = "[dev-dependencies]\nproptest = \"1\"";
+        assert!(findings_for("steadfast-core", in_tests).is_empty());
+    }
+
+    #[test]
+    fn a_crate_nobody_has_placed_is_found() {
+        assert!(findings_for("steadfast-extra", "")[0].contains("no place"));
+    }
+
+    #[test]
+    fn a_crate_without_the_lints_is_found() {
+        let text = "[package]\nname = \"steadfast-core\"\n";
+        let found = findings_in(check, "crates/core/Cargo.toml", text);
+        assert!(found[0].contains("lints"), "{found:?}");
+    }
+}
