@@ -9,6 +9,10 @@ mod serve;
 
 use clap::{Parser, Subcommand};
 
+/// Jobs are many small allocations that are made on one thread and freed on another.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A durable job scheduler and job queue whose speciality is retry.
 #[derive(Parser)]
 #[command(version, arg_required_else_help = true)]

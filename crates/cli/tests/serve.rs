@@ -116,7 +116,7 @@ fn the_benchmark_prints_one_json_object_per_figure() {
         "--jobs",
         "2000",
         "--backlog",
-        "20000",
+        "30000",
         "--starts",
         "5",
     ];

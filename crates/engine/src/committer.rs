@@ -18,14 +18,18 @@ impl Committer {
     /// Ends when every sender is gone and everything is committed, or when it is told to
     /// `abandon` what a missing store does not take; leases then tell the rest of the story.
     pub async fn run(mut self, abandon: CancellationToken) {
-        let mut batch = Vec::with_capacity(limits::COMMIT_BATCH_MAX);
+        let mut ended = Vec::with_capacity(limits::COMMIT_BATCH_MAX);
         let mut patience = Patience::default();
         while self
             .ended
-            .recv_many(&mut batch, limits::COMMIT_BATCH_MAX)
+            .recv_many(&mut ended, limits::COMMIT_BATCH_MAX)
             .await
             > 0
         {
+            let mut batch: Vec<_> = ended
+                .drain(..)
+                .map(|ended| self.settler.undecided(ended))
+                .collect();
             while let Err(error) = self.settler.settle(&mut batch).await {
                 if abandon.is_cancelled() {
                     tracing::error!(%error, lost = batch.len(), "stopped before the store took all outcomes");
@@ -36,7 +40,6 @@ impl Committer {
                     .await;
             }
             patience.restore("committer");
-            batch.clear();
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What a program asks for when it makes a schedule, and what it can do with one.
 
+use std::time::Duration;
+
 use steadfast_core::{
     Cron, Invalid, JobId, Missed, Overlap, Schedule, ScheduleId, ScheduleName, ScheduleProgress,
     Tenant, Tick, TickRule, Timestamp, Timetable, Zone,
@@ -33,7 +35,7 @@ impl ScheduleRequest {
     }
 
     /// At equal distances, from `start_at` or from now.
-    pub fn every(name: &str, every: std::time::Duration, job: impl Into<JobRequest>) -> Self {
+    pub fn every(name: &str, every: Duration, job: impl Into<JobRequest>) -> Self {
         Self::new(name, Ok(TickRule::Every(every)), job.into())
     }
 
@@ -207,9 +209,9 @@ impl Client {
 
     /// Makes one run now, beside the timetable.
     pub async fn run_schedule_now(&self, id: ScheduleId) -> Result<JobId, ClientError> {
+        let mut now = self.now();
         loop {
             let schedule = self.stored_schedule(id).await?;
-            let now = self.now();
             let run = schedule.run(now, self.rolls().job_id(now));
             let job = run.id;
             let firing = Firing {
@@ -220,9 +222,12 @@ impl Client {
                 cancel: None,
                 progress: schedule.progress,
             };
-            if self.store().fire(vec![firing]).await? == [Fired::Done] {
+            let fired = self.store().fire(vec![firing]).await? == [Fired::Done];
+            if fired && self.job(job).await?.is_some() {
                 return Ok(job);
             }
+            // The schedule was changed meanwhile, or this very moment is a tick that has fired.
+            now = self.now().max(now.plus(Duration::from_micros(1)));
         }
     }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    Ended, Outcome, Reason, State, Timestamp, Transition, after_attempt, duration,
+    Dice, Ended, Outcome, Reason, State, Timestamp, Transition, after_attempt, duration,
 };
 use steadfast_store::{Committed, Page, ScheduleFilter, Store, StoreError};
 
@@ -23,14 +23,26 @@ pub struct Settler {
     pub rolls: Arc<Rolls>,
 }
 
+/// An attempt that is over, with the dice that go into what follows. They are rolled once, so
+/// that deciding again, after an answer of the store was lost, comes to the very same end.
+pub struct Undecided {
+    ended: Ended,
+    dice: Dice,
+}
+
 impl Settler {
+    pub fn undecided(&self, ended: Ended) -> Undecided {
+        let dice = self.rolls.dice();
+        Undecided { ended, dice }
+    }
+
     /// Settles attempts. On an error the caller still has them, and repeating does no harm.
-    pub async fn settle(&self, ended: &mut [Ended]) -> Result<(), StoreError> {
-        let mut undecided: Vec<&mut Ended> = ended.iter_mut().collect();
+    pub async fn settle(&self, batch: &mut [Undecided]) -> Result<(), StoreError> {
+        let mut undecided: Vec<&mut Undecided> = batch.iter_mut().collect();
         while !undecided.is_empty() {
             let transitions: Vec<Transition> = undecided
                 .iter()
-                .map(|ended| after_attempt(ended, self.rolls.dice()))
+                .map(|undecided| after_attempt(&undecided.ended, undecided.dice))
                 .collect();
             let news: Vec<Option<Transition>> = transitions
                 .iter()
@@ -38,13 +50,13 @@ impl Settler {
                 .collect();
             let committed = self.store.commit(transitions).await?;
             let mut again = Vec::new();
-            for ((ended, news), committed) in undecided.into_iter().zip(news).zip(committed) {
+            for ((attempt, news), committed) in undecided.into_iter().zip(news).zip(committed) {
                 match committed {
-                    Committed::Done => self.done(ended, news).await,
-                    Committed::Stale => self.stale(ended),
+                    Committed::Done => self.done(&attempt.ended, news).await,
+                    Committed::Stale => self.stale(&attempt.ended),
                     Committed::CancelRequested => {
-                        ended.set_cancel_requested();
-                        again.push(ended);
+                        attempt.ended.set_cancel_requested();
+                        again.push(attempt);
                     }
                 }
             }

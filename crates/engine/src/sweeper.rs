@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use steadfast_core::{Ended, Outcome, Timestamp};
+use steadfast_core::{Outcome, Timestamp};
 use steadfast_store::{Store, StoreError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -52,11 +52,11 @@ impl Sweeper {
         let count = expired.len();
         if count > 0 {
             let now = self.store.now();
-            let mut ended: Vec<Ended> = expired
+            let mut batch: Vec<_> = expired
                 .into_iter()
-                .map(|claim| claim.ended(Outcome::Lost, now))
+                .map(|claim| self.settler.undecided(claim.ended(Outcome::Lost, now)))
                 .collect();
-            self.settler.settle(&mut ended).await?;
+            self.settler.settle(&mut batch).await?;
         }
         Ok(count)
     }

@@ -72,7 +72,8 @@ impl TestEngine {
                 return Ok(attempts);
             };
             let ended = self.parts.executor.attempt(claim).await;
-            self.parts.settler.settle(&mut [ended]).await?;
+            let settler = &self.parts.settler;
+            settler.settle(&mut [settler.undecided(ended)]).await?;
         }
         Err(StoreError::Broken(format!(
             "still not done after {ROUNDS_MAX} attempts: does a job enqueue itself?"

@@ -104,7 +104,7 @@ fn graceful_shutdown() {
         &[
             "short: SUCCESS, now succeeded with 1 attempts counted",
             "long: RELEASED, now ready with 0 attempts counted",
-            "listening: SNOOZED, now ready with 0 attempts counted",
+            "listening: RELEASED, now ready with 0 attempts counted",
         ],
     );
 }

@@ -73,6 +73,10 @@ pub struct SqliteOptions {
     pub readers: usize,
     /// How long to wait for other processes that hold the write lock.
     pub patience: Duration,
+    /// Move into a database that already has tables of another application, for jobs that
+    /// commit together with its data. All our tables are called `steadfast_…`; the database is
+    /// switched to WAL mode. Without this, such a file is refused.
+    pub share: bool,
 }
 
 impl Default for SqliteOptions {
@@ -82,11 +86,17 @@ impl Default for SqliteOptions {
             cache_bytes: 32 * 1024 * 1024,
             readers: 4,
             patience: Duration::from_secs(30),
+            share: false,
         }
     }
 }
 
 impl SqliteOptions {
+    #[must_use]
+    pub fn share(self, share: bool) -> Self {
+        Self { share, ..self }
+    }
+
     #[must_use]
     pub fn clock(self, clock: impl Clock) -> Self {
         Self {
@@ -118,7 +128,7 @@ impl SqliteStore {
     /// Opens a file, or creates it, and brings it to the schema this binary knows.
     pub fn open(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, OpenError> {
         let path = path.as_ref().to_owned();
-        let conn = open::open(&path, options.cache_bytes, options.patience)?;
+        let conn = open::open(&path, &options)?;
         let (queue, requests) = mpsc::channel();
         let waker = Arc::new(Waker::default());
         let transactions = Arc::new(AtomicU64::new(0));
@@ -157,12 +167,7 @@ impl SqliteStore {
 
     /// Brings a file to the schema this binary knows, or creates it, and does nothing else.
     pub fn migrate(path: impl AsRef<Path>) -> Result<(), OpenError> {
-        let SqliteOptions {
-            cache_bytes,
-            patience,
-            ..
-        } = SqliteOptions::default();
-        open::open(path.as_ref(), cache_bytes, patience).map(drop)
+        open::open(path.as_ref(), &SqliteOptions::default()).map(drop)
     }
 
     pub fn path(&self) -> &Path {

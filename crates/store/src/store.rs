@@ -132,8 +132,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Writes what the ticks of schedules came to: runs, skips and progress together, if the
     /// schedule's revision is still the one that was decided upon; it then is one higher. No
-    /// tick fires twice. One outdated firing does not hinder the others, and a run to cancel
-    /// that has ended does not hinder its firing.
+    /// tick fires twice: a run whose tick has fired already is left out. One outdated firing
+    /// does not hinder the others, and a run to cancel that has ended does not hinder its
+    /// firing.
     async fn fire(&self, firings: Vec<Firing>) -> Result<Vec<Fired>, StoreError>;
 
     /// What became of a schedule's ticks, newest first.
@@ -307,7 +308,7 @@ pub struct Firing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fired {
     Done,
-    /// The schedule was changed meanwhile, or a tick had fired already: nothing written.
+    /// The schedule was changed meanwhile: nothing written.
     Outdated,
 }
 

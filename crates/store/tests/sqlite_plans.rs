@@ -33,20 +33,29 @@ macro_rules! sql {
 const PLANS: &[((&str, &str), &str)] = &[
     (
         sql!("claim_due"),
-        "job_waiting (lane=? AND priority=? AND run_at<?)",
+        "steadfast_job_waiting (lane=? AND priority=? AND run_at<?)",
     ),
-    (sql!("claim_next"), "job_waiting (lane=? AND priority=?)"),
-    (sql!("claim_bounds"), "job_waiting (lane=? AND priority=?)"),
+    (
+        sql!("claim_next"),
+        "steadfast_job_waiting (lane=? AND priority=?)",
+    ),
+    (
+        sql!("claim_bounds"),
+        "steadfast_job_waiting (lane=? AND priority=?)",
+    ),
     (sql!("claim"), "INTEGER PRIMARY KEY (rowid=?)"),
     (sql!("progress"), "INTEGER PRIMARY KEY (rowid=?)"),
-    (sql!("commit_find"), "sqlite_autoindex_job_1 (id=?)"),
-    (sql!("renew"), "sqlite_autoindex_job_1 (id=?)"),
-    (sql!("job"), "sqlite_autoindex_job_1 (id=?)"),
-    (sql!("expired"), "job_running (lease_until<?)"),
-    (sql!("prune_ended"), "job_ended (finished_at<?)"),
+    (
+        sql!("commit_find"),
+        "sqlite_autoindex_steadfast_job_1 (id=?)",
+    ),
+    (sql!("renew"), "sqlite_autoindex_steadfast_job_1 (id=?)"),
+    (sql!("job"), "sqlite_autoindex_steadfast_job_1 (id=?)"),
+    (sql!("expired"), "steadfast_job_running (lease_until<?)"),
+    (sql!("prune_ended"), "steadfast_job_ended (finished_at<?)"),
     (
         sql!("prune_discarded"),
-        "job_discarded (resolved_at>? AND resolved_at<?)",
+        "steadfast_job_discarded (resolved_at>? AND resolved_at<?)",
     ),
     (sql!("prune_ticks"), "tick_age (tick<?)"),
     (sql!("prune_minutes"), "PRIMARY KEY (minute<?)"),
@@ -54,26 +63,32 @@ const PLANS: &[((&str, &str), &str)] = &[
         sql!("prune_schedule_attempts"),
         "PRIMARY KEY (schedule=? AND finished_at=? AND job=? AND fence=?)",
     ),
-    (sql!("list_all"), "sqlite_autoindex_job_1 (id<?)"),
-    (sql!("list_failed"), "job_failed (id<?)"),
-    (sql!("list_runs"), "job_run (schedule=? AND id<?)"),
+    (sql!("list_all"), "sqlite_autoindex_steadfast_job_1 (id<?)"),
+    (sql!("list_failed"), "steadfast_job_failed (id<?)"),
+    (sql!("list_runs"), "steadfast_job_run (schedule=? AND id<?)"),
     (sql!("attempts_of_job"), "PRIMARY KEY (job=?)"),
     (
         sql!("attempts_of_schedule"),
         "PRIMARY KEY (schedule=? AND (finished_at,job,fence)<(?,?,?))",
     ),
-    (sql!("unfinished"), "job_run_unfinished (schedule=?)"),
+    (
+        sql!("unfinished"),
+        "steadfast_job_run_unfinished (schedule=?)",
+    ),
     (sql!("due_schedules"), "schedule_next (next_tick<?)"),
     (sql!("due_next"), "schedule_next (next_tick>?)"),
     (
         sql!("stats_ready"),
-        "job_waiting (lane=? AND priority=? AND run_at<?)",
+        "steadfast_job_waiting (lane=? AND priority=? AND run_at<?)",
     ),
     (
         sql!("stats_later"),
-        "job_waiting (lane=? AND priority=? AND run_at>?)",
+        "steadfast_job_waiting (lane=? AND priority=? AND run_at>?)",
     ),
-    (sql!("stats_retrying"), "job_retrying (lane=? AND run_at>?)"),
+    (
+        sql!("stats_retrying"),
+        "steadfast_job_retrying (lane=? AND run_at>?)",
+    ),
 ];
 
 #[tokio::test]

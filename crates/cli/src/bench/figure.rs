@@ -7,9 +7,9 @@ pub struct Figure {
     pub name: &'static str,
     pub value: f64,
     pub unit: &'static str,
-    /// The same, measured on the bare loop in this run.
+    /// What it is compared with, measured in this run: a bare loop, where the aim says nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub bare: Option<f64>,
+    pub beside: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
     /// What we want of it.
@@ -25,7 +25,7 @@ impl Report {
         if !json {
             println!(
                 "{:<32} {:>12} {:<14} {:>12} {:>7}  aim",
-                "figure", "steadfast", "unit", "bare loop", "ratio"
+                "figure", "steadfast", "unit", "beside", "ratio"
             );
         }
         Self { json }
@@ -36,7 +36,7 @@ impl Report {
             name,
             value,
             unit,
-            bare: None,
+            beside: None,
             ratio: None,
             aim,
         });
@@ -45,7 +45,7 @@ impl Report {
     pub fn beside(
         &mut self,
         name: &'static str,
-        (value, bare): (f64, f64),
+        (value, beside): (f64, f64),
         unit: &'static str,
         aim: &'static str,
     ) {
@@ -53,8 +53,8 @@ impl Report {
             name,
             value,
             unit,
-            bare: Some(bare),
-            ratio: Some(value / bare),
+            beside: Some(beside),
+            ratio: Some(value / beside),
             aim,
         });
     }
@@ -72,7 +72,7 @@ impl Report {
             figure.name,
             figure.value,
             figure.unit,
-            cell(figure.bare, 1),
+            cell(figure.beside, 1),
             cell(figure.ratio, 2),
             figure.aim,
         );

@@ -79,14 +79,6 @@ impl State {
     }
 
     pub(super) fn fire(&mut self, firing: Firing, now: Timestamp) -> Fired {
-        let has_fired = |tick| {
-            let record = self.ticks.get(&(firing.schedule, tick));
-            matches!(record, Some(TickRecord::Fired { .. }))
-        };
-        let mut ticks = firing.runs.iter().filter_map(|run| run.run_of);
-        if ticks.any(|run| has_fired(run.tick)) {
-            return Fired::Outdated;
-        }
         match self.schedules.get_mut(&firing.schedule) {
             Some(schedule) if schedule.revision == firing.revision => {
                 schedule.progress = firing.progress;
@@ -100,8 +92,12 @@ impl State {
         }
         for run in firing.runs {
             if let Some(tick) = run.run_of.map(|run| run.tick) {
+                let place = (firing.schedule, tick);
+                if let Some(TickRecord::Fired { .. }) = self.ticks.get(&place) {
+                    continue;
+                }
                 let fired = TickRecord::Fired { tick, job: run.id };
-                self.ticks.insert((firing.schedule, tick), fired);
+                self.ticks.insert(place, fired);
             }
             self.insert(run, now);
         }

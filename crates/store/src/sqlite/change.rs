@@ -71,7 +71,7 @@ pub(super) fn command(
         Ok(job) => job,
         Err(refused) => return Ok(Err(refused.into())),
     };
-    write_progress(session, seq, &job.progress)?;
+    write_progress(session, seq, &job.progress, None)?;
     if job.priority != priority || job.policy != policy || job.payload != payload {
         let policy = session.names.policy_id(session.conn, &job.policy)?;
         session

@@ -13,7 +13,7 @@ use super::{
     fault::Fault,
     lanes::{PRIORITIES, priority_number},
     rows::JobRow,
-    session::Session,
+    session::{Seat, Session},
 };
 use crate::{ClaimRequest, Claimed};
 
@@ -110,6 +110,7 @@ fn take(
         names,
         lanes,
         counts,
+        running,
         ..
     } = session;
     let lane = lanes.id(place);
@@ -147,6 +148,13 @@ fn take(
             progress.first_started_at.map(Timestamp::as_micros),
         ])?;
         counts.moved(lane, Some(Place::WAITING), Some(Place::RUNNING));
+        let seat = Seat {
+            seq: *seq,
+            lane,
+            priority: claim.job().priority.get(),
+            schedule: claim.job().run_of.map(|run| run.schedule),
+        };
+        running.claimed(claim.job().id, seat);
     }
     lanes.doubt(place, priority);
     Ok(())

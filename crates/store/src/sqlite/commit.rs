@@ -2,7 +2,7 @@
 
 use rusqlite::{Row, Statement, ToSql, params};
 use steadfast_core::{
-    Attempt, Fence, JobId, Progress, ScheduleId, State, Timestamp, Transition, WorkerName,
+    Attempt, Fence, Guard, JobId, Progress, State, Timestamp, Transition, WorkerName,
 };
 
 use super::{
@@ -10,9 +10,8 @@ use super::{
     enqueue,
     fault::Fault,
     find,
-    names::LaneId,
-    rows::{self, job_key, nanos, schedule_id, schedule_key, state_number, time, to_json},
-    session::{Session, Spot},
+    rows::{self, job_key, nanos, schedule_id, schedule_key, state_number, to_json},
+    session::{Seat, Session, Spot},
 };
 use crate::Committed;
 
@@ -20,26 +19,25 @@ pub(super) fn commit(
     session: &mut Session<'_>,
     transition: &Transition,
 ) -> Result<Committed, Fault> {
-    let Some(held) = Held::find(session, transition.job)? else {
-        return Ok(Committed::Stale);
+    let seat = match session.running.seat(transition.job) {
+        Some(seat) => seat,
+        None => match Held::find(session, transition.job)? {
+            Some(held) => held.seat,
+            None => return Ok(Committed::Stale),
+        },
     };
-    let guard = transition.guard;
-    if held.state != State::Running || held.fence != guard.fence {
-        return was_written(session, &held, transition);
+    let guard = Some(&transition.guard);
+    if !write_progress(session, seat.seq, &transition.to, guard)? {
+        return refused(session, transition);
     }
-    if guard.lease_expired && held.lease_until > Some(session.now) {
-        return Ok(Committed::Stale);
-    }
-    if held.cancel_requested && !guard.cancel_requested {
-        return Ok(Committed::CancelRequested);
-    }
-    write_progress(session, held.seq, &transition.to)?;
-    session.moved(held.spot(), held.spot_after(&transition.to));
+    session.running.ended(transition.job);
+    let (from, to) = spots(seat, &transition.to);
+    session.moved(from, to);
     if let Some(record) = &transition.record {
-        keep_record(session, &held, record)?;
+        keep_record(session, seat, record)?;
         session
             .counts
-            .ended(held.lane, record.finished_at, transition.tally);
+            .ended(seat.lane, record.finished_at, transition.tally);
     }
     for job in &transition.outbox {
         enqueue::insert_unless_known(session, job)?;
@@ -47,16 +45,30 @@ pub(super) fn commit(
     Ok(Committed::Done)
 }
 
+fn spots(seat: Seat, to: &Progress) -> (Spot, Spot) {
+    let from = Spot {
+        lane: seat.lane,
+        priority: seat.priority,
+        run_at: Timestamp::MAX,
+        place: Place::RUNNING,
+        state: State::Running,
+        is_run: seat.schedule.is_some(),
+    };
+    let to = Spot {
+        run_at: to.run_at,
+        place: Place::of(to),
+        state: to.state,
+        ..from
+    };
+    (from, to)
+}
+
 /// What the guard of a transition is compared with.
 struct Held {
-    seq: i64,
-    lane: LaneId,
-    priority: u8,
-    schedule: Option<ScheduleId>,
+    seat: Seat,
     state: State,
     fence: Fence,
     cancel_requested: bool,
-    lease_until: Option<Timestamp>,
 }
 
 impl Held {
@@ -70,53 +82,51 @@ impl Held {
 
     fn read(row: &Row<'_>) -> Result<Self, Fault> {
         Ok(Self {
-            seq: row.get(0)?,
-            lane: row.get(1)?,
-            priority: row.get(2)?,
-            schedule: row.get::<_, Option<_>>(3)?.map(schedule_id),
+            seat: Seat {
+                seq: row.get(0)?,
+                lane: row.get(1)?,
+                priority: row.get(2)?,
+                schedule: row.get::<_, Option<_>>(3)?.map(schedule_id),
+            },
             state: rows::state(row.get(4)?)?,
             fence: Fence(row.get(5)?),
             cancel_requested: row.get(6)?,
-            lease_until: row.get::<_, Option<_>>(7)?.map(time),
         })
     }
+}
 
-    fn spot(&self) -> Spot {
-        Spot {
-            lane: self.lane,
-            priority: self.priority,
-            run_at: Timestamp::MAX,
-            place: Place::RUNNING,
-            state: State::Running,
-            is_run: self.schedule.is_some(),
-        }
+/// Why a guard did not hold.
+fn refused(session: &mut Session<'_>, transition: &Transition) -> Result<Committed, Fault> {
+    session.running.ended(transition.job);
+    let Some(held) = Held::find(session, transition.job)? else {
+        return Ok(Committed::Stale);
+    };
+    let guard = transition.guard;
+    if held.state != State::Running || held.fence != guard.fence {
+        return was_written(session, held.seat, transition);
     }
-
-    fn spot_after(&self, to: &Progress) -> Spot {
-        Spot {
-            run_at: to.run_at,
-            place: Place::of(to),
-            state: to.state,
-            ..self.spot()
-        }
-    }
+    Ok(match held.cancel_requested && !guard.cancel_requested {
+        true => Committed::CancelRequested,
+        false => Committed::Stale,
+    })
 }
 
 /// A claim that does not hold any more may have been ended by this very transition, whose
 /// answer was lost.
 fn was_written(
     session: &mut Session<'_>,
-    held: &Held,
+    seat: Seat,
     transition: &Transition,
 ) -> Result<Committed, Fault> {
     let is_written = match &transition.record {
-        Some(record) => with_record(
-            session,
-            include_str!("sql/attempt_find.sql"),
-            held.seq,
-            record,
-            |statement, record| statement.exists(record),
-        )?,
+        Some(record) => {
+            let mut find = session
+                .conn
+                .prepare_cached(include_str!("sql/attempt_find.sql"))?;
+            with_record(&mut find, seat.seq, record, |find, record| {
+                find.exists(record)
+            })?
+        }
         None => find::job(session.conn, &mut session.names, transition.job)?
             .is_some_and(|row| row.job.progress == transition.to),
     };
@@ -126,43 +136,47 @@ fn was_written(
     })
 }
 
-pub(super) fn write_progress(session: &Session<'_>, seq: i64, to: &Progress) -> Result<(), Fault> {
+/// Writes progress, and says whether the guard held.
+pub(super) fn write_progress(
+    session: &mut Session<'_>,
+    seq: i64,
+    to: &Progress,
+    guard: Option<&Guard>,
+) -> Result<bool, Fault> {
     let micros = |time: Option<Timestamp>| time.map(Timestamp::as_micros);
-    session
-        .conn
-        .prepare_cached(include_str!("sql/progress.sql"))?
-        .execute(params![
-            seq,
-            state_number(to.state),
-            to.run_at.as_micros(),
-            to.fence.0,
-            to.attempt,
-            to.attempts_before,
-            to.cancel_requested,
-            micros(to.lease_until),
-            micros(to.started_at),
-            micros(to.first_started_at),
-            micros(to.finished_at),
-            micros(to.resolved_at),
-            to.worker.as_ref().map(WorkerName::as_str),
-            to.snoozes,
-            to.last_delay.map(nanos),
-            to.reason.map(|reason| reason.as_str()),
-            to.failure.as_ref().map(to_json).transpose()?,
-            to.note.as_deref(),
-        ])?;
-    Ok(())
+    let expired_by = guard
+        .filter(|guard| guard.lease_expired)
+        .map(|_| session.now.as_micros());
+    let changed = session.hot.progress.on(session.conn)?.execute(params![
+        seq,
+        state_number(to.state),
+        to.run_at.as_micros(),
+        to.fence.0,
+        to.attempt,
+        to.attempts_before,
+        to.cancel_requested,
+        micros(to.lease_until),
+        micros(to.started_at),
+        micros(to.first_started_at),
+        micros(to.finished_at),
+        micros(to.resolved_at),
+        to.worker.as_ref().map(WorkerName::as_str),
+        to.snoozes,
+        to.last_delay.map(nanos),
+        to.reason.map(|reason| reason.as_str()),
+        to.failure.as_ref().map(to_json).transpose()?,
+        to.note.as_deref(),
+        guard.map(|guard| guard.fence.0),
+        guard.map(|guard| guard.cancel_requested),
+        expired_by,
+    ])?;
+    Ok(changed > 0)
 }
 
-fn keep_record(session: &Session<'_>, held: &Held, record: &Attempt) -> Result<(), Fault> {
-    with_record(
-        session,
-        include_str!("sql/attempt_keep.sql"),
-        held.seq,
-        record,
-        |statement, record| statement.execute(record),
-    )?;
-    if let Some(schedule) = held.schedule {
+fn keep_record(session: &mut Session<'_>, seat: Seat, record: &Attempt) -> Result<(), Fault> {
+    let keep = session.hot.attempt_keep.on(session.conn)?;
+    with_record(keep, seat.seq, record, |keep, record| keep.execute(record))?;
+    if let Some(schedule) = seat.schedule {
         session
             .conn
             .prepare_cached(include_str!("sql/schedule_attempt_keep.sql"))?
@@ -177,16 +191,14 @@ fn keep_record(session: &Session<'_>, held: &Held, record: &Attempt) -> Result<(
 }
 
 /// Runs a statement whose parameters are the columns of an attempt record.
-fn with_record<T>(
-    session: &Session<'_>,
-    sql: &str,
+fn with_record<'c, T>(
+    statement: &mut Statement<'c>,
     seq: i64,
     record: &Attempt,
-    run: impl FnOnce(&mut Statement<'_>, &[&dyn ToSql]) -> rusqlite::Result<T>,
+    run: impl FnOnce(&mut Statement<'c>, &[&dyn ToSql]) -> rusqlite::Result<T>,
 ) -> Result<T, Fault> {
-    let mut statement = session.conn.prepare_cached(sql)?;
     let answer = run(
-        &mut statement,
+        statement,
         params![
             seq,
             record.fence.0,

@@ -40,7 +40,11 @@ pub(super) fn enqueue(session: &mut Session<'_>, jobs: &[NewJob]) -> Result<Answ
 /// Stores a job whose key is known, or has none, unless its id is known.
 fn insert(session: &mut Session<'_>, job: &NewJob) -> Result<Enqueued, Fault> {
     let Session {
-        conn, now, names, ..
+        conn,
+        now,
+        names,
+        hot,
+        ..
     } = session;
     let name = LaneName {
         tenant: job.tenant.clone(),
@@ -54,24 +58,22 @@ fn insert(session: &mut Session<'_>, job: &NewJob) -> Result<Enqueued, Fault> {
         true => None,
         false => Some(to_json(job.tags())?),
     };
-    let inserted = conn
-        .prepare_cached(include_str!("sql/enqueue.sql"))?
-        .execute(params![
-            job_key(job.id),
-            lane,
-            job.priority.get(),
-            run_at.as_micros(),
-            policy,
-            job.guarantee == steadfast_core::Guarantee::AtMostOnce,
-            job.timeout().map(nanos),
-            nanos(job.lease()),
-            now.as_micros(),
-            job.idempotency_key.as_ref().map(IdempotencyKey::as_str),
-            job.run_of.map(|run| schedule_key(run.schedule)),
-            job.run_of.map(|run| run.tick.as_micros()),
-            tags,
-            inline(&job.payload),
-        ])?;
+    let inserted = hot.enqueue.on(conn)?.execute(params![
+        job_key(job.id),
+        lane,
+        job.priority.get(),
+        run_at.as_micros(),
+        policy,
+        job.guarantee == steadfast_core::Guarantee::AtMostOnce,
+        job.timeout().map(nanos),
+        nanos(job.lease()),
+        now.as_micros(),
+        job.idempotency_key.as_ref().map(IdempotencyKey::as_str),
+        job.run_of.map(|run| schedule_key(run.schedule)),
+        job.run_of.map(|run| run.tick.as_micros()),
+        tags,
+        inline(&job.payload),
+    ])?;
     if inserted == 0 {
         return Ok(Enqueued::Existing(job.id));
     }

@@ -1,7 +1,7 @@
 //! Forwards only: numbered scripts, each in a transaction of its own with the number it leads
 //! to. Any number of processes may open a file at once; each step is taken by one of them.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
 use super::fault::Fault;
 
@@ -12,15 +12,29 @@ pub(super) fn version_known() -> i64 {
     i64::try_from(SCRIPTS.len()).unwrap_or(i64::MAX)
 }
 
-pub(super) fn version(conn: &Connection) -> Result<i64, Fault> {
-    Ok(conn.pragma_query_value(None, "user_version", |row| row.get(0))?)
+/// The schema of the file; `None` if we have never been there. It is kept in a table of ours,
+/// because `user_version` belongs to the application whose file it may be.
+pub(super) fn version(conn: &Connection) -> Result<Option<i64>, Fault> {
+    let is_there = conn
+        .prepare(include_str!("sql/schema_is_there.sql"))?
+        .exists([])?;
+    if !is_there {
+        return Ok(None);
+    }
+    let mut statement = conn.prepare("SELECT version FROM steadfast_schema")?;
+    Ok(statement.query_row([], |row| row.get(0)).optional()?)
+}
+
+/// Leaves our mark: schema 0.
+pub(super) fn mark(conn: &Connection) -> Result<(), Fault> {
+    Ok(conn.execute_batch(include_str!("sql/schema_mark.sql"))?)
 }
 
 /// Brings the file to the schema this binary knows, and says which it has then: a newer one
 /// is left alone.
 pub(super) fn run(conn: &Connection) -> Result<i64, Fault> {
     loop {
-        let found = version(conn)?;
+        let found = version(conn)?.unwrap_or(0);
         if found >= version_known() {
             return Ok(found);
         }
@@ -37,13 +51,13 @@ pub(super) fn run(conn: &Connection) -> Result<i64, Fault> {
 
 /// Under the write lock, where nobody else can have taken the same step.
 fn step(conn: &Connection) -> Result<(), Fault> {
-    let found = version(conn)?;
+    let found = version(conn)?.unwrap_or(0);
     let script = usize::try_from(found)
         .ok()
         .and_then(|found| SCRIPTS.get(found));
     if let Some(script) = script {
         conn.execute_batch(script)?;
-        conn.pragma_update(None, "user_version", found + 1)?;
+        conn.execute("UPDATE steadfast_schema SET version = ?1", [found + 1])?;
     }
     Ok(())
 }

@@ -89,10 +89,10 @@ impl Names {
         }
         let body =
             serde_json::to_string(&**policy).map_err(|error| Fault::unreadable("policy", error))?;
-        conn.prepare_cached("INSERT INTO policy (body) VALUES (?1) ON CONFLICT DO NOTHING")?
+        conn.prepare_cached(include_str!("sql/policy_intern.sql"))?
             .execute([&body])?;
         let id = conn
-            .prepare_cached("SELECT id FROM policy WHERE body = ?1")?
+            .prepare_cached(include_str!("sql/policy_find.sql"))?
             .query_row([&body], |row| row.get(0))?;
         self.policies_recent.truncate(RECENT_MAX - 1);
         self.policies_recent.insert(0, (Arc::clone(policy), id));
@@ -104,7 +104,7 @@ impl Names {
             return Ok(Arc::clone(policy));
         }
         let body: Option<String> = conn
-            .prepare_cached("SELECT body FROM policy WHERE id = ?1")?
+            .prepare_cached("SELECT body FROM steadfast_policy WHERE id = ?1")?
             .query_row([id], |row| row.get(0))
             .optional()?;
         let body = body.ok_or_else(|| Fault::unreadable("policy", id))?;

@@ -16,14 +16,13 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use super::SqliteOptions;
 use super::{
     fault::{Fault, is_transient},
     migrate,
 };
 use crate::OpenError;
 
-/// "Stdf": the mark of our files.
-const APPLICATION_ID: i32 = 0x5374_6466;
 /// The first SQLite in which a checkpoint cannot race a writer into corrupting the file.
 const SQLITE_LEAST: (i32, &str) = (3_051_003, "3.51.3");
 /// More than there are statements.
@@ -39,17 +38,16 @@ const RETRY_EVERY: Duration = Duration::from_millis(10);
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// The writer's connection, on a file that is ours and up to date.
-pub(super) fn open(
-    path: &Path,
-    cache_bytes: usize,
-    patience: Duration,
-) -> Result<Connection, OpenError> {
+pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, OpenError> {
     check_sqlite()?;
-    look(path)?;
-    let opener = Opener { path, patience };
+    look(path, options.share)?;
+    let opener = Opener {
+        path,
+        patience: options.patience,
+    };
     let conn = opener.connect()?;
     opener.prepare(&conn)?;
-    opener.set_up(&conn, cache_bytes)?;
+    opener.set_up(&conn, options.cache_bytes)?;
     Ok(conn)
 }
 
@@ -64,7 +62,7 @@ fn check_sqlite() -> Result<(), OpenError> {
 }
 
 /// Refuses a file that is not ours, without touching it.
-fn look(path: &Path) -> Result<(), OpenError> {
+fn look(path: &Path, share: bool) -> Result<(), OpenError> {
     let opener = Opener {
         path,
         patience: Duration::from_secs(1),
@@ -86,7 +84,7 @@ fn look(path: &Path) -> Result<(), OpenError> {
         .map_err(Fault::from)
         .and_then(|conn| Marks::read(&conn))
     {
-        Ok(marks) => marks.check(path)?,
+        Ok(marks) => marks.check(path, share)?,
         Err(Fault::Sql(error)) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
             return Err(unreadable(path));
         }
@@ -102,7 +100,7 @@ fn look(path: &Path) -> Result<(), OpenError> {
             .map_err(Fault::from)
             .and_then(|conn| Marks::read(&conn))
         {
-            marks.check(path)?;
+            marks.check(path, share)?;
         }
     }
     Ok(())
@@ -110,26 +108,27 @@ fn look(path: &Path) -> Result<(), OpenError> {
 
 /// What a file says of itself.
 struct Marks {
-    application_id: i32,
-    schema: i64,
+    schema: Option<i64>,
+    has_tables: bool,
 }
 
 impl Marks {
     fn read(conn: &Connection) -> Result<Self, Fault> {
         Ok(Self {
-            application_id: conn.pragma_query_value(None, "application_id", |row| row.get(0))?,
             schema: migrate::version(conn)?,
+            has_tables: conn.prepare("SELECT 1 FROM sqlite_schema")?.exists([])?,
         })
     }
 
-    fn check(&self, path: &Path) -> Result<(), OpenError> {
-        if self.application_id != APPLICATION_ID {
-            return Err(OpenError::Foreign {
+    fn check(&self, path: &Path, share: bool) -> Result<(), OpenError> {
+        match self.schema {
+            Some(schema) => refuse_newer(path, schema),
+            None if share || !self.has_tables => Ok(()),
+            None => Err(OpenError::Foreign {
                 path: path.to_owned(),
                 why: "it belongs to another application".to_owned(),
-            });
+            }),
         }
-        refuse_newer(path, self.schema)
     }
 }
 
@@ -217,17 +216,11 @@ impl Opener<'_> {
     }
 
     fn mark(&self, conn: &Connection) -> Result<(), Fault> {
-        let is_marked = || -> Result<bool, Fault> {
-            let id: i32 = conn.pragma_query_value(None, "application_id", |row| row.get(0))?;
-            Ok(id == APPLICATION_ID)
-        };
-        if is_marked()? {
+        if migrate::version(conn)?.is_some() {
             return Ok(());
         }
         conn.execute_batch("BEGIN IMMEDIATE")?;
-        if !is_marked()? {
-            conn.pragma_update(None, "application_id", APPLICATION_ID)?;
-        }
+        migrate::mark(conn)?;
         conn.execute_batch("COMMIT")?;
         Ok(())
     }

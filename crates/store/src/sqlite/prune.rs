@@ -88,13 +88,13 @@ fn delete(session: &mut Session<'_>, job: &Old) -> Result<(), Fault> {
             .execute(params![tenant.as_str(), key, job_key(job.id)])?;
     }
     for sql in [
-        "DELETE FROM attempt WHERE job = ?1",
-        "DELETE FROM payload WHERE job = ?1",
-        "DELETE FROM job WHERE seq = ?1",
+        "DELETE FROM steadfast_attempt WHERE job = ?1",
+        "DELETE FROM steadfast_payload WHERE job = ?1",
+        "DELETE FROM steadfast_job WHERE seq = ?1",
     ] {
         conn.prepare_cached(sql)?.execute([job.seq])?;
     }
-    conn.prepare_cached("DELETE FROM once WHERE job = ?1")?
+    conn.prepare_cached("DELETE FROM steadfast_once WHERE job = ?1")?
         .execute([job_key(job.id)])?;
     let place = Place::prunable(job.state);
     session.counts.moved(job.lane, Some(place), None);

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use steadfast_core::{
-    Command, JobId, Schedule, ScheduleId, ScheduleName, ScheduleProgress, Skip, Timestamp,
+    Command, JobId, NewJob, Schedule, ScheduleId, ScheduleName, ScheduleProgress, Skip, Timestamp,
 };
 
 use super::{
@@ -142,26 +142,11 @@ pub(super) fn fire(session: &mut Session<'_>, firing: &Firing) -> Result<Fired, 
     let key = schedule_key(firing.schedule);
     let revision: Option<i64> = session
         .conn
-        .prepare_cached("SELECT revision FROM schedule WHERE id = ?1")?
+        .prepare_cached("SELECT revision FROM steadfast_schedule WHERE id = ?1")?
         .query_row([key], |row| row.get(0))
         .optional()?;
     if revision != i64::try_from(firing.revision).ok() {
         return Ok(Fired::Outdated);
-    }
-    let ticks = || {
-        firing
-            .runs
-            .iter()
-            .filter_map(|run| Some((run, run.run_of?.tick)))
-    };
-    for (_, tick) in ticks() {
-        let has_fired = session
-            .conn
-            .prepare_cached(include_str!("sql/tick_fired.sql"))?
-            .exists(params![key, tick.as_micros()])?;
-        if has_fired {
-            return Ok(Fired::Outdated);
-        }
     }
     if let Some(job) = firing.cancel
         && let Err(error) = change::command(session, job, &Command::Cancel)?
@@ -169,13 +154,7 @@ pub(super) fn fire(session: &mut Session<'_>, firing: &Firing) -> Result<Fired, 
         tracing::debug!(%error, "a run to cancel has ended meanwhile");
     }
     for run in &firing.runs {
-        insert_unless_known(session, run)?;
-    }
-    for (run, tick) in ticks() {
-        session
-            .conn
-            .prepare_cached(include_str!("sql/tick_fire.sql"))?
-            .execute(params![key, tick.as_micros(), job_key(run.id)])?;
+        make_run(session, key, run)?;
     }
     for skip in &firing.skipped {
         session
@@ -190,6 +169,24 @@ pub(super) fn fire(session: &mut Session<'_>, firing: &Firing) -> Result<Fired, 
         .execute(params![key, next_tick, last_tick, runs, queued_tick])?;
     session.due_sooner = true;
     Ok(Fired::Done)
+}
+
+/// Makes the run of a tick, unless the tick has fired already.
+fn make_run(session: &mut Session<'_>, schedule: [u8; 16], run: &NewJob) -> Result<(), Fault> {
+    if let Some(tick) = run.run_of.map(|run| run.tick.as_micros()) {
+        let has_fired = session
+            .conn
+            .prepare_cached(include_str!("sql/tick_fired.sql"))?
+            .exists(params![schedule, tick])?;
+        if has_fired {
+            return Ok(());
+        }
+        session
+            .conn
+            .prepare_cached(include_str!("sql/tick_fire.sql"))?
+            .execute(params![schedule, tick, job_key(run.id)])?;
+    }
+    insert_unless_known(session, run)
 }
 
 pub(super) fn ticks(

@@ -1,8 +1,10 @@
 //! What a verb works with: a connection inside a transaction, the time, and what the writer
 //! keeps in memory beside the file.
 
-use rusqlite::Connection;
-use steadfast_core::{State, Timestamp};
+use std::collections::HashMap;
+
+use rusqlite::{Connection, PrepFlags, Statement};
+use steadfast_core::{JobId, ScheduleId, State, Timestamp};
 
 use super::{
     counts::{Counts, Place},
@@ -17,9 +19,87 @@ pub(super) struct Session<'c> {
     pub names: Names,
     pub lanes: Lanes,
     pub counts: Counts,
+    pub hot: Hot<'c>,
+    pub running: Running,
     /// Something may be due earlier than sleepers know.
     pub due_sooner: bool,
     data_version: i64,
+}
+
+/// The statements that every job passes through, kept at hand: even to find one of them in
+/// the connection's cache costs as much as binding it.
+pub(super) struct Hot<'c> {
+    pub enqueue: Prepared<'c>,
+    pub progress: Prepared<'c>,
+    pub attempt_keep: Prepared<'c>,
+}
+
+impl Default for Hot<'_> {
+    fn default() -> Self {
+        Self {
+            enqueue: Prepared::new(include_str!("sql/enqueue.sql")),
+            progress: Prepared::new(include_str!("sql/progress.sql")),
+            attempt_keep: Prepared::new(include_str!("sql/attempt_keep.sql")),
+        }
+    }
+}
+
+/// A statement that is prepared when it is first needed.
+pub(super) struct Prepared<'c> {
+    sql: &'static str,
+    statement: Option<Statement<'c>>,
+}
+
+impl<'c> Prepared<'c> {
+    const fn new(sql: &'static str) -> Self {
+        Self {
+            sql,
+            statement: None,
+        }
+    }
+
+    pub(super) fn on(&mut self, conn: &'c Connection) -> Result<&mut Statement<'c>, Fault> {
+        let statement = match self.statement.take() {
+            Some(statement) => statement,
+            None => conn.prepare_with_flags(self.sql, PrepFlags::SQLITE_PREPARE_PERSISTENT)?,
+        };
+        Ok(self.statement.insert(statement))
+    }
+}
+
+/// Where the jobs that were claimed here are, so that ending an attempt need not search.
+///
+/// Only a shortcut: whatever it says is checked by the guard of the commit that uses it.
+#[derive(Default)]
+pub(super) struct Running(HashMap<JobId, Seat>);
+
+/// What does not change about a job while it runs.
+#[derive(Clone, Copy)]
+pub(super) struct Seat {
+    pub seq: i64,
+    pub lane: LaneId,
+    pub priority: u8,
+    pub schedule: Option<ScheduleId>,
+}
+
+/// Jobs whose attempts end elsewhere are never taken out, so it starts over when it is full.
+const RUNNING_MAX: usize = 100_000;
+
+impl Running {
+    pub(super) fn claimed(&mut self, job: JobId, seat: Seat) {
+        if self.0.len() >= RUNNING_MAX {
+            self.0.clear();
+        }
+        self.0.insert(job, seat);
+    }
+
+    pub(super) fn seat(&self, job: JobId) -> Option<Seat> {
+        self.0.get(&job).copied()
+    }
+
+    pub(super) fn ended(&mut self, job: JobId) {
+        self.0.remove(&job);
+    }
 }
 
 /// A number that changes with every commit of another connection.
@@ -50,6 +130,8 @@ impl<'c> Session<'c> {
             names: Names::default(),
             lanes: Lanes::default(),
             counts: Counts::default(),
+            hot: Hot::default(),
+            running: Running::default(),
             due_sooner: false,
             data_version,
         }
@@ -87,6 +169,7 @@ impl<'c> Session<'c> {
         self.names = Names::default();
         self.lanes.forget_all();
         self.counts.clear();
+        self.running = Running::default();
     }
 
     /// A job that was not there now waits.

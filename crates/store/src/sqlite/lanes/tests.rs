@@ -24,7 +24,7 @@ fn with_lanes(kinds: &[&str]) -> Connection {
 /// A row that waits, as another connection might write it.
 fn wait(conn: &Connection, id: u8, lane: LaneId, priority: u8, run_at: i64) {
     let values = (vec![id; 16], lane, priority, run_at);
-    let sql = "INSERT INTO job (id, lane, state, priority, run_at, fence, attempt, \
+    let sql = "INSERT INTO steadfast_job (id, lane, state, priority, run_at, fence, attempt, \
                attempts_before, cancel_requested, snoozes, policy, at_most_once, lease, \
                created_at) VALUES (?1, ?2, 0, ?3, ?4, 0, 0, 0, 0, 0, 1, 0, 1, 0)";
     conn.execute(sql, values).unwrap();
@@ -81,11 +81,12 @@ fn when_the_first_job_goes_the_next_one_is_looked_up() {
     wait(&conn, 2, 1, 5, 400);
     let mut lanes = Lanes::default();
     assert_eq!(next_due(&mut lanes, &conn, &[]), Some(300));
-    conn.execute_batch("UPDATE job SET state = 1 WHERE run_at = 300")
+    conn.execute_batch("UPDATE steadfast_job SET state = 1 WHERE run_at = 300")
         .unwrap();
     lanes.removed(1, 5, at(300));
     assert_eq!(next_due(&mut lanes, &conn, &[]), Some(400));
-    conn.execute_batch("UPDATE job SET state = 1").unwrap();
+    conn.execute_batch("UPDATE steadfast_job SET state = 1")
+        .unwrap();
     lanes.removed(1, 5, at(400));
     assert_eq!(next_due(&mut lanes, &conn, &[]), None);
 }

@@ -5,7 +5,7 @@
 -- Locks: the whole file for writing, for the time of this script.
 
 -- One tenant's jobs of one kind in one queue: what claims choose between, and what is counted.
-CREATE TABLE lane (
+CREATE TABLE steadfast_lane (
     id INTEGER PRIMARY KEY,
     tenant TEXT NOT NULL,
     queue TEXT NOT NULL,
@@ -26,7 +26,7 @@ CREATE TABLE lane (
 ) STRICT;
 
 -- The same counts of attempts, by the minute in which they ended.
-CREATE TABLE minute (
+CREATE TABLE steadfast_minute (
     minute INTEGER NOT NULL,
     lane INTEGER NOT NULL,
     attempts INTEGER NOT NULL,
@@ -38,21 +38,21 @@ CREATE TABLE minute (
     PRIMARY KEY (minute, lane)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE paused (
+CREATE TABLE steadfast_paused (
     tenant TEXT NOT NULL,
     queue TEXT NOT NULL,
     PRIMARY KEY (tenant, queue)
 ) STRICT, WITHOUT ROWID;
 
 -- Many jobs share few retry policies.
-CREATE TABLE policy (
+CREATE TABLE steadfast_policy (
     id INTEGER PRIMARY KEY,
     body TEXT NOT NULL UNIQUE
 ) STRICT;
 
 -- Claims and commits rewrite this row, so it is kept narrow: names and policies are numbers,
 -- and a large payload lives in a table of its own.
-CREATE TABLE job (
+CREATE TABLE steadfast_job (
     seq INTEGER PRIMARY KEY,
     lane INTEGER NOT NULL,
     state INTEGER NOT NULL,
@@ -87,37 +87,37 @@ CREATE TABLE job (
 ) STRICT;
 
 -- What claims search: one due range for each lane and priority.
-CREATE INDEX job_waiting ON job (lane, priority, run_at) WHERE state = 0;
+CREATE INDEX steadfast_job_waiting ON steadfast_job (lane, priority, run_at) WHERE state = 0;
 -- Which part of the waiting jobs is being retried, for statistics.
-CREATE INDEX job_retrying ON job (lane, run_at) WHERE state = 0 AND attempt > attempts_before;
+CREATE INDEX steadfast_job_retrying ON steadfast_job (lane, run_at) WHERE state = 0 AND attempt > attempts_before;
 -- What the sweeper searches.
-CREATE INDEX job_running ON job (lease_until) WHERE state = 1;
+CREATE INDEX steadfast_job_running ON steadfast_job (lease_until) WHERE state = 1;
 -- Dead letters, and those that were discarded.
-CREATE INDEX job_failed ON job (id) WHERE state = 3;
+CREATE INDEX steadfast_job_failed ON steadfast_job (id) WHERE state = 3;
 -- What retention may delete: dead letters count from when they were discarded.
-CREATE INDEX job_ended ON job (finished_at) WHERE state IN (2, 4);
-CREATE INDEX job_discarded ON job (resolved_at) WHERE resolved_at IS NOT NULL;
+CREATE INDEX steadfast_job_ended ON steadfast_job (finished_at) WHERE state IN (2, 4);
+CREATE INDEX steadfast_job_discarded ON steadfast_job (resolved_at) WHERE resolved_at IS NOT NULL;
 -- The runs of schedules.
-CREATE INDEX job_run ON job (schedule, id) WHERE schedule IS NOT NULL;
-CREATE INDEX job_run_unfinished ON job (schedule, tick, id)
+CREATE INDEX steadfast_job_run ON steadfast_job (schedule, id) WHERE schedule IS NOT NULL;
+CREATE INDEX steadfast_job_run_unfinished ON steadfast_job (schedule, tick, id)
     WHERE schedule IS NOT NULL AND state IN (0, 1);
 
 -- Payloads too large for the hot row.
-CREATE TABLE payload (
+CREATE TABLE steadfast_payload (
     job INTEGER PRIMARY KEY,
     body TEXT NOT NULL
 ) STRICT;
 
-CREATE VIEW job_row AS
+CREATE VIEW steadfast_job_row AS
 SELECT
     seq, lane, state, priority, run_at, fence, attempt, attempts_before, cancel_requested,
     lease_until, started_at, first_started_at, finished_at, resolved_at, worker, snoozes,
     last_delay, reason, failure, note, id, policy, at_most_once, timeout, lease, created_at,
     idempotency_key, schedule, tick, tags,
-    coalesce(payload, (SELECT body FROM payload WHERE payload.job = job.seq)) AS payload
-FROM job;
+    coalesce(payload, (SELECT body FROM steadfast_payload WHERE steadfast_payload.job = steadfast_job.seq)) AS payload
+FROM steadfast_job;
 
-CREATE TABLE idempotency (
+CREATE TABLE steadfast_idempotency (
     tenant TEXT NOT NULL,
     idempotency_key TEXT NOT NULL,
     job BLOB NOT NULL,
@@ -125,7 +125,7 @@ CREATE TABLE idempotency (
     PRIMARY KEY (tenant, idempotency_key)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE attempt (
+CREATE TABLE steadfast_attempt (
     job INTEGER NOT NULL,
     fence INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
@@ -141,7 +141,7 @@ CREATE TABLE attempt (
 ) STRICT, WITHOUT ROWID;
 
 -- The order in which a schedule's attempts are listed; only its runs pay for it.
-CREATE TABLE schedule_attempt (
+CREATE TABLE steadfast_schedule_attempt (
     schedule BLOB NOT NULL,
     finished_at INTEGER NOT NULL,
     job BLOB NOT NULL,
@@ -150,14 +150,14 @@ CREATE TABLE schedule_attempt (
 ) STRICT, WITHOUT ROWID;
 
 -- What steps of handlers left behind.
-CREATE TABLE once (
+CREATE TABLE steadfast_once (
     job BLOB NOT NULL,
     step TEXT NOT NULL,
     result TEXT NOT NULL,
     PRIMARY KEY (job, step)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE schedule (
+CREATE TABLE steadfast_schedule (
     seq INTEGER PRIMARY KEY,
     id BLOB NOT NULL UNIQUE,
     tenant TEXT NOT NULL,
@@ -174,11 +174,11 @@ CREATE TABLE schedule (
     UNIQUE (tenant, name)
 ) STRICT;
 
-CREATE INDEX schedule_next ON schedule (next_tick) WHERE paused = 0;
-CREATE INDEX schedule_queued ON schedule (queued_tick) WHERE paused = 0 AND queued_tick IS NOT NULL;
+CREATE INDEX steadfast_schedule_next ON steadfast_schedule (next_tick) WHERE paused = 0;
+CREATE INDEX steadfast_schedule_queued ON steadfast_schedule (queued_tick) WHERE paused = 0 AND queued_tick IS NOT NULL;
 
 -- What became of ticks: the job that was made, or a stretch that was skipped, and why.
-CREATE TABLE tick (
+CREATE TABLE steadfast_tick (
     schedule BLOB NOT NULL,
     tick INTEGER NOT NULL,
     job BLOB,
@@ -186,4 +186,4 @@ CREATE TABLE tick (
     PRIMARY KEY (schedule, tick)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX tick_age ON tick (tick);
+CREATE INDEX steadfast_tick_age ON steadfast_tick (tick);

@@ -3,13 +3,13 @@
 -- Parameters: 1 job id, 2 and 3 below this time and fence, 4 limit. Rows: job id, then attempt.
 -- Locks: read.
 SELECT
-    ?1, attempt.fence, attempt.attempt, attempt.status, attempt.started_at, attempt.finished_at,
-    attempt.worker, attempt.failure, attempt.output, attempt.note, attempt.decision
+    ?1, steadfast_attempt.fence, steadfast_attempt.attempt, steadfast_attempt.status, steadfast_attempt.started_at, steadfast_attempt.finished_at,
+    steadfast_attempt.worker, steadfast_attempt.failure, steadfast_attempt.output, steadfast_attempt.note, steadfast_attempt.decision
 FROM (
-    SELECT job, fence, finished_at FROM attempt
-    WHERE job = (SELECT seq FROM job WHERE id = ?1) AND (finished_at, fence) < (?2, ?3)
+    SELECT job, fence, finished_at FROM steadfast_attempt
+    WHERE job = (SELECT seq FROM steadfast_job WHERE id = ?1) AND (finished_at, fence) < (?2, ?3)
     ORDER BY finished_at DESC, fence DESC
     LIMIT ?4
 ) AS found
-CROSS JOIN attempt ON attempt.job = found.job AND attempt.fence = found.fence
+CROSS JOIN steadfast_attempt ON steadfast_attempt.job = found.job AND steadfast_attempt.fence = found.fence
 ORDER BY found.finished_at DESC, found.fence DESC

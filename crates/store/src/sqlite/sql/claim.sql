@@ -1,6 +1,6 @@
 -- Makes a waiting job a claim.
 -- Parameters: 1 job, then as named, in order. Rows: none. Locks: write.
-UPDATE job SET
+UPDATE steadfast_job SET
     state = 1,
     attempt = ?2,
     fence = ?3,

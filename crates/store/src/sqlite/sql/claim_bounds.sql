@@ -4,7 +4,7 @@ WITH each (priority) AS (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)
 SELECT
     each.priority,
     (
-        SELECT min(run_at) FROM job
-        WHERE state = 0 AND lane = ?1 AND job.priority = each.priority
+        SELECT min(run_at) FROM steadfast_job
+        WHERE state = 0 AND lane = ?1 AND steadfast_job.priority = each.priority
     )
 FROM each

@@ -1,4 +1,4 @@
 -- Writes what a command may change besides progress.
 -- Parameters: 1 job, 2 priority, 3 policy, 4 payload or null if it is large. Rows: none.
 -- Locks: write.
-UPDATE job SET priority = ?2, policy = ?3, payload = ?4 WHERE seq = ?1
+UPDATE steadfast_job SET priority = ?2, policy = ?3, payload = ?4 WHERE seq = ?1

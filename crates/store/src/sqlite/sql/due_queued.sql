@@ -3,12 +3,12 @@
 SELECT
     id, name, timetable, template, paused, created_at, revision, next_tick, last_tick, runs,
     queued_tick
-FROM schedule INDEXED BY schedule_queued
+FROM steadfast_schedule INDEXED BY steadfast_schedule_queued
 WHERE
     paused = 0 AND queued_tick IS NOT NULL AND (next_tick IS NULL OR next_tick > ?1)
     AND NOT EXISTS (
-        SELECT 1 FROM job
-        WHERE job.schedule = schedule.id AND job.schedule IS NOT NULL AND state IN (0, 1)
+        SELECT 1 FROM steadfast_job
+        WHERE steadfast_job.schedule = steadfast_schedule.id AND steadfast_job.schedule IS NOT NULL AND state IN (0, 1)
     )
 ORDER BY queued_tick
 LIMIT ?2

@@ -3,7 +3,7 @@
 SELECT
     id, name, timetable, template, paused, created_at, revision, next_tick, last_tick, runs,
     queued_tick
-FROM schedule
+FROM steadfast_schedule
 WHERE paused = 0 AND next_tick <= ?1
 ORDER BY next_tick
 LIMIT ?2

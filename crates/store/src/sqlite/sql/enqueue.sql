@@ -1,6 +1,6 @@
 -- Stores a waiting job, unless its id is known.
 -- Parameters: as named, in order. Rows: none; one change if it was stored. Locks: write.
-INSERT INTO job (
+INSERT INTO steadfast_job (
     id, lane, state, priority, run_at, fence, attempt, attempts_before, cancel_requested,
     snoozes, policy, at_most_once, timeout, lease, created_at, idempotency_key, schedule, tick,
     tags, payload

@@ -1,3 +1,3 @@
 -- One job.
 -- Parameters: 1 job id. Rows: job_row, at most one. Locks: read.
-SELECT * FROM job_row WHERE id = ?1
+SELECT * FROM steadfast_job_row WHERE id = ?1

@@ -1,6 +1,6 @@
 -- Adds what a transaction came to, to the counts of one lane.
 -- Parameters: 1 lane, 2–6 by state, 7 dead letters, 8–13 tally. Rows: none. Locks: write.
-UPDATE lane SET
+UPDATE steadfast_lane SET
     waiting = waiting + ?2,
     running = running + ?3,
     succeeded = succeeded + ?4,

@@ -1,6 +1,6 @@
 -- Adds what a transaction came to, to the attempts of one lane in one minute.
 -- Parameters: 1 minute, 2 lane, 3–8 tally. Rows: none. Locks: write.
-INSERT INTO minute (
+INSERT INTO steadfast_minute (
     minute, lane, attempts, successes, failures, retries, successful_retries, exhausted
 ) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
 ON CONFLICT (minute, lane) DO UPDATE SET

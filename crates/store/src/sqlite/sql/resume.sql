@@ -1,3 +1,3 @@
 -- Resumes a queue.
 -- Parameters: 1 tenant, 2 queue. Rows: none. Locks: write.
-DELETE FROM paused WHERE tenant = ?1 AND queue = ?2
+DELETE FROM steadfast_paused WHERE tenant = ?1 AND queue = ?2

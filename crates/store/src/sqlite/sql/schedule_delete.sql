@@ -1,3 +1,3 @@
 -- Forgets a schedule.
 -- Parameters: 1 schedule id. Rows: none; one change if it was there. Locks: write.
-DELETE FROM schedule WHERE id = ?1
+DELETE FROM steadfast_schedule WHERE id = ?1

@@ -3,4 +3,4 @@
 SELECT
     id, name, timetable, template, paused, created_at, revision, next_tick, last_tick, runs,
     queued_tick
-FROM schedule WHERE tenant = ?1 AND name = ?2
+FROM steadfast_schedule WHERE tenant = ?1 AND name = ?2

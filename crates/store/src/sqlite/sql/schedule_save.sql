@@ -1,6 +1,6 @@
 -- Creates a schedule or replaces it.
 -- Parameters: as named, in order. Rows: none. Locks: write.
-INSERT INTO schedule (
+INSERT INTO steadfast_schedule (
     id, tenant, name, timetable, template, paused, created_at, revision, next_tick, last_tick,
     runs, queued_tick
 ) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)

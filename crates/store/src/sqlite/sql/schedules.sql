@@ -4,7 +4,7 @@
 SELECT
     id, name, timetable, template, paused, created_at, revision, next_tick, last_tick, runs,
     queued_tick
-FROM schedule
+FROM steadfast_schedule
 WHERE id < ?1 AND (?3 IS NULL OR tenant = ?3) AND (?4 IS NULL OR name = ?4)
 ORDER BY id DESC
 LIMIT ?2

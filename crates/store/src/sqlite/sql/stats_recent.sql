@@ -3,6 +3,6 @@
 SELECT
     lane, sum(attempts), sum(successes), sum(failures), sum(retries), sum(successful_retries),
     sum(exhausted)
-FROM minute
+FROM steadfast_minute
 WHERE minute >= ?1
 GROUP BY lane

@@ -1,3 +1,3 @@
 -- Forgets the ticks of a schedule.
 -- Parameters: 1 schedule id. Rows: none. Locks: write.
-DELETE FROM tick WHERE schedule = ?1
+DELETE FROM steadfast_tick WHERE schedule = ?1
