@@ -7,6 +7,8 @@
 mod bench;
 mod serve;
 
+use std::time::Duration;
+
 use clap::{Parser, Subcommand};
 
 /// Jobs are many small allocations that are made on one thread and freed on another.
@@ -15,7 +17,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A durable job scheduler and job queue whose speciality is retry.
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true)]
+#[command(name = "steadfast", version, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -32,8 +34,11 @@ enum Verb {
 fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
     let runtime = tokio::runtime::Runtime::new()?;
-    match cli.verb {
+    let outcome = match cli.verb {
         Verb::Serve(args) => runtime.block_on(serve::run(args)),
         Verb::Bench(args) => runtime.block_on(bench::run(args)),
-    }
+    };
+    // What still blocks a thread must not keep the process.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    outcome
 }

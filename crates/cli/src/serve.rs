@@ -1,10 +1,15 @@
 //! `steadfast serve`: one process that runs everything.
 
-use std::{net::SocketAddr, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
+use std::{
+    io::IsTerminal as _, net::SocketAddr, path::PathBuf, str::FromStr, sync::Arc, time::Duration,
+};
 
 use anyhow::{Context as _, bail};
 use steadfast::{Config, EngineBuilder, MemoryStore, SqliteOptions, SqliteStore, Store};
 use tokio::net::TcpListener;
+
+/// How long answers may take that were under way when the node stopped.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 #[derive(clap::Args)]
 #[command(
@@ -46,6 +51,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_target(false)
+        .with_ansi(std::io::stdout().is_terminal())
         .init();
 
     if !args.listen.ip().is_loopback() {
@@ -77,7 +83,10 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     }));
     engine.run_until_signal().await?;
     drop(stop);
-    server.await??;
+    // A client that never ends its request must not hold up the stop.
+    if let Ok(served) = tokio::time::timeout(LAST_ANSWERS, server).await {
+        served??;
+    }
     println!("stopped");
     Ok(())
 }

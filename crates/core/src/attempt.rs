@@ -5,8 +5,8 @@ use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Failure, Fence, Invalid, Job, JobId, Payload, RetryDelay, State, Timestamp, WorkerName, limits,
-    words,
+    Failure, Fence, Invalid, Job, JobId, NewJob, Payload, RetryDelay, State, Timestamp, WorkerName,
+    failure::shortened, limits, words,
 };
 
 /// A job that is ours to run, for as long as its lease lasts.
@@ -63,6 +63,7 @@ impl Claim {
             at: at.max(self.job.progress.started_at.unwrap_or(at)),
             job: self.job,
             outcome,
+            outbox: Vec::new(),
         }
     }
 }
@@ -92,6 +93,7 @@ pub struct Ended {
     pub(crate) job: Arc<Job>,
     pub(crate) outcome: Outcome,
     pub(crate) at: Timestamp,
+    pub(crate) outbox: Vec<NewJob>,
 }
 
 impl Ended {
@@ -105,7 +107,12 @@ impl Ended {
 
     /// Keeps what the handler last said about its progress.
     pub fn set_note(&mut self, note: String) {
-        Arc::make_mut(&mut self.job).progress.note = Some(cut(note, limits::NOTE_BYTES_MAX));
+        Arc::make_mut(&mut self.job).progress.note = Some(shortened(note, limits::NOTE_BYTES_MAX));
+    }
+
+    /// Jobs to be made if and only if this attempt succeeds.
+    pub fn set_outbox(&mut self, outbox: Vec<NewJob>) {
+        self.outbox = outbox;
     }
 
     /// Someone asked to cancel the job while the attempt ran.
@@ -205,9 +212,4 @@ words! {
         Snoozed = "snoozed",
         Released = "released",
     }
-}
-
-pub(crate) fn cut(mut text: String, bytes_max: usize) -> String {
-    text.truncate(text.floor_char_boundary(bytes_max));
-    text
 }

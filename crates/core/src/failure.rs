@@ -41,9 +41,10 @@ impl Failure {
         }
     }
 
+    /// What is asked for beyond the limit is not kept.
     #[must_use]
     pub fn with_retry_after(mut self, delay: Duration) -> Self {
-        self.retry_after = Some(delay);
+        self.retry_after = Some(delay.min(limits::RETRY_AFTER_MAX));
         self
     }
 
@@ -169,7 +170,8 @@ fn http_is_permanent(status: u16) -> bool {
     (300..500).contains(&status) && !matches!(status, 408 | 425 | 429)
 }
 
-fn shortened(mut text: String, bytes_max: usize) -> String {
+/// Cut to the limit at a character, with a mark that it was.
+pub(crate) fn shortened(mut text: String, bytes_max: usize) -> String {
     if text.len() > bytes_max {
         text.truncate(text.floor_char_boundary(bytes_max - '…'.len_utf8()));
         text.push('…');

@@ -10,7 +10,7 @@ use crate::State::{Cancelled, Failed, Running, Succeeded, Waiting};
 use crate::{
     Attempt, AttemptStatus, DecidedBy, Decision, Dice, Ended, Failure, FailureClass, Fence,
     Guarantee, Job, JobId, NewJob, Outcome, Payload, Priority, Progress, Reason, RetryPolicy,
-    Tally, Then, Timestamp, limits, policy::DelayInput,
+    Tally, Then, Timestamp, failure::shortened, limits, policy::DelayInput,
 };
 
 /// What the store is told to write after an attempt: all of it, or nothing.
@@ -41,7 +41,7 @@ pub struct Guard {
 pub fn after_attempt(ended: &Ended, dice: Dice) -> Transition {
     let verdict = match &ended.outcome {
         Outcome::Success { .. } => Verdict::Succeed,
-        Outcome::Failure { failure, .. } => retry_or_give_up(ended, failure.clone(), dice),
+        Outcome::Failure { failure, .. } => retry_or_give_up(ended, bounded(failure), dice),
         Outcome::Lost => lost(ended, dice),
         Outcome::Snoozed(delay) => snoozed(ended, *delay, dice),
         Outcome::Cancelled { message } => {
@@ -51,6 +51,16 @@ pub fn after_attempt(ended: &Ended, dice: Dice) -> Transition {
         Outcome::Released { started } => released(ended, *started),
     };
     verdict.transition(ended)
+}
+
+/// The fields of a failure are anybody's to fill.
+fn bounded(failure: &Failure) -> Failure {
+    let mut failure = failure.clone();
+    failure.message = shortened(failure.message, limits::MESSAGE_BYTES_MAX);
+    failure.retry_after = failure
+        .retry_after
+        .map(|asked| asked.min(limits::RETRY_AFTER_MAX));
+    failure
 }
 
 enum Verdict {
@@ -169,6 +179,7 @@ impl Verdict {
             job,
             outcome,
             at: now,
+            ..
         } = ended;
         let mut to = job.progress.clone();
         to.lease_until = None;
@@ -218,9 +229,12 @@ impl Verdict {
                 lease_expired: *outcome == Outcome::Lost,
             },
             tally: Tally::of(record.as_ref(), to.reason),
+            outbox: match to.state {
+                Succeeded => ended.outbox.clone(),
+                _ => Vec::new(),
+            },
             to,
             record,
-            outbox: Vec::new(),
         }
     }
 }
@@ -246,6 +260,7 @@ fn record(ended: &Ended, failure: Option<Failure>, decision: Option<Decision>) -
         job,
         outcome,
         at: now,
+        ..
     } = ended;
     let (status, output) = match outcome {
         Outcome::Success { output } => (AttemptStatus::Success, output.clone()),

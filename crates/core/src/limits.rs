@@ -11,6 +11,8 @@ pub const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 pub const MAX_RETRIES: u32 = 100;
 /// A delay longer than a month outlives the people who set it.
 pub const DELAY_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// Whoever wants to go on for longer than a year can leave it out.
+pub const ELAPSED_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 /// A server must not be able to park a job for a day with one header.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(60 * 60);
 pub const FACTOR_MIN: f64 = 1.0;
@@ -35,6 +37,9 @@ pub const TAGS_MAX: usize = 32;
 pub const TAG_BYTES_MAX: usize = 256;
 /// One transaction holds a whole bulk request.
 pub const BULK_JOBS_MAX: usize = 1_000;
+
+/// One attempt's outbox is written in one transaction with its outcome.
+pub const OUTBOX_MAX: usize = 1_000;
 
 /// Shorter leases expire under ordinary scheduling noise; longer ones hide crashes.
 pub const LEASE_MIN: Duration = Duration::from_secs(1);

@@ -139,6 +139,9 @@ impl RetryPolicy {
             limits::FACTOR_MAX,
         )?;
         check_float("jitterFactor", self.jitter_factor, 0.0, 1.0)?;
+        if let Some(max_elapsed) = self.max_elapsed {
+            check_elapsed(max_elapsed)?;
+        }
         if self.backoff != Backoff::Delays && self.max_delay < self.base_delay {
             return Err(Invalid::new(
                 "maxDelay",
@@ -199,6 +202,14 @@ fn check_delay(field: &str, value: Duration) -> Result<(), Invalid> {
     ))
 }
 
+fn check_elapsed(value: Duration) -> Result<(), Invalid> {
+    if value <= limits::ELAPSED_MAX {
+        return Ok(());
+    }
+    let value = duration::format(value);
+    Err(Invalid::new("maxElapsed", value, "must be at most 366d"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,6 +238,10 @@ mod tests {
             (
                 patch().jitter_factor(1.5),
                 "jitterFactor is 1.5: must be between 0 and 1",
+            ),
+            (
+                patch().max_elapsed(secs(367 * 86_400)),
+                "maxElapsed is 367d: must be at most 366d",
             ),
             (
                 patch().delays(Vec::new()),

@@ -10,7 +10,12 @@ use steadfast_store::{
     Listed, Page, Store, StoreError,
 };
 
-use crate::{JobRequest, Stats, limits::BULK_PAGE_MAX, request::PolicyLevels, rolls::Rolls};
+use crate::{
+    JobRequest, Stats,
+    limits::{BULK_PAGE_MAX, BULK_PAUSE},
+    request::PolicyLevels,
+    rolls::Rolls,
+};
 
 /// A cheap handle: clone it freely. It works without a running engine, too.
 #[derive(Clone)]
@@ -185,6 +190,9 @@ impl Client {
             if !ids.is_empty() {
                 let answers = self.store().command(ids, command.clone()).await?;
                 done += answers.iter().filter(|answer| answer.is_ok()).count() as u64;
+            }
+            if listed.next.is_some() {
+                tokio::time::sleep(BULK_PAUSE).await;
             }
             match listed.next {
                 Some(next) => page.after = Some(next),

@@ -6,7 +6,12 @@ use steadfast_core::Ended;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{limits, patience::Patience, rolls::Rolls, settle::Settler};
+use crate::{
+    limits,
+    patience::Patience,
+    rolls::Rolls,
+    settle::{Settler, Undecided},
+};
 
 pub struct Committer {
     pub settler: Arc<Settler>,
@@ -31,6 +36,10 @@ impl Committer {
                 .map(|ended| self.settler.undecided(ended))
                 .collect();
             while let Err(error) = self.settler.settle(&mut batch).await {
+                if !error.is_transient() {
+                    self.one_by_one(&mut batch).await;
+                    break;
+                }
                 if abandon.is_cancelled() {
                     tracing::error!(%error, lost = batch.len(), "stopped before the store took all outcomes");
                     return;
@@ -40,6 +49,15 @@ impl Committer {
                     .await;
             }
             patience.restore("committer");
+        }
+    }
+
+    /// Something in the batch cannot be written, now or ever; the others must not wait for it.
+    async fn one_by_one(&self, batch: &mut [Undecided]) {
+        for alone in batch.chunks_mut(1) {
+            if let Err(error) = self.settler.settle(alone).await {
+                self.settler.give_up(alone, &error);
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use steadfast_core::{Job, JobId, OnceName, Payload, Timestamp, limits};
 use steadfast_store::StoreError;
 
-use crate::{Client, JobError, inflight::Attending};
+use crate::{Client, JobError, JobRequest, inflight::Attending};
 
 /// Why a handler should stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +119,15 @@ impl<S> Context<S> {
         self.attempting.attending.set_note(note);
     }
 
+    /// Makes another job if and only if this attempt succeeds: both are written in one
+    /// transaction, so a crash cannot leave one without the other.
+    pub fn enqueue_on_success(&self, request: impl Into<JobRequest>) -> Result<JobId, JobError> {
+        let job = self.client().prepare(request)?;
+        let id = job.id;
+        self.attempting.attending.add_to_outbox(job)?;
+        Ok(id)
+    }
+
     /// Runs `work` unless it has succeeded in an earlier attempt of this job; then its result
     /// from that time is returned and `work` is not run.
     ///
@@ -152,6 +161,11 @@ impl<S> Context<S> {
         Ok(kept.decode()?)
     }
 
+    /// Whatever this attempt does now, nobody will take it.
+    fn is_lost(&self) -> bool {
+        self.stop_reason() == Some(StopReason::LeaseLost)
+    }
+
     /// Outlasts a store that is away for a while, for as long as this attempt may go on.
     async fn patiently<'a, T>(
         &self,
@@ -160,7 +174,7 @@ impl<S> Context<S> {
         const PAUSE: Duration = Duration::from_millis(200);
         loop {
             match ask().await {
-                Err(error) if error.is_transient() && self.stop_reason().is_none() => {
+                Err(error) if error.is_transient() && !self.is_lost() => {
                     tokio::time::sleep(PAUSE).await;
                 }
                 answer => return Ok(answer?),

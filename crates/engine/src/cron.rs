@@ -14,16 +14,16 @@ pub struct Cron {
 }
 
 impl Cron {
-    pub async fn run(self, stop: CancellationToken) {
+    pub async fn run(&self, stop: &CancellationToken) {
         let mut wakeups = self.store.wakeups();
         let mut patience = Patience::default();
         while !stop.is_cancelled() {
             match self.tick().await {
                 Ok(wait) => {
                     patience.restore("cron");
-                    rest(wait, &mut wakeups, &stop).await;
+                    rest(wait, &mut wakeups, stop).await;
                 }
-                Err(error) => patience.wait("cron", &error, &self.rolls, &stop).await,
+                Err(error) => patience.wait("cron", &error, &self.rolls, stop).await,
             }
         }
     }

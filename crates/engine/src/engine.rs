@@ -1,9 +1,10 @@
 //! The engine: its roles, how they are started, and how they stop.
 
-use std::{sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
+use futures_util::FutureExt as _;
 use serde::Serialize;
-use steadfast_core::{Ended, Invalid, Job, JobId, PolicyPatch, Queue, WorkerName};
+use steadfast_core::{Ended, Invalid, Job, JobId, PolicyPatch, Queue, Tenant, WorkerName};
 use steadfast_store::{ClaimRequest, CommandError, Store};
 use tokio::{
     sync::{Semaphore, mpsc},
@@ -113,7 +114,9 @@ impl Engine {
 
     /// Runs until SIGTERM or SIGINT, then stops in order; a second signal stops at once.
     pub async fn run_until_signal(self) -> std::io::Result<()> {
-        signal().await?;
+        // Opened once, so that no signal falls between two waits.
+        let mut signals = Signals::open()?;
+        signals.next().await;
         tracing::info!(
             running = self.in_flight(),
             "stopping: running attempts may end; send the signal again to stop at once"
@@ -122,8 +125,7 @@ impl Engine {
         self.stop_after(async {
             tokio::select! {
                 () = tokio::time::sleep(grace) => {}
-                // Without a second signal there is only the grace period.
-                Ok(()) = signal() => {}
+                () = signals.next() => {}
             }
         })
         .await;
@@ -132,25 +134,32 @@ impl Engine {
 
     async fn stop_after(mut self, patience_ends: impl Future<Output = ()>) {
         self.stop.cancel();
-        // The fetcher goes first: once it has ended, nothing new can start.
-        let _panicked = (&mut self.fetching).await;
-        let executor = &self.parts.executor;
-        self.parts.inflight.stop_all(StopReason::Stopping);
-        executor.running.close();
+        let Parts {
+            executor, inflight, ..
+        } = &self.parts;
+        inflight.stop_all(StopReason::Stopping);
+        let in_order = async {
+            // Once the fetcher has ended, nothing new can start.
+            let _panicked = (&mut self.fetching).await;
+            inflight.stop_all(StopReason::Stopping);
+            executor.running.close();
+            executor.running.wait().await;
+            // All senders are gone now, so the committer ends when everything is committed.
+            let _panicked = (&mut self.committing).await;
+        };
+        tokio::pin!(in_order);
         tokio::select! {
             biased;
-            () = executor.running.wait() => {}
+            () = &mut in_order => {}
             () = patience_ends => {
                 executor.abandon.cancel();
-                executor.running.wait().await;
+                // A handler that blocks its thread cannot be stopped; it is left behind.
+                let _elapsed = tokio::time::timeout(limits::HURRY, in_order).await;
             }
         }
-        // All senders are gone now, so the committer ends when everything is committed.
-        executor.abandon.cancel();
-        let _panicked = (&mut self.committing).await;
         self.stop_keeping.cancel();
         self.background.close();
-        self.background.wait().await;
+        let _elapsed = tokio::time::timeout(limits::HURRY, self.background.wait()).await;
     }
 }
 
@@ -164,19 +173,46 @@ impl Drop for Engine {
     }
 }
 
+/// The signals that ask a process to stop.
 #[cfg(unix)]
-async fn signal() -> std::io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted,
-        _ = terminate.recv() => Ok(()),
+struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn open() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
     }
 }
 
 #[cfg(not(unix))]
-async fn signal() -> std::io::Result<()> {
-    tokio::signal::ctrl_c().await
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn open() -> std::io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) {
+        // Without a handler for it, Ctrl-C ends the process by itself.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
 }
 
 /// Builds an [`Engine`]. Mistakes are reported when it starts.
@@ -185,7 +221,8 @@ pub struct EngineBuilder<S = ()> {
     state: Arc<S>,
     handlers: Result<Handlers, Invalid>,
     retry: PolicyPatch,
-    queue_retry: Vec<(Result<Queue, Invalid>, PolicyPatch)>,
+    tenant_retry: Vec<(String, PolicyPatch)>,
+    queue_retry: Vec<(String, PolicyPatch)>,
     rolls: Rolls,
     config: Config,
 }
@@ -197,6 +234,7 @@ impl EngineBuilder {
             state: Arc::new(()),
             handlers: Ok(Handlers::default()),
             retry: PolicyPatch::default(),
+            tenant_retry: Vec::new(),
             queue_retry: Vec::new(),
             rolls: Rolls::from_entropy(),
             config: Config::default(),
@@ -210,6 +248,7 @@ impl EngineBuilder {
             state: Arc::new(state),
             handlers: self.handlers,
             retry: self.retry,
+            tenant_retry: self.tenant_retry,
             queue_retry: self.queue_retry,
             rolls: self.rolls,
             config: self.config,
@@ -236,17 +275,24 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         self
     }
 
-    /// The retry policy where neither job, kind nor queue says otherwise.
+    /// The retry policy where neither job, kind, queue nor tenant says otherwise.
     #[must_use]
     pub fn retry(mut self, retry: impl Into<PolicyPatch>) -> Self {
         self.retry = retry.into();
         self
     }
 
+    /// The retry policy of a tenant, where neither job, kind nor queue says otherwise.
+    #[must_use]
+    pub fn tenant_retry(mut self, tenant: &str, retry: impl Into<PolicyPatch>) -> Self {
+        self.tenant_retry.push((tenant.to_owned(), retry.into()));
+        self
+    }
+
     /// The retry policy of a queue, where neither job nor kind says otherwise.
     #[must_use]
     pub fn queue_retry(mut self, queue: &str, retry: impl Into<PolicyPatch>) -> Self {
-        self.queue_retry.push((Queue::new(queue), retry.into()));
+        self.queue_retry.push((queue.to_owned(), retry.into()));
         self
     }
 
@@ -313,12 +359,17 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
     }
 
     fn levels(&self) -> Result<PolicyLevels, Invalid> {
+        let by_tenant = self
+            .tenant_retry
+            .iter()
+            .map(|(tenant, patch)| Ok((Tenant::new(tenant)?, patch.clone())))
+            .collect::<Result<_, Invalid>>()?;
         let by_queue = self
             .queue_retry
             .iter()
-            .map(|(queue, patch)| Ok((queue.clone()?, patch.clone())))
+            .map(|(queue, patch)| Ok((Queue::new(queue)?, patch.clone())))
             .collect::<Result<_, Invalid>>()?;
-        PolicyLevels::new(&self.retry, by_queue)
+        PolicyLevels::new(&self.retry, by_tenant, by_queue)
     }
 
     /// Everything but the running: what tests drive by hand.
@@ -384,7 +435,7 @@ impl Parts {
         async move {
             // An empty list of kinds would mean any kind.
             if !fetcher.request.kinds.is_empty() {
-                fetcher.run(stop).await;
+                supervise("fetcher", || fetcher.run(&stop)).await;
             }
         }
     }
@@ -396,16 +447,20 @@ impl Parts {
         stop: &CancellationToken,
         stop_keeping: &CancellationToken,
     ) {
-        background.spawn(self.keeper().run(stop_keeping.clone()));
-        background.spawn(self.sweeper(config.sweep_every).run(stop.clone()));
-        background.spawn(self.cron().run(stop.clone()));
+        let (keeper, stop_keeping) = (self.keeper(), stop_keeping.clone());
+        background.spawn(async move { supervise("keeper", || keeper.run(&stop_keeping)).await });
+        let (sweeper, stopped) = (self.sweeper(config.sweep_every), stop.clone());
+        background.spawn(async move { supervise("sweeper", || sweeper.run(&stopped)).await });
+        let (cron, stopped) = (self.cron(), stop.clone());
+        background.spawn(async move { supervise("cron", || cron.run(&stopped)).await });
         let pruner = Pruner {
             store: self.store.clone(),
             rolls: self.rolls.clone(),
             retention: config.retention,
             every: config.prune_every,
         };
-        background.spawn(pruner.run(stop.clone()));
+        let stopped = stop.clone();
+        background.spawn(async move { supervise("pruner", || pruner.run(&stopped)).await });
     }
 
     pub(crate) fn keeper(&self) -> Keeper {
@@ -430,5 +485,14 @@ impl Parts {
             store: self.store.clone(),
             rolls: self.rolls.clone(),
         }
+    }
+}
+
+/// Runs a role, and starts it again if it should ever panic: a node without one of its roles
+/// looks alive and is not.
+async fn supervise<Fut: Future<Output = ()>>(role: &'static str, mut run: impl FnMut() -> Fut) {
+    while AssertUnwindSafe(run()).catch_unwind().await.is_err() {
+        tracing::error!(role, "a role panicked; starting it again");
+        tokio::time::sleep(limits::RESTART).await;
     }
 }

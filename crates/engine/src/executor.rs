@@ -77,6 +77,7 @@ impl Executor {
         if let Some(note) = attending.note() {
             ended.set_note(note);
         }
+        ended.set_outbox(attending.take_outbox());
         ended
     }
 
@@ -86,24 +87,27 @@ impl Executor {
         attempting: Attempting,
         timeout: Option<Duration>,
     ) -> Outcome {
-        // The call itself may panic before it returns a future, so it happens inside too.
-        let handle = async move { handler.handle(attempting).await };
-        let caught = AssertUnwindSafe(handle)
-            .catch_unwind()
-            .map(|result| result.unwrap_or_else(|panic| panicked(&*panic)));
-        let limited = async {
-            match timeout {
-                None => caught.await,
-                Some(limit) => tokio::time::timeout(limit, caught)
-                    .await
-                    .unwrap_or_else(|_| timed_out(limit)),
+        // What is cut off is dropped, and may panic even then, so everything happens inside.
+        let whole = async move {
+            let handle = handler.handle(attempting);
+            let limited = async {
+                match timeout {
+                    None => handle.await,
+                    Some(limit) => tokio::time::timeout(limit, handle)
+                        .await
+                        .unwrap_or_else(|_| timed_out(limit)),
+                }
+            };
+            tokio::select! {
+                biased;
+                outcome = limited => outcome,
+                () = self.abandon.cancelled() => Outcome::Released { started: true },
             }
         };
-        tokio::select! {
-            biased;
-            outcome = limited => outcome,
-            () = self.abandon.cancelled() => Outcome::Released { started: true },
-        }
+        AssertUnwindSafe(whole)
+            .catch_unwind()
+            .await
+            .unwrap_or_else(|panic| panicked(&*panic))
     }
 }
 

@@ -23,7 +23,7 @@ pub struct Fetcher {
 }
 
 impl Fetcher {
-    pub async fn run(self, stop: CancellationToken) {
+    pub async fn run(&self, stop: &CancellationToken) {
         let mut wakeups = self.store.wakeups();
         let mut patience = Patience::default();
         while !stop.is_cancelled() {
@@ -31,12 +31,12 @@ impl Fetcher {
                 () = stop.cancelled() => break,
                 slot = self.slots.acquire() => drop(slot),
             }
-            match self.tick(&stop).await {
+            match self.tick(stop).await {
                 Ok(wait) => {
                     patience.restore("fetcher");
-                    rest(wait, &mut wakeups, &stop).await;
+                    rest(wait, &mut wakeups, stop).await;
                 }
-                Err(error) => patience.wait("fetcher", &error, &self.rolls, &stop).await,
+                Err(error) => patience.wait("fetcher", &error, &self.rolls, stop).await,
             }
         }
     }

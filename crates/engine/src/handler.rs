@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use serde::{Serialize, de::DeserializeOwned};
 use steadfast_core::{Failure, FailureClass, Invalid, Kind, Outcome, Payload, PolicyPatch, limits};
 
-use crate::{Context, JobRequest, context::Attempting};
+use crate::{Context, JobRequest, context::Attempting, limits::RELEASE_MIN};
 
 /// The input of a handler, and the name that joins the two.
 ///
@@ -51,8 +51,8 @@ pub enum JobError {
     Snooze(Duration),
     /// The job has become pointless.
     Cancel(String),
-    /// "Somebody else": give the job back at once, without counting this attempt. For handlers
-    /// that are told to stop.
+    /// "Somebody else": give the job back, without counting this attempt. For handlers that
+    /// are told to stop; from others it is a snooze of a second.
     Release,
 }
 
@@ -159,9 +159,14 @@ where
                 return JobError::Failure(failure).into_outcome();
             }
         };
+        let attending = attempting.attending.clone();
         let context = Context::new(attempting, self.state.clone());
         match (self.function)(input, context).await {
             Ok(value) => success(&value),
+            // Nobody asked for it back: without a wait it would come round for ever.
+            Err(JobError::Release) if attending.stop_reason().is_none() => {
+                Outcome::Snoozed(RELEASE_MIN)
+            }
             Err(error) => error.into_outcome(),
         }
     }

@@ -12,11 +12,19 @@ use std::{
     time::Duration,
 };
 
-use steadfast_core::{Claim, Fence, JobId, Timestamp};
+use steadfast_core::{Claim, Fence, Invalid, JobId, NewJob, Timestamp, limits as core_limits};
 use steadfast_store::Renewal;
 use tokio::sync::Notify;
 
 use crate::context::StopReason;
+
+/// A renewal also brings news of cancels and survives a clock that jumps ahead, so even a
+/// long lease is renewed soon.
+const ROUND_MAX: Duration = Duration::from_secs(10);
+
+fn round(lease: Duration) -> Duration {
+    (lease / 3).min(ROUND_MAX)
+}
 
 #[derive(Default)]
 pub struct Inflight {
@@ -44,9 +52,24 @@ pub struct Attending {
     reason: AtomicU8,
     told: Notify,
     note: Mutex<Option<String>>,
+    outbox: Mutex<Vec<NewJob>>,
 }
 
 impl Attending {
+    pub fn add_to_outbox(&self, job: NewJob) -> Result<(), Invalid> {
+        let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
+        if outbox.len() >= core_limits::OUTBOX_MAX {
+            let expected = format!("must be at most {} jobs", core_limits::OUTBOX_MAX);
+            return Err(Invalid::new("outbox", outbox.len() + 1, expected));
+        }
+        outbox.push(job);
+        Ok(())
+    }
+
+    pub fn take_outbox(&self) -> Vec<NewJob> {
+        std::mem::take(&mut self.outbox.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Tells the attempt to stop. The first reason stays.
     pub fn stop(&self, reason: StopReason) {
         let first =
@@ -111,15 +134,13 @@ impl Inflight {
     }
 
     /// The attempt is settled. A later claim of the same job stays.
-    pub fn leave(&self, job: JobId, fence: Fence) {
+    pub fn leave(&self, job: JobId, fence: Fence) -> Option<Arc<Attending>> {
         let mut entries = self.lock();
-        if entries
-            .by_job
-            .get(&job)
-            .is_some_and(|entry| entry.fence == fence)
-        {
-            entries.by_job.remove(&job);
+        let held = entries.by_job.get(&job)?;
+        if held.fence != fence {
+            return None;
         }
+        entries.by_job.remove(&job).map(|entry| entry.attending)
     }
 
     pub fn len(&self) -> usize {
@@ -138,8 +159,8 @@ impl Inflight {
         let shortest = entries.by_job.values().map(|entry| entry.lease).min();
         entries.shortest_lease = shortest;
         let due = entries.by_job.iter().filter(|(_, entry)| {
-            // A sixth, because the next look is only a third of a lease away.
-            now.since(entry.renewed_at) >= entry.lease / 6 || now < entry.renewed_at
+            // Half a round, because the next look is only a whole one away.
+            now.since(entry.renewed_at) >= round(entry.lease) / 2 || now < entry.renewed_at
         });
         let renewals = due
             .map(|(job, entry)| Renewal {
@@ -149,7 +170,7 @@ impl Inflight {
                 note: entry.attending.note(),
             })
             .collect();
-        (renewals, shortest.map(|lease| lease / 3))
+        (renewals, shortest.map(round))
     }
 
     pub fn renewed(&self, renewal: &Renewal, now: Timestamp) -> Option<Arc<Attending>> {

@@ -15,7 +15,7 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    pub async fn run(self, stop: CancellationToken) {
+    pub async fn run(&self, stop: &CancellationToken) {
         let mut patience = Patience::default();
         while !stop.is_cancelled() {
             match self.tick().await {
@@ -28,7 +28,7 @@ impl Keeper {
                         () = tokio::time::sleep(wait) => {}
                     }
                 }
-                Err(error) => patience.wait("keeper", &error, &self.rolls, &stop).await,
+                Err(error) => patience.wait("keeper", &error, &self.rolls, stop).await,
             }
         }
     }

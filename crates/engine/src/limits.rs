@@ -18,5 +18,13 @@ pub const BULK_PAGE_MAX: usize = 500;
 
 /// The safety net under wake-ups: nothing is found later than this.
 pub const POLL: Duration = Duration::from_secs(5);
+/// What a stop that is out of patience waits for its last commits.
+pub const HURRY: Duration = Duration::from_secs(2);
+/// Long enough that a role which panics at once does not spin.
+pub const RESTART: Duration = Duration::from_secs(1);
+/// Between pages of a bulk command, so that requeueing a million jobs leaves room for others.
+pub const BULK_PAUSE: Duration = Duration::from_millis(10);
+/// A handler that gives its job back unasked gets it back no sooner than this.
+pub const RELEASE_MIN: Duration = Duration::from_secs(1);
 /// A clock that jumps further than this between two looks was set, not slow.
 pub const CLOCK_JUMP: Duration = Duration::from_secs(2);

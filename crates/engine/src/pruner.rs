@@ -15,7 +15,7 @@ pub struct Pruner {
 }
 
 impl Pruner {
-    pub async fn run(self, stop: CancellationToken) {
+    pub async fn run(&self, stop: &CancellationToken) {
         let mut patience = Patience::default();
         while !stop.is_cancelled() {
             let wait = match self.tick().await {
@@ -26,7 +26,7 @@ impl Pruner {
                     self.every
                 }
                 Err(error) => {
-                    patience.wait("pruner", &error, &self.rolls, &stop).await;
+                    patience.wait("pruner", &error, &self.rolls, stop).await;
                     Duration::ZERO
                 }
             };

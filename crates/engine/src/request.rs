@@ -143,15 +143,33 @@ impl JobRequest {
         self
     }
 
+    /// A schedule says when its runs are due and tells them apart; a job of it cannot.
+    pub(crate) fn check_template(&self) -> Result<(), Invalid> {
+        let expected = "must be left out: the schedule decides it for each run";
+        if self.run_at != RunAt::Now {
+            return Err(Invalid::new(
+                "runAt",
+                format!("{:?}", self.run_at),
+                expected,
+            ));
+        }
+        if let Some(key) = &self.idempotency_key {
+            return Err(Invalid::new("idempotencyKey", format!("{key:?}"), expected));
+        }
+        Ok(())
+    }
+
     /// Checks everything.
     pub fn build(self, id: JobId, levels: &PolicyLevels) -> Result<NewJob, Invalid> {
         let tenant = self.tenant.as_deref().map(Tenant::new).transpose()?;
         let queue = self.queue.as_deref().map(Queue::new).transpose()?;
         let queue = queue.unwrap_or_default();
-        let policy = levels.resolve(&queue, &[&self.kind_retry, &self.retry])?;
+        let tenant = tenant.unwrap_or_default();
+        let policy = levels.resolve(&tenant, &queue, [&self.kind_retry, &self.retry])?;
         let mut job = NewJob::new(id, Kind::new(&self.kind)?, self.payload?, policy);
-        job.tenant = tenant.unwrap_or_default();
+        job.tenant = tenant;
         job.queue = queue;
+        job.asked_retry = self.retry;
         if let Some(priority) = self.priority {
             job.priority = Priority::new(priority)?;
         }
@@ -172,44 +190,54 @@ impl JobRequest {
     }
 }
 
-/// Policies from the engine's default up to the queue; a job's own lies on top of them.
+/// Policies below a job's own: queue over tenant over the engine's default.
 #[derive(Clone, Debug)]
 pub struct PolicyLevels {
     default: Arc<RetryPolicy>,
-    by_queue: HashMap<Queue, Arc<RetryPolicy>>,
+    by_tenant: HashMap<Tenant, PolicyPatch>,
+    by_queue: HashMap<Queue, PolicyPatch>,
 }
 
 impl Default for PolicyLevels {
     fn default() -> Self {
         Self {
             default: Arc::new(Preset::Queue.policy()),
+            by_tenant: HashMap::new(),
             by_queue: HashMap::new(),
         }
     }
 }
 
 impl PolicyLevels {
+    /// Checks each level over the default, so that a mistake shows when the engine starts.
     pub fn new(
         default: &PolicyPatch,
-        by_queue: Vec<(Queue, PolicyPatch)>,
+        by_tenant: HashMap<Tenant, PolicyPatch>,
+        by_queue: HashMap<Queue, PolicyPatch>,
     ) -> Result<Self, Invalid> {
         let default = default.over(&Preset::Queue.policy())?;
-        let by_queue = by_queue
-            .into_iter()
-            .map(|(queue, patch)| Ok((queue, Arc::new(patch.over(&default)?))))
-            .collect::<Result<_, Invalid>>()?;
+        for patch in by_tenant.values().chain(by_queue.values()) {
+            patch.over(&default)?;
+        }
         Ok(Self {
             default: Arc::new(default),
+            by_tenant,
             by_queue,
         })
     }
 
-    /// Lays the patches over the queue's policy; shares it where they say nothing.
-    fn resolve(&self, queue: &Queue, over: &[&PolicyPatch]) -> Result<Arc<RetryPolicy>, Invalid> {
-        let below = self.by_queue.get(queue).unwrap_or(&self.default);
-        let mut policy = below.clone();
-        for patch in over {
-            if **patch != PolicyPatch::default() {
+    /// Lays everything over each other; shares the default where nothing is said.
+    fn resolve(
+        &self,
+        tenant: &Tenant,
+        queue: &Queue,
+        over: [&PolicyPatch; 2],
+    ) -> Result<Arc<RetryPolicy>, Invalid> {
+        let below = self.by_tenant.get(tenant).into_iter();
+        let below = below.chain(self.by_queue.get(queue));
+        let mut policy = self.default.clone();
+        for patch in below.chain(over) {
+            if *patch != PolicyPatch::default() {
                 let above = patch.over(&policy).map_err(|error| error.within("retry"))?;
                 policy = Arc::new(above);
             }

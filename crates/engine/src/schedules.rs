@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use steadfast_core::{
-    Cron, Invalid, JobId, Missed, Overlap, Schedule, ScheduleId, ScheduleName, ScheduleProgress,
-    Tenant, Tick, TickRule, Timestamp, Timetable, Zone,
+    Cron, Invalid, JobId, Missed, Overlap, PolicyPatch, Schedule, ScheduleId, ScheduleName,
+    ScheduleProgress, Tenant, Tick, TickRule, Timestamp, Timetable, Zone,
 };
 use steadfast_store::{Fired, Firing, Listed, Page, Saved, ScheduleFilter, TickRecord};
 
@@ -122,11 +122,9 @@ impl Client {
     pub async fn schedule(&self, request: ScheduleRequest) -> Result<Schedule, ClientError> {
         let name = ScheduleName::new(&request.name)?;
         let timetable = request.timetable()?;
-        if timetable.first_tick(self.now()).is_none() {
-            let expected = "must fire at least once; its ticks all lie in the past or nowhere";
-            return Err(Invalid::new("schedule", name, expected).into());
-        }
-        let template = self.prepare(request.job)?;
+        request.job.check_template()?;
+        let mut template = self.prepare(request.job)?;
+        template.asked_retry = PolicyPatch::default();
         loop {
             let filter = ScheduleFilter {
                 tenant: Some(template.tenant.clone()),
@@ -139,11 +137,11 @@ impl Client {
                 Some(stored) => {
                     let progress = match stored.timetable == timetable {
                         true => stored.progress,
-                        // The newest tick guards against a clock that is set back.
+                        // The newest tick guards against a clock that is set back; a tick that
+                        // waits keeps its place.
                         false => ScheduleProgress {
-                            last_tick: stored.progress.last_tick,
-                            runs: stored.progress.runs,
-                            ..timetable.begin(now)
+                            next_tick: first_tick(&name, &timetable, now)?,
+                            ..stored.progress
                         },
                     };
                     Schedule {
@@ -156,7 +154,10 @@ impl Client {
                 None => Schedule {
                     id: self.rolls().schedule_id(now),
                     name: name.clone(),
-                    progress: timetable.begin(now),
+                    progress: ScheduleProgress {
+                        next_tick: first_tick(&name, &timetable, now)?,
+                        ..timetable.begin(now)
+                    },
                     timetable: timetable.clone(),
                     template: template.clone(),
                     paused: false,
@@ -262,5 +263,19 @@ impl Client {
         let stored = self.store().schedules(filter, Page::first(1)).await?;
         let found = stored.items.into_iter().next();
         found.ok_or_else(|| ClientError::NoSchedule(id.to_string()))
+    }
+}
+
+fn first_tick(
+    name: &ScheduleName,
+    timetable: &Timetable,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, Invalid> {
+    match timetable.first_tick(now) {
+        Some(tick) => Ok(Some(tick.at)),
+        None => {
+            let expected = "must fire at least once; its ticks all lie in the past or nowhere";
+            Err(Invalid::new("schedule", name, expected))
+        }
     }
 }

@@ -11,6 +11,7 @@ use steadfast_core::{
 use steadfast_store::{Committed, Page, ScheduleFilter, Store, StoreError};
 
 use crate::{
+    StopReason,
     inflight::Inflight,
     notice::{self, Announcer, Event},
     rolls::Rolls,
@@ -65,6 +66,15 @@ impl Settler {
         Ok(())
     }
 
+    /// Lets go of outcomes that the store cannot take; their leases will run out.
+    pub fn give_up(&self, batch: &[Undecided], error: &StoreError) {
+        for Undecided { ended, .. } in batch {
+            let job = ended.job();
+            self.inflight.leave(job.id, job.progress.fence);
+            tracing::error!(jobId = %job.id, %error, "the outcome of job {} cannot be stored", job.id);
+        }
+    }
+
     /// A success that nobody listens for is told to nobody.
     fn is_news(&self, transition: &Transition) -> bool {
         transition.to.state != State::Succeeded || self.announcer.has_listeners()
@@ -72,7 +82,13 @@ impl Settler {
 
     async fn done(&self, ended: &Ended, news: Option<Transition>) {
         let job = ended.job();
-        self.inflight.leave(job.id, job.progress.fence);
+        let attending = self.inflight.leave(job.id, job.progress.fence);
+        if let Some(attending) = attending
+            && *ended.outcome() == Outcome::Lost
+        {
+            // Our own attempt, which still runs: it has lost its job and should know.
+            attending.stop(StopReason::LeaseLost);
+        }
         let Some(transition) = &news else {
             return;
         };
@@ -86,12 +102,12 @@ impl Settler {
     }
 
     fn stale(&self, ended: &Ended) {
-        let job = ended.job();
-        self.inflight.leave(job.id, job.progress.fence);
-        // A sweeper that came second has lost nothing.
+        // A sweeper that came second has lost nothing, and what it saw may well be running.
         if *ended.outcome() == Outcome::Lost {
             return;
         }
+        let job = ended.job();
+        self.inflight.leave(job.id, job.progress.fence);
         tracing::warn!(
             tenantId = %job.tenant,
             jobId = %job.id,

@@ -18,7 +18,7 @@ pub struct Sweeper {
 }
 
 impl Sweeper {
-    pub async fn run(self, stop: CancellationToken) {
+    pub async fn run(&self, stop: &CancellationToken) {
         let mut patience = Patience::default();
         let mut watch = JumpWatch::new(self.store.now());
         while !stop.is_cancelled() {
@@ -34,7 +34,7 @@ impl Sweeper {
                         self.every
                     }
                     Err(error) => {
-                        patience.wait("sweeper", &error, &self.rolls, &stop).await;
+                        patience.wait("sweeper", &error, &self.rolls, stop).await;
                         Duration::ZERO
                     }
                 }

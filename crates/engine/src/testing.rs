@@ -166,6 +166,12 @@ impl<S: Send + Sync + 'static> TestEngineBuilder<S> {
     }
 
     #[must_use]
+    pub fn tenant_retry(mut self, tenant: &str, retry: impl Into<PolicyPatch>) -> Self {
+        self.builder = self.builder.tenant_retry(tenant, retry);
+        self
+    }
+
+    #[must_use]
     pub fn queue_retry(mut self, queue: &str, retry: impl Into<PolicyPatch>) -> Self {
         self.builder = self.builder.queue_retry(queue, retry);
         self

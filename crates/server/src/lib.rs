@@ -5,6 +5,7 @@
 use axum::{Json, Router, extract::State, http::StatusCode, routing::get};
 use serde_json::json;
 use steadfast_engine::Client;
+use steadfast_store::{JobFilter, JobPage};
 use tokio::net::TcpListener;
 
 /// Serves a node's HTTP side until `stop` is ready.
@@ -24,7 +25,7 @@ pub async fn serve(
 /// Healthy means that the store answers.
 async fn healthz(State(client): State<Client>) -> (StatusCode, Json<serde_json::Value>) {
     let version = env!("CARGO_PKG_VERSION");
-    match client.stats(client.now()).await {
+    match client.jobs(JobFilter::default(), JobPage::first(1)).await {
         Ok(_) => {
             let body = json!({"status": "ok", "version": version});
             (StatusCode::OK, Json(body))

@@ -25,7 +25,7 @@ impl StoreError {
 /// The store could not be opened. The file was left as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    #[error("{} is not a Steadfast database{}: choose another file, or open it with `share` to live in it together", path.display(), detail(why))]
+    #[error("{} is not a Steadfast database{}: choose another file", path.display(), detail(why))]
     Foreign { path: PathBuf, why: String },
     #[error("{} is damaged: {why}; restore it from a backup", path.display())]
     Corrupt { path: PathBuf, why: String },

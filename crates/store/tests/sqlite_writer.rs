@@ -4,11 +4,12 @@
 
 mod sqlite_common;
 
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 
 use steadfast_core::{IdempotencyKey, JobId};
 use steadfast_store::{
-    EnqueueError, Enqueued, JobFilter, Store,
+    Clock as _, Committed, EnqueueError, Enqueued, JobFilter, ManualClock, SqliteOptions,
+    SqliteStore, Store,
     rusqlite::{Connection, TransactionBehavior},
 };
 
@@ -182,4 +183,82 @@ async fn a_conflict_in_one_request_leaves_its_neighbours_alone() {
         store.count(JobFilter::default(), u64::MAX).await.unwrap(),
         2
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_counts_from_when_the_lock_was_got() {
+    let place = Place::new();
+    let clock = ManualClock::default();
+    let options = SqliteOptions::default().clock(clock.clone());
+    let store = SqliteStore::open(&place.file, options).unwrap();
+    store.enqueue(vec![job(&store)]).await.unwrap();
+    let mut other = Connection::open(&place.file).unwrap();
+    let lock = other
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .unwrap();
+    let claiming = tokio::spawn({
+        let store = store.clone();
+        async move { store.claim(request(1)).await.unwrap() }
+    });
+    while store.waiting() < 1 {
+        tokio::task::yield_now().await;
+    }
+    clock.advance(Duration::from_secs(3_600));
+    drop(lock);
+    let claimed = claiming.await.unwrap();
+    let lease_until = claimed.claims[0].job().progress.lease_until.unwrap();
+    assert!(lease_until > clock.now());
+}
+
+#[tokio::test]
+async fn a_row_that_cannot_be_read_does_not_hold_up_the_others() {
+    let place = Place::new();
+    let store = place.open();
+    let (broken, whole) = (job(&store), job(&store));
+    let (broken_id, whole_id) = (broken.id, whole.id);
+    store.enqueue(vec![broken, whole]).await.unwrap();
+    let other = Connection::open(&place.file).unwrap();
+    let spoil = "UPDATE steadfast_job SET tags = 'no json' WHERE id = ?1";
+    let key = broken_id.bits().to_be_bytes();
+    assert_eq!(other.execute(spoil, [key]).unwrap(), 1);
+
+    let claims = store.claim(request(10)).await.unwrap().claims;
+    let claimed: Vec<JobId> = claims.iter().map(|claim| claim.job().id).collect();
+    assert_eq!(claimed, [whole_id]);
+    let page = steadfast_store::JobPage::first(10);
+    let listed = store.list(JobFilter::default(), page).await.unwrap();
+    assert_eq!(listed.items.len(), 1);
+    // Mended, it is there again, and can be told to run.
+    let mend = "UPDATE steadfast_job SET tags = NULL WHERE id = ?1";
+    assert_eq!(other.execute(mend, [key]).unwrap(), 1);
+    let run_now = steadfast_core::Command::RunNow;
+    store.command(vec![broken_id], run_now).await.unwrap()[0]
+        .as_ref()
+        .unwrap();
+    assert_eq!(store.claim(request(10)).await.unwrap().claims.len(), 1);
+}
+
+/// A claim remembers where its row was, but rows are deleted and their numbers given anew.
+#[tokio::test]
+async fn a_late_result_never_ends_another_job_that_got_its_number() {
+    let place = Place::new();
+    let store = place.open();
+    let old = job(&store);
+    let old_id = old.id;
+    store.enqueue(vec![old]).await.unwrap();
+    let late = store.claim(request(1)).await.unwrap().claims.remove(0);
+    let other = Connection::open(&place.file).unwrap();
+    let key = old_id.bits().to_be_bytes();
+    let gone = "DELETE FROM steadfast_job WHERE id = ?1";
+    assert_eq!(other.execute(gone, [key]).unwrap(), 1);
+
+    let new = job(&store);
+    let new_id = new.id;
+    store.enqueue(vec![new]).await.unwrap();
+    let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
+    assert_eq!(claim.fence(), late.fence());
+    let late = success(&store, late);
+    assert_eq!(store.commit(vec![late]).await.unwrap(), [Committed::Stale]);
+    let found = store.jobs(vec![new_id]).await.unwrap().remove(0).unwrap();
+    assert_eq!(found.progress.state, steadfast_core::State::Running);
 }

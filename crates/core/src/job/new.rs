@@ -6,8 +6,8 @@ use sha2::{Digest, Sha256};
 
 use super::{Guarantee, Job, Priority, Progress, RunOf, Tags};
 use crate::{
-    IdempotencyKey, Invalid, JobId, Kind, Payload, Queue, RetryPolicy, Tenant, Timestamp, duration,
-    limits,
+    IdempotencyKey, Invalid, JobId, Kind, Payload, PolicyPatch, Queue, RetryPolicy, Tenant,
+    Timestamp, duration, limits,
 };
 
 /// What is asked of a job, checked. The store makes a [`Job`] of it.
@@ -23,6 +23,8 @@ pub struct NewJob {
     pub policy: Arc<RetryPolicy>,
     pub guarantee: Guarantee,
     pub idempotency_key: Option<IdempotencyKey>,
+    /// What the request itself said of retries, before the levels below filled it up.
+    pub asked_retry: PolicyPatch,
     pub run_of: Option<RunOf>,
     timeout: Option<Duration>,
     lease: Duration,
@@ -50,6 +52,7 @@ impl NewJob {
             policy,
             guarantee: Guarantee::AtLeastOnce,
             idempotency_key: None,
+            asked_retry: PolicyPatch::default(),
             run_of: None,
             timeout: None,
             lease: limits::LEASE_DEFAULT,
@@ -139,7 +142,8 @@ impl NewJob {
     }
 
     /// What makes two requests with one idempotency key the same request: everything that was
-    /// asked, but not the id, and "in five minutes" rather than the time that came out of it.
+    /// asked, but not what came out of it: neither the id nor the time that "in five minutes"
+    /// is, nor defaults that a new version may change, nor the order of a map's keys.
     pub fn fingerprint(&self) -> [u8; 16] {
         let mut hash = Sha256::new();
         let mut field = |text: &str| {
@@ -148,7 +152,7 @@ impl NewJob {
         };
         field(self.queue.as_str());
         field(self.kind.as_str());
-        field(self.payload.as_str());
+        field(&canonical(&self.payload));
         field(self.guarantee.as_str());
         field(&self.priority.get().to_string());
         field(&match self.run_at {
@@ -156,7 +160,7 @@ impl NewJob {
             RunAt::After(delay) => format!("after {}", duration::format(delay)),
             RunAt::At(time) => format!("at {time}"),
         });
-        field(&serde_json::to_string(&*self.policy).unwrap_or_default());
+        field(&serde_json::to_string(&self.asked_retry).unwrap_or_default());
         field(&self.timeout.map(duration::format).unwrap_or_default());
         field(&duration::format(self.lease));
         for (key, value) in &self.tags {
@@ -170,6 +174,14 @@ impl NewJob {
     }
 }
 
+/// The same JSON with its keys in order; `serde_json` keeps maps sorted.
+fn canonical(payload: &Payload) -> String {
+    match payload.decode::<serde_json::Value>() {
+        Ok(value) => value.to_string(),
+        Err(_) => payload.as_str().to_owned(),
+    }
+}
+
 fn check(field: &str, value: Duration, least: Duration, most: Duration) -> Result<(), Invalid> {
     if (least..=most).contains(&value) {
         return Ok(());
@@ -180,4 +192,57 @@ fn check(field: &str, value: Duration, least: Duration, most: Duration) -> Resul
         duration::format(most)
     );
     Err(Invalid::new(field, duration::format(value), expected))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Preset;
+
+    fn job(payload: &str, policy: Preset) -> NewJob {
+        let kind = Kind::new("mail").unwrap();
+        let payload = Payload::from_json(payload).unwrap();
+        NewJob::new(
+            JobId::from_bits(1),
+            kind,
+            payload,
+            Arc::new(policy.policy()),
+        )
+    }
+
+    #[test]
+    fn a_request_is_the_same_whatever_came_of_it() {
+        let first = job(r#"{"a": 1, "b": 2}"#, Preset::Http);
+        let mut again = job(r#"{"b":2,"a":1}"#, Preset::Patient);
+        again.id = JobId::from_bits(2);
+        assert_eq!(first.fingerprint(), again.fingerprint());
+    }
+
+    #[test]
+    fn whatever_is_asked_differently_makes_another_request() {
+        let asked = |change: fn(&mut NewJob)| {
+            let mut job = job("1", Preset::Http);
+            change(&mut job);
+            job.fingerprint()
+        };
+        let all = [
+            asked(|_| {}),
+            asked(|job| job.payload = Payload::from_json("2").unwrap()),
+            asked(|job| job.priority = Priority::new(9).unwrap()),
+            asked(|job| job.run_at = RunAt::After(Duration::from_secs(5))),
+            asked(|job| job.run_at = RunAt::At(Timestamp::EPOCH)),
+            asked(|job| job.guarantee = Guarantee::AtMostOnce),
+            asked(|job| job.asked_retry = Preset::Patient.into()),
+            asked(|job| job.queue = Queue::new("other").unwrap()),
+            asked(|job| *job = job.clone().with_timeout(Duration::from_secs(1)).unwrap()),
+            asked(|job| {
+                *job = job
+                    .clone()
+                    .with_tags([("a".into(), "b".into())].into())
+                    .unwrap();
+            }),
+        ];
+        let different: std::collections::BTreeSet<_> = all.iter().collect();
+        assert_eq!(different.len(), all.len());
+    }
 }

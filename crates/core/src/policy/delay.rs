@@ -81,12 +81,20 @@ impl RetryPolicy {
         let retry_after = input
             .retry_after
             .map(|asked| asked.min(limits::RETRY_AFTER_MAX));
-        let (low, high) = lifted(low, high, retry_after.unwrap_or_default());
+        let floor = retry_after.unwrap_or_default();
+        // A rule's own delay was meant as it was said; only the backoff's is capped.
+        let cap = input.fixed_by_rule.unwrap_or(self.max_delay);
+        let jittered = if low >= floor {
+            between(low, high, dice.sample()).min(cap)
+        } else {
+            let (low, high) = lifted(low.min(cap), high.min(cap), floor);
+            between(low, high, dice.sample())
+        };
         RetryDelay {
-            delay,
+            delay: delay.min(cap),
             jitter,
             sample: dice.sample(),
-            jittered: between(low, high, dice.sample()),
+            jittered,
             retry_after,
             cap: self.max_delay,
         }
@@ -119,7 +127,7 @@ impl RetryPolicy {
 
     fn jitter_range(&self, input: DelayInput) -> (Duration, Duration) {
         let delay = self.before_jitter(input.retry);
-        let (low, high) = match self.jitter {
+        match self.jitter {
             Jitter::None => (delay, delay),
             Jitter::Proportional => (
                 scaled(delay, 1.0 - self.jitter_factor),
@@ -135,17 +143,13 @@ impl RetryPolicy {
                 let previous = input.previous.unwrap_or(base).max(base);
                 (base, previous.saturating_mul(3))
             }
-        };
-        (low.min(self.max_delay), high.min(self.max_delay))
+        }
     }
 }
 
-/// Lifts a range to begin at `floor` or later, keeping its width: Retry-After is a floor that
+/// Lifts a range to begin at `floor`, keeping its width: Retry-After is a floor that
 /// jitter may only add to, and a crowd that was told the same time still comes back spread.
 fn lifted(low: Duration, high: Duration, floor: Duration) -> (Duration, Duration) {
-    if low >= floor {
-        return (low, high);
-    }
     let width = high.saturating_sub(low);
     (floor, high.max(floor.saturating_add(width)))
 }

@@ -34,8 +34,18 @@ pub enum Then {
 /// One HTTP status, or a range of them: `503`, `"5xx"`, `"500-504"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusRange {
-    pub first: u16,
-    pub last: u16,
+    first: u16,
+    last: u16,
+}
+
+impl StatusRange {
+    pub fn new(first: u16, last: u16) -> Result<Self, Invalid> {
+        if 100 <= first && first <= last && last <= 599 {
+            return Ok(Self { first, last });
+        }
+        let expected = "must lie between 100 and 599, the first not above the last";
+        Err(Invalid::new("status", format!("{first}-{last}"), expected))
+    }
 }
 
 impl Rule {
@@ -255,8 +265,7 @@ impl FromStr for StatusRange {
             },
         };
         range
-            .filter(|(first, last)| 100 <= *first && first <= last && *last <= 599)
-            .map(|(first, last)| Self { first, last })
+            .and_then(|(first, last)| Self::new(first, last).ok())
             .ok_or_else(|| {
                 let expected = "must be like 503, \"5xx\" or \"500-504\"";
                 Invalid::new("status", format!("{text:?}"), expected)

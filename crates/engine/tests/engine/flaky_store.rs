@@ -7,14 +7,15 @@ use std::sync::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Claim, Command, Job, JobId, NewJob, OnceName, Payload, Queue, Schedule, ScheduleId,
-    Tenant, Timestamp, Transition,
+    Attempt, Claim, Command, Job, JobId, Label, NewJob, OnceName, Payload, Queue, Schedule,
+    ScheduleId, Tenant, Timestamp, Transition,
 };
 use steadfast_store::{
     AttemptCursor, AttemptsOf, ClaimRequest, Claimed, CommandError, Committed, DueSchedules,
     EnqueueError, Enqueued, Fired, Firing, JobFilter, JobPage, LaneStats, Listed, MemoryStore,
     Page, Renewal, Renewed, Saved, ScheduleFilter, Store, StoreError, TickRecord, Wakeups,
 };
+use tokio::sync::Notify;
 
 #[derive(Clone, Default)]
 pub struct FlakyStore(Arc<Inner>);
@@ -24,6 +25,9 @@ struct Inner {
     memory: MemoryStore,
     away: AtomicBool,
     lose_answers: AtomicU32,
+    call_running_expired: AtomicBool,
+    renewals: AtomicU32,
+    renewed: Notify,
     refused: Mutex<Vec<&'static str>>,
 }
 
@@ -35,6 +39,36 @@ impl FlakyStore {
     /// The next commits are written, but their caller does not learn of it.
     pub fn lose_commit_answers(&self, count: u32) {
         self.0.lose_answers.store(count, Ordering::SeqCst);
+    }
+
+    /// Says that the lease of everything that runs has run out, though it has not.
+    pub fn call_running_expired(&self) {
+        self.0.call_running_expired.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits for so many renewals from now on.
+    pub async fn renewals(&self, count: u32) {
+        let wanted = self.0.renewals.load(Ordering::SeqCst) + count;
+        loop {
+            let renewed = self.0.renewed.notified();
+            if self.0.renewals.load(Ordering::SeqCst) >= wanted {
+                return;
+            }
+            renewed.await;
+        }
+    }
+
+    async fn all_running(&self) -> Result<Vec<Claim>, StoreError> {
+        let running = JobFilter {
+            label: Some(Label::Running),
+            ..JobFilter::default()
+        };
+        let listed = self.0.memory.list(running, JobPage::first(100)).await?;
+        let claims = listed.items.into_iter().map(|job| {
+            let fence = job.progress.fence;
+            Claim::resume(job, fence).unwrap()
+        });
+        Ok(claims.collect())
     }
 
     /// Which verbs were refused, in order.
@@ -76,6 +110,20 @@ macro_rules! through {
                 }
             }
 
+            async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<Renewed>, StoreError> {
+                let answer = self.ask("renew")?.renew(renewals).await;
+                self.0.renewals.fetch_add(1, Ordering::SeqCst);
+                self.0.renewed.notify_waiters();
+                answer
+            }
+
+            async fn expired(&self, limit: usize) -> Result<Vec<Claim>, StoreError> {
+                match self.0.call_running_expired.load(Ordering::SeqCst) {
+                    true => self.all_running().await,
+                    false => self.ask("expired")?.expired(limit).await,
+                }
+            }
+
             $(async fn $verb(&self, $($name: $type),*) -> Result<$answer, StoreError> {
                 self.ask(stringify!($verb))?.$verb($($name),*).await
             })+
@@ -85,10 +133,8 @@ macro_rules! through {
 
 through! {
     claim(request: ClaimRequest) -> Claimed;
-    renew(renewals: Vec<Renewal>) -> Vec<Renewed>;
     recall(job: JobId, step: OnceName) -> Option<Payload>;
     remember(job: JobId, step: OnceName, result: Payload) -> Payload;
-    expired(limit: usize) -> Vec<Claim>;
     command(jobs: Vec<JobId>, command: Command) -> Vec<Result<Job, CommandError>>;
     jobs(ids: Vec<JobId>) -> Vec<Option<Job>>;
     list(filter: JobFilter, page: JobPage) -> Listed<Job, JobId>;

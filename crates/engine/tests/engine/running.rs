@@ -247,6 +247,119 @@ async fn a_store_that_goes_away_loses_nothing_and_is_not_hammered() {
 }
 
 #[tokio::test]
+async fn a_stop_waits_for_a_store_that_is_away_within_its_grace() {
+    let store = FlakyStore::default();
+    let gate = Arc::new(Semaphore::new(0));
+    let builder = Engine::builder(store.clone()).state(gate.clone());
+    let engine = builder.handler(wait).start().unwrap();
+    let mut notices = engine.subscribe();
+    let client = engine.client();
+    let id = client.enqueue(Wait.job().at_most_once()).await.unwrap();
+    starts(&mut notices, id).await;
+    store.set_away(true);
+    gate.add_permits(1);
+    let stopping = tokio::spawn(engine.stop());
+    let knocks = || {
+        store
+            .refused()
+            .iter()
+            .filter(|verb| **verb == "commit")
+            .count()
+    };
+    while knocks() < 3 {
+        tokio::task::yield_now().await;
+    }
+    store.set_away(false);
+    stopping.await.unwrap();
+    let job = client.job(id).await.unwrap().unwrap();
+    assert_eq!(job.progress.state, State::Succeeded);
+}
+
+#[tokio::test]
+async fn a_sweeper_that_is_wrong_about_a_lease_does_not_stop_its_renewal() {
+    let store = FlakyStore::default();
+    let gate = Arc::new(Semaphore::new(0));
+    let config = Config {
+        sweep_every: Duration::from_millis(10),
+        ..Config::default()
+    };
+    let builder = Engine::builder(store.clone()).state(gate.clone());
+    let engine = builder.handler(wait).config(config).start().unwrap();
+    let mut notices = engine.subscribe();
+    let request = Wait.job().lease(Duration::from_secs(1));
+    let id = engine.client().enqueue(request).await.unwrap();
+    starts(&mut notices, id).await;
+    store.call_running_expired();
+    let renewals = store.renewals(4);
+    tokio::time::timeout(Duration::from_secs(20), renewals)
+        .await
+        .unwrap();
+    gate.add_permits(1);
+    assert!(matches!(
+        ends(&mut notices, id).await,
+        Event::Succeeded { .. }
+    ));
+    assert_eq!(statuses(&store, id).await, [AttemptStatus::Success]);
+    engine.stop().await;
+}
+
+#[tokio::test]
+async fn an_attempt_that_panics_while_it_is_cut_off_still_ends() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("dropped");
+        }
+    }
+    async fn explode(_: Wait, _: Context) -> Result<(), JobError> {
+        let _bomb = Bomb;
+        std::future::pending().await
+    }
+    let engine = Engine::builder(MemoryStore::default())
+        .handler(explode)
+        .start()
+        .unwrap();
+    let request = Wait
+        .job()
+        .timeout(Duration::from_millis(5))
+        .retry(Preset::Once);
+    let id = engine.client().enqueue(request).await.unwrap();
+    let job = engine.finished(id).await.unwrap();
+    assert_eq!(job.progress.failure.unwrap().class.as_str(), "panic");
+    engine.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_handler_that_blocks_its_thread_does_not_hold_up_a_hurried_stop() {
+    let (started, start) = std::sync::mpsc::channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let blocking = Arc::new((
+        std::sync::Mutex::new(started),
+        std::sync::Mutex::new(released),
+    ));
+    type Gate = Arc<(
+        std::sync::Mutex<std::sync::mpsc::Sender<()>>,
+        std::sync::Mutex<std::sync::mpsc::Receiver<()>>,
+    )>;
+    async fn block(_: Wait, ctx: Context<Gate>) -> Result<(), JobError> {
+        let (started, released) = &**ctx.state();
+        started.lock().unwrap().send(()).unwrap();
+        let _gone = released.lock().unwrap().recv();
+        Ok(())
+    }
+    let builder = Engine::builder(MemoryStore::default()).state(blocking);
+    let engine = builder.handler(block).start().unwrap();
+    engine.client().enqueue(Wait).await.unwrap();
+    tokio::task::spawn_blocking(move || start.recv())
+        .await
+        .unwrap()
+        .unwrap();
+    let stop = tokio::time::timeout(Duration::from_secs(15), engine.stop_now());
+    assert!(stop.await.is_ok());
+    drop(release);
+}
+
+#[tokio::test]
 async fn a_commit_whose_answer_was_lost_counts_once() {
     let store = FlakyStore::default();
     let engine = Engine::builder(store.clone())

@@ -344,3 +344,115 @@ async fn a_request_that_breaks_a_limit_is_refused_by_name_and_nothing_is_stored(
     assert!(error.to_string().contains("at most 1000 jobs"), "{error}");
     assert_eq!(client.count(JobFilter::default(), 99).await.unwrap(), 0);
 }
+
+#[derive(Serialize, Deserialize)]
+struct Chain {
+    left: u32,
+    fail_first: bool,
+}
+
+impl JobKind for Chain {
+    const KIND: &'static str = "chain";
+}
+
+#[tokio::test]
+async fn a_job_made_on_success_exists_if_and_only_if_the_attempt_succeeded() {
+    async fn link(job: Chain, ctx: Context) -> Result<(), JobError> {
+        if job.left > 0 {
+            ctx.enqueue_on_success(Chain {
+                left: job.left - 1,
+                fail_first: false,
+            })?;
+        }
+        match job.fail_first && ctx.attempt() == 1 {
+            true => Err(JobError::failure("error", "after making the next one")),
+            false => Ok(()),
+        }
+    }
+    let engine = TestEngine::builder().handler(link).build().unwrap();
+    let first = Chain {
+        left: 2,
+        fail_first: true,
+    };
+    engine.client().enqueue(first).await.unwrap();
+    assert_eq!(engine.run_to_end().await.unwrap(), 4);
+    let stats = engine.client().stats(engine.now()).await.unwrap();
+    assert_eq!(stats.succeeded, 3);
+}
+
+#[tokio::test]
+async fn a_job_that_is_given_back_unasked_waits_like_a_snoozed_one() {
+    async fn give_back(_: Pay, ctx: Context) -> Result<(), JobError> {
+        match ctx.job().progress.snoozes {
+            0 => Err(JobError::Release),
+            _ => Ok(()),
+        }
+    }
+    let engine = TestEngine::builder().handler(give_back).build().unwrap();
+    let start = engine.now();
+    engine.client().enqueue(Pay).await.unwrap();
+    assert_eq!(engine.run_to_end().await.unwrap(), 2);
+    assert_eq!(engine.now().since(start), Duration::from_secs(1));
+}
+
+#[tokio::test]
+async fn policies_are_laid_job_over_kind_over_queue_over_tenant_over_engine() {
+    let engine = TestEngine::builder()
+        .retry(PolicyPatch::default().max_retries(1))
+        .tenant_retry("acme", PolicyPatch::default().max_retries(2))
+        .queue_retry("bulk", PolicyPatch::default().max_retries(3))
+        .handler(panics)
+        .build()
+        .unwrap();
+    let client = engine.client();
+    let retries = |request: JobRequest| client.prepare(request).unwrap().policy.max_retries();
+    assert_eq!(retries(Pay.job()), 1);
+    assert_eq!(retries(Pay.job().tenant("acme")), 2);
+    assert_eq!(retries(Pay.job().tenant("acme").queue("bulk")), 3);
+    assert_eq!(retries(Panics.job().queue("bulk")), 1);
+    let own = PolicyPatch::default().max_retries(5);
+    assert_eq!(retries(Panics.job().queue("bulk").retry(own)), 5);
+}
+
+#[tokio::test]
+async fn a_schedule_that_has_ended_can_be_declared_again_but_not_made() {
+    let engine = engine();
+    let request = || {
+        let until: Timestamp = "2026-01-01T00:00:30Z".parse().unwrap();
+        ScheduleRequest::cron("short", "*/10 * * * * *", fails(0)).end_at(until)
+    };
+    let client = engine.client();
+    client.schedule(request()).await.unwrap();
+    assert_eq!(engine.advance(Duration::from_secs(60)).await.unwrap(), 3);
+    client.schedule(request()).await.unwrap();
+    let other = ScheduleRequest::cron("late", "*/10 * * * * *", fails(0))
+        .end_at("2026-01-01T00:00:30Z".parse::<Timestamp>().unwrap());
+    let error = client.schedule(other).await.unwrap_err();
+    assert!(error.to_string().starts_with("schedule is late"), "{error}");
+}
+
+#[tokio::test]
+async fn what_a_schedule_decides_cannot_be_said_of_its_job() {
+    let client = engine().client();
+    for (job, field) in [
+        (fails(0).job().delay(Duration::from_secs(1)), "runAt"),
+        (fails(0).job().idempotency_key("k"), "idempotencyKey"),
+    ] {
+        let request = ScheduleRequest::cron("wrong", "@hourly", job);
+        let error = client.schedule(request).await.unwrap_err();
+        assert!(error.to_string().starts_with(field), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_run_by_hand_exactly_on_a_tick_does_not_stop_the_schedule() {
+    let engine = engine();
+    let client = engine.client();
+    let schedule = every_ten_seconds(&client, Overlap::Allow).await;
+    engine.advance(Duration::from_secs(10)).await.unwrap();
+    let by_hand = client.run_schedule_now(schedule.id).await.unwrap();
+    assert!(client.job(by_hand).await.unwrap().is_some());
+    engine.advance(Duration::from_secs(10)).await.unwrap();
+    let ticks = client.ticks(schedule.id, Page::first(9)).await.unwrap();
+    assert_eq!(ticks.items.len(), 3);
+}

@@ -1,7 +1,5 @@
 //! One idempotency key, one request, one job.
 
-use std::sync::Arc;
-
 use steadfast_core::{Command, Edit, Guarantee, NewJob, Preset, RunAt, Tags, Tenant};
 
 use super::fixture::{Fixture, json, key, kind, priority, queue, secs, success, tenant};
@@ -42,10 +40,7 @@ pub async fn a_key_with_another_request_is_a_conflict(f: Fixture) {
         ("payload", with(|job| job.payload = json("{}"))),
         ("priority", with(|job| job.priority = priority(6))),
         ("run_at", with(|job| job.run_at = RunAt::After(secs(1)))),
-        (
-            "policy",
-            with(|job| job.policy = Arc::new(Preset::Once.policy())),
-        ),
+        ("retry", with(|job| job.asked_retry = Preset::Once.into())),
         (
             "guarantee",
             with(|job| job.guarantee = Guarantee::AtMostOnce),

@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 
-use rusqlite::params;
+use rusqlite::{Connection, params};
 use steadfast_core::{Claim, Job, Timestamp, WorkerName};
 
 use super::{
@@ -123,10 +123,13 @@ fn take(
         room
     ])?;
     // The rows are written when all are read, for writing them moves them in the index.
-    let mut seqs = Vec::new();
+    let (mut seqs, mut broken) = (Vec::new(), Vec::new());
     let first = taken.claims.len();
     while let Some(row) = rows.next()? {
-        let JobRow { seq, job, .. } = JobRow::read(conn, names, row)?;
+        let Some(JobRow { seq, job, .. }) = JobRow::read_if_whole(conn, names, row)? else {
+            broken.push(row.get(0)?);
+            continue;
+        };
         lanes.raise(place, priority, job.progress.run_at);
         seqs.push(seq);
         taken.push(job, *now);
@@ -135,6 +138,7 @@ fn take(
         }
     }
     drop(rows);
+    set_aside(conn, &broken)?;
     let mut update = conn.prepare_cached(include_str!("sql/claim.sql"))?;
     for (seq, claim) in seqs.iter().zip(&taken.claims[first..]) {
         let progress = &claim.job().progress;
@@ -157,5 +161,14 @@ fn take(
         running.claimed(claim.job().id, seat);
     }
     lanes.doubt(place, priority);
+    Ok(())
+}
+
+/// Without this, rows that cannot be read would be due for ever, in front of all others.
+fn set_aside(conn: &Connection, broken: &[i64]) -> Result<(), Fault> {
+    for seq in broken {
+        conn.prepare_cached(include_str!("sql/set_aside.sql"))?
+            .execute(params![seq, Timestamp::MAX.as_micros()])?;
+    }
     Ok(())
 }

@@ -26,7 +26,7 @@ pub(super) fn commit(
             None => return Ok(Committed::Stale),
         },
     };
-    let guard = Some(&transition.guard);
+    let guard = Some((transition.job, &transition.guard));
     if !write_progress(session, seat.seq, &transition.to, guard)? {
         return refused(session, transition);
     }
@@ -141,11 +141,11 @@ pub(super) fn write_progress(
     session: &mut Session<'_>,
     seq: i64,
     to: &Progress,
-    guard: Option<&Guard>,
+    guard: Option<(JobId, &Guard)>,
 ) -> Result<bool, Fault> {
     let micros = |time: Option<Timestamp>| time.map(Timestamp::as_micros);
     let expired_by = guard
-        .filter(|guard| guard.lease_expired)
+        .filter(|(_, guard)| guard.lease_expired)
         .map(|_| session.now.as_micros());
     let changed = session.hot.progress.on(session.conn)?.execute(params![
         seq,
@@ -166,9 +166,10 @@ pub(super) fn write_progress(
         to.reason.map(|reason| reason.as_str()),
         to.failure.as_ref().map(to_json).transpose()?,
         to.note.as_deref(),
-        guard.map(|guard| guard.fence.0),
-        guard.map(|guard| guard.cancel_requested),
+        guard.map(|(_, guard)| guard.fence.0),
+        guard.map(|(_, guard)| guard.cancel_requested),
         expired_by,
+        guard.map(|(job, _)| job_key(job)),
     ])?;
     Ok(changed > 0)
 }

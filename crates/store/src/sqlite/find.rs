@@ -41,7 +41,9 @@ pub(super) fn expired(
     let mut rows = statement.query(params![now.as_micros(), limit])?;
     let mut claims = Vec::new();
     while let Some(row) = rows.next()? {
-        let job = JobRow::read(conn, names, row)?.job;
+        let Some(JobRow { job, .. }) = JobRow::read_if_whole(conn, names, row)? else {
+            continue;
+        };
         let fence = job.progress.fence;
         let claim = Claim::resume(job, fence);
         claims.push(claim.map_err(|error| Fault::unreadable("claim", error))?);

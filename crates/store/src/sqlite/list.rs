@@ -89,10 +89,12 @@ fn walk(
     let mut examined = 0;
     while let Some(row) = rows.next()? {
         if may_match(conn, names, filter, row)? {
-            let job = JobRow::read(conn, names, row)?.job;
-            let id = job.id;
-            if filter.matches(&job, now) && visit(job).is_break() {
-                return Ok(Some(id));
+            let whole = JobRow::read_if_whole(conn, names, row)?.map(|row| row.job);
+            if let Some(job) = whole.filter(|job| filter.matches(job, now)) {
+                let id = job.id;
+                if visit(job).is_break() {
+                    return Ok(Some(id));
+                }
             }
         }
         examined += 1;

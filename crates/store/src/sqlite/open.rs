@@ -126,7 +126,8 @@ impl Marks {
             None if share || !self.has_tables => Ok(()),
             None => Err(OpenError::Foreign {
                 path: path.to_owned(),
-                why: "it belongs to another application".to_owned(),
+                why: "it has tables of another application; `SqliteOptions::share` moves in with them"
+                    .to_owned(),
             }),
         }
     }

@@ -26,6 +26,24 @@ pub(super) const COLUMN_LANE: usize = 1;
 pub(super) const COLUMN_STATE: usize = 2;
 
 impl JobRow {
+    /// Reads a row among others. One that cannot be read is told of, and must not keep the
+    /// others from being seen.
+    pub(super) fn read_if_whole(
+        conn: &Connection,
+        names: &mut Names,
+        row: &Row<'_>,
+    ) -> Result<Option<Self>, Fault> {
+        match Self::read(conn, names, row) {
+            Ok(row) => Ok(Some(row)),
+            Err(Fault::Unreadable(why)) => {
+                let id = job_id(row.get(20)?);
+                tracing::error!(jobId = %id, why, "job {id} is passed over, because it cannot be read");
+                Ok(None)
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
     pub(super) fn read(conn: &Connection, names: &mut Names, row: &Row<'_>) -> Result<Self, Fault> {
         let lane = row.get(COLUMN_LANE)?;
         let policy = names.policy(conn, row.get(21)?)?;

@@ -147,7 +147,7 @@ impl Writer {
     }
 
     fn transact(&self, session: &mut Session<'_>, requests: &mut Requests) -> Result<(), Failed> {
-        let outcome = run_all(session, requests);
+        let outcome = self.run_all(session, requests);
         match &outcome {
             Ok(()) => {
                 self.transactions.fetch_add(1, Ordering::Relaxed);
@@ -161,19 +161,21 @@ impl Writer {
         outcome
     }
 
+    fn run_all(&self, session: &mut Session<'_>, requests: &mut Requests) -> Result<(), Failed> {
+        session.begin().map_err(Failed::Whole)?;
+        // The lock may have been long in coming, and a lease counts from when it is given.
+        session.now = self.clock.now();
+        for request in requests {
+            request.run(session).map_err(Failed::Run)?;
+        }
+        session.commit().map_err(Failed::Whole)
+    }
+
     fn wake_if_due(&self, session: &mut Session<'_>) {
         if std::mem::take(&mut session.due_sooner) {
             self.waker.wake();
         }
     }
-}
-
-fn run_all(session: &mut Session<'_>, requests: &mut Requests) -> Result<(), Failed> {
-    session.begin().map_err(Failed::Whole)?;
-    for request in requests {
-        request.run(session).map_err(Failed::Run)?;
-    }
-    session.commit().map_err(Failed::Whole)
 }
 
 /// Everything that waits already, within bounds.

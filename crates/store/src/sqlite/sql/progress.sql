@@ -1,7 +1,7 @@
 -- Writes how far a job has come.
 -- Parameters: 1 job, 2 to 18 as named, then the guard, where there is one: 19 the fence that
 -- must still hold, 20 whether a request to cancel is known, 21 by when the lease must have run
--- out, or null. Rows: none; one change if the guard held. Locks: write.
+-- out, or null, 22 the job's id, because the numbers of deleted jobs are given anew. Rows: none; one change if the guard held. Locks: write.
 UPDATE steadfast_job SET
     state = ?2,
     run_at = ?3,
@@ -22,5 +22,6 @@ UPDATE steadfast_job SET
     note = ?18
 WHERE seq = ?1 AND (
     ?19 IS NULL
-    OR state = 1 AND fence = ?19 AND cancel_requested <= ?20 AND (?21 IS NULL OR lease_until <= ?21)
+    OR id = ?22 AND state = 1 AND fence = ?19 AND cancel_requested <= ?20
+    AND (?21 IS NULL OR lease_until <= ?21)
 )
