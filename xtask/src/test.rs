@@ -50,7 +50,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "examples",
-        does: Does::Cargo(&["build", "--workspace", "--examples"]),
+        does: Does::Cargo(&["build", "--workspace", "--all-features", "--examples"]),
         fix: None,
     },
 ];

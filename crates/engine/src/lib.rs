@@ -2,8 +2,9 @@
 //!
 //! # Layout
 //!
-//! * [`Engine`] lists the roles; that struct is the diagram. Each role is one file with one
-//!   shape: `run` loops around `tick`, and tests call `tick`.
+//! * `parts` is the diagram: what the roles share, and how each is started. A role is one file
+//!   with one shape: `run` loops around `tick`, and tests call `tick`.
+//! * [`Engine`] is what a program holds; it knows how to stop.
 //! * The path of a job: `client` → store → `fetcher` → `executor` → `committer` → store.
 //!   `keeper` renews leases meanwhile, `sweeper` settles those that ran out, `cron` fires
 //!   schedules, `pruner` forgets what is old.
@@ -14,6 +15,7 @@
 
 pub mod testing;
 
+mod builder;
 mod client;
 mod committer;
 mod config;
@@ -27,19 +29,22 @@ mod inflight;
 mod keeper;
 mod limits;
 mod notice;
+mod parts;
 mod patience;
 mod pruner;
 mod request;
 mod rolls;
 mod schedules;
 mod settle;
+mod signals;
 mod stats;
 mod sweeper;
 
+pub use builder::EngineBuilder;
 pub use client::{Client, ClientError};
 pub use config::Config;
 pub use context::{Context, StopReason};
-pub use engine::{Engine, EngineBuilder};
+pub use engine::Engine;
 pub use handler::{JobError, JobKind};
 pub use notice::{Event, Notice, Notices};
 pub use request::JobRequest;

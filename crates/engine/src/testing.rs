@@ -11,7 +11,7 @@ use steadfast_store::{
     AttemptsOf, ClaimRequest, Clock as _, ManualClock, MemoryStore, Page, Store, StoreError,
 };
 
-use crate::{Client, Context, EngineBuilder, JobError, JobKind, Notices, engine::Parts};
+use crate::{Client, Context, EngineBuilder, JobError, JobKind, Notices, parts::Parts};
 
 /// An engine that only moves when it is told to.
 pub struct TestEngine {

@@ -1,6 +1,6 @@
 //! The contract as tests: every driver runs all of them.
 //!
-//! ```ignore
+//! ```text
 //! steadfast_store::conformance_tests!(MyHarness::new());
 //! ```
 //!

@@ -1,0 +1,225 @@
+//! How an engine is put together.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::Serialize;
+use steadfast_core::{Invalid, PolicyPatch, Queue, Tenant, WorkerName};
+use steadfast_store::{ClaimRequest, Store};
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    Client, Config, Context, Engine, JobError, JobKind,
+    committer::Committer,
+    executor::Executor,
+    handler::{Handlers, TypedHandler},
+    inflight::Inflight,
+    limits,
+    notice::Announcer,
+    parts::Parts,
+    request::PolicyLevels,
+    rolls::Rolls,
+    settle::Settler,
+};
+
+/// Builds an [`Engine`]. Mistakes are reported when it starts.
+pub struct EngineBuilder<S = ()> {
+    store: Arc<dyn Store>,
+    state: Arc<S>,
+    handlers: Result<Handlers, Invalid>,
+    retry: PolicyPatch,
+    tenant_retry: Vec<(String, PolicyPatch)>,
+    queue_retry: Vec<(String, PolicyPatch)>,
+    rolls: Rolls,
+    config: Config,
+}
+
+impl EngineBuilder {
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self {
+            store,
+            state: Arc::new(()),
+            handlers: Ok(Handlers::default()),
+            retry: PolicyPatch::default(),
+            tenant_retry: Vec::new(),
+            queue_retry: Vec::new(),
+            rolls: Rolls::from_entropy(),
+            config: Config::default(),
+        }
+    }
+
+    /// What all handlers share, as `Context::state`. Comes before the handlers.
+    pub fn state<S: Send + Sync + 'static>(self, state: S) -> EngineBuilder<S> {
+        EngineBuilder {
+            store: self.store,
+            state: Arc::new(state),
+            handlers: self.handlers,
+            retry: self.retry,
+            tenant_retry: self.tenant_retry,
+            queue_retry: self.queue_retry,
+            rolls: self.rolls,
+            config: self.config,
+        }
+    }
+}
+
+impl<S: Send + Sync + 'static> EngineBuilder<S> {
+    /// An `async fn(J, Context<S>) -> Result<T, JobError>`, for jobs of `J`'s kind. Jobs of
+    /// kinds without a handler are left alone: they wait for a node that has one.
+    #[must_use]
+    pub fn handler<J, T, F, Fut>(mut self, function: F) -> Self
+    where
+        J: JobKind,
+        T: Serialize + Send,
+        F: Fn(J, Context<S>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T, JobError>> + Send + 'static,
+    {
+        let handler = TypedHandler::new(function, self.state.clone());
+        self.handlers = self.handlers.and_then(|mut handlers| {
+            handlers.add(J::KIND, Arc::new(handler))?;
+            Ok(handlers)
+        });
+        self
+    }
+
+    /// The retry policy where neither job, kind, queue nor tenant says otherwise.
+    #[must_use]
+    pub fn retry(mut self, retry: impl Into<PolicyPatch>) -> Self {
+        self.retry = retry.into();
+        self
+    }
+
+    /// The retry policy of a tenant, where neither job, kind nor queue says otherwise.
+    #[must_use]
+    pub fn tenant_retry(mut self, tenant: &str, retry: impl Into<PolicyPatch>) -> Self {
+        self.tenant_retry.push((tenant.to_owned(), retry.into()));
+        self
+    }
+
+    /// The retry policy of a queue, where neither job nor kind says otherwise.
+    #[must_use]
+    pub fn queue_retry(mut self, queue: &str, retry: impl Into<PolicyPatch>) -> Self {
+        self.queue_retry.push((queue.to_owned(), retry.into()));
+        self
+    }
+
+    #[must_use]
+    pub fn config(mut self, config: Config) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// How many attempts may run at once.
+    #[must_use]
+    pub fn concurrency(mut self, concurrency: usize) -> Self {
+        self.config.concurrency = concurrency;
+        self
+    }
+
+    /// How long running attempts may go on after a stop.
+    #[must_use]
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.config.grace = grace;
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn seed(mut self, seed: u64) -> Self {
+        self.rolls = Rolls::seeded(seed);
+        self
+    }
+
+    /// A client with this engine's policies, without starting anything.
+    pub fn client(&self) -> Result<Client, Invalid> {
+        let levels = self.levels()?;
+        let rolls = Arc::new(Rolls::from_entropy());
+        Ok(Client::with(self.store.clone(), levels, rolls))
+    }
+
+    /// Starts every role on the current tokio runtime.
+    pub fn start(self) -> Result<Engine, Invalid> {
+        let config = self.config.clone();
+        if config.concurrency == 0 || config.concurrency > Semaphore::MAX_PERMITS {
+            let expected = "must be at least 1";
+            return Err(Invalid::new("concurrency", config.concurrency, expected));
+        }
+        let parts = self.parts()?;
+        let stop = CancellationToken::new();
+        let stop_keeping = CancellationToken::new();
+        let (ended, endings) = mpsc::channel(limits::ENDED_MAX);
+        let background = TaskTracker::new();
+        parts.start_background(&config, &background, &stop, &stop_keeping);
+        let committer = Committer {
+            settler: parts.settler.clone(),
+            rolls: parts.rolls.clone(),
+            ended: endings,
+        };
+        Ok(Engine {
+            fetching: tokio::spawn(parts.fetch(&config, ended, stop.clone())),
+            committing: tokio::spawn(committer.run(parts.executor.abandon.clone())),
+            parts,
+            stop,
+            stop_keeping,
+            background,
+            grace: config.grace,
+        })
+    }
+
+    fn levels(&self) -> Result<PolicyLevels, Invalid> {
+        let by_tenant = self
+            .tenant_retry
+            .iter()
+            .map(|(tenant, patch)| Ok((Tenant::new(tenant)?, patch.clone())))
+            .collect::<Result<_, Invalid>>()?;
+        let by_queue = self
+            .queue_retry
+            .iter()
+            .map(|(queue, patch)| Ok((Queue::new(queue)?, patch.clone())))
+            .collect::<Result<_, Invalid>>()?;
+        PolicyLevels::new(&self.retry, by_tenant, by_queue)
+    }
+
+    /// Everything but the running: what tests drive by hand.
+    pub(crate) fn parts(self) -> Result<Parts, Invalid> {
+        let levels = self.levels()?;
+        let handlers = Arc::new(self.handlers?);
+        let rolls = Arc::new(self.rolls);
+        let client = Client::with(self.store.clone(), levels, rolls.clone());
+        let inflight = Arc::new(Inflight::default());
+        let announcer = Arc::new(Announcer::default());
+        let worker = match self.config.worker {
+            Some(worker) => worker,
+            None => WorkerName::new(&format!("{}-{:08x}", std::process::id(), rolls.suffix()))?,
+        };
+        Ok(Parts {
+            request: ClaimRequest {
+                worker,
+                tenant: None,
+                queues: self.config.queues,
+                kinds: handlers.kinds(),
+                max: 0,
+                lease: None,
+            },
+            executor: Arc::new(Executor {
+                store: self.store.clone(),
+                handlers,
+                inflight: inflight.clone(),
+                announcer: announcer.clone(),
+                client: client.clone(),
+                abandon: CancellationToken::new(),
+                running: TaskTracker::new(),
+            }),
+            settler: Arc::new(Settler {
+                store: self.store.clone(),
+                inflight: inflight.clone(),
+                announcer: announcer.clone(),
+                rolls: rolls.clone(),
+            }),
+            store: self.store,
+            client,
+            inflight,
+            announcer,
+            rolls,
+        })
+    }
+}

@@ -1,0 +1,106 @@
+//! What the roles share, and how each of them is started.
+
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use futures_util::FutureExt as _;
+use steadfast_core::Ended;
+use steadfast_store::{ClaimRequest, Store};
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    Client, Config, cron::Cron, executor::Executor, fetcher::Fetcher, inflight::Inflight,
+    keeper::Keeper, limits, notice::Announcer, pruner::Pruner, rolls::Rolls, settle::Settler,
+    sweeper::Sweeper,
+};
+
+pub struct Parts {
+    pub store: Arc<dyn Store>,
+    pub client: Client,
+    pub executor: Arc<Executor>,
+    pub settler: Arc<Settler>,
+    pub inflight: Arc<Inflight>,
+    pub announcer: Arc<Announcer>,
+    pub rolls: Arc<Rolls>,
+    pub request: ClaimRequest,
+}
+
+impl Parts {
+    pub fn fetch(
+        &self,
+        config: &Config,
+        ended: mpsc::Sender<Ended>,
+        stop: CancellationToken,
+    ) -> impl Future<Output = ()> + use<> {
+        let fetcher = Fetcher {
+            store: self.store.clone(),
+            executor: self.executor.clone(),
+            slots: Arc::new(Semaphore::new(config.concurrency)),
+            ended,
+            request: self.request.clone(),
+            rolls: self.rolls.clone(),
+        };
+        async move {
+            // An empty list of kinds would mean any kind.
+            if !fetcher.request.kinds.is_empty() {
+                supervise("fetcher", || fetcher.run(&stop)).await;
+            }
+        }
+    }
+
+    pub fn start_background(
+        &self,
+        config: &Config,
+        background: &TaskTracker,
+        stop: &CancellationToken,
+        stop_keeping: &CancellationToken,
+    ) {
+        let (keeper, stop_keeping) = (self.keeper(), stop_keeping.clone());
+        background.spawn(async move { supervise("keeper", || keeper.run(&stop_keeping)).await });
+        let (sweeper, stopped) = (self.sweeper(config.sweep_every), stop.clone());
+        background.spawn(async move { supervise("sweeper", || sweeper.run(&stopped)).await });
+        let (cron, stopped) = (self.cron(), stop.clone());
+        background.spawn(async move { supervise("cron", || cron.run(&stopped)).await });
+        let pruner = Pruner {
+            store: self.store.clone(),
+            rolls: self.rolls.clone(),
+            retention: config.retention,
+            every: config.prune_every,
+        };
+        let stopped = stop.clone();
+        background.spawn(async move { supervise("pruner", || pruner.run(&stopped)).await });
+    }
+
+    pub fn keeper(&self) -> Keeper {
+        Keeper {
+            store: self.store.clone(),
+            inflight: self.inflight.clone(),
+            rolls: self.rolls.clone(),
+        }
+    }
+
+    pub fn sweeper(&self, every: Duration) -> Sweeper {
+        Sweeper {
+            store: self.store.clone(),
+            settler: self.settler.clone(),
+            rolls: self.rolls.clone(),
+            every,
+        }
+    }
+
+    pub fn cron(&self) -> Cron {
+        Cron {
+            store: self.store.clone(),
+            rolls: self.rolls.clone(),
+        }
+    }
+}
+
+/// Runs a role, and starts it again if it should ever panic: a node without one of its roles
+/// looks alive and is not.
+async fn supervise<Fut: Future<Output = ()>>(role: &'static str, mut run: impl FnMut() -> Fut) {
+    while AssertUnwindSafe(run()).catch_unwind().await.is_err() {
+        tracing::error!(role, "a role panicked; starting it again");
+        tokio::time::sleep(limits::RESTART).await;
+    }
+}
