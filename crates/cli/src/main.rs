@@ -7,7 +7,7 @@
 mod bench;
 mod serve;
 
-use std::time::Duration;
+use std::{process::ExitCode, time::Duration};
 
 use clap::{Parser, Subcommand};
 
@@ -31,10 +31,19 @@ enum Verb {
     Bench(bench::Args),
 }
 
-fn main() -> anyhow::Result<()> {
-    let cli = Cli::parse();
+fn main() -> ExitCode {
+    match run(Cli::parse().verb) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("steadfast: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(verb: Verb) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
-    let outcome = match cli.verb {
+    let outcome = match verb {
         Verb::Serve(args) => runtime.block_on(serve::run(args)),
         Verb::Bench(args) => runtime.block_on(bench::run(args)),
     };

@@ -1,6 +1,9 @@
 //! How an engine is put together.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
 
 use serde::Serialize;
 use steadfast_core::{Invalid, PolicyPatch, Queue, Tenant, WorkerName};
@@ -214,6 +217,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
                 inflight: inflight.clone(),
                 announcer: announcer.clone(),
                 rolls: rolls.clone(),
+                fences_lost: AtomicU64::new(0),
             }),
             store: self.store,
             client,

@@ -1,6 +1,9 @@
 //! A running engine: what a program asks of it, and how it stops.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use steadfast_core::{Job, JobId};
 use steadfast_store::{CommandError, Store};
@@ -67,6 +70,11 @@ impl Engine {
     /// How many attempts run or wait for their outcome to be committed.
     pub fn in_flight(&self) -> usize {
         self.parts.inflight.len()
+    }
+
+    /// How many results of this engine came too late and were refused.
+    pub fn fences_lost(&self) -> u64 {
+        self.parts.settler.fences_lost.load(Ordering::Relaxed)
     }
 
     /// Stops in order: claims nothing more, lets running attempts end within the grace period,

@@ -3,7 +3,10 @@
 //! Whoever learns how an attempt ended (committer, sweeper, tests) comes here: decide, write
 //! under the fence, and tell afterwards.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use steadfast_core::{
     Dice, Ended, Outcome, Reason, State, Timestamp, Transition, after_attempt, duration,
@@ -22,6 +25,8 @@ pub struct Settler {
     pub inflight: Arc<Inflight>,
     pub announcer: Arc<Announcer>,
     pub rolls: Arc<Rolls>,
+    /// Results that came too late.
+    pub fences_lost: AtomicU64,
 }
 
 /// An attempt that is over, with the dice that go into what follows. They are rolled once, so
@@ -108,6 +113,7 @@ impl Settler {
         }
         let job = ended.job();
         self.inflight.leave(job.id, job.progress.fence);
+        self.fences_lost.fetch_add(1, Ordering::Relaxed);
         tracing::warn!(
             tenantId = %job.tenant,
             jobId = %job.id,

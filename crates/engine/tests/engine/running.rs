@@ -5,7 +5,9 @@ use std::{sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize};
 use steadfast_core::{AttemptStatus, JobId, PolicyPatch, Preset, Reason, State};
 use steadfast_engine::{Config, Context, Engine, Event, JobError, JobKind, JobRequest, StopReason};
-use steadfast_store::{AttemptsOf, MemoryStore, Page, SqliteOptions, SqliteStore, Store};
+use steadfast_store::{
+    AttemptsOf, ManualClock, MemoryStore, Page, SqliteOptions, SqliteStore, Store,
+};
 use tokio::sync::Semaphore;
 
 use crate::{
@@ -199,6 +201,30 @@ async fn an_expired_lease_is_settled_by_another_engine_and_the_late_result_is_re
     let transition = steadfast_core::after_attempt(&late, steadfast_core::Dice::new(0));
     let answer = store.commit(vec![transition]).await.unwrap();
     assert_eq!(answer, [steadfast_store::Committed::Stale]);
+    engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_late_result_is_refused_counted_and_told() {
+    let clock = ManualClock::default();
+    let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
+    let gate = Arc::new(Semaphore::new(0));
+    let builder = steadfast_engine::EngineBuilder::new(store.clone()).state(gate.clone());
+    let engine = builder.handler(wait).start().unwrap();
+    let mut notices = engine.subscribe();
+    let request = Wait.job().retry(Preset::Once);
+    let id = engine.client().enqueue(request).await.unwrap();
+    starts(&mut notices, id).await;
+    // Another node finds the lease expired and settles it.
+    clock.advance(Duration::from_secs(60));
+    let expired = store.expired(9).await.unwrap().remove(0);
+    let lost = expired.ended(steadfast_core::Outcome::Lost, store.now());
+    let transition = steadfast_core::after_attempt(&lost, steadfast_core::Dice::new(0));
+    store.commit(vec![transition]).await.unwrap();
+    gate.add_permits(1);
+    notice(&mut notices, |notice| notice.event == Event::FenceLost).await;
+    assert_eq!(engine.fences_lost(), 1);
+    assert_eq!(statuses(&*store, id).await, [AttemptStatus::Lost]);
     engine.stop().await;
 }
 
