@@ -32,7 +32,7 @@ pub const VERBS: &[Verb] = &[
     Verb {
         name: "test",
         takes: "[-- filter]",
-        about: "everything a change must pass: formatting, lints, tidy, tests, examples",
+        about: "everything a change must pass: formatting, lints, docs, tidy, tests, examples",
         run: test::run,
     },
     Verb {

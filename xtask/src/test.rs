@@ -39,6 +39,11 @@ const STEPS: &[Step] = &[
         fix: None,
     },
     Step {
+        name: "docs",
+        does: Does::Cargo(&["doc", "--workspace", "--no-deps", "--all-features"]),
+        fix: None,
+    },
+    Step {
         name: "tidy",
         does: Does::Tidy,
         fix: None,
@@ -227,7 +232,7 @@ mod tests {
         let rows: Vec<&str> = table.lines().collect();
         assert_eq!(rows[0], "formatting   ok           1.2 s");
         assert_eq!(rows[1], "lints        FAILED       1.2 s");
-        assert_eq!(rows[2], "tidy         not run");
+        assert_eq!(rows[2], "docs         not run");
         assert_eq!(rows.len(), STEPS.len());
     }
 
