@@ -6,28 +6,10 @@ use serde::{Serialize, de::DeserializeOwned};
 use steadfast_core::{Job, JobId, OnceName, Payload, Timestamp, limits};
 use steadfast_store::StoreError;
 
-use crate::{Client, JobError, JobRequest, inflight::Attending};
-
-/// Why a handler should stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum StopReason {
-    /// Someone cancelled the job.
-    Cancelled = 1,
-    /// The lease was lost: someone else may be running this job, and no result of this
-    /// attempt will be accepted.
-    LeaseLost = 2,
-    /// The node is stopping; what does not end within the grace period is given back.
-    Stopping = 3,
-}
-
-impl StopReason {
-    pub(crate) fn from_number(number: u8) -> Option<Self> {
-        [Self::Cancelled, Self::LeaseLost, Self::Stopping]
-            .into_iter()
-            .find(|reason| *reason as u8 == number)
-    }
-}
+use crate::{
+    Client, JobError, JobRequest,
+    attending::{Attending, StopReason},
+};
 
 /// One attempt, as the engine hands it to a handler.
 #[derive(Clone)]

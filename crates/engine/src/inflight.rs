@@ -5,18 +5,15 @@
 
 use std::{
     collections::HashMap,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU8, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use steadfast_core::{Claim, Fence, Invalid, JobId, NewJob, Timestamp, limits as core_limits};
+use steadfast_core::{Claim, Fence, JobId, Timestamp};
 use steadfast_store::Renewal;
 use tokio::sync::Notify;
 
-use crate::context::StopReason;
+use crate::attending::{Attending, StopReason};
 
 /// A renewal also brings news of cancels and survives a clock that jumps ahead, so even a
 /// long lease is renewed soon.
@@ -44,67 +41,6 @@ struct Entry {
     lease: Duration,
     renewed_at: Timestamp,
     attending: Arc<Attending>,
-}
-
-/// What an attempt and its keeper tell each other.
-#[derive(Default)]
-pub struct Attending {
-    reason: AtomicU8,
-    told: Notify,
-    note: Mutex<Option<String>>,
-    outbox: Mutex<Vec<NewJob>>,
-}
-
-impl Attending {
-    pub fn add_to_outbox(&self, job: NewJob) -> Result<(), Invalid> {
-        let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
-        if outbox.len() >= core_limits::OUTBOX_MAX {
-            let expected = format!("must be at most {} jobs", core_limits::OUTBOX_MAX);
-            return Err(Invalid::new("outbox", outbox.len() + 1, expected));
-        }
-        outbox.push(job);
-        Ok(())
-    }
-
-    pub fn take_outbox(&self) -> Vec<NewJob> {
-        std::mem::take(&mut self.outbox.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Tells the attempt to stop. The first reason stays.
-    pub fn stop(&self, reason: StopReason) {
-        let first =
-            self.reason
-                .compare_exchange(0, reason as u8, Ordering::SeqCst, Ordering::SeqCst);
-        if first.is_ok() {
-            self.told.notify_waiters();
-        }
-    }
-
-    pub fn stop_reason(&self) -> Option<StopReason> {
-        StopReason::from_number(self.reason.load(Ordering::SeqCst))
-    }
-
-    pub async fn stopped(&self) -> StopReason {
-        loop {
-            let told = self.told.notified();
-            if let Some(reason) = self.stop_reason() {
-                return reason;
-            }
-            told.await;
-        }
-    }
-
-    pub fn set_note(&self, note: String) {
-        *self.lock_note() = Some(note);
-    }
-
-    pub fn note(&self) -> Option<String> {
-        self.lock_note().clone()
-    }
-
-    fn lock_note(&self) -> MutexGuard<'_, Option<String>> {
-        self.note.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Inflight {

@@ -10,11 +10,12 @@
 //!   schedules, `pruner` forgets what is old.
 //! * `settle` is the only caller of core's `after_attempt`: whoever ends an attempt goes there.
 //! * `request`, `schedules`, `client`: what a program asks of the engine.
-//! * `handler`, `context`: what a handler sees.
+//! * `handler`, `context`, `attending`: what a handler sees, and what it is told.
 //! * `testing`: an engine on a manual clock, for tests of handlers.
 
 pub mod testing;
 
+mod attending;
 mod builder;
 mod client;
 mod committer;
@@ -40,10 +41,11 @@ mod signals;
 mod stats;
 mod sweeper;
 
+pub use attending::StopReason;
 pub use builder::EngineBuilder;
 pub use client::{Client, ClientError};
 pub use config::Config;
-pub use context::{Context, StopReason};
+pub use context::Context;
 pub use engine::Engine;
 pub use handler::{JobError, JobKind};
 pub use notice::{Event, Notice, Notices};

@@ -1,7 +1,8 @@
 //! What was meant to be gone before the commit.
 
 use super::Finding;
-use super::rust::{Rust, is_word};
+use super::lexer::is_word;
+use super::rust::Rust;
 use super::tree::{File, Tree, numbered};
 
 /// Calls and attributes, looked for in code alone.

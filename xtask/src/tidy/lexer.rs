@@ -3,8 +3,6 @@
 //! A search over raw lines finds words inside strings and braces inside comments. A syntax tree
 //! would cost a dependency and its build. This lexer knows comments and literals and nothing else.
 
-use super::rust::is_word;
-
 /// In `code` and `comments` everything else is blanked out, so that lines stay where they are.
 pub struct Parts {
     pub code: String,
@@ -159,6 +157,10 @@ impl Lexer {
             self.line += usize::from(c == '\n');
         }
     }
+}
+
+pub fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! themselves.
 
 use super::Finding;
-use super::rust::is_word;
+use super::lexer::is_word;
 use super::tree::{File, Tree};
 
 const MACHINE_PATHS: &[&str] = &[

@@ -5,7 +5,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::lexer::{self, Literal, Parts};
+use super::lexer::{self, Literal, Parts, is_word};
 
 pub struct Rust {
     /// The source with comments and the insides of literals blanked out. Lines stay where they are.
@@ -94,10 +94,6 @@ impl Rust {
     fn line_at(&self, offset: usize) -> usize {
         self.line_starts.partition_point(|&start| start <= offset)
     }
-}
-
-pub fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
 }
 
 #[cfg(test)]

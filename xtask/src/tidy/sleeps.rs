@@ -4,7 +4,8 @@
 //! waits. Time is an argument, so a test owns the clock and calls `tick()`.
 
 use super::Finding;
-use super::rust::{Rust, is_word};
+use super::lexer::is_word;
+use super::rust::Rust;
 use super::tree::{File, Tree, numbered};
 
 pub fn check(tree: &Tree) -> Vec<Finding> {

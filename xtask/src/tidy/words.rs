@@ -4,7 +4,7 @@
 //! queues. Words are given in parts, so that the table does not find itself.
 
 use super::Finding;
-use super::rust::is_word;
+use super::lexer::is_word;
 use super::tree::{File, Tree};
 
 /// Parts of a name, and what the thing is called here.

@@ -1,0 +1,91 @@
+//! What an attempt and those who look after it tell each other.
+
+use std::sync::{
+    Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU8, Ordering},
+};
+
+use steadfast_core::{Invalid, NewJob, limits};
+use tokio::sync::Notify;
+
+/// Why a handler should stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum StopReason {
+    /// Someone cancelled the job.
+    Cancelled = 1,
+    /// The lease was lost: someone else may be running this job, and no result of this
+    /// attempt will be accepted.
+    LeaseLost = 2,
+    /// The node is stopping; what does not end within the grace period is given back.
+    Stopping = 3,
+}
+
+impl StopReason {
+    pub(crate) fn from_number(number: u8) -> Option<Self> {
+        [Self::Cancelled, Self::LeaseLost, Self::Stopping]
+            .into_iter()
+            .find(|reason| *reason as u8 == number)
+    }
+}
+
+/// One running attempt's ear and mouth.
+#[derive(Default)]
+pub struct Attending {
+    reason: AtomicU8,
+    told: Notify,
+    note: Mutex<Option<String>>,
+    outbox: Mutex<Vec<NewJob>>,
+}
+
+impl Attending {
+    pub fn add_to_outbox(&self, job: NewJob) -> Result<(), Invalid> {
+        let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
+        if outbox.len() >= limits::OUTBOX_MAX {
+            let expected = format!("must be at most {} jobs", limits::OUTBOX_MAX);
+            return Err(Invalid::new("outbox", outbox.len() + 1, expected));
+        }
+        outbox.push(job);
+        Ok(())
+    }
+
+    pub fn take_outbox(&self) -> Vec<NewJob> {
+        std::mem::take(&mut self.outbox.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Tells the attempt to stop. The first reason stays.
+    pub fn stop(&self, reason: StopReason) {
+        let first =
+            self.reason
+                .compare_exchange(0, reason as u8, Ordering::SeqCst, Ordering::SeqCst);
+        if first.is_ok() {
+            self.told.notify_waiters();
+        }
+    }
+
+    pub fn stop_reason(&self) -> Option<StopReason> {
+        StopReason::from_number(self.reason.load(Ordering::SeqCst))
+    }
+
+    pub async fn stopped(&self) -> StopReason {
+        loop {
+            let told = self.told.notified();
+            if let Some(reason) = self.stop_reason() {
+                return reason;
+            }
+            told.await;
+        }
+    }
+
+    pub fn set_note(&self, note: String) {
+        *self.lock_note() = Some(note);
+    }
+
+    pub fn note(&self) -> Option<String> {
+        self.lock_note().clone()
+    }
+
+    fn lock_note(&self) -> MutexGuard<'_, Option<String>> {
+        self.note.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
