@@ -166,6 +166,7 @@ pub struct Attempt {
     pub attempt: u32,
     pub status: AttemptStatus,
     pub started_at: Timestamp,
+    /// For a lost attempt, when that was found out.
     pub finished_at: Timestamp,
     pub worker: Option<WorkerName>,
     pub failure: Option<Failure>,
@@ -190,6 +191,9 @@ impl Attempt {
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
     pub rule: DecidedBy,
+    /// Which of the policy's rules matched, counted from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matched: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<RetryDelay>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -56,7 +56,10 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.class, self.message)
+        match self.http_status {
+            Some(status) => write!(f, "{} {status}: {}", self.class, self.message),
+            None => write!(f, "{}: {}", self.class, self.message),
+        }
     }
 }
 

@@ -75,12 +75,8 @@ enum Verdict {
 /// The order of these checks is part of the contract: the first that applies decides.
 fn retry_or_give_up(ended: &Ended, failure: Failure, dice: Dice) -> Verdict {
     let Ended { job, at: now, .. } = ended;
-    let rule = job
-        .policy
-        .rules()
-        .iter()
-        .find(|rule| rule.matches(&failure));
-    let then = rule.map(|rule| rule.then);
+    let matched = matching_rule(job, &failure);
+    let then = matched.map(|index| job.policy.rules()[index].then);
     let progress = &job.progress;
     let give_up = |reason| Verdict::End(reason, Some(failure.clone()));
 
@@ -121,10 +117,16 @@ fn retry_or_give_up(ended: &Ended, failure: Failure, dice: Dice) -> Verdict {
             Some(_) => DecidedBy::Rule,
             None => DecidedBy::Policy,
         },
+        matched,
         delay: Some(delay),
         next_run_at: Some(run_at),
     };
     Verdict::Retry(failure, decision, run_at)
+}
+
+fn matching_rule(job: &Job, failure: &Failure) -> Option<usize> {
+    let rules = job.policy.rules();
+    rules.iter().position(|rule| rule.matches(failure))
 }
 
 fn lost(ended: &Ended, dice: Dice) -> Verdict {
@@ -216,7 +218,11 @@ impl Verdict {
                 if *outcome == (Outcome::Released { started: false }) {
                     uncount(&mut to);
                 }
-                (failure, Some(decided(reason.into(), None)))
+                let mut decision = decided(reason.into(), None);
+                if reason == Reason::Rule {
+                    decision.matched = failure.as_ref().and_then(|f| matching_rule(job, f));
+                }
+                (failure, Some(decision))
             }
         };
         to.failure = failure.clone().or(to.failure);
@@ -250,6 +256,7 @@ fn uncount(to: &mut Progress) {
 fn decided(rule: DecidedBy, next_run_at: Option<Timestamp>) -> Decision {
     Decision {
         rule,
+        matched: None,
         delay: None,
         next_run_at,
     }

@@ -2,7 +2,7 @@
 //!
 //! A [`RetryPolicy`] is complete and checked: it is what a job carries. A [`PolicyPatch`] is
 //! what people write: a preset's name, or the few fields they care about; the rest comes from
-//! the next level (job over schedule over queue over tenant over server default).
+//! the next level (job over kind over queue over tenant over default).
 
 mod delay;
 mod patch;

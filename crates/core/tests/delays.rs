@@ -140,6 +140,12 @@ proptest! {
         let floor = asked.min(limits::RETRY_AFTER_MAX);
         prop_assert_eq!(delay.retry_after, Some(floor));
         prop_assert!(delay.jittered >= floor);
+        // The record alone explains the wait.
+        let width = delay.high.saturating_sub(delay.low).as_secs_f64();
+        let explained = delay.low.as_secs_f64() + delay.sample * width;
+        let is_explained = (delay.jittered.as_secs_f64() - explained).abs() < 1e-3;
+        let is_capped = delay.jittered == delay.cap && explained > delay.cap.as_secs_f64();
+        prop_assert!(is_explained || is_capped, "{delay:?}");
         prop_assert!(delay.jittered <= floor.saturating_add(policy.max_delay()).max(policy.max_delay()));
     }
 

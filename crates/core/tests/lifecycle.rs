@@ -360,3 +360,27 @@ fn an_attempt_cannot_end_before_it_started_though_the_clock_be_set_back() {
     assert_eq!(record.finished_at, at(100));
     assert_eq!(transition.to.run_at, at(101));
 }
+
+#[test]
+fn a_decision_names_the_rule_that_matched() {
+    let rules = rules(
+        r#"[{"match":{"class":"dns"},"then":"fail"},{"match":{"class":"tls"},"then":"retry"},
+            {"match":{"class":"fraud"},"then":"fail"}]"#,
+    );
+    let job = || {
+        waiting(
+            policy(steady().rules(rules.clone())),
+            Guarantee::AtLeastOnce,
+        )
+    };
+    for (class, matched) in [
+        ("dns", Some(0)),
+        ("tls", Some(1)),
+        ("fraud", Some(2)),
+        ("error", None),
+    ] {
+        let ended = claim(job(), T0).ended(failure(class), at(1));
+        let record = after_attempt(&ended, Dice::new(0)).record.unwrap();
+        assert_eq!(record.decision.unwrap().matched, matched, "{class}");
+    }
+}

@@ -136,7 +136,12 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
     pub fn client(&self) -> Result<Client, Invalid> {
         let levels = self.levels()?;
         let rolls = Arc::new(Rolls::from_entropy());
-        Ok(Client::with(self.store.clone(), levels, rolls))
+        Ok(Client::with(
+            self.store.clone(),
+            levels,
+            rolls,
+            Arc::default(),
+        ))
     }
 
     /// Starts every role on the current tokio runtime.
@@ -187,8 +192,8 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         let levels = self.levels()?;
         let handlers = Arc::new(self.handlers?);
         let rolls = Arc::new(self.rolls);
-        let client = Client::with(self.store.clone(), levels, rolls.clone());
         let inflight = Arc::new(Inflight::default());
+        let client = Client::with(self.store.clone(), levels, rolls.clone(), inflight.clone());
         let announcer = Arc::new(Announcer::default());
         let worker = match self.config.worker {
             Some(worker) => worker,

@@ -11,7 +11,8 @@ use steadfast_store::{
 };
 
 use crate::{
-    JobRequest, Stats,
+    JobRequest, Stats, StopReason,
+    inflight::Inflight,
     limits::{BULK_PAGE_MAX, BULK_PAUSE},
     request::PolicyLevels,
     rolls::Rolls,
@@ -25,6 +26,8 @@ struct Inner {
     store: Arc<dyn Store>,
     levels: PolicyLevels,
     rolls: Arc<Rolls>,
+    /// What runs on the engine that this client belongs to.
+    inflight: Arc<Inflight>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -50,14 +53,21 @@ impl Client {
             store,
             PolicyLevels::default(),
             Arc::new(Rolls::from_entropy()),
+            Arc::default(),
         )
     }
 
-    pub(crate) fn with(store: Arc<dyn Store>, levels: PolicyLevels, rolls: Arc<Rolls>) -> Self {
+    pub(crate) fn with(
+        store: Arc<dyn Store>,
+        levels: PolicyLevels,
+        rolls: Arc<Rolls>,
+        inflight: Arc<Inflight>,
+    ) -> Self {
         Self(Arc::new(Inner {
             store,
             levels,
             rolls,
+            inflight,
         }))
     }
 
@@ -138,7 +148,9 @@ impl Client {
         Ok(self.store().attempts(of.into(), page).await?)
     }
 
-    /// Stops a job: at once if it waits, as soon as its handler listens if it runs.
+    /// Stops a job: at once if it waits. If it runs, its handler is told, at once on the engine
+    /// of this client and within ten seconds on other nodes; what it then does decides: a
+    /// success stays one, anything else is `cancelled`.
     pub async fn cancel(&self, id: JobId) -> Result<Job, ClientError> {
         self.command(id, Command::Cancel).await
     }
@@ -170,9 +182,24 @@ impl Client {
     }
 
     async fn command(&self, id: JobId, command: Command) -> Result<Job, ClientError> {
-        let answers = self.store().command(vec![id], command).await?;
+        let answers = self.commanded(vec![id], command).await?;
         let answer = answers.into_iter().next();
         Ok(answer.unwrap_or(Err(CommandError::NotFound(id)))?)
+    }
+
+    async fn commanded(
+        &self,
+        ids: Vec<JobId>,
+        command: Command,
+    ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
+        let answers = self.store().command(ids, command).await?;
+        for job in answers.iter().flatten() {
+            if job.progress.cancel_requested {
+                let inflight = &self.0.inflight;
+                inflight.stop(job.id, job.progress.fence, StopReason::Cancelled);
+            }
+        }
+        Ok(answers)
     }
 
     /// Carries out a command on every job that matches now, a page at a time, and says on how
@@ -188,7 +215,7 @@ impl Client {
             let listed = self.store().list(filter.clone(), page).await?;
             let ids: Vec<JobId> = listed.items.iter().map(|job| job.id).collect();
             if !ids.is_empty() {
-                let answers = self.store().command(ids, command.clone()).await?;
+                let answers = self.commanded(ids, command.clone()).await?;
                 done += answers.iter().filter(|answer| answer.is_ok()).count() as u64;
             }
             if listed.next.is_some() {
@@ -215,7 +242,7 @@ impl Client {
         Ok(self.store().set_paused(tenant, queue, false).await?)
     }
 
-    /// Counts over everything; `recent` since the time given.
+    /// Counts over everything; `recent` since the minute of the time given.
     pub async fn stats(&self, since: Timestamp) -> Result<Stats, ClientError> {
         Ok(self.lanes(since).await?.into_iter().collect())
     }

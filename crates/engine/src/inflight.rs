@@ -83,6 +83,18 @@ impl Inflight {
         self.lock().by_job.len()
     }
 
+    /// Tells one attempt to stop, if it is still the one that is meant.
+    pub fn stop(&self, job: JobId, fence: Fence, reason: StopReason) {
+        let entries = self.lock();
+        if let Some(entry) = entries
+            .by_job
+            .get(&job)
+            .filter(|entry| entry.fence == fence)
+        {
+            entry.attending.stop(reason);
+        }
+    }
+
     pub fn stop_all(&self, reason: StopReason) {
         for entry in self.lock().by_job.values() {
             entry.attending.stop(reason);

@@ -102,7 +102,8 @@ impl JobRequest {
         self
     }
 
-    /// The job's own retry policy, over that of its kind, queue and engine.
+    /// The job's own retry policy, over that of its kind, queue, tenant and engine. A preset
+    /// replaces all of those, their rules included; single fields replace only themselves.
     #[must_use]
     pub fn retry(mut self, retry: impl Into<PolicyPatch>) -> Self {
         self.retry = retry.into();
@@ -130,7 +131,8 @@ impl JobRequest {
         self
     }
 
-    /// How long a node may be silent before the job is taken from it.
+    /// How long a node may be silent before the job is taken from it, at the next sweep; 30 s
+    /// where nobody says.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease);

@@ -118,7 +118,7 @@ impl ScheduleRequest {
 
 impl Client {
     /// Makes a schedule, or brings the one of that name in line: a changed timetable starts
-    /// afresh from now, an unchanged one keeps its place.
+    /// afresh from now, an unchanged one keeps its place. A paused one stays paused.
     pub async fn schedule(&self, request: ScheduleRequest) -> Result<Schedule, ClientError> {
         let name = ScheduleName::new(&request.name)?;
         let timetable = request.timetable()?;

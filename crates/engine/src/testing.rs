@@ -1,7 +1,8 @@
 //! Tests of handlers without waiting: an engine in memory, on a clock that you move.
 //!
 //! Jobs run one after the other in the order in which they are due, with the same executor,
-//! the same decisions and the same store verbs as in production.
+//! the same decisions and the same store verbs as in production. Only what a handler itself
+//! waits for takes real time, its timeout included; by the test's clock it takes none.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,6 +1,6 @@
 //! How do I say how often, and when, a failed job is tried again?
 //!
-//! With a retry policy on up to four levels: job over kind over queue over engine. Each level
+//! With a retry policy on up to five levels: job, kind, queue, tenant and engine. Each level
 //! says only what it cares about, the rest comes from below; a preset replaces all below it.
 //! Every policy can show its timetable without running anything.
 //!

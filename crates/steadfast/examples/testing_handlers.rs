@@ -22,9 +22,7 @@ impl JobKind for Invoice {
     const KIND: &'static str = "invoice";
 
     fn retry() -> PolicyPatch {
-        // The cap must be said: the inherited one would keep every delay at the first.
-        let policy = PolicyPatch::exponential(HOUR).max_delay(24 * HOUR);
-        policy.jitter(Jitter::None)
+        PolicyPatch::exponential(HOUR).jitter(Jitter::None)
     }
 }
 

@@ -195,11 +195,14 @@ impl SqliteStore {
     /// start; otherwise it is noticed within about a second.
     ///
     /// On an error nothing was stored, but for an error of the store you should roll back.
+    /// While your transaction is open, do not wait for anything else of this store that
+    /// writes: it waits for your commit.
     pub fn enqueue_in(
         &self,
         transaction: &rusqlite::Connection,
         jobs: &[NewJob],
     ) -> Result<Vec<Enqueued>, EnqueueError> {
+        self.check_is_ours(transaction)?;
         let mut session = Session::new(transaction, self.now(), 0);
         let answer = enqueue::enqueue(&mut session, jobs).map_err(StoreError::from)??;
         session
@@ -207,6 +210,19 @@ impl SqliteStore {
             .write(transaction)
             .map_err(StoreError::from)?;
         Ok(answer)
+    }
+
+    fn check_is_ours(&self, connection: &rusqlite::Connection) -> Result<(), StoreError> {
+        let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let theirs = connection.path().map(Path::new).map(whole);
+        if theirs.as_deref() == Some(&*whole(&self.inner.path)) {
+            return Ok(());
+        }
+        Err(StoreError::Broken(format!(
+            "this connection is on {}, not on the store's file {}",
+            theirs.unwrap_or_default().display(),
+            self.inner.path.display(),
+        )))
     }
 
     /// Tells sleepers to look for new jobs.

@@ -262,3 +262,17 @@ async fn a_late_result_never_ends_another_job_that_got_its_number() {
     let found = store.jobs(vec![new_id]).await.unwrap().remove(0).unwrap();
     assert_eq!(found.progress.state, steadfast_core::State::Running);
 }
+
+#[test]
+fn a_connection_to_another_file_is_refused_by_name() {
+    let (place, other) = (Place::new(), Place::new());
+    let store = place.open();
+    other.open().close();
+    let elsewhere = Connection::open(&other.file).unwrap();
+    let error = store.enqueue_in(&elsewhere, &[job(&store)]).unwrap_err();
+    let said = error.to_string();
+    assert!(said.contains(&other.file.display().to_string()), "{said}");
+    let rows = "SELECT count(*) FROM steadfast_job";
+    let count: u32 = elsewhere.query_row(rows, [], |row| row.get(0)).unwrap();
+    assert_eq!(count, 0);
+}

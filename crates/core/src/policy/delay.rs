@@ -36,9 +36,15 @@ pub struct RetryDelay {
     #[serde(with = "duration::text")]
     pub delay: Duration,
     pub jitter: Jitter,
-    /// The roll that chose a point in the jitter's range.
+    /// What the jitter could choose from, lifted to Retry-After where that asks for more.
+    #[serde(with = "duration::text")]
+    pub low: Duration,
+    #[serde(with = "duration::text")]
+    pub high: Duration,
+    /// The roll that chose a point between them.
     pub sample: f64,
-    /// What is really waited.
+    /// What is really waited: low + sample × (high − low), and above the cap only where
+    /// Retry-After or a rule asks for it.
     #[serde(with = "duration::text")]
     pub jittered: Duration,
     /// What the other side asked for, as far as we follow it.
@@ -75,7 +81,7 @@ impl RetryPolicy {
         };
         let delay = match (input.fixed_by_rule, self.jitter) {
             (Some(delay), _) => delay,
-            (None, Jitter::Decorrelated) => high,
+            (None, Jitter::Decorrelated) => high.min(self.max_delay),
             (None, _) => self.before_jitter(input.retry),
         };
         let retry_after = input
@@ -84,17 +90,19 @@ impl RetryPolicy {
         let floor = retry_after.unwrap_or_default();
         // A rule's own delay was meant as it was said; only the backoff's is capped.
         let cap = input.fixed_by_rule.unwrap_or(self.max_delay);
-        let jittered = if low >= floor {
-            between(low, high, dice.sample()).min(cap)
+        let (low, high, cap) = if low >= floor {
+            (low, high, cap)
         } else {
             let (low, high) = lifted(low.min(cap), high.min(cap), floor);
-            between(low, high, dice.sample())
+            (low, high, high)
         };
         RetryDelay {
-            delay: delay.min(cap),
+            delay,
             jitter,
+            low,
+            high,
             sample: dice.sample(),
-            jittered,
+            jittered: between(low, high, dice.sample()).min(cap),
             retry_after,
             cap: self.max_delay,
         }

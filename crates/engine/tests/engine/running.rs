@@ -149,16 +149,19 @@ async fn what_outlasts_the_grace_period_is_given_back_uncounted() {
 
 #[tokio::test]
 async fn a_running_job_that_is_cancelled_is_told_to_stop_and_ends_cancelled() {
-    let engine = Engine::builder(MemoryStore::default())
-        .handler(wait_politely)
-        .start()
-        .unwrap();
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let builder = steadfast_engine::EngineBuilder::new(store.clone());
+    let engine = builder.handler(wait_politely).start().unwrap();
     let mut notices = engine.subscribe();
-    let request = Wait.job().lease(Duration::from_secs(1));
-    let id = engine.client().enqueue(request).await.unwrap();
-    starts(&mut notices, id).await;
-    engine.client().cancel(id).await.unwrap();
-    assert_eq!(ends(&mut notices, id).await, Event::Cancelled);
+    // Once by the engine's own client, and once by somebody elsewhere, when the lease is renewed.
+    let elsewhere = steadfast_engine::Client::new(store);
+    for (canceller, lease) in [(engine.client(), 3_600), (elsewhere, 1)] {
+        let request = Wait.job().lease(Duration::from_secs(lease));
+        let id = engine.client().enqueue(request).await.unwrap();
+        starts(&mut notices, id).await;
+        canceller.cancel(id).await.unwrap();
+        assert_eq!(ends(&mut notices, id).await, Event::Cancelled);
+    }
     engine.stop().await;
 }
 
