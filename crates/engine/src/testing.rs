@@ -6,23 +6,16 @@
 
 use std::{sync::Arc, time::Duration};
 
-use serde::Serialize;
-use steadfast_core::{Attempt, Job, JobId, PolicyPatch, Timestamp};
+use steadfast_core::{Attempt, Invalid, Job, JobId, Timestamp};
 use steadfast_store::{
     AttemptsOf, ClaimRequest, Clock as _, ManualClock, MemoryStore, Page, Store, StoreError,
 };
 
-use crate::{Client, Context, EngineBuilder, JobError, JobKind, Notices, parts::Parts};
+use crate::{Client, EngineBuilder, Notices, parts::Parts};
 
 /// An engine that only moves when it is told to.
 pub struct TestEngine {
     parts: Parts,
-    clock: ManualClock,
-}
-
-/// As `EngineBuilder`, for a [`TestEngine`].
-pub struct TestEngineBuilder<S = ()> {
-    builder: EngineBuilder<S>,
     clock: ManualClock,
 }
 
@@ -31,19 +24,34 @@ const ROUNDS_MAX: usize = 100_000;
 
 impl TestEngine {
     /// An engine in memory whose clock starts at 2026-01-01T00:00:00Z and whose jitter is
-    /// the same in every run.
-    pub fn builder() -> TestEngineBuilder {
+    /// the same in every run. What sets up the real engine sets up this one.
+    ///
+    /// ```
+    /// use steadfast_engine::{EngineBuilder, testing::TestEngine};
+    ///
+    /// fn set_up(builder: EngineBuilder) -> EngineBuilder<String> {
+    ///     builder.state("shared".to_owned())
+    /// }
+    ///
+    /// let engine = TestEngine::new(set_up).unwrap();
+    /// assert_eq!(engine.now().to_string(), "2026-01-01T00:00:00Z");
+    /// ```
+    pub fn new<S: Send + Sync + 'static>(
+        set_up: impl FnOnce(EngineBuilder) -> EngineBuilder<S>,
+    ) -> Result<Self, Invalid> {
         let clock = ManualClock::default();
         let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
-        Self::builder_on(store, clock)
+        Self::on(store, clock, set_up)
     }
 
     /// The same on a store of your own that uses `clock`.
-    pub fn builder_on(store: Arc<dyn Store>, clock: ManualClock) -> TestEngineBuilder {
-        TestEngineBuilder {
-            builder: EngineBuilder::new(store).seed(1),
-            clock,
-        }
+    pub fn on<S: Send + Sync + 'static>(
+        store: Arc<dyn Store>,
+        clock: ManualClock,
+        set_up: impl FnOnce(EngineBuilder) -> EngineBuilder<S>,
+    ) -> Result<Self, Invalid> {
+        let parts = set_up(EngineBuilder::new(store).seed(1)).parts()?;
+        Ok(Self { parts, clock })
     }
 
     pub fn client(&self) -> Client {
@@ -135,60 +143,5 @@ impl TestEngine {
             max,
             ..self.parts.request.clone()
         }
-    }
-}
-
-impl TestEngineBuilder {
-    pub fn state<S: Send + Sync + 'static>(self, state: S) -> TestEngineBuilder<S> {
-        TestEngineBuilder {
-            builder: self.builder.state(state),
-            clock: self.clock,
-        }
-    }
-}
-
-impl<S: Send + Sync + 'static> TestEngineBuilder<S> {
-    #[must_use]
-    pub fn handler<J, T, F, Fut>(mut self, function: F) -> Self
-    where
-        J: JobKind,
-        T: Serialize + Send,
-        F: Fn(J, Context<S>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<T, JobError>> + Send + 'static,
-    {
-        self.builder = self.builder.handler(function);
-        self
-    }
-
-    #[must_use]
-    pub fn retry(mut self, retry: impl Into<PolicyPatch>) -> Self {
-        self.builder = self.builder.retry(retry);
-        self
-    }
-
-    #[must_use]
-    pub fn tenant_retry(mut self, tenant: &str, retry: impl Into<PolicyPatch>) -> Self {
-        self.builder = self.builder.tenant_retry(tenant, retry);
-        self
-    }
-
-    #[must_use]
-    pub fn queue_retry(mut self, queue: &str, retry: impl Into<PolicyPatch>) -> Self {
-        self.builder = self.builder.queue_retry(queue, retry);
-        self
-    }
-
-    /// Another seed gives other jitter.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.builder = self.builder.seed(seed);
-        self
-    }
-
-    pub fn build(self) -> Result<TestEngine, steadfast_core::Invalid> {
-        Ok(TestEngine {
-            parts: self.builder.parts()?,
-            clock: self.clock,
-        })
     }
 }

@@ -11,7 +11,9 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use steadfast::{Context, Jitter, JobError, JobKind, PolicyPatch, State, testing::TestEngine};
+use steadfast::{
+    Context, EngineBuilder, Jitter, JobError, JobKind, PolicyPatch, State, testing::TestEngine,
+};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -39,8 +41,9 @@ async fn print(_: Invoice, ctx: Context<Printer>) -> Result<(), JobError> {
 }
 
 fn engine(jams: u32) -> anyhow::Result<TestEngine> {
-    let builder = TestEngine::builder().state(Printer { jams });
-    Ok(builder.handler(print).build()?)
+    // What sets up the real engine sets up this one, too.
+    let set_up = |builder: EngineBuilder| builder.state(Printer { jams }).handler(print);
+    Ok(TestEngine::new(set_up)?)
 }
 
 /// Step by step: nothing runs but what is due.

@@ -26,6 +26,7 @@ struct Inner {
     away: AtomicBool,
     lose_answers: AtomicU32,
     call_running_expired: AtomicBool,
+    cannot_store: Mutex<Option<JobId>>,
     renewals: AtomicU32,
     renewed: Notify,
     refused: Mutex<Vec<&'static str>>,
@@ -39,6 +40,11 @@ impl FlakyStore {
     /// The next commits are written, but their caller does not learn of it.
     pub fn lose_commit_answers(&self, count: u32) {
         self.0.lose_answers.store(count, Ordering::SeqCst);
+    }
+
+    /// No outcome of this job can ever be stored.
+    pub fn cannot_store(&self, job: JobId) {
+        *self.0.cannot_store.lock().unwrap() = Some(job);
     }
 
     /// Says that the lease of everything that runs has run out, though it has not.
@@ -102,6 +108,10 @@ macro_rules! through {
             }
 
             async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<Committed>, StoreError> {
+                let cannot = *self.0.cannot_store.lock().unwrap();
+                if transitions.iter().any(|transition| Some(transition.job) == cannot) {
+                    return Err(StoreError::Broken("it does not fit".to_owned()));
+                }
                 let answer = self.ask("commit")?.commit(transitions).await;
                 let lose = |left: u32| left.checked_sub(1);
                 match self.0.lose_answers.fetch_update(Ordering::SeqCst, Ordering::SeqCst, lose) {

@@ -36,6 +36,15 @@ async fn wait_politely(_: Wait, ctx: Context) -> Result<(), JobError> {
     }
 }
 
+/// An engine on a flaky store whose handler waits at the gate.
+fn gated(config: Config) -> (FlakyStore, Arc<Semaphore>, Engine) {
+    let store = FlakyStore::default();
+    let gate = Arc::new(Semaphore::new(0));
+    let builder = Engine::builder(store.clone()).state(gate.clone());
+    let engine = builder.handler(wait).config(config).start().unwrap();
+    (store, gate, engine)
+}
+
 fn quick() -> PolicyPatch {
     PolicyPatch::fixed(Duration::from_millis(1)).max_retries(5)
 }
@@ -233,13 +242,7 @@ async fn a_late_result_is_refused_counted_and_told() {
 
 #[tokio::test]
 async fn a_store_that_goes_away_loses_nothing_and_is_not_hammered() {
-    let store = FlakyStore::default();
-    let gate = Arc::new(Semaphore::new(0));
-    let engine = Engine::builder(store.clone())
-        .state(gate.clone())
-        .handler(wait)
-        .start()
-        .unwrap();
+    let (store, gate, engine) = gated(Config::default());
     let mut notices = engine.subscribe();
     let client = engine.client();
     let id = client.enqueue(Wait).await.unwrap();
@@ -276,11 +279,54 @@ async fn a_store_that_goes_away_loses_nothing_and_is_not_hammered() {
 }
 
 #[tokio::test]
-async fn a_stop_waits_for_a_store_that_is_away_within_its_grace() {
-    let store = FlakyStore::default();
+async fn an_outcome_that_cannot_be_stored_does_not_hold_up_the_others() {
+    let (store, gate, engine) = gated(Config::default());
+    let mut notices = engine.subscribe();
+    let client = engine.client();
+    let bad = client.enqueue(Wait).await.unwrap();
+    let good = client.enqueue(Wait).await.unwrap();
+    for id in [bad, good] {
+        starts(&mut notices, id).await;
+    }
+    store.cannot_store(bad);
+    gate.add_permits(2);
+    assert!(matches!(
+        ends(&mut notices, good).await,
+        Event::Succeeded { .. }
+    ));
+    engine.stop().await;
+    // Nobody holds it any more: its lease runs out, and then somebody else may try.
+    let job = client.job(bad).await.unwrap().unwrap();
+    assert_eq!(job.progress.state, State::Running);
+}
+
+/// The machine slept, or its clock was set: every lease looks expired, and none is.
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_jumps_ahead_loses_nothing_that_runs() {
+    let clock = ManualClock::default();
+    let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
     let gate = Arc::new(Semaphore::new(0));
-    let builder = Engine::builder(store.clone()).state(gate.clone());
+    let builder = steadfast_engine::EngineBuilder::new(store.clone()).state(gate.clone());
     let engine = builder.handler(wait).start().unwrap();
+    let mut notices = engine.subscribe();
+    let request = Wait.job().lease(Duration::from_secs(600));
+    let id = engine.client().enqueue(request).await.unwrap();
+    starts(&mut notices, id).await;
+    clock.advance(Duration::from_secs(3_600));
+    // sleep: by the paused timer, until the sweeper has been round a few times
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    gate.add_permits(1);
+    assert!(matches!(
+        ends(&mut notices, id).await,
+        Event::Succeeded { .. }
+    ));
+    assert_eq!(statuses(&*store, id).await, [AttemptStatus::Success]);
+    engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_stop_waits_for_a_store_that_is_away_within_its_grace() {
+    let (store, gate, engine) = gated(Config::default());
     let mut notices = engine.subscribe();
     let client = engine.client();
     let id = client.enqueue(Wait.job().at_most_once()).await.unwrap();
@@ -306,14 +352,10 @@ async fn a_stop_waits_for_a_store_that_is_away_within_its_grace() {
 
 #[tokio::test]
 async fn a_sweeper_that_is_wrong_about_a_lease_does_not_stop_its_renewal() {
-    let store = FlakyStore::default();
-    let gate = Arc::new(Semaphore::new(0));
-    let config = Config {
+    let (store, gate, engine) = gated(Config {
         sweep_every: Duration::from_millis(10),
         ..Config::default()
-    };
-    let builder = Engine::builder(store.clone()).state(gate.clone());
-    let engine = builder.handler(wait).config(config).start().unwrap();
+    });
     let mut notices = engine.subscribe();
     let request = Wait.job().lease(Duration::from_secs(1));
     let id = engine.client().enqueue(request).await.unwrap();

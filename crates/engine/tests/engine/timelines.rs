@@ -27,8 +27,7 @@ fn steady(max_retries: u32) -> PolicyPatch {
 }
 
 fn engine() -> TestEngine {
-    let builder = TestEngine::builder().state(Calls::default());
-    builder.handler(flaky).build().unwrap()
+    TestEngine::new(|builder| builder.state(Calls::default()).handler(flaky)).unwrap()
 }
 
 /// Seconds since the engine's first moment, and how each attempt ended.
@@ -131,7 +130,7 @@ async fn panics(_: Panics, _: Context) -> Result<(), JobError> {
 
 #[tokio::test]
 async fn a_panic_is_a_failure_with_its_message_and_is_retried() {
-    let engine = TestEngine::builder().handler(panics).build().unwrap();
+    let engine = TestEngine::new(|builder| builder.handler(panics)).unwrap();
     let id = engine.client().enqueue(Panics).await.unwrap();
     assert_eq!(engine.run_to_end().await.unwrap(), 2);
     let job = engine.job(id).await.unwrap();
@@ -164,8 +163,8 @@ async fn a_step_that_succeeded_once_is_not_run_again_by_a_later_attempt() {
         }
     }
     let charges = Arc::new(AtomicU32::new(0));
-    let builder = TestEngine::builder().state(charges.clone());
-    let engine = builder.handler(pay).build().unwrap();
+    let state = charges.clone();
+    let engine = TestEngine::new(|builder| builder.state(state).handler(pay)).unwrap();
     engine.client().enqueue(Pay).await.unwrap();
     assert_eq!(engine.run_to_end().await.unwrap(), 2);
     assert_eq!(charges.load(Ordering::SeqCst), 1);
@@ -188,7 +187,7 @@ async fn a_handler_can_snooze_cancel_and_make_other_jobs() {
             _ => Err(JobError::Cancel("moot".to_owned())),
         }
     }
-    let engine = TestEngine::builder().handler(step).build().unwrap();
+    let engine = TestEngine::new(|builder| builder.handler(step)).unwrap();
     let start = engine.now();
     let id = engine.client().enqueue(Step(0)).await.unwrap();
     assert_eq!(engine.run_to_end().await.unwrap(), 3);
@@ -369,7 +368,7 @@ async fn a_job_made_on_success_exists_if_and_only_if_the_attempt_succeeded() {
             false => Ok(()),
         }
     }
-    let engine = TestEngine::builder().handler(link).build().unwrap();
+    let engine = TestEngine::new(|builder| builder.handler(link)).unwrap();
     let first = Chain {
         left: 2,
         fail_first: true,
@@ -388,7 +387,7 @@ async fn a_job_that_is_given_back_unasked_waits_like_a_snoozed_one() {
             _ => Ok(()),
         }
     }
-    let engine = TestEngine::builder().handler(give_back).build().unwrap();
+    let engine = TestEngine::new(|builder| builder.handler(give_back)).unwrap();
     let start = engine.now();
     engine.client().enqueue(Pay).await.unwrap();
     assert_eq!(engine.run_to_end().await.unwrap(), 2);
@@ -397,13 +396,14 @@ async fn a_job_that_is_given_back_unasked_waits_like_a_snoozed_one() {
 
 #[tokio::test]
 async fn policies_are_laid_job_over_kind_over_queue_over_tenant_over_engine() {
-    let engine = TestEngine::builder()
-        .retry(PolicyPatch::default().max_retries(1))
-        .tenant_retry("acme", PolicyPatch::default().max_retries(2))
-        .queue_retry("bulk", PolicyPatch::default().max_retries(3))
-        .handler(panics)
-        .build()
-        .unwrap();
+    let engine = TestEngine::new(|builder| {
+        builder
+            .retry(PolicyPatch::default().max_retries(1))
+            .tenant_retry("acme", PolicyPatch::default().max_retries(2))
+            .queue_retry("bulk", PolicyPatch::default().max_retries(3))
+            .handler(panics)
+    })
+    .unwrap();
     let client = engine.client();
     let retries = |request: JobRequest| client.prepare(request).unwrap().policy.max_retries();
     assert_eq!(retries(Pay.job()), 1);
