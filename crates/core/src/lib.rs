@@ -9,6 +9,7 @@
 //! * `job`, `attempt`: what is stored, and what an attempt is while it runs.
 //! * `policy`: when to try again. `policy/delay` holds the arithmetic.
 //! * `cron`, `zone`, `timetable`, `schedule`: when to make a job, daylight saving included.
+//! * `webhook`, `endpoint`: who wants news of a job, and the jobs that deliver it.
 //! * `failure`: classes of failures, permanent or worth a retry.
 //! * `limits`: every limit, with its reason.
 //! * the rest: checked values (ids, names, payloads, times) that cannot be built wrong.
@@ -18,6 +19,7 @@ pub mod limits;
 
 mod attempt;
 mod cron;
+mod endpoint;
 mod failure;
 mod id;
 mod invalid;
@@ -30,20 +32,20 @@ mod schedule;
 mod tally;
 mod time;
 mod timetable;
+mod webhook;
 mod zone;
-
-use job::words;
 
 pub use attempt::{Attempt, AttemptStatus, Claim, DecidedBy, Decision, Ended, Outcome, StaleFence};
 pub use cron::{Cron, Dst, Tick};
+pub use endpoint::{Endpoint, EndpointSecret};
 pub use failure::{Failure, FailureClass};
-pub use id::{JobId, ScheduleId};
+pub use id::{EndpointId, EventId, JobId, KeyId, ScheduleId};
 pub use invalid::Invalid;
 pub use job::{
     Fence, Guarantee, Job, Label, NewJob, Priority, Progress, Reason, RunAt, RunOf, State, Tags,
 };
 pub use lifecycle::{
-    Command, Edit, Guard, Refused, RefusedWhy, Transition, after_attempt, on_command,
+    Changed, Command, Edit, Guard, Refused, RefusedWhy, Transition, after_attempt, on_command,
 };
 pub use name::{IdempotencyKey, Kind, OnceName, Queue, ScheduleName, Tenant, WorkerName};
 pub use payload::Payload;
@@ -56,5 +58,8 @@ pub use tally::Tally;
 pub use time::Timestamp;
 pub use timetable::{
     Missed, Overlap, ScheduleProgress, Skip, SkipReason, Step, TickRule, Timetable,
+};
+pub use webhook::{
+    BodyFormat, EventType, Hooks, News, Secret, Subscription, Webhook, WebhookTarget,
 };
 pub use zone::Zone;

@@ -41,6 +41,9 @@ pub const BULK_JOBS_MAX: usize = 1_000;
 /// One attempt's outbox is written in one transaction with its outcome.
 pub const OUTBOX_MAX: usize = 1_000;
 
+/// Keys of one endpoint that sign at once; more make headers that receivers refuse.
+pub const ENDPOINT_SECRETS_MAX: usize = 5;
+
 /// Shorter leases expire under ordinary scheduling noise; longer ones hide crashes.
 pub const LEASE_MIN: Duration = Duration::from_secs(1);
 pub const LEASE_MAX: Duration = Duration::from_secs(24 * 60 * 60);

@@ -1,19 +1,21 @@
 //! How an engine is put together.
 
 use std::{
+    collections::HashMap,
     sync::{Arc, atomic::AtomicU64},
     time::Duration,
 };
 
 use serde::Serialize;
-use steadfast_core::{Invalid, PolicyPatch, Queue, Tenant, WorkerName};
+use steadfast_core::{Invalid, Kind, PolicyPatch, Queue, Tenant, WorkerName};
 use steadfast_store::{ClaimRequest, Store};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Client, Config, Context, Engine, JobError, JobKind,
+    Client, Config, Context, Engine, JobError, JobKind, Observer,
     committer::Committer,
+    endpoints::Endpoints,
     executor::Executor,
     handler::{Handlers, TypedHandler},
     inflight::Inflight,
@@ -33,6 +35,9 @@ pub struct EngineBuilder<S = ()> {
     retry: PolicyPatch,
     tenant_retry: Vec<(String, PolicyPatch)>,
     queue_retry: Vec<(String, PolicyPatch)>,
+    kind_retry: Vec<(String, PolicyPatch)>,
+    max_retries: u32,
+    observer: Option<Arc<dyn Observer>>,
     rolls: Rolls,
     config: Config,
 }
@@ -46,6 +51,9 @@ impl EngineBuilder {
             retry: PolicyPatch::default(),
             tenant_retry: Vec::new(),
             queue_retry: Vec::new(),
+            kind_retry: Vec::new(),
+            max_retries: steadfast_core::limits::MAX_RETRIES,
+            observer: None,
             rolls: Rolls::from_entropy(),
             config: Config::default(),
         }
@@ -60,6 +68,9 @@ impl EngineBuilder {
             retry: self.retry,
             tenant_retry: self.tenant_retry,
             queue_retry: self.queue_retry,
+            kind_retry: self.kind_retry,
+            max_retries: self.max_retries,
+            observer: self.observer,
             rolls: self.rolls,
             config: self.config,
         }
@@ -106,6 +117,27 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         self
     }
 
+    /// The engine's default for jobs of one kind, in the place of [`EngineBuilder::retry`].
+    #[must_use]
+    pub fn kind_retry(mut self, kind: &str, retry: impl Into<PolicyPatch>) -> Self {
+        self.kind_retry.push((kind.to_owned(), retry.into()));
+        self
+    }
+
+    /// The most retries that a job may ask for.
+    #[must_use]
+    pub fn max_retries(mut self, most: u32) -> Self {
+        self.max_retries = most;
+        self
+    }
+
+    /// Is told of everything that happens on this engine, and must be quick about it.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;
@@ -136,11 +168,14 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
     pub fn client(&self) -> Result<Client, Invalid> {
         let levels = self.levels()?;
         let rolls = Arc::new(Rolls::from_entropy());
+        let endpoints = Arc::new(Endpoints::cache(self.store.clone()));
+        let store = self.store.clone();
         Ok(Client::with(
-            self.store.clone(),
+            store,
             levels,
             rolls,
             Arc::default(),
+            endpoints,
         ))
     }
 
@@ -174,17 +209,22 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
     }
 
     fn levels(&self) -> Result<PolicyLevels, Invalid> {
-        let by_tenant = self
-            .tenant_retry
-            .iter()
-            .map(|(tenant, patch)| Ok((Tenant::new(tenant)?, patch.clone())))
-            .collect::<Result<_, Invalid>>()?;
-        let by_queue = self
-            .queue_retry
-            .iter()
-            .map(|(queue, patch)| Ok((Queue::new(queue)?, patch.clone())))
-            .collect::<Result<_, Invalid>>()?;
-        PolicyLevels::new(&self.retry, by_tenant, by_queue)
+        fn named<N: std::hash::Hash + Eq>(
+            patches: &[(String, PolicyPatch)],
+            name: fn(&str) -> Result<N, Invalid>,
+        ) -> Result<HashMap<N, PolicyPatch>, Invalid> {
+            let pairs = patches.iter();
+            pairs
+                .map(|(text, patch)| Ok((name(text)?, patch.clone())))
+                .collect()
+        }
+        PolicyLevels::new(
+            &self.retry,
+            &named(&self.kind_retry, Kind::new)?,
+            named(&self.tenant_retry, Tenant::new)?,
+            named(&self.queue_retry, Queue::new)?,
+            self.max_retries,
+        )
     }
 
     /// Everything but the running: what tests drive by hand.
@@ -193,8 +233,15 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         let handlers = Arc::new(self.handlers?);
         let rolls = Arc::new(self.rolls);
         let inflight = Arc::new(Inflight::default());
-        let client = Client::with(self.store.clone(), levels, rolls.clone(), inflight.clone());
-        let announcer = Arc::new(Announcer::default());
+        let endpoints = Arc::new(Endpoints::cache(self.store.clone()));
+        let client = Client::with(
+            self.store.clone(),
+            levels,
+            rolls.clone(),
+            inflight.clone(),
+            endpoints.clone(),
+        );
+        let announcer = Arc::new(Announcer::new(self.observer));
         let worker = match self.config.worker {
             Some(worker) => worker,
             None => WorkerName::new(&format!("{}-{:08x}", std::process::id(), rolls.suffix()))?,
@@ -205,6 +252,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
                 tenant: None,
                 queues: self.config.queues,
                 kinds: handlers.kinds(),
+                except_kinds: Vec::new(),
                 max: 0,
                 lease: None,
             },
@@ -222,6 +270,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
                 inflight: inflight.clone(),
                 announcer: announcer.clone(),
                 rolls: rolls.clone(),
+                endpoints: endpoints.clone(),
                 fences_lost: AtomicU64::new(0),
             }),
             store: self.store,
@@ -229,6 +278,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
             inflight,
             announcer,
             rolls,
+            endpoints,
         })
     }
 }

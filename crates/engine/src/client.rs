@@ -12,6 +12,8 @@ use steadfast_store::{
 
 use crate::{
     JobRequest, Stats, StopReason,
+    cache::Cache,
+    endpoints::Endpoints,
     inflight::Inflight,
     limits::{BULK_PAGE_MAX, BULK_PAUSE},
     request::PolicyLevels,
@@ -28,6 +30,7 @@ struct Inner {
     rolls: Arc<Rolls>,
     /// What runs on the engine that this client belongs to.
     inflight: Arc<Inflight>,
+    endpoints: Arc<Cache<Endpoints>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -49,11 +52,13 @@ pub enum ClientError {
 impl Client {
     /// A client for a store that engines elsewhere serve.
     pub fn new(store: Arc<dyn Store>) -> Self {
+        let endpoints = Arc::new(Endpoints::cache(store.clone()));
         Self::with(
             store,
             PolicyLevels::default(),
             Arc::new(Rolls::from_entropy()),
             Arc::default(),
+            endpoints,
         )
     }
 
@@ -62,17 +67,23 @@ impl Client {
         levels: PolicyLevels,
         rolls: Arc<Rolls>,
         inflight: Arc<Inflight>,
+        endpoints: Arc<Cache<Endpoints>>,
     ) -> Self {
         Self(Arc::new(Inner {
             store,
             levels,
             rolls,
             inflight,
+            endpoints,
         }))
     }
 
     pub(crate) fn store(&self) -> &dyn Store {
         &*self.0.store
+    }
+
+    pub(crate) fn endpoint_cache(&self) -> &Cache<Endpoints> {
+        &self.0.endpoints
     }
 
     pub(crate) fn rolls(&self) -> &Rolls {
@@ -192,7 +203,8 @@ impl Client {
         ids: Vec<JobId>,
         command: Command,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
-        let answers = self.store().command(ids, command).await?;
+        let hooks = self.endpoint_cache().get().await?.hooks();
+        let answers = self.store().command(ids, command, hooks).await?;
         for job in answers.iter().flatten() {
             if job.progress.cancel_requested {
                 let inflight = &self.0.inflight;

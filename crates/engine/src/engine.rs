@@ -5,13 +5,14 @@ use std::{
     time::Duration,
 };
 
-use steadfast_core::{Job, JobId};
+use steadfast_core::{Job, JobId, WorkerName};
 use steadfast_store::{CommandError, Store};
 use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Client, ClientError, EngineBuilder, Notices, StopReason, limits, parts::Parts, signals::Signals,
+    Client, ClientError, EngineBuilder, Notices, StopReason, Workers, limits, parts::Parts,
+    signals::Signals,
 };
 
 /// A running engine. Nothing in it is global: two of them in one process start and stop apart.
@@ -39,6 +40,21 @@ impl Engine {
     /// Makes, queries and changes jobs.
     pub fn client(&self) -> Client {
         self.parts.client.clone()
+    }
+
+    /// What workers in other processes ask of this engine.
+    pub fn workers(&self) -> Workers {
+        Workers {
+            store: self.parts.store.clone(),
+            settler: self.parts.settler.clone(),
+            announcer: self.parts.announcer.clone(),
+            stop: self.stop.clone(),
+        }
+    }
+
+    /// Who holds the claims of this engine.
+    pub fn worker(&self) -> &WorkerName {
+        &self.parts.request.worker
     }
 
     /// News of jobs from now on.

@@ -10,6 +10,8 @@
 //!   schedules, `pruner` forgets what is old.
 //! * `settle` is the only caller of core's `after_attempt`: whoever ends an attempt goes there.
 //! * `request`, `schedules`, `client`: what a program asks of the engine.
+//! * `workers`: what processes in other languages ask of it.
+//! * `endpoints`: where webhooks go. `cache`: how a node knows what changes seldom.
 //! * `handler`, `context`, `attending`: what a handler sees, and what it is told.
 //! * `testing`: an engine on a manual clock, for tests of handlers.
 
@@ -17,11 +19,13 @@ pub mod testing;
 
 mod attending;
 mod builder;
+mod cache;
 mod client;
 mod committer;
 mod config;
 mod context;
 mod cron;
+mod endpoints;
 mod engine;
 mod executor;
 mod fetcher;
@@ -40,15 +44,18 @@ mod settle;
 mod signals;
 mod stats;
 mod sweeper;
+mod workers;
 
 pub use attending::StopReason;
 pub use builder::EngineBuilder;
+pub use cache::{Cache, bodies};
 pub use client::{Client, ClientError};
 pub use config::Config;
 pub use context::Context;
 pub use engine::Engine;
 pub use handler::{JobError, JobKind};
-pub use notice::{Event, Notice, Notices};
+pub use notice::{AttemptEnd, Event, Notice, Notices, Observer};
 pub use request::JobRequest;
 pub use schedules::ScheduleRequest;
 pub use stats::Stats;
+pub use workers::{SettleError, Settlement, Workers};

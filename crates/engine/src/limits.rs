@@ -16,6 +16,9 @@ pub const NOTICES_MAX: usize = 4_096;
 /// One page of a bulk command.
 pub const BULK_PAGE_MAX: usize = 500;
 
+/// How far back a worker may repeat what it said of an attempt.
+pub const SETTLED_LOOK_MAX: usize = 20;
+
 /// The safety net under wake-ups: nothing is found later than this.
 pub const POLL: Duration = Duration::from_secs(5);
 /// What a stop that is out of patience waits for its last commits.

@@ -9,9 +9,9 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Client, Config, cron::Cron, executor::Executor, fetcher::Fetcher, inflight::Inflight,
-    keeper::Keeper, limits, notice::Announcer, pruner::Pruner, rolls::Rolls, settle::Settler,
-    sweeper::Sweeper,
+    Client, Config, cache::Cache, cron::Cron, endpoints::Endpoints, executor::Executor,
+    fetcher::Fetcher, inflight::Inflight, keeper::Keeper, limits, notice::Announcer,
+    pruner::Pruner, rolls::Rolls, settle::Settler, sweeper::Sweeper,
 };
 
 pub struct Parts {
@@ -22,6 +22,7 @@ pub struct Parts {
     pub inflight: Arc<Inflight>,
     pub announcer: Arc<Announcer>,
     pub rolls: Arc<Rolls>,
+    pub endpoints: Arc<Cache<Endpoints>>,
     pub request: ClaimRequest,
 }
 
@@ -61,6 +62,8 @@ impl Parts {
         background.spawn(async move { supervise("sweeper", || sweeper.run(&stopped)).await });
         let (cron, stopped) = (self.cron(), stop.clone());
         background.spawn(async move { supervise("cron", || cron.run(&stopped)).await });
+        let (endpoints, stopped) = (self.endpoints.clone(), stop.clone());
+        background.spawn(async move { supervise("endpoints", || endpoints.run(&stopped)).await });
         let pruner = Pruner {
             store: self.store.clone(),
             rolls: self.rolls.clone(),
@@ -92,6 +95,7 @@ impl Parts {
         Cron {
             store: self.store.clone(),
             rolls: self.rolls.clone(),
+            endpoints: self.endpoints.clone(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a program asks for when it makes a schedule, and what it can do with one.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
     Cron, Invalid, JobId, Missed, Overlap, PolicyPatch, Schedule, ScheduleId, ScheduleName,
@@ -221,6 +221,7 @@ impl Client {
                 runs: vec![run],
                 skipped: Vec::new(),
                 cancel: None,
+                hooks: Arc::default(),
                 progress: schedule.progress,
             };
             let fired = self.store().fire(vec![firing]).await? == [Fired::Done];

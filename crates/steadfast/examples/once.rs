@@ -79,7 +79,7 @@ async fn main() -> anyhow::Result<()> {
     }
 
     while let Some(notice) = notices.next().await {
-        if let Event::Succeeded { .. } = notice.event {
+        if let Event::Succeeded = notice.event {
             println!("done in {} attempts, charged once", notice.attempt);
             break;
         }

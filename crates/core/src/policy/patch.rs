@@ -59,6 +59,11 @@ macro_rules! setters {
 }
 
 impl PolicyPatch {
+    /// Says nothing: everything comes from the level below.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
     pub fn preset(preset: Preset) -> Self {
         Self {
             preset: Some(preset),

@@ -7,13 +7,14 @@ use std::sync::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Claim, Command, Job, JobId, Label, NewJob, OnceName, Payload, Queue, Schedule,
+    Attempt, Claim, Command, Hooks, Job, JobId, Label, NewJob, OnceName, Payload, Queue, Schedule,
     ScheduleId, Tenant, Timestamp, Transition,
 };
 use steadfast_store::{
-    AttemptCursor, AttemptsOf, ClaimRequest, Claimed, CommandError, Committed, DueSchedules,
-    EnqueueError, Enqueued, Fired, Firing, JobFilter, JobPage, LaneStats, Listed, MemoryStore,
-    Page, Renewal, Renewed, Saved, ScheduleFilter, Store, StoreError, TickRecord, Wakeups,
+    AttemptCursor, AttemptsOf, ClaimRequest, Claimed, CommandError, Committed, Document,
+    DocumentSaved, DueSchedules, EnqueueError, Enqueued, Fired, Firing, JobFilter, JobPage,
+    LaneStats, Listed, MemoryStore, Minute, Page, Renewal, Renewed, Saved, ScheduleFilter, Space,
+    Store, StoreError, TickRecord, Wakeups,
 };
 use tokio::sync::Notify;
 
@@ -145,7 +146,11 @@ through! {
     claim(request: ClaimRequest) -> Claimed;
     recall(job: JobId, step: OnceName) -> Option<Payload>;
     remember(job: JobId, step: OnceName, result: Payload) -> Payload;
-    command(jobs: Vec<JobId>, command: Command) -> Vec<Result<Job, CommandError>>;
+    command(jobs: Vec<JobId>, command: Command, hooks: Arc<Hooks>) -> Vec<Result<Job, CommandError>>;
+    minutes(tenant: Option<Tenant>, since: Timestamp) -> Vec<Minute>;
+    save_document(document: Document, outbox: Vec<NewJob>) -> DocumentSaved;
+    documents(space: Space) -> Vec<Document>;
+    delete_document(space: Space, id: String) -> bool;
     jobs(ids: Vec<JobId>) -> Vec<Option<Job>>;
     list(filter: JobFilter, page: JobPage) -> Listed<Job, JobId>;
     count(filter: JobFilter, most: u64) -> u64;

@@ -169,7 +169,13 @@ pub async fn an_empty_batch_is_an_empty_answer(f: Fixture) {
     assert!(store.jobs(Vec::new()).await.unwrap().is_empty());
     assert!(store.fire(Vec::new()).await.unwrap().is_empty());
     let cancel = steadfast_core::Command::Cancel;
-    assert!(store.command(Vec::new(), cancel).await.unwrap().is_empty());
+    assert!(
+        store
+            .command(Vec::new(), cancel, Arc::default())
+            .await
+            .unwrap()
+            .is_empty()
+    );
 }
 
 fn everything_set(f: &Fixture) -> NewJob {

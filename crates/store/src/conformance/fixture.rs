@@ -125,7 +125,11 @@ impl Fixture {
 
     /// What follows if the attempt ends now.
     pub(super) fn decide(&self, claim: Claim, outcome: Outcome) -> Transition {
-        after_attempt(&claim.ended(outcome, self.now()), Dice::new(0))
+        after_attempt(
+            &claim.ended(outcome, self.now()),
+            &steadfast_core::Hooks::default(),
+            Dice::new(0),
+        )
     }
 
     pub(super) async fn commit(&self, transition: Transition) -> Committed {
@@ -147,7 +151,11 @@ impl Fixture {
     }
 
     pub(super) async fn command(&self, id: JobId, command: Command) -> Job {
-        let mut answers = self.store.command(vec![id], command).await.unwrap();
+        let mut answers = self
+            .store
+            .command(vec![id], command, Arc::default())
+            .await
+            .unwrap();
         answers.remove(0).unwrap()
     }
 
@@ -218,6 +226,7 @@ pub(super) fn request(max: usize) -> ClaimRequest {
         tenant: None,
         queues: Vec::new(),
         kinds: Vec::new(),
+        except_kinds: Vec::new(),
         max,
         lease: None,
     }

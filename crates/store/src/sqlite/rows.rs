@@ -1,6 +1,6 @@
 //! Columns to values and back.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use rusqlite::{Connection, Row, types::ValueRef};
 use serde::{Serialize, de::DeserializeOwned};
@@ -65,6 +65,7 @@ impl JobRow {
             lease: duration(row.get(24)?),
             idempotency_key: parsed(row, 26, "idempotency key", IdempotencyKey::new)?,
             run_of: run_of(row.get(27)?, row.get(28)?),
+            webhook: json(row, 31, "webhook")?.map(Arc::new),
             tags: json(row, 29, "tags")?.unwrap_or_default(),
             created_at: time(row.get(25)?),
             progress: progress(row)?,
