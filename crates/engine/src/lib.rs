@@ -11,8 +11,11 @@
 //! * `settle` is the only caller of core's `after_attempt`: whoever ends an attempt goes there.
 //! * `request`, `schedules`, `client`: what a program asks of the engine.
 //! * `handler`, `context`, `attending`: what a handler sees, and what it is told.
+//! * `http` (feature `http`): jobs that are requests to other people's servers.
 //! * `testing`: an engine on a manual clock, for tests of handlers.
 
+#[cfg(feature = "http")]
+pub mod http;
 pub mod testing;
 
 mod attending;
@@ -45,9 +48,9 @@ pub use attending::StopReason;
 pub use builder::EngineBuilder;
 pub use client::{Client, ClientError};
 pub use config::Config;
-pub use context::Context;
+pub use context::{Attempting, Context};
 pub use engine::Engine;
-pub use handler::{JobError, JobKind};
+pub use handler::{Handler, JobError, JobKind};
 pub use notice::{Event, Notice, Notices};
 pub use request::JobRequest;
 pub use schedules::ScheduleRequest;
