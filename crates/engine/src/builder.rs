@@ -17,7 +17,7 @@ use crate::{
     committer::Committer,
     endpoints::Endpoints,
     executor::Executor,
-    handler::{Handlers, TypedHandler},
+    handler::{Handler, Handlers, TypedHandler},
     inflight::Inflight,
     limits,
     notice::Announcer,
@@ -81,7 +81,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
     /// An `async fn(J, Context<S>) -> Result<T, JobError>`, for jobs of `J`'s kind. Jobs of
     /// kinds without a handler are left alone: they wait for a node that has one.
     #[must_use]
-    pub fn handler<J, T, F, Fut>(mut self, function: F) -> Self
+    pub fn handler<J, T, F, Fut>(self, function: F) -> Self
     where
         J: JobKind,
         T: Serialize + Send,
@@ -89,8 +89,14 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         Fut: Future<Output = Result<T, JobError>> + Send + 'static,
     {
         let handler = TypedHandler::new(function, self.state.clone());
+        self.raw_handler(J::KIND, Arc::new(handler))
+    }
+
+    /// Any other handler, for jobs of this kind.
+    #[must_use]
+    pub fn raw_handler(mut self, kind: &str, handler: Arc<dyn Handler>) -> Self {
         self.handlers = self.handlers.and_then(|mut handlers| {
-            handlers.add(J::KIND, Arc::new(handler))?;
+            handlers.add(kind, handler)?;
             Ok(handlers)
         });
         self

@@ -66,7 +66,8 @@ impl Executor {
                     kind = %job.kind,
                     attempt = job.progress.attempt,
                 );
-                self.guarded(handler.as_ref(), attempting, job.timeout)
+                let timeout = job.timeout.filter(|_| !handler.keeps_time());
+                self.guarded(handler.as_ref(), attempting, timeout)
                     .instrument(span)
                     .await
             }

@@ -13,8 +13,11 @@
 //! * `workers`: what processes in other languages ask of it.
 //! * `endpoints`: where webhooks go. `cache`: how a node knows what changes seldom.
 //! * `handler`, `context`, `attending`: what a handler sees, and what it is told.
+//! * `http` (feature `http`): jobs that are requests to other people's servers.
 //! * `testing`: an engine on a manual clock, for tests of handlers.
 
+#[cfg(feature = "http")]
+pub mod http;
 pub mod testing;
 
 mod attending;
@@ -51,9 +54,9 @@ pub use builder::EngineBuilder;
 pub use cache::{Cache, bodies};
 pub use client::{Client, ClientError};
 pub use config::Config;
-pub use context::Context;
+pub use context::{Attempting, Context};
 pub use engine::Engine;
-pub use handler::{JobError, JobKind};
+pub use handler::{Handler, JobError, JobKind};
 pub use notice::{AttemptEnd, Event, Notice, Notices, Observer};
 pub use request::JobRequest;
 pub use schedules::ScheduleRequest;
