@@ -51,7 +51,7 @@ pub use name::{IdempotencyKey, Kind, OnceName, Queue, ScheduleName, Tenant, Work
 pub use payload::Payload;
 pub use policy::{
     Backoff, Dice, Jitter, Match, PolicyPatch, Preset, Preview, PreviewRow, RetryDelay,
-    RetryPolicy, Rule, Spread, StatusRange, Then,
+    RetryPolicy, Rule, Shorthands, Spread, StatusRange, Then,
 };
 pub use schedule::Schedule;
 pub use tally::Tally;

@@ -7,7 +7,7 @@ use steadfast_core::{
 };
 use steadfast_store::{
     AttemptCursor, AttemptsOf, CommandError, EnqueueError, Enqueued, JobFilter, JobPage, LaneStats,
-    Listed, Page, Store, StoreError,
+    Listed, Minute, Page, Store, StoreError,
 };
 
 use crate::{
@@ -137,6 +137,11 @@ impl Client {
         Ok(found.into_iter().next().flatten())
     }
 
+    /// The jobs of these ids, in their order.
+    pub async fn jobs_of(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, ClientError> {
+        Ok(self.store().jobs(ids).await?)
+    }
+
     pub async fn jobs(
         &self,
         filter: JobFilter,
@@ -192,7 +197,8 @@ impl Client {
         self.command(id, Command::Discard).await
     }
 
-    async fn command(&self, id: JobId, command: Command) -> Result<Job, ClientError> {
+    /// Carries out a command on a job.
+    pub async fn command(&self, id: JobId, command: Command) -> Result<Job, ClientError> {
         let answers = self.commanded(vec![id], command).await?;
         let answer = answers.into_iter().next();
         Ok(answer.unwrap_or(Err(CommandError::NotFound(id)))?)
@@ -257,6 +263,15 @@ impl Client {
     /// Counts over everything; `recent` since the minute of the time given.
     pub async fn stats(&self, since: Timestamp) -> Result<Stats, ClientError> {
         Ok(self.lanes(since).await?.into_iter().collect())
+    }
+
+    /// Attempts by the minute in which they ended, of a tenant or of all.
+    pub async fn minutes(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+    ) -> Result<Vec<Minute>, ClientError> {
+        Ok(self.store().minutes(tenant, since).await?)
     }
 
     /// Counts by tenant, queue and kind.

@@ -5,13 +5,13 @@ use std::{
     time::Duration,
 };
 
-use steadfast_core::{Job, JobId, WorkerName};
+use steadfast_core::{Job, JobId};
 use steadfast_store::{CommandError, Store};
 use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Client, ClientError, EngineBuilder, Notices, StopReason, Workers, limits, parts::Parts,
+    Client, ClientError, EngineBuilder, Node, Notices, StopReason, limits, parts::Parts,
     signals::Signals,
 };
 
@@ -42,19 +42,16 @@ impl Engine {
         self.parts.client.clone()
     }
 
-    /// What workers in other processes ask of this engine.
-    pub fn workers(&self) -> Workers {
-        Workers {
+    /// This engine, seen from outside.
+    pub fn node(&self) -> Node {
+        Node {
+            name: self.parts.request.worker.clone(),
             store: self.parts.store.clone(),
             settler: self.parts.settler.clone(),
             announcer: self.parts.announcer.clone(),
+            inflight: self.parts.inflight.clone(),
             stop: self.stop.clone(),
         }
-    }
-
-    /// Who holds the claims of this engine.
-    pub fn worker(&self) -> &WorkerName {
-        &self.parts.request.worker
     }
 
     /// News of jobs from now on.

@@ -10,7 +10,7 @@
 //!   schedules, `pruner` forgets what is old.
 //! * `settle` is the only caller of core's `after_attempt`: whoever ends an attempt goes there.
 //! * `request`, `schedules`, `client`: what a program asks of the engine.
-//! * `workers`: what processes in other languages ask of it.
+//! * `node`: what others ask of a running engine, workers in other languages above all.
 //! * `endpoints`: where webhooks go. `cache`: how a node knows what changes seldom.
 //! * `handler`, `context`, `attending`: what a handler sees, and what it is told.
 //! * `http` (feature `http`): jobs that are requests to other people's servers.
@@ -36,6 +36,7 @@ mod handler;
 mod inflight;
 mod keeper;
 mod limits;
+mod node;
 mod notice;
 mod parts;
 mod patience;
@@ -47,7 +48,6 @@ mod settle;
 mod signals;
 mod stats;
 mod sweeper;
-mod workers;
 
 pub use attending::StopReason;
 pub use builder::EngineBuilder;
@@ -57,8 +57,9 @@ pub use config::Config;
 pub use context::{Attempting, Context};
 pub use engine::Engine;
 pub use handler::{Handler, JobError, JobKind};
+pub use node::{Node, SettleError, Settlement};
 pub use notice::{AttemptEnd, Event, Notice, Notices, Observer};
 pub use request::JobRequest;
-pub use schedules::ScheduleRequest;
+pub use schedules::{ScheduleEdit, ScheduleRequest};
 pub use stats::Stats;
-pub use workers::{SettleError, Settlement, Workers};
+

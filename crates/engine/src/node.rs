@@ -1,28 +1,33 @@
-//! Workers: processes in any language that claim jobs and say how they went.
+//! What others ask of a running engine: workers above all, which are processes in any language
+//! that claim jobs and say how they went.
 //!
 //! A worker's attempt is as good as a handler's: the same claims, the same fences, and the
 //! same way to an end, through `settle`.
 
 use std::{sync::Arc, time::Duration};
 
-use steadfast_core::{Claim, Fence, Job, JobId, Outcome, StaleFence, Tenant};
+use steadfast_core::{Claim, Fence, Job, JobId, Outcome, StaleFence, Tenant, WorkerName};
 use steadfast_store::{AttemptsOf, ClaimRequest, Page, Renewal, Renewed, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    Notices,
     executor::started,
     fetcher::rest,
+    inflight::Inflight,
     limits,
     notice::Announcer,
     settle::{Settled, Settler},
 };
 
-/// What workers ask of an engine. Cheap to clone.
+/// A running engine, seen from outside. Cheap to clone.
 #[derive(Clone)]
-pub struct Workers {
+pub struct Node {
+    pub(crate) name: WorkerName,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) settler: Arc<Settler>,
     pub(crate) announcer: Arc<Announcer>,
+    pub(crate) inflight: Arc<Inflight>,
     /// Nobody needs to wait for jobs any longer.
     pub(crate) stop: CancellationToken,
 }
@@ -44,7 +49,36 @@ pub enum SettleError {
     Stale(#[from] StaleFence),
 }
 
-impl Workers {
+impl Node {
+    /// Who holds the claims of its handlers.
+    pub fn name(&self) -> &WorkerName {
+        &self.name
+    }
+
+    pub fn store(&self) -> Arc<dyn Store> {
+        self.store.clone()
+    }
+
+    /// News of jobs from now on.
+    pub fn subscribe(&self) -> Notices {
+        self.announcer.subscribe()
+    }
+
+    /// How many attempts of its handlers run or wait for their outcome to be committed.
+    pub fn in_flight(&self) -> usize {
+        self.inflight.len()
+    }
+
+    /// Whether it claims no more.
+    pub fn is_stopping(&self) -> bool {
+        self.stop.is_cancelled()
+    }
+
+    /// Returns when it begins to stop.
+    pub async fn stopping(&self) {
+        self.stop.cancelled().await;
+    }
+
     /// Claims due jobs; if there are none, waits for the first for as long as `wait`.
     pub async fn claim(
         &self,

@@ -1,0 +1,163 @@
+//! Queues, counts and alerts.
+
+use serde::Serialize;
+use steadfast_core::{Tally, Timestamp};
+use steadfast_engine::Stats;
+use steadfast_store::{LaneStats, Minute};
+use utoipa::ToSchema;
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = QueueList)]
+pub struct Queues {
+    pub queues: Vec<QueueShown>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Queue)]
+pub struct QueueShown {
+    pub tenant: String,
+    pub name: String,
+    pub paused: bool,
+    #[serde(flatten)]
+    pub counts: Counts,
+}
+
+/// Jobs by label, and how things went lately.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Counts {
+    scheduled: u64,
+    ready: u64,
+    running: u64,
+    retrying: u64,
+    succeeded: u64,
+    failed: u64,
+    cancelled: u64,
+    dlq_size: u64,
+    /// Since when the job waits that has been due longest.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    oldest_ready: Option<Timestamp>,
+    /// Attempts that ended in the last five minutes.
+    recent: TallyShown,
+    total: TallyShown,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Tally)]
+struct TallyShown {
+    attempts: u64,
+    successes: u64,
+    failures: u64,
+    retries: u64,
+    successful_retries: u64,
+    exhausted: u64,
+}
+
+impl From<Tally> for TallyShown {
+    fn from(tally: Tally) -> Self {
+        Self {
+            attempts: tally.attempts,
+            successes: tally.successes,
+            failures: tally.failures,
+            retries: tally.retries,
+            successful_retries: tally.successful_retries,
+            exhausted: tally.exhausted,
+        }
+    }
+}
+
+impl From<&Stats> for Counts {
+    fn from(stats: &Stats) -> Self {
+        Self {
+            scheduled: stats.scheduled,
+            ready: stats.ready,
+            running: stats.running,
+            retrying: stats.retrying,
+            succeeded: stats.succeeded,
+            failed: stats.failed,
+            cancelled: stats.cancelled,
+            dlq_size: stats.dead_letters,
+            oldest_ready: stats.oldest_ready,
+            recent: stats.recent.into(),
+            total: stats.total.into(),
+        }
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Stats)]
+pub struct StatsShown {
+    #[schema(value_type = String, format = DateTime)]
+    now: Timestamp,
+    #[serde(flatten)]
+    counts: Counts,
+    total_retries: u64,
+    successful_retries: u64,
+    /// Of all retries, those that succeeded; null before the first.
+    retry_success_rate: Option<f64>,
+    /// Retries among the attempts of the last five minutes; null if there was none.
+    retry_rate: Option<f64>,
+    /// Attempts per second over the last five minutes.
+    throughput: f64,
+    /// By tenant, queue and kind.
+    lanes: Vec<LaneShown>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = LaneStats)]
+struct LaneShown {
+    tenant: String,
+    queue: String,
+    kind: String,
+    #[serde(flatten)]
+    counts: Counts,
+}
+
+impl StatsShown {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a rate is shown to a few digits"
+    )]
+    pub fn of(lanes: Vec<LaneStats>, now: Timestamp, window_secs: f64) -> Self {
+        let sum: Stats = lanes.iter().cloned().collect();
+        let shown = lanes.into_iter().map(|lane| LaneShown {
+            tenant: lane.tenant.to_string(),
+            queue: lane.queue.to_string(),
+            kind: lane.kind.to_string(),
+            counts: Counts::from(&std::iter::once(lane).collect::<Stats>()),
+        });
+        Self {
+            now,
+            total_retries: sum.total_retries(),
+            successful_retries: sum.successful_retries(),
+            retry_success_rate: sum.retry_success_rate(),
+            retry_rate: sum.recent.retry_rate(),
+            throughput: sum.recent.attempts as f64 / window_secs,
+            counts: Counts::from(&sum),
+            lanes: shown.collect(),
+        }
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Minute)]
+pub struct MinuteShown {
+    #[schema(value_type = String, format = DateTime)]
+    at: Timestamp,
+    #[serde(flatten)]
+    tally: TallyShown,
+}
+
+impl From<Minute> for MinuteShown {
+    fn from(minute: Minute) -> Self {
+        Self {
+            at: minute.at,
+            tally: minute.tally.into(),
+        }
+    }
+}
