@@ -164,7 +164,7 @@ impl OutboundBuilder {
 
 /// The provider is named here and not taken from the process, whose choice is the program's.
 fn tls(trusted: &[Vec<u8>]) -> Result<ClientConfig, Invalid> {
-    let invalid = |expected: String| Invalid::new("trusted certificates", "unusable", expected);
+    let invalid = |expected: String| Invalid::new("trust", "unusable", expected);
     let mut roots = RootCertStore::empty();
     roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     // A machine without certificates of its own, or with odd ones, is no reason to stop.

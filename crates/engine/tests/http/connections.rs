@@ -46,6 +46,17 @@ async fn a_fresh_call_neither_takes_nor_leaves_a_connection() {
 }
 
 #[tokio::test]
+async fn a_connection_that_nobody_uses_is_closed_before_long() {
+    let target = Target::start(|_| ok("")).await;
+    let outbound = anywhere();
+    call(&outbound, &target.url()).await.unwrap();
+    // From here on time passes as soon as everybody waits for it.
+    tokio::time::pause();
+    let idle = tokio::time::timeout(Duration::from_secs(4), target.closure());
+    idle.await.unwrap();
+}
+
+#[tokio::test]
 async fn a_connection_that_was_closed_meanwhile_costs_nothing() {
     let target = Target::start(|_| ok_then_closed()).await;
     let outbound = anywhere();

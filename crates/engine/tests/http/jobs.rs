@@ -2,9 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use steadfast_core::{FailureClass, Job, Payload, PolicyPatch, Reason, State};
+use async_trait::async_trait;
+use steadfast_core::{FailureClass, Job, Outcome, Payload, PolicyPatch, Reason, State};
 use steadfast_engine::{
-    Engine, JobRequest, ScheduleRequest,
+    Attempting, Engine, EngineBuilder, Handler, JobRequest, ScheduleRequest,
     http::{HTTP_KIND, HttpHandler, HttpRequest},
     testing::TestEngine,
 };
@@ -154,19 +155,27 @@ async fn retry_after_moves_the_next_attempt_by_the_stores_clock() {
 }
 
 #[tokio::test]
-async fn at_most_once_is_one_request_on_a_connection_of_its_own() {
-    let target = Target::start(|number| match number {
-        0 => ok(""),
-        _ => Reply::SendAndClose(String::new()),
-    })
-    .await;
-    let engine = engine();
-    run(&engine, to(&target)).await;
-    let job = run(&engine, JobRequest::of(&to(&target)).at_most_once()).await;
-    assert_eq!(job.progress.reason, Some(Reason::AtMostOnce));
-    assert_eq!(class_of(&job), FailureClass::CONNECTION);
-    assert_eq!((target.seen().len(), target.connections()), (2, 2));
-    assert_eq!(target.seen()[1].headers["steadfast-max-retries"], "0");
+async fn a_job_with_one_try_gets_a_connection_of_its_own() {
+    let once = PolicyPatch::default().max_retries(0);
+    let with_one_try: [(fn(JobRequest, PolicyPatch) -> JobRequest, Reason); 2] = [
+        (|request, _| request.at_most_once(), Reason::AtMostOnce),
+        (|request, once| request.retry(once), Reason::Exhausted),
+    ];
+    for (refined, reason) in with_one_try {
+        let target = Target::start(|number| match number {
+            0 => ok(""),
+            _ => Reply::SendAndClose(String::new()),
+        })
+        .await;
+        let engine = engine();
+        run(&engine, to(&target)).await;
+        let request = refined(JobRequest::of(&to(&target)), once.clone());
+        let job = run(&engine, request).await;
+        assert_eq!(job.progress.reason, Some(reason));
+        assert_eq!(class_of(&job), FailureClass::CONNECTION);
+        assert_eq!((target.seen().len(), target.connections()), (2, 2));
+        assert_eq!(target.seen()[1].headers["steadfast-max-retries"], "0");
+    }
 }
 
 #[tokio::test]
@@ -179,6 +188,32 @@ async fn the_timeout_of_the_job_is_the_budget_of_the_request() {
     assert_eq!(failure.class, FailureClass::TIMEOUT);
     let expected = format!("no answer from {} within 50ms", target.address);
     assert_eq!(failure.message, expected);
+}
+
+/// Ends by its own clock, long after the job's timeout.
+struct Unhurried;
+
+#[async_trait]
+impl Handler for Unhurried {
+    async fn handle(&self, attempting: Attempting) -> Outcome {
+        let timeout = attempting.job().timeout.unwrap();
+        let never = std::future::pending::<()>();
+        let _elapsed = tokio::time::timeout(20 * timeout, never).await;
+        Outcome::Success { output: None }
+    }
+
+    fn keeps_time(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_keeps_time_is_not_cut_off() {
+    let set_up = |builder: EngineBuilder| builder.raw_handler("own", Arc::new(Unhurried));
+    let engine = TestEngine::new(set_up).unwrap();
+    let request = JobRequest::new("own", Payload::default());
+    let job = run(&engine, request.timeout(Duration::from_millis(2))).await;
+    assert_eq!(job.progress.state, State::Succeeded);
 }
 
 #[tokio::test]
