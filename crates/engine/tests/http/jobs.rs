@@ -157,11 +157,7 @@ async fn retry_after_moves_the_next_attempt_by_the_stores_clock() {
 #[tokio::test]
 async fn a_job_with_one_try_gets_a_connection_of_its_own() {
     let once = PolicyPatch::default().max_retries(0);
-    let with_one_try: [(fn(JobRequest, PolicyPatch) -> JobRequest, Reason); 2] = [
-        (|request, _| request.at_most_once(), Reason::AtMostOnce),
-        (|request, once| request.retry(once), Reason::Exhausted),
-    ];
-    for (refined, reason) in with_one_try {
+    for (at_most_once, reason) in [(true, Reason::AtMostOnce), (false, Reason::Exhausted)] {
         let target = Target::start(|number| match number {
             0 => ok(""),
             _ => Reply::SendAndClose(String::new()),
@@ -169,7 +165,10 @@ async fn a_job_with_one_try_gets_a_connection_of_its_own() {
         .await;
         let engine = engine();
         run(&engine, to(&target)).await;
-        let request = refined(JobRequest::of(&to(&target)), once.clone());
+        let mut request = JobRequest::of(&to(&target)).retry(once.clone());
+        if at_most_once {
+            request = request.at_most_once();
+        }
         let job = run(&engine, request).await;
         assert_eq!(job.progress.reason, Some(reason));
         assert_eq!(class_of(&job), FailureClass::CONNECTION);
