@@ -26,6 +26,6 @@ pub use address::{AddressPolicy, Blocked, OutboundRules};
 pub use answer::{Answer, Timings};
 pub use call::{Outbound, OutboundBuilder};
 pub use connect::{Resolver, SystemResolver};
-pub use job::{HTTP_KIND, HttpHandler, attempt_headers};
+pub use job::{HTTP_KIND, HttpHandler};
 pub use request::HttpRequest;
 pub use signature::{Secret, sign};

@@ -56,7 +56,7 @@ pub mod http {
 
     /// Shorter than the five seconds after which the most impatient servers hang up.
     pub const IDLE_MAX: Duration = Duration::from_secs(3);
-    pub const IDLE_LINES_MAX: usize = 256;
+    pub const IDLE_CONNECTIONS_MAX: usize = 256;
     /// A connection that has ended its last request is ready at once.
     pub const READY_MAX: Duration = Duration::from_millis(50);
     /// What one of several addresses gets before the next is tried.

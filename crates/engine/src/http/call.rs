@@ -17,7 +17,7 @@ use tokio_rustls::TlsConnector;
 use super::{
     Answer, OutboundRules, Resolver, SystemResolver,
     answer::Excerpt,
-    connect::{Connector, Line, Origin, failed},
+    connect::{Connection, Connector, Origin, failed},
     pool::Pool,
     trace::{Phase, Trace},
 };
@@ -66,7 +66,7 @@ impl Outbound {
         fresh: bool,
         trace: &mut Trace,
     ) -> Result<Answer, Failure> {
-        let (line, response) = self.send(origin, request, fresh, trace).await?;
+        let (connection, response) = self.send(origin, request, fresh, trace).await?;
         trace.enter(Phase::Body);
         let (head, body) = response.into_parts();
         let excerpt = Excerpt::read(body).await.map_err(|error| {
@@ -74,7 +74,7 @@ impl Outbound {
             failed(FailureClass::CONNECTION, &what, error)
         })?;
         if excerpt.whole && !fresh {
-            self.pool.put(origin.clone(), line);
+            self.pool.put(origin.clone(), connection);
         }
         Ok(Answer::new(&head, &excerpt, trace.timings()))
     }
@@ -85,19 +85,19 @@ impl Outbound {
         mut request: Request<Full<Bytes>>,
         fresh: bool,
         trace: &mut Trace,
-    ) -> Result<(Line, Response<Incoming>), Failure> {
+    ) -> Result<(Connection, Response<Incoming>), Failure> {
         let no_answer = |error| {
             let what = format!("no answer from {origin}");
             failed(FailureClass::CONNECTION, &what, error)
         };
         let kept = || if fresh { None } else { self.pool.take(origin) };
-        while let Some(mut line) = kept() {
-            if !line.is_usable().await {
+        while let Some(mut connection) = kept() {
+            if !connection.is_usable().await {
                 continue;
             }
             trace.enter(Phase::Answer);
-            match line.sender.try_send_request(request).await {
-                Ok(response) => return Ok((line, response)),
+            match connection.sender.try_send_request(request).await {
+                Ok(response) => return Ok((connection, response)),
                 Err(mut error) => match error.take_message() {
                     // It comes back only if not a byte of it was written.
                     Some(unsent) => request = unsent,
@@ -105,10 +105,14 @@ impl Outbound {
                 },
             }
         }
-        let mut line = self.connector.connect(origin, trace).await?;
+        let mut connection = self.connector.connect(origin, trace).await?;
         trace.enter(Phase::Answer);
-        let response = line.sender.send_request(request).await.map_err(no_answer)?;
-        Ok((line, response))
+        let response = connection
+            .sender
+            .send_request(request)
+            .await
+            .map_err(no_answer)?;
+        Ok((connection, response))
     }
 }
 
@@ -164,7 +168,7 @@ impl OutboundBuilder {
 
 /// The provider is named here and not taken from the process, whose choice is the program's.
 fn tls(trusted: &[Vec<u8>]) -> Result<ClientConfig, Invalid> {
-    let invalid = |expected: String| Invalid::new("trusted certificates", "unusable", expected);
+    let invalid = |expected: String| Invalid::new("trust", "unusable", expected);
     let mut roots = RootCertStore::empty();
     roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     // A machine without certificates of its own, or with odd ones, is no reason to stop.

@@ -89,12 +89,12 @@ impl fmt::Display for Origin {
 }
 
 /// An open connection. Dropping it closes it, whatever it was doing.
-pub struct Line {
+pub struct Connection {
     pub sender: SendRequest<Full<Bytes>>,
     driver: AbortOnDropHandle<()>,
 }
 
-impl Line {
+impl Connection {
     /// Whether a connection that was kept can carry another request. Not for long: one that
     /// is still busy with its last request has lost its way.
     pub async fn is_usable(&mut self) -> bool {
@@ -114,7 +114,7 @@ pub struct Connector {
 }
 
 impl Connector {
-    pub async fn connect(&self, origin: &Origin, trace: &mut Trace) -> Result<Line, Failure> {
+    pub async fn connect(&self, origin: &Origin, trace: &mut Trace) -> Result<Connection, Failure> {
         trace.enter(Phase::Dns);
         let addresses = self.addresses(origin).await?;
         trace.enter(Phase::Connect);
@@ -207,11 +207,11 @@ fn server_name(origin: &Origin) -> Result<ServerName<'static>, Failure> {
     })
 }
 
-async fn open<T>(stream: T, origin: &Origin) -> Result<Line, Failure>
+async fn open<T>(stream: T, origin: &Origin) -> Result<Connection, Failure>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (sender, connection) = http1::Builder::new()
+    let (sender, driver) = http1::Builder::new()
         .max_buf_size(limits::http::HEAD_BYTES_MAX)
         .handshake(TokioIo::new(stream))
         .await
@@ -221,9 +221,9 @@ where
         })?;
     let driver = tokio::spawn(async move {
         // Whoever sent a request over it is told of the error, too.
-        let _error = connection.await;
+        let _error = driver.await;
     });
-    Ok(Line {
+    Ok(Connection {
         sender,
         driver: AbortOnDropHandle::new(driver),
     })

@@ -10,8 +10,8 @@ use std::{
 
 use tokio::time::{Instant, sleep};
 
-use super::connect::{Line, Origin};
-use crate::limits::http::{IDLE_LINES_MAX, IDLE_MAX};
+use super::connect::{Connection, Origin};
+use crate::limits::http::{IDLE_CONNECTIONS_MAX, IDLE_MAX};
 
 #[derive(Default)]
 pub struct Pool(Mutex<Idle>);
@@ -19,31 +19,28 @@ pub struct Pool(Mutex<Idle>);
 #[derive(Default)]
 struct Idle {
     /// Oldest first.
-    lines: VecDeque<(Origin, Line, Instant)>,
-    /// Someone is there to close the lines that nobody takes.
+    connections: VecDeque<(Origin, Connection, Instant)>,
+    /// Someone is there to close the connections that nobody takes.
     is_reaped: bool,
 }
 
 impl Pool {
-    /// The line to `origin` that was used last, if there is one.
-    pub fn take(&self, origin: &Origin) -> Option<Line> {
+    /// The connection to `origin` that was used last, if there is one.
+    pub fn take(&self, origin: &Origin) -> Option<Connection> {
         let mut idle = self.lock();
         idle.close_old();
-        let newest = idle
-            .lines
-            .iter()
-            .rposition(|(to, line, _)| to == origin && !line.is_closed());
-        newest
-            .and_then(|index| idle.lines.remove(index))
-            .map(|(_, line, _)| line)
+        let newest = idle.connections.iter().rposition(|(to, ..)| to == origin)?;
+        let (_, connection, _) = idle.connections.remove(newest)?;
+        Some(connection)
     }
 
-    pub fn put(self: &Arc<Self>, origin: Origin, line: Line) {
+    pub fn put(self: &Arc<Self>, origin: Origin, connection: Connection) {
         let mut idle = self.lock();
-        if idle.lines.len() >= IDLE_LINES_MAX {
-            idle.lines.pop_front();
+        if idle.connections.len() >= IDLE_CONNECTIONS_MAX {
+            idle.connections.pop_front();
         }
-        idle.lines.push_back((origin, line, Instant::now()));
+        idle.connections
+            .push_back((origin, connection, Instant::now()));
         if !idle.is_reaped {
             idle.is_reaped = true;
             tokio::spawn(reap(Arc::downgrade(self)));
@@ -57,8 +54,8 @@ impl Pool {
 
 impl Idle {
     fn close_old(&mut self) {
-        self.lines
-            .retain(|(_, line, since)| since.elapsed() < IDLE_MAX && !line.is_closed());
+        self.connections
+            .retain(|(_, connection, since)| since.elapsed() < IDLE_MAX && !connection.is_closed());
     }
 }
 
@@ -69,7 +66,7 @@ async fn reap(pool: std::sync::Weak<Pool>) {
         let Some(pool) = pool.upgrade() else { return };
         let mut idle = pool.lock();
         idle.close_old();
-        if idle.lines.is_empty() {
+        if idle.connections.is_empty() {
             idle.is_reaped = false;
             return;
         }

@@ -6,10 +6,7 @@
 use std::{collections::BTreeMap, fmt};
 
 use bytes::Bytes;
-use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Request, Uri,
-    header::{CONTENT_TYPE, USER_AGENT},
-};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header::CONTENT_TYPE};
 use http_body_util::Full;
 use serde::{Deserialize, Serialize};
 use steadfast_core::{Invalid, Payload, PolicyPatch, Preset};
@@ -137,8 +134,6 @@ impl HttpRequest {
         *request.method_mut() = self.method.clone();
         *request.uri_mut() = self.target.clone();
         let headers = request.headers_mut();
-        let agent = concat!("Steadfast/", env!("CARGO_PKG_VERSION"));
-        headers.insert(USER_AGENT, HeaderValue::from_static(agent));
         if self.body.is_some() {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
@@ -185,6 +180,10 @@ fn check_url(url: &str) -> Result<Uri, Invalid> {
     let invalid = |expected: String| Invalid::new("url", format!("{url:?}"), expected);
     if url.len() > URL_BYTES_MAX {
         return Err(invalid(format!("must be at most {URL_BYTES_MAX} bytes")));
+    }
+    if !url.is_ascii() {
+        let expected = "must be ASCII: %-encode its path, and write its host as xn--…";
+        return Err(invalid(expected.to_owned()));
     }
     let absolute = "must be an absolute http or https URL, as https://example.com/path";
     let target: Uri = url

@@ -37,6 +37,8 @@ fn urls_are_absolute_http_and_hold_no_password() {
         "http://example.com\\@evil/",
         "http://1.2.3.400/",
         "http://[::1/",
+        "http://example.com/ä",
+        "http://bücher.example/",
         &long,
     ] {
         let error = HttpRequest::new(url).unwrap_err();
