@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde::Serialize;
-use steadfast_core::{Invalid, Kind, PolicyPatch, Queue, Tenant, WorkerName};
+use steadfast_core::{Invalid, Kind, PolicyPatch, Preset, Queue, Tenant, WorkerName};
 use steadfast_store::{ClaimRequest, Store};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -100,6 +100,18 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
             Ok(handlers)
         });
         self
+    }
+
+    /// Runs HTTP jobs and delivers webhooks, through this one door.
+    #[cfg(feature = "http")]
+    #[must_use]
+    pub fn outbound(self, outbound: crate::http::Outbound) -> Self {
+        let webhooks = crate::http::WebhookHandler::new(outbound.clone());
+        let http = crate::http::HttpHandler::new(outbound);
+        self.raw_handler(Kind::http().as_str(), Arc::new(http))
+            .raw_handler(Kind::webhook().as_str(), Arc::new(webhooks))
+            .kind_retry(Kind::http().as_str(), Preset::Http)
+            .kind_retry(Kind::webhook().as_str(), Preset::Webhook)
     }
 
     /// The retry policy where neither job, kind, queue nor tenant says otherwise.

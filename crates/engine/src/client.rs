@@ -220,6 +220,17 @@ impl Client {
         Ok(answers)
     }
 
+    /// Carries out a command on jobs, and says on how many. Jobs for which it makes no sense
+    /// are passed over.
+    pub async fn command_each(
+        &self,
+        ids: Vec<JobId>,
+        command: Command,
+    ) -> Result<u64, ClientError> {
+        let answers = self.commanded(ids, command).await?;
+        Ok(answers.iter().filter(|answer| answer.is_ok()).count() as u64)
+    }
+
     /// Carries out a command on every job that matches now, a page at a time, and says on how
     /// many. Jobs for which it makes no sense are passed over.
     pub async fn command_all(
@@ -233,8 +244,7 @@ impl Client {
             let listed = self.store().list(filter.clone(), page).await?;
             let ids: Vec<JobId> = listed.items.iter().map(|job| job.id).collect();
             if !ids.is_empty() {
-                let answers = self.commanded(ids, command.clone()).await?;
-                done += answers.iter().filter(|answer| answer.is_ok()).count() as u64;
+                done += self.command_each(ids, command.clone()).await?;
             }
             if listed.next.is_some() {
                 tokio::time::sleep(BULK_PAUSE).await;

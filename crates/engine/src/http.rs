@@ -9,7 +9,7 @@
 //! * `connect`: name → checked address → TCP → TLS. `pool`: connections kept for the next call.
 //! * `call`: one request and its answer, within one budget. `answer`: what is kept of it.
 //! * `request`: the payload of a job of kind `http`. `job`: its handler.
-//! * `signature`: the signing of webhooks.
+//! * `webhook`: the handler of deliveries. `signature`: how they are signed.
 
 mod address;
 mod answer;
@@ -21,6 +21,7 @@ mod pool;
 mod request;
 mod signature;
 mod trace;
+mod webhook;
 
 pub use address::{AddressPolicy, Blocked, OutboundRules};
 pub use answer::{Answer, Timings};
@@ -28,4 +29,5 @@ pub use call::{Outbound, OutboundBuilder};
 pub use connect::{Resolver, SystemResolver};
 pub use job::{HTTP_KIND, HttpHandler};
 pub use request::HttpRequest;
-pub use signature::{Secret, sign};
+pub use signature::{SigningKey, sign};
+pub use webhook::WebhookHandler;

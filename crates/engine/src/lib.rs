@@ -62,4 +62,3 @@ pub use notice::{AttemptEnd, Event, Notice, Notices, Observer};
 pub use request::JobRequest;
 pub use schedules::{ScheduleEdit, ScheduleRequest};
 pub use stats::Stats;
-

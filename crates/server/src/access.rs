@@ -99,12 +99,15 @@ async fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
     let refused = |code, detail: &str| Problem::new(StatusCode::UNAUTHORIZED, code, detail);
     let header = parts.headers.get(header::AUTHORIZATION);
     let header = header.ok_or_else(|| {
-        let how = "send an API key as Authorization: Bearer sf_…; `steadfast keys create` makes one";
+        let how =
+            "send an API key as Authorization: Bearer sf_…; `steadfast keys create` makes one";
         refused("no_key", how)
     })?;
     let token = header.to_str().ok().and_then(|text| {
         let (scheme, token) = text.split_once(' ')?;
-        scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+        scheme
+            .eq_ignore_ascii_case("bearer")
+            .then_some(token.trim())
     });
     let token = token.ok_or_else(|| refused("no_key", "the key must come as Bearer sf_…"))?;
     let key = keys.find(token);

@@ -21,7 +21,12 @@ use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use utoipa_swagger_ui::SwaggerUi;
 
-use crate::{App, health, metrics, problem::{Problem, ProblemBody}};
+pub use stats::WINDOW;
+
+use crate::{
+    App, health, metrics,
+    problem::{Problem, ProblemBody},
+};
 
 #[derive(OpenApi)]
 #[openapi(

@@ -210,10 +210,30 @@ mod tests {
             ("{", 400, "bad_json", None),
             ("[]", 422, "invalid", None),
             (r#"{"inne":1}"#, 422, "unknown_field", Some("inne")),
-            (r#"{"inner":{"x":1}}"#, 422, "unknown_field", Some("inner.x")),
-            (r#"{"inner":{}}"#, 422, "missing_field", Some("inner.number")),
-            (r#"{"inner":{"number":"1"}}"#, 422, "invalid", Some("inner.number")),
-            (r#"{"inner":{"number":999}}"#, 422, "invalid", Some("inner.number")),
+            (
+                r#"{"inner":{"x":1}}"#,
+                422,
+                "unknown_field",
+                Some("inner.x"),
+            ),
+            (
+                r#"{"inner":{}}"#,
+                422,
+                "missing_field",
+                Some("inner.number"),
+            ),
+            (
+                r#"{"inner":{"number":"1"}}"#,
+                422,
+                "invalid",
+                Some("inner.number"),
+            ),
+            (
+                r#"{"inner":{"number":999}}"#,
+                422,
+                "invalid",
+                Some("inner.number"),
+            ),
         ];
         for (json, status, code, field) in cases {
             let problem = parse::<Outer>(json.as_bytes()).unwrap_err();

@@ -5,7 +5,6 @@
 
 use std::{collections::HashMap, fmt, str::FromStr, sync::Arc};
 
-use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use steadfast_core::{Invalid, KeyId, Payload, Tenant, Timestamp, words};
@@ -93,13 +92,9 @@ impl NewKey {
 /// Makes a key and keeps it. The token is returned here and never again.
 pub async fn create(store: &dyn Store, new: NewKey) -> Result<(Key, Token), KeyError> {
     new.check()?;
-    let mut random = rand::rng();
-    let id = KeyId::new(store.now(), random.random());
-    let secret: String = random
-        .random::<[u8; SECRET_BYTES]>()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let id = KeyId::new(store.now(), rand::random());
+    let secret = rand::random::<[u8; SECRET_BYTES]>();
+    let secret: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
     let key = Key {
         id,
         name: new.name,
@@ -189,7 +184,13 @@ mod tests {
         assert_ne!(keys.find(other.reveal()).unwrap().id, key.id);
         let (start, _) = token.reveal().rsplit_once('_').unwrap();
         let (_, wrong) = other.reveal().rsplit_once('_').unwrap();
-        for bad in ["", "sf_", "sf_x_y", &format!("{start}_{wrong}"), &format!("{start}_")] {
+        for bad in [
+            "",
+            "sf_",
+            "sf_x_y",
+            &format!("{start}_{wrong}"),
+            &format!("{start}_"),
+        ] {
             assert!(keys.find(bad).is_none(), "{bad}");
         }
         let stored = store.documents(Space::Key).await.unwrap();

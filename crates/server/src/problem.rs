@@ -65,7 +65,11 @@ impl Problem {
 
     /// Also for what belongs to another tenant: it is not told whether it exists.
     pub fn not_found(what: impl std::fmt::Display) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not_found", format!("there is no {what}"))
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            format!("there is no {what}"),
+        )
     }
 
     pub fn invalid(field: &str, detail: impl Into<String>) -> Self {
@@ -77,7 +81,11 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let body = ProblemBody {
             kind: "about:blank",
-            title: self.status.canonical_reason().unwrap_or("Problem").to_owned(),
+            title: self
+                .status
+                .canonical_reason()
+                .unwrap_or("Problem")
+                .to_owned(),
             status: self.status.as_u16(),
             code: self.code.to_owned(),
             detail: self.detail,
@@ -103,8 +111,12 @@ impl IntoResponse for Problem {
 
 impl From<Invalid> for Problem {
     fn from(invalid: Invalid) -> Self {
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", invalid.to_string())
-            .at(invalid.field)
+        Self::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "invalid",
+            invalid.to_string(),
+        )
+        .at(invalid.field)
     }
 }
 
@@ -179,7 +191,10 @@ const STATUSES: &[(&str, &str)] = &[
     ("400", "The request is not JSON, or not HTTP as we know it"),
     ("401", "A key is needed, or this one is not known"),
     ("403", "The key's scope does not cover this"),
-    ("404", "There is no such thing, or it belongs to another tenant"),
+    (
+        "404",
+        "There is no such thing, or it belongs to another tenant",
+    ),
     ("405", "There is no such verb here"),
     ("408", "The request came in too slowly"),
     ("409", "It contradicts what is there"),

@@ -138,10 +138,12 @@ impl PolicyPatch {
                 (said, short) => Ok(said.or(short)),
             }
         }
-        let backoff = short.use_exponential_backoff.map(|exponential| match exponential {
-            true => Backoff::Exponential,
-            false => Backoff::Fixed,
-        });
+        let backoff = short
+            .use_exponential_backoff
+            .map(|exponential| match exponential {
+                true => Backoff::Exponential,
+                false => Backoff::Fixed,
+            });
         if (backoff.is_some() || short.retry_delay.is_some()) && self.preset.is_none() {
             self.preset = Some(Preset::Patient);
         }
@@ -384,7 +386,9 @@ mod tests {
         let policy = patch.over(&Preset::Http.policy()).unwrap();
         assert_eq!(policy.max_retries(), 7);
         assert_eq!(policy.base_delay(), Preset::Http.policy().base_delay());
-        let contradiction = PolicyPatch::default().max_retries(3).with_shorthands(&short);
+        let contradiction = PolicyPatch::default()
+            .max_retries(3)
+            .with_shorthands(&short);
         assert_eq!(contradiction.unwrap_err().field, "maxRetryCount");
     }
 }

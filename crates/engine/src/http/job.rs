@@ -117,7 +117,7 @@ async fn called_off(attempting: &Attempting) -> Outcome {
     }
 }
 
-fn failure(failure: Failure) -> Outcome {
+pub(super) fn failure(failure: Failure) -> Outcome {
     Outcome::Failure {
         failure,
         output: None,

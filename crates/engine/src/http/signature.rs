@@ -17,10 +17,10 @@ const BYTES_MAX: usize = 64;
 
 /// A key that only the two sides know. It is shown to nobody by accident.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(Vec<u8>);
+pub struct SigningKey(Vec<u8>);
 
-impl Secret {
-    /// A new secret from the system's randomness.
+impl SigningKey {
+    /// A new key from the system's randomness.
     pub fn generate() -> Self {
         Self(rand::rng().random::<[u8; 32]>().to_vec())
     }
@@ -56,14 +56,14 @@ impl Secret {
 
 /// The `webhook-signature` header: one signature per secret, so that during a rotation the
 /// receiver may know either.
-pub fn sign(id: &str, timestamp_secs: i64, body: &[u8], secrets: &[Secret]) -> String {
+pub fn sign(id: &str, timestamp_secs: i64, body: &[u8], secrets: &[SigningKey]) -> String {
     let signed = secrets
         .iter()
         .map(|secret| secret.sign(id, timestamp_secs, body));
     signed.collect::<Vec<_>>().join(" ")
 }
 
-impl FromStr for Secret {
+impl FromStr for SigningKey {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
@@ -78,7 +78,7 @@ impl FromStr for Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("whsec_(hidden)")
     }
@@ -110,7 +110,7 @@ mod tests {
                 "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
             ),
         ] {
-            let secret: Secret = secret.parse().unwrap();
+            let secret: SigningKey = secret.parse().unwrap();
             let signature = sign(id, timestamp_secs, body.as_bytes(), &[secret]);
             assert_eq!(signature, expected);
         }
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_reference_library_accepts_either_key_of_a_rotation_and_no_other() {
-        let (old, new) = (Secret::generate(), Secret::generate());
+        let (old, new) = (SigningKey::generate(), SigningKey::generate());
         let now_secs = SystemClock.now().as_millis() / 1_000;
         let body = br#"{"type":"job.failed"}"#;
         let signature = sign("msg_1", now_secs, body, &[new.clone(), old.clone()]);
@@ -127,20 +127,20 @@ mod tests {
         headers.insert("webhook-id", HeaderValue::from_static("msg_1"));
         headers.insert("webhook-timestamp", HeaderValue::from(now_secs));
         headers.insert("webhook-signature", signature.parse().unwrap());
-        let verified = |secret: &Secret, body: &[u8]| {
+        let verified = |secret: &SigningKey, body: &[u8]| {
             let receiver = Webhook::new(&secret.reveal()).unwrap();
             receiver.verify(body, &headers).is_ok()
         };
         assert!(verified(&old, body) && verified(&new, body));
-        assert!(!verified(&Secret::generate(), body));
+        assert!(!verified(&SigningKey::generate(), body));
         assert!(!verified(&new, b"{}"));
     }
 
     #[test]
     fn a_secret_is_read_as_it_was_revealed_and_never_shown() {
-        let secret = Secret::generate();
+        let secret = SigningKey::generate();
         let text = secret.reveal();
-        assert_eq!(text.parse::<Secret>().unwrap(), secret);
+        assert_eq!(text.parse::<SigningKey>().unwrap(), secret);
         assert_eq!(format!("{secret:?}"), "whsec_(hidden)");
     }
 
@@ -152,7 +152,7 @@ mod tests {
             ("whsec_aHVudGVyMg==", "must be 24 to 64 bytes"),
             ("whsec_", "must be 24 to 64 bytes"),
         ] {
-            let error = text.parse::<Secret>().unwrap_err();
+            let error = text.parse::<SigningKey>().unwrap_err();
             assert!(error.expected.starts_with(expected), "{error}");
             assert!(!error.to_string().contains("hunter2"));
         }

@@ -9,7 +9,7 @@ use steadfast_core::{
 };
 use steadfast_engine::{
     JobRequest, ScheduleRequest,
-    http::{HttpRequest, Secret as SigningKey},
+    http::{HttpRequest, SigningKey},
 };
 
 use super::wire::{CreateJob, CreateSchedule, HttpBody, WebhookBody};
@@ -282,7 +282,13 @@ fn next_match(
         rule = rule.timezone(zone);
     }
     let next = rule.preview(now, 1)?.first().map(|tick| tick.at);
-    next.ok_or_else(|| Invalid::new("schedule", format!("{cron:?}"), "must match some time to come"))
+    next.ok_or_else(|| {
+        Invalid::new(
+            "schedule",
+            format!("{cron:?}"),
+            "must match some time to come",
+        )
+    })
 }
 
 /// What a recurring job is called as a schedule. The same key, or the same name, means the same
@@ -298,7 +304,11 @@ fn schedule_name(body: &mut CreateJob) -> String {
 
 fn hex(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
-    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    digest
+        .iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// A name that people chose, in the letters that names have: `Critical Task` is

@@ -15,7 +15,9 @@ pub fn page<Cursor: std::str::FromStr>(
 ) -> Result<Page<Cursor>, Problem> {
     Ok(Page {
         limit: size(limit, default)?,
-        after: after.map(|text| text.parse().map_err(|_| bad())).transpose()?,
+        after: after
+            .map(|text| text.parse().map_err(|_| bad()))
+            .transpose()?,
     })
 }
 
@@ -24,7 +26,10 @@ pub fn size(limit: Option<usize>, default: usize) -> Result<usize, Problem> {
     if (1..=limits::PAGE_MAX).contains(&limit) {
         return Ok(limit);
     }
-    let detail = format!("limit is {limit}: must be between 1 and {}", limits::PAGE_MAX);
+    let detail = format!(
+        "limit is {limit}: must be between 1 and {}",
+        limits::PAGE_MAX
+    );
     Err(Problem::invalid("limit", detail))
 }
 

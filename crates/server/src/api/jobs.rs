@@ -10,8 +10,8 @@ use axum::{
 };
 use serde::Deserialize;
 use steadfast_core::{
-    Command, Edit, Invalid, Job, JobId, Kind, Label, Priority, Queue, Reason, ScheduleId, Tenant,
-    Timestamp, FailureClass, limits as core_limits,
+    Command, Edit, FailureClass, Invalid, Job, JobId, Kind, Label, Priority, Queue, Reason,
+    ScheduleId, Tenant, Timestamp, limits as core_limits,
 };
 use steadfast_engine::JobRequest;
 use steadfast_store::{Enqueued, JobFilter, JobPage, Listed, Page};
@@ -241,7 +241,11 @@ impl JobQuery {
             created_before: time("before", &self.before)?,
             failure_text: self.text.clone(),
             failure_class: self.class.as_deref().map(FailureClass::named),
-            reason: self.reason.as_deref().map(str::parse::<Reason>).transpose()?,
+            reason: self
+                .reason
+                .as_deref()
+                .map(str::parse::<Reason>)
+                .transpose()?,
             dead_letters: false,
         })
     }
@@ -261,7 +265,9 @@ pub async fn list(
     Reads(caller): Reads,
     Params(query): Params<JobQuery>,
 ) -> Answer<Jobs> {
-    listed(&app, query.filter(&caller)?, query.page()?).await.map(Json)
+    listed(&app, query.filter(&caller)?, query.page()?)
+        .await
+        .map(Json)
 }
 
 /// A page of jobs. The store bounds the work of one look, so a rare kind of job may take a few.
@@ -281,7 +287,10 @@ pub async fn listed(app: &App, filter: JobFilter, mut page: JobPage) -> Result<J
     };
     let now = app.client.now();
     Ok(Jobs {
-        jobs: found.into_iter().map(|job| JobShown::listed(job, now)).collect(),
+        jobs: found
+            .into_iter()
+            .map(|job| JobShown::listed(job, now))
+            .collect(),
         next_cursor: cursor::next(next),
     })
 }
@@ -317,7 +326,10 @@ pub async fn edit(
     Body(body): Body<EditJob>,
 ) -> Answer<JobShown> {
     let job = find(&app, &caller, id).await?;
-    let payload = body.payload.map(|payload| checked_payload(&job, payload)).transpose()?;
+    let payload = body
+        .payload
+        .map(|payload| checked_payload(&job, payload))
+        .transpose()?;
     let policy = body.retry.map(|patch| patch.over(&job.policy)).transpose();
     let edit = Edit {
         payload,

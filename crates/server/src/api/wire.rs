@@ -9,23 +9,23 @@ mod policy;
 mod queue;
 mod schedule;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use utoipa::ToSchema;
 
-pub use access::{EndpointShown, KeyShown, MadeEndpoint, MadeKey, NewEndpoint, NewKeyBody, RotateBody};
+pub use access::{
+    EndpointShown, Endpoints, Keys, MadeEndpoint, MadeKey, NewEndpoint, NewKeyBody, RotateBody,
+};
 pub use claim::{
-    ClaimBody, ClaimShown, Claims, FailBody, FailureBody, HeartbeatBody, LeaseShown, SettleBody,
-    SettleMany, SettledMany, SettledOne, SnoozeBody, SucceedBody,
+    ClaimBody, ClaimShown, Claims, FailBody, FailureBody, HeartbeatBody, LeaseShown, OutcomeName,
+    SettleBody, SettleMany, SettledMany, SettledOne, SnoozeBody, SucceedBody,
 };
 pub use job::{
-    AttemptShown, Attempts, CreateJob, CreateJobs, CreateMany, EditJob, JobShown, Jobs, RetryBody,
-    WebhookBody,
+    AttemptShown, Attempts, CreateJob, CreateJobs, CreateMany, EditJob, HttpBody, JobShown, Jobs,
+    RetryBody, WebhookBody,
 };
 pub use policy::{DurationText, PolicyInput, PolicyShown, PreviewBody, PreviewShown};
-pub use queue::{AlertShown, Alerts, MinuteShown, QueueShown, Queues, StatsShown};
-pub use schedule::{
-    CreateSchedule, EditSchedule, ScheduleShown, Schedules, TickShown, Ticks, UpcomingTick,
-};
+pub use queue::{Minutes, QueueShown, Queues, StatsShown};
+pub use schedule::{CreateSchedule, EditSchedule, ScheduleShown, Schedules, Ticks};
 
 /// How much was done, or would be.
 #[derive(Serialize, ToSchema)]
@@ -37,8 +37,3 @@ pub struct Done {
     /// Counting stopped here: there are at least this many.
     pub at_least: bool,
 }
-
-/// An empty object: nothing can be said, and nothing else may be.
-#[derive(Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Nothing {}

@@ -31,7 +31,7 @@ pub struct NewEndpoint {
 }
 
 #[derive(Default, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(as = RotateRequest)]
 pub struct RotateBody {
     /// The new key; made up where nobody says.
@@ -56,6 +56,12 @@ pub struct EndpointShown {
     disabled: bool,
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = EndpointList)]
+pub struct Endpoints {
+    pub endpoints: Vec<EndpointShown>,
 }
 
 /// An endpoint with its key, which is shown this once.
@@ -118,6 +124,12 @@ pub struct KeyShown {
     tenant: Option<Tenant>,
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = KeyList)]
+pub struct Keys {
+    pub keys: Vec<KeyShown>,
 }
 
 /// A key with its token, which is shown this once.

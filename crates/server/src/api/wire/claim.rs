@@ -101,12 +101,11 @@ pub struct SucceedBody {
 pub struct FailBody {
     #[schema(value_type = u32)]
     pub fence: Fence,
-    #[serde(default)]
-    pub failure: FailureBody,
+    pub failure: Option<FailureBody>,
 }
 
 #[derive(Default, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(as = FailureInput)]
 pub struct FailureBody {
     /// `error` where nobody says. `validation`, `not_found`, `unauthorized`, `forbidden` and
@@ -146,7 +145,7 @@ pub struct SettleBody {
     pub delay: Option<DurationText>,
 }
 
-#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = SettlementOutcome)]
 pub enum OutcomeName {

@@ -33,7 +33,7 @@ pub struct CreateMany {
 /// A job to be made. What it is for is said by `kind` and `payload`, or by `http`, or by `api`;
 /// everything else may be left out.
 #[derive(Default, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CreateJob {
     /// Which handler or worker it is for.
     #[schema(example = "resize-image")]
@@ -152,7 +152,7 @@ pub enum LabelName {
 
 /// Changes to a job that waits; what is left out stays.
 #[derive(Default, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditJob {
     #[schema(value_type = Option<Value>)]
     pub payload: Option<Payload>,
@@ -167,7 +167,7 @@ pub struct EditJob {
 
 /// What a job that is tried once more gets to work on.
 #[derive(Default, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(as = RetryRequest)]
 pub struct RetryBody {
     #[schema(value_type = Option<Value>)]

@@ -144,6 +144,12 @@ impl StatsShown {
 }
 
 #[derive(Serialize, ToSchema)]
+#[schema(as = MinuteList)]
+pub struct Minutes {
+    pub minutes: Vec<MinuteShown>,
+}
+
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Minute)]
 pub struct MinuteShown {

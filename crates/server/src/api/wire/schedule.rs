@@ -60,7 +60,7 @@ enum MissedName {
 
 /// Changes to a schedule; what is left out stays.
 #[derive(Default, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditSchedule {
     pub schedule: Option<String>,
     pub every: Option<DurationText>,
@@ -147,9 +147,7 @@ impl ScheduleShown {
     pub fn of(schedule: Schedule) -> Self {
         let timetable = &schedule.timetable;
         let (cron, every, zone) = match timetable.rule() {
-            TickRule::Cron { cron, zone } => {
-                (Some(cron.to_string()), None, Some(zone.to_string()))
-            }
+            TickRule::Cron { cron, zone } => (Some(cron.to_string()), None, Some(zone.to_string())),
             TickRule::Every(every) => (None, Some(duration::format(*every)), None),
         };
         let upcoming = match schedule.paused {
