@@ -7,7 +7,7 @@
 mod reading;
 mod settings;
 
-use std::{collections::BTreeMap, fmt, str::FromStr, time::Duration};
+use std::{collections::BTreeMap, fmt, ops::AddAssign, str::FromStr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -41,12 +41,33 @@ words! {
     }
 }
 
+words! {
+    /// Which of a tenant's jobs an alert is about. Each has states of its own, so that a delivery
+    /// that nobody deals with does not hide what becomes of jobs.
+    AlertSubject, "subject" {
+        Jobs = "jobs",
+        /// Watched, but not told to endpoints: a failing delivery that made deliveries would feed
+        /// on itself.
+        Deliveries = "deliveries",
+    }
+}
+
+impl AlertSubject {
+    pub fn of(kind: &Kind) -> Self {
+        match *kind == Kind::webhook() {
+            true => Self::Deliveries,
+            false => Self::Jobs,
+        }
+    }
+}
+
 /// One rule for one tenant, as it is stored and shown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AlertState {
     pub rule: AlertRule,
     pub tenant: Tenant,
+    pub subject: AlertSubject,
     pub status: AlertStatus,
     /// Since when the rule is broken, or kept again.
     pub since: Timestamp,
@@ -54,9 +75,6 @@ pub struct AlertState {
     /// When somebody was last told that it fires.
     pub notified_at: Option<Timestamp>,
     pub resolved_at: Option<Timestamp>,
-    /// Whether endpoints know of it. What is wrong with deliveries alone is not delivered.
-    #[serde(default)]
-    pub told: bool,
     /// Of which time `value` and `message` are.
     pub updated_at: Timestamp,
     pub value: AlertFigure,
@@ -64,13 +82,12 @@ pub struct AlertState {
     pub message: String,
 }
 
-/// What a look at a tenant's jobs found.
+/// What a look at a tenant's jobs, or at its deliveries, found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observation {
     pub tenant: Tenant,
-    all: Figures,
-    /// Without deliveries.
-    jobs: Figures,
+    pub subject: AlertSubject,
+    pub figures: Figures,
 }
 
 /// What alerts look at.
@@ -89,31 +106,10 @@ pub struct AlertChange {
     pub state: AlertState,
     /// What happened, if it is worth saying.
     pub event: Option<EventType>,
-    /// Whether endpoints are told as well.
-    pub tell: bool,
 }
 
-impl Observation {
-    /// Of a tenant that has no jobs.
-    pub fn new(tenant: Tenant) -> Self {
-        Self {
-            tenant,
-            all: Figures::default(),
-            jobs: Figures::default(),
-        }
-    }
-
-    /// Adds what was found of one kind.
-    pub fn add(&mut self, kind: &Kind, figures: Figures) {
-        self.all.add(figures);
-        if *kind != Kind::webhook() {
-            self.jobs.add(figures);
-        }
-    }
-}
-
-impl Figures {
-    fn add(&mut self, other: Self) {
+impl AddAssign for Figures {
+    fn add_assign(&mut self, other: Self) {
         self.dead_letters += other.dead_letters;
         self.recent += other.recent;
         let both = self.oldest_ready.into_iter().chain(other.oldest_ready);
@@ -130,22 +126,13 @@ impl AlertRule {
         seen: &Observation,
         now: Timestamp,
     ) -> Option<AlertChange> {
-        // A failing delivery that made deliveries would feed on itself, so it is watched but not
-        // delivered. A crowd of good deliveries must not hide jobs that are retried either.
-        let is_about_jobs = settings.is_broken(self, &seen.jobs, now);
-        let is_about_all = settings.is_broken(self, &seen.all, now);
-        let is_broken = is_about_jobs || is_about_all;
-        let figures = match is_about_jobs && !is_about_all {
-            true => &seen.jobs,
-            false => &seen.all,
-        };
+        let is_broken = settings.is_broken(self, &seen.figures, now);
         let mut state = match known {
             Some(known) => known.as_of(now),
             None if !is_broken => return None,
-            None => AlertState::new(settings, self, seen.tenant.clone(), now),
+            None => AlertState::new(settings, self, seen, now),
         };
         let before = state.status;
-        let mut tell = false;
         let event = match (is_broken, before) {
             (false, AlertStatus::Ok) => None,
             (false, AlertStatus::Pending) => {
@@ -153,8 +140,8 @@ impl AlertRule {
                 None
             }
             (false, AlertStatus::Firing) => {
-                tell = state.told;
-                state.resolve(now);
+                state.enter(AlertStatus::Ok, now);
+                state.resolved_at = Some(now);
                 Some(EventType::AlertResolved)
             }
             (true, AlertStatus::Ok | AlertStatus::Pending) => {
@@ -162,16 +149,11 @@ impl AlertRule {
                     state.enter(AlertStatus::Pending, now);
                 }
                 let has_lasted = now.since(state.since) >= settings.after(self);
-                tell = has_lasted && is_about_jobs;
-                has_lasted.then(|| state.fire(tell, now))
+                has_lasted.then(|| state.fire(now))
             }
-            (true, AlertStatus::Firing) => {
-                let event = state.remind(settings.renotify, is_about_jobs, now);
-                tell = event.is_some() && is_about_jobs;
-                event
-            }
+            (true, AlertStatus::Firing) => state.remind(settings.renotify, now),
         };
-        let value = settings.value(self, figures, now);
+        let value = settings.value(self, &seen.figures, now);
         let is_stale = state.status == AlertStatus::Firing
             && now.since(state.updated_at) >= limits::ALERT_REFRESH
             && value != state.value;
@@ -179,25 +161,25 @@ impl AlertRule {
             state.updated_at = now;
             state.value = value;
             state.threshold = settings.threshold(self);
-            state.message = settings.message(&state, figures, now);
+            state.message = settings.message(&state, &seen.figures, now);
         }
-        (known != Some(&state)).then_some(AlertChange { state, event, tell })
+        (known != Some(&state)).then_some(AlertChange { state, event })
     }
 }
 
 impl AlertState {
-    fn new(settings: &AlertSettings, rule: AlertRule, tenant: Tenant, now: Timestamp) -> Self {
+    fn new(settings: &AlertSettings, rule: AlertRule, seen: &Observation, now: Timestamp) -> Self {
         Self {
             rule,
-            tenant,
+            tenant: seen.tenant.clone(),
+            subject: seen.subject,
             status: AlertStatus::Ok,
             since: now,
             fired_at: None,
             notified_at: None,
             resolved_at: None,
-            told: false,
             updated_at: now,
-            value: settings.value(rule, &Figures::default(), now),
+            value: settings.value(rule, &seen.figures, now),
             threshold: settings.threshold(rule),
             message: String::new(),
         }
@@ -218,39 +200,32 @@ impl AlertState {
         self.since = now;
     }
 
-    fn fire(&mut self, tell: bool, now: Timestamp) -> EventType {
+    fn fire(&mut self, now: Timestamp) -> EventType {
         self.status = AlertStatus::Firing;
         self.fired_at = Some(now);
         self.notified_at = Some(now);
         self.resolved_at = None;
-        self.told = tell;
         EventType::AlertFired
     }
 
-    /// An alert that endpoints do not know of has not fired for them.
-    fn remind(&mut self, every: Duration, tell: bool, now: Timestamp) -> Option<EventType> {
-        let event = match self.notified_at {
-            _ if tell && !self.told => EventType::AlertFired,
-            Some(last) if now.since(last) < every => return None,
-            _ => EventType::AlertRenotified,
-        };
-        self.told |= tell;
+    fn remind(&mut self, every: Duration, now: Timestamp) -> Option<EventType> {
+        let is_fresh = |last: Timestamp| now.since(last) < every;
+        if self.notified_at.is_some_and(is_fresh) {
+            return None;
+        }
         self.notified_at = Some(now);
-        Some(event)
-    }
-
-    fn resolve(&mut self, now: Timestamp) {
-        self.enter(AlertStatus::Ok, now);
-        self.resolved_at = Some(now);
-        self.told = false;
+        Some(EventType::AlertRenotified)
     }
 }
 
 impl AlertChange {
-    /// What endpoints are told.
+    /// What endpoints are told, if they are.
     pub fn news(&self) -> Option<News> {
-        let event = self.event.filter(|_| self.tell)?;
+        let event = self.event?;
         let AlertState { rule, tenant, .. } = &self.state;
+        if self.state.subject == AlertSubject::Deliveries {
+            return None;
+        }
         let at = self.state.updated_at;
         Some(News {
             event,

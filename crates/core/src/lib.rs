@@ -38,8 +38,8 @@ mod webhook;
 mod zone;
 
 pub use alert::{
-    AlertChange, AlertFigure, AlertRule, AlertSettings, AlertState, AlertStatus, DlqAlert,
-    ExhaustedAlert, Figures, Observation, OverdueAlert, RetryRateAlert,
+    AlertChange, AlertFigure, AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject,
+    DlqAlert, ExhaustedAlert, Figures, Observation, OverdueAlert, RetryRateAlert,
 };
 pub use attempt::{Attempt, AttemptStatus, Claim, DecidedBy, Decision, Ended, Outcome, StaleFence};
 pub use cron::{Cron, Dst, Tick};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use steadfast_core::{
-    AlertFigure, AlertRule, AlertSettings, AlertState, AlertStatus, EventType, Figures, Kind,
+    AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, EventType, Figures, Kind,
     Observation, Tally, Tenant, Timestamp, duration,
 };
 
@@ -16,15 +16,16 @@ fn at(minutes: u32) -> Timestamp {
     T0.plus(MINUTE * minutes)
 }
 
-fn seen(jobs: Figures, deliveries: Figures) -> Observation {
-    let mut seen = Observation::new(Tenant::new("acme").unwrap());
-    seen.add(&Kind::new("mail").unwrap(), jobs);
-    seen.add(&Kind::webhook(), deliveries);
-    seen
+fn of(subject: AlertSubject, figures: Figures) -> Observation {
+    Observation {
+        tenant: Tenant::new("acme").unwrap(),
+        subject,
+        figures,
+    }
 }
 
-fn of_jobs(jobs: Figures) -> Observation {
-    seen(jobs, Figures::default())
+fn of_jobs(figures: Figures) -> Observation {
+    of(AlertSubject::Jobs, figures)
 }
 
 fn dead(dead_letters: u64) -> Figures {
@@ -67,11 +68,10 @@ fn looks(
         };
         let clock = now.to_string();
         lines.push(format!(
-            "{} {}, {}{}: {}",
+            "{} {}, {}: {}",
             &clock[11..19],
             change.state.status,
             change.event.map_or("-", EventType::as_str),
-            if change.tell { "" } else { " untold" },
             change.state.message,
         ));
         known = Some(change.state);
@@ -96,7 +96,7 @@ fn dead_letters_fire_after_five_minutes_again_every_hour_and_resolve_once() {
     assert_eq!(
         looks(&AlertSettings::default(), AlertRule::Dlq, all),
         [
-            "00:02:00 pending, - untold: 3 dead letters in tenant acme",
+            "00:02:00 pending, -: 3 dead letters in tenant acme",
             "00:07:00 firing, alert.fired: 3 dead letters in tenant acme for 5m",
             "01:07:00 firing, alert.renotified: 3 dead letters in tenant acme for 1h5m",
             "02:07:00 firing, alert.renotified: 3 dead letters in tenant acme for 2h5m",
@@ -115,9 +115,9 @@ fn dead_letters_that_are_soon_dealt_with_fire_nothing_and_the_wait_begins_anew()
     assert_eq!(
         looks(&AlertSettings::default(), AlertRule::Dlq, all),
         [
-            "00:00:00 pending, - untold: 1 dead letter in tenant acme",
-            "00:04:00 ok, - untold: no dead letters in tenant acme",
-            "00:05:00 pending, - untold: 1 dead letter in tenant acme",
+            "00:00:00 pending, -: 1 dead letter in tenant acme",
+            "00:04:00 ok, -: no dead letters in tenant acme",
+            "00:05:00 pending, -: 1 dead letter in tenant acme",
             "00:10:00 firing, alert.fired: 1 dead letter in tenant acme for 5m",
         ]
     );
@@ -212,8 +212,8 @@ fn figures_that_move_are_written_again_at_most_once_a_minute_and_are_no_news() {
         starts,
         [
             "00:00:00 firing, alert.fired: 11 jobs",
-            "00:01:00 firing, - untold: 71 jobs",
-            "00:02:00 firing, - untold: 131 jobs",
+            "00:01:00 firing, -: 71 jobs",
+            "00:02:00 firing, -: 131 jobs",
         ]
     );
 }
@@ -225,10 +225,10 @@ fn a_clock_that_is_set_back_fires_nothing_early_and_puts_nothing_off() {
     assert_eq!(
         looks(&AlertSettings::default(), AlertRule::Dlq, all),
         [
-            "00:10:00 pending, - untold: 1 dead letter in tenant acme",
-            "00:02:00 pending, - untold: 1 dead letter in tenant acme",
+            "00:10:00 pending, -: 1 dead letter in tenant acme",
+            "00:02:00 pending, -: 1 dead letter in tenant acme",
             "00:07:00 firing, alert.fired: 1 dead letter in tenant acme for 5m",
-            "00:05:00 firing, - untold: 1 dead letter in tenant acme for 5m",
+            "00:05:00 firing, -: 1 dead letter in tenant acme for 5m",
             "01:05:00 firing, alert.renotified: 1 dead letter in tenant acme for 1h3m",
         ]
     );
@@ -252,36 +252,40 @@ fn switching_a_rule_off_resolves_it_and_keeps_it_silent() {
 }
 
 #[test]
-fn what_is_wrong_with_deliveries_alone_is_shown_but_not_delivered() {
-    let deliveries = seen(dead(0), dead(2));
-    let both = seen(dead(1), dead(2));
-    let neither = seen(dead(0), dead(0));
-    let all = minutely(0..66, &deliveries)
-        .chain(minutely(66..68, &both))
-        .chain(minutely(68..129, &deliveries))
-        .chain(minutely(129..131, &neither));
-    assert_eq!(
-        looks(&AlertSettings::default(), AlertRule::Dlq, all),
-        [
-            "00:00:00 pending, - untold: 2 dead letters in tenant acme",
-            "00:05:00 firing, alert.fired untold: 2 dead letters in tenant acme for 5m",
-            "01:05:00 firing, alert.renotified untold: 2 dead letters in tenant acme for 1h5m",
-            "01:06:00 firing, alert.fired: 3 dead letters in tenant acme for 1h6m",
-            "01:08:00 firing, - untold: 2 dead letters in tenant acme for 1h8m",
-            "02:06:00 firing, alert.renotified untold: 2 dead letters in tenant acme for 2h6m",
-            "02:09:00 ok, alert.resolved: no dead letters in tenant acme",
-        ]
-    );
+fn what_is_wrong_with_deliveries_fires_but_is_told_to_no_endpoint() {
+    let mut settings = AlertSettings::default();
+    settings.dlq.after = Duration::ZERO;
+    for (subject, place, told) in [
+        (AlertSubject::Jobs, "in tenant acme", true),
+        (
+            AlertSubject::Deliveries,
+            "among the deliveries of tenant acme",
+            false,
+        ),
+    ] {
+        let seen = of(subject, dead(2));
+        let change = AlertRule::Dlq.step(&settings, None, &seen, at(0)).unwrap();
+        assert_eq!(change.event, Some(EventType::AlertFired));
+        assert_eq!(change.state.message, format!("2 dead letters {place}"));
+        assert_eq!(change.news().is_some(), told, "{subject}");
+    }
+    assert_eq!(AlertSubject::of(&Kind::webhook()), AlertSubject::Deliveries);
+    assert_eq!(AlertSubject::of(&Kind::http()), AlertSubject::Jobs);
 }
 
 #[test]
-fn good_deliveries_do_not_hide_jobs_that_are_retried() {
-    let hidden = seen(tried(10, 2, 0), tried(990, 0, 0));
-    let change = AlertRule::RetryRate
-        .step(&AlertSettings::default(), None, &hidden, at(0))
-        .unwrap();
-    assert!(change.tell);
-    assert_eq!(change.state.value, AlertFigure::Rate(0.2));
+fn figures_of_lanes_add_up_and_the_oldest_job_is_the_oldest_of_any() {
+    let mut sum = Figures::default();
+    sum += tried(10, 2, 1);
+    sum += due_since(at(7));
+    sum += due_since(at(3));
+    sum += dead(4);
+    let expected = Figures {
+        dead_letters: 4,
+        oldest_ready: Some(at(3)),
+        ..tried(10, 2, 1)
+    };
+    assert_eq!(sum, expected);
 }
 
 #[test]
@@ -311,12 +315,12 @@ fn news_of_an_alert_is_in_the_words_of_the_api() {
         json!({
             "rule": "overdue",
             "tenant": "acme",
+            "subject": "jobs",
             "status": "firing",
             "since": "2026-01-01T00:06:00Z",
             "firedAt": "2026-01-01T00:07:00Z",
             "notifiedAt": "2026-01-01T00:07:00Z",
             "resolvedAt": null,
-            "told": true,
             "updatedAt": "2026-01-01T00:07:00Z",
             "value": "7m",
             "threshold": "5m",

@@ -8,8 +8,8 @@ use std::{
 };
 
 use steadfast_core::{
-    AlertChange, AlertRule, AlertSettings, AlertState, EventType, Figures, Hooks, Observation,
-    Payload, Tenant,
+    AlertChange, AlertRule, AlertSettings, AlertState, AlertSubject, EventType, Figures, Hooks,
+    Observation, Payload, Tenant,
 };
 use steadfast_store::{Document, DocumentSaved, LaneStats, Space, Store, StoreError};
 use tokio_util::sync::CancellationToken;
@@ -52,11 +52,11 @@ impl Watcher {
         let mut known = self.known().await?;
         let now = self.store.now();
         let lanes = self.store.stats(now.minus(self.settings.window)).await?;
-        let tenants = known.values().filter_map(|known| known.tenant());
+        let states = known.values().filter_map(|known| known.state.as_ref());
         let mut changed = 0;
-        for seen in observations(tenants, &lanes) {
+        for seen in observations(states, &lanes) {
             for rule in AlertRule::ALL {
-                let id = format!("{}/{rule}", seen.tenant);
+                let id = format!("{}/{}/{rule}", seen.tenant, seen.subject);
                 let known = known.remove(&id).unwrap_or_default();
                 let change = rule.step(&self.settings, known.state.as_ref(), &seen, now);
                 if let Some(change) = change {
@@ -114,42 +114,47 @@ struct Known {
     state: Option<AlertState>,
 }
 
-impl Known {
-    fn tenant(&self) -> Option<&Tenant> {
-        self.state.as_ref().map(|state| &state.tenant)
-    }
-}
-
-/// One for each tenant that has jobs, or alerts that may have to be resolved.
+/// Of each tenant that has jobs, or alerts that may have to be resolved.
 fn observations<'a>(
-    tenants: impl Iterator<Item = &'a Tenant>,
+    states: impl Iterator<Item = &'a AlertState>,
     lanes: &[LaneStats],
 ) -> Vec<Observation> {
-    let of = |tenant: &Tenant| (tenant.clone(), Observation::new(tenant.clone()));
-    let mut by_tenant: BTreeMap<Tenant, Observation> = tenants.map(of).collect();
+    let none = |state: &AlertState| ((state.tenant.clone(), state.subject), Figures::default());
+    let mut found: BTreeMap<(Tenant, AlertSubject), Figures> = states.map(none).collect();
     for lane in lanes {
-        let seen = by_tenant
-            .entry(lane.tenant.clone())
-            .or_insert_with_key(|tenant| Observation::new(tenant.clone()));
-        let figures = Figures {
+        let place = (lane.tenant.clone(), AlertSubject::of(&lane.kind));
+        *found.entry(place).or_default() += Figures {
             dead_letters: lane.dead_letters,
             recent: lane.recent,
             // Jobs of a paused queue are late because somebody wants it so.
             oldest_ready: lane.oldest_ready.filter(|_| !lane.paused),
         };
-        seen.add(&lane.kind, figures);
     }
-    by_tenant.into_values().collect()
+    let found = found.into_iter();
+    found
+        .map(|((tenant, subject), figures)| Observation {
+            tenant,
+            subject,
+            figures,
+        })
+        .collect()
 }
 
 fn log(change: &AlertChange) {
     let Some(event) = change.event else {
         return;
     };
-    let AlertState { tenant, rule, .. } = &change.state;
+    let AlertState {
+        tenant,
+        rule,
+        subject,
+        ..
+    } = &change.state;
     let sentence = change.sentence(event);
     match event {
-        EventType::AlertResolved => tracing::info!(tenantId = %tenant, %rule, "{sentence}"),
-        _ => tracing::warn!(tenantId = %tenant, %rule, "{sentence}"),
+        EventType::AlertResolved => {
+            tracing::info!(tenantId = %tenant, %rule, %subject, "{sentence}");
+        }
+        _ => tracing::warn!(tenantId = %tenant, %rule, %subject, "{sentence}"),
     }
 }

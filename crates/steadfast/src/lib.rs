@@ -38,14 +38,14 @@
 
 pub use steadfast_core::duration;
 pub use steadfast_core::{
-    AlertFigure, AlertRule, AlertSettings, AlertState, AlertStatus, Attempt, AttemptStatus,
-    Backoff, Command, Cron, DecidedBy, Decision, DlqAlert, Dst, Edit, ExhaustedAlert, Failure,
-    FailureClass, Fence, Guarantee, IdempotencyKey, Invalid, Jitter, Job, JobId, Kind, Label,
-    Match, Missed, NewJob, OverdueAlert, Overlap, Payload, PolicyPatch, Preset, Preview,
-    PreviewRow, Priority, Progress, Queue, Reason, Refused, RefusedWhy, RetryDelay, RetryPolicy,
-    RetryRateAlert, Rule, RunAt, RunOf, Schedule, ScheduleId, ScheduleName, ScheduleProgress, Skip,
-    SkipReason, Spread, State, StatusRange, Tags, Tally, Tenant, Then, Tick, TickRule, Timestamp,
-    Timetable, WorkerName, Zone,
+    AlertFigure, AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, Attempt,
+    AttemptStatus, Backoff, Command, Cron, DecidedBy, Decision, DlqAlert, Dst, Edit,
+    ExhaustedAlert, Failure, FailureClass, Fence, Guarantee, IdempotencyKey, Invalid, Jitter, Job,
+    JobId, Kind, Label, Match, Missed, NewJob, OverdueAlert, Overlap, Payload, PolicyPatch, Preset,
+    Preview, PreviewRow, Priority, Progress, Queue, Reason, Refused, RefusedWhy, RetryDelay,
+    RetryPolicy, RetryRateAlert, Rule, RunAt, RunOf, Schedule, ScheduleId, ScheduleName,
+    ScheduleProgress, Skip, SkipReason, Spread, State, StatusRange, Tags, Tally, Tenant, Then,
+    Tick, TickRule, Timestamp, Timetable, WorkerName, Zone,
 };
 pub use steadfast_engine::{
     Client, ClientError, Config, Context, Engine, EngineBuilder, Event, JobError, JobKind,

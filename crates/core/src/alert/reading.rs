@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{AlertRule, AlertSettings, AlertState, AlertStatus, Figures, in_seconds};
+use super::{AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, Figures, in_seconds};
 use crate::{Timestamp, duration};
 
 /// What a rule measures.
@@ -65,7 +65,6 @@ impl AlertSettings {
     pub(super) fn message(&self, state: &AlertState, seen: &Figures, now: Timestamp) -> String {
         let AlertState {
             rule,
-            tenant,
             value,
             threshold: limit,
             ..
@@ -74,41 +73,45 @@ impl AlertSettings {
             return "the rule is switched off".to_owned();
         }
         let within = duration::format(self.window);
+        let place = match state.subject {
+            AlertSubject::Jobs => format!("in tenant {}", state.tenant),
+            AlertSubject::Deliveries => format!("among the deliveries of tenant {}", state.tenant),
+        };
         match rule {
             AlertRule::Dlq => {
                 let letters = counted(seen.dead_letters, "dead letter", "dead letters");
                 let lasted = now.since(state.since);
                 match state.status {
                     AlertStatus::Firing if !lasted.is_zero() => {
-                        format!("{letters} in tenant {tenant} for {}", in_seconds(lasted))
+                        format!("{letters} {place} for {}", in_seconds(lasted))
                     }
-                    _ => format!("{letters} in tenant {tenant}"),
+                    _ => format!("{letters} {place}"),
                 }
             }
             AlertRule::RetryRate if seen.recent.attempts == 0 => {
-                format!("no attempts in tenant {tenant} within {within}")
+                format!("no attempts {place} within {within}")
             }
             AlertRule::RetryRate => {
                 let attempts = counted(seen.recent.attempts, "attempt", "attempts");
                 let retries = seen.recent.retries;
                 format!(
-                    "{retries} of {attempts} in tenant {tenant} within {within} were retries: \
+                    "{retries} of {attempts} {place} within {within} were retries: \
                      {value}, the limit is {limit}"
                 )
             }
             AlertRule::Exhausted => {
                 let jobs = counted(seen.recent.exhausted, "job", "jobs");
                 format!(
-                    "{jobs} in tenant {tenant} ran out of retries within {within}; \
+                    "{jobs} {place} ran out of retries within {within}; \
                      the limit is {limit}"
                 )
             }
             AlertRule::Overdue => match seen.oldest_ready {
                 Some(run_at) => format!(
-                    "the oldest ready job in tenant {tenant} has been due for {value}, \
+                    "the oldest ready job {place} has been due for {value}, \
                      since {run_at}; the limit is {limit}"
                 ),
-                None => format!("no job in tenant {tenant} is due"),
+                None => format!("no job {place} is due"),
             },
         }
     }

@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use serde::Deserialize;
 use steadfast_core::{
-    AlertRule, AlertSettings, AlertState, AlertStatus, BodyFormat, Dice, Endpoint, EndpointId,
-    EndpointSecret, EventType, Failure, FailureClass, Hooks, Job, JobId, Kind, Outcome, Payload,
-    PolicyPatch, Preset, Queue, Secret, Tenant, WorkerName, after_attempt,
+    AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, BodyFormat, Dice, Endpoint,
+    EndpointId, EndpointSecret, EventType, Failure, FailureClass, Hooks, Job, JobId, Kind, Outcome,
+    Payload, PolicyPatch, Preset, Queue, Secret, Tenant, WorkerName, after_attempt,
 };
 use steadfast_engine::{
     Client, Config, Context, Engine, JobError, JobKind as _, JobRequest, testing::TestEngine,
@@ -296,9 +296,19 @@ async fn a_delivery_that_fails_for_good_is_an_alert_that_nobody_is_sent() {
     world.clock.advance(61 * MINUTE);
     assert_eq!(engine.watch().await.unwrap(), 1);
     let alerts = client.alerts(None).await.unwrap();
-    assert_eq!(alerts[0].status, AlertStatus::Firing);
-    assert!(alerts[0].message.starts_with("2 dead letters"));
+    let found = alerts
+        .iter()
+        .find(|alert| alert.subject == AlertSubject::Deliveries);
+    assert_eq!(
+        found.unwrap().message,
+        "2 dead letters among the deliveries of tenant acme for 1h1m"
+    );
     assert_eq!(told(&client).await, before);
+
+    // What becomes of jobs is told all the same.
+    dead_letter(&engine, "acme").await;
+    engine.watch().await.unwrap();
+    assert_eq!(told(&client).await.len(), 3);
 }
 
 /// Every delivery that waits is answered with something that no retry will mend.
@@ -390,7 +400,7 @@ async fn an_alert_of_a_tenant_that_has_nothing_any_more_resolves() {
     dead_letter(&engine, "acme").await;
     engine.watch().await.unwrap();
     let documents = world.store.documents(Space::Alert).await.unwrap();
-    assert_eq!(documents[0].id, "acme/dlq");
+    assert_eq!(documents[0].id, "acme/jobs/dlq");
 
     let empty = World::new();
     for document in documents {
@@ -414,7 +424,7 @@ async fn a_state_that_cannot_be_read_is_written_over() {
     let engine = world.engine_with(settings);
     let broken = Document {
         space: Space::Alert,
-        id: "acme/dlq".to_owned(),
+        id: "acme/jobs/dlq".to_owned(),
         body: Payload::default(),
         revision: 0,
     };
