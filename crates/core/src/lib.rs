@@ -10,6 +10,7 @@
 //! * `policy`: when to try again. `policy/delay` holds the arithmetic.
 //! * `cron`, `zone`, `timetable`, `schedule`: when to make a job, daylight saving included.
 //! * `webhook`, `endpoint`: who wants news of a job, and the jobs that deliver it.
+//! * `alert`: what is wrong with a tenant's jobs, said once.
 //! * `failure`: classes of failures, permanent or worth a retry.
 //! * `limits`: every limit, with its reason.
 //! * the rest: checked values (ids, names, payloads, times) that cannot be built wrong.
@@ -17,6 +18,7 @@
 pub mod duration;
 pub mod limits;
 
+mod alert;
 mod attempt;
 mod cron;
 mod endpoint;
@@ -35,6 +37,10 @@ mod timetable;
 mod webhook;
 mod zone;
 
+pub use alert::{
+    AlertChange, AlertFigure, AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject,
+    DlqAlert, ExhaustedAlert, Figures, Observation, OverdueAlert, RetryRateAlert,
+};
 pub use attempt::{Attempt, AttemptStatus, Claim, DecidedBy, Decision, Ended, Outcome, StaleFence};
 pub use cron::{Cron, Dst, Tick};
 pub use endpoint::{Endpoint, EndpointSecret};

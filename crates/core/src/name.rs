@@ -105,6 +105,12 @@ impl Queue {
         static WEBHOOKS: LazyLock<Arc<str>> = LazyLock::new(|| "webhooks".into());
         Self(WEBHOOKS.clone())
     }
+
+    /// Where notifications of alerts wait, apart from other deliveries.
+    pub fn alerts() -> Self {
+        static ALERTS: LazyLock<Arc<str>> = LazyLock::new(|| "alerts".into());
+        Self(ALERTS.clone())
+    }
 }
 
 impl Default for Queue {

@@ -238,7 +238,7 @@ impl News {
 
     fn body(&self, format: BodyFormat) -> Value {
         match format {
-            BodyFormat::Slack => json!({"text": self.text}),
+            BodyFormat::Slack => json!({"text": slack(&self.text)}),
             BodyFormat::Standard => json!({
                 "id": self.id(),
                 "type": self.event,
@@ -258,7 +258,10 @@ impl News {
         let body = Payload::encode(&self.body(to.format)).ok()?;
         let mut job = NewJob::new(id, Kind::webhook(), body, to.policy.clone());
         job.tenant = self.tenant.clone();
-        job.queue = Queue::webhooks();
+        job.queue = match self.event.is_of_jobs() {
+            true => Queue::webhooks(),
+            false => Queue::alerts(),
+        };
         job.webhook = Some(Arc::new(Webhook {
             target: to.target.clone(),
             events: vec![self.event],
@@ -269,6 +272,13 @@ impl News {
         tags.insert("eventId".to_owned(), self.id().to_string());
         job.with_tags(tags).ok()
     }
+}
+
+/// What a failure says is anybody's to write, and must not become a link or call a channel.
+fn slack(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    let line = line.replace('&', "&amp;");
+    line.replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// The job as other systems are told of it. Its payload is its own business.

@@ -248,6 +248,8 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
     /// Everything but the running: what tests drive by hand.
     pub(crate) fn parts(self) -> Result<Parts, Invalid> {
         let levels = self.levels()?;
+        let alerts = self.config.alerts;
+        alerts.check().map_err(|error| error.within("alerts"))?;
         let handlers = Arc::new(self.handlers?);
         let rolls = Arc::new(self.rolls);
         let inflight = Arc::new(Inflight::default());
@@ -297,6 +299,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
             announcer,
             rolls,
             endpoints,
+            alerts,
         })
     }
 }

@@ -26,7 +26,7 @@ pub struct Engine {
     pub(crate) stop_keeping: CancellationToken,
     pub(crate) fetching: JoinHandle<()>,
     pub(crate) committing: JoinHandle<()>,
-    /// Keeper, sweeper, cron and pruner.
+    /// Keeper, sweeper, cron, pruner and watcher.
     pub(crate) background: TaskTracker,
     pub(crate) grace: Duration,
 }

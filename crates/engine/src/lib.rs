@@ -7,11 +7,12 @@
 //! * [`Engine`] is what a program holds; it knows how to stop.
 //! * The path of a job: `client` → store → `fetcher` → `executor` → `committer` → store.
 //!   `keeper` renews leases meanwhile, `sweeper` settles those that ran out, `cron` fires
-//!   schedules, `pruner` forgets what is old.
+//!   schedules, `pruner` forgets what is old, `watcher` says what is wrong.
 //! * `settle` is the only caller of core's `after_attempt`: whoever ends an attempt goes there.
 //! * `request`, `schedules`, `client`: what a program asks of the engine.
 //! * `node`: what others ask of a running engine, workers in other languages above all.
-//! * `endpoints`: where webhooks go. `cache`: how a node knows what changes seldom.
+//! * `alerts`: what fires. `endpoints`: where webhooks go. `cache`: how a node knows what
+//!   changes seldom.
 //! * `handler`, `context`, `attending`: what a handler sees, and what it is told.
 //! * `http` (feature `http`): jobs that are requests to other people's servers.
 //! * `testing`: an engine on a manual clock, for tests of handlers.
@@ -20,6 +21,7 @@
 pub mod http;
 pub mod testing;
 
+mod alerts;
 mod attending;
 mod builder;
 mod cache;
@@ -48,6 +50,7 @@ mod settle;
 mod signals;
 mod stats;
 mod sweeper;
+mod watcher;
 
 pub use attending::StopReason;
 pub use builder::EngineBuilder;

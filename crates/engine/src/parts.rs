@@ -3,7 +3,7 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
-use steadfast_core::Ended;
+use steadfast_core::{AlertSettings, Ended};
 use steadfast_store::{ClaimRequest, Store};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -11,7 +11,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     Client, Config, cache::Cache, cron::Cron, endpoints::Endpoints, executor::Executor,
     fetcher::Fetcher, inflight::Inflight, keeper::Keeper, limits, notice::Announcer,
-    pruner::Pruner, rolls::Rolls, settle::Settler, sweeper::Sweeper,
+    pruner::Pruner, rolls::Rolls, settle::Settler, sweeper::Sweeper, watcher::Watcher,
 };
 
 pub struct Parts {
@@ -23,6 +23,7 @@ pub struct Parts {
     pub announcer: Arc<Announcer>,
     pub rolls: Arc<Rolls>,
     pub endpoints: Arc<Cache<Endpoints>>,
+    pub alerts: AlertSettings,
     pub request: ClaimRequest,
 }
 
@@ -72,6 +73,8 @@ impl Parts {
         };
         let stopped = stop.clone();
         background.spawn(async move { supervise("pruner", || pruner.run(&stopped)).await });
+        let (watcher, stopped) = (self.watcher(config.watch_every), stop.clone());
+        background.spawn(async move { supervise("watcher", || watcher.run(&stopped)).await });
     }
 
     pub fn keeper(&self) -> Keeper {
@@ -87,6 +90,16 @@ impl Parts {
             store: self.store.clone(),
             settler: self.settler.clone(),
             rolls: self.rolls.clone(),
+            every,
+        }
+    }
+
+    pub fn watcher(&self, every: Duration) -> Watcher {
+        Watcher {
+            store: self.store.clone(),
+            rolls: self.rolls.clone(),
+            endpoints: self.endpoints.clone(),
+            settings: self.alerts.clone(),
             every,
         }
     }

@@ -1,5 +1,6 @@
 //! The API, under `/api/v1`, and its description, which is made from the code.
 
+mod alerts;
 mod asked;
 mod claims;
 mod cursor;
@@ -81,6 +82,7 @@ fn described() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(queues::list))
         .routes(routes!(queues::pause))
         .routes(routes!(queues::resume))
+        .routes(routes!(alerts::list))
         .routes(routes!(stats::stats))
         .routes(routes!(stats::minutes))
         .routes(routes!(endpoints::create, endpoints::list))

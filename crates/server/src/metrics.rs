@@ -18,7 +18,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
 };
-use steadfast_core::{AttemptStatus, Reason};
+use steadfast_core::{AlertState, AlertStatus, AttemptStatus, Reason};
 use steadfast_engine::{Event, Notice, Observer};
 use steadfast_store::LaneStats;
 
@@ -248,6 +248,27 @@ fn register_counts(lanes: &[LaneStats], registry: &mut Registry) {
     );
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfAlert {
+    tenant: String,
+    rule: &'static str,
+    subject: &'static str,
+}
+
+fn register_alerts(alerts: &[AlertState], registry: &mut Registry) {
+    let firing = Family::<OfAlert, Gauge>::default();
+    for alert in alerts.iter().take(limits::METRIC_LANES_MAX) {
+        let labels = OfAlert {
+            tenant: alert.tenant.to_string(),
+            rule: alert.rule.as_str(),
+            subject: alert.subject.as_str(),
+        };
+        let is_firing = alert.status == AlertStatus::Firing;
+        firing.get_or_create(&labels).set(is_firing.into());
+    }
+    registry.register("alert_firing", "1 while an alert fires", firing);
+}
+
 fn gauge(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -264,6 +285,8 @@ pub async fn metrics(
         app.metrics.register(&mut registry);
     }
     register_counts(&lanes, &mut registry);
+    let alerts = app.client.alerts(caller.tenant.as_ref()).await?;
+    register_alerts(&alerts, &mut registry);
     let mut text = String::new();
     encode(&mut text, &registry).map_err(|_| {
         let status = axum::http::StatusCode::INTERNAL_SERVER_ERROR;

@@ -16,7 +16,7 @@ use steadfast_store::{
     LaneStats, Listed, MemoryStore, Minute, Page, Renewal, Renewed, Saved, ScheduleFilter, Space,
     Store, StoreError, TickRecord, Wakeups,
 };
-use tokio::sync::Notify;
+use tokio::sync::{Barrier, Notify};
 
 #[derive(Clone, Default)]
 pub struct FlakyStore(Arc<Inner>);
@@ -31,6 +31,7 @@ struct Inner {
     renewals: AtomicU32,
     renewed: Notify,
     refused: Mutex<Vec<&'static str>>,
+    alert_readers: Mutex<Option<Arc<Barrier>>>,
 }
 
 impl FlakyStore {
@@ -76,6 +77,11 @@ impl FlakyStore {
             Claim::resume(job, fence).unwrap()
         });
         Ok(claims.collect())
+    }
+
+    /// Whoever reads the alerts goes on when so many have read them.
+    pub fn let_alert_readers_meet(&self, count: usize) {
+        *self.0.alert_readers.lock().unwrap() = Some(Arc::new(Barrier::new(count)));
     }
 
     /// Which verbs were refused, in order.
@@ -135,6 +141,15 @@ macro_rules! through {
                 }
             }
 
+            async fn documents(&self, space: Space) -> Result<Vec<Document>, StoreError> {
+                let read = self.ask("documents")?.documents(space).await;
+                let readers = self.0.alert_readers.lock().unwrap().clone();
+                if let Some(readers) = readers.filter(|_| space == Space::Alert) {
+                    readers.wait().await;
+                }
+                read
+            }
+
             $(async fn $verb(&self, $($name: $type),*) -> Result<$answer, StoreError> {
                 self.ask(stringify!($verb))?.$verb($($name),*).await
             })+
@@ -149,7 +164,6 @@ through! {
     command(jobs: Vec<JobId>, command: Command, hooks: Arc<Hooks>) -> Vec<Result<Job, CommandError>>;
     minutes(tenant: Option<Tenant>, since: Timestamp) -> Vec<Minute>;
     save_document(document: Document, outbox: Vec<NewJob>) -> DocumentSaved;
-    documents(space: Space) -> Vec<Document>;
     delete_document(space: Space, id: String) -> bool;
     jobs(ids: Vec<JobId>) -> Vec<Option<Job>>;
     list(filter: JobFilter, page: JobPage) -> Listed<Job, JobId>;

@@ -18,7 +18,7 @@ use super::{DurationText, PolicyInput, PolicyShown};
 #[expect(dead_code, reason = "only describes what `create` reads")]
 #[serde(untagged)]
 pub enum CreateJobs {
-    One(CreateJob),
+    One(Box<CreateJob>),
     Many(CreateMany),
 }
 

@@ -1,7 +1,7 @@
 //! Queues, counts and alerts.
 
 use serde::Serialize;
-use steadfast_core::{Tally, Timestamp};
+use steadfast_core::{AlertState, Tally, Timestamp};
 use steadfast_engine::Stats;
 use steadfast_store::{LaneStats, Minute};
 use utoipa::ToSchema;
@@ -166,4 +166,44 @@ impl From<Minute> for MinuteShown {
             tally: minute.tally.into(),
         }
     }
+}
+
+/// An alert: a rule for one tenant, and whether it is broken.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only describes what core writes")]
+#[schema(as = Alert, rename_all = "camelCase")]
+pub struct AlertShown {
+    /// `dlq`, `retry_rate`, `exhausted` or `overdue`.
+    rule: String,
+    tenant: String,
+    /// Of which jobs: `jobs`, `deliveries` of webhooks, or `notifications` of alerts.
+    subject: String,
+    /// `ok`, `pending` (broken, but not for long enough yet) or `firing`.
+    status: String,
+    /// Since when the rule is broken, or kept again.
+    #[schema(format = DateTime)]
+    since: String,
+    #[schema(format = DateTime)]
+    fired_at: Option<String>,
+    #[schema(format = DateTime)]
+    notified_at: Option<String>,
+    #[schema(format = DateTime)]
+    resolved_at: Option<String>,
+    #[schema(format = DateTime)]
+    updated_at: String,
+    /// What was found: a count, a rate, or a duration.
+    #[schema(value_type = Value)]
+    value: serde_json::Value,
+    /// The limit it is held against.
+    #[schema(value_type = Value)]
+    threshold: serde_json::Value,
+    /// A sentence for people.
+    message: String,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = AlertList)]
+pub struct Alerts {
+    #[schema(value_type = Vec<AlertShown>)]
+    pub alerts: Vec<AlertState>,
 }
