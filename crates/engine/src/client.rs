@@ -33,6 +33,22 @@ struct Inner {
     endpoints: Arc<Cache<Endpoints>>,
 }
 
+/// What became of a request for a job.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Made {
+    New(Job),
+    /// There already was such a job.
+    Existing(Job),
+}
+
+impl Made {
+    pub fn job(self) -> Job {
+        match self {
+            Self::New(job) | Self::Existing(job) => job,
+        }
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// Something that was asked for breaks a rule; nothing was done.
@@ -104,11 +120,7 @@ impl Client {
     /// Stores a job, durably before it returns. Takes an input, or a request made of one.
     pub async fn enqueue(&self, request: impl Into<JobRequest>) -> Result<JobId, ClientError> {
         let job = self.prepare(request)?;
-        let enqueued = self.store().enqueue(vec![job]).await?;
-        let first = enqueued.first().ok_or_else(|| {
-            StoreError::Broken("the store did not say what became of a job".to_owned())
-        })?;
-        Ok(first.id())
+        Ok(first(self.store().enqueue(vec![job]).await?)?.id())
     }
 
     /// Stores many jobs in one transaction: all of them, or none.
@@ -116,20 +128,60 @@ impl Client {
         &self,
         requests: impl IntoIterator<Item = R>,
     ) -> Result<Vec<Enqueued>, ClientError> {
-        let jobs = requests
-            .into_iter()
-            .enumerate()
-            .map(|(index, request)| {
-                self.prepare(request)
-                    .map_err(|error| error.within(&format!("jobs[{index}]")))
-            })
-            .collect::<Result<Vec<_>, _>>()?;
+        let jobs = self.prepare_all(requests)?;
+        Ok(self.store().enqueue(jobs).await?)
+    }
+
+    /// As [`Client::enqueue`], and answers with the job.
+    pub async fn create(&self, request: impl Into<JobRequest>) -> Result<Made, ClientError> {
+        let job = self.prepare(request)?;
+        first(self.store_all(vec![job]).await?)
+    }
+
+    /// As [`Client::enqueue_all`], and answers with the jobs.
+    pub async fn create_all<R: Into<JobRequest>>(
+        &self,
+        requests: impl IntoIterator<Item = R>,
+    ) -> Result<Vec<Made>, ClientError> {
+        let jobs = self.prepare_all(requests)?;
+        self.store_all(jobs).await
+    }
+
+    fn prepare_all<R: Into<JobRequest>>(
+        &self,
+        requests: impl IntoIterator<Item = R>,
+    ) -> Result<Vec<NewJob>, Invalid> {
+        let prepared = requests.into_iter().enumerate().map(|(index, request)| {
+            self.prepare(request)
+                .map_err(|error| error.within(&format!("jobs[{index}]")))
+        });
+        let jobs = prepared.collect::<Result<Vec<_>, _>>()?;
         let most = limits::BULK_JOBS_MAX;
         if jobs.len() > most {
             let expected = format!("must hold at most {most} jobs");
-            return Err(Invalid::new("jobs", format!("a list of {}", jobs.len()), expected).into());
+            return Err(Invalid::new(
+                "jobs",
+                format!("a list of {}", jobs.len()),
+                expected,
+            ));
         }
-        Ok(self.store().enqueue(jobs).await?)
+        Ok(jobs)
+    }
+
+    /// What was just stored is known; only what was there before must be read.
+    async fn store_all(&self, jobs: Vec<NewJob>) -> Result<Vec<Made>, ClientError> {
+        let answers = self.store().enqueue(jobs.clone()).await?;
+        let mut made = Vec::with_capacity(answers.len());
+        for (job, answer) in jobs.into_iter().zip(answers) {
+            made.push(match answer {
+                Enqueued::Created(_, at) => Made::New(job.stored(at)),
+                Enqueued::Existing(id) => {
+                    let job = self.job(id).await?;
+                    Made::Existing(job.ok_or(CommandError::NotFound(id))?)
+                }
+            });
+        }
+        Ok(made)
     }
 
     pub async fn job(&self, id: JobId) -> Result<Option<Job>, ClientError> {
@@ -288,4 +340,11 @@ impl Client {
     pub async fn lanes(&self, since: Timestamp) -> Result<Vec<LaneStats>, ClientError> {
         Ok(self.store().stats(since).await?)
     }
+}
+
+/// The only answer there is.
+fn first<T>(answers: Vec<T>) -> Result<T, ClientError> {
+    let first = answers.into_iter().next();
+    let missing = || StoreError::Broken("the store did not say what became of a job".to_owned());
+    Ok(first.ok_or_else(missing)?)
 }

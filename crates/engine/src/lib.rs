@@ -55,7 +55,7 @@ mod watcher;
 pub use attending::StopReason;
 pub use builder::EngineBuilder;
 pub use cache::{Cache, bodies};
-pub use client::{Client, ClientError};
+pub use client::{Client, ClientError, Made};
 pub use config::Config;
 pub use context::{Attempting, Context};
 pub use engine::Engine;

@@ -51,7 +51,7 @@ pub use steadfast_core::{
 pub use steadfast_engine::http;
 pub use steadfast_engine::{
     AttemptEnd, Attempting, Client, ClientError, Config, Context, Engine, EngineBuilder, Event,
-    Handler, JobError, JobKind, JobRequest, Node, Notice, Notices, Observer, ScheduleEdit,
+    Handler, JobError, JobKind, JobRequest, Made, Node, Notice, Notices, Observer, ScheduleEdit,
     ScheduleRequest, SettleError, Settlement, Stats, StopReason, testing,
 };
 pub use steadfast_store::{

@@ -178,7 +178,8 @@ pub trait Store: Send + Sync + 'static {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enqueued {
-    Created(JobId),
+    /// It is there from this time on.
+    Created(JobId, Timestamp),
     /// There already was such a job; this is its id.
     Existing(JobId),
 }
@@ -186,7 +187,7 @@ pub enum Enqueued {
 impl Enqueued {
     pub fn id(self) -> JobId {
         match self {
-            Self::Created(id) | Self::Existing(id) => id,
+            Self::Created(id, _) | Self::Existing(id) => id,
         }
     }
 }

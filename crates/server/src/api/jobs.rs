@@ -13,8 +13,8 @@ use steadfast_core::{
     Command, Edit, FailureClass, Invalid, Job, JobId, Kind, Label, Priority, Queue, Reason,
     ScheduleId, Tenant, Timestamp, limits as core_limits,
 };
-use steadfast_engine::JobRequest;
-use steadfast_store::{Enqueued, JobFilter, JobPage, Listed, Page};
+use steadfast_engine::{JobRequest, Made};
+use steadfast_store::{JobFilter, JobPage, Listed, Page};
 use utoipa::IntoParams;
 
 use super::{
@@ -102,34 +102,18 @@ enum MadeJob {
 }
 
 async fn create_one(app: &App, request: JobRequest) -> Result<Response, Problem> {
-    let enqueued = app.client.enqueue_all([request]).await.map_err(unlisted)?;
-    let enqueued = enqueued.first().copied().ok_or_else(lost)?;
-    let job = app.client.job(enqueued.id()).await?.ok_or_else(lost)?;
+    let made = app.client.create(request).await?;
+    let is_new = matches!(made, Made::New(_));
+    let job = made.job();
+    let location = format!("/api/v1/jobs/{}", job.id);
     let shown = Json(JobShown::whole(job, app.client.now()));
-    let location = format!("/api/v1/jobs/{}", enqueued.id());
-    Ok(match enqueued {
-        Enqueued::Created(_) => made(&location, shown),
-        Enqueued::Existing(_) => {
-            let mut response = shown.into_response();
-            let headers = response.headers_mut();
-            headers.insert(REPLAYED, HeaderValue::from_static("true"));
-            response
-        }
-    })
-}
-
-/// A job alone is not `jobs[0]` to the one who sent it.
-fn unlisted(error: steadfast_engine::ClientError) -> Problem {
-    let mut problem = Problem::from(error);
-    let field = problem.field.take();
-    problem.detail = problem.detail.replacen("jobs[0].", "", 1);
-    problem.field = field.map(|field| field.replacen("jobs[0].", "", 1));
-    problem
-}
-
-fn lost() -> Problem {
-    let detail = "the job was stored and is gone again";
-    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
+    if is_new {
+        return Ok(self::made(&location, shown));
+    }
+    let mut response = shown.into_response();
+    let headers = response.headers_mut();
+    headers.insert(REPLAYED, HeaderValue::from_static("true"));
+    Ok(response)
 }
 
 async fn create_many(
@@ -157,11 +141,9 @@ async fn create_many(
             }
         }
     }
-    let enqueued = app.client.enqueue_all(requests).await?;
-    let ids: Vec<JobId> = enqueued.iter().map(|enqueued| enqueued.id()).collect();
+    let made = app.client.create_all(requests).await?.into_iter();
     let now = app.client.now();
-    let jobs = app.client.jobs_of(ids).await?.into_iter().flatten();
-    let jobs = jobs.map(|job| JobShown::listed(job, now)).collect();
+    let jobs = made.map(|made| JobShown::listed(made.job(), now)).collect();
     let body = Jobs {
         jobs,
         next_cursor: None,

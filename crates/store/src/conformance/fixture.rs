@@ -86,7 +86,8 @@ impl Fixture {
     pub(super) async fn enqueue(&self, jobs: Vec<NewJob>) -> Vec<JobId> {
         let ids: Vec<JobId> = jobs.iter().map(|job| job.id).collect();
         let answers = self.store.enqueue(jobs).await.unwrap();
-        let created: Vec<_> = ids.iter().copied().map(Enqueued::Created).collect();
+        let created = ids.iter().map(|id| Enqueued::Created(*id, self.now()));
+        let created: Vec<_> = created.collect();
         assert_eq!(answers, created);
         ids
     }

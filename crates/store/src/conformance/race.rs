@@ -44,7 +44,7 @@ pub async fn creates_with_one_key_make_one_job(f: Fixture) {
     let answers = callers.join_all().await;
     let created: Vec<_> = answers
         .iter()
-        .filter(|answer| matches!(answer, Enqueued::Created(_)))
+        .filter(|answer| matches!(answer, Enqueued::Created(..)))
         .collect();
     assert_eq!(created.len(), 1);
     assert!(answers.iter().all(|answer| answer.id() == created[0].id()));

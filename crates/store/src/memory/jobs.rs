@@ -45,7 +45,7 @@ impl State {
             let known = self.jobs.contains_key(&id) || !ids_of_batch.insert(id);
             answers.push(match known {
                 true => Enqueued::Existing(id),
-                false => Enqueued::Created(id),
+                false => Enqueued::Created(id, now),
             });
         }
         for new in jobs {

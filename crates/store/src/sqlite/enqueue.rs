@@ -92,7 +92,7 @@ fn insert(session: &mut Session<'_>, job: &NewJob) -> Result<Enqueued, Fault> {
             ])?;
     }
     session.added(lane, job.priority.get(), run_at);
-    Ok(Enqueued::Created(job.id))
+    Ok(Enqueued::Created(job.id, session.now))
 }
 
 /// Stores a job that came about inside the store, where a known key is nobody's mistake.
