@@ -11,7 +11,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     Client, Config, cache::Cache, cron::Cron, endpoints::Endpoints, executor::Executor,
     fetcher::Fetcher, inflight::Inflight, keeper::Keeper, limits, notice::Announcer,
-    pruner::Pruner, rolls::Rolls, settle::Settler, sweeper::Sweeper, watcher::Watcher,
+    presence::Presence, pruner::Pruner, rolls::Rolls, settle::Settler, sweeper::Sweeper,
+    watcher::Watcher,
 };
 
 pub struct Parts {
@@ -75,6 +76,8 @@ impl Parts {
         background.spawn(async move { supervise("pruner", || pruner.run(&stopped)).await });
         let (watcher, stopped) = (self.watcher(config.watch_every), stop.clone());
         background.spawn(async move { supervise("watcher", || watcher.run(&stopped)).await });
+        let (presence, stopped) = (self.presence(config.concurrency), stop.clone());
+        background.spawn(async move { supervise("presence", || presence.run(&stopped)).await });
     }
 
     pub fn keeper(&self) -> Keeper {
@@ -82,6 +85,16 @@ impl Parts {
             store: self.store.clone(),
             inflight: self.inflight.clone(),
             rolls: self.rolls.clone(),
+        }
+    }
+
+    pub fn presence(&self, concurrency: usize) -> Presence {
+        Presence {
+            store: self.store.clone(),
+            inflight: self.inflight.clone(),
+            name: self.request.worker.clone(),
+            queues: self.request.queues.clone(),
+            concurrency,
         }
     }
 

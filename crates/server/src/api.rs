@@ -9,6 +9,7 @@ mod endpoints;
 mod events;
 mod jobs;
 mod keys;
+mod nodes;
 mod policies;
 mod queues;
 mod schedules;
@@ -83,6 +84,7 @@ fn described() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(queues::pause))
         .routes(routes!(queues::resume))
         .routes(routes!(alerts::list))
+        .routes(routes!(nodes::list))
         .routes(routes!(stats::stats))
         .routes(routes!(stats::minutes))
         .routes(routes!(endpoints::create, endpoints::list))

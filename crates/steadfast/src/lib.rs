@@ -51,8 +51,8 @@ pub use steadfast_core::{
 pub use steadfast_engine::http;
 pub use steadfast_engine::{
     AttemptEnd, Attempting, Client, ClientError, Config, Context, Engine, EngineBuilder, Event,
-    Handler, JobError, JobKind, JobRequest, Made, Node, Notice, Notices, Observer, ScheduleEdit,
-    ScheduleRequest, SettleError, Settlement, Stats, StopReason, testing,
+    Handler, JobError, JobKind, JobRequest, Made, Node, NodeState, Notice, Notices, Observer,
+    ScheduleEdit, ScheduleRequest, SettleError, Settlement, Stats, StopReason, testing,
 };
 pub use steadfast_store::{
     AttemptCursor, AttemptsOf, Clock, CommandError, EnqueueError, Enqueued, JobFilter, JobPage,

@@ -24,7 +24,7 @@ pub use job::{
     RetryBody, WebhookBody,
 };
 pub use policy::{DurationText, PolicyInput, PolicyShown, PreviewBody, PreviewShown};
-pub use queue::{Alerts, Minutes, QueueShown, Queues, StatsShown};
+pub use queue::{Alerts, Minutes, Nodes, QueueShown, Queues, StatsShown};
 pub use schedule::{CreateSchedule, EditSchedule, ScheduleShown, Schedules, Ticks};
 
 /// How much was done, or would be.

@@ -1,8 +1,8 @@
-//! Queues, counts and alerts.
+//! Queues, counts, alerts and nodes.
 
 use serde::Serialize;
 use steadfast_core::{AlertState, Tally, Timestamp};
-use steadfast_engine::Stats;
+use steadfast_engine::{NodeState, Stats};
 use steadfast_store::{LaneStats, Minute};
 use utoipa::ToSchema;
 
@@ -206,4 +206,43 @@ pub struct AlertShown {
 pub struct Alerts {
     #[schema(value_type = Vec<AlertShown>)]
     pub alerts: Vec<AlertState>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = NodeList)]
+pub struct Nodes {
+    pub nodes: Vec<NodeShown>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Node)]
+pub struct NodeShown {
+    name: String,
+    version: String,
+    /// Which queues it serves; none means all.
+    queues: Vec<String>,
+    concurrency: usize,
+    in_flight: usize,
+    #[schema(value_type = String, format = DateTime)]
+    started_at: Timestamp,
+    #[schema(value_type = String, format = DateTime)]
+    last_seen: Timestamp,
+    /// Whether it said so lately.
+    alive: bool,
+}
+
+impl From<(NodeState, Timestamp)> for NodeShown {
+    fn from((node, now): (NodeState, Timestamp)) -> Self {
+        Self {
+            alive: node.is_alive(now),
+            name: node.name.to_string(),
+            version: node.version,
+            queues: node.queues.iter().map(ToString::to_string).collect(),
+            concurrency: node.concurrency,
+            in_flight: node.in_flight,
+            started_at: node.started_at,
+            last_seen: node.last_seen,
+        }
+    }
 }
