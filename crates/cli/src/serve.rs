@@ -15,6 +15,7 @@ use steadfast_server::{App, Metrics};
 use tokio::net::TcpListener;
 
 pub use access::Access;
+pub use welcome::reachable;
 
 use crate::{
     say,

@@ -24,8 +24,8 @@ pub struct Seen {
 }
 
 pub fn introduce(url: &str) -> anyhow::Result<()> {
-    say!("A Steadfast server runs on {url}, its store in a temporary file,")?;
-    say!("beside a target that misbehaves. These jobs are made over the API:\n")?;
+    say!("A Steadfast server runs on {url}, with its store in a")?;
+    say!("temporary file, beside a target that misbehaves. These jobs are made there:\n")?;
     for (name, does) in cast::names() {
         say!("  {name:<12} {does}")?;
     }

@@ -1,6 +1,6 @@
 //! The first thing a person sees: where everything is, and what to do next.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::Access;
 use crate::{
@@ -30,7 +30,7 @@ pub fn goodbye(settings: &Settings) {
 }
 
 fn lines(settings: &Settings, access: &Access, address: SocketAddr) -> Vec<String> {
-    let url = format!("http://{address}");
+    let url = reachable(address);
     let store = match settings.store {
         StoreAt::Memory => "memory:, gone when this process ends".to_owned(),
         _ => format!("{}, durable", settings.store),
@@ -52,7 +52,10 @@ fn lines(settings: &Settings, access: &Access, address: SocketAddr) -> Vec<Strin
         false => format!(" --url {url}"),
     };
     vec![
-        format!("Steadfast {} on {url}", env!("CARGO_PKG_VERSION")),
+        format!(
+            "Steadfast {} on http://{address}",
+            env!("CARGO_PKG_VERSION")
+        ),
         format!("  store     {store}"),
         format!("  API       {url}/api/docs"),
         format!("  health    {url}/healthz, {url}/readyz"),
@@ -65,4 +68,15 @@ fn lines(settings: &Settings, access: &Access, address: SocketAddr) -> Vec<Strin
         format!("    steadfast jobs watch{at}"),
         "  stop      Ctrl-C".to_owned(),
     ]
+}
+
+/// Where a browser on this machine finds it: nobody can connect to "every address".
+pub fn reachable(mut address: SocketAddr) -> String {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    format!("http://{address}")
 }

@@ -36,10 +36,15 @@ fn every_setting_is_in_the_example() {
             }
         }
     }
-    let mut all = Settings::default();
-    all.node = Some(WorkerName::new("n").unwrap());
-    all.outbound.policy = Some(Policy::Public);
-    all.outbound.ca_file = Some("ca.pem".into());
+    let all = Settings {
+        node: Some(WorkerName::new("n").unwrap()),
+        outbound: Outbound {
+            policy: Some(Policy::Public),
+            allow: Vec::new(),
+            ca_file: Some("ca.pem".into()),
+        },
+        ..Settings::default()
+    };
     let all: toml::Table = toml::from_str(&all.to_toml().unwrap()).unwrap();
     let mut found = Vec::new();
     keys("", &all, &mut found);

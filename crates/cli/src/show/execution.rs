@@ -84,16 +84,18 @@ mod tests {
             ),
             attempt(1, "SUCCESS", json!({"response": {"status": 204}})),
         ];
+        let mut table = execution_log(attempts.iter());
+        table.set_width(80).force_no_tty();
         assert_eq!(
-            execution_log(attempts.iter()).to_string(),
-            "┌──────────┬─────────┬──────────┬───────────────────────────────────────────────┐\n\
-             │ Attempt  │ Status  │ Duration │ Notes                                         │\n\
-             ├──────────┼─────────┼──────────┼───────────────────────────────────────────────┤\n\
-             │ Initial  │ FAILED  │  1,234ms │ 503 Service Unavailable                       │\n\
-             │          │         │          │ → next in 2s: 1s by policy, the target asked  │\n\
-             │          │         │          │ for 2s                                        │\n\
-             │ Retry #1 │ SUCCESS │  1,234ms │ HTTP 204                                      │\n\
-             └──────────┴─────────┴──────────┴───────────────────────────────────────────────┘"
+            table.to_string(),
+            "┌──────────┬─────────┬──────────┬──────────────────────────────────────────────┐\n\
+             │ Attempt  │ Status  │ Duration │ Notes                                        │\n\
+             ├──────────┼─────────┼──────────┼──────────────────────────────────────────────┤\n\
+             │ Initial  │ FAILED  │  1,234ms │ 503 Service Unavailable                      │\n\
+             │          │         │          │ → next in 2s: 1s by policy, the target asked │\n\
+             │          │         │          │ for 2s                                       │\n\
+             │ Retry #1 │ SUCCESS │  1,234ms │ HTTP 204                                     │\n\
+             └──────────┴─────────┴──────────┴──────────────────────────────────────────────┘"
         );
     }
 }

@@ -70,8 +70,10 @@ enum Verb {
 
 #[derive(clap::Args, PartialEq, Default)]
 struct Filter {
+    /// Those in this queue.
     #[arg(long)]
     queue: Option<String>,
+    /// Those of this kind, as http.
     #[arg(long)]
     kind: Option<String>,
     /// For admin keys; others have a tenant of their own.

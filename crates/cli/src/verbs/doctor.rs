@@ -12,6 +12,7 @@ use crate::{
     ended::Ended,
     remote::Remote,
     say::{self, say},
+    serve::reachable,
     settings::{Flags, Settings, StoreAt},
 };
 
@@ -169,16 +170,8 @@ async fn store(settings: &Settings, findings: &mut Findings) {
 
 /// The server of these settings, as it is reached from this machine.
 fn remote(settings: &Settings, api_key: Option<String>) -> Remote {
-    let mut address = settings.listen;
-    if address.ip().is_unspecified() {
-        let loopback = match address {
-            SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
-            SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
-        };
-        address.set_ip(loopback);
-    }
     Remote {
-        url: format!("http://{address}"),
+        url: reachable(settings.listen),
         api_key,
         ca_file: None,
         json: false,

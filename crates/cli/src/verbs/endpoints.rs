@@ -53,6 +53,8 @@ enum Verb {
 
 #[derive(clap::Args)]
 struct CreateArgs {
+    /// Where to send them.
+    #[arg(value_name = "URL")]
     target: String,
     /// Which events, separated by commas: job.succeeded, job.failed, job.retrying, job.cancelled,
     /// alert.fired, alert.renotified, alert.resolved [default: the first two].

@@ -88,8 +88,10 @@ struct ListArgs {
     /// scheduled, ready, running, retrying, succeeded, failed or cancelled.
     #[arg(long)]
     label: Option<String>,
+    /// Jobs in this queue.
     #[arg(long)]
     queue: Option<String>,
+    /// Jobs of this kind, as http.
     #[arg(long)]
     kind: Option<String>,
     /// For admin keys; others have a tenant of their own.
@@ -130,6 +132,7 @@ struct EditArgs {
     /// Laid over the policy it has: a preset's name, or JSON.
     #[arg(long, value_name = "POLICY")]
     retry: Option<Retry>,
+    /// Not before this time.
     #[arg(long, value_name = "TIME")]
     run_at: Option<String>,
     /// 0 to 9, higher first.

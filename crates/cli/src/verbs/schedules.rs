@@ -58,6 +58,7 @@ enum Verb {
     #[command(after_help = "Example:\n  steadfast schedules ticks sch_… --limit 50")]
     Ticks {
         id: String,
+        /// How many, up to 500.
         #[arg(long, default_value_t = 20)]
         limit: u32,
     },
@@ -100,6 +101,7 @@ struct CreateArgs {
     /// When a run is tried again: a preset's name, or JSON.
     #[arg(long, value_name = "POLICY")]
     retry: Option<Retry>,
+    /// Which lane runs wait in [default: default].
     #[arg(long)]
     queue: Option<String>,
     /// For admin keys; others have a tenant of their own.

@@ -43,6 +43,7 @@ pub struct Args {
     /// The whole request as the API takes it: a file, or - for standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "kind")]
     from: Option<String>,
+    /// Which lane it waits in [default: default].
     #[arg(long)]
     queue: Option<String>,
     /// For admin keys; others have a tenant of their own.
@@ -86,7 +87,7 @@ pub struct Args {
 pub async fn run(remote: &Remote, args: Args) -> anyhow::Result<()> {
     let (watch, body) = (args.watch, args.request()?);
     let answer = remote.post("/jobs", body).await?;
-    if remote.json {
+    if remote.json && !watch {
         return Ok(say::json(&answer)?);
     }
     if let Some(jobs) = answer["jobs"].as_array() {
@@ -99,7 +100,9 @@ pub async fn run(remote: &Remote, args: Args) -> anyhow::Result<()> {
     }
     let job: JobView = serde_json::from_value(answer)?;
     if watch {
-        say!("{id} made")?;
+        if !remote.json {
+            say!("{id} made")?;
+        }
         return watch::one(remote, &id).await;
     }
     match job.label.as_str() {
