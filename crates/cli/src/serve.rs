@@ -45,7 +45,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     }
     log::start(&settings.log)?;
     Access::before_opening(&settings)?;
-    let store = settings.store.open(settings.share)?;
+    let store = settings.store.open(settings.share).await?;
     let access = Access::decide(&settings, &*store).await?;
     let listener = listen(settings.listen).await?;
     let address = listener.local_addr()?;

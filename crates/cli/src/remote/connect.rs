@@ -86,3 +86,70 @@ fn tls(ca_file: Option<&Path>) -> anyhow::Result<ClientConfig> {
         .with_root_certificates(roots)
         .with_no_client_auth())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use http_body_util::BodyExt as _;
+    use rustls::{ServerConfig, pki_types::PrivateKeyDer};
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpListener,
+    };
+    use tokio_rustls::TlsAcceptor;
+
+    use super::*;
+
+    const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+
+    /// A server with a certificate that only its own file vouches for.
+    async fn https() -> (String, tempfile::NamedTempFile) {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let mut pem = tempfile::NamedTempFile::new().unwrap();
+        pem.write_all(made.cert.pem().as_bytes()).unwrap();
+        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key)
+            .unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(async move {
+            let acceptor = TlsAcceptor::from(Arc::new(config));
+            while let Ok((stream, _)) = listener.accept().await {
+                if let Ok(mut stream) = acceptor.accept(stream).await {
+                    let mut request = [0; 1_024];
+                    let read = stream.read(&mut request).await.unwrap();
+                    assert!(read > 0);
+                    stream.write_all(ANSWER).await.unwrap();
+                    stream.shutdown().await.unwrap();
+                }
+            }
+        });
+        (format!("https://localhost:{port}/"), pem)
+    }
+
+    #[tokio::test]
+    async fn a_certificate_is_believed_only_if_somebody_vouches_for_it() {
+        let (url, pem) = https().await;
+        let request = || Request::get(&url).body(Full::default()).unwrap();
+        let refused = send(request(), None).await.unwrap_err();
+        assert!(
+            format!("{refused:#}").contains("TLS handshake"),
+            "{refused:#}"
+        );
+        let answer = send(request(), Some(pem.path())).await.unwrap();
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(&body[..], b"{}");
+        let none = tempfile::NamedTempFile::new().unwrap();
+        let empty = send(request(), Some(none.path())).await.unwrap_err();
+        assert!(
+            format!("{empty:#}").contains("holds no certificate"),
+            "{empty:#}"
+        );
+    }
+}

@@ -8,7 +8,6 @@ use crate::settings::{Settings, StoreAt};
 pub struct Access {
     /// Until there is a key, none is needed.
     pub open: bool,
-    pub has_keys: bool,
     pub outbound: AddressPolicy,
 }
 
@@ -31,17 +30,17 @@ impl Access {
     /// may connect to whatever its maker could.
     pub async fn decide(settings: &Settings, store: &dyn Store) -> anyhow::Result<Self> {
         let has_keys = !steadfast_server::keys::list(store).await?.is_empty();
-        let open = settings.listen.ip().is_loopback();
-        if !open && !has_keys {
+        let is_loopback = settings.listen.ip().is_loopback();
+        if !is_loopback && !has_keys {
             bail!(refusal(settings));
         }
-        let usual = match open && !has_keys {
+        let open = is_loopback && !has_keys;
+        let usual = match open {
             true => AddressPolicy::Any,
             false => AddressPolicy::Public,
         };
         Ok(Self {
             open,
-            has_keys,
             outbound: settings.outbound.policy.map_or(usual, Into::into),
         })
     }

@@ -35,17 +35,17 @@ fn lines(settings: &Settings, access: &Access, address: SocketAddr) -> Vec<Strin
         StoreAt::Memory => "memory:, gone when this process ends".to_owned(),
         _ => format!("{}, durable", settings.store),
     };
-    let keys = match (access.open, access.has_keys) {
-        (true, false) => "none needed on this machine until you make one: steadfast keys create",
-        _ => "needed: Authorization: Bearer sf_… (steadfast keys create)",
+    let keys = match access.open {
+        true => "none needed on this machine until you make one: steadfast keys create",
+        false => "needed: Authorization: Bearer sf_… (steadfast keys create)",
     };
     let outbound = match settings.outbound.allow.as_slice() {
         [] => access.outbound.to_string(),
         allow => format!("{}, and {}", access.outbound, allow.join(", ")),
     };
-    let key = match (access.open, access.has_keys) {
-        (true, false) => "",
-        _ => " -H 'authorization: Bearer sf_…'",
+    let key = match access.open {
+        true => "",
+        false => " -H 'authorization: Bearer sf_…'",
     };
     let at = match address == Settings::default().listen {
         true => String::new(),

@@ -15,7 +15,8 @@ pub enum StoreAt {
 }
 
 impl StoreAt {
-    pub fn open(&self, share: bool) -> anyhow::Result<Arc<dyn Store>> {
+    /// Opens the store, makes it if it is not there, and brings it up to date.
+    pub async fn open(&self, share: bool) -> anyhow::Result<Arc<dyn Store>> {
         match self {
             Self::Sqlite(path) => {
                 let options = SqliteOptions::default().share(share);

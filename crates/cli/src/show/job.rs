@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use steadfast::{RetryPolicy, Timestamp};
 
-use super::{FailureView, age, ago, moment, now, plain, policy_sentence, status_cell};
+use super::{FailureView, ago, moment, now, plain, policy_sentence, status_cell};
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -92,7 +92,6 @@ pub fn job_table(jobs: &[JobView]) -> Table {
         "queue",
         "retries",
         "when",
-        "age",
         "last failure",
     ]);
     for job in jobs {
@@ -103,7 +102,6 @@ pub fn job_table(jobs: &[JobView]) -> Table {
             job.queue.as_str().into(),
             format!("{}/{}", job.retry_count, job.max_retries).into(),
             job.when(now).into(),
-            age(job.created_at, now).into(),
             job.news().into(),
         ]);
     }

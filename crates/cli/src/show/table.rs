@@ -30,6 +30,39 @@ pub fn plain<const N: usize>(header: [&str; N]) -> Table {
     table
 }
 
+/// The lines of a list, cut where the terminal ends: the last column says the least.
+pub fn lines_of(table: &Table) -> String {
+    let text = table.trim_fmt();
+    match table.width() {
+        Some(width) => {
+            let cut: Vec<String> = text.lines().map(|line| fit(line, width.into())).collect();
+            cut.join("\n")
+        }
+        None => text,
+    }
+}
+
+/// Colours take no room.
+fn fit(line: &str, width: usize) -> String {
+    let mut cut = String::new();
+    let mut seen = 0;
+    let mut in_colour = false;
+    for c in line.chars() {
+        in_colour |= c == '\x1b';
+        let takes_room = !in_colour;
+        in_colour &= c != 'm';
+        seen += usize::from(takes_room);
+        if seen <= width || !takes_room {
+            cut.push(c);
+        }
+    }
+    if seen > width {
+        cut.pop();
+        cut.push('…');
+    }
+    cut
+}
+
 /// A box that fits the terminal; long cells are wrapped.
 pub fn boxed<const N: usize>(header: [&str; N]) -> Table {
     let mut table = Table::new();
@@ -60,5 +93,17 @@ pub fn status_cell(text: &str) -> Cell {
         "retrying" | "pending" | "paused" => cell.fg(Color::Yellow),
         "running" => cell.fg(Color::Cyan),
         _ => cell,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_where_the_terminal_ends_and_its_colours_are_kept() {
+        assert_eq!(fit("12345", 5), "12345");
+        assert_eq!(fit("123456", 5), "1234…");
+        assert_eq!(fit("\x1b[31m123\x1b[39m456", 5), "\x1b[31m123\x1b[39m4…");
     }
 }

@@ -6,7 +6,7 @@ use steadfast::Timestamp;
 use crate::{
     remote::Remote,
     say::{self, say},
-    show::{ago, now, plain, status_cell},
+    show::{ago, lines_of, now, plain, status_cell},
 };
 
 #[derive(clap::Args)]
@@ -59,7 +59,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
                 alert.message.as_str().into(),
             ]);
         }
-        say!("{}", table.trim_fmt())?;
+        say!("{}", lines_of(&table))?;
     }
     match args.firing && !alerts.is_empty() {
         true => Err(crate::ended::Ended::Said.into()),

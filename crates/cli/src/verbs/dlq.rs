@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// What the API takes at once.
-const PAGE: usize = 500;
+const PAGE: u64 = 500;
 
 #[derive(clap::Args)]
 #[command(
@@ -178,7 +178,7 @@ async fn resolve(
         return answered(remote, verb, &count);
     }
     let at_least = if count.at_least { "at least " } else { "" };
-    let question = format!("{verb} {at_least}{} dead letters?", count.count);
+    let question = format!("{verb} {at_least}{}?", letters(count.count));
     confirm(&question, which.yes)?;
     let done = walk(remote, &which, &path, count.count).await?;
     answered(
@@ -264,6 +264,9 @@ async fn walk(remote: &Remote, which: &Which, path: &str, total: u64) -> anyhow:
 
 /// Hidden by itself where standard error is no terminal.
 fn progress(total: u64) -> ProgressBar {
+    if total <= PAGE {
+        return ProgressBar::hidden();
+    }
     let bar = ProgressBar::new(total);
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} {eta}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -275,10 +278,7 @@ fn answered(remote: &Remote, verb: &str, done: &Done) -> anyhow::Result<()> {
     if remote.json {
         return Ok(say::json(&json!(done))?);
     }
-    let letters = match done.count {
-        1 => "1 dead letter".to_owned(),
-        count => format!("{count} dead letters"),
-    };
+    let letters = letters(done.count);
     let at_least = if done.at_least { "at least " } else { "" };
     match done.dry_run {
         true => Ok(say!("would {verb} {at_least}{letters}")?),
@@ -290,5 +290,12 @@ fn past(verb: &str) -> &str {
     match verb {
         "requeue" => "requeued",
         _ => "discarded",
+    }
+}
+
+fn letters(count: u64) -> String {
+    match count {
+        1 => "1 dead letter".to_owned(),
+        count => format!("{count} dead letters"),
     }
 }

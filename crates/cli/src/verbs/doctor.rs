@@ -161,7 +161,7 @@ async fn store(settings: &Settings, findings: &mut Findings) {
         StoreAt::Sqlite(path) => sqlite::look(path, settings, findings).await,
         StoreAt::Memory => findings.warn("store", "memory: everything is gone when a node ends"),
         StoreAt::Postgres(_) => {
-            if let Err(error) = settings.store.open(false) {
+            if let Err(error) = settings.store.open(false).await {
                 findings.fail("store", format!("{error:#}"));
             }
         }

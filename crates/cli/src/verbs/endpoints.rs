@@ -10,7 +10,7 @@ use crate::{
     remote::{Remote, part},
     say::{self, say},
     settings::{Retry, Span},
-    show::{age, now, plain},
+    show::{age, lines_of, now, plain},
 };
 
 #[derive(clap::Args)]
@@ -156,5 +156,5 @@ fn list(remote: &Remote, answer: Value) -> anyhow::Result<()> {
             age(endpoint.created_at, now),
         ]);
     }
-    Ok(say!("{}", table.trim_fmt())?)
+    Ok(say!("{}", lines_of(&table))?)
 }

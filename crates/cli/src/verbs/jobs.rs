@@ -12,7 +12,7 @@ use crate::{
     remote::{Remote, part},
     say::{self, say},
     settings::Retry,
-    show::{AttemptView, JobView, execution_log, job_details, job_table},
+    show::{AttemptView, JobView, execution_log, job_details, job_table, lines_of},
 };
 
 #[derive(clap::Args)]
@@ -206,7 +206,7 @@ pub fn listed(remote: &Remote, answer: Value) -> anyhow::Result<()> {
     let list: JobList = serde_json::from_value(answer)?;
     match list.jobs.as_slice() {
         [] if list.next_cursor.is_none() => say!("no jobs")?,
-        jobs => say!("{}", job_table(jobs).trim_fmt())?,
+        jobs => say!("{}", lines_of(&job_table(jobs)))?,
     }
     if let Some(cursor) = list.next_cursor {
         say!("more: --after {cursor}")?;

@@ -15,7 +15,7 @@ use crate::{
     remote::{Remote, part},
     say::{self, say},
     settings::StoreAt,
-    show::{age, now, plain},
+    show::{age, lines_of, now, plain},
 };
 
 #[derive(clap::Args)]
@@ -57,6 +57,8 @@ enum Verb {
     Delete { id: String },
 }
 
+const FIRST_KEY: &str = "This is the first key: from now on every request needs one. Jobs may still connect to any\naddress, as before; restart the server to have that be public addresses only.";
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct KeyView {
@@ -70,23 +72,30 @@ struct KeyView {
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let (remote, verb) = (&args.remote, args.verb);
     let answer = match &args.store {
-        Some(store) => in_store(&*open(store)?, &verb).await?,
+        Some(store) => in_store(&*open(store).await?, &verb).await?,
         None => over_api(remote, &verb).await?,
     };
     if remote.json {
         return Ok(say::json(&answer)?);
     }
     match verb {
-        Verb::Create { .. } => made(&answer),
+        Verb::Create { .. } => {
+            made(&answer)?;
+            let was_open = args.store.is_none() && remote.api_key.is_none();
+            match was_open {
+                true => Ok(say!("{FIRST_KEY}")?),
+                false => Ok(()),
+            }
+        }
         Verb::List => list(&answer),
         Verb::Delete { id } => Ok(say!("{id} is gone")?),
     }
 }
 
-fn open(store: &StoreAt) -> anyhow::Result<Arc<dyn Store>> {
+async fn open(store: &StoreAt) -> anyhow::Result<Arc<dyn Store>> {
     match store.is_durable() {
         // Sharing only matters where the file is ours for the first time.
-        true => store.open(false),
+        true => store.open(false).await,
         false => Err(usage(
             "keys in memory: would be gone at once; use --store sqlite:FILE",
         )),
@@ -193,5 +202,5 @@ fn list(answer: &Value) -> anyhow::Result<()> {
             age(key.created_at, now),
         ]);
     }
-    Ok(say!("{}", table.trim_fmt())?)
+    Ok(say!("{}", lines_of(&table))?)
 }

@@ -19,6 +19,6 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     if !args.store.is_durable() {
         return Err(usage("memory: has nothing to bring up to date"));
     }
-    drop(args.store.open(args.share)?);
+    drop(args.store.open(args.share).await?);
     Ok(say!("{} is up to date", args.store)?)
 }

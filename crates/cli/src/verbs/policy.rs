@@ -8,7 +8,7 @@ use crate::{
     ended::usage,
     say::{self, say},
     settings::{Retry, Span},
-    show::{brief, policy_sentence, timetable},
+    show::{brief, lines_of, policy_sentence, timetable},
 };
 
 #[derive(clap::Args)]
@@ -70,7 +70,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         return Ok(say::json(&as_api(&policy))?);
     }
     say!("{}", policy_sentence(&policy))?;
-    say!("\n{}\n", timetable(&policy).trim_fmt())?;
+    say!("\n{}\n", lines_of(&timetable(&policy)))?;
     let gives_up = policy.preview().gives_up;
     let spread = match gives_up.min == gives_up.max {
         true => String::new(),

@@ -8,7 +8,7 @@ use steadfast::Timestamp;
 use crate::{
     remote::{Remote, part},
     say::{self, say},
-    show::{age, now, plain, status_cell},
+    show::{age, lines_of, now, plain, status_cell},
 };
 
 #[derive(clap::Args)]
@@ -126,5 +126,5 @@ fn list(remote: &Remote, answer: Value) -> anyhow::Result<()> {
             lately.into(),
         ]);
     }
-    Ok(say!("{}", table.trim_fmt())?)
+    Ok(say!("{}", lines_of(&table))?)
 }

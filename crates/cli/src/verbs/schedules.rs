@@ -11,7 +11,7 @@ use crate::{
     remote::{Remote, part},
     say::{self, say},
     settings::{Retry, Span},
-    show::{ago, moment, now, plain, status_cell},
+    show::{ago, lines_of, moment, now, plain, status_cell},
 };
 
 #[derive(clap::Args)]
@@ -259,7 +259,7 @@ fn list(remote: &Remote, answer: Value) -> anyhow::Result<()> {
             next,
         ]);
     }
-    say!("{}", table.trim_fmt())?;
+    say!("{}", lines_of(&table))?;
     if let Some(cursor) = list.next_cursor {
         say!("more: --after {cursor}")?;
     }
@@ -337,6 +337,6 @@ fn ticks(remote: &Remote, answer: Value) -> anyhow::Result<()> {
     }
     match ticks.ticks.is_empty() {
         true => Ok(say!("no ticks yet")?),
-        false => Ok(say!("{}", table.trim_fmt())?),
+        false => Ok(say!("{}", lines_of(&table))?),
     }
 }

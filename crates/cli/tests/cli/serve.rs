@@ -214,6 +214,24 @@ fn with_the_first_key_others_may_connect_and_everybody_needs_one() {
 }
 
 #[test]
+fn the_first_key_over_the_api_closes_the_door() {
+    let node = Node::start(&PORT_0);
+    let made = node.ask(&["keys", "create", "--scope", "admin"]);
+    assert!(made.out.contains("This is the first key"), "{made:?}");
+    let token = made
+        .out
+        .lines()
+        .find(|line| line.starts_with("sf_"))
+        .unwrap();
+    assert_eq!(node.ask(&["jobs", "list"]).code, 1);
+    assert_eq!(node.ask(&["jobs", "list", "--api-key", token]).code, 0);
+    let second = ["keys", "create", "--scope", "read", "--api-key", token];
+    let second = node.ask(&second);
+    assert_eq!(second.code, 0, "{second:?}");
+    assert!(!second.out.contains("first key"), "{second:?}");
+}
+
+#[test]
 fn keys_in_the_store_can_be_listed_and_taken_back() {
     let dir = dir();
     let keys = |args: &[&str]| {

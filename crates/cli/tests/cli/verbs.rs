@@ -150,7 +150,6 @@ fn jobs_are_listed_filtered_and_changed() {
             "QUEUE",
             "RETRIES",
             "WHEN",
-            "AGE",
             "LAST FAILURE"
         ]
     );

@@ -95,7 +95,7 @@ async fn clock(path: &Path, settings: &Settings, findings: &mut Findings) {
         newest = Some(("the file was written", Timestamp::from(modified)));
     }
     // The schema is the one we know, so opening changes nothing.
-    if let Ok(store) = settings.store.open(settings.share)
+    if let Ok(store) = settings.store.open(settings.share).await
         && let Ok(listed) = store.list(JobFilter::default(), Page::first(1)).await
         && let Some(job) = listed.items.first()
         && newest.is_none_or(|(_, time)| job.created_at > time)
