@@ -16,7 +16,7 @@ use steadfast::{
 use steadfast_server::{App, Metrics};
 use tokio::net::TcpListener;
 
-use crate::{remote::Remote, say::say};
+use crate::{ended::usage, remote::Remote, say::say};
 use cast::Cast;
 use target::Target;
 
@@ -37,6 +37,11 @@ pub struct Args {
 }
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
+    if !args.listen.ip().is_loopback() {
+        return Err(usage(
+            "the demo needs no key, so it only listens where nobody else can connect: use 127.0.0.1",
+        ));
+    }
     quiet_panics();
     let place = tempfile::tempdir()?;
     let store = SqliteStore::open(place.path().join("demo.db"), SqliteOptions::default())?;

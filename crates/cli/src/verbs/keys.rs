@@ -46,7 +46,7 @@ enum Verb {
         #[arg(long)]
         tenant: Option<String>,
         /// For people.
-        #[arg(long, default_value = "")]
+        #[arg(long, default_value = "", hide_default_value = true)]
         name: String,
     },
     /// List keys, oldest first, without their tokens.

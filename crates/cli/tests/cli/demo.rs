@@ -49,6 +49,12 @@ fn the_demo_shows_every_way_to_fail_and_what_became_of_it() {
 }
 
 #[test]
+fn a_demo_is_for_this_machine_only() {
+    let refused = run(&["demo", "--listen", "0.0.0.0:0"], &dir());
+    assert_eq!(refused.code, 2, "{refused:?}");
+}
+
+#[test]
 fn a_demo_that_is_kept_can_be_asked() {
     let dir = dir();
     let mut demo = steadfast(&["demo", "--keep"], dir.path()).spawn().unwrap();
