@@ -32,6 +32,8 @@ pub const EVENT_STREAMS_MAX: usize = 256;
 /// Proxies cut silent connections; a comment now and then keeps a stream.
 pub const EVENT_KEEP_ALIVE: Duration = Duration::from_secs(15);
 
+/// How soon the first key restricts outbound requests.
+pub const KEYS_LOOK_EVERY: Duration = Duration::from_millis(500);
 pub const ENDPOINTS_MAX: usize = 1_000;
 pub const KEYS_MAX: usize = 10_000;
 /// Labels of metrics are names that users choose; past this many they are called `other`.
