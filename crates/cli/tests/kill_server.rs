@@ -107,6 +107,7 @@ fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
             return answer;
         }
         assert!(begun.elapsed() < PATIENCE, "waited in vain for {what}");
+        // sleep: polling a real server
         thread::park_timeout(Duration::from_millis(20));
     }
 }

@@ -84,7 +84,8 @@ pub async fn create(
     match asking.asked(one)? {
         Asked::Job(request) => create_one(&app, request).await,
         Asked::Schedule(request) => {
-            let schedule = app.client.schedule(request).await?;
+            let schedule = app.client.schedule(request).await;
+            let schedule = schedule.map_err(|error| alone(error, "job."))?;
             let location = format!("/api/v1/schedules/{}", schedule.id);
             Ok(made(&location, Json(ScheduleShown::of(schedule))))
         }
@@ -102,7 +103,8 @@ enum MadeJob {
 }
 
 async fn create_one(app: &App, request: JobRequest) -> Result<Response, Problem> {
-    let enqueued = app.client.enqueue_all([request]).await.map_err(unlisted)?;
+    let enqueued = app.client.enqueue_all([request]).await;
+    let enqueued = enqueued.map_err(|error| alone(error, "jobs[0]."))?;
     let enqueued = enqueued.first().copied().ok_or_else(lost)?;
     let job = app.client.job(enqueued.id()).await?.ok_or_else(lost)?;
     let shown = Json(JobShown::whole(job, app.client.now()));
@@ -118,12 +120,12 @@ async fn create_one(app: &App, request: JobRequest) -> Result<Response, Problem>
     })
 }
 
-/// A job alone is not `jobs[0]` to the one who sent it.
-fn unlisted(error: steadfast_engine::ClientError) -> Problem {
+/// To the one who sent a job alone, its fields are not inside of anything.
+fn alone(error: steadfast_engine::ClientError, outer: &str) -> Problem {
     let mut problem = Problem::from(error);
     let field = problem.field.take();
-    problem.detail = problem.detail.replacen("jobs[0].", "", 1);
-    problem.field = field.map(|field| field.replacen("jobs[0].", "", 1));
+    problem.detail = problem.detail.replacen(outer, "", 1);
+    problem.field = field.map(|field| field.strip_prefix(outer).unwrap_or(&field).to_owned());
     problem
 }
 
