@@ -123,10 +123,8 @@ async fn a_schedule_is_made_listed_changed_and_deleted() {
     // The same name is the same schedule.
     assert_eq!(id_of(&make(&server.http, body).await), id);
     let list = server.http.get("/api/v1/schedules").await.is(200);
-    assert_eq!(
-        each(list["schedules"].as_array().unwrap(), "id"),
-        [id.clone()]
-    );
+    let listed = each(list["schedules"].as_array().unwrap(), "id");
+    assert_eq!(json!(listed), json!([id]));
 
     let path = format!("/api/v1/schedules/{id}");
     let change = json!({"every": "90s", "job": {"kind": "report", "payload": {"n": 2}}});

@@ -37,25 +37,31 @@ impl<'a> MakeWriter<'a> for Log {
     }
 }
 
-const PASSWORD: &str = "hunter2-of-the-target";
-const IN_BODY: &str = "card-4242424242424242";
-const SECRET: &str = "whsec_c2VjcmV0LW9mLXRoZS1qb2ItaXRzZWxm";
-const SHARED: &str = "whsec_c2VjcmV0LW9mLXRoZS1lbmRwb2ludC0x";
-
-/// On one thread, so that everything it does is logged to one place.
-#[tokio::test]
-async fn secrets_are_in_no_answer_no_history_and_no_line_of_the_log() {
+/// Keeps what this thread logs, for as long as the guard lives.
+fn listen() -> (Log, tracing::subscriber::DefaultGuard) {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt()
         .with_writer(log.clone())
         .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
         .finish();
-    let _logging = tracing::subscriber::set_default(subscriber);
+    (log, tracing::subscriber::set_default(subscriber))
+}
+
+const PASSWORD: &str = "hunter2-of-the-target";
+const IN_BODY: &str = "card-4242424242424242";
+const SECRET: &str = "whsec_c2VjcmV0LW9mLXRoZS1qb2ItaXRzZWxm";
+const SHARED: &str = "whsec_c2VjcmV0LW9mLXRoZS1lbmRwb2ludC0x";
+
+/// On one thread, so that what server and engine log is in one place; the store's own thread is
+/// not heard.
+#[tokio::test]
+async fn secrets_are_in_no_answer_no_history_and_no_line_of_the_log() {
+    let (log, _logging) = listen();
     let server = Server::start().await;
     let admin = server.key(Scope::Admin, None).await;
     let (work, hook) = (Target::always(503).await, Target::always(503).await);
     let body = json!({"url": hook.url(), "secret": SHARED});
-    let endpoint = admin.post("/api/v1/endpoints", body).await.is(201);
+    admin.post("/api/v1/endpoints", body).await.is(201);
     let made = json!({"scope": "read", "name": "ci"});
     let made = admin.post("/api/v1/keys", made).await.is(201);
     let token = made["token"].as_str().unwrap().to_owned();
@@ -101,7 +107,6 @@ async fn secrets_are_in_no_answer_no_history_and_no_line_of_the_log() {
         said.push_str(&reply.body);
     }
     said.push_str(&admin.get("/api/v1/keys").await.body);
-    said.push_str(&endpoint["url"].to_string());
     for seen in hook.seen() {
         said.push_str(&seen.body);
     }
