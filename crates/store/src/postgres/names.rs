@@ -1,0 +1,219 @@
+//! Numbers for names: rows carry a lane and a policy as integers, and claims parse neither.
+//!
+//! Numbers are given in a transaction of their own before they are used, so that no rollback
+//! takes them back. They may still go: a standby that is promoted can lack the last of them.
+//! So what is known is forgotten whenever a connection is opened, and names are looked up only
+//! by someone who holds one.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use steadfast_core::{Kind, NewJob, Queue, RetryPolicy, Tenant};
+use tokio_postgres::Row;
+
+use super::{
+    fault::Fault,
+    rows::{self, COLUMN_LANE, COLUMN_POLICY},
+    session::Session,
+};
+use crate::JobFilter;
+
+pub(super) type LaneId = i32;
+pub(super) type PolicyId = i32;
+
+/// One tenant's jobs of one kind in one queue.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct LaneName {
+    pub tenant: Tenant,
+    pub queue: Queue,
+    pub kind: Kind,
+}
+
+impl LaneName {
+    /// Whether a filter's names are these, as far as it names any.
+    pub(super) fn is_meant_by(&self, filter: &JobFilter) -> bool {
+        fn same<T: PartialEq>(wanted: &Option<T>, found: &T) -> bool {
+            wanted.as_ref().is_none_or(|wanted| wanted == found)
+        }
+        same(&filter.tenant, &self.tenant)
+            && same(&filter.queue, &self.queue)
+            && same(&filter.kind, &self.kind)
+    }
+}
+
+/// Policies are few; whoever makes one for every job gets a cache that starts over.
+const POLICIES_MAX: usize = 1_024;
+/// Compared one by one, which beats writing JSON to look a policy up.
+const RECENT_MAX: usize = 8;
+/// How often another transaction may be quicker to give a name its number.
+const TRIES_MAX: usize = 10;
+
+#[derive(Default)]
+pub(super) struct Names(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    lanes: HashMap<LaneId, Arc<LaneName>>,
+    lane_ids: HashMap<Arc<LaneName>, LaneId>,
+    policies: HashMap<PolicyId, Arc<RetryPolicy>>,
+    policies_recent: Vec<(Arc<RetryPolicy>, PolicyId)>,
+}
+
+impl Names {
+    pub(super) fn forget(&self) {
+        *self.lock() = Known::default();
+    }
+
+    /// The lane and policy of each job, which are given numbers where they have none. `session`
+    /// must not be inside a transaction that may be rolled back.
+    pub(super) async fn intern<'j>(
+        &self,
+        session: &Session<'_>,
+        jobs: impl Iterator<Item = &'j NewJob>,
+    ) -> Result<Vec<(LaneId, PolicyId)>, Fault> {
+        let mut numbers = Vec::new();
+        for job in jobs {
+            let name = LaneName {
+                tenant: job.tenant.clone(),
+                queue: job.queue.clone(),
+                kind: job.kind.clone(),
+            };
+            let lane = self.lane_id(session, name).await?;
+            numbers.push((lane, self.policy_id(session, &job.policy).await?));
+        }
+        Ok(numbers)
+    }
+
+    async fn lane_id(&self, session: &Session<'_>, name: LaneName) -> Result<LaneId, Fault> {
+        if let Some(id) = self.lock().lane_ids.get(&name) {
+            return Ok(*id);
+        }
+        let LaneName {
+            tenant,
+            queue,
+            kind,
+        } = &name;
+        let sql = include_str!("sql/lane_intern.sql");
+        let key = [tenant.as_str(), queue.as_str(), kind.as_str()];
+        let id = intern(session, sql, &[&key[0], &key[1], &key[2]]).await?;
+        self.lock().add_lane(id, name);
+        Ok(id)
+    }
+
+    pub(super) async fn policy_id(
+        &self,
+        session: &Session<'_>,
+        policy: &Arc<RetryPolicy>,
+    ) -> Result<PolicyId, Fault> {
+        if let Some(id) = self.lock().recent(policy) {
+            return Ok(id);
+        }
+        let body = rows::to_json(&**policy)?;
+        let id = intern(session, include_str!("sql/policy_intern.sql"), &[&body]).await?;
+        let mut known = self.lock();
+        known.policies_recent.truncate(RECENT_MAX - 1);
+        known.policies_recent.insert(0, (Arc::clone(policy), id));
+        Ok(id)
+    }
+
+    /// Looks up whatever these rows of jobs name and is not known yet.
+    pub(super) async fn load(&self, session: &Session<'_>, jobs: &[Row]) -> Result<(), Fault> {
+        let (mut is_lane_missing, mut policies) = (false, Vec::new());
+        {
+            let known = self.lock();
+            for row in jobs {
+                let (lane, policy) = (row.try_get(COLUMN_LANE)?, row.try_get(COLUMN_POLICY)?);
+                is_lane_missing |= !known.lanes.contains_key(&lane);
+                if !known.policies.contains_key(&policy) && !policies.contains(&policy) {
+                    policies.push(policy);
+                }
+            }
+        }
+        if is_lane_missing {
+            self.load_lanes(session).await?;
+        }
+        if !policies.is_empty() {
+            self.load_policies(session, &policies).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn load_lanes(&self, session: &Session<'_>) -> Result<(), Fault> {
+        let found = session
+            .query(include_str!("sql/lane_names.sql"), &[])
+            .await?;
+        let mut known = self.lock();
+        for row in found {
+            let name = LaneName {
+                tenant: rows::parsed(&row, 1, "tenant", Tenant::new)?,
+                queue: rows::parsed(&row, 2, "queue", Queue::new)?,
+                kind: rows::parsed(&row, 3, "kind", Kind::new)?,
+            };
+            known.add_lane(row.try_get(0)?, name);
+        }
+        Ok(())
+    }
+
+    async fn load_policies(&self, session: &Session<'_>, ids: &[PolicyId]) -> Result<(), Fault> {
+        let sql = include_str!("sql/policies.sql");
+        let found = session.query(sql, &[&ids]).await?;
+        let mut known = self.lock();
+        if known.policies.len() + found.len() > POLICIES_MAX {
+            known.policies.clear();
+        }
+        for row in found {
+            // One that cannot be read stays unknown, and only its jobs are passed over.
+            match rows::json(&row, 1, "policy") {
+                Ok(policy) => drop(known.policies.insert(row.try_get(0)?, Arc::new(policy))),
+                Err(fault) => tracing::error!(%fault, "a retry policy is passed over"),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn lane(&self, id: LaneId) -> Result<Arc<LaneName>, Fault> {
+        let lane = self.lock().lanes.get(&id).cloned();
+        lane.ok_or_else(|| Fault::unreadable("lane", id))
+    }
+
+    pub(super) fn policy(&self, id: PolicyId) -> Result<Arc<RetryPolicy>, Fault> {
+        let policy = self.lock().policies.get(&id).cloned();
+        policy.ok_or_else(|| Fault::unreadable("policy", id))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    fn add_lane(&mut self, id: LaneId, name: LaneName) {
+        let name = Arc::new(name);
+        self.lanes.insert(id, Arc::clone(&name));
+        self.lane_ids.insert(name, id);
+    }
+
+    fn recent(&mut self, policy: &Arc<RetryPolicy>) -> Option<PolicyId> {
+        let place = self
+            .policies_recent
+            .iter()
+            .position(|(known, _)| Arc::ptr_eq(known, policy) || known == policy)?;
+        self.policies_recent[..=place].rotate_right(1);
+        Some(self.policies_recent[0].1)
+    }
+}
+
+async fn intern(
+    session: &Session<'_>,
+    sql: &'static str,
+    key: &[&(dyn tokio_postgres::types::ToSql + Sync)],
+) -> Result<i32, Fault> {
+    for _ in 0..TRIES_MAX {
+        if let Some(row) = session.query(sql, key).await?.first() {
+            return Ok(row.try_get(0)?);
+        }
+    }
+    Err(Fault::Overtaken)
+}
