@@ -145,12 +145,11 @@ impl Found {
         let given = session.shared.time.given();
         let sql = include_str!("sql/command_find.sql");
         let rows = session.query(sql, &[&given, &keys]).await?;
-        let names = &session.shared.names;
-        names.load(session, &rows).await?;
+        let names = session.shared.names.of(session, &rows).await?;
         let mut now = session.shared.time.now();
         let mut jobs = HashMap::with_capacity(rows.len());
         for row in rows {
-            let job = rows::job(names, &row)?;
+            let job = rows::job(&names, &row)?;
             now = rows::time(row.try_get(JOB_COLUMNS)?);
             let held = Held {
                 lane: rows::lane(&row)?,

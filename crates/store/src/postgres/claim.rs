@@ -70,11 +70,10 @@ pub(super) async fn claim(session: &Session<'_>, request: &ClaimRequest) -> Resu
 
 /// The rows as claims, in the order in which they were due.
 async fn read(session: &Session<'_>, taken: &[Row]) -> Result<Vec<Claim>, Fault> {
-    let names = &session.shared.names;
-    names.load(session, taken).await?;
+    let names = session.shared.names.of(session, taken).await?;
     let (mut jobs, mut broken) = (Vec::with_capacity(taken.len()), Vec::new());
     for row in taken {
-        match rows::job_if_whole(names, row)? {
+        match rows::job_if_whole(&names, row)? {
             Some(job) => jobs.push(job),
             None => broken.push(row.try_get::<_, Key>(0)?),
         }

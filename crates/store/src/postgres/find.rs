@@ -4,18 +4,21 @@ use std::collections::HashMap;
 
 use steadfast_core::{Attempt, Claim, Fence, Job, JobId, OnceName, Payload, Timestamp};
 
+use tokio_postgres::Row;
+
 use super::{
     fault::Fault,
+    names::Needed,
     rows::{self, Key, limit},
     session::Session,
 };
 
 /// The jobs of these ids, in their order.
 pub(super) async fn jobs(session: &Session<'_>, ids: &[JobId]) -> Result<Vec<Option<Job>>, Fault> {
-    let found = by_id(session, ids).await?;
+    let (found, names) = by_id(session, ids).await?;
     let mut jobs = HashMap::with_capacity(found.len());
     for row in found {
-        let job = rows::job(&session.shared.names, &row)?;
+        let job = rows::job(&names, &row)?;
         jobs.insert(job.id, job);
     }
     Ok(ids.iter().map(|id| jobs.get(id).cloned()).collect())
@@ -23,21 +26,20 @@ pub(super) async fn jobs(session: &Session<'_>, ids: &[JobId]) -> Result<Vec<Opt
 
 /// The jobs of these ids that can be read, in no order.
 pub(super) async fn whole_jobs(session: &Session<'_>, ids: &[JobId]) -> Result<Vec<Job>, Fault> {
-    let found = by_id(session, ids).await?;
+    let (found, names) = by_id(session, ids).await?;
     let mut jobs = Vec::with_capacity(found.len());
     for row in found {
-        jobs.extend(rows::job_if_whole(&session.shared.names, &row)?);
+        jobs.extend(rows::job_if_whole(&names, &row)?);
     }
     Ok(jobs)
 }
 
-async fn by_id(session: &Session<'_>, ids: &[JobId]) -> Result<Vec<tokio_postgres::Row>, Fault> {
+async fn by_id(session: &Session<'_>, ids: &[JobId]) -> Result<(Vec<Row>, Needed), Fault> {
     let keys: Vec<Key> = ids.iter().map(|id| (*id).into()).collect();
-    let found = session
-        .query(include_str!("sql/jobs.sql"), &[&keys])
-        .await?;
-    session.shared.names.load(session, &found).await?;
-    Ok(found)
+    let sql = include_str!("sql/jobs.sql");
+    let found = session.query(sql, &[&keys]).await?;
+    let names = session.shared.names.of(session, &found).await?;
+    Ok((found, names))
 }
 
 pub(super) async fn expired(
@@ -49,11 +51,10 @@ pub(super) async fn expired(
     let found = session
         .query(sql, &[&now.as_micros(), &limit(most)])
         .await?;
-    let names = &session.shared.names;
-    names.load(session, &found).await?;
+    let names = session.shared.names.of(session, &found).await?;
     let mut claims = Vec::new();
     for row in found {
-        let Some(job) = rows::job_if_whole(names, &row)? else {
+        let Some(job) = rows::job_if_whole(&names, &row)? else {
             continue;
         };
         let fence = job.progress.fence;

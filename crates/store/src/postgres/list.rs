@@ -178,7 +178,7 @@ fn may_match(names: &Names, filter: &JobFilter, row: &Row) -> Result<bool, Fault
     }
     // A lane that is not known yet is looked up with the whole job.
     let lane = names.lane(rows::lane(row)?);
-    Ok(lane.map_or(true, |lane| lane.is_meant_by(filter)))
+    Ok(lane.is_none_or(|lane| lane.is_meant_by(filter)))
 }
 
 /// The state that a label is shown for.

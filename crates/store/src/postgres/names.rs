@@ -6,7 +6,7 @@
 //! by someone who holds one.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -98,7 +98,7 @@ impl Names {
         let sql = include_str!("sql/lane_intern.sql");
         let key = [tenant.as_str(), queue.as_str(), kind.as_str()];
         let id = intern(session, sql, &[&key[0], &key[1], &key[2]]).await?;
-        self.lock().add_lane(id, name);
+        self.lock().add_lane(id, Arc::new(name));
         Ok(id)
     }
 
@@ -118,69 +118,81 @@ impl Names {
         Ok(id)
     }
 
-    /// Looks up whatever these rows of jobs name and is not known yet.
-    pub(super) async fn load(&self, session: &Session<'_>, jobs: &[Row]) -> Result<(), Fault> {
-        let (mut is_lane_missing, mut policies) = (false, Vec::new());
+    /// The names that rows of jobs need, looked up where they are not known.
+    pub(super) async fn of(&self, session: &Session<'_>, jobs: &[Row]) -> Result<Needed, Fault> {
+        let mut needed = Needed::default();
+        let (mut lanes, mut policies) = (HashSet::new(), HashSet::new());
+        for row in jobs {
+            lanes.insert(row.try_get(COLUMN_LANE)?);
+            policies.insert(row.try_get(COLUMN_POLICY)?);
+        }
         {
             let known = self.lock();
-            for row in jobs {
-                let (lane, policy) = (row.try_get(COLUMN_LANE)?, row.try_get(COLUMN_POLICY)?);
-                is_lane_missing |= !known.lanes.contains_key(&lane);
-                if !known.policies.contains_key(&policy) && !policies.contains(&policy) {
-                    policies.push(policy);
-                }
-            }
+            needed.lanes = known.lanes_of(&lanes);
+            needed.policies = known.policies_of(&policies);
         }
-        if is_lane_missing {
-            self.load_lanes(session).await?;
+        if needed.lanes.len() < lanes.len() {
+            needed.lanes = self.load_lanes(session).await?;
         }
-        if !policies.is_empty() {
-            self.load_policies(session, &policies).await?;
+        if needed.policies.len() < policies.len() {
+            let missing = policies
+                .into_iter()
+                .filter(|id| !needed.policies.contains_key(id));
+            let found = self.load_policies(session, missing.collect()).await?;
+            needed.policies.extend(found);
         }
-        Ok(())
+        Ok(needed)
     }
 
-    pub(super) async fn load_lanes(&self, session: &Session<'_>) -> Result<(), Fault> {
+    /// All lanes, as they are now.
+    pub(super) async fn load_lanes(
+        &self,
+        session: &Session<'_>,
+    ) -> Result<HashMap<LaneId, Arc<LaneName>>, Fault> {
         let found = session
             .query(include_str!("sql/lane_names.sql"), &[])
             .await?;
-        let mut known = self.lock();
+        let mut lanes = HashMap::with_capacity(found.len());
         for row in found {
             let name = LaneName {
                 tenant: rows::parsed(&row, 1, "tenant", Tenant::new)?,
                 queue: rows::parsed(&row, 2, "queue", Queue::new)?,
                 kind: rows::parsed(&row, 3, "kind", Kind::new)?,
             };
-            known.add_lane(row.try_get(0)?, name);
+            lanes.insert(row.try_get(0)?, Arc::new(name));
         }
-        Ok(())
+        let mut known = self.lock();
+        for (id, name) in &lanes {
+            known.add_lane(*id, Arc::clone(name));
+        }
+        Ok(lanes)
     }
 
-    async fn load_policies(&self, session: &Session<'_>, ids: &[PolicyId]) -> Result<(), Fault> {
+    async fn load_policies(
+        &self,
+        session: &Session<'_>,
+        ids: Vec<PolicyId>,
+    ) -> Result<HashMap<PolicyId, Arc<RetryPolicy>>, Fault> {
         let sql = include_str!("sql/policies.sql");
-        let found = session.query(sql, &[&ids]).await?;
-        let mut known = self.lock();
-        if known.policies.len() + found.len() > POLICIES_MAX {
-            known.policies.clear();
-        }
-        for row in found {
+        let mut policies = HashMap::new();
+        for row in session.query(sql, &[&ids]).await? {
             // One that cannot be read stays unknown, and only its jobs are passed over.
             match rows::json(&row, 1, "policy") {
-                Ok(policy) => drop(known.policies.insert(row.try_get(0)?, Arc::new(policy))),
+                Ok(policy) => drop(policies.insert(row.try_get(0)?, Arc::new(policy))),
                 Err(fault) => tracing::error!(%fault, "a retry policy is passed over"),
             }
         }
-        Ok(())
+        let mut known = self.lock();
+        if known.policies.len() + policies.len() > POLICIES_MAX {
+            known.policies.clear();
+        }
+        known.policies.extend(policies.clone());
+        Ok(policies)
     }
 
-    pub(super) fn lane(&self, id: LaneId) -> Result<Arc<LaneName>, Fault> {
-        let lane = self.lock().lanes.get(&id).cloned();
-        lane.ok_or_else(|| Fault::unreadable("lane", id))
-    }
-
-    pub(super) fn policy(&self, id: PolicyId) -> Result<Arc<RetryPolicy>, Fault> {
-        let policy = self.lock().policies.get(&id).cloned();
-        policy.ok_or_else(|| Fault::unreadable("policy", id))
+    /// What a lane is called, if that is known here.
+    pub(super) fn lane(&self, id: LaneId) -> Option<Arc<LaneName>> {
+        self.lock().lanes.get(&id).cloned()
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
@@ -188,9 +200,40 @@ impl Names {
     }
 }
 
+/// The names of some rows. What is known may be forgotten at any time; this stays.
+#[derive(Default)]
+pub(super) struct Needed {
+    lanes: HashMap<LaneId, Arc<LaneName>>,
+    policies: HashMap<PolicyId, Arc<RetryPolicy>>,
+}
+
+impl Needed {
+    pub(super) fn lane(&self, id: LaneId) -> Result<&LaneName, Fault> {
+        let lane = self.lanes.get(&id);
+        lane.map(|name| &**name)
+            .ok_or_else(|| Fault::unreadable("lane", id))
+    }
+
+    pub(super) fn policy(&self, id: PolicyId) -> Result<&Arc<RetryPolicy>, Fault> {
+        let policy = self.policies.get(&id);
+        policy.ok_or_else(|| Fault::unreadable("policy", id))
+    }
+}
+
 impl Known {
-    fn add_lane(&mut self, id: LaneId, name: LaneName) {
-        let name = Arc::new(name);
+    fn lanes_of(&self, ids: &HashSet<LaneId>) -> HashMap<LaneId, Arc<LaneName>> {
+        ids.iter()
+            .filter_map(|id| Some((*id, Arc::clone(self.lanes.get(id)?))))
+            .collect()
+    }
+
+    fn policies_of(&self, ids: &HashSet<PolicyId>) -> HashMap<PolicyId, Arc<RetryPolicy>> {
+        ids.iter()
+            .filter_map(|id| Some((*id, Arc::clone(self.policies.get(id)?))))
+            .collect()
+    }
+
+    fn add_lane(&mut self, id: LaneId, name: Arc<LaneName>) {
         self.lanes.insert(id, Arc::clone(&name));
         self.lane_ids.insert(name, id);
     }

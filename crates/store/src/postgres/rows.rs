@@ -1,6 +1,6 @@
 //! Columns to values and back.
 
-use std::{error::Error, time::Duration};
+use std::{error::Error, sync::Arc, time::Duration};
 
 use serde::{Serialize, de::DeserializeOwned};
 use steadfast_core::{
@@ -14,7 +14,7 @@ use tokio_postgres::{
 
 use super::{
     fault::Fault,
-    names::{LaneId, Names},
+    names::{LaneId, Needed},
 };
 
 /// A public id in a column.
@@ -69,7 +69,7 @@ pub(super) const JOB_COLUMNS: usize = 30;
 
 /// Reads a row among others. One that cannot be read is told of, and must not keep the others
 /// from being seen.
-pub(super) fn job_if_whole(names: &Names, row: &Row) -> Result<Option<Job>, Fault> {
+pub(super) fn job_if_whole(names: &Needed, row: &Row) -> Result<Option<Job>, Fault> {
     match job(names, row) {
         Ok(job) => Ok(Some(job)),
         Err(Fault::Unreadable(why)) => {
@@ -81,8 +81,7 @@ pub(super) fn job_if_whole(names: &Names, row: &Row) -> Result<Option<Job>, Faul
     }
 }
 
-/// Reads a job; its names must have been loaded.
-pub(super) fn job(names: &Names, row: &Row) -> Result<Job, Fault> {
+pub(super) fn job(names: &Needed, row: &Row) -> Result<Job, Fault> {
     let name = names.lane(lane(row)?)?;
     let priority = u8::try_from(row.try_get::<_, i16>(4)?).unwrap_or(u8::MAX);
     Ok(Job {
@@ -90,7 +89,7 @@ pub(super) fn job(names: &Names, row: &Row) -> Result<Job, Fault> {
         tenant: name.tenant.clone(),
         queue: name.queue.clone(),
         kind: name.kind.clone(),
-        policy: names.policy(row.try_get(COLUMN_POLICY)?)?,
+        policy: Arc::clone(names.policy(row.try_get(COLUMN_POLICY)?)?),
         payload: Payload::from_stored(row.try_get(29)?),
         priority: Priority::new(priority).map_err(|error| Fault::unreadable("priority", error))?,
         guarantee: match row.try_get(21)? {

@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 use super::{
     counts::minute,
     fault::Fault,
-    names::LaneId,
+    names::{LaneId, LaneName},
     rows::{self, limit},
     session::{Conn, Session},
 };
@@ -71,8 +71,8 @@ pub(super) async fn count(session: &Session<'_>, filter: &JobFilter) -> Result<O
         return Ok(None);
     }
     let mut total = 0;
-    for (lane, counters) in counters(session).await? {
-        if session.shared.names.lane(lane)?.is_meant_by(filter) {
+    for (_, counters) in counters(session).await? {
+        if counters.are_meant_by(filter) {
             total += counters.of(filter.label, filter.dead_letters);
         }
     }
@@ -85,6 +85,21 @@ struct Counters {
 }
 
 impl Counters {
+    fn are_meant_by(&self, filter: &JobFilter) -> bool {
+        let LaneStats {
+            tenant,
+            queue,
+            kind,
+            ..
+        } = self.counted.clone();
+        let name = LaneName {
+            tenant,
+            queue,
+            kind,
+        };
+        name.is_meant_by(filter)
+    }
+
     fn of(&self, label: Option<Label>, dead_letters: bool) -> u64 {
         let counted = &self.counted;
         match (label, dead_letters) {
@@ -120,11 +135,13 @@ async fn counters(session: &Session<'_>) -> Result<Vec<(LaneId, Counters)>, Faul
     let rows = session
         .query(include_str!("sql/stats_lanes.sql"), &[])
         .await?;
-    session.shared.names.load_lanes(session).await?;
+    let names = session.shared.names.load_lanes(session).await?;
     let mut all = Vec::with_capacity(rows.len());
     for row in rows {
         let lane = row.try_get(0)?;
-        let name = session.shared.names.lane(lane)?;
+        let Some(name) = names.get(&lane) else {
+            continue;
+        };
         let counters = Counters {
             waiting: number(&row, 1)?,
             counted: LaneStats {

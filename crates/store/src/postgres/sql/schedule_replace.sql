@@ -12,5 +12,5 @@ UPDATE steadfast.schedule SET
     last_tick = $10,
     runs = $11,
     queued_tick = $12
-WHERE id = $1 AND revision = $8 - 1
+WHERE id = $1 AND revision = $8::bigint - 1
 RETURNING id

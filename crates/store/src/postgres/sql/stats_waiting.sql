@@ -22,7 +22,7 @@ CROSS JOIN LATERAL (
         JOIN steadfast.job ON job.priority = level.priority
         WHERE job.state = 0 AND job.lane = asked.lane AND job.run_at <= $2
         LIMIT $3
-    ) AS some
+    ) AS bounded
 ) AS ready
 CROSS JOIN LATERAL (
     SELECT count(*) FROM (
@@ -31,7 +31,7 @@ CROSS JOIN LATERAL (
         JOIN steadfast.job ON job.priority = level.priority
         WHERE job.state = 0 AND job.lane = asked.lane AND job.run_at > $2
         LIMIT $3
-    ) AS some
+    ) AS bounded
 ) AS later
 CROSS JOIN LATERAL (
     SELECT count(*) FROM steadfast.job
