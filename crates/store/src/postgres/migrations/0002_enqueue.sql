@@ -104,7 +104,10 @@ BEGIN
         id, lane, policy, priority, run_at, created_at, at_most_once, lease, idempotency_key, tags, payload
     ) VALUES (
         new_job, new_lane, new_policy, priority,
-        coalesce(least(greatest((extract(epoch FROM run_at) * 1000000)::bigint, 0), 253402207200000000), new_now),
+        CASE
+            WHEN run_at IS NULL THEN new_now
+            ELSE least(greatest(extract(epoch FROM run_at) * 1000000, 0), 253402207200000000)::bigint
+        END,
         new_now, false, 30000000000, idempotency_key, nullif(tags, '{}')::text, payload::text
     );
     INSERT INTO steadfast.counted (lane, waiting) VALUES (new_lane, 1);
