@@ -42,6 +42,21 @@ const NEEDS: &[Need] = &[
         install: Install::Apt("gcc libc6-dev"),
         why: "SQLite is compiled into the binary",
     },
+    Need {
+        what: "PostgreSQL",
+        // Debian keeps the server's programs off the path.
+        check: || {
+            succeeds(
+                "sh",
+                &[
+                    "-c",
+                    "command -v initdb || ls /usr/lib/postgresql/*/bin/initdb",
+                ],
+            )
+        },
+        install: Install::Apt("postgresql"),
+        why: "tests start a server of their own",
+    },
 ];
 
 /// Installs what is missing where that is allowed, and otherwise says exactly what to install.

@@ -8,13 +8,14 @@
 //! * `listen`, `told`: wake-ups between nodes, and which news are worth one.
 //! * `enqueue`, `claim`, `commit`, `change`, `schedules`, `prune`: the verbs that write.
 //! * `find`, `list`, `stats`: those that read.
-//! * `rows`, `progress`, `counts`: values to columns and back. `upkeep`: what nobody asks for.
+//! * `rows`, `composite`, `counts`: values to columns and back. `upkeep`: what nobody asks for.
 //!
 //! Statements are in `sql/`, named after what they do.
 
 mod change;
 mod claim;
 mod commit;
+mod composite;
 mod counts;
 mod enqueue;
 mod fault;
@@ -24,7 +25,6 @@ mod listen;
 mod migrate;
 mod names;
 mod open;
-mod progress;
 mod prune;
 mod rows;
 mod schedules;
@@ -161,7 +161,7 @@ macro_rules! on_connection {
             let done = async {
                 let mut owned = inner.conn().await?;
                 let $conn = &mut owned;
-                let work = async { Ok::<_, Fault>($work.await?) };
+                let work = async { $work.await };
                 match tokio::time::timeout(inner.patience, work).await {
                     Ok(done) => done,
                     Err(_) => {

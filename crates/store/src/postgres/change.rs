@@ -1,19 +1,18 @@
 //! The smaller changes to jobs: renewing leases, keeping steps, commands, pausing.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, error::Error};
 
 use steadfast_core::{
     Command, Job, JobId, OnceName, Payload, Queue, State, Tenant, Timestamp, on_command,
 };
-use tokio_postgres::types::ToSql;
 
 use super::{
     commit::rounds,
+    composite::{AsRow, Composite, Fields},
     counts::Counts,
     fault::Fault,
     find,
     names::{LaneId, PolicyId},
-    progress::ProgressColumns,
     rows::{self, JOB_COLUMNS, Key, duration_micros, to_json},
     session::{Conn, Session},
     told::News,
@@ -131,6 +130,7 @@ struct Found {
     jobs: HashMap<JobId, Held>,
 }
 
+#[derive(Debug)]
 struct Held {
     lane: LaneId,
     policy: PolicyId,
@@ -169,32 +169,41 @@ impl Found {
             return Ok(());
         }
         let mut counts = Counts::default();
-        let mut progress = ProgressColumns::default();
-        let (mut ids, mut priorities) = (Vec::<Key>::new(), Vec::<i16>::new());
-        let (mut policies, mut payloads) = (Vec::new(), Vec::new());
+        let mut rows = Vec::with_capacity(changed.len());
         for held in changed {
             let Held { before, job, .. } = held;
-            ids.push(job.id.into());
-            priorities.push(job.priority.get().into());
-            policies.push(match job.policy == before.policy {
+            let names = &session.shared.names;
+            let policy = match job.policy == before.policy {
                 true => held.policy,
-                false => {
-                    let names = &session.shared.names;
-                    names.policy_id(session, &job.policy).await?
-                }
-            });
-            let payload = Some(job.payload.as_str());
-            payloads.push(payload.filter(|_| job.payload != before.payload));
-            progress.push(&job.progress)?;
+                false => names.policy_id(session, &job.policy).await?,
+            };
+            rows.push(AsRow(Commanded { held, policy }));
             counts.moved(held.lane, &before.progress, &job.progress);
             held.tell(news);
         }
-        let mut params: Vec<&(dyn ToSql + Sync)> = vec![&ids, &priorities, &policies, &payloads];
-        params.extend(progress.params());
         session
-            .execute(include_str!("sql/command.sql"), &params)
+            .execute(include_str!("sql/command.sql"), &[&rows])
             .await?;
         counts.write(session).await
+    }
+}
+
+/// What a command came to, as it is written.
+#[derive(Debug)]
+struct Commanded<'h> {
+    held: &'h Held,
+    policy: PolicyId,
+}
+
+impl Composite for Commanded<'_> {
+    fn put(&self, fields: &mut Fields<'_>) -> Result<(), Box<dyn Error + Sync + Send>> {
+        let Held { before, job, .. } = self.held;
+        let payload = Some(job.payload.as_str()).filter(|_| job.payload != before.payload);
+        fields.put(&Key::from(job.id))?;
+        fields.put(&i16::from(job.priority.get()))?;
+        fields.put(&self.policy)?;
+        fields.put(&payload)?;
+        fields.put_progress(&job.progress)
     }
 }
 

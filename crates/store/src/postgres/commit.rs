@@ -1,16 +1,18 @@
 //! Writing transitions: progress, attempt record, outbox and counters together.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    error::Error,
+};
 
 use steadfast_core::{Attempt, Job, JobId, State, Tally, Transition, WorkerName};
-use tokio_postgres::types::ToSql;
 
 use super::{
+    composite::{AsRow, Composite, Fields},
     enqueue,
     fault::Fault,
     find,
-    progress::ProgressColumns,
-    rows::{self, Key, to_json},
+    rows::{Key, micros, to_json},
     session::{Conn, Session},
     told::News,
 };
@@ -116,22 +118,10 @@ async fn write(
     batch: &[&Transition],
     news: &mut News,
 ) -> Result<HashSet<JobId>, Fault> {
-    let ids: Vec<Key> = batch.iter().map(|new| new.job.into()).collect();
-    let fences: Vec<i64> = batch.iter().map(|new| new.guard.fence.0.into()).collect();
-    let cancels: Vec<bool> = batch.iter().map(|new| new.guard.cancel_requested).collect();
-    let expired: Vec<bool> = batch.iter().map(|new| new.guard.lease_expired).collect();
-    let (mut progress, mut records) = (ProgressColumns::default(), RecordColumns::default());
-    for transition in batch {
-        progress.push(&transition.to)?;
-        records.push(transition.record.as_ref(), transition.tally)?;
-    }
+    let new: Vec<AsRow<&Transition>> = batch.iter().copied().map(AsRow).collect();
     let now = session.shared.time.given();
-    let mut params: Vec<&(dyn ToSql + Sync)> = vec![&now, &ids, &fences, &cancels, &expired];
-    params.extend(progress.params());
-    params.extend(records.params());
-    let rows = session
-        .query(include_str!("sql/commit.sql"), &params)
-        .await?;
+    let sql = include_str!("sql/commit.sql");
+    let rows = session.query(sql, &[&now, &new]).await?;
 
     let mut written = HashSet::with_capacity(rows.len());
     let mut runs = HashSet::new();
@@ -197,77 +187,49 @@ fn reason(transition: &Transition, job: Option<Job>, record: Option<&Attempt>) -
     }
 }
 
-/// Attempt records as columns, empty where a transition has none, and what is counted.
-#[derive(Default)]
-struct RecordColumns<'t> {
-    fence: Vec<Option<i64>>,
-    attempt: Vec<Option<i64>>,
-    status: Vec<Option<&'static str>>,
-    started_at: Vec<Option<i64>>,
-    finished_at: Vec<Option<i64>>,
-    worker: Vec<Option<&'t str>>,
-    failure: Vec<Option<String>>,
-    output: Vec<Option<&'t str>>,
-    note: Vec<Option<String>>,
-    decision: Vec<Option<String>>,
-    tally: [Vec<i32>; 6],
-}
-
-impl<'t> RecordColumns<'t> {
-    fn push(&mut self, record: Option<&'t Attempt>, tally: Tally) -> Result<(), Fault> {
-        self.fence.push(record.map(|record| record.fence.0.into()));
-        self.attempt
-            .push(record.map(|record| record.attempt.into()));
-        self.status
-            .push(record.map(|record| record.status.as_str()));
-        self.started_at
-            .push(rows::micros(record.map(|record| record.started_at)));
-        self.finished_at
-            .push(rows::micros(record.map(|record| record.finished_at)));
-        let worker = record.and_then(|record| record.worker.as_ref());
-        self.worker.push(worker.map(WorkerName::as_str));
-        let failure = record.and_then(|record| record.failure.as_ref());
-        self.failure.push(failure.map(to_json).transpose()?);
-        let output = record.and_then(|record| record.output.as_ref());
-        self.output.push(output.map(|output| output.as_str()));
-        let note = record.and_then(|record| record.note.as_deref());
-        self.note.push(note.map(to_json).transpose()?);
-        let decision = record.and_then(|record| record.decision.as_ref());
-        self.decision.push(decision.map(to_json).transpose()?);
-        let counts = [
+impl Composite for &Transition {
+    fn put(&self, fields: &mut Fields<'_>) -> Result<(), Box<dyn Error + Sync + Send>> {
+        let guard = &self.guard;
+        fields.put(&Key::from(self.job))?;
+        fields.put(&i64::from(guard.fence.0))?;
+        fields.put(&guard.cancel_requested)?;
+        fields.put(&guard.lease_expired)?;
+        fields.put_progress(&self.to)?;
+        let record = self.record.as_ref();
+        put_record(fields, record)?;
+        // What has no record has no minute to be counted in.
+        let tally = record.map_or(Tally::default(), |_| self.tally);
+        for count in [
             tally.attempts,
             tally.successes,
             tally.failures,
             tally.retries,
             tally.successful_retries,
             tally.exhausted,
-        ];
-        for (column, count) in self.tally.iter_mut().zip(counts) {
-            // What has no record has no minute to be counted in.
-            let count = i32::try_from(count).unwrap_or(i32::MAX);
-            column.push(if record.is_some() { count } else { 0 });
+        ] {
+            fields.put(&i32::try_from(count)?)?;
         }
         Ok(())
     }
+}
 
-    fn params(&self) -> Vec<&(dyn ToSql + Sync)> {
-        let mut params: Vec<&(dyn ToSql + Sync)> = vec![
-            &self.fence,
-            &self.attempt,
-            &self.status,
-            &self.started_at,
-            &self.finished_at,
-            &self.worker,
-            &self.failure,
-            &self.output,
-            &self.note,
-            &self.decision,
-        ];
-        params.extend(
-            self.tally
-                .iter()
-                .map(|column| column as &(dyn ToSql + Sync)),
-        );
-        params
-    }
+fn put_record(
+    fields: &mut Fields<'_>,
+    record: Option<&Attempt>,
+) -> Result<(), Box<dyn Error + Sync + Send>> {
+    let worker = record.and_then(|record| record.worker.as_ref());
+    let failure = record.and_then(|record| record.failure.as_ref());
+    let output = record.and_then(|record| record.output.as_ref());
+    let note = record.and_then(|record| record.note.as_deref());
+    let decision = record.and_then(|record| record.decision.as_ref());
+    fields.put(&record.map(|record| i64::from(record.fence.0)))?;
+    fields.put(&record.map(|record| i64::from(record.attempt)))?;
+    fields.put(&record.map(|record| record.status.as_str()))?;
+    fields.put(&micros(record.map(|record| record.started_at)))?;
+    fields.put(&micros(record.map(|record| record.finished_at)))?;
+    fields.put(&worker.map(WorkerName::as_str))?;
+    fields.put(&failure.map(to_json).transpose()?)?;
+    fields.put(&output.map(|output| output.as_str()))?;
+    fields.put(&note.map(to_json).transpose()?)?;
+    fields.put(&decision.map(to_json).transpose()?)
 }

@@ -1,10 +1,14 @@
 //! Storing new jobs.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    error::Error,
+};
 
 use steadfast_core::{Guarantee, IdempotencyKey, JobId, NewJob, RunAt, Tenant};
 
 use super::{
+    composite::{AsRow, Composite, Fields},
     fault::Fault,
     names::{LaneId, PolicyId},
     rows::{Key, duration_micros, nanos, time, to_json},
@@ -16,7 +20,7 @@ use crate::{EnqueueError, Enqueued};
 pub(super) type Answer = Result<Vec<Enqueued>, EnqueueError>;
 
 /// A new job with the numbers of its lane and policy.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Numbered<'j> {
     job: &'j NewJob,
     lane: LaneId,
@@ -124,55 +128,10 @@ async fn insert(
     if jobs.is_empty() {
         return Ok(HashSet::new());
     }
-    let each = jobs.iter().map(|numbered| numbered.job);
-    let ids: Vec<Key> = each.clone().map(|job| job.id.into()).collect();
-    let lanes: Vec<LaneId> = jobs.iter().map(|numbered| numbered.lane).collect();
-    let policies: Vec<PolicyId> = jobs.iter().map(|numbered| numbered.policy).collect();
-    let priorities: Vec<i16> = each.clone().map(|job| job.priority.get().into()).collect();
-    let times: Vec<Option<i64>> = each.clone().map(fixed_time).collect();
-    let delays: Vec<i64> = each.clone().map(delay).collect();
-    let at_most_once: Vec<bool> = each
-        .clone()
-        .map(|job| job.guarantee == Guarantee::AtMostOnce)
-        .collect();
-    let timeouts: Vec<Option<i64>> = each.clone().map(|job| job.timeout().map(nanos)).collect();
-    let leases: Vec<i64> = each.clone().map(|job| nanos(job.lease())).collect();
-    let keys: Vec<Option<&str>> = each
-        .clone()
-        .map(|job| job.idempotency_key.as_ref().map(IdempotencyKey::as_str))
-        .collect();
-    let schedules: Vec<Option<Key>> = each
-        .clone()
-        .map(|job| job.run_of.map(|run| run.schedule.into()))
-        .collect();
-    let ticks: Vec<Option<i64>> = each
-        .clone()
-        .map(|job| job.run_of.map(|run| run.tick.as_micros()))
-        .collect();
-    let tags: Result<Vec<Option<String>>, Fault> = each.clone().map(tags).collect();
-    let payloads: Vec<&str> = each.map(|job| job.payload.as_str()).collect();
-    let rows = session
-        .query(
-            include_str!("sql/enqueue.sql"),
-            &[
-                &session.shared.time.given(),
-                &ids,
-                &lanes,
-                &policies,
-                &priorities,
-                &times,
-                &delays,
-                &at_most_once,
-                &timeouts,
-                &leases,
-                &keys,
-                &schedules,
-                &ticks,
-                &tags?,
-                &payloads,
-            ],
-        )
-        .await?;
+    let new: Vec<AsRow<Numbered<'_>>> = jobs.iter().copied().map(AsRow).collect();
+    let now = session.shared.time.given();
+    let sql = include_str!("sql/enqueue.sql");
+    let rows = session.query(sql, &[&now, &new]).await?;
     let mut created = HashSet::with_capacity(rows.len());
     for row in rows {
         created.insert(row.try_get::<_, Key>(0)?.job());
@@ -181,25 +140,30 @@ async fn insert(
     Ok(created)
 }
 
-/// A time that was asked for; other times count from the database's now.
-fn fixed_time(job: &NewJob) -> Option<i64> {
-    match job.run_at {
-        RunAt::Now | RunAt::After(_) => None,
-        RunAt::At(time) => Some(time.as_micros()),
-    }
-}
-
-fn delay(job: &NewJob) -> i64 {
-    match job.run_at {
-        RunAt::Now | RunAt::At(_) => 0,
-        RunAt::After(delay) => duration_micros(delay),
-    }
-}
-
-fn tags(job: &NewJob) -> Result<Option<String>, Fault> {
-    match job.tags().is_empty() {
-        true => Ok(None),
-        false => to_json(job.tags()).map(Some),
+impl Composite for Numbered<'_> {
+    fn put(&self, fields: &mut Fields<'_>) -> Result<(), Box<dyn Error + Sync + Send>> {
+        let Self { job, lane, policy } = self;
+        // A time that was asked for; other times count from the database's now.
+        let (run_at, delay) = match job.run_at {
+            RunAt::Now => (None, 0),
+            RunAt::After(delay) => (None, duration_micros(delay)),
+            RunAt::At(time) => (Some(time.as_micros()), 0),
+        };
+        let tags = Some(job.tags()).filter(|tags| !tags.is_empty());
+        fields.put(&Key::from(job.id))?;
+        fields.put(lane)?;
+        fields.put(policy)?;
+        fields.put(&i16::from(job.priority.get()))?;
+        fields.put(&run_at)?;
+        fields.put(&delay)?;
+        fields.put(&(job.guarantee == Guarantee::AtMostOnce))?;
+        fields.put(&job.timeout().map(nanos))?;
+        fields.put(&nanos(job.lease()))?;
+        fields.put(&job.idempotency_key.as_ref().map(IdempotencyKey::as_str))?;
+        fields.put(&job.run_of.map(|run| Key::from(run.schedule)))?;
+        fields.put(&job.run_of.map(|run| run.tick.as_micros()))?;
+        fields.put(&tags.map(to_json).transpose()?)?;
+        fields.put(&job.payload.as_str())
     }
 }
 

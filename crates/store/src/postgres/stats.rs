@@ -1,6 +1,9 @@
 //! Counts by lane. Most are kept as counters; only what depends on the time is counted here.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use steadfast_core::{Label, Queue, Tally, Tenant, Timestamp};
 use tokio_postgres::Row;
@@ -72,7 +75,7 @@ pub(super) async fn count(session: &Session<'_>, filter: &JobFilter) -> Result<O
     }
     let mut total = 0;
     for (_, counters) in counters(session).await? {
-        if counters.are_meant_by(filter) {
+        if counters.name.is_meant_by(filter) {
             total += counters.of(filter.label, filter.dead_letters);
         }
     }
@@ -80,26 +83,12 @@ pub(super) async fn count(session: &Session<'_>, filter: &JobFilter) -> Result<O
 }
 
 struct Counters {
+    name: Arc<LaneName>,
     waiting: u64,
     counted: LaneStats,
 }
 
 impl Counters {
-    fn are_meant_by(&self, filter: &JobFilter) -> bool {
-        let LaneStats {
-            tenant,
-            queue,
-            kind,
-            ..
-        } = self.counted.clone();
-        let name = LaneName {
-            tenant,
-            queue,
-            kind,
-        };
-        name.is_meant_by(filter)
-    }
-
     fn of(&self, label: Option<Label>, dead_letters: bool) -> u64 {
         let counted = &self.counted;
         match (label, dead_letters) {
@@ -143,6 +132,7 @@ async fn counters(session: &Session<'_>) -> Result<Vec<(LaneId, Counters)>, Faul
             continue;
         };
         let counters = Counters {
+            name: Arc::clone(name),
             waiting: number(&row, 1)?,
             counted: LaneStats {
                 tenant: name.tenant.clone(),

@@ -227,3 +227,87 @@ CREATE TABLE steadfast.tick (
 );
 
 CREATE INDEX tick_age ON steadfast.tick (tick);
+
+-- What batches are sent as: one array of rows, which costs the server far less than one array
+-- for each column. Nodes that run at the same time rely on them, so none is ever changed; a
+-- later schema that needs another adds it under another name.
+CREATE TYPE steadfast.new_job AS (
+    id uuid,
+    lane integer,
+    policy integer,
+    priority smallint,
+    run_at bigint,
+    delay bigint,
+    at_most_once boolean,
+    timeout bigint,
+    lease bigint,
+    idempotency_key text,
+    schedule uuid,
+    tick bigint,
+    tags text,
+    payload text
+);
+
+CREATE TYPE steadfast.transition AS (
+    id uuid,
+    held bigint,
+    cancel_known boolean,
+    must_have_expired boolean,
+    state smallint,
+    run_at bigint,
+    fence bigint,
+    attempt bigint,
+    attempts_before bigint,
+    cancel_requested boolean,
+    lease_until bigint,
+    started_at bigint,
+    first_started_at bigint,
+    finished_at bigint,
+    resolved_at bigint,
+    worker text,
+    snoozes integer,
+    last_delay bigint,
+    reason text,
+    failure text,
+    note text,
+    record_fence bigint,
+    record_attempt bigint,
+    record_status text,
+    record_started_at bigint,
+    record_finished_at bigint,
+    record_worker text,
+    record_failure text,
+    record_output text,
+    record_note text,
+    record_decision text,
+    attempts integer,
+    successes integer,
+    failures integer,
+    retries integer,
+    successful_retries integer,
+    exhausted integer
+);
+
+CREATE TYPE steadfast.commanded AS (
+    id uuid,
+    priority smallint,
+    policy integer,
+    payload text,
+    state smallint,
+    run_at bigint,
+    fence bigint,
+    attempt bigint,
+    attempts_before bigint,
+    cancel_requested boolean,
+    lease_until bigint,
+    started_at bigint,
+    first_started_at bigint,
+    finished_at bigint,
+    resolved_at bigint,
+    worker text,
+    snoozes integer,
+    last_delay bigint,
+    reason text,
+    failure text,
+    note text
+);

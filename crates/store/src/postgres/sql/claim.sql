@@ -57,10 +57,10 @@ share AS MATERIALIZED (
     GROUP BY lane, priority
 ),
 held AS MATERIALIZED (
-    SELECT first.id, first.priority, first.run_at, first.bytes
-    FROM share
+    SELECT first.id, first.lane, first.bytes
+    FROM (SELECT * FROM share ORDER BY priority DESC) AS share
     CROSS JOIN LATERAL (
-        SELECT job.id, job.priority, job.run_at, octet_length(job.payload) AS bytes
+        SELECT job.id, job.lane, octet_length(job.payload) AS bytes
         FROM steadfast.job
         WHERE
             job.state = 0 AND job.lane = share.lane AND job.priority = share.priority
@@ -71,35 +71,31 @@ held AS MATERIALIZED (
     ) AS first
 ),
 taken AS MATERIALIZED (
-    SELECT id FROM (
-        SELECT
-            id,
-            sum(bytes) OVER (ORDER BY priority DESC, run_at, id ROWS UNBOUNDED PRECEDING) - bytes AS bytes_before
+    SELECT id, lane FROM (
+        SELECT id, lane, bytes, sum(bytes) OVER (ROWS UNBOUNDED PRECEDING) AS bytes_so_far
         FROM held
     ) AS sized
-    WHERE bytes_before <= $8
+    WHERE bytes_so_far - bytes <= $8
 ),
-claimed AS (
-    UPDATE steadfast.job SET
-        state = 1,
-        attempt = least(job.attempt + 1, 4294967295),
-        fence = least(job.fence + 1, 4294967295),
-        lease_until = least((SELECT now FROM clock) + coalesce($7::bigint, job.lease / 1000), 253402207200000000),
-        worker = $6,
-        started_at = (SELECT now FROM clock),
-        first_started_at = coalesce(job.first_started_at, (SELECT now FROM clock)),
-        note = NULL
-    FROM taken
-    WHERE job.id = taken.id
-    RETURNING
+counted AS (
+    INSERT INTO steadfast.counted (lane, waiting, running)
+    SELECT lane, - count(*), count(*) FROM taken GROUP BY lane
+)
+UPDATE steadfast.job SET
+    state = 1,
+    attempt = least(job.attempt + 1, 4294967295),
+    fence = least(job.fence + 1, 4294967295),
+    lease_until = least((SELECT now FROM clock) + coalesce($7::bigint, job.lease / 1000), 253402207200000000),
+    worker = $6,
+    started_at = (SELECT now FROM clock),
+    first_started_at = coalesce(job.first_started_at, (SELECT now FROM clock)),
+    note = NULL
+FROM taken
+WHERE job.id = taken.id
+RETURNING
     job.id, job.lane, job.policy, job.state, job.priority, job.run_at, job.fence, job.attempt,
     job.attempts_before, job.cancel_requested, job.lease_until, job.started_at,
     job.first_started_at, job.finished_at, job.resolved_at, job.worker, job.snoozes,
     job.last_delay, job.reason, job.failure, job.note, job.at_most_once, job.timeout, job.lease,
-    job.created_at, job.idempotency_key, job.schedule, job.tick, job.tags, job.payload
-),
-counted AS (
-    INSERT INTO steadfast.counted (lane, waiting, running)
-    SELECT lane, - count(*), count(*) FROM claimed GROUP BY lane
-)
-SELECT claimed.*, (SELECT now FROM clock) AS now FROM claimed
+    job.created_at, job.idempotency_key, job.schedule, job.tick, job.tags, job.payload,
+    (SELECT now FROM clock)

@@ -1,9 +1,5 @@
 //! Connections that break, servers that restart, answers that get lost, clocks that are wrong.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod postgres_common;
-
 use std::{
     path::PathBuf,
     sync::{
@@ -23,7 +19,7 @@ use tokio::{
     net::{UnixListener, UnixStream},
 };
 
-use postgres_common::{Place, job, jobs, request, success, woken};
+use crate::common::{Place, job, jobs, request, success, woken};
 
 #[tokio::test]
 async fn another_node_hears_of_new_jobs() {

@@ -1,13 +1,9 @@
 //! Opening a database: what is refused, and nodes that start together.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod postgres_common;
-
 use steadfast_store::{OpenError, PostgresOptions, PostgresStore, Store};
 use tokio::task::JoinSet;
 
-use postgres_common::{Place, job, jobs, request, success, woken};
+use crate::common::{Place, job, jobs, request, success, woken};
 
 #[tokio::test]
 async fn nodes_that_start_at_once_migrate_once() {

@@ -1,15 +1,11 @@
 //! Jobs that are part of a user's own transaction, from Rust and from plain SQL.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod postgres_common;
-
 use std::sync::Arc;
 
 use steadfast_core::{IdempotencyKey, JobId, Preset, Priority, RetryPolicy, Timestamp};
 use steadfast_store::{EnqueueError, Enqueued, JobFilter, Store, StoreError};
 
-use postgres_common::{Place, job, jobs, request, woken};
+use crate::common::{Place, job, jobs, request, woken};
 
 #[tokio::test]
 async fn jobs_of_a_users_transaction_exist_from_its_commit_on() {

@@ -1,20 +1,16 @@
 //! Hot statements must find rows by index, whatever the tables hold.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod postgres_common;
-
 use std::fmt::Write as _;
 
 use steadfast_store::{Store, tokio_postgres::Client};
 
-use postgres_common::{Place, jobs, request, success};
+use crate::common::{Place, jobs, request, success};
 
 macro_rules! sql {
     ($name:literal) => {
         (
             $name,
-            include_str!(concat!("../src/postgres/sql/", $name, ".sql")),
+            include_str!(concat!("../../src/postgres/sql/", $name, ".sql")),
         )
     };
 }
@@ -72,7 +68,7 @@ const PLANS: &[((&str, &str), &[&str])] = &[
 /// A connection that plans as those of a store do.
 async fn planner(place: &Place) -> Client {
     let client = place.client().await;
-    let settings = include_str!("../src/postgres/sql/settings.sql");
+    let settings = include_str!("../../src/postgres/sql/settings.sql");
     client.batch_execute(settings).await.unwrap();
     client
 }
