@@ -14,6 +14,8 @@
 pub mod conformance;
 
 mod clock;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod columns;
 mod error;
 mod filter;
 mod memory;

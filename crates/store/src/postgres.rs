@@ -162,7 +162,8 @@ macro_rules! on_connection {
                 let mut owned = inner.conn().await?;
                 let $conn = &mut owned;
                 let work = async { $work.await };
-                match tokio::time::timeout(inner.patience, work).await {
+                // The server gives up on a statement first, if it is there at all.
+                match tokio::time::timeout(inner.patience * 2, work).await {
                     Ok(done) => done,
                     Err(_) => {
                         // Its answer may still come, and would be taken for that to another.

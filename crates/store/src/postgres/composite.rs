@@ -8,7 +8,8 @@ use std::error::Error;
 use steadfast_core::{Progress, WorkerName};
 use tokio_postgres::types::{Field, IsNull, Kind, ToSql, Type, private::BytesMut};
 
-use super::rows::{micros, nanos, state_number, to_json};
+use super::rows::{micros, to_json};
+use crate::columns::{nanos, state_number};
 
 type Written = Result<(), Box<dyn Error + Sync + Send>>;
 

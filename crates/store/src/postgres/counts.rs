@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 
-use steadfast_core::{Progress, State, Timestamp};
+use steadfast_core::{Progress, State};
 
-use super::{fault::Fault, names::LaneId, rows::state_number, session::Session};
+use super::{fault::Fault, names::LaneId, session::Session};
+use crate::columns::state_number;
 
 /// Small enough that a commit never waits long for the totals.
 const MOVED_MAX: i64 = 5_000;
@@ -72,8 +73,4 @@ pub(super) async fn fold(session: &Session<'_>) -> Result<(), Fault> {
             return Ok(());
         }
     }
-}
-
-pub(super) fn minute(time: Timestamp) -> i64 {
-    time.as_millis() / 60_000
 }

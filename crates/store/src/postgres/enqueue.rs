@@ -11,11 +11,11 @@ use super::{
     composite::{AsRow, Composite, Fields},
     fault::Fault,
     names::{LaneId, PolicyId},
-    rows::{Key, duration_micros, nanos, time, to_json},
+    rows::{Key, duration_micros, time, to_json},
     session::{Conn, Session},
     told::News,
 };
-use crate::{EnqueueError, Enqueued};
+use crate::{EnqueueError, Enqueued, columns::nanos};
 
 pub(super) type Answer = Result<Vec<Enqueued>, EnqueueError>;
 

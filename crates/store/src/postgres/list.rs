@@ -6,18 +6,21 @@
 
 use std::cmp::Reverse;
 
-use steadfast_core::{Attempt, Fence, Job, JobId, Label, State, Timestamp};
+use steadfast_core::{Attempt, Fence, Job, JobId, Label, Timestamp};
 use tokio_postgres::Row;
 
 use super::{
     fault::Fault,
     find,
     names::Names,
-    rows::{self, Key, limit, state_number},
+    rows::{self, Key, limit},
     session::Session,
     stats,
 };
-use crate::{AttemptCursor, AttemptsOf, JobFilter, JobPage, Listed, Page};
+use crate::{
+    AttemptCursor, AttemptsOf, JobFilter, JobPage, Listed, Page,
+    columns::{state_number, stored_state},
+};
 
 /// How many rows one call looks at when few of them match.
 const EXAMINED_MAX: usize = 10_000;
@@ -179,17 +182,6 @@ fn may_match(names: &Names, filter: &JobFilter, row: &Row) -> Result<bool, Fault
     // A lane that is not known yet is looked up with the whole job.
     let lane = names.lane(rows::lane(row)?);
     Ok(lane.is_none_or(|lane| lane.is_meant_by(filter)))
-}
-
-/// The state that a label is shown for.
-fn stored_state(label: Label) -> State {
-    match label {
-        Label::Scheduled | Label::Ready | Label::Retrying => State::Waiting,
-        Label::Running => State::Running,
-        Label::Succeeded => State::Succeeded,
-        Label::Failed => State::Failed,
-        Label::Cancelled => State::Cancelled,
-    }
 }
 
 pub(super) async fn attempts(

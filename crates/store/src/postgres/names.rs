@@ -18,30 +18,10 @@ use super::{
     rows::{self, COLUMN_LANE, COLUMN_POLICY},
     session::Session,
 };
-use crate::JobFilter;
+use crate::columns::LaneName;
 
 pub(super) type LaneId = i32;
 pub(super) type PolicyId = i32;
-
-/// One tenant's jobs of one kind in one queue.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct LaneName {
-    pub tenant: Tenant,
-    pub queue: Queue,
-    pub kind: Kind,
-}
-
-impl LaneName {
-    /// Whether a filter's names are these, as far as it names any.
-    pub(super) fn is_meant_by(&self, filter: &JobFilter) -> bool {
-        fn same<T: PartialEq>(wanted: &Option<T>, found: &T) -> bool {
-            wanted.as_ref().is_none_or(|wanted| wanted == found)
-        }
-        same(&filter.tenant, &self.tenant)
-            && same(&filter.queue, &self.queue)
-            && same(&filter.kind, &self.kind)
-    }
-}
 
 /// Policies are few; whoever makes one for every job gets a cache that starts over.
 const POLICIES_MAX: usize = 1_024;

@@ -2,7 +2,8 @@
 
 use steadfast_core::{Timestamp, limits};
 
-use super::{counts::minute, fault::Fault, rows::limit, session::Session};
+use super::{fault::Fault, rows::limit, session::Session};
+use crate::columns::minute;
 
 /// Counts by the minute are asked for over days at most.
 const MINUTES_KEPT: std::time::Duration = std::time::Duration::from_secs(32 * 24 * 60 * 60);

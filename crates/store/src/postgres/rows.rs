@@ -17,6 +17,8 @@ use super::{
     names::{LaneId, Needed},
 };
 
+use crate::columns::{self, duration};
+
 /// A public id in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key(u128);
@@ -159,25 +161,8 @@ pub(super) fn attempt(row: &Row) -> Result<Attempt, Fault> {
     })
 }
 
-pub(super) fn state(stored: i16) -> Result<State, Fault> {
-    Ok(match stored {
-        0 => State::Waiting,
-        1 => State::Running,
-        2 => State::Succeeded,
-        3 => State::Failed,
-        4 => State::Cancelled,
-        other => return Err(Fault::unreadable("state", other)),
-    })
-}
-
-pub(super) fn state_number(state: State) -> i16 {
-    match state {
-        State::Waiting => 0,
-        State::Running => 1,
-        State::Succeeded => 2,
-        State::Failed => 3,
-        State::Cancelled => 4,
-    }
+fn state(stored: i16) -> Result<State, Fault> {
+    columns::state(stored).ok_or_else(|| Fault::unreadable("state", stored))
 }
 
 pub(super) fn time(micros: i64) -> Timestamp {
@@ -192,18 +177,9 @@ pub(super) fn micros(time: Option<Timestamp>) -> Option<i64> {
     time.map(Timestamp::as_micros)
 }
 
-/// Nanoseconds, so that a jittered delay reads back as it was.
-pub(super) fn nanos(duration: Duration) -> i64 {
-    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
-}
-
 /// Microseconds, for what is added to times.
 pub(super) fn duration_micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX / 2)
-}
-
-fn duration(nanos: i64) -> Duration {
-    Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
 }
 
 /// Numbers that PostgreSQL has no unsigned type for.

@@ -9,13 +9,15 @@ use steadfast_core::{Label, Queue, Tally, Tenant, Timestamp};
 use tokio_postgres::Row;
 
 use super::{
-    counts::minute,
     fault::Fault,
-    names::{LaneId, LaneName},
+    names::LaneId,
     rows::{self, limit},
     session::{Conn, Session},
 };
-use crate::{JobFilter, LaneStats};
+use crate::{
+    JobFilter, LaneStats,
+    columns::{LaneName, minute},
+};
 
 /// Where counting by turns starts, and how it grows.
 const COUNTED_FIRST: usize = 1_000;

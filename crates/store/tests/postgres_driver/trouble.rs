@@ -213,12 +213,18 @@ async fn whoever_waits_too_long_for_a_lock_or_a_connection_is_told_to_come_back(
     let transaction = client.transaction().await.unwrap();
     let sql = place.sql("SELECT 1 FROM steadfast.job FOR UPDATE");
     transaction.query_one(&*sql, &[]).await.unwrap();
-    let (commanded, asked) = tokio::join!(
-        store.command(vec![id], Command::Cancel),
-        store.stats(Timestamp::EPOCH),
-    );
-    for error in [commanded.unwrap_err(), asked.unwrap_err()] {
+    // One waits for the lock, the others for its connection, which only one of them can get
+    // before their patience ends.
+    let cancel = || store.command(vec![id], Command::Cancel);
+    let (first, second, third) = tokio::join!(cancel(), cancel(), cancel());
+    let errors = [first, second, third].map(Result::unwrap_err);
+    for error in &errors {
         assert!(error.is_transient(), "{error}");
+    }
+    let errors = errors.map(|error| error.to_string());
+    for why in ["statement timeout", "no connection became free"] {
+        let is_there = errors.iter().any(|error| error.contains(why));
+        assert!(is_there, "{why} is not among {errors:?}");
     }
     transaction.rollback().await.unwrap();
     let commanded = store.command(vec![id], Command::Cancel).await.unwrap();
