@@ -4,6 +4,7 @@
 
 mod bare;
 mod figure;
+mod http;
 mod lifecycle;
 mod meter;
 mod scale;
@@ -26,6 +27,15 @@ pub struct Args {
     /// Timed starts for the lateness figure.
     #[arg(long, default_value_t = 500)]
     starts: usize,
+    /// Requests for the figure of creates over HTTP.
+    #[arg(long, default_value_t = 100_000)]
+    requests: usize,
+    /// HTTP jobs for the figure of calls.
+    #[arg(long, default_value_t = 10_000)]
+    calls: usize,
+    /// Only the figures of the server: creates over HTTP, HTTP jobs, restart.
+    #[arg(long)]
+    server: bool,
     /// Where to put the files; a temporary directory where nobody says.
     #[arg(long)]
     dir: Option<PathBuf>,
@@ -42,10 +52,15 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let mut report = Report::new(args.json);
     // From the quiet to the large: what a large figure leaves for the disk to write disturbs
     // the next, and what it leaves in memory is not the backlog's. Each has files of its own.
-    lifecycle::lateness(&args, scratch()?.path(), &mut report).await?;
-    scale::claims(&args, scratch()?.path(), &mut report).await?;
-    lifecycle::enqueue(&args, scratch()?.path(), &mut report).await?;
-    lifecycle::whole(&args, scratch()?.path(), &mut report).await?;
+    if !args.server {
+        lifecycle::lateness(&args, scratch()?.path(), &mut report).await?;
+        scale::claims(&args, scratch()?.path(), &mut report).await?;
+        lifecycle::enqueue(&args, scratch()?.path(), &mut report).await?;
+        lifecycle::whole(&args, scratch()?.path(), &mut report).await?;
+    }
+    http::create(&args, scratch()?.path(), &mut report).await?;
+    http::calls(&args, scratch()?.path(), &mut report).await?;
+    http::restart(&args, scratch()?.path(), &mut report).await?;
     report.finish();
     Ok(())
 }

@@ -5,11 +5,15 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use steadfast::{Config, EngineBuilder, MemoryStore, SqliteOptions, SqliteStore, Store};
+use steadfast::{
+    Config, EngineBuilder, MemoryStore, SqliteOptions, SqliteStore, Store,
+    http::{AddressPolicy, Outbound, OutboundRules},
+};
+use steadfast_server::{App, Metrics, Settings};
 use tokio::net::TcpListener;
 
 /// How long answers may take that were under way when the node stopped.
-const LAST_ANSWERS: Duration = Duration::from_secs(1);
+const LAST_ANSWERS: Duration = Duration::from_secs(6);
 
 #[derive(clap::Args)]
 #[command(
@@ -73,11 +77,23 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         grace: Duration::from_secs(args.grace),
         ..Config::default()
     };
-    let engine = EngineBuilder::new(store).config(config).start()?;
+    // Whoever can reach a loopback address is on this machine already.
+    let outbound = Outbound::builder(OutboundRules::new(AddressPolicy::Any)).build()?;
+    let metrics = Arc::new(Metrics::default());
+    let engine = EngineBuilder::new(store)
+        .config(config)
+        .observer(metrics.clone())
+        .outbound(outbound)
+        .start()?;
+    let settings = Settings {
+        open: true,
+        ..Settings::default()
+    };
+    let app = App::new(engine.client(), engine.node(), metrics, settings);
     welcome(&args.store, address);
 
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let server = tokio::spawn(steadfast_server::serve(listener, engine.client(), async {
+    let server = tokio::spawn(steadfast_server::serve(listener, app, async {
         // The sender going away is a stop, too.
         let _gone = stopped.await;
     }));

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Failure, Fence, Invalid, Job, JobId, NewJob, Payload, RetryDelay, State, Timestamp, WorkerName,
+    Failure, Fence, Job, JobId, NewJob, Payload, RetryDelay, State, Timestamp, WorkerName,
     failure::shortened, limits, words,
 };
 
@@ -143,6 +143,20 @@ pub enum Outcome {
     Released {
         started: bool,
     },
+}
+
+impl Outcome {
+    /// What the record of such an end says, if it leaves one.
+    pub fn status(&self) -> Option<AttemptStatus> {
+        match self {
+            Self::Success { .. } => Some(AttemptStatus::Success),
+            Self::Failure { .. } => Some(AttemptStatus::Failed),
+            Self::Lost => Some(AttemptStatus::Lost),
+            Self::Snoozed(_) => Some(AttemptStatus::Snoozed),
+            Self::Cancelled { .. } => Some(AttemptStatus::Cancelled),
+            Self::Released { started } => started.then_some(AttemptStatus::Released),
+        }
+    }
 }
 
 words! {

@@ -83,6 +83,9 @@ macro_rules! id {
 
 id!(JobId, "job", "job");
 id!(ScheduleId, "sch", "schedule");
+id!(EndpointId, "end", "endpoint");
+id!(KeyId, "key", "key");
+id!(EventId, "evt", "event");
 
 fn uuid_v7(now: Timestamp, random: u64) -> u128 {
     let micros = u128::from(now.as_micros().unsigned_abs());

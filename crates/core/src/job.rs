@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Failure, IdempotencyKey, Invalid, JobId, Kind, Payload, Queue, RetryPolicy, ScheduleId, Tenant,
-    Timestamp, WorkerName,
+    Timestamp, Webhook, WorkerName,
 };
 
 pub use new::{NewJob, RunAt};
@@ -30,6 +30,8 @@ pub struct Job {
     pub lease: Duration,
     pub idempotency_key: Option<IdempotencyKey>,
     pub run_of: Option<RunOf>,
+    /// Where news of this job goes; of a delivery, where it is delivered.
+    pub webhook: Option<Arc<Webhook>>,
     pub tags: Tags,
     pub created_at: Timestamp,
     pub progress: Progress,
@@ -185,10 +187,15 @@ impl TryFrom<u8> for Priority {
     }
 }
 
+/// An enum whose variants are words, the same in Rust, SQL and JSON. The caller imports `std::fmt`
+/// and `std::str::FromStr`.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident, $field:literal { $($(#[$word_doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(::serde::Serialize, ::serde::Deserialize)]
         pub enum $name {
             $($(#[$word_doc])* #[serde(rename = $word)] $variant),+
         }
@@ -210,18 +217,17 @@ macro_rules! words {
         }
 
         impl FromStr for $name {
-            type Err = Invalid;
+            type Err = $crate::Invalid;
 
-            fn from_str(text: &str) -> Result<Self, Invalid> {
+            fn from_str(text: &str) -> Result<Self, $crate::Invalid> {
                 Self::ALL.iter().copied().find(|word| word.as_str() == text).ok_or_else(|| {
                     let expected = concat!("must be one of", $(" ", $word),+);
-                    Invalid::new($field, format!("{text:?}"), expected)
+                    $crate::Invalid::new($field, format!("{text:?}"), expected)
                 })
             }
         }
     };
 }
-pub(crate) use words;
 
 words! {
     /// Where a job stands, as stored.

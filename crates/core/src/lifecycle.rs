@@ -8,9 +8,9 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use crate::State::{Cancelled, Failed, Running, Succeeded, Waiting};
 use crate::{
-    Attempt, AttemptStatus, DecidedBy, Decision, Dice, Ended, Failure, FailureClass, Fence,
-    Guarantee, Job, JobId, NewJob, Outcome, Payload, Priority, Progress, Reason, RetryPolicy,
-    Tally, Then, Timestamp, failure::shortened, limits, policy::DelayInput,
+    Attempt, AttemptStatus, DecidedBy, Decision, Dice, Ended, EventType, Failure, FailureClass,
+    Fence, Guarantee, Hooks, Job, JobId, NewJob, Outcome, Payload, Priority, Progress, Reason,
+    RetryPolicy, Tally, Then, Timestamp, failure::shortened, limits, policy::DelayInput,
 };
 
 /// What the store is told to write after an attempt: all of it, or nothing.
@@ -37,8 +37,33 @@ pub struct Guard {
     pub lease_expired: bool,
 }
 
-/// Decides what follows an attempt.
-pub fn after_attempt(ended: &Ended, dice: Dice) -> Transition {
+/// Decides what follows an attempt, and whom to tell.
+pub fn after_attempt(ended: &Ended, hooks: &Hooks, dice: Dice) -> Transition {
+    let mut transition = decide(ended, dice);
+    let event = match transition.to.state {
+        Succeeded => Some(EventType::JobSucceeded),
+        Failed => Some(EventType::JobFailed),
+        Cancelled => Some(EventType::JobCancelled),
+        // A snooze or a release is no news.
+        Waiting if is_failure(&transition) => Some(EventType::JobRetrying),
+        Waiting | Running => None,
+    };
+    if let Some(event) = event
+        && hooks.wants(&ended.job, event)
+    {
+        let mut job = Job::clone(&ended.job);
+        job.progress = transition.to.clone();
+        transition.outbox.extend(hooks.tell(&job, event, ended.at));
+    }
+    transition
+}
+
+fn is_failure(transition: &Transition) -> bool {
+    let record = transition.record.as_ref();
+    record.is_some_and(|record| record.failure.is_some())
+}
+
+fn decide(ended: &Ended, dice: Dice) -> Transition {
     let verdict = match &ended.outcome {
         Outcome::Success { .. } => Verdict::Succeed,
         Outcome::Failure { failure, .. } => retry_or_give_up(ended, bounded(failure), dice),
@@ -269,16 +294,14 @@ fn record(ended: &Ended, failure: Option<Failure>, decision: Option<Decision>) -
         at: now,
         ..
     } = ended;
-    let (status, output) = match outcome {
-        Outcome::Success { output } => (AttemptStatus::Success, output.clone()),
-        Outcome::Failure { output, .. } => (AttemptStatus::Failed, output.clone()),
-        Outcome::Lost => (AttemptStatus::Lost, None),
+    let status = match outcome {
         // A snooze that is not granted is a failure.
-        Outcome::Snoozed(_) if failure.is_some() => (AttemptStatus::Failed, None),
-        Outcome::Snoozed(_) => (AttemptStatus::Snoozed, None),
-        Outcome::Cancelled { .. } => (AttemptStatus::Cancelled, None),
-        Outcome::Released { started: true } => (AttemptStatus::Released, None),
-        Outcome::Released { started: false } => return None,
+        Outcome::Snoozed(_) if failure.is_some() => AttemptStatus::Failed,
+        _ => outcome.status()?,
+    };
+    let output = match outcome {
+        Outcome::Success { output } | Outcome::Failure { output, .. } => output.clone(),
+        _ => None,
     };
     let progress = &job.progress;
     Some(Attempt {
@@ -367,8 +390,32 @@ impl fmt::Display for Refused {
     }
 }
 
+/// What a command made of a job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Changed {
+    pub job: Job,
+    /// New jobs that exist if and only if the change is written.
+    pub outbox: Vec<NewJob>,
+}
+
 /// Decides what a command does to a job: the job as it then is, or why not.
-pub fn on_command(mut job: Job, command: &Command, now: Timestamp) -> Result<Job, Refused> {
+pub fn on_command(
+    job: Job,
+    command: &Command,
+    hooks: &Hooks,
+    now: Timestamp,
+) -> Result<Changed, Refused> {
+    let state = job.progress.state;
+    let job = commanded(job, command, now)?;
+    let is_cancelled = state != Cancelled && job.progress.state == Cancelled;
+    let outbox = match is_cancelled {
+        true => hooks.tell(&job, EventType::JobCancelled, now),
+        false => Vec::new(),
+    };
+    Ok(Changed { job, outbox })
+}
+
+fn commanded(mut job: Job, command: &Command, now: Timestamp) -> Result<Job, Refused> {
     let refused = |why| Refused { job: job.id, why };
     let state = job.progress.state;
     match (command, state) {

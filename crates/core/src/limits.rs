@@ -3,7 +3,7 @@
 //! Limits are checked where a value is built, so that nothing past a constructor needs to
 //! check again.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 pub const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -40,6 +40,16 @@ pub const BULK_JOBS_MAX: usize = 1_000;
 
 /// One attempt's outbox is written in one transaction with its outcome.
 pub const OUTBOX_MAX: usize = 1_000;
+
+/// Keys of one endpoint that sign at once; more make headers that receivers refuse.
+pub const ENDPOINT_SECRETS_MAX: usize = 5;
+
+/// Attempts are counted by the minute; a day of them is the most that every look should sum up.
+pub const ALERT_WINDOW: RangeInclusive<Duration> = Duration::from_secs(60)..=DAY;
+/// An alert every few seconds is noise; one less often than every month is forgotten.
+pub const ALERT_RENOTIFY: RangeInclusive<Duration> = Duration::from_secs(60)..=DELAY_MAX;
+/// How old the figures of an alert that goes on firing may be before they are written anew.
+pub const ALERT_REFRESH: Duration = Duration::from_secs(60);
 
 /// Shorter leases expire under ordinary scheduling noise; longer ones hide crashes.
 pub const LEASE_MIN: Duration = Duration::from_secs(1);

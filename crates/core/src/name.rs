@@ -85,6 +85,34 @@ name!(OnceName, "once", check_name, "Names one step of a handler.");
 /// Most jobs have both names from here, so they share one allocation.
 static DEFAULT: LazyLock<Arc<str>> = LazyLock::new(|| "default".into());
 
+impl Kind {
+    /// Calls to other systems, which a node runs by itself.
+    pub fn http() -> Self {
+        static HTTP: LazyLock<Arc<str>> = LazyLock::new(|| "http".into());
+        Self(HTTP.clone())
+    }
+
+    /// Deliveries of news, which a node runs by itself.
+    pub fn webhook() -> Self {
+        static WEBHOOK: LazyLock<Arc<str>> = LazyLock::new(|| "webhook".into());
+        Self(WEBHOOK.clone())
+    }
+}
+
+impl Queue {
+    /// Where deliveries wait, apart from the jobs they tell of.
+    pub fn webhooks() -> Self {
+        static WEBHOOKS: LazyLock<Arc<str>> = LazyLock::new(|| "webhooks".into());
+        Self(WEBHOOKS.clone())
+    }
+
+    /// Where notifications of alerts wait, apart from other deliveries.
+    pub fn alerts() -> Self {
+        static ALERTS: LazyLock<Arc<str>> = LazyLock::new(|| "alerts".into());
+        Self(ALERTS.clone())
+    }
+}
+
 impl Default for Queue {
     fn default() -> Self {
         Self(DEFAULT.clone())

@@ -18,7 +18,7 @@ use crate::{Invalid, duration, limits};
 
 pub(crate) use delay::DelayInput;
 pub use delay::{Dice, RetryDelay};
-pub use patch::PolicyPatch;
+pub use patch::{PolicyPatch, Shorthands};
 pub use preset::Preset;
 pub use preview::{Preview, PreviewRow, Spread};
 pub use rule::{Match, Rule, StatusRange, Then};

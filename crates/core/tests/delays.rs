@@ -103,7 +103,7 @@ proptest! {
             output: None,
         };
         let ended = job(&policy, previous, retry, now).ended(outcome, now);
-        let transition = after_attempt(&ended, Dice::new(random));
+        let transition = after_attempt(&ended, &steadfast_core::Hooks::default(), Dice::new(random));
         prop_assert_eq!(transition.to.state, State::Waiting);
         prop_assert!(transition.to.run_at >= now);
 
@@ -135,7 +135,7 @@ proptest! {
         let failure = Failure::http(503, "").with_retry_after(asked);
         let outcome = Outcome::Failure { failure, output: None };
         let ended = job(&policy, None, retry, Timestamp::EPOCH).ended(outcome, Timestamp::EPOCH);
-        let transition = after_attempt(&ended, Dice::new(random));
+        let transition = after_attempt(&ended, &steadfast_core::Hooks::default(), Dice::new(random));
         let delay = transition.record.unwrap().decision.unwrap().delay.unwrap();
         let floor = asked.min(limits::RETRY_AFTER_MAX);
         prop_assert_eq!(delay.retry_after, Some(floor));

@@ -4,9 +4,9 @@
 use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use steadfast_core::{
-    AttemptStatus, Claim, Command, Dice, Edit, Failure, FailureClass, Fence, Guarantee, Jitter,
-    Job, JobId, Kind, NewJob, Outcome, Payload, PolicyPatch, Preset, Priority, RetryPolicy, Rule,
-    State, Timestamp, WorkerName, after_attempt, on_command,
+    AttemptStatus, Claim, Command, Dice, Edit, Failure, FailureClass, Fence, Guarantee, Hooks,
+    Jitter, Job, JobId, Kind, NewJob, Outcome, Payload, PolicyPatch, Preset, Priority, RetryPolicy,
+    Rule, State, Timestamp, WorkerName, after_attempt, on_command,
 };
 
 const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
@@ -52,7 +52,7 @@ fn http(status: u16) -> Outcome {
 /// One attempt, from claim to the state that follows it, in a line.
 fn line(job: Job, outcome: Outcome) -> String {
     let ended = claim(job, T0).ended(outcome, at(1));
-    let transition = after_attempt(&ended, Dice::new(1 << 63));
+    let transition = after_attempt(&ended, &Hooks::default(), Dice::new(1 << 63));
     let to = &transition.to;
     let record = transition.record.as_ref();
     format!(
@@ -210,7 +210,9 @@ fn every_command_does_to_every_state_what_it_should() {
                 job.progress.run_at = at(60);
                 job.progress.attempt = 4;
                 job.progress.fence = Fence(4);
-                let said = match on_command(job, command, at(10)) {
+                let said = match on_command(job, command, &Hooks::default(), at(10))
+                    .map(|changed| changed.job)
+                {
                     Ok(job) => format!(
                         "{}, runAt +{}s, attempt {} of which {} before, payload {}, priority {}{}{}",
                         job.progress.state,
@@ -246,7 +248,7 @@ fn timeline(mut job: Job, outcomes: impl IntoIterator<Item = Outcome>) -> (Vec<S
     for outcome in outcomes {
         let now = job.progress.run_at;
         let ended = claim(job.clone(), now).ended(outcome, now);
-        let transition = after_attempt(&ended, Dice::new(0));
+        let transition = after_attempt(&ended, &Hooks::default(), Dice::new(0));
         let record = transition.record.unwrap();
         lines.push(format!(
             "T+{} {} retryCount {}",
@@ -311,7 +313,11 @@ fn retry_after_is_a_floor_capped_at_an_hour() {
             output: None,
         };
         let job = waiting(policy(steady()), Guarantee::AtLeastOnce);
-        let transition = after_attempt(&claim(job, T0).ended(outcome, T0), Dice::new(0));
+        let transition = after_attempt(
+            &claim(job, T0).ended(outcome, T0),
+            &Hooks::default(),
+            Dice::new(0),
+        );
         transition.to.run_at.since(T0).as_secs_f64()
     };
     assert_eq!(wait(0), 1.0);
@@ -323,7 +329,14 @@ fn retry_after_is_a_floor_capped_at_an_hour() {
 fn a_manual_retry_gets_a_fresh_budget_and_keeps_the_history() {
     let job = waiting(policy(steady().max_retries(1)), Guarantee::AtLeastOnce);
     let (_, dead) = timeline(job, std::iter::repeat(http(503)));
-    let retried = on_command(dead, &Command::Retry { payload: None }, at(100)).unwrap();
+    let retried = on_command(
+        dead,
+        &Command::Retry { payload: None },
+        &Hooks::default(),
+        at(100),
+    )
+    .unwrap()
+    .job;
     let (lines, job) = timeline(retried, std::iter::repeat(http(503)));
     assert_eq!(
         lines,
@@ -354,7 +367,7 @@ fn an_attempt_that_was_snoozed_or_given_back_does_not_count() {
 fn an_attempt_cannot_end_before_it_started_though_the_clock_be_set_back() {
     let job = waiting(policy(steady()), Guarantee::AtLeastOnce);
     let ended = claim(job, at(100)).ended(failure("error"), at(5));
-    let transition = after_attempt(&ended, Dice::new(0));
+    let transition = after_attempt(&ended, &Hooks::default(), Dice::new(0));
     let record = transition.record.unwrap();
     assert_eq!(record.status, AttemptStatus::Failed);
     assert_eq!(record.finished_at, at(100));
@@ -380,7 +393,9 @@ fn a_decision_names_the_rule_that_matched() {
         ("error", None),
     ] {
         let ended = claim(job(), T0).ended(failure(class), at(1));
-        let record = after_attempt(&ended, Dice::new(0)).record.unwrap();
+        let record = after_attempt(&ended, &Hooks::default(), Dice::new(0))
+            .record
+            .unwrap();
         assert_eq!(record.decision.unwrap().matched, matched, "{class}");
     }
 }

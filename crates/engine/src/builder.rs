@@ -1,21 +1,23 @@
 //! How an engine is put together.
 
 use std::{
+    collections::HashMap,
     sync::{Arc, atomic::AtomicU64},
     time::Duration,
 };
 
 use serde::Serialize;
-use steadfast_core::{Invalid, PolicyPatch, Queue, Tenant, WorkerName};
+use steadfast_core::{Invalid, Kind, PolicyPatch, Preset, Queue, Tenant, WorkerName};
 use steadfast_store::{ClaimRequest, Store};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Client, Config, Context, Engine, JobError, JobKind,
+    Client, Config, Context, Engine, JobError, JobKind, Observer,
     committer::Committer,
+    endpoints::Endpoints,
     executor::Executor,
-    handler::{Handlers, TypedHandler},
+    handler::{Handler, Handlers, TypedHandler},
     inflight::Inflight,
     limits,
     notice::Announcer,
@@ -33,6 +35,9 @@ pub struct EngineBuilder<S = ()> {
     retry: PolicyPatch,
     tenant_retry: Vec<(String, PolicyPatch)>,
     queue_retry: Vec<(String, PolicyPatch)>,
+    kind_retry: Vec<(String, PolicyPatch)>,
+    max_retries: u32,
+    observer: Option<Arc<dyn Observer>>,
     rolls: Rolls,
     config: Config,
 }
@@ -46,6 +51,9 @@ impl EngineBuilder {
             retry: PolicyPatch::default(),
             tenant_retry: Vec::new(),
             queue_retry: Vec::new(),
+            kind_retry: Vec::new(),
+            max_retries: steadfast_core::limits::MAX_RETRIES,
+            observer: None,
             rolls: Rolls::from_entropy(),
             config: Config::default(),
         }
@@ -60,6 +68,9 @@ impl EngineBuilder {
             retry: self.retry,
             tenant_retry: self.tenant_retry,
             queue_retry: self.queue_retry,
+            kind_retry: self.kind_retry,
+            max_retries: self.max_retries,
+            observer: self.observer,
             rolls: self.rolls,
             config: self.config,
         }
@@ -70,7 +81,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
     /// An `async fn(J, Context<S>) -> Result<T, JobError>`, for jobs of `J`'s kind. Jobs of
     /// kinds without a handler are left alone: they wait for a node that has one.
     #[must_use]
-    pub fn handler<J, T, F, Fut>(mut self, function: F) -> Self
+    pub fn handler<J, T, F, Fut>(self, function: F) -> Self
     where
         J: JobKind,
         T: Serialize + Send,
@@ -78,11 +89,29 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         Fut: Future<Output = Result<T, JobError>> + Send + 'static,
     {
         let handler = TypedHandler::new(function, self.state.clone());
+        self.raw_handler(J::KIND, Arc::new(handler))
+    }
+
+    /// Any other handler, for jobs of this kind.
+    #[must_use]
+    pub fn raw_handler(mut self, kind: &str, handler: Arc<dyn Handler>) -> Self {
         self.handlers = self.handlers.and_then(|mut handlers| {
-            handlers.add(J::KIND, Arc::new(handler))?;
+            handlers.add(kind, handler)?;
             Ok(handlers)
         });
         self
+    }
+
+    /// Runs HTTP jobs and delivers webhooks, through this one door.
+    #[cfg(feature = "http")]
+    #[must_use]
+    pub fn outbound(self, outbound: crate::http::Outbound) -> Self {
+        let webhooks = crate::http::WebhookHandler::new(outbound.clone());
+        let http = crate::http::HttpHandler::new(outbound);
+        self.raw_handler(Kind::http().as_str(), Arc::new(http))
+            .raw_handler(Kind::webhook().as_str(), Arc::new(webhooks))
+            .kind_retry(Kind::http().as_str(), Preset::Http)
+            .kind_retry(Kind::webhook().as_str(), Preset::Webhook)
     }
 
     /// The retry policy where neither job, kind, queue nor tenant says otherwise.
@@ -103,6 +132,27 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
     #[must_use]
     pub fn queue_retry(mut self, queue: &str, retry: impl Into<PolicyPatch>) -> Self {
         self.queue_retry.push((queue.to_owned(), retry.into()));
+        self
+    }
+
+    /// The engine's default for jobs of one kind, in the place of [`EngineBuilder::retry`].
+    #[must_use]
+    pub fn kind_retry(mut self, kind: &str, retry: impl Into<PolicyPatch>) -> Self {
+        self.kind_retry.push((kind.to_owned(), retry.into()));
+        self
+    }
+
+    /// The most retries that a job may ask for.
+    #[must_use]
+    pub fn max_retries(mut self, most: u32) -> Self {
+        self.max_retries = most;
+        self
+    }
+
+    /// Is told of everything that happens on this engine, and must be quick about it.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Some(observer);
         self
     }
 
@@ -136,11 +186,14 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
     pub fn client(&self) -> Result<Client, Invalid> {
         let levels = self.levels()?;
         let rolls = Arc::new(Rolls::from_entropy());
+        let endpoints = Arc::new(Endpoints::cache(self.store.clone()));
+        let store = self.store.clone();
         Ok(Client::with(
-            self.store.clone(),
+            store,
             levels,
             rolls,
             Arc::default(),
+            endpoints,
         ))
     }
 
@@ -174,27 +227,41 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
     }
 
     fn levels(&self) -> Result<PolicyLevels, Invalid> {
-        let by_tenant = self
-            .tenant_retry
-            .iter()
-            .map(|(tenant, patch)| Ok((Tenant::new(tenant)?, patch.clone())))
-            .collect::<Result<_, Invalid>>()?;
-        let by_queue = self
-            .queue_retry
-            .iter()
-            .map(|(queue, patch)| Ok((Queue::new(queue)?, patch.clone())))
-            .collect::<Result<_, Invalid>>()?;
-        PolicyLevels::new(&self.retry, by_tenant, by_queue)
+        fn named<N: std::hash::Hash + Eq>(
+            patches: &[(String, PolicyPatch)],
+            name: fn(&str) -> Result<N, Invalid>,
+        ) -> Result<HashMap<N, PolicyPatch>, Invalid> {
+            let pairs = patches.iter();
+            pairs
+                .map(|(text, patch)| Ok((name(text)?, patch.clone())))
+                .collect()
+        }
+        PolicyLevels::new(
+            &self.retry,
+            &named(&self.kind_retry, Kind::new)?,
+            named(&self.tenant_retry, Tenant::new)?,
+            named(&self.queue_retry, Queue::new)?,
+            self.max_retries,
+        )
     }
 
     /// Everything but the running: what tests drive by hand.
     pub(crate) fn parts(self) -> Result<Parts, Invalid> {
         let levels = self.levels()?;
+        let alerts = self.config.alerts;
+        alerts.check().map_err(|error| error.within("alerts"))?;
         let handlers = Arc::new(self.handlers?);
         let rolls = Arc::new(self.rolls);
         let inflight = Arc::new(Inflight::default());
-        let client = Client::with(self.store.clone(), levels, rolls.clone(), inflight.clone());
-        let announcer = Arc::new(Announcer::default());
+        let endpoints = Arc::new(Endpoints::cache(self.store.clone()));
+        let client = Client::with(
+            self.store.clone(),
+            levels,
+            rolls.clone(),
+            inflight.clone(),
+            endpoints.clone(),
+        );
+        let announcer = Arc::new(Announcer::new(self.observer));
         let worker = match self.config.worker {
             Some(worker) => worker,
             None => WorkerName::new(&format!("{}-{:08x}", std::process::id(), rolls.suffix()))?,
@@ -205,6 +272,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
                 tenant: None,
                 queues: self.config.queues,
                 kinds: handlers.kinds(),
+                except_kinds: Vec::new(),
                 max: 0,
                 lease: None,
             },
@@ -222,6 +290,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
                 inflight: inflight.clone(),
                 announcer: announcer.clone(),
                 rolls: rolls.clone(),
+                endpoints: endpoints.clone(),
                 fences_lost: AtomicU64::new(0),
             }),
             store: self.store,
@@ -229,6 +298,8 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
             inflight,
             announcer,
             rolls,
+            endpoints,
+            alerts,
         })
     }
 }

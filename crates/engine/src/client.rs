@@ -7,11 +7,13 @@ use steadfast_core::{
 };
 use steadfast_store::{
     AttemptCursor, AttemptsOf, CommandError, EnqueueError, Enqueued, JobFilter, JobPage, LaneStats,
-    Listed, Page, Store, StoreError,
+    Listed, Minute, Page, Store, StoreError,
 };
 
 use crate::{
     JobRequest, Stats, StopReason,
+    cache::Cache,
+    endpoints::Endpoints,
     inflight::Inflight,
     limits::{BULK_PAGE_MAX, BULK_PAUSE},
     request::PolicyLevels,
@@ -28,6 +30,23 @@ struct Inner {
     rolls: Arc<Rolls>,
     /// What runs on the engine that this client belongs to.
     inflight: Arc<Inflight>,
+    endpoints: Arc<Cache<Endpoints>>,
+}
+
+/// What became of a request for a job.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Made {
+    New(Job),
+    /// There already was such a job.
+    Existing(Job),
+}
+
+impl Made {
+    pub fn job(self) -> Job {
+        match self {
+            Self::New(job) | Self::Existing(job) => job,
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -49,11 +68,13 @@ pub enum ClientError {
 impl Client {
     /// A client for a store that engines elsewhere serve.
     pub fn new(store: Arc<dyn Store>) -> Self {
+        let endpoints = Arc::new(Endpoints::cache(store.clone()));
         Self::with(
             store,
             PolicyLevels::default(),
             Arc::new(Rolls::from_entropy()),
             Arc::default(),
+            endpoints,
         )
     }
 
@@ -62,17 +83,23 @@ impl Client {
         levels: PolicyLevels,
         rolls: Arc<Rolls>,
         inflight: Arc<Inflight>,
+        endpoints: Arc<Cache<Endpoints>>,
     ) -> Self {
         Self(Arc::new(Inner {
             store,
             levels,
             rolls,
             inflight,
+            endpoints,
         }))
     }
 
     pub(crate) fn store(&self) -> &dyn Store {
         &*self.0.store
+    }
+
+    pub(crate) fn endpoint_cache(&self) -> &Cache<Endpoints> {
+        &self.0.endpoints
     }
 
     pub(crate) fn rolls(&self) -> &Rolls {
@@ -93,11 +120,7 @@ impl Client {
     /// Stores a job, durably before it returns. Takes an input, or a request made of one.
     pub async fn enqueue(&self, request: impl Into<JobRequest>) -> Result<JobId, ClientError> {
         let job = self.prepare(request)?;
-        let enqueued = self.store().enqueue(vec![job]).await?;
-        let first = enqueued.first().ok_or_else(|| {
-            StoreError::Broken("the store did not say what became of a job".to_owned())
-        })?;
-        Ok(first.id())
+        Ok(first(self.store().enqueue(vec![job]).await?)?.id())
     }
 
     /// Stores many jobs in one transaction: all of them, or none.
@@ -105,25 +128,70 @@ impl Client {
         &self,
         requests: impl IntoIterator<Item = R>,
     ) -> Result<Vec<Enqueued>, ClientError> {
-        let jobs = requests
-            .into_iter()
-            .enumerate()
-            .map(|(index, request)| {
-                self.prepare(request)
-                    .map_err(|error| error.within(&format!("jobs[{index}]")))
-            })
-            .collect::<Result<Vec<_>, _>>()?;
+        let jobs = self.prepare_all(requests)?;
+        Ok(self.store().enqueue(jobs).await?)
+    }
+
+    /// As [`Client::enqueue`], and answers with the job.
+    pub async fn create(&self, request: impl Into<JobRequest>) -> Result<Made, ClientError> {
+        let job = self.prepare(request)?;
+        first(self.store_all(vec![job]).await?)
+    }
+
+    /// As [`Client::enqueue_all`], and answers with the jobs.
+    pub async fn create_all<R: Into<JobRequest>>(
+        &self,
+        requests: impl IntoIterator<Item = R>,
+    ) -> Result<Vec<Made>, ClientError> {
+        let jobs = self.prepare_all(requests)?;
+        self.store_all(jobs).await
+    }
+
+    fn prepare_all<R: Into<JobRequest>>(
+        &self,
+        requests: impl IntoIterator<Item = R>,
+    ) -> Result<Vec<NewJob>, Invalid> {
+        let prepared = requests.into_iter().enumerate().map(|(index, request)| {
+            self.prepare(request)
+                .map_err(|error| error.within(&format!("jobs[{index}]")))
+        });
+        let jobs = prepared.collect::<Result<Vec<_>, _>>()?;
         let most = limits::BULK_JOBS_MAX;
         if jobs.len() > most {
             let expected = format!("must hold at most {most} jobs");
-            return Err(Invalid::new("jobs", format!("a list of {}", jobs.len()), expected).into());
+            return Err(Invalid::new(
+                "jobs",
+                format!("a list of {}", jobs.len()),
+                expected,
+            ));
         }
-        Ok(self.store().enqueue(jobs).await?)
+        Ok(jobs)
+    }
+
+    /// What was just stored is known; only what was there before must be read.
+    async fn store_all(&self, jobs: Vec<NewJob>) -> Result<Vec<Made>, ClientError> {
+        let answers = self.store().enqueue(jobs.clone()).await?;
+        let mut made = Vec::with_capacity(answers.len());
+        for (job, answer) in jobs.into_iter().zip(answers) {
+            made.push(match answer {
+                Enqueued::Created(_, at) => Made::New(job.stored(at)),
+                Enqueued::Existing(id) => {
+                    let job = self.job(id).await?;
+                    Made::Existing(job.ok_or(CommandError::NotFound(id))?)
+                }
+            });
+        }
+        Ok(made)
     }
 
     pub async fn job(&self, id: JobId) -> Result<Option<Job>, ClientError> {
         let found = self.store().jobs(vec![id]).await?;
         Ok(found.into_iter().next().flatten())
+    }
+
+    /// The jobs of these ids, in their order.
+    pub async fn jobs_of(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, ClientError> {
+        Ok(self.store().jobs(ids).await?)
     }
 
     pub async fn jobs(
@@ -181,7 +249,8 @@ impl Client {
         self.command(id, Command::Discard).await
     }
 
-    async fn command(&self, id: JobId, command: Command) -> Result<Job, ClientError> {
+    /// Carries out a command on a job.
+    pub async fn command(&self, id: JobId, command: Command) -> Result<Job, ClientError> {
         let answers = self.commanded(vec![id], command).await?;
         let answer = answers.into_iter().next();
         Ok(answer.unwrap_or(Err(CommandError::NotFound(id)))?)
@@ -192,7 +261,8 @@ impl Client {
         ids: Vec<JobId>,
         command: Command,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
-        let answers = self.store().command(ids, command).await?;
+        let hooks = self.endpoint_cache().get().await?.hooks();
+        let answers = self.store().command(ids, command, hooks).await?;
         for job in answers.iter().flatten() {
             if job.progress.cancel_requested {
                 let inflight = &self.0.inflight;
@@ -200,6 +270,17 @@ impl Client {
             }
         }
         Ok(answers)
+    }
+
+    /// Carries out a command on jobs, and says on how many. Jobs for which it makes no sense
+    /// are passed over.
+    pub async fn command_each(
+        &self,
+        ids: Vec<JobId>,
+        command: Command,
+    ) -> Result<u64, ClientError> {
+        let answers = self.commanded(ids, command).await?;
+        Ok(answers.iter().filter(|answer| answer.is_ok()).count() as u64)
     }
 
     /// Carries out a command on every job that matches now, a page at a time, and says on how
@@ -215,8 +296,7 @@ impl Client {
             let listed = self.store().list(filter.clone(), page).await?;
             let ids: Vec<JobId> = listed.items.iter().map(|job| job.id).collect();
             if !ids.is_empty() {
-                let answers = self.commanded(ids, command.clone()).await?;
-                done += answers.iter().filter(|answer| answer.is_ok()).count() as u64;
+                done += self.command_each(ids, command.clone()).await?;
             }
             if listed.next.is_some() {
                 tokio::time::sleep(BULK_PAUSE).await;
@@ -247,8 +327,24 @@ impl Client {
         Ok(self.lanes(since).await?.into_iter().collect())
     }
 
+    /// Attempts by the minute in which they ended, of a tenant or of all.
+    pub async fn minutes(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+    ) -> Result<Vec<Minute>, ClientError> {
+        Ok(self.store().minutes(tenant, since).await?)
+    }
+
     /// Counts by tenant, queue and kind.
     pub async fn lanes(&self, since: Timestamp) -> Result<Vec<LaneStats>, ClientError> {
         Ok(self.store().stats(since).await?)
     }
+}
+
+/// The only answer there is.
+fn first<T>(answers: Vec<T>) -> Result<T, ClientError> {
+    let first = answers.into_iter().next();
+    let missing = || StoreError::Broken("the store did not say what became of a job".to_owned());
+    Ok(first.ok_or_else(missing)?)
 }

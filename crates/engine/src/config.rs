@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use steadfast_core::{Queue, WorkerName};
+use steadfast_core::{AlertSettings, Queue, WorkerName};
 
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -19,6 +19,9 @@ pub struct Config {
     /// How long succeeded, cancelled and discarded jobs are kept.
     pub retention: Duration,
     pub prune_every: Duration,
+    pub alerts: AlertSettings,
+    /// How often is looked for what is wrong.
+    pub watch_every: Duration,
 }
 
 impl Default for Config {
@@ -31,6 +34,8 @@ impl Default for Config {
             sweep_every: Duration::from_secs(5),
             retention: 7 * steadfast_core::limits::DAY,
             prune_every: Duration::from_secs(60),
+            alerts: AlertSettings::default(),
+            watch_every: Duration::from_secs(10),
         }
     }
 }

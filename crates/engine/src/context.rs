@@ -20,8 +20,24 @@ pub struct Attempting {
 }
 
 impl Attempting {
+    /// The job as it was claimed.
     pub fn job(&self) -> &Job {
         &self.job
+    }
+
+    /// Makes, queries and changes jobs, and knows the store's time.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Why this attempt should stop, if it should.
+    pub fn stop_reason(&self) -> Option<StopReason> {
+        self.attending.stop_reason()
+    }
+
+    /// Returns when this attempt should stop, for use in `select!`.
+    pub async fn stopped(&self) -> StopReason {
+        self.attending.stopped().await
     }
 }
 
@@ -81,17 +97,17 @@ impl<S> Context<S> {
 
     /// Makes, queries and changes other jobs.
     pub fn client(&self) -> &Client {
-        &self.attempting.client
+        self.attempting.client()
     }
 
     /// Why this handler should stop, if it should.
     pub fn stop_reason(&self) -> Option<StopReason> {
-        self.attempting.attending.stop_reason()
+        self.attempting.stop_reason()
     }
 
     /// Returns when this handler should stop, for use in `select!`.
     pub async fn stopped(&self) -> StopReason {
-        self.attempting.attending.stopped().await
+        self.attempting.stopped().await
     }
 
     /// Says how far this attempt has come; people see it with the next renewal of the lease.

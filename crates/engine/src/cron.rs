@@ -6,11 +6,15 @@ use std::{sync::Arc, time::Duration};
 use steadfast_store::{DueSchedule, Fired, Firing, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
-use crate::{fetcher::rest, limits, patience::Patience, rolls::Rolls};
+use crate::{
+    cache::Cache, endpoints::Endpoints, fetcher::rest, limits, patience::Patience, rolls::Rolls,
+};
+use steadfast_core::Hooks;
 
 pub struct Cron {
     pub store: Arc<dyn Store>,
     pub rolls: Arc<Rolls>,
+    pub endpoints: Arc<Cache<Endpoints>>,
 }
 
 impl Cron {
@@ -32,7 +36,9 @@ impl Cron {
     pub async fn tick(&self) -> Result<Duration, StoreError> {
         let found = self.store.due_schedules(limits::CRON_BATCH_MAX).await?;
         if !found.due.is_empty() {
-            let firings = found.due.into_iter().map(|due| self.firing(due)).collect();
+            let hooks = self.endpoints.get().await?.hooks();
+            let due = found.due.into_iter();
+            let firings = due.map(|due| self.firing(due, hooks.clone())).collect();
             let fired = self.store.fire(firings).await?;
             let outdated = fired
                 .iter()
@@ -50,7 +56,7 @@ impl Cron {
         }))
     }
 
-    fn firing(&self, due: DueSchedule) -> Firing {
+    fn firing(&self, due: DueSchedule, hooks: Arc<Hooks>) -> Firing {
         let DueSchedule {
             schedule,
             unfinished,
@@ -69,6 +75,7 @@ impl Cron {
                 .collect(),
             skipped: step.skipped,
             cancel: unfinished.filter(|_| step.cancel_unfinished),
+            hooks,
             progress: step.progress,
         }
     }

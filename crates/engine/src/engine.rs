@@ -11,7 +11,8 @@ use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Client, ClientError, EngineBuilder, Notices, StopReason, limits, parts::Parts, signals::Signals,
+    Client, ClientError, EngineBuilder, Node, Notices, StopReason, limits, parts::Parts,
+    signals::Signals,
 };
 
 /// A running engine. Nothing in it is global: two of them in one process start and stop apart.
@@ -25,7 +26,7 @@ pub struct Engine {
     pub(crate) stop_keeping: CancellationToken,
     pub(crate) fetching: JoinHandle<()>,
     pub(crate) committing: JoinHandle<()>,
-    /// Keeper, sweeper, cron and pruner.
+    /// Keeper, sweeper, cron, pruner and watcher.
     pub(crate) background: TaskTracker,
     pub(crate) grace: Duration,
 }
@@ -39,6 +40,18 @@ impl Engine {
     /// Makes, queries and changes jobs.
     pub fn client(&self) -> Client {
         self.parts.client.clone()
+    }
+
+    /// This engine, seen from outside.
+    pub fn node(&self) -> Node {
+        Node {
+            name: self.parts.request.worker.clone(),
+            store: self.parts.store.clone(),
+            settler: self.parts.settler.clone(),
+            announcer: self.parts.announcer.clone(),
+            inflight: self.parts.inflight.clone(),
+            stop: self.stop.clone(),
+        }
     }
 
     /// News of jobs from now on.

@@ -66,7 +66,8 @@ impl Executor {
                     kind = %job.kind,
                     attempt = job.progress.attempt,
                 );
-                self.guarded(handler.as_ref(), attempting, job.timeout)
+                let timeout = job.timeout.filter(|_| !handler.keeps_time());
+                self.guarded(handler.as_ref(), attempting, timeout)
                     .instrument(span)
                     .await
             }
@@ -111,7 +112,7 @@ impl Executor {
     }
 }
 
-fn started(claim: &Claim) -> Notice {
+pub fn started(claim: &Claim) -> Notice {
     let job = claim.job();
     let progress = &job.progress;
     let started_at = progress.started_at.unwrap_or(progress.run_at);
@@ -121,8 +122,10 @@ fn started(claim: &Claim) -> Notice {
         queue: job.queue.clone(),
         kind: job.kind.clone(),
         attempt: progress.attempt,
+        ended: None,
         event: Event::Started {
             late: started_at.since(progress.run_at),
+            backoff: progress.last_delay,
         },
     }
 }

@@ -96,10 +96,19 @@ impl<E: std::error::Error> From<E> for JobError {
     }
 }
 
-/// A handler as the executor sees it.
+/// A handler as the executor sees it, for kinds whose input is not a Rust type, and for
+/// outcomes that a [`JobError`] cannot say. Most handlers are plain functions instead, as
+/// [`EngineBuilder::handler`](crate::EngineBuilder::handler) takes them.
 #[async_trait]
 pub trait Handler: Send + Sync {
+    /// Runs one attempt to its end. A panic is caught and recorded.
     async fn handle(&self, attempting: Attempting) -> Outcome;
+
+    /// Whether this handler ends by itself when the job's timeout is over, and can say better
+    /// than the executor what it was waiting for.
+    fn keeps_time(&self) -> bool {
+        false
+    }
 }
 
 /// Handlers by kind.

@@ -7,21 +7,30 @@
 //! * [`Engine`] is what a program holds; it knows how to stop.
 //! * The path of a job: `client` → store → `fetcher` → `executor` → `committer` → store.
 //!   `keeper` renews leases meanwhile, `sweeper` settles those that ran out, `cron` fires
-//!   schedules, `pruner` forgets what is old.
+//!   schedules, `pruner` forgets what is old, `watcher` says what is wrong.
 //! * `settle` is the only caller of core's `after_attempt`: whoever ends an attempt goes there.
 //! * `request`, `schedules`, `client`: what a program asks of the engine.
+//! * `node`: what others ask of a running engine, workers in other languages above all.
+//! * `alerts`: what fires. `endpoints`: where webhooks go. `cache`: how a node knows what
+//!   changes seldom.
 //! * `handler`, `context`, `attending`: what a handler sees, and what it is told.
+//! * `http` (feature `http`): jobs that are requests to other people's servers.
 //! * `testing`: an engine on a manual clock, for tests of handlers.
 
+#[cfg(feature = "http")]
+pub mod http;
 pub mod testing;
 
+mod alerts;
 mod attending;
 mod builder;
+mod cache;
 mod client;
 mod committer;
 mod config;
 mod context;
 mod cron;
+mod endpoints;
 mod engine;
 mod executor;
 mod fetcher;
@@ -29,9 +38,11 @@ mod handler;
 mod inflight;
 mod keeper;
 mod limits;
+mod node;
 mod notice;
 mod parts;
 mod patience;
+mod presence;
 mod pruner;
 mod request;
 mod rolls;
@@ -40,15 +51,19 @@ mod settle;
 mod signals;
 mod stats;
 mod sweeper;
+mod watcher;
 
 pub use attending::StopReason;
 pub use builder::EngineBuilder;
-pub use client::{Client, ClientError};
+pub use cache::{Cache, bodies};
+pub use client::{Client, ClientError, Made};
 pub use config::Config;
-pub use context::Context;
+pub use context::{Attempting, Context};
 pub use engine::Engine;
-pub use handler::{JobError, JobKind};
-pub use notice::{Event, Notice, Notices};
+pub use handler::{Handler, JobError, JobKind};
+pub use node::{Node, SettleError, Settlement};
+pub use notice::{AttemptEnd, Event, Notice, Notices, Observer};
+pub use presence::NodeState;
 pub use request::JobRequest;
-pub use schedules::ScheduleRequest;
+pub use schedules::{ScheduleEdit, ScheduleRequest};
 pub use stats::Stats;

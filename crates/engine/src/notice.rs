@@ -1,9 +1,10 @@
 //! News of jobs, for whoever wants to know: sent after the commit, never before.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
-    Ended, Failure, JobId, Kind, Queue, Reason, State, Tenant, Timestamp, Transition,
+    Attempt, AttemptStatus, Ended, Failure, FailureClass, JobId, Kind, Queue, Reason, State,
+    Tenant, Timestamp, Transition,
 };
 use tokio::sync::broadcast;
 
@@ -17,18 +18,33 @@ pub struct Notice {
     pub queue: Queue,
     pub kind: Kind,
     pub attempt: u32,
+    /// How the attempt ended, if this is about its end.
+    pub ended: Option<AttemptEnd>,
     pub event: Event,
+}
+
+/// The end of an attempt, as its record has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttemptEnd {
+    pub status: AttemptStatus,
+    pub took: Duration,
+    pub class: Option<FailureClass>,
+}
+
+/// Someone who is told of everything at once, on the thread on which it happens.
+pub trait Observer: Send + Sync {
+    fn notice(&self, notice: &Notice);
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// An attempt has begun; `late` is how long after `runAt`.
+    /// An attempt has begun; `late` is how long after `runAt`, `backoff` the delay before a
+    /// retry.
     Started {
         late: Duration,
+        backoff: Option<Duration>,
     },
-    Succeeded {
-        took: Duration,
-    },
+    Succeeded,
     Retrying {
         failure: Failure,
         next_run_at: Timestamp,
@@ -47,29 +63,38 @@ pub enum Event {
 }
 
 /// The engine's end of the news.
-pub struct Announcer(broadcast::Sender<Notice>);
-
-impl Default for Announcer {
-    fn default() -> Self {
-        Self(broadcast::Sender::new(limits::NOTICES_MAX))
-    }
+pub struct Announcer {
+    sender: broadcast::Sender<Notice>,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 impl Announcer {
+    pub fn new(observer: Option<Arc<dyn Observer>>) -> Self {
+        Self {
+            sender: broadcast::Sender::new(limits::NOTICES_MAX),
+            observer,
+        }
+    }
+
     pub fn subscribe(&self) -> Notices {
-        Notices(self.0.subscribe())
+        Notices(self.sender.subscribe())
     }
 
     pub fn has_listeners(&self) -> bool {
-        self.0.receiver_count() > 0
+        self.observer.is_some() || self.sender.receiver_count() > 0
     }
 
     /// Builds the notice only if somebody listens.
     pub fn announce(&self, notice: impl FnOnce() -> Notice) {
-        if self.has_listeners() {
-            // A send fails only when the last listener has just gone.
-            let _gone = self.0.send(notice());
+        if !self.has_listeners() {
+            return;
         }
+        let notice = notice();
+        if let Some(observer) = &self.observer {
+            observer.notice(&notice);
+        }
+        // A send fails only when nobody subscribes.
+        let _nobody = self.sender.send(notice);
     }
 }
 
@@ -92,7 +117,16 @@ impl Notices {
     }
 }
 
-pub fn of(ended: &Ended, event: Event) -> Notice {
+/// News of an attempt whose end is committed.
+pub fn of(ended: &Ended, transition: &Transition) -> Notice {
+    Notice {
+        ended: transition.record.as_ref().map(AttemptEnd::of),
+        ..about(ended, Event::of(ended, transition))
+    }
+}
+
+/// News of an attempt whose end changed nothing.
+pub fn about(ended: &Ended, event: Event) -> Notice {
     let job = ended.job();
     Notice {
         job: job.id,
@@ -100,7 +134,19 @@ pub fn of(ended: &Ended, event: Event) -> Notice {
         queue: job.queue.clone(),
         kind: job.kind.clone(),
         attempt: job.progress.attempt,
+        ended: None,
         event,
+    }
+}
+
+impl AttemptEnd {
+    fn of(record: &Attempt) -> Self {
+        let failure = record.failure.as_ref();
+        Self {
+            status: record.status,
+            took: record.duration(),
+            class: failure.map(|failure| failure.class.clone()),
+        }
     }
 }
 
@@ -109,23 +155,17 @@ impl Event {
     pub fn is_final(&self) -> bool {
         matches!(
             self,
-            Self::Succeeded { .. } | Self::Failed { .. } | Self::Cancelled
+            Self::Succeeded | Self::Failed { .. } | Self::Cancelled
         )
     }
 
-    pub(crate) fn of(ended: &Ended, transition: &Transition) -> Self {
+    fn of(ended: &Ended, transition: &Transition) -> Self {
         let to = &transition.to;
         let next_run_at = to.run_at;
-        let failure = transition
-            .record
-            .as_ref()
-            .and_then(|record| record.failure.clone());
+        let record = transition.record.as_ref();
+        let failure = record.and_then(|record| record.failure.clone());
         match (to.state, failure) {
-            (State::Succeeded, _) => Self::Succeeded {
-                took: to.finished_at.map_or(Duration::ZERO, |end| {
-                    end.since(ended.job().progress.started_at.unwrap_or(end))
-                }),
-            },
+            (State::Succeeded, _) => Self::Succeeded,
             (State::Failed, failure) => Self::Failed {
                 reason: to.reason,
                 failure,

@@ -3,15 +3,16 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
-use steadfast_core::Ended;
+use steadfast_core::{AlertSettings, Ended};
 use steadfast_store::{ClaimRequest, Store};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Client, Config, cron::Cron, executor::Executor, fetcher::Fetcher, inflight::Inflight,
-    keeper::Keeper, limits, notice::Announcer, pruner::Pruner, rolls::Rolls, settle::Settler,
-    sweeper::Sweeper,
+    Client, Config, cache::Cache, cron::Cron, endpoints::Endpoints, executor::Executor,
+    fetcher::Fetcher, inflight::Inflight, keeper::Keeper, limits, notice::Announcer,
+    presence::Presence, pruner::Pruner, rolls::Rolls, settle::Settler, sweeper::Sweeper,
+    watcher::Watcher,
 };
 
 pub struct Parts {
@@ -22,6 +23,8 @@ pub struct Parts {
     pub inflight: Arc<Inflight>,
     pub announcer: Arc<Announcer>,
     pub rolls: Arc<Rolls>,
+    pub endpoints: Arc<Cache<Endpoints>>,
+    pub alerts: AlertSettings,
     pub request: ClaimRequest,
 }
 
@@ -61,6 +64,8 @@ impl Parts {
         background.spawn(async move { supervise("sweeper", || sweeper.run(&stopped)).await });
         let (cron, stopped) = (self.cron(), stop.clone());
         background.spawn(async move { supervise("cron", || cron.run(&stopped)).await });
+        let (endpoints, stopped) = (self.endpoints.clone(), stop.clone());
+        background.spawn(async move { supervise("endpoints", || endpoints.run(&stopped)).await });
         let pruner = Pruner {
             store: self.store.clone(),
             rolls: self.rolls.clone(),
@@ -69,6 +74,10 @@ impl Parts {
         };
         let stopped = stop.clone();
         background.spawn(async move { supervise("pruner", || pruner.run(&stopped)).await });
+        let (watcher, stopped) = (self.watcher(config.watch_every), stop.clone());
+        background.spawn(async move { supervise("watcher", || watcher.run(&stopped)).await });
+        let (presence, stopped) = (self.presence(config.concurrency), stop.clone());
+        background.spawn(async move { supervise("presence", || presence.run(&stopped)).await });
     }
 
     pub fn keeper(&self) -> Keeper {
@@ -76,6 +85,16 @@ impl Parts {
             store: self.store.clone(),
             inflight: self.inflight.clone(),
             rolls: self.rolls.clone(),
+        }
+    }
+
+    pub fn presence(&self, concurrency: usize) -> Presence {
+        Presence {
+            store: self.store.clone(),
+            inflight: self.inflight.clone(),
+            name: self.request.worker.clone(),
+            queues: self.request.queues.clone(),
+            concurrency,
         }
     }
 
@@ -88,10 +107,21 @@ impl Parts {
         }
     }
 
+    pub fn watcher(&self, every: Duration) -> Watcher {
+        Watcher {
+            store: self.store.clone(),
+            rolls: self.rolls.clone(),
+            endpoints: self.endpoints.clone(),
+            settings: self.alerts.clone(),
+            every,
+        }
+    }
+
     pub fn cron(&self) -> Cron {
         Cron {
             store: self.store.clone(),
             rolls: self.rolls.clone(),
+            endpoints: self.endpoints.clone(),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use steadfast_core::{
     Guarantee, IdempotencyKey, Invalid, JobId, Kind, NewJob, Payload, PolicyPatch, Preset,
-    Priority, Queue, RetryPolicy, RunAt, Tags, Tenant, Timestamp,
+    Priority, Queue, RetryPolicy, RunAt, Tags, Tenant, Timestamp, Webhook, limits,
 };
 
 use crate::JobKind;
@@ -29,6 +29,7 @@ pub struct JobRequest {
     timeout: Option<Duration>,
     lease: Option<Duration>,
     tags: Tags,
+    webhook: Option<Webhook>,
 }
 
 impl<J: JobKind> From<J> for JobRequest {
@@ -66,6 +67,7 @@ impl JobRequest {
             timeout: None,
             lease: None,
             tags: BTreeMap::new(),
+            webhook: None,
         }
     }
 
@@ -145,6 +147,13 @@ impl JobRequest {
         self
     }
 
+    /// Where news of this job goes.
+    #[must_use]
+    pub fn webhook(mut self, webhook: Webhook) -> Self {
+        self.webhook = Some(webhook);
+        self
+    }
+
     /// A schedule says when its runs are due and tells them apart; a job of it cannot.
     pub(crate) fn check_template(&self) -> Result<(), Invalid> {
         let expected = "must be left out: the schedule decides it for each run";
@@ -167,8 +176,10 @@ impl JobRequest {
         let queue = self.queue.as_deref().map(Queue::new).transpose()?;
         let queue = queue.unwrap_or_default();
         let tenant = tenant.unwrap_or_default();
-        let policy = levels.resolve(&tenant, &queue, [&self.kind_retry, &self.retry])?;
-        let mut job = NewJob::new(id, Kind::new(&self.kind)?, self.payload?, policy);
+        let kind = Kind::new(&self.kind)?;
+        let own = [&self.kind_retry, &self.retry];
+        let policy = levels.resolve(&tenant, &queue, &kind, own)?;
+        let mut job = NewJob::new(id, kind, self.payload?, policy);
         job.tenant = tenant;
         job.queue = queue;
         job.asked_retry = self.retry;
@@ -185,6 +196,10 @@ impl JobRequest {
         if let Some(lease) = self.lease {
             job = job.with_lease(lease)?;
         }
+        if let Some(webhook) = self.webhook {
+            webhook.check().map_err(|error| error.within("webhook"))?;
+            job.webhook = Some(Arc::new(webhook));
+        }
         if !self.tags.is_empty() {
             job = job.with_tags(self.tags)?;
         }
@@ -192,20 +207,25 @@ impl JobRequest {
     }
 }
 
-/// Policies below a job's own: queue over tenant over the engine's default.
+/// Policies below a job's own: queue over tenant over the engine's default, which may be one
+/// of the job's kind.
 #[derive(Clone, Debug)]
 pub struct PolicyLevels {
     default: Arc<RetryPolicy>,
+    by_kind: HashMap<Kind, Arc<RetryPolicy>>,
     by_tenant: HashMap<Tenant, PolicyPatch>,
     by_queue: HashMap<Queue, PolicyPatch>,
+    max_retries: u32,
 }
 
 impl Default for PolicyLevels {
     fn default() -> Self {
         Self {
             default: Arc::new(Preset::Queue.policy()),
+            by_kind: HashMap::new(),
             by_tenant: HashMap::new(),
             by_queue: HashMap::new(),
+            max_retries: limits::MAX_RETRIES,
         }
     }
 }
@@ -214,17 +234,25 @@ impl PolicyLevels {
     /// Checks each level over the default, so that a mistake shows when the engine starts.
     pub fn new(
         default: &PolicyPatch,
+        by_kind: &HashMap<Kind, PolicyPatch>,
         by_tenant: HashMap<Tenant, PolicyPatch>,
         by_queue: HashMap<Queue, PolicyPatch>,
+        max_retries: u32,
     ) -> Result<Self, Invalid> {
         let default = default.over(&Preset::Queue.policy())?;
         for patch in by_tenant.values().chain(by_queue.values()) {
             patch.over(&default)?;
         }
+        let by_kind = by_kind
+            .iter()
+            .map(|(kind, patch)| Ok((kind.clone(), Arc::new(patch.over(&default)?))))
+            .collect::<Result<_, Invalid>>()?;
         Ok(Self {
             default: Arc::new(default),
+            by_kind,
             by_tenant,
             by_queue,
+            max_retries,
         })
     }
 
@@ -233,16 +261,23 @@ impl PolicyLevels {
         &self,
         tenant: &Tenant,
         queue: &Queue,
+        kind: &Kind,
         over: [&PolicyPatch; 2],
     ) -> Result<Arc<RetryPolicy>, Invalid> {
         let below = self.by_tenant.get(tenant).into_iter();
         let below = below.chain(self.by_queue.get(queue));
-        let mut policy = self.default.clone();
+        let default = self.by_kind.get(kind).unwrap_or(&self.default);
+        let mut policy = default.clone();
         for patch in below.chain(over) {
-            if *patch != PolicyPatch::default() {
+            if !patch.is_empty() {
                 let above = patch.over(&policy).map_err(|error| error.within("retry"))?;
                 policy = Arc::new(above);
             }
+        }
+        if policy.max_retries() > self.max_retries {
+            let expected = format!("must be at most {} here", self.max_retries);
+            let asked = policy.max_retries();
+            return Err(Invalid::new("retry.maxRetries", asked, expected));
         }
         Ok(policy)
     }

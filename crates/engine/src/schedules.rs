@@ -1,6 +1,6 @@
 //! What a program asks for when it makes a schedule, and what it can do with one.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
     Cron, Invalid, JobId, Missed, Overlap, PolicyPatch, Schedule, ScheduleId, ScheduleName,
@@ -98,22 +98,69 @@ impl ScheduleRequest {
     }
 
     fn timetable(&self) -> Result<Timetable, Invalid> {
-        let mut rule = self.rule.clone()?;
-        if let Some(name) = &self.zone {
-            match &mut rule {
-                TickRule::Cron { zone, .. } => *zone = Zone::parse(name)?,
-                TickRule::Every(_) => {
-                    let expected = "must be left out: equal distances know no zone";
-                    return Err(Invalid::new("timezone", name, expected));
-                }
-            }
-        }
+        let rule = in_zone(self.rule.clone()?, self.zone.as_deref())?;
         Ok(Timetable::new(rule)?
             .with_window(self.start_at, self.end_at)?
             .with_max_runs(self.max_runs)?
             .with_overlap(self.overlap)
             .with_missed(self.missed))
     }
+}
+
+/// Changes to a schedule; what is `None` stays.
+#[derive(Clone, Debug, Default)]
+pub struct ScheduleEdit {
+    pub cron: Option<String>,
+    pub every: Option<Duration>,
+    pub timezone: Option<String>,
+    pub start_at: Option<Timestamp>,
+    pub end_at: Option<Timestamp>,
+    pub max_runs: Option<u64>,
+    pub overlap: Option<Overlap>,
+    pub missed: Option<Missed>,
+    /// What each run looks like from now on.
+    pub job: Option<JobRequest>,
+}
+
+impl ScheduleEdit {
+    fn timetable(&self, now: &Timetable) -> Result<Timetable, Invalid> {
+        let rule = match (&self.cron, self.every, now.rule()) {
+            (Some(cron), Some(_), _) => {
+                let expected = "must be absent beside every";
+                return Err(Invalid::new("schedule", format!("{cron:?}"), expected));
+            }
+            (Some(cron), None, TickRule::Cron { zone, .. }) => TickRule::Cron {
+                cron: Cron::parse(cron)?,
+                zone: zone.clone(),
+            },
+            (Some(cron), None, TickRule::Every(_)) => TickRule::Cron {
+                cron: Cron::parse(cron)?,
+                zone: Zone::utc(),
+            },
+            (None, Some(every), _) => TickRule::Every(every),
+            (None, None, rule) => rule.clone(),
+        };
+        let rule = in_zone(rule, self.timezone.as_deref())?;
+        let start_at = self.start_at.or(now.start_at());
+        Ok(Timetable::new(rule)?
+            .with_window(start_at, self.end_at.or(now.end_at()))?
+            .with_max_runs(self.max_runs.or(now.max_runs()))?
+            .with_overlap(self.overlap.unwrap_or(now.overlap()))
+            .with_missed(self.missed.unwrap_or(now.missed())))
+    }
+}
+
+fn in_zone(mut rule: TickRule, name: Option<&str>) -> Result<TickRule, Invalid> {
+    if let Some(name) = name {
+        match &mut rule {
+            TickRule::Cron { zone, .. } => *zone = Zone::parse(name)?,
+            TickRule::Every(_) => {
+                let expected = "must be left out: equal distances know no zone";
+                return Err(Invalid::new("timezone", format!("{name:?}"), expected));
+            }
+        }
+    }
+    Ok(rule)
 }
 
 impl Client {
@@ -172,6 +219,49 @@ impl Client {
         }
     }
 
+    /// Changes a schedule. As in [`Client::schedule`], only a changed timetable starts afresh.
+    pub async fn edit_schedule(
+        &self,
+        id: ScheduleId,
+        edit: ScheduleEdit,
+    ) -> Result<Schedule, ClientError> {
+        let template = match edit.job.clone() {
+            Some(job) => {
+                job.check_template()?;
+                let mut template = self.prepare(job)?;
+                template.asked_retry = PolicyPatch::default();
+                Some(template)
+            }
+            None => None,
+        };
+        loop {
+            let mut schedule = self.stored_schedule(id).await?;
+            let timetable = edit.timetable(&schedule.timetable)?;
+            if timetable != schedule.timetable {
+                let now = self.now();
+                schedule.progress.next_tick = first_tick(&schedule.name, &timetable, now)?;
+                schedule.timetable = timetable;
+            }
+            if let Some(template) = &template {
+                let tenant = schedule.template.tenant.clone();
+                schedule.template = template.clone();
+                schedule.template.tenant = tenant;
+            }
+            if let Saved::Done(schedule) = self.store().save_schedule(schedule).await? {
+                return Ok(schedule);
+            }
+        }
+    }
+
+    /// The schedule of an id.
+    pub async fn find_schedule(&self, id: ScheduleId) -> Result<Option<Schedule>, ClientError> {
+        match self.stored_schedule(id).await {
+            Ok(schedule) => Ok(Some(schedule)),
+            Err(ClientError::NoSchedule(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     pub async fn schedules(
         &self,
         tenant: Option<Tenant>,
@@ -221,6 +311,7 @@ impl Client {
                 runs: vec![run],
                 skipped: Vec::new(),
                 cancel: None,
+                hooks: Arc::default(),
                 progress: schedule.progress,
             };
             let fired = self.store().fire(vec![firing]).await? == [Fired::Done];

@@ -9,12 +9,14 @@ use std::sync::{
 };
 
 use steadfast_core::{
-    Dice, Ended, Outcome, Reason, State, Timestamp, Transition, after_attempt, duration,
+    Dice, Ended, Fence, Outcome, Reason, State, Timestamp, Transition, after_attempt, duration,
 };
 use steadfast_store::{Committed, Page, ScheduleFilter, Store, StoreError};
 
 use crate::{
     StopReason,
+    cache::Cache,
+    endpoints::Endpoints,
     inflight::Inflight,
     notice::{self, Announcer, Event},
     rolls::Rolls,
@@ -25,6 +27,7 @@ pub struct Settler {
     pub inflight: Arc<Inflight>,
     pub announcer: Arc<Announcer>,
     pub rolls: Arc<Rolls>,
+    pub endpoints: Arc<Cache<Endpoints>>,
     /// Results that came too late.
     pub fences_lost: AtomicU64,
 }
@@ -36,19 +39,32 @@ pub struct Undecided {
     dice: Dice,
 }
 
+/// Whether the end of an attempt was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    Done,
+    /// The claim did not hold any more.
+    Stale {
+        fence: Fence,
+    },
+}
+
 impl Settler {
     pub fn undecided(&self, ended: Ended) -> Undecided {
         let dice = self.rolls.dice();
         Undecided { ended, dice }
     }
 
-    /// Settles attempts. On an error the caller still has them, and repeating does no harm.
-    pub async fn settle(&self, batch: &mut [Undecided]) -> Result<(), StoreError> {
-        let mut undecided: Vec<&mut Undecided> = batch.iter_mut().collect();
+    /// Settles attempts and says which of them counted. On an error the caller still has them,
+    /// and repeating does no harm.
+    pub async fn settle(&self, batch: &mut [Undecided]) -> Result<Vec<Settled>, StoreError> {
+        let mut settled = vec![Settled::Done; batch.len()];
+        let mut undecided: Vec<(usize, &mut Undecided)> = batch.iter_mut().enumerate().collect();
         while !undecided.is_empty() {
+            let hooks = self.endpoints.get().await?.hooks();
             let transitions: Vec<Transition> = undecided
                 .iter()
-                .map(|undecided| after_attempt(&undecided.ended, undecided.dice))
+                .map(|(_, undecided)| after_attempt(&undecided.ended, &hooks, undecided.dice))
                 .collect();
             let news: Vec<Option<Transition>> = transitions
                 .iter()
@@ -56,19 +72,25 @@ impl Settler {
                 .collect();
             let committed = self.store.commit(transitions).await?;
             let mut again = Vec::new();
-            for ((attempt, news), committed) in undecided.into_iter().zip(news).zip(committed) {
+            for (((place, attempt), news), committed) in
+                undecided.into_iter().zip(news).zip(committed)
+            {
                 match committed {
                     Committed::Done => self.done(&attempt.ended, news).await,
-                    Committed::Stale => self.stale(&attempt.ended),
+                    Committed::Stale => {
+                        let fence = attempt.ended.job().progress.fence;
+                        settled[place] = Settled::Stale { fence };
+                        self.stale(&attempt.ended);
+                    }
                     Committed::CancelRequested => {
                         attempt.ended.set_cancel_requested();
-                        again.push(attempt);
+                        again.push((place, attempt));
                     }
                 }
             }
             undecided = again;
         }
-        Ok(())
+        Ok(settled)
     }
 
     /// Lets go of outcomes that the store cannot take; their leases will run out.
@@ -97,8 +119,7 @@ impl Settler {
         let Some(transition) = &news else {
             return;
         };
-        self.announcer
-            .announce(|| notice::of(ended, Event::of(ended, transition)));
+        self.announcer.announce(|| notice::of(ended, transition));
         match transition.to.state {
             State::Waiting => log_retry(ended, transition),
             State::Failed => log_failed(ended, transition, self.next_tick(ended).await),
@@ -122,7 +143,7 @@ impl Settler {
             job.id,
         );
         self.announcer
-            .announce(|| notice::of(ended, Event::FenceLost));
+            .announce(|| notice::about(ended, Event::FenceLost));
     }
 
     async fn next_tick(&self, ended: &Ended) -> Option<Timestamp> {

@@ -112,6 +112,11 @@ impl TestEngine {
         Ok(attempts)
     }
 
+    /// Looks once for what is wrong, and says how many alerts changed by that.
+    pub async fn watch(&self) -> Result<usize, StoreError> {
+        self.parts.watcher(Duration::ZERO).tick().await
+    }
+
     /// The job, which must exist.
     pub async fn job(&self, id: JobId) -> Result<Job, StoreError> {
         let found = self.parts.store.jobs(vec![id]).await?;

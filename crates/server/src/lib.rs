@@ -1,39 +1,51 @@
 //! The HTTP side of a node.
 //!
 //! The caller owns the socket and the stop signal, so that tests bind port 0 and stop apart.
+//!
+//! # Layout
+//!
+//! * `api`: the routes, one file per thing they are about; `api/wire` is all JSON there is.
+//! * `access`, `keys`: who asks, and what they may.
+//! * `body`, `problem`: how requests are read, and what is said when one is wrong.
+//! * `listen`, `app`: connections, and what every request may use.
+//! * `metrics`, `health`: for machines that watch.
 
-use axum::{Json, Router, extract::State, http::StatusCode, routing::get};
-use serde_json::json;
-use steadfast_engine::Client;
-use steadfast_store::{JobFilter, JobPage};
+pub mod keys;
+
+mod access;
+mod api;
+mod app;
+mod body;
+mod health;
+mod limits;
+mod listen;
+mod metrics;
+mod problem;
+
+use std::sync::Arc;
+
 use tokio::net::TcpListener;
+
+pub use api::openapi_json;
+pub use app::{App, Settings};
+pub use metrics::Metrics;
 
 /// Serves a node's HTTP side until `stop` is ready.
 pub async fn serve(
     listener: TcpListener,
-    client: Client,
-    stop: impl Future<Output = ()> + Send + 'static,
+    app: App,
+    stop: impl Future<Output = ()> + Send,
 ) -> std::io::Result<()> {
-    let router = Router::new()
-        .route("/healthz", get(healthz))
-        .with_state(client);
-    axum::serve(listener, router)
-        .with_graceful_shutdown(stop)
-        .await
-}
-
-/// Healthy means that the store answers.
-async fn healthz(State(client): State<Client>) -> (StatusCode, Json<serde_json::Value>) {
-    let version = env!("CARGO_PKG_VERSION");
-    match client.jobs(JobFilter::default(), JobPage::first(1)).await {
-        Ok(_) => {
-            let body = json!({"status": "ok", "version": version});
-            (StatusCode::OK, Json(body))
-        }
-        Err(error) => {
-            let body =
-                json!({"status": "unavailable", "detail": error.to_string(), "version": version});
-            (StatusCode::SERVICE_UNAVAILABLE, Json(body))
-        }
-    }
+    let app = Arc::new(app);
+    let closing = app.closing.clone();
+    let watched = app.clone();
+    let watching = tokio::spawn(async move { watched.keys.run(&watched.closing).await });
+    let router = api::router(app);
+    let served = listen::listen(listener, router, async {
+        stop.await;
+        closing.cancel();
+    });
+    let outcome = served.await;
+    watching.abort();
+    outcome
 }

@@ -69,7 +69,7 @@ async fn main() -> anyhow::Result<()> {
     while runs < 3
         && let Some(notice) = notices.next().await
     {
-        runs += u32::from(matches!(notice.event, Event::Succeeded { .. }));
+        runs += u32::from(matches!(notice.event, Event::Succeeded));
     }
     client.pause_schedule(schedule.id).await?;
     let ticks = client.ticks(schedule.id, Page::first(100)).await?;

@@ -67,7 +67,7 @@ async fn main() -> anyhow::Result<()> {
     for _ in 0..2 {
         let request = order.job().idempotency_key("order-7");
         match client.enqueue_all([request]).await?[..] {
-            [Enqueued::Created(id)] => println!("made {id}"),
+            [Enqueued::Created(id, _)] => println!("made {id}"),
             [Enqueued::Existing(id)] => println!("there already is {id}"),
             _ => {}
         }
@@ -79,7 +79,7 @@ async fn main() -> anyhow::Result<()> {
     }
 
     while let Some(notice) = notices.next().await {
-        if let Event::Succeeded { .. } = notice.event {
+        if let Event::Succeeded = notice.event {
             println!("done in {} attempts, charged once", notice.attempt);
             break;
         }

@@ -81,7 +81,7 @@ async fn main() -> anyhow::Result<()> {
                 let wait = next_run_at.since(client.now()).as_millis();
                 println!("  attempt {attempt} failed ({failure}), the next one is {wait} ms away");
             }
-            Event::Succeeded { .. } => {
+            Event::Succeeded => {
                 println!("  attempt {attempt} succeeded");
                 break;
             }

@@ -69,9 +69,9 @@ async fn main() -> anyhow::Result<()> {
     }
     while let Some(notice) = notices.next().await {
         match notice.event {
-            Event::Started { late } if late.as_millis() < 500 => println!("  started at once"),
-            Event::Started { late } => println!("  started {late:?} late"),
-            Event::Succeeded { .. } => break,
+            Event::Started { late, .. } if late.as_millis() < 500 => println!("  started at once"),
+            Event::Started { late, .. } => println!("  started {late:?} late"),
+            Event::Succeeded => break,
             _ => {}
         }
     }

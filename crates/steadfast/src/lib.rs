@@ -38,16 +38,21 @@
 
 pub use steadfast_core::duration;
 pub use steadfast_core::{
-    Attempt, AttemptStatus, Backoff, Command, Cron, DecidedBy, Decision, Dst, Edit, Failure,
-    FailureClass, Fence, Guarantee, IdempotencyKey, Invalid, Jitter, Job, JobId, Kind, Label,
-    Match, Missed, NewJob, Overlap, Payload, PolicyPatch, Preset, Preview, PreviewRow, Priority,
-    Progress, Queue, Reason, Refused, RefusedWhy, RetryDelay, RetryPolicy, Rule, RunAt, RunOf,
-    Schedule, ScheduleId, ScheduleName, ScheduleProgress, Skip, SkipReason, Spread, State,
-    StatusRange, Tags, Tally, Tenant, Then, Tick, TickRule, Timestamp, Timetable, WorkerName, Zone,
+    AlertFigure, AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, Attempt,
+    AttemptStatus, Backoff, Command, Cron, DecidedBy, Decision, DlqAlert, Dst, Edit, EventType,
+    ExhaustedAlert, Failure, FailureClass, Fence, Guarantee, IdempotencyKey, Invalid, Jitter, Job,
+    JobId, Kind, Label, Match, Missed, NewJob, OverdueAlert, Overlap, Payload, PolicyPatch, Preset,
+    Preview, PreviewRow, Priority, Progress, Queue, Reason, Refused, RefusedWhy, RetryDelay,
+    RetryPolicy, RetryRateAlert, Rule, RunAt, RunOf, Schedule, ScheduleId, ScheduleName,
+    ScheduleProgress, Secret, Skip, SkipReason, Spread, State, StatusRange, Tags, Tally, Tenant,
+    Then, Tick, TickRule, Timestamp, Timetable, Webhook, WebhookTarget, WorkerName, Zone,
 };
+#[cfg(feature = "http")]
+pub use steadfast_engine::http;
 pub use steadfast_engine::{
-    Client, ClientError, Config, Context, Engine, EngineBuilder, Event, JobError, JobKind,
-    JobRequest, Notice, Notices, ScheduleRequest, Stats, StopReason, testing,
+    AttemptEnd, Attempting, Client, ClientError, Config, Context, Engine, EngineBuilder, Event,
+    Handler, JobError, JobKind, JobRequest, Made, Node, NodeState, Notice, Notices, Observer,
+    ScheduleEdit, ScheduleRequest, SettleError, Settlement, Stats, StopReason, testing,
 };
 pub use steadfast_store::{
     AttemptCursor, AttemptsOf, Clock, CommandError, EnqueueError, Enqueued, JobFilter, JobPage,

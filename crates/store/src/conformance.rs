@@ -21,6 +21,7 @@ mod attempts;
 mod claim;
 mod command;
 mod commit;
+mod documents;
 mod due;
 mod durable;
 mod enqueue;
@@ -37,6 +38,7 @@ mod schedules;
 mod stats;
 mod sweep;
 mod wake;
+mod webhooks;
 
 pub use fixture::{Durable, Fixture, Harness};
 
@@ -87,6 +89,7 @@ macro_rules! conformance_tests {
                 what_runs_or_has_ended_is_not_claimed
                 each_claim_has_a_higher_fence
                 only_wanted_lanes_are_claimed
+                kinds_that_are_excepted_are_left_alone
                 a_long_list_of_lanes_is_a_list_of_lanes
                 next_due_is_that_of_the_wanted_jobs_that_are_left
                 an_expired_lease_that_was_renewed_is_still_one_claim
@@ -169,7 +172,23 @@ macro_rules! conformance_tests {
                 a_record_added_during_a_walk_does_not_disturb_it
                 a_record_is_not_changed_by_what_follows
             }
+            documents {
+                a_document_is_kept_as_it_was_saved
+                a_document_is_saved_only_over_the_revision_it_was_read_at
+                a_document_that_is_gone_is_not_saved_over
+                the_outbox_of_a_document_is_written_with_it_or_not_at_all
+                documents_are_apart_by_space_and_id
+                of_two_savers_one_is_outdated
+            }
+            webhooks {
+                a_jobs_webhook_is_kept_with_it
+                a_cancelled_job_tells_in_the_same_step
+                a_command_that_ends_nothing_tells_nothing
+                a_run_cancelled_by_its_schedule_tells
+            }
             stats {
+                attempts_are_counted_by_the_minute
+                minutes_are_of_a_tenant_or_of_all
                 a_store_without_jobs_has_no_counts
                 counts_are_by_label_and_follow_the_clock
                 recent_counts_are_to_the_minute

@@ -42,8 +42,9 @@ pub use rusqlite;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::{
-    AttemptCursor, AttemptsOf, ClaimRequest, Claimed, Committed, DueSchedule, DueSchedules,
-    Enqueued, Fired, Firing, LaneStats, Renewal, Renewed, Saved, ScheduleFilter, Store, TickRecord,
+    AttemptCursor, AttemptsOf, ClaimRequest, Claimed, Committed, Document, DocumentSaved,
+    DueSchedule, DueSchedules, Enqueued, Fired, Firing, LaneStats, Minute, Renewal, Renewed, Saved,
+    ScheduleFilter, Space, Store, TickRecord,
 };
 /// The PostgreSQL client, for transactions of your own.
 #[cfg(feature = "postgres")]

@@ -3,6 +3,7 @@
 //! It is for tests and demos, and for reading: where the contract's prose leaves a doubt, this
 //! is what it means. Nothing is durable, so "before it returns" is free here.
 
+mod documents;
 mod jobs;
 mod lists;
 mod schedules;
@@ -15,14 +16,15 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Claim, Command, Job, JobId, NewJob, OnceName, Payload, Queue, Schedule, ScheduleId,
-    Tenant, Timestamp, Transition,
+    Attempt, Claim, Command, Hooks, Job, JobId, NewJob, OnceName, Payload, Queue, Schedule,
+    ScheduleId, Tenant, Timestamp, Transition,
 };
 
 use crate::{
-    AttemptCursor, AttemptsOf, ClaimRequest, Claimed, Clock, CommandError, Committed, DueSchedules,
-    EnqueueError, Enqueued, Fired, Firing, JobFilter, JobPage, LaneStats, Listed, Page, Renewal,
-    Renewed, Saved, ScheduleFilter, Store, StoreError, SystemClock, TickRecord, Waker, Wakeups,
+    AttemptCursor, AttemptsOf, ClaimRequest, Claimed, Clock, CommandError, Committed, Document,
+    DocumentSaved, DueSchedules, EnqueueError, Enqueued, Fired, Firing, JobFilter, JobPage,
+    LaneStats, Listed, Minute, Page, Renewal, Renewed, Saved, ScheduleFilter, Space, Store,
+    StoreError, SystemClock, TickRecord, Waker, Wakeups,
 };
 use state::State;
 
@@ -109,8 +111,9 @@ impl Store for MemoryStore {
         &self,
         jobs: Vec<JobId>,
         command: Command,
+        hooks: Arc<Hooks>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
-        Ok(self.with(|state, now| each(jobs, |job| state.command(job, &command, now))))
+        Ok(self.with(|state, now| each(jobs, |job| state.command(job, &command, &hooks, now))))
     }
 
     async fn jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
@@ -139,6 +142,14 @@ impl Store for MemoryStore {
 
     async fn stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError> {
         Ok(self.with(|state, now| state.stats(since, now)))
+    }
+
+    async fn minutes(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+    ) -> Result<Vec<Minute>, StoreError> {
+        Ok(self.with(|state, _| state.minutes(tenant.as_ref(), since)))
     }
 
     async fn set_paused(
@@ -187,6 +198,27 @@ impl Store for MemoryStore {
         page: Page<Timestamp>,
     ) -> Result<Listed<TickRecord, Timestamp>, StoreError> {
         Ok(self.with(|state, _| state.list_ticks(schedule, page)))
+    }
+
+    async fn save_document(
+        &self,
+        document: Document,
+        outbox: Vec<NewJob>,
+    ) -> Result<DocumentSaved, StoreError> {
+        Ok(self.with(|state, now| state.save_document(document, outbox, now)))
+    }
+
+    async fn documents(&self, space: Space) -> Result<Vec<Document>, StoreError> {
+        Ok(self.with(|state, _| {
+            let all = state.documents.values();
+            all.filter(|document| document.space == space)
+                .cloned()
+                .collect()
+        }))
+    }
+
+    async fn delete_document(&self, space: Space, id: String) -> Result<bool, StoreError> {
+        Ok(self.with(|state, _| state.documents.remove(&(space, id)).is_some()))
     }
 
     async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {

@@ -6,7 +6,8 @@
 //!   `migrations/`.
 //! * `session`: what verbs work with. `time` is the database's; `names` are numbers.
 //! * `listen`, `told`: wake-ups between nodes, and which news are worth one.
-//! * `enqueue`, `claim`, `commit`, `change`, `schedules`, `prune`: the verbs that write.
+//! * `enqueue`, `claim`, `commit`, `change`, `schedules`, `documents`, `prune`: the verbs that
+//!   write.
 //! * `find`, `list`, `stats`: those that read.
 //! * `rows`, `composite`, `counts`: values to columns and back. `upkeep`: what nobody asks for.
 //!
@@ -17,6 +18,7 @@ mod claim;
 mod commit;
 mod composite;
 mod counts;
+mod documents;
 mod enqueue;
 mod fault;
 mod find;
@@ -39,15 +41,16 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use deadpool_postgres::Pool;
 use steadfast_core::{
-    Attempt, Claim, Command, Job, JobId, NewJob, OnceName, Payload, Queue, Schedule, ScheduleId,
-    Tenant, Timestamp, Transition,
+    Attempt, Claim, Command, Hooks, Job, JobId, NewJob, OnceName, Payload, Queue, Schedule,
+    ScheduleId, Tenant, Timestamp, Transition,
 };
 use tokio::task::JoinHandle;
 
 use crate::{
-    AttemptCursor, AttemptsOf, ClaimRequest, Claimed, Clock, CommandError, Committed, DueSchedules,
-    EnqueueError, Enqueued, Fired, Firing, JobFilter, JobPage, LaneStats, Listed, OpenError, Page,
-    Renewal, Renewed, Saved, ScheduleFilter, Store, StoreError, TickRecord, Wakeups,
+    AttemptCursor, AttemptsOf, ClaimRequest, Claimed, Clock, CommandError, Committed, Document,
+    DocumentSaved, DueSchedules, EnqueueError, Enqueued, Fired, Firing, JobFilter, JobPage,
+    LaneStats, Listed, Minute, OpenError, Page, Renewal, Renewed, Saved, ScheduleFilter, Space,
+    Store, StoreError, TickRecord, Wakeups,
 };
 use fault::Fault;
 use listen::Wakes;
@@ -252,6 +255,7 @@ impl PostgresStore {
         let theirs = Session {
             client: transaction.client(),
             cache: None,
+            may_roll_back: true,
             shared: &self.inner.shared,
         };
         self.check_is_ours(&theirs).await?;
@@ -341,9 +345,10 @@ impl Store for PostgresStore {
         &self,
         jobs: Vec<JobId>,
         command: Command,
+        hooks: Arc<Hooks>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
         with_news!(self, |conn, news| change::command(
-            conn, &jobs, &command, news
+            conn, &jobs, &command, &hooks, news
         ))
     }
 
@@ -381,6 +386,18 @@ impl Store for PostgresStore {
     async fn stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError> {
         let now = self.now();
         on_connection!(self, |conn| stats::stats(conn, since, now))
+    }
+
+    async fn minutes(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+    ) -> Result<Vec<Minute>, StoreError> {
+        on_connection!(self, |conn| stats::minutes(
+            &conn.session(),
+            tenant.as_ref(),
+            since
+        ))
     }
 
     async fn set_paused(
@@ -440,6 +457,24 @@ impl Store for PostgresStore {
             schedule,
             page
         ))
+    }
+
+    async fn save_document(
+        &self,
+        document: Document,
+        outbox: Vec<NewJob>,
+    ) -> Result<DocumentSaved, StoreError> {
+        with_news!(self, |conn, news| documents::save(
+            conn, &document, &outbox, news
+        ))
+    }
+
+    async fn documents(&self, space: Space) -> Result<Vec<Document>, StoreError> {
+        on_connection!(self, |conn| documents::list(&conn.session(), space))
+    }
+
+    async fn delete_document(&self, space: Space, id: String) -> Result<bool, StoreError> {
+        on_connection!(self, |conn| documents::delete(&conn.session(), space, &id))
     }
 
     async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {

@@ -5,7 +5,7 @@
 //! * `open`, `migrate`: whose file it is, and its schema. The schema is in `migrations/`.
 //! * `writer`: one thread, one connection, group commit. `session` is what its verbs work with.
 //! * `lanes`: which searches a claim can skip, and when something becomes due.
-//! * `enqueue`, `claim`, `commit`, `change`, `schedules`, `prune`: the verbs that write.
+//! * `enqueue`, `claim`, `commit`, `change`, `schedules`, `documents`, `prune`: the verbs that write.
 //! * `readers`: connections beside the writer, for `find`, `list`, `stats` and `schedules`.
 //! * `names`, `rows`, `counts`: values to columns and back.
 //!
@@ -15,6 +15,7 @@ mod change;
 mod claim;
 mod commit;
 mod counts;
+mod documents;
 mod enqueue;
 mod fault;
 mod find;
@@ -44,16 +45,16 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Claim, Command, Job, JobId, NewJob, OnceName, Payload, Queue, Schedule, ScheduleId,
-    Tenant, Timestamp, Transition,
+    Attempt, Claim, Command, Hooks, Job, JobId, NewJob, OnceName, Payload, Queue, Schedule,
+    ScheduleId, Tenant, Timestamp, Transition,
 };
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::{
-    AttemptCursor, AttemptsOf, ClaimRequest, Claimed, Clock, CommandError, Committed, DueSchedules,
-    EnqueueError, Enqueued, Fired, Firing, JobFilter, JobPage, LaneStats, Listed, OpenError, Page,
-    Renewal, Renewed, Saved, ScheduleFilter, Store, StoreError, SystemClock, TickRecord, Waker,
-    Wakeups,
+    AttemptCursor, AttemptsOf, ClaimRequest, Claimed, Clock, CommandError, Committed, Document,
+    DocumentSaved, DueSchedules, EnqueueError, Enqueued, Fired, Firing, JobFilter, JobPage,
+    LaneStats, Listed, Minute, OpenError, Page, Renewal, Renewed, Saved, ScheduleFilter, Space,
+    Store, StoreError, SystemClock, TickRecord, Waker, Wakeups,
 };
 use fault::Fault;
 use readers::Readers;
@@ -367,9 +368,12 @@ impl Store for SqliteStore {
         &self,
         jobs: Vec<JobId>,
         command: Command,
+        hooks: Arc<Hooks>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
         self.write(jobs.len(), move |session| {
-            each(&jobs, |job| change::command(session, *job, &command))
+            each(&jobs, |job| {
+                change::command(session, *job, &command, &hooks)
+            })
         })
         .await
     }
@@ -415,6 +419,17 @@ impl Store for SqliteStore {
         let readers = &self.inner.readers;
         readers
             .read(move |reader| stats::stats(reader, since, now))
+            .await
+    }
+
+    async fn minutes(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+    ) -> Result<Vec<Minute>, StoreError> {
+        let readers = &self.inner.readers;
+        readers
+            .read(move |reader| stats::minutes(reader, tenant.as_ref(), since))
             .await
     }
 
@@ -475,6 +490,29 @@ impl Store for SqliteStore {
         let readers = &self.inner.readers;
         readers
             .read(move |reader| schedules::ticks(reader, schedule, page))
+            .await
+    }
+
+    async fn save_document(
+        &self,
+        document: Document,
+        outbox: Vec<NewJob>,
+    ) -> Result<DocumentSaved, StoreError> {
+        self.write(outbox.len() + 1, move |session| {
+            documents::save(session, &document, &outbox)
+        })
+        .await
+    }
+
+    async fn documents(&self, space: Space) -> Result<Vec<Document>, StoreError> {
+        let readers = &self.inner.readers;
+        readers
+            .read(move |reader| documents::list(reader, space))
+            .await
+    }
+
+    async fn delete_document(&self, space: Space, id: String) -> Result<bool, StoreError> {
+        self.write(1, move |session| documents::delete(session, space, &id))
             .await
     }
 

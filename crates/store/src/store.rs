@@ -5,12 +5,12 @@
 //! batches, because a commit costs the same for one job as for a thousand. Every sentence
 //! here has a test in [`conformance`](crate::conformance).
 
-use std::time::Duration;
+use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Claim, Command, Fence, Job, JobId, Kind, NewJob, OnceName, Payload, Queue, Schedule,
-    ScheduleId, ScheduleProgress, Skip, Tally, Tenant, Timestamp, Transition, WorkerName,
+    Attempt, Claim, Command, Fence, Hooks, Job, JobId, Kind, NewJob, OnceName, Payload, Queue,
+    Schedule, ScheduleId, ScheduleProgress, Skip, Tally, Tenant, Timestamp, Transition, WorkerName,
 };
 
 use crate::{CommandError, EnqueueError, JobFilter, JobPage, Listed, Page, StoreError, Wakeups};
@@ -69,13 +69,14 @@ pub trait Store: Send + Sync + 'static {
     async fn expired(&self, limit: usize) -> Result<Vec<Claim>, StoreError>;
 
     /// Carries out a command on jobs, one after the other, as [`on_command`] decides, and answers
-    /// with the job as it then is.
+    /// with the job as it then is. Its outbox is written with it or not at all.
     ///
     /// [`on_command`]: steadfast_core::on_command
     async fn command(
         &self,
         jobs: Vec<JobId>,
         command: Command,
+        hooks: Arc<Hooks>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
 
     /// The jobs of these ids, in their order.
@@ -101,6 +102,14 @@ pub trait Store: Send + Sync + 'static {
     /// Counts by tenant, queue and kind; `recent` counts attempts that ended in the minute of
     /// `since` or later. A lane is there while it holds jobs or has counts.
     async fn stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError>;
+
+    /// Counts of attempts by the minute in which they ended, of a tenant or of all, from the
+    /// minute of `since` on, oldest first; minutes without any are left out.
+    async fn minutes(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+    ) -> Result<Vec<Minute>, StoreError>;
 
     /// Pauses or resumes claims from a tenant's queue, whether or not it holds jobs yet.
     async fn set_paused(
@@ -144,6 +153,21 @@ pub trait Store: Send + Sync + 'static {
         page: Page<Timestamp>,
     ) -> Result<Listed<TickRecord, Timestamp>, StoreError>;
 
+    /// Creates a document or replaces it, if its revision is the stored one (0 if there is
+    /// none), and stores jobs with it or not at all; the stored revision then is one higher.
+    /// A job whose id or key is known is not stored again.
+    async fn save_document(
+        &self,
+        document: Document,
+        outbox: Vec<NewJob>,
+    ) -> Result<DocumentSaved, StoreError>;
+
+    /// All documents of a space, by id.
+    async fn documents(&self, space: Space) -> Result<Vec<Document>, StoreError>;
+
+    /// Forgets a document. Says whether it was there.
+    async fn delete_document(&self, space: Space, id: String) -> Result<bool, StoreError>;
+
     /// Deletes up to `limit` succeeded, cancelled and discarded jobs that ended before the
     /// time given, with their attempts and steps, and says how many. Dead letters stay.
     /// Jobs with an idempotency key stay at least a day after they were created, and a
@@ -154,7 +178,8 @@ pub trait Store: Send + Sync + 'static {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enqueued {
-    Created(JobId),
+    /// It is there from this time on.
+    Created(JobId, Timestamp),
     /// There already was such a job; this is its id.
     Existing(JobId),
 }
@@ -162,7 +187,7 @@ pub enum Enqueued {
 impl Enqueued {
     pub fn id(self) -> JobId {
         match self {
-            Self::Created(id) | Self::Existing(id) => id,
+            Self::Created(id, _) | Self::Existing(id) => id,
         }
     }
 }
@@ -174,6 +199,8 @@ pub struct ClaimRequest {
     pub tenant: Option<Tenant>,
     pub queues: Vec<Queue>,
     pub kinds: Vec<Kind>,
+    /// Not these, whatever `kinds` says.
+    pub except_kinds: Vec<Kind>,
     pub max: usize,
     /// In place of each job's own lease.
     pub lease: Option<Duration>,
@@ -261,6 +288,43 @@ pub struct LaneStats {
     pub recent: Tally,
 }
 
+/// Attempts that ended within one minute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Minute {
+    /// When the minute began.
+    pub at: Timestamp,
+    pub tally: Tally,
+}
+
+/// A small thing that is kept beside the jobs: an endpoint, a key, the state of an alert. The
+/// store does not look into it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    pub space: Space,
+    /// Unique within its space.
+    pub id: String,
+    pub body: Payload,
+    /// Counts changes, so that nobody writes over a change it has not seen. 0 is not stored yet.
+    pub revision: u64,
+}
+
+steadfast_core::words! {
+    /// What a document is.
+    Space, "space" {
+        Endpoint = "endpoint",
+        Key = "key",
+        Alert = "alert",
+        Node = "node",
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum DocumentSaved {
+    Done(Document),
+    /// Someone else changed it first: this is the stored one, unless it is gone.
+    Outdated(Option<Document>),
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum Saved {
     Done(Schedule),
@@ -302,6 +366,8 @@ pub struct Firing {
     pub skipped: Vec<Skip>,
     /// A run to cancel, as by [`Command::Cancel`].
     pub cancel: Option<JobId>,
+    /// Who is told of that.
+    pub hooks: Arc<Hooks>,
     pub progress: ScheduleProgress,
 }
 

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
     Guarantee, IdempotencyKey, Invalid, JobId, Kind, NewJob, Payload, Priority, Queue, RetryPolicy,
-    RunAt, RunOf, ScheduleId, Tags, Tenant, Timestamp,
+    RunAt, RunOf, ScheduleId, Tags, Tenant, Timestamp, Webhook,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -27,6 +27,8 @@ pub(crate) struct Template {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout: Option<Duration>,
     lease: Duration,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    webhook: Option<Arc<Webhook>>,
     #[serde(default, skip_serializing_if = "Tags::is_empty")]
     tags: Tags,
 }
@@ -59,6 +61,7 @@ impl From<&NewJob> for Template {
             run_of: job.run_of.map(|run| (run.schedule, run.tick)),
             timeout: job.timeout(),
             lease: job.lease(),
+            webhook: job.webhook.clone(),
             tags: job.tags().clone(),
         }
     }
@@ -90,6 +93,7 @@ impl TryFrom<Template> for NewJob {
             Due::At(time) => RunAt::At(time),
         };
         job.guarantee = template.guarantee;
+        job.webhook = template.webhook;
         job.idempotency_key = template.idempotency_key;
         job.run_of = template
             .run_of
@@ -119,6 +123,14 @@ mod tests {
         job.run_at = RunAt::After(Duration::from_secs(3));
         job.guarantee = Guarantee::AtMostOnce;
         job.idempotency_key = Some(IdempotencyKey::new("once a day").unwrap());
+        job.webhook = Some(Arc::new(Webhook {
+            target: steadfast_core::WebhookTarget::Url {
+                url: "https://example.com".to_owned(),
+                secret: Some(steadfast_core::Secret::new("whsec_c2VjcmV0")),
+            },
+            events: steadfast_core::EventType::OF_JOBS.to_vec(),
+            retry: Preset::Patient.into(),
+        }));
         let json = serde_json::to_string(&Template::from(&job)).unwrap();
         let template: Template = serde_json::from_str(&json).unwrap();
         assert_eq!(NewJob::try_from(template).unwrap(), job);

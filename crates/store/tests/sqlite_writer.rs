@@ -126,7 +126,7 @@ async fn jobs_of_a_users_transaction_exist_from_its_commit_on() {
     let open = user.transaction().unwrap();
     open.execute("INSERT INTO orders VALUES (1)", []).unwrap();
     let answer = store.enqueue_in(&open, std::slice::from_ref(&new)).unwrap();
-    assert_eq!(answer, [Enqueued::Created(new.id)]);
+    assert!(matches!(answer[..], [Enqueued::Created(id, _)] if id == new.id));
     assert_eq!(store.jobs(vec![new.id]).await.unwrap(), [None]);
     open.rollback().unwrap();
     assert_eq!(store.jobs(vec![new.id]).await.unwrap(), [None]);
@@ -232,7 +232,10 @@ async fn a_row_that_cannot_be_read_does_not_hold_up_the_others() {
     let mend = "UPDATE steadfast_job SET tags = NULL WHERE id = ?1";
     assert_eq!(other.execute(mend, [key]).unwrap(), 1);
     let run_now = steadfast_core::Command::RunNow;
-    store.command(vec![broken_id], run_now).await.unwrap()[0]
+    store
+        .command(vec![broken_id], run_now, std::sync::Arc::default())
+        .await
+        .unwrap()[0]
         .as_ref()
         .unwrap();
     assert_eq!(store.claim(request(10)).await.unwrap().claims.len(), 1);

@@ -83,6 +83,7 @@ fn request() -> anyhow::Result<ClaimRequest> {
         tenant: None,
         queues: Vec::new(),
         kinds: Vec::new(),
+        except_kinds: Vec::new(),
         max: CLAIM_SIZE,
         lease: None,
     })

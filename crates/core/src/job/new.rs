@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use super::{Guarantee, Job, Priority, Progress, RunOf, Tags};
 use crate::{
     IdempotencyKey, Invalid, JobId, Kind, Payload, PolicyPatch, Queue, RetryPolicy, Tenant,
-    Timestamp, duration, limits,
+    Timestamp, Webhook, duration, limits,
 };
 
 /// What is asked of a job, checked. The store makes a [`Job`] of it.
@@ -26,6 +26,7 @@ pub struct NewJob {
     /// What the request itself said of retries, before the levels below filled it up.
     pub asked_retry: PolicyPatch,
     pub run_of: Option<RunOf>,
+    pub webhook: Option<Arc<Webhook>>,
     timeout: Option<Duration>,
     lease: Duration,
     tags: Tags,
@@ -54,6 +55,7 @@ impl NewJob {
             idempotency_key: None,
             asked_retry: PolicyPatch::default(),
             run_of: None,
+            webhook: None,
             timeout: None,
             lease: limits::LEASE_DEFAULT,
             tags: Tags::new(),
@@ -135,6 +137,7 @@ impl NewJob {
             lease: self.lease,
             idempotency_key: self.idempotency_key,
             run_of: self.run_of,
+            webhook: self.webhook,
             tags: self.tags,
             created_at: now,
             progress: Progress::waiting(run_at),
@@ -163,6 +166,9 @@ impl NewJob {
         field(&serde_json::to_string(&self.asked_retry).unwrap_or_default());
         field(&self.timeout.map(duration::format).unwrap_or_default());
         field(&duration::format(self.lease));
+        if let Some(webhook) = &self.webhook {
+            field(&serde_json::to_string(webhook).unwrap_or_default());
+        }
         for (key, value) in &self.tags {
             field(key);
             field(value);

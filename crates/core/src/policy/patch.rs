@@ -48,6 +48,16 @@ pub struct PolicyPatch {
     pub(super) rules: Option<Vec<Rule>>,
 }
 
+/// Other words that people use for parts of a policy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shorthands {
+    pub max_retries: Option<u32>,
+    pub max_retry_count: Option<u32>,
+    pub max_attempts: Option<u32>,
+    pub retry_delay: Option<Duration>,
+    pub use_exponential_backoff: Option<bool>,
+}
+
 macro_rules! setters {
     ($($name:ident: $type:ty),+ $(,)?) => {
         $(#[must_use]
@@ -59,6 +69,11 @@ macro_rules! setters {
 }
 
 impl PolicyPatch {
+    /// Says nothing: everything comes from the level below.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
     pub fn preset(preset: Preset) -> Self {
         Self {
             preset: Some(preset),
@@ -104,6 +119,40 @@ impl PolicyPatch {
         jitter_factor: f64,
         max_elapsed: Duration,
         rules: Vec<Rule>,
+    }
+
+    /// Says the same as this patch and the shorthands together; what both say must agree.
+    ///
+    /// A delay or a backoff given this way starts from the preset `patient`.
+    pub fn with_shorthands(mut self, short: &Shorthands) -> Result<Self, Invalid> {
+        fn agree<T: PartialEq + fmt::Debug>(
+            said: Option<T>,
+            short: Option<T>,
+            field: &str,
+        ) -> Result<Option<T>, Invalid> {
+            match (said, short) {
+                (Some(said), Some(short)) if said != short => {
+                    let expected = format!("must agree with retry, which says {said:?}");
+                    Err(Invalid::new(field, format!("{short:?}"), expected))
+                }
+                (said, short) => Ok(said.or(short)),
+            }
+        }
+        let backoff = short
+            .use_exponential_backoff
+            .map(|exponential| match exponential {
+                true => Backoff::Exponential,
+                false => Backoff::Fixed,
+            });
+        if (backoff.is_some() || short.retry_delay.is_some()) && self.preset.is_none() {
+            self.preset = Some(Preset::Patient);
+        }
+        let count = agree(short.max_retries, short.max_retry_count, "maxRetryCount")?;
+        self.max_retries = agree(self.max_retries, count, "maxRetryCount")?;
+        self.max_attempts = agree(self.max_attempts, short.max_attempts, "maxAttempts")?;
+        self.base_delay = agree(self.base_delay, short.retry_delay, "retryDelay")?;
+        self.backoff = agree(self.backoff, backoff, "useExponentialBackoff")?;
+        Ok(self)
     }
 
     /// The policy this patch makes of the one below it, field by field.
@@ -304,5 +353,42 @@ mod tests {
             "maxAttempts is 3: must be maxRetries + 1, which is 4"
         );
         assert!(policy(r#"{"maxAttempts":0}"#).is_err());
+    }
+
+    #[test]
+    fn shorthands_say_the_same_as_the_fields() {
+        let short = Shorthands {
+            max_retry_count: Some(5),
+            retry_delay: Some(Duration::from_secs(30)),
+            use_exponential_backoff: Some(false),
+            ..Shorthands::default()
+        };
+        let policy = PolicyPatch::default()
+            .with_shorthands(&short)
+            .and_then(|patch| patch.build())
+            .unwrap();
+        assert_eq!(policy.max_retries(), 5);
+        assert_eq!(policy.base_delay(), Duration::from_secs(30));
+        assert_eq!(policy.backoff(), Backoff::Fixed);
+        assert_eq!(policy.max_delay(), Preset::Patient.policy().max_delay());
+    }
+
+    #[test]
+    fn a_shorthand_alone_leaves_the_rest_to_the_level_below() {
+        let short = Shorthands {
+            max_retries: Some(7),
+            ..Shorthands::default()
+        };
+        let patch = PolicyPatch::default()
+            .jitter(Jitter::None)
+            .with_shorthands(&short)
+            .unwrap();
+        let policy = patch.over(&Preset::Http.policy()).unwrap();
+        assert_eq!(policy.max_retries(), 7);
+        assert_eq!(policy.base_delay(), Preset::Http.policy().base_delay());
+        let contradiction = PolicyPatch::default()
+            .max_retries(3)
+            .with_shorthands(&short);
+        assert_eq!(contradiction.unwrap_err().field, "maxRetryCount");
     }
 }

@@ -68,7 +68,7 @@ pub async fn ends(notices: &mut Notices, job: JobId) -> Event {
         notice.job == job
             && matches!(
                 notice.event,
-                Event::Succeeded { .. } | Event::Failed { .. } | Event::Cancelled
+                Event::Succeeded | Event::Failed { .. } | Event::Cancelled
             )
     };
     notice(notices, ended).await.event

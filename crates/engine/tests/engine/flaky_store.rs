@@ -7,15 +7,16 @@ use std::sync::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Claim, Command, Job, JobId, Label, NewJob, OnceName, Payload, Queue, Schedule,
+    Attempt, Claim, Command, Hooks, Job, JobId, Label, NewJob, OnceName, Payload, Queue, Schedule,
     ScheduleId, Tenant, Timestamp, Transition,
 };
 use steadfast_store::{
-    AttemptCursor, AttemptsOf, ClaimRequest, Claimed, CommandError, Committed, DueSchedules,
-    EnqueueError, Enqueued, Fired, Firing, JobFilter, JobPage, LaneStats, Listed, MemoryStore,
-    Page, Renewal, Renewed, Saved, ScheduleFilter, Store, StoreError, TickRecord, Wakeups,
+    AttemptCursor, AttemptsOf, ClaimRequest, Claimed, CommandError, Committed, Document,
+    DocumentSaved, DueSchedules, EnqueueError, Enqueued, Fired, Firing, JobFilter, JobPage,
+    LaneStats, Listed, MemoryStore, Minute, Page, Renewal, Renewed, Saved, ScheduleFilter, Space,
+    Store, StoreError, TickRecord, Wakeups,
 };
-use tokio::sync::Notify;
+use tokio::sync::{Barrier, Notify};
 
 #[derive(Clone, Default)]
 pub struct FlakyStore(Arc<Inner>);
@@ -30,6 +31,7 @@ struct Inner {
     renewals: AtomicU32,
     renewed: Notify,
     refused: Mutex<Vec<&'static str>>,
+    alert_readers: Mutex<Option<Arc<Barrier>>>,
 }
 
 impl FlakyStore {
@@ -75,6 +77,11 @@ impl FlakyStore {
             Claim::resume(job, fence).unwrap()
         });
         Ok(claims.collect())
+    }
+
+    /// Whoever reads the alerts goes on when so many have read them.
+    pub fn let_alert_readers_meet(&self, count: usize) {
+        *self.0.alert_readers.lock().unwrap() = Some(Arc::new(Barrier::new(count)));
     }
 
     /// Which verbs were refused, in order.
@@ -134,6 +141,15 @@ macro_rules! through {
                 }
             }
 
+            async fn documents(&self, space: Space) -> Result<Vec<Document>, StoreError> {
+                let read = self.ask("documents")?.documents(space).await;
+                let readers = self.0.alert_readers.lock().unwrap().clone();
+                if let Some(readers) = readers.filter(|_| space == Space::Alert) {
+                    readers.wait().await;
+                }
+                read
+            }
+
             $(async fn $verb(&self, $($name: $type),*) -> Result<$answer, StoreError> {
                 self.ask(stringify!($verb))?.$verb($($name),*).await
             })+
@@ -145,7 +161,10 @@ through! {
     claim(request: ClaimRequest) -> Claimed;
     recall(job: JobId, step: OnceName) -> Option<Payload>;
     remember(job: JobId, step: OnceName, result: Payload) -> Payload;
-    command(jobs: Vec<JobId>, command: Command) -> Vec<Result<Job, CommandError>>;
+    command(jobs: Vec<JobId>, command: Command, hooks: Arc<Hooks>) -> Vec<Result<Job, CommandError>>;
+    minutes(tenant: Option<Tenant>, since: Timestamp) -> Vec<Minute>;
+    save_document(document: Document, outbox: Vec<NewJob>) -> DocumentSaved;
+    delete_document(space: Space, id: String) -> bool;
     jobs(ids: Vec<JobId>) -> Vec<Option<Job>>;
     list(filter: JobFilter, page: JobPage) -> Listed<Job, JobId>;
     count(filter: JobFilter, most: u64) -> u64;

@@ -5,6 +5,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod alerts;
 mod common;
 mod flaky_store;
 mod running;

@@ -71,10 +71,7 @@ async fn a_job_runs_fails_and_is_retried_until_it_succeeds() {
         .enqueue(fails(2).job().retry(quick()))
         .await
         .unwrap();
-    assert!(matches!(
-        ends(&mut notices, id).await,
-        Event::Succeeded { .. }
-    ));
+    assert!(matches!(ends(&mut notices, id).await, Event::Succeeded));
     use AttemptStatus::{Failed, Success};
     assert_eq!(statuses(&*store, id).await, [Failed, Failed, Success]);
     engine.stop().await;
@@ -186,6 +183,7 @@ async fn an_expired_lease_is_settled_by_another_engine_and_the_late_result_is_re
         tenant: None,
         queues: Vec::new(),
         kinds: Vec::new(),
+        except_kinds: Vec::new(),
         max: 1,
         lease: None,
     };
@@ -199,10 +197,7 @@ async fn an_expired_lease_is_settled_by_another_engine_and_the_late_result_is_re
     let builder = steadfast_engine::EngineBuilder::new(store.clone()).state(gate);
     let engine = builder.handler(wait).config(config).start().unwrap();
     let mut notices = engine.subscribe();
-    assert!(matches!(
-        ends(&mut notices, id).await,
-        Event::Succeeded { .. }
-    ));
+    assert!(matches!(ends(&mut notices, id).await, Event::Succeeded));
     use AttemptStatus::{Lost, Success};
     assert_eq!(statuses(&*store, id).await, [Lost, Success]);
 
@@ -210,7 +205,11 @@ async fn an_expired_lease_is_settled_by_another_engine_and_the_late_result_is_re
         steadfast_core::Outcome::Success { output: None },
         store.now(),
     );
-    let transition = steadfast_core::after_attempt(&late, steadfast_core::Dice::new(0));
+    let transition = steadfast_core::after_attempt(
+        &late,
+        &steadfast_core::Hooks::default(),
+        steadfast_core::Dice::new(0),
+    );
     let answer = store.commit(vec![transition]).await.unwrap();
     assert_eq!(answer, [steadfast_store::Committed::Stale]);
     engine.stop().await;
@@ -231,7 +230,11 @@ async fn a_late_result_is_refused_counted_and_told() {
     clock.advance(Duration::from_secs(60));
     let expired = store.expired(9).await.unwrap().remove(0);
     let lost = expired.ended(steadfast_core::Outcome::Lost, store.now());
-    let transition = steadfast_core::after_attempt(&lost, steadfast_core::Dice::new(0));
+    let transition = steadfast_core::after_attempt(
+        &lost,
+        &steadfast_core::Hooks::default(),
+        steadfast_core::Dice::new(0),
+    );
     store.commit(vec![transition]).await.unwrap();
     gate.add_permits(1);
     notice(&mut notices, |notice| notice.event == Event::FenceLost).await;
@@ -266,15 +269,9 @@ async fn a_store_that_goes_away_loses_nothing_and_is_not_hammered() {
     assert!(refused < 50, "{refused} calls while the store was away");
     store.set_away(false);
 
-    assert!(matches!(
-        ends(&mut notices, id).await,
-        Event::Succeeded { .. }
-    ));
+    assert!(matches!(ends(&mut notices, id).await, Event::Succeeded));
     let next = client.enqueue(Wait).await.unwrap();
-    assert!(matches!(
-        ends(&mut notices, next).await,
-        Event::Succeeded { .. }
-    ));
+    assert!(matches!(ends(&mut notices, next).await, Event::Succeeded));
     engine.stop().await;
 }
 
@@ -290,10 +287,7 @@ async fn an_outcome_that_cannot_be_stored_does_not_hold_up_the_others() {
     }
     store.cannot_store(bad);
     gate.add_permits(2);
-    assert!(matches!(
-        ends(&mut notices, good).await,
-        Event::Succeeded { .. }
-    ));
+    assert!(matches!(ends(&mut notices, good).await, Event::Succeeded));
     engine.stop().await;
     // Nobody holds it any more: its lease runs out, and then somebody else may try.
     let job = client.job(bad).await.unwrap().unwrap();
@@ -316,10 +310,7 @@ async fn a_clock_that_jumps_ahead_loses_nothing_that_runs() {
     // sleep: by the paused timer, until the sweeper has been round a few times
     tokio::time::sleep(Duration::from_secs(120)).await;
     gate.add_permits(1);
-    assert!(matches!(
-        ends(&mut notices, id).await,
-        Event::Succeeded { .. }
-    ));
+    assert!(matches!(ends(&mut notices, id).await, Event::Succeeded));
     assert_eq!(statuses(&*store, id).await, [AttemptStatus::Success]);
     engine.stop().await;
 }
@@ -366,10 +357,7 @@ async fn a_sweeper_that_is_wrong_about_a_lease_does_not_stop_its_renewal() {
         .await
         .unwrap();
     gate.add_permits(1);
-    assert!(matches!(
-        ends(&mut notices, id).await,
-        Event::Succeeded { .. }
-    ));
+    assert!(matches!(ends(&mut notices, id).await, Event::Succeeded));
     assert_eq!(statuses(&store, id).await, [AttemptStatus::Success]);
     engine.stop().await;
 }
@@ -445,10 +433,7 @@ async fn a_commit_whose_answer_was_lost_counts_once() {
         .enqueue(fails(1).job().retry(quick()))
         .await
         .unwrap();
-    assert!(matches!(
-        ends(&mut notices, id).await,
-        Event::Succeeded { .. }
-    ));
+    assert!(matches!(ends(&mut notices, id).await, Event::Succeeded));
     use AttemptStatus::{Failed, Success};
     assert_eq!(statuses(&store, id).await, [Failed, Success]);
     let stats = engine.client().stats(store.now()).await.unwrap();
@@ -499,8 +484,7 @@ async fn two_engines([store, other]: [Arc<dyn Store>; 2]) {
     let mut succeeded = 0;
     while succeeded < 2_000 {
         let [a, b] = &mut notices;
-        let done =
-            |notice: &steadfast_engine::Notice| matches!(notice.event, Event::Succeeded { .. });
+        let done = |notice: &steadfast_engine::Notice| matches!(notice.event, Event::Succeeded);
         tokio::select! {
             _ = notice(a, done) => succeeded += 1,
             _ = notice(b, done) => succeeded += 1,

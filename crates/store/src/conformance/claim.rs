@@ -207,6 +207,25 @@ pub async fn only_wanted_lanes_are_claimed(f: Fixture) {
     }
 }
 
+pub async fn kinds_that_are_excepted_are_left_alone(f: Fixture) {
+    let excepted = f.job_with(|job| job.kind = kind("http"));
+    let later = f.job_with(|job| job.run_at = RunAt::After(secs(9)));
+    let wanted = f.job();
+    f.enqueue(vec![excepted.clone(), later, wanted.clone()])
+        .await;
+    let except = |kinds: &[&str]| ClaimRequest {
+        kinds: vec![kind("http"), kind("mail")],
+        except_kinds: kinds.iter().map(|name| kind(name)).collect(),
+        ..request(10)
+    };
+    let claimed = f.store.claim(except(&["http"])).await.unwrap();
+    let ids: Vec<_> = claimed.claims.iter().map(|claim| claim.job().id).collect();
+    assert_eq!(ids, [wanted.id]);
+    assert_eq!(claimed.next_due, Some(f.now().plus(secs(9))));
+    let claimed = f.store.claim(except(&["mail"])).await.unwrap();
+    assert_eq!(claimed.claims[0].job().id, excepted.id);
+}
+
 pub async fn a_long_list_of_lanes_is_a_list_of_lanes(f: Fixture) {
     let id = f
         .enqueue_one(f.job_with(|job| job.queue = queue("q-999")))

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    Command, Edit, Guarantee, Job, JobId, Outcome, Preset, RefusedWhy, RunAt, State, on_command,
+    Command, Edit, Guarantee, Hooks, Job, JobId, Outcome, Preset, RefusedWhy, RunAt, State,
+    on_command,
 };
 
 use super::fixture::{Fixture, failure, ids_of, json, permanent, priority, secs, success};
@@ -13,11 +14,12 @@ pub async fn every_command_on_every_state_does_what_core_says(f: Fixture) {
     for command in commands(&f) {
         for job in one_of_each_state(&f).await {
             let now = f.clock.advance(secs(1));
-            let expected = on_command(job.clone(), &command, now);
+            let expected = on_command(job.clone(), &command, &Hooks::default(), now)
+                .map(|changed| changed.job);
             let after = expected.clone().unwrap_or(job.clone());
             let answers = f
                 .store
-                .command(vec![job.id], command.clone())
+                .command(vec![job.id], command.clone(), Arc::default())
                 .await
                 .unwrap();
             let context = format!("{command:?} on {job:?}");
@@ -33,7 +35,11 @@ pub async fn a_batch_is_answered_in_its_order(f: Fixture) {
     let ids = f.enqueue(f.jobs(2)).await;
     let unknown = f.id();
     let batch = vec![ids[1], unknown, ids[0], ids[1]];
-    let answers = f.store.command(batch, Command::Cancel).await.unwrap();
+    let answers = f
+        .store
+        .command(batch, Command::Cancel, Arc::default())
+        .await
+        .unwrap();
     let answers: Vec<_> = answers
         .into_iter()
         .map(|answer| answer.map(|job| job.id))

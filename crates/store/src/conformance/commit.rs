@@ -1,5 +1,7 @@
 //! Commits: a transition is written whole under its claim, or not at all.
 
+use std::sync::Arc;
+
 use steadfast_core::{
     AttemptStatus, Claim, Command, Failure, Fence, Job, Outcome, State, Tally, Transition,
 };
@@ -33,7 +35,11 @@ pub async fn every_outcome_is_written_as_decided(f: Fixture) {
             .await
             .ended(outcome.clone(), f.clock.advance(secs(60)));
         ended.set_note("half way".into());
-        let transition = steadfast_core::after_attempt(&ended, steadfast_core::Dice::new(1 << 63));
+        let transition = steadfast_core::after_attempt(
+            &ended,
+            &steadfast_core::Hooks::default(),
+            steadfast_core::Dice::new(1 << 63),
+        );
         let mut expected = ended.job().clone();
         expected.progress = transition.to.clone();
 
@@ -51,7 +57,7 @@ pub async fn every_outcome_is_written_as_decided(f: Fixture) {
         assert_eq!(f.tally().await, counted, "{outcome:?}");
         // Out of the way of the next round.
         f.store
-            .command(vec![expected.id], Command::Cancel)
+            .command(vec![expected.id], Command::Cancel, Arc::default())
             .await
             .unwrap();
     }
@@ -164,7 +170,11 @@ pub async fn a_request_to_cancel_that_the_decision_did_not_know_sends_it_back(f:
         let job = f.running(f.job()).await;
         let at = f.clock.advance(secs(60));
         let mut ended = held(job.clone()).ended(outcome.clone(), at);
-        let unaware = steadfast_core::after_attempt(&ended, steadfast_core::Dice::new(0));
+        let unaware = steadfast_core::after_attempt(
+            &ended,
+            &steadfast_core::Hooks::default(),
+            steadfast_core::Dice::new(0),
+        );
         let asked = f.command(job.id, Command::Cancel).await;
 
         let before = f.tally().await;
@@ -178,7 +188,11 @@ pub async fn a_request_to_cancel_that_the_decision_did_not_know_sends_it_back(f:
         assert_eq!(f.tally().await, before, "{outcome:?}");
 
         ended.set_cancel_requested();
-        let aware = steadfast_core::after_attempt(&ended, steadfast_core::Dice::new(0));
+        let aware = steadfast_core::after_attempt(
+            &ended,
+            &steadfast_core::Hooks::default(),
+            steadfast_core::Dice::new(0),
+        );
         assert_eq!(
             f.commit(aware.clone()).await,
             Committed::Done,
@@ -254,7 +268,7 @@ pub async fn a_repeated_commit_is_done_and_counted_once(f: Fixture) {
         assert_eq!(f.tally().await, tally, "{outcome:?}");
         assert_eq!(f.attempts_of(job.id).await.len(), 1, "{outcome:?}");
         f.store
-            .command(vec![job.id], Command::Cancel)
+            .command(vec![job.id], Command::Cancel, Arc::default())
             .await
             .unwrap();
     }

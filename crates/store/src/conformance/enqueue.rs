@@ -99,9 +99,10 @@ pub async fn answers_come_in_the_order_of_the_batch(f: Fixture) {
     jobs.reverse();
     jobs.swap(0, 1);
     let answers = f.store.enqueue(jobs.clone()).await.unwrap();
+    let created = |job: &steadfast_core::NewJob| Created(job.id, f.now());
     assert_eq!(
         answers,
-        [Existing(old), Created(jobs[1].id), Created(jobs[2].id)]
+        [Existing(old), created(&jobs[1]), created(&jobs[2])]
     );
 }
 
@@ -136,7 +137,7 @@ pub async fn an_id_twice_in_one_batch_is_stored_once(f: Fixture) {
         job.kind = kind("other");
     });
     let answers = f.store.enqueue(vec![first.clone(), second]).await.unwrap();
-    assert_eq!(answers, [Created(first.id), Existing(first.id)]);
+    assert_eq!(answers, [Created(first.id, f.now()), Existing(first.id)]);
     assert_eq!(f.read(first.id).await.kind, first.kind);
     assert_eq!(f.count_all().await, 1);
 }
@@ -169,7 +170,13 @@ pub async fn an_empty_batch_is_an_empty_answer(f: Fixture) {
     assert!(store.jobs(Vec::new()).await.unwrap().is_empty());
     assert!(store.fire(Vec::new()).await.unwrap().is_empty());
     let cancel = steadfast_core::Command::Cancel;
-    assert!(store.command(Vec::new(), cancel).await.unwrap().is_empty());
+    assert!(
+        store
+            .command(Vec::new(), cancel, Arc::default())
+            .await
+            .unwrap()
+            .is_empty()
+    );
 }
 
 fn everything_set(f: &Fixture) -> NewJob {

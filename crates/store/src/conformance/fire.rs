@@ -156,7 +156,14 @@ pub async fn a_waiting_run_is_cancelled_with_the_firing(f: Fixture) {
     let tick = f.clock.advance(secs(60));
     let mut firing = f.firing(&schedule, &[tick]);
     firing.cancel = Some(waiting.id);
-    let expected = steadfast_core::on_command(waiting, &Command::Cancel, f.now()).unwrap();
+    let expected = steadfast_core::on_command(
+        waiting,
+        &Command::Cancel,
+        &steadfast_core::Hooks::default(),
+        f.now(),
+    )
+    .unwrap()
+    .job;
     assert_eq!(f.fire(firing).await, Fired::Done);
     assert_eq!(f.read(expected.id).await, expected);
     assert_eq!(expected.progress.state, State::Cancelled);

@@ -86,7 +86,8 @@ impl Fixture {
     pub(super) async fn enqueue(&self, jobs: Vec<NewJob>) -> Vec<JobId> {
         let ids: Vec<JobId> = jobs.iter().map(|job| job.id).collect();
         let answers = self.store.enqueue(jobs).await.unwrap();
-        let created: Vec<_> = ids.iter().copied().map(Enqueued::Created).collect();
+        let created = ids.iter().map(|id| Enqueued::Created(*id, self.now()));
+        let created: Vec<_> = created.collect();
         assert_eq!(answers, created);
         ids
     }
@@ -125,7 +126,11 @@ impl Fixture {
 
     /// What follows if the attempt ends now.
     pub(super) fn decide(&self, claim: Claim, outcome: Outcome) -> Transition {
-        after_attempt(&claim.ended(outcome, self.now()), Dice::new(0))
+        after_attempt(
+            &claim.ended(outcome, self.now()),
+            &steadfast_core::Hooks::default(),
+            Dice::new(0),
+        )
     }
 
     pub(super) async fn commit(&self, transition: Transition) -> Committed {
@@ -147,7 +152,11 @@ impl Fixture {
     }
 
     pub(super) async fn command(&self, id: JobId, command: Command) -> Job {
-        let mut answers = self.store.command(vec![id], command).await.unwrap();
+        let mut answers = self
+            .store
+            .command(vec![id], command, Arc::default())
+            .await
+            .unwrap();
         answers.remove(0).unwrap()
     }
 
@@ -218,6 +227,7 @@ pub(super) fn request(max: usize) -> ClaimRequest {
         tenant: None,
         queues: Vec::new(),
         kinds: Vec::new(),
+        except_kinds: Vec::new(),
         max,
         lease: None,
     }

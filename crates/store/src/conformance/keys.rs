@@ -75,7 +75,7 @@ pub async fn a_conflict_leaves_nothing_of_its_batch(f: Fixture) {
     let mut other = keyed(&f, "free");
     other.kind = kind("other");
     let answers = f.store.enqueue(vec![other.clone()]).await.unwrap();
-    assert_eq!(answers, [Created(other.id)]);
+    assert_eq!(answers, [Created(other.id, f.now())]);
 }
 
 pub async fn a_key_belongs_to_its_tenant(f: Fixture) {
@@ -106,7 +106,8 @@ pub async fn a_key_twice_in_one_batch_makes_one_job(f: Fixture) {
     let jobs = vec![keyed(&f, "k"), f.job(), keyed(&f, "k")];
     let (first, second) = (jobs[0].id, jobs[1].id);
     let answers = f.store.enqueue(jobs).await.unwrap();
-    assert_eq!(answers, [Created(first), Created(second), Existing(first)]);
+    let created = |id| Created(id, f.now());
+    assert_eq!(answers, [created(first), created(second), Existing(first)]);
     assert_eq!(f.count_all().await, 2);
 }
 

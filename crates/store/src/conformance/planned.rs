@@ -1,6 +1,6 @@
 //! Short words for schedules, beside those of the fixture.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
     Job, Schedule, ScheduleId, ScheduleName, ScheduleProgress, Skip, SkipReason, TickRule,
@@ -66,6 +66,7 @@ impl Fixture {
                 .collect(),
             skipped: Vec::new(),
             cancel: None,
+            hooks: Arc::default(),
             progress: ScheduleProgress {
                 next_tick: last_tick.map(|tick| tick.plus(EVERY)),
                 last_tick,

@@ -1,6 +1,6 @@
 //! Callers at the same time: whatever the interleaving, each thing happens once.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use steadfast_core::{
     Claim, Command, Dice, JobId, Label, Outcome, ScheduleId, State, after_attempt,
@@ -44,7 +44,7 @@ pub async fn creates_with_one_key_make_one_job(f: Fixture) {
     let answers = callers.join_all().await;
     let created: Vec<_> = answers
         .iter()
-        .filter(|answer| matches!(answer, Enqueued::Created(_)))
+        .filter(|answer| matches!(answer, Enqueued::Created(..)))
         .collect();
     assert_eq!(created.len(), 1);
     assert!(answers.iter().all(|answer| answer.id() == created[0].id()));
@@ -68,7 +68,7 @@ pub async fn a_busy_store_loses_nothing_and_counts_once(f: Fixture) {
                 let claims = store.claim(request(9)).await.unwrap().claims;
                 let ends = claims.into_iter().map(|claim| {
                     let ended = claim.ended(success(), store.now());
-                    after_attempt(&ended, Dice::new(0))
+                    after_attempt(&ended, &steadfast_core::Hooks::default(), Dice::new(0))
                 });
                 for committed in store.commit(ends.collect()).await.unwrap() {
                     assert_eq!(committed, Committed::Done);
@@ -88,7 +88,10 @@ pub async fn a_cancelled_job_was_claimed_or_never_will_be(f: Fixture) {
         let (store, half) = (f.store.clone(), half.to_vec());
         callers.spawn(async move {
             for id in half {
-                store.command(vec![id], Command::Cancel).await.unwrap();
+                store
+                    .command(vec![id], Command::Cancel, Arc::default())
+                    .await
+                    .unwrap();
             }
             Vec::new()
         });

@@ -258,3 +258,35 @@ async fn only_lane(f: &Fixture) -> LaneStats {
     assert_eq!(lanes.len(), 1);
     lanes.remove(0)
 }
+
+pub async fn attempts_are_counted_by_the_minute(f: Fixture) {
+    let start = f.now();
+    let ended = |tally: Tally| tally.attempts;
+    for _ in 0..2 {
+        f.end(f.claimed(f.job()).await, success()).await;
+    }
+    f.clock.advance(secs(120));
+    f.end(f.claimed(f.job()).await, failure("no")).await;
+    let minutes = f.store.minutes(None, start).await.unwrap();
+    let counts: Vec<_> = minutes.iter().map(|minute| ended(minute.tally)).collect();
+    assert_eq!(counts, [2, 1]);
+    assert_eq!(minutes[1].tally.failures, 1);
+    assert_eq!(minutes[1].at.since(minutes[0].at), secs(120));
+    assert!(minutes[0].at <= start && start.since(minutes[0].at) < secs(60));
+    let later = f.store.minutes(None, f.now()).await.unwrap();
+    assert_eq!(later, minutes[1..]);
+}
+
+pub async fn minutes_are_of_a_tenant_or_of_all(f: Fixture) {
+    let of_acme = f.job_with(|job| job.tenant = tenant("acme"));
+    for job in [of_acme, f.job()] {
+        f.end(f.claimed(job).await, success()).await;
+    }
+    for (owner, attempts) in [(None, 2), (Some("acme"), 1)] {
+        let minutes = f.store.minutes(owner.map(tenant), f.now()).await.unwrap();
+        assert_eq!(minutes.len(), 1);
+        assert_eq!(minutes[0].tally.attempts, attempts, "{owner:?}");
+    }
+    let nobodys = f.store.minutes(Some(tenant("none")), f.now()).await;
+    assert!(nobodys.unwrap().is_empty());
+}

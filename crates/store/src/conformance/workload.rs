@@ -1,6 +1,6 @@
 //! A few hundred random steps of many jobs' lives, and what they should have come to.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use steadfast_core::{
@@ -139,11 +139,11 @@ impl<'a> Workload<'a> {
     async fn settle(&mut self, claim: Claim, outcome: Outcome) {
         let mut ended = claim.ended(outcome, self.f.now());
         let dice = Dice::new(self.random.random());
-        let mut transition = after_attempt(&ended, dice);
+        let mut transition = after_attempt(&ended, &steadfast_core::Hooks::default(), dice);
         let mut committed = self.f.commit(transition.clone()).await;
         if committed == Committed::CancelRequested {
             ended.set_cancel_requested();
-            transition = after_attempt(&ended, dice);
+            transition = after_attempt(&ended, &steadfast_core::Hooks::default(), dice);
             committed = self.f.commit(transition.clone()).await;
         }
         if committed == Committed::Done
@@ -180,7 +180,7 @@ impl<'a> Workload<'a> {
         // Many are refused; that they are refused rightly is another case's question.
         self.f
             .store
-            .command(vec![*id], command)
+            .command(vec![*id], command, Arc::default())
             .await
             .unwrap()
             .clear();

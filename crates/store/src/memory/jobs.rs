@@ -6,7 +6,8 @@ use std::{
 };
 
 use steadfast_core::{
-    Claim, Command, Guard, Job, JobId, NewJob, Priority, Timestamp, Transition, limits, on_command,
+    Changed, Claim, Command, Guard, Hooks, Job, JobId, NewJob, Priority, Timestamp, Transition,
+    limits, on_command,
 };
 
 use super::state::{KeyHolder, Lane, State, Stored};
@@ -44,7 +45,7 @@ impl State {
             let known = self.jobs.contains_key(&id) || !ids_of_batch.insert(id);
             answers.push(match known {
                 true => Enqueued::Existing(id),
-                false => Enqueued::Created(id),
+                false => Enqueued::Created(id, now),
             });
         }
         for new in jobs {
@@ -149,11 +150,15 @@ impl State {
         &mut self,
         id: JobId,
         command: &Command,
+        hooks: &Hooks,
         now: Timestamp,
     ) -> Result<Job, CommandError> {
         let job = self.job(id).ok_or(CommandError::NotFound(id))?;
-        let job = on_command(job, command, now)?;
+        let Changed { job, outbox } = on_command(job, command, hooks, now)?;
         self.update(job.clone());
+        for new in outbox {
+            self.insert(new, now);
+        }
         Ok(job)
     }
 
@@ -182,11 +187,13 @@ impl State {
                 tenant,
                 queues,
                 kinds,
+                except_kinds,
                 ..
             } = request;
             tenant.as_ref().is_none_or(|tenant| *tenant == lane.tenant)
                 && (queues.is_empty() || queues.contains(&lane.queue))
                 && (kinds.is_empty() || kinds.contains(&lane.kind))
+                && !except_kinds.contains(&lane.kind)
                 && !self.is_paused(lane)
         };
         self.waiting

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use steadfast_core::{Attempt, Job, Label, Tally, Timestamp};
+use steadfast_core::{Attempt, Job, Label, Tally, Tenant, Timestamp};
 
 use super::{
     jobs::minute,
     state::{Lane, State, Stored},
 };
-use crate::{AttemptCursor, AttemptsOf, JobFilter, LaneStats, Listed, Page};
+use crate::{AttemptCursor, AttemptsOf, JobFilter, LaneStats, Listed, Minute, Page};
 
 impl State {
     /// Newest id first.
@@ -73,6 +73,24 @@ impl State {
             }
         }
         lanes.into_values().collect()
+    }
+
+    pub(super) fn minutes(&self, tenant: Option<&Tenant>, since: Timestamp) -> Vec<Minute> {
+        let mut minutes: BTreeMap<i64, Tally> = BTreeMap::new();
+        let wanted = |lane: &Lane| tenant.is_none_or(|tenant| lane.tenant == *tenant);
+        for (_, tallies) in self.tallies.iter().filter(|(lane, _)| wanted(lane)) {
+            for (minute, tally) in tallies.range(minute(since)..) {
+                *minutes.entry(*minute).or_default() += *tally;
+            }
+        }
+        minutes
+            .into_iter()
+            .filter(|(_, tally)| *tally != Tally::default())
+            .map(|(minute, tally)| Minute {
+                at: Timestamp::from_micros(minute * 60_000_000),
+                tally,
+            })
+            .collect()
     }
 
     fn empty(&self, lane: &Lane) -> LaneStats {

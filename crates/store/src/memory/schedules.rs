@@ -88,7 +88,7 @@ impl State {
         }
         if let Some(job) = firing.cancel {
             // A run that has ended meanwhile needs no cancelling.
-            let _ = self.command(job, &Command::Cancel, now);
+            let _ = self.command(job, &Command::Cancel, &firing.hooks, now);
         }
         for run in firing.runs {
             if let Some(tick) = run.run_of.map(|run| run.tick) {

@@ -7,7 +7,7 @@ use steadfast_core::{
     Schedule, ScheduleId, State as JobState, Tally, Tenant, Timestamp,
 };
 
-use crate::TickRecord;
+use crate::{Document, Space, TickRecord};
 
 #[derive(Default)]
 pub(super) struct State {
@@ -22,6 +22,7 @@ pub(super) struct State {
     pub(super) tallies: BTreeMap<Lane, BTreeMap<i64, Tally>>,
     pub(super) schedules: BTreeMap<ScheduleId, Schedule>,
     pub(super) ticks: BTreeMap<(ScheduleId, Timestamp), TickRecord>,
+    pub(super) documents: BTreeMap<(Space, String), Document>,
     /// A verb has made something due, or may have, that sleepers do not know of.
     pub(super) due_sooner: bool,
 }

@@ -3,13 +3,15 @@
 use std::{collections::HashMap, error::Error};
 
 use steadfast_core::{
-    Command, Job, JobId, OnceName, Payload, Queue, State, Tenant, Timestamp, on_command,
+    Changed, Command, Hooks, Job, JobId, NewJob, OnceName, Payload, Queue, State, Tenant,
+    Timestamp, on_command,
 };
 
 use super::{
     commit::rounds,
     composite::{AsRow, Composite, Fields},
     counts::Counts,
+    enqueue,
     fault::Fault,
     find,
     names::{LaneId, PolicyId},
@@ -80,9 +82,10 @@ pub(super) async fn command(
     conn: &mut Conn<'_>,
     jobs: &[JobId],
     command: &Command,
+    hooks: &Hooks,
     news: &mut News,
 ) -> Result<Vec<Result<Job, CommandError>>, Fault> {
-    // Numbers are not given inside a transaction.
+    // A number that is given inside a transaction is not remembered.
     if let Command::Edit(edit) = command
         && let Some(policy) = &edit.policy
     {
@@ -92,7 +95,7 @@ pub(super) async fn command(
     let mut answers = Vec::with_capacity(jobs.len());
     for some in jobs.chunks(COMMANDED_MAX) {
         let transaction = conn.begin().await?;
-        answers.extend(command_in(&transaction.session(), some, command, news).await?);
+        answers.extend(command_in(&transaction.session(), some, command, hooks, news).await?);
         transaction.commit().await?;
     }
     Ok(answers)
@@ -103,16 +106,19 @@ pub(super) async fn command_in(
     session: &Session<'_>,
     ids: &[JobId],
     command: &Command,
+    hooks: &Hooks,
     news: &mut News,
 ) -> Result<Vec<Result<Job, CommandError>>, Fault> {
     let mut found = Found::lock(session, ids).await?;
     let mut answers = Vec::with_capacity(ids.len());
+    let mut outbox: Vec<NewJob> = Vec::new();
     for id in ids {
         answers.push(match found.jobs.get_mut(id) {
             None => Err(CommandError::NotFound(*id)),
-            Some(held) => match on_command(held.job.clone(), command, found.now) {
+            Some(held) => match on_command(held.job.clone(), command, hooks, found.now) {
                 Err(refused) => Err(refused.into()),
-                Ok(job) => {
+                Ok(Changed { job, outbox: told }) => {
+                    outbox.extend(told);
                     held.job = job.clone();
                     held.is_changed = true;
                     Ok(job)
@@ -121,6 +127,8 @@ pub(super) async fn command_in(
         });
     }
     found.write(session, news).await?;
+    let outbox = enqueue::numbered(session, outbox.iter()).await?;
+    enqueue::insert_unless_known(session, &outbox, news).await?;
     Ok(answers)
 }
 

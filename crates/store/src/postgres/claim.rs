@@ -4,7 +4,7 @@ use std::{cmp::Reverse, time::Instant};
 
 use futures_util::future;
 use steadfast_core::{Claim, Kind, Queue, Tenant, Timestamp};
-use tokio_postgres::Row;
+use tokio_postgres::{Row, types::ToSql};
 
 use super::{
     fault::Fault,
@@ -21,6 +21,7 @@ pub(super) async fn claim(session: &Session<'_>, request: &ClaimRequest) -> Resu
     let tenant = request.tenant.as_ref().map(Tenant::as_str);
     let queues: Vec<&str> = request.queues.iter().map(Queue::as_str).collect();
     let kinds: Vec<&str> = request.kinds.iter().map(Kind::as_str).collect();
+    let unwanted: Vec<&str> = request.except_kinds.iter().map(Kind::as_str).collect();
     let (max, now) = (request.max.min(CLAIMS_MAX), session.shared.time.given());
     let lease = request.lease.map(duration_micros);
     let asked = Instant::now();
@@ -42,6 +43,7 @@ pub(super) async fn claim(session: &Session<'_>, request: &ClaimRequest) -> Resu
                     &worker,
                     &lease,
                     &PAYLOAD_BYTES_MAX,
+                    &unwanted,
                 ],
             )
             .await
@@ -49,7 +51,8 @@ pub(super) async fn claim(session: &Session<'_>, request: &ClaimRequest) -> Resu
     // Both are sent before either is answered; the second sees what the first has left.
     let next = async {
         let sql = include_str!("sql/claim_next.sql");
-        session.query_one(sql, &[&tenant, &queues, &kinds]).await
+        let params: [&(dyn ToSql + Sync); 4] = [&tenant, &queues, &kinds, &unwanted];
+        session.query_one(sql, &params).await
     };
     let (taken, next) = future::join(take, next).await;
     let taken = taken?;

@@ -5,7 +5,7 @@ use std::{
     error::Error,
 };
 
-use steadfast_core::{Guarantee, IdempotencyKey, JobId, NewJob, RunAt, Tenant};
+use steadfast_core::{Guarantee, IdempotencyKey, JobId, NewJob, RunAt, Tenant, Timestamp};
 
 use super::{
     composite::{AsRow, Composite, Fields},
@@ -97,7 +97,7 @@ async fn insert_others(
     keys: &Keys<'_>,
     known: &HashMap<usize, JobId>,
     news: &mut News,
-) -> Result<HashSet<JobId>, Fault> {
+) -> Result<HashMap<JobId, Timestamp>, Fault> {
     let others = (0..jobs.len()).filter(|index| !known.contains_key(index));
     let others: Vec<Numbered<'_>> = others.map(|index| jobs[index]).collect();
     let created = insert(session, &others, news).await?;
@@ -108,33 +108,36 @@ async fn insert_others(
 fn answers<'j>(
     jobs: impl IntoIterator<Item = &'j NewJob>,
     known: &HashMap<usize, JobId>,
-    mut created: HashSet<JobId>,
+    mut created: HashMap<JobId, Timestamp>,
 ) -> Vec<Enqueued> {
     let answer = |(index, job): (usize, &NewJob)| match known.get(&index) {
         Some(id) => Enqueued::Existing(*id),
         // An id twice in one batch was stored for the first of the two.
-        None if created.remove(&job.id) => Enqueued::Created(job.id),
-        None => Enqueued::Existing(job.id),
+        None => match created.remove(&job.id) {
+            Some(at) => Enqueued::Created(job.id, at),
+            None => Enqueued::Existing(job.id),
+        },
     };
     jobs.into_iter().enumerate().map(answer).collect()
 }
 
-/// Stores jobs unless their id is known, and says which were stored.
+/// Stores jobs unless their id is known, and says which were stored and when.
 async fn insert(
     session: &Session<'_>,
     jobs: &[Numbered<'_>],
     news: &mut News,
-) -> Result<HashSet<JobId>, Fault> {
+) -> Result<HashMap<JobId, Timestamp>, Fault> {
     if jobs.is_empty() {
-        return Ok(HashSet::new());
+        return Ok(HashMap::new());
     }
     let new: Vec<AsRow<Numbered<'_>>> = jobs.iter().copied().map(AsRow).collect();
     let now = session.shared.time.given();
     let sql = include_str!("sql/enqueue.sql");
     let rows = session.query(sql, &[&now, &new]).await?;
-    let mut created = HashSet::with_capacity(rows.len());
+    let mut created = HashMap::with_capacity(rows.len());
     for row in rows {
-        created.insert(row.try_get::<_, Key>(0)?.job());
+        let at = time(row.try_get(2)?);
+        created.insert(row.try_get::<_, Key>(0)?.job(), at);
         news.waits(time(row.try_get(1)?));
     }
     Ok(created)
@@ -163,7 +166,8 @@ impl Composite for Numbered<'_> {
         fields.put(&job.run_of.map(|run| Key::from(run.schedule)))?;
         fields.put(&job.run_of.map(|run| run.tick.as_micros()))?;
         fields.put(&tags.map(to_json).transpose()?)?;
-        fields.put(&job.payload.as_str())
+        fields.put(&job.payload.as_str())?;
+        fields.put(&job.webhook.as_deref().map(to_json).transpose()?)
     }
 }
 
@@ -301,10 +305,10 @@ impl<'j> Keys<'j> {
         &self,
         session: &Session<'_>,
         jobs: &[Numbered<'_>],
-        created: &HashSet<JobId>,
+        created: &HashMap<JobId, Timestamp>,
     ) -> Result<(), Fault> {
         let stray = self.first.iter().filter(|(_, at)| {
-            self.is_free_for(**at, jobs) && !created.contains(&jobs[**at].job.id)
+            self.is_free_for(**at, jobs) && !created.contains_key(&jobs[**at].job.id)
         });
         let stray: Vec<(&TenantKey<'_>, Key)> = stray
             .map(|(key, at)| (key, jobs[*at].job.id.into()))

@@ -1,7 +1,7 @@
 //! Numbers for names: rows carry a lane and a policy as integers, and claims parse neither.
 //!
 //! Numbers are given in a transaction of their own before they are used, so that no rollback
-//! takes them back. They may still go: a standby that is promoted can lack the last of them.
+//! takes them back; where that cannot be, they are used but not remembered. They may still go: a standby that is promoted can lack the last of them.
 //! So what is known is forgotten whenever a connection is opened, and names are looked up only
 //! by someone who holds one.
 
@@ -46,8 +46,7 @@ impl Names {
         *self.lock() = Known::default();
     }
 
-    /// The lane and policy of each job, which are given numbers where they have none. `session`
-    /// must not be inside a transaction that may be rolled back.
+    /// The lane and policy of each job, which are given numbers where they have none.
     pub(super) async fn intern<'j>(
         &self,
         session: &Session<'_>,
@@ -78,7 +77,9 @@ impl Names {
         let sql = include_str!("sql/lane_intern.sql");
         let key = [tenant.as_str(), queue.as_str(), kind.as_str()];
         let id = intern(session, sql, &[&key[0], &key[1], &key[2]]).await?;
-        self.lock().add_lane(id, Arc::new(name));
+        if !session.may_roll_back {
+            self.lock().add_lane(id, Arc::new(name));
+        }
         Ok(id)
     }
 
@@ -92,9 +93,11 @@ impl Names {
         }
         let body = rows::to_json(&**policy)?;
         let id = intern(session, include_str!("sql/policy_intern.sql"), &[&body]).await?;
-        let mut known = self.lock();
-        known.policies_recent.truncate(RECENT_MAX - 1);
-        known.policies_recent.insert(0, (Arc::clone(policy), id));
+        if !session.may_roll_back {
+            let mut known = self.lock();
+            known.policies_recent.truncate(RECENT_MAX - 1);
+            known.policies_recent.insert(0, (Arc::clone(policy), id));
+        }
         Ok(id)
     }
 

@@ -67,7 +67,7 @@ impl<'a> FromSql<'a> for Key {
 pub(super) const COLUMN_LANE: usize = 1;
 pub(super) const COLUMN_POLICY: usize = 2;
 /// How many columns a job has; what a statement adds comes after them.
-pub(super) const JOB_COLUMNS: usize = 30;
+pub(super) const JOB_COLUMNS: usize = 31;
 
 /// Reads a row among others. One that cannot be read is told of, and must not keep the others
 /// from being seen.
@@ -103,6 +103,7 @@ pub(super) fn job(names: &Needed, row: &Row) -> Result<Job, Fault> {
         created_at: time(row.try_get(24)?),
         idempotency_key: parsed_option(row, 25, "idempotency key", IdempotencyKey::new)?,
         run_of: run_of(row)?,
+        webhook: json_option(row, 30, "webhook")?.map(Arc::new),
         tags: json_option(row, 28, "tags")?.unwrap_or_default(),
         progress: progress(row)?,
     })

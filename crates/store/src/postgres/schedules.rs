@@ -159,7 +159,8 @@ pub(super) async fn fire(
         return Ok(Fired::Outdated);
     }
     if let Some(job) = firing.cancel {
-        let answers = change::command_in(&session, &[job], &Command::Cancel, news).await?;
+        let (cancel, hooks) = (Command::Cancel, &firing.hooks);
+        let answers = change::command_in(&session, &[job], &cancel, hooks, news).await?;
         if let Some(Err(error)) = answers.first() {
             tracing::debug!(%error, "a run to cancel has ended meanwhile");
         }

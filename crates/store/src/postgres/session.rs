@@ -30,6 +30,7 @@ impl Conn<'_> {
         Session {
             client: &self.client,
             cache: Some(Arc::clone(&self.client.statement_cache)),
+            may_roll_back: false,
             shared: self.shared,
         }
     }
@@ -65,6 +66,7 @@ impl Transaction<'_> {
         Session {
             client: self.transaction.client(),
             cache: Some(Arc::clone(&self.transaction.statement_cache)),
+            may_roll_back: true,
             shared: self.shared,
         }
     }
@@ -82,6 +84,8 @@ pub(super) struct Session<'c> {
     pub client: &'c Client,
     /// Connections that are not ours have none.
     pub cache: Option<Arc<StatementCache>>,
+    /// Whether it is inside a transaction, which may take back what its statements did.
+    pub may_roll_back: bool,
     pub shared: &'c Shared,
 }
 

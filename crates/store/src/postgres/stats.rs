@@ -15,7 +15,7 @@ use super::{
     session::{Conn, Session},
 };
 use crate::{
-    JobFilter, LaneStats,
+    JobFilter, LaneStats, Minute,
     columns::{LaneName, minute},
 };
 
@@ -166,6 +166,23 @@ async fn recent(session: &Session<'_>, since: Timestamp) -> Result<HashMap<LaneI
     let rows = session.query(sql, &[&minute(since)]).await?;
     rows.iter()
         .map(|row| Ok((row.try_get(0)?, tally(row, 1)?)))
+        .collect()
+}
+
+pub(super) async fn minutes(
+    session: &Session<'_>,
+    tenant: Option<&Tenant>,
+    since: Timestamp,
+) -> Result<Vec<Minute>, Fault> {
+    let sql = include_str!("sql/minutes.sql");
+    let tenant = tenant.map(Tenant::as_str);
+    let rows = session.query(sql, &[&minute(since), &tenant]).await?;
+    rows.iter()
+        .map(|row| {
+            let at = Timestamp::from_micros(row.try_get::<_, i64>(0)? * 60_000_000);
+            let tally = tally(row, 1)?;
+            Ok(Minute { at, tally })
+        })
         .collect()
 }
 

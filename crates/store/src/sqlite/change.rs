@@ -1,12 +1,14 @@
 //! The smaller changes to jobs: renewing leases, keeping steps, commands, pausing.
 
 use rusqlite::{OptionalExtension, params};
-use steadfast_core::{Command, Job, JobId, OnceName, Payload, Queue, Tenant, on_command};
+use steadfast_core::{
+    Changed, Command, Hooks, Job, JobId, OnceName, Payload, Queue, Tenant, on_command,
+};
 
 use super::{
     commit::write_progress,
     counts::Place,
-    enqueue::{inline, keep_large},
+    enqueue::{inline, insert_unless_known, keep_large},
     fault::Fault,
     find,
     names::LaneId,
@@ -60,6 +62,7 @@ pub(super) fn command(
     session: &mut Session<'_>,
     id: JobId,
     command: &Command,
+    hooks: &Hooks,
 ) -> Result<Result<Job, CommandError>, Fault> {
     let Some(row) = find::job(session.conn, &mut session.names, id)? else {
         return Ok(Err(CommandError::NotFound(id)));
@@ -67,8 +70,8 @@ pub(super) fn command(
     let JobRow { seq, lane, job } = row;
     let from = spot(lane, &job);
     let (priority, policy, payload) = (job.priority, job.policy.clone(), job.payload.clone());
-    let job = match on_command(job, command, session.now) {
-        Ok(job) => job,
+    let Changed { job, outbox } = match on_command(job, command, hooks, session.now) {
+        Ok(changed) => changed,
         Err(refused) => return Ok(Err(refused.into())),
     };
     write_progress(session, seq, &job.progress, None)?;
@@ -86,6 +89,9 @@ pub(super) fn command(
         keep_large(session, seq, &job.payload)?;
     }
     session.moved(from, spot(lane, &job));
+    for new in &outbox {
+        insert_unless_known(session, new)?;
+    }
     Ok(Ok(job))
 }
 

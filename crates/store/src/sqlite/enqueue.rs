@@ -58,6 +58,7 @@ fn insert(session: &mut Session<'_>, job: &NewJob) -> Result<Enqueued, Fault> {
         true => None,
         false => Some(to_json(job.tags())?),
     };
+    let webhook = job.webhook.as_deref().map(to_json).transpose()?;
     let inserted = hot.enqueue.on(conn)?.execute(params![
         job_key(job.id),
         lane,
@@ -73,6 +74,7 @@ fn insert(session: &mut Session<'_>, job: &NewJob) -> Result<Enqueued, Fault> {
         job.run_of.map(|run| run.tick.as_micros()),
         tags,
         inline(&job.payload),
+        webhook,
     ])?;
     if inserted == 0 {
         return Ok(Enqueued::Existing(job.id));
@@ -90,7 +92,7 @@ fn insert(session: &mut Session<'_>, job: &NewJob) -> Result<Enqueued, Fault> {
             ])?;
     }
     session.added(lane, job.priority.get(), run_at);
-    Ok(Enqueued::Created(job.id))
+    Ok(Enqueued::Created(job.id, session.now))
 }
 
 /// Stores a job that came about inside the store, where a known key is nobody's mistake.

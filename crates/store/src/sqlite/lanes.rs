@@ -262,6 +262,7 @@ impl Lane {
                 .is_none_or(|wanted| wanted == tenant)
             && (request.queues.is_empty() || request.queues.contains(queue))
             && (request.kinds.is_empty() || request.kinds.contains(kind))
+            && !request.except_kinds.contains(kind)
     }
 
     fn read_bounds(&mut self, conn: &Connection) -> Result<(), Fault> {

@@ -5,7 +5,10 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::fault::Fault;
 
-const SCRIPTS: &[&str] = &[include_str!("migrations/0001_jobs.sql")];
+const SCRIPTS: &[&str] = &[
+    include_str!("migrations/0001_jobs.sql"),
+    include_str!("migrations/0002_webhooks.sql"),
+];
 
 /// The schema this binary knows.
 pub(super) fn version_known() -> i64 {

@@ -1,5 +1,7 @@
 //! Columns to values and back.
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, Row, types::ValueRef};
 use serde::{Serialize, de::DeserializeOwned};
 use steadfast_core::{
@@ -66,6 +68,7 @@ impl JobRow {
             lease: duration(row.get(24)?),
             idempotency_key: parsed(row, 26, "idempotency key", IdempotencyKey::new)?,
             run_of: run_of(row.get(27)?, row.get(28)?),
+            webhook: json(row, 31, "webhook")?.map(Arc::new),
             tags: json(row, 29, "tags")?.unwrap_or_default(),
             created_at: time(row.get(25)?),
             progress: progress(row)?,

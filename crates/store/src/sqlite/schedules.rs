@@ -149,7 +149,7 @@ pub(super) fn fire(session: &mut Session<'_>, firing: &Firing) -> Result<Fired, 
         return Ok(Fired::Outdated);
     }
     if let Some(job) = firing.cancel
-        && let Err(error) = change::command(session, job, &Command::Cancel)?
+        && let Err(error) = change::command(session, job, &Command::Cancel, &firing.hooks)?
     {
         tracing::debug!(%error, "a run to cancel has ended meanwhile");
     }

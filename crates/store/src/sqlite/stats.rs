@@ -12,7 +12,7 @@ use super::{
     readers::Reader,
     rows::{parsed, time},
 };
-use crate::{JobFilter, LaneStats};
+use crate::{JobFilter, LaneStats, Minute};
 
 /// Where counting by turns starts, and how it grows.
 const COUNTED_FIRST: u64 = 1_000;
@@ -156,6 +156,25 @@ fn recent(conn: &Connection, since: Timestamp) -> Result<HashMap<LaneId, Tally>,
         recent.insert(row.get(0)?, tally(row, 1)?);
     }
     Ok(recent)
+}
+
+pub(super) fn minutes(
+    reader: &mut Reader,
+    tenant: Option<&Tenant>,
+    since: Timestamp,
+) -> Result<Vec<Minute>, Fault> {
+    let mut statement = reader
+        .conn
+        .prepare_cached(include_str!("sql/minutes.sql"))?;
+    let mut rows = statement.query(params![minute(since), tenant.map(Tenant::as_str)])?;
+    let mut minutes = Vec::new();
+    while let Some(row) = rows.next()? {
+        minutes.push(Minute {
+            at: Timestamp::from_micros(row.get::<_, i64>(0)? * 60_000_000),
+            tally: tally(row, 1)?,
+        });
+    }
+    Ok(minutes)
 }
 
 /// How many of the waiting jobs are due. Millions may be, or millions may not; what is due and

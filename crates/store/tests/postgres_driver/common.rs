@@ -9,7 +9,7 @@ use std::{
 };
 
 use steadfast_core::{
-    Claim, Dice, JobId, Kind, NewJob, Outcome, Payload, Preset, Transition, WorkerName,
+    Claim, Dice, Hooks, JobId, Kind, NewJob, Outcome, Payload, Preset, Transition, WorkerName,
     after_attempt,
 };
 use steadfast_store::{
@@ -84,6 +84,7 @@ pub fn request(max: usize) -> ClaimRequest {
         tenant: None,
         queues: Vec::new(),
         kinds: Vec::new(),
+        except_kinds: Vec::new(),
         max,
         lease: None,
     }
@@ -91,7 +92,8 @@ pub fn request(max: usize) -> ClaimRequest {
 
 pub fn success(store: &PostgresStore, claim: Claim) -> Transition {
     let outcome = Outcome::Success { output: None };
-    after_attempt(&claim.ended(outcome, store.now()), Dice::new(0))
+    let ended = claim.ended(outcome, store.now());
+    after_attempt(&ended, &Hooks::default(), Dice::new(0))
 }
 
 /// The bound is only for a driver that never wakes.

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use steadfast_core::{Command, Payload, Tally, Timestamp, Transition};
+use steadfast_core::{Command, Dice, Hooks, Payload, Tally, Timestamp, Transition, after_attempt};
 use steadfast_store::{
     Committed, Enqueued, JobFilter, PostgresOptions, PostgresStore, Store, StoreError,
     testing::Server,
@@ -215,7 +215,7 @@ async fn whoever_waits_too_long_for_a_lock_or_a_connection_is_told_to_come_back(
     transaction.query_one(&*sql, &[]).await.unwrap();
     // One waits for the lock, the others for its connection, which only one of them can get
     // before their patience ends.
-    let cancel = || store.command(vec![id], Command::Cancel);
+    let cancel = || store.command(vec![id], Command::Cancel, Arc::default());
     let (first, second, third) = tokio::join!(cancel(), cancel(), cancel());
     let errors = [first, second, third].map(Result::unwrap_err);
     for error in &errors {
@@ -227,7 +227,10 @@ async fn whoever_waits_too_long_for_a_lock_or_a_connection_is_told_to_come_back(
         assert!(is_there, "{why} is not among {errors:?}");
     }
     transaction.rollback().await.unwrap();
-    let commanded = store.command(vec![id], Command::Cancel).await.unwrap();
+    let commanded = store
+        .command(vec![id], Command::Cancel, Arc::default())
+        .await
+        .unwrap();
     assert!(commanded[0].is_ok());
 }
 
@@ -312,7 +315,7 @@ async fn text_that_postgres_cannot_store_is_stored_all_the_same() {
         store.now(),
     );
     ended.set_note("half\0way".to_owned());
-    let transition = steadfast_core::after_attempt(&ended, steadfast_core::Dice::new(0));
+    let transition = after_attempt(&ended, &Hooks::default(), Dice::new(0));
     let committed = store.commit(vec![transition.clone()]).await.unwrap();
     assert_eq!(committed, [Committed::Done]);
     let found = store.jobs(vec![transition.job]).await.unwrap().remove(0);

@@ -58,6 +58,7 @@ pub fn request(max: usize) -> ClaimRequest {
         tenant: None,
         queues: Vec::new(),
         kinds: Vec::new(),
+        except_kinds: Vec::new(),
         max,
         lease: None,
     }
@@ -65,5 +66,9 @@ pub fn request(max: usize) -> ClaimRequest {
 
 pub fn success(store: &SqliteStore, claim: Claim) -> Transition {
     let outcome = Outcome::Success { output: None };
-    after_attempt(&claim.ended(outcome, store.now()), Dice::new(0))
+    after_attempt(
+        &claim.ended(outcome, store.now()),
+        &steadfast_core::Hooks::default(),
+        Dice::new(0),
+    )
 }

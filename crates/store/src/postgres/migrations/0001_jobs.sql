@@ -131,6 +131,8 @@ CREATE TABLE steadfast.job (
     idempotency_key text COLLATE "C",
     tags text COLLATE "C",
     payload text COLLATE "C" NOT NULL,
+    -- JSON; of a delivery, where it is delivered. Holds secrets.
+    webhook text COLLATE "C",
     PRIMARY KEY (id)
 ) WITH (
     fillfactor = 70,
@@ -228,6 +230,16 @@ CREATE TABLE steadfast.tick (
 
 CREATE INDEX tick_age ON steadfast.tick (tick);
 
+-- Endpoints, keys, states of alerts, nodes: few, small, and changed by whoever saw the last
+-- change.
+CREATE TABLE steadfast.document (
+    space text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    body text COLLATE "C" NOT NULL,
+    revision bigint NOT NULL,
+    PRIMARY KEY (space, id)
+) WITH (fillfactor = 70);
+
 -- What batches are sent as: one array of rows, which costs the server far less than one array
 -- for each column. Nodes that run at the same time rely on them, so none is ever changed; a
 -- later schema that needs another adds it under another name.
@@ -245,7 +257,8 @@ CREATE TYPE steadfast.new_job AS (
     schedule uuid,
     tick bigint,
     tags text,
-    payload text
+    payload text,
+    webhook text
 );
 
 CREATE TYPE steadfast.transition AS (

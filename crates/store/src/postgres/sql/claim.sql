@@ -7,7 +7,7 @@
 --
 -- Parameters: 1 now or null, 2 tenant or null, 3 queues, 4 kinds, where empty means any,
 -- 5 limit, 6 worker, 7 lease in microseconds in place of each job's own, or null, 8 how many
--- bytes of payloads are enough.
+-- bytes of payloads are enough, 9 kinds that are not wanted.
 -- Rows: the jobs as claimed, in no order, then now. Locks: the rows, as far as they are free.
 WITH clock AS MATERIALIZED (SELECT steadfast.time($1) AS now),
 wanted AS MATERIALIZED (
@@ -16,6 +16,7 @@ wanted AS MATERIALIZED (
         ($2::text IS NULL OR lane.tenant = $2)
         AND (cardinality($3::text[]) = 0 OR lane.queue = ANY($3))
         AND (cardinality($4::text[]) = 0 OR lane.kind = ANY($4))
+        AND lane.kind <> ALL($9::text[])
         AND NOT EXISTS (
             SELECT 1 FROM steadfast.paused
             WHERE paused.tenant = lane.tenant AND paused.queue = lane.queue
@@ -97,5 +98,5 @@ RETURNING
     job.attempts_before, job.cancel_requested, job.lease_until, job.started_at,
     job.first_started_at, job.finished_at, job.resolved_at, job.worker, job.snoozes,
     job.last_delay, job.reason, job.failure, job.note, job.at_most_once, job.timeout, job.lease,
-    job.created_at, job.idempotency_key, job.schedule, job.tick, job.tags, job.payload,
+    job.created_at, job.idempotency_key, job.schedule, job.tick, job.tags, job.payload, job.webhook,
     (SELECT now FROM clock)

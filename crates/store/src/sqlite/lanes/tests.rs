@@ -36,6 +36,7 @@ fn wants(kinds: &[&str]) -> ClaimRequest {
         tenant: None,
         queues: Vec::new(),
         kinds: kinds.iter().map(|kind| Kind::new(kind).unwrap()).collect(),
+        except_kinds: Vec::new(),
         max: 1,
         lease: None,
     }

@@ -1,0 +1,251 @@
+//! The server under load: making jobs over HTTP beside a server that only echoes, and HTTP jobs
+//! against a target that fails now and then.
+
+use std::{
+    net::SocketAddr,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, bail};
+use axum::{Json, Router, http::StatusCode, routing::post};
+use steadfast::{
+    Config, Engine, EngineBuilder, Event, JobFilter, JobRequest, Payload, PolicyPatch,
+    SqliteOptions, SqliteStore, Tally,
+    http::{AddressPolicy, HttpRequest, Outbound, OutboundRules},
+};
+use steadfast_server::{App, Metrics, Settings};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+};
+
+use super::{
+    Args,
+    figure::Report,
+    lifecycle,
+    meter::{Cost, Meter},
+};
+
+const CONNECTIONS: usize = 64;
+
+/// A whole server on a port of its own.
+struct Served {
+    engine: Engine,
+    address: SocketAddr,
+}
+
+async fn serve(file: &Path) -> anyhow::Result<Served> {
+    let store = SqliteStore::open(file, SqliteOptions::default())?;
+    let outbound = Outbound::builder(OutboundRules::new(AddressPolicy::Any)).build()?;
+    let metrics = Arc::new(Metrics::default());
+    let engine = EngineBuilder::new(Arc::new(store))
+        .config(Config::default())
+        .observer(metrics.clone())
+        .outbound(outbound)
+        .start()?;
+    let settings = Settings {
+        open: true,
+        ..Settings::default()
+    };
+    let app = App::new(engine.client(), engine.node(), metrics, settings);
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    tokio::spawn(steadfast_server::serve(
+        listener,
+        app,
+        std::future::pending(),
+    ));
+    Ok(Served { engine, address })
+}
+
+/// Durable creates over HTTP, one job per request, beside a server that echoes JSON.
+pub async fn create(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Result<()> {
+    let body = serde_json::to_string(&serde_json::json!({
+        "kind": "bench",
+        "payload": lifecycle::job(),
+    }))?;
+    let echo = Router::new().route(
+        "/api/v1/jobs",
+        post(|Json(body): Json<serde_json::Value>| async { (StatusCode::CREATED, Json(body)) }),
+    );
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    let echoing = tokio::spawn(async move { axum::serve(listener, echo).await });
+    let beside = load(address, &body, args.requests).await?;
+    echoing.abort();
+
+    let Served { engine, address } = serve(&dir.join("create.db")).await?;
+    let ours = load(address, &body, args.requests).await?;
+    let stored = engine
+        .client()
+        .count(JobFilter::default(), u64::MAX)
+        .await?;
+    if stored != args.requests as u64 {
+        bail!("{stored} jobs are stored, of {}", args.requests);
+    }
+    engine.stop_now().await;
+    let each = |cost: Cost| cost.per_second(args.requests);
+    report.beside(
+        "create over HTTP, 64 connections",
+        (each(ours), each(beside)),
+        "requests/s",
+        "≥ 0.40 of an echo",
+    );
+    Ok(())
+}
+
+/// Sends the same request over and over, on many connections at once.
+async fn load(address: SocketAddr, body: &str, requests: usize) -> anyhow::Result<Cost> {
+    let request = format!(
+        "POST /api/v1/jobs HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let request: Arc<[u8]> = request.into_bytes().into();
+    let left = Arc::new(AtomicUsize::new(requests));
+    let meter = Meter::start();
+    let mut senders = tokio::task::JoinSet::new();
+    for _ in 0..CONNECTIONS {
+        let (request, left) = (request.clone(), left.clone());
+        senders.spawn(async move {
+            let mut connection = TcpStream::connect(address).await?;
+            connection.set_nodelay(true)?;
+            let mut buffer = Vec::with_capacity(4_096);
+            let take = |left: usize| left.checked_sub(1);
+            while left
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+                .is_ok()
+            {
+                connection.write_all(&request).await?;
+                read_created(&mut connection, &mut buffer).await?;
+            }
+            anyhow::Ok(())
+        });
+    }
+    while let Some(sent) = senders.join_next().await {
+        sent??;
+    }
+    Ok(meter.stop())
+}
+
+/// Reads one answer, which must be a 201.
+async fn read_created(connection: &mut TcpStream, buffer: &mut Vec<u8>) -> anyhow::Result<()> {
+    buffer.clear();
+    loop {
+        if connection.read_buf(buffer).await? == 0 {
+            bail!("the server closed the connection");
+        }
+        let Some(end) = buffer.windows(4).position(|four| four == b"\r\n\r\n") else {
+            continue;
+        };
+        let head = std::str::from_utf8(&buffer[..end])?;
+        let length = head.lines().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            name.eq_ignore_ascii_case("content-length")
+                .then(|| value.trim().parse::<usize>().ok())?
+        });
+        let length = length.context("an answer without a length")?;
+        if buffer.len() >= end + 4 + length {
+            return match head.starts_with("HTTP/1.1 201") {
+                true => Ok(()),
+                false => bail!("{}", String::from_utf8_lossy(buffer)),
+            };
+        }
+    }
+}
+
+/// Every third request or so fails; each job must end as its policy says.
+pub async fn calls(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Result<()> {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = asked.clone();
+    let target = Router::new().route(
+        "/",
+        post(move || {
+            let number = counted.fetch_add(1, Ordering::Relaxed);
+            std::future::ready(match number % 10 < 3 {
+                true => StatusCode::SERVICE_UNAVAILABLE,
+                false => StatusCode::OK,
+            })
+        }),
+    );
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}/", listener.local_addr()?);
+    tokio::spawn(async move { axum::serve(listener, target).await });
+
+    let Served { engine, .. } = serve(&dir.join("calls.db")).await?;
+    let client = engine.client();
+    let mut notices = engine.subscribe();
+    let payload = Payload::encode(&HttpRequest::new(&url)?)?;
+    let retry = PolicyPatch::fixed(Duration::from_millis(50));
+    let request = JobRequest::new("http", payload).retry(retry.max_retries(3));
+    let meter = Meter::start();
+    for start in (0..args.calls).step_by(args.batch) {
+        let size = args.batch.min(args.calls - start);
+        client
+            .enqueue_all(std::iter::repeat_n(request.clone(), size))
+            .await?;
+    }
+    let (mut succeeded, mut failed) = (0, 0);
+    while succeeded + failed < args.calls {
+        match notices.next().await.context("the engine stopped")?.event {
+            Event::Succeeded => succeeded += 1,
+            Event::Failed { .. } => failed += 1,
+            _ => {}
+        }
+    }
+    let cost = meter.stop();
+    let stats = client.stats(client.now()).await?;
+    let Tally {
+        attempts, failures, ..
+    } = stats.total;
+    let requests = asked.load(Ordering::Relaxed) as u64;
+    // Each failed attempt was followed by a retry, or was the last of its job.
+    let is_right = attempts == requests
+        && stats.dead_letters == failed as u64
+        && failures == stats.total.retries + failed as u64;
+    if !is_right {
+        bail!("{requests} requests, but {stats:?}");
+    }
+    engine.stop_now().await;
+    report.alone(
+        "HTTP jobs, 30 % of calls failing",
+        cost.per_second(args.calls),
+        "jobs/s",
+        "all end as the policy says",
+    );
+    Ok(())
+}
+
+/// From opening a large file to a server that answers.
+pub async fn restart(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Result<()> {
+    let file = dir.join("restart.db");
+    let store = SqliteStore::open(&file, SqliteOptions::default())?;
+    let client = steadfast::Client::new(Arc::new(store.clone()));
+    lifecycle::fill(&client, args.backlog, args.batch).await?;
+    store.close();
+    drop(client);
+    let start = Instant::now();
+    let Served { engine, address } = serve(&file).await?;
+    let mut connection = TcpStream::connect(address).await?;
+    connection
+        .write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        .await?;
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).await?;
+    let ready = start.elapsed();
+    if !answer.starts_with("HTTP/1.1 200") {
+        bail!("not ready: {answer}");
+    }
+    engine.stop_now().await;
+    report.alone(
+        "restart with the backlog",
+        ready.as_secs_f64() * 1e3,
+        "ms to ready",
+        "< 2,000 ms",
+    );
+    Ok(())
+}

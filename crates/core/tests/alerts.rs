@@ -1,0 +1,409 @@
+//! Alerts as tables: what each look makes of a state, told in lines.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::time::Duration;
+
+use serde_json::json;
+use steadfast_core::{
+    AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, EventType, Figures, Kind,
+    Observation, Queue, Tally, Tenant, Timestamp, duration,
+};
+
+const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn at(minutes: u32) -> Timestamp {
+    T0.plus(MINUTE * minutes)
+}
+
+fn of(subject: AlertSubject, figures: Figures) -> Observation {
+    Observation {
+        tenant: Tenant::new("acme").unwrap(),
+        subject,
+        figures,
+    }
+}
+
+fn of_jobs(figures: Figures) -> Observation {
+    of(AlertSubject::Jobs, figures)
+}
+
+fn dead(dead_letters: u64) -> Figures {
+    Figures {
+        dead_letters,
+        ..Figures::default()
+    }
+}
+
+fn tried(attempts: u64, retries: u64, exhausted: u64) -> Figures {
+    Figures {
+        recent: Tally {
+            attempts,
+            retries,
+            exhausted,
+            ..Tally::default()
+        },
+        ..Figures::default()
+    }
+}
+
+fn due_since(run_at: Timestamp) -> Figures {
+    Figures {
+        oldest_ready: Some(run_at),
+        ..Figures::default()
+    }
+}
+
+/// Looks at one rule, one after the other, and writes a line for each look that changed it.
+fn looks(
+    settings: &AlertSettings,
+    rule: AlertRule,
+    looks: impl IntoIterator<Item = (Timestamp, Observation)>,
+) -> Vec<String> {
+    let mut known: Option<AlertState> = None;
+    let mut lines = Vec::new();
+    for (now, seen) in looks {
+        let Some(change) = rule.step(settings, known.as_ref(), &seen, now) else {
+            continue;
+        };
+        let clock = now.to_string();
+        lines.push(format!(
+            "{} {}, {}: {}",
+            &clock[11..19],
+            change.state.status,
+            change.event.map_or("-", EventType::as_str),
+            change.state.message,
+        ));
+        known = Some(change.state);
+    }
+    lines
+}
+
+fn minutely(
+    minutes: std::ops::Range<u32>,
+    seen: &Observation,
+) -> impl Iterator<Item = (Timestamp, Observation)> {
+    minutes.map(|minute| (at(minute), seen.clone()))
+}
+
+#[test]
+fn dead_letters_fire_after_five_minutes_again_every_hour_and_resolve_once() {
+    let three = of_jobs(dead(3));
+    let none = of_jobs(dead(0));
+    let all = minutely(0..2, &none)
+        .chain(minutely(2..130, &three))
+        .chain(minutely(130..200, &none));
+    assert_eq!(
+        looks(&AlertSettings::default(), AlertRule::Dlq, all),
+        [
+            "00:02:00 pending, -: 3 dead letters in tenant acme",
+            "00:07:00 firing, alert.fired: 3 dead letters in tenant acme for 5m",
+            "01:07:00 firing, alert.renotified: 3 dead letters in tenant acme for 1h5m",
+            "02:07:00 firing, alert.renotified: 3 dead letters in tenant acme for 2h5m",
+            "02:10:00 ok, alert.resolved: no dead letters in tenant acme",
+        ]
+    );
+}
+
+#[test]
+fn dead_letters_that_are_soon_dealt_with_fire_nothing_and_the_wait_begins_anew() {
+    let one = of_jobs(dead(1));
+    let none = of_jobs(dead(0));
+    let all = minutely(0..4, &one)
+        .chain(minutely(4..5, &none))
+        .chain(minutely(5..11, &one));
+    assert_eq!(
+        looks(&AlertSettings::default(), AlertRule::Dlq, all),
+        [
+            "00:00:00 pending, -: 1 dead letter in tenant acme",
+            "00:04:00 ok, -: no dead letters in tenant acme",
+            "00:05:00 pending, -: 1 dead letter in tenant acme",
+            "00:10:00 firing, alert.fired: 1 dead letter in tenant acme for 5m",
+        ]
+    );
+}
+
+#[test]
+fn an_alert_that_resolved_can_fire_again() {
+    let many = of_jobs(tried(20, 0, 11));
+    let few = of_jobs(tried(20, 0, 10));
+    let all = [(at(0), many.clone()), (at(1), few), (at(2), many)];
+    assert_eq!(
+        looks(&AlertSettings::default(), AlertRule::Exhausted, all),
+        [
+            "00:00:00 firing, alert.fired: 11 jobs in tenant acme ran out of retries within 5m; the limit is 10",
+            "00:01:00 ok, alert.resolved: 10 jobs in tenant acme ran out of retries within 5m; the limit is 10",
+            "00:02:00 firing, alert.fired: 11 jobs in tenant acme ran out of retries within 5m; the limit is 10",
+        ]
+    );
+}
+
+#[test]
+fn a_rule_is_broken_above_its_limit_and_not_at_it() {
+    let strict = AlertSettings {
+        retry_rate: steadfast_core::RetryRateAlert {
+            min_attempts: 20,
+            ..Default::default()
+        },
+        ..AlertSettings::default()
+    };
+    let usual = AlertSettings::default();
+    let rate = AlertRule::RetryRate;
+    let late = |seconds| due_since(at(60).minus(Duration::from_secs(seconds)));
+    for (settings, rule, figures, fires) in [
+        (&usual, rate, tried(10, 1, 0), false),
+        (&usual, rate, tried(1_000, 101, 0), true),
+        (&usual, rate, tried(1, 1, 0), true),
+        (&usual, rate, tried(0, 0, 0), false),
+        (&strict, rate, tried(19, 19, 0), false),
+        (&strict, rate, tried(20, 3, 0), true),
+        (&usual, AlertRule::Exhausted, tried(10, 0, 10), false),
+        (&usual, AlertRule::Exhausted, tried(11, 0, 11), true),
+        (&usual, AlertRule::Overdue, late(300), false),
+        (&usual, AlertRule::Overdue, late(301), true),
+        (&usual, AlertRule::Overdue, Figures::default(), false),
+    ] {
+        let change = rule.step(settings, None, &of_jobs(figures), at(60));
+        let status = change.map(|change| change.state.status);
+        let expected = fires.then_some(AlertStatus::Firing);
+        assert_eq!(status, expected, "{rule} of {figures:?}");
+    }
+}
+
+#[test]
+fn the_message_says_the_figures_and_the_limit() {
+    let settings = AlertSettings::default();
+    let message = |rule: AlertRule, figures| {
+        let change = rule.step(&settings, None, &of_jobs(figures), at(60));
+        change.unwrap().state.message
+    };
+    assert_eq!(
+        message(AlertRule::RetryRate, tried(30, 10, 0)),
+        "10 of 30 attempts in tenant acme within 5m were retries: 33.3%, the limit is 10%"
+    );
+    assert_eq!(
+        message(AlertRule::Overdue, due_since(at(53))),
+        "the oldest ready job in tenant acme has been due for 7m, since 2026-01-01T00:53:00Z; \
+         the limit is 5m"
+    );
+}
+
+#[test]
+fn looking_more_often_changes_nothing() {
+    let three = of_jobs(dead(3));
+    let seconds = (0..20 * 60).map(|s| (T0.plus(Duration::from_secs(s)), three.clone()));
+    let lines = looks(&AlertSettings::default(), AlertRule::Dlq, seconds);
+    assert_eq!(lines.len(), 2, "{lines:#?}");
+}
+
+#[test]
+fn figures_that_move_are_written_again_at_most_once_a_minute_and_are_no_news() {
+    let settings = AlertSettings::default();
+    let growing = (0..180).map(|s| {
+        let now = T0.plus(Duration::from_secs(s));
+        (now, of_jobs(tried(100, 0, 11 + s)))
+    });
+    let lines = looks(&settings, AlertRule::Exhausted, growing);
+    let starts: Vec<&str> = lines
+        .iter()
+        .map(|line| line.split(" in tenant").next().unwrap())
+        .collect();
+    assert_eq!(
+        starts,
+        [
+            "00:00:00 firing, alert.fired: 11 jobs",
+            "00:01:00 firing, -: 71 jobs",
+            "00:02:00 firing, -: 131 jobs",
+        ]
+    );
+}
+
+#[test]
+fn a_clock_that_is_set_back_fires_nothing_early_and_puts_nothing_off() {
+    let one = of_jobs(dead(1));
+    let all = [10, 11, 2, 4, 6, 7, 5, 64, 65].map(|minute| (at(minute), one.clone()));
+    assert_eq!(
+        looks(&AlertSettings::default(), AlertRule::Dlq, all),
+        [
+            "00:10:00 pending, -: 1 dead letter in tenant acme",
+            "00:02:00 pending, -: 1 dead letter in tenant acme",
+            "00:07:00 firing, alert.fired: 1 dead letter in tenant acme for 5m",
+            "00:05:00 firing, -: 1 dead letter in tenant acme for 5m",
+            "01:05:00 firing, alert.renotified: 1 dead letter in tenant acme for 1h3m",
+        ]
+    );
+}
+
+#[test]
+fn switching_a_rule_off_resolves_it_and_keeps_it_silent() {
+    let mut settings = AlertSettings::default();
+    settings.dlq.after = Duration::ZERO;
+    let one = of_jobs(dead(1));
+    let fired = AlertRule::Dlq.step(&settings, None, &one, at(0)).unwrap();
+    settings.dlq.enabled = false;
+    let change = AlertRule::Dlq
+        .step(&settings, Some(&fired.state), &one, at(1))
+        .unwrap();
+    assert_eq!(change.event, Some(EventType::AlertResolved));
+    assert_eq!(change.state.message, "the rule is switched off");
+    let off = AlertRule::Dlq.step(&settings, Some(&change.state), &one, at(2));
+    assert_eq!(off, None);
+    assert_eq!(AlertRule::Dlq.step(&settings, None, &one, at(2)), None);
+}
+
+#[test]
+fn what_is_wrong_with_notifications_fires_but_is_told_to_no_endpoint() {
+    let mut settings = AlertSettings::default();
+    settings.dlq.after = Duration::ZERO;
+    for (subject, place, told) in [
+        (AlertSubject::Jobs, "in tenant acme", true),
+        (
+            AlertSubject::Deliveries,
+            "among the deliveries of tenant acme",
+            true,
+        ),
+        (
+            AlertSubject::Notifications,
+            "among the notifications of tenant acme",
+            false,
+        ),
+    ] {
+        let seen = of(subject, dead(2));
+        let change = AlertRule::Dlq.step(&settings, None, &seen, at(0)).unwrap();
+        assert_eq!(change.event, Some(EventType::AlertFired));
+        assert_eq!(change.state.message, format!("2 dead letters {place}"));
+        assert_eq!(change.news().is_some(), told, "{subject}");
+    }
+    for (kind, queue, subject) in [
+        (Kind::webhook(), Queue::webhooks(), AlertSubject::Deliveries),
+        (
+            Kind::webhook(),
+            Queue::alerts(),
+            AlertSubject::Notifications,
+        ),
+        (Kind::http(), Queue::alerts(), AlertSubject::Jobs),
+    ] {
+        assert_eq!(AlertSubject::of(&kind, &queue), subject);
+    }
+}
+
+#[test]
+fn figures_of_lanes_add_up_and_the_oldest_job_is_the_oldest_of_any() {
+    let mut sum = Figures::default();
+    sum += tried(10, 2, 1);
+    sum += due_since(at(7));
+    sum += due_since(at(3));
+    sum += dead(4);
+    let expected = Figures {
+        dead_letters: 4,
+        oldest_ready: Some(at(3)),
+        ..tried(10, 2, 1)
+    };
+    assert_eq!(sum, expected);
+}
+
+#[test]
+fn news_of_an_alert_is_in_the_words_of_the_api() {
+    let mut settings = AlertSettings::default();
+    settings.overdue.after = Duration::from_secs(30);
+    let late = |now: Timestamp| (now, of_jobs(due_since(T0)));
+    let mut known = None;
+    let mut news = Vec::new();
+    for (now, seen) in [late(at(6)), late(at(7)), (at(9), of_jobs(dead(0)))] {
+        let rule = AlertRule::Overdue;
+        let change = rule.step(&settings, known.as_ref(), &seen, now).unwrap();
+        news.extend(change.news());
+        known = Some(change.state);
+    }
+    let texts: Vec<&str> = news.iter().map(|news| news.text.as_str()).collect();
+    assert_eq!(
+        texts,
+        [
+            "alert overdue fired: the oldest ready job in tenant acme has been due for 7m, \
+             since 2026-01-01T00:00:00Z; the limit is 5m",
+            "alert overdue resolved after 2m: no job in tenant acme is due",
+        ]
+    );
+    assert_eq!(
+        news[0].data,
+        json!({
+            "rule": "overdue",
+            "tenant": "acme",
+            "subject": "jobs",
+            "status": "firing",
+            "since": "2026-01-01T00:06:00Z",
+            "firedAt": "2026-01-01T00:07:00Z",
+            "notifiedAt": "2026-01-01T00:07:00Z",
+            "resolvedAt": null,
+            "updatedAt": "2026-01-01T00:07:00Z",
+            "value": "7m",
+            "threshold": "5m",
+            "message": "the oldest ready job in tenant acme has been due for 7m, \
+                        since 2026-01-01T00:00:00Z; the limit is 5m",
+        })
+    );
+}
+
+#[test]
+fn a_state_is_read_as_it_was_written() {
+    let settings = AlertSettings::default();
+    for (rule, figures) in [
+        (AlertRule::Dlq, dead(3)),
+        (AlertRule::RetryRate, tried(1, 1, 0)),
+        (AlertRule::RetryRate, tried(4, 1, 0)),
+        (AlertRule::Exhausted, tried(0, 0, 11)),
+        (AlertRule::Overdue, due_since(T0)),
+    ] {
+        let change = rule.step(&settings, None, &of_jobs(figures), at(60));
+        let state = change.unwrap().state;
+        let text = serde_json::to_string(&state).unwrap();
+        assert_eq!(serde_json::from_str::<AlertState>(&text).unwrap(), state);
+    }
+}
+
+#[test]
+fn settings_are_read_field_by_field_over_the_defaults() {
+    let read: AlertSettings = serde_json::from_value(json!({
+        "window": "10m",
+        "dlq": {"enabled": false},
+        "retryRate": {"above": 0.5, "minAttempts": 100, "after": "1m"},
+        "overdue": {"above": 90_000},
+    }))
+    .unwrap();
+    let mut expected = AlertSettings {
+        window: 10 * MINUTE,
+        ..AlertSettings::default()
+    };
+    expected.dlq.enabled = false;
+    expected.retry_rate.above = 0.5;
+    expected.retry_rate.min_attempts = 100;
+    expected.retry_rate.after = MINUTE;
+    expected.overdue.above = Duration::from_secs(90);
+    assert_eq!(read, expected);
+    assert_eq!(read.check(), Ok(()));
+    let misspelt = json!({"dlq": {"over": 3}});
+    let error = serde_json::from_value::<AlertSettings>(misspelt).unwrap_err();
+    assert!(error.to_string().contains("`over`"), "{error}");
+}
+
+#[test]
+fn settings_that_make_no_sense_are_refused_by_name() {
+    let refused = |change: fn(&mut AlertSettings)| {
+        let mut settings = AlertSettings::default();
+        change(&mut settings);
+        settings.check().unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused(|settings| settings.window = duration::parse("10s").unwrap()),
+        "window is 10s: must be between 1m and 1d"
+    );
+    assert_eq!(
+        refused(|settings| settings.renotify = Duration::ZERO),
+        "renotify is 0s: must be between 1m and 30d"
+    );
+    for rate in [-0.1, 10.0, f64::NAN] {
+        let mut settings = AlertSettings::default();
+        settings.retry_rate.above = rate;
+        assert_eq!(settings.check().unwrap_err().field, "retryRate.above");
+    }
+}

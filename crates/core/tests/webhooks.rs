@@ -1,0 +1,456 @@
+//! Who is told of what, and what the deliveries are.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+use steadfast_core::{
+    BodyFormat, Command, Dice, Endpoint, EndpointId, EndpointSecret, EventType, Failure,
+    FailureClass, Guarantee, Hooks, Jitter, Job, JobId, Kind, NewJob, News, Outcome, Payload,
+    PolicyPatch, Preset, Queue, Secret, Subscription, Tags, Tenant, Timestamp, Transition, Webhook,
+    WebhookTarget, WorkerName, after_attempt, on_command,
+};
+
+const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+fn at(secs: u64) -> Timestamp {
+    T0.plus(Duration::from_secs(secs))
+}
+
+fn tenant(name: &str) -> Tenant {
+    Tenant::new(name).unwrap()
+}
+
+fn steady() -> PolicyPatch {
+    PolicyPatch::preset(Preset::Http).jitter(Jitter::None)
+}
+
+fn job() -> Job {
+    let kind = Kind::new("mail").unwrap();
+    let payload = Payload::from_json(r#"{"to": "her alone"}"#).unwrap();
+    let policy = Arc::new(steady().build().unwrap());
+    let mut job = NewJob::new(JobId::from_bits(1), kind, payload, policy);
+    job.tenant = tenant("acme");
+    job.stored(T0)
+}
+
+fn with_webhook(mut job: Job, events: &[EventType]) -> Job {
+    job.webhook = Some(Arc::new(Webhook {
+        target: WebhookTarget::Url {
+            url: "https://example.com/own".to_owned(),
+            secret: Some(Secret::new("whsec_b3duIHNlY3JldA")),
+        },
+        events: events.to_vec(),
+        retry: PolicyPatch::default(),
+    }));
+    job
+}
+
+fn subscription(number: u128, events: &[EventType]) -> Subscription {
+    Subscription {
+        endpoint: EndpointId::from_bits(number),
+        events: events.to_vec(),
+        format: BodyFormat::Standard,
+        policy: Arc::new(Preset::Webhook.policy()),
+    }
+}
+
+fn hooks(to: &str, subscriptions: impl IntoIterator<Item = Subscription>) -> Hooks {
+    let mut hooks = Hooks::default();
+    for subscription in subscriptions {
+        hooks.subscribe(tenant(to), subscription);
+    }
+    hooks
+}
+
+fn failure(class: FailureClass) -> Outcome {
+    Outcome::Failure {
+        failure: Failure::new(class, "it broke"),
+        output: None,
+    }
+}
+
+fn success() -> Outcome {
+    Outcome::Success { output: None }
+}
+
+/// One attempt that started at T+1 and ended at T+2.
+fn attempt(job: Job, outcome: Outcome, hooks: &Hooks) -> Transition {
+    let worker = WorkerName::new("node-1").unwrap();
+    let ended = job.claimed(worker, None, at(1)).ended(outcome, at(2));
+    after_attempt(&ended, hooks, Dice::new(1 << 63))
+}
+
+fn body(delivery: &NewJob) -> Value {
+    delivery.payload.decode().unwrap()
+}
+
+fn told(outbox: &[NewJob]) -> Vec<String> {
+    let types = outbox.iter().map(|delivery| body(delivery)["type"].clone());
+    types
+        .map(|event| event.as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn each_end_of_an_attempt_is_told_by_its_own_event() {
+    let cancelled = Outcome::Cancelled {
+        message: "moot".to_owned(),
+    };
+    let snoozed = Outcome::Snoozed(Duration::from_secs(9));
+    let released = Outcome::Released { started: true };
+    for (outcome, event) in [
+        (success(), Some("job.succeeded")),
+        (failure(FailureClass::VALIDATION), Some("job.failed")),
+        (failure(FailureClass::TIMEOUT), Some("job.retrying")),
+        (Outcome::Lost, Some("job.retrying")),
+        (cancelled, Some("job.cancelled")),
+        (snoozed, None),
+        (released, None),
+    ] {
+        let everything = hooks("acme", [subscription(1, EventType::ALL)]);
+        let transition = attempt(job(), outcome.clone(), &everything);
+        assert_eq!(
+            told(&transition.outbox),
+            Vec::from_iter(event),
+            "{outcome:?}"
+        );
+    }
+}
+
+#[test]
+fn a_retry_is_told_only_on_request() {
+    let usual = hooks("acme", [subscription(1, EventType::OF_JOBS)]);
+    let failing = || failure(FailureClass::TIMEOUT);
+    assert_eq!(attempt(job(), failing(), &usual).outbox, []);
+    let mut last = job();
+    last.progress.attempt = 3;
+    assert_eq!(
+        told(&attempt(last, failing(), &usual).outbox),
+        ["job.failed"]
+    );
+    let own = with_webhook(job(), &[EventType::JobRetrying]);
+    let transition = attempt(own, failing(), &usual);
+    assert_eq!(told(&transition.outbox), ["job.retrying"]);
+}
+
+#[test]
+fn a_job_that_is_lost_and_may_start_once_is_told_as_failed() {
+    let mut job = job();
+    job.guarantee = Guarantee::AtMostOnce;
+    let usual = hooks("acme", [subscription(1, EventType::OF_JOBS)]);
+    let transition = attempt(job, Outcome::Lost, &usual);
+    assert_eq!(told(&transition.outbox), ["job.failed"]);
+    let data = &body(&transition.outbox[0])["data"];
+    assert_eq!(data["reason"], "outcome_unknown");
+}
+
+#[test]
+fn a_cancel_is_told_when_it_takes_effect_and_not_when_it_is_asked() {
+    let everything = hooks("acme", [subscription(1, EventType::ALL)]);
+    let waiting = on_command(job(), &Command::Cancel, &everything, at(5)).unwrap();
+    assert_eq!(told(&waiting.outbox), ["job.cancelled"]);
+
+    let worker = WorkerName::new("node-1").unwrap();
+    let claim = job().claimed(worker, None, at(1));
+    let running = claim.job().clone();
+    let asked = on_command(running, &Command::Cancel, &everything, at(5)).unwrap();
+    assert_eq!(asked.outbox, []);
+    let mut ended = claim.ended(failure(FailureClass::TIMEOUT), at(6));
+    ended.set_cancel_requested();
+    let transition = after_attempt(&ended, &everything, Dice::new(0));
+    assert_eq!(told(&transition.outbox), ["job.cancelled"]);
+}
+
+#[test]
+fn what_people_do_about_dead_letters_is_no_news() {
+    let everything = hooks("acme", [subscription(1, EventType::ALL)]);
+    let mut dead = job();
+    dead.progress = attempt(job(), failure(FailureClass::VALIDATION), &everything).to;
+    for command in [Command::Discard, Command::Retry { payload: None }] {
+        let changed = on_command(dead.clone(), &command, &everything, at(9)).unwrap();
+        assert_eq!(changed.outbox, [], "{command:?}");
+    }
+}
+
+#[test]
+fn the_body_tells_of_the_job_as_it_was_left_but_not_its_payload() {
+    let usual = hooks("acme", [subscription(1, EventType::OF_JOBS)]);
+    let transition = attempt(job(), failure(FailureClass::VALIDATION), &usual);
+    let told = body(&transition.outbox[0]);
+    assert_eq!(told["timestamp"], "2026-01-01T00:00:02Z");
+    assert_eq!(
+        told["data"],
+        json!({
+            "id": JobId::from_bits(1),
+            "tenant": "acme",
+            "queue": "default",
+            "kind": "mail",
+            "label": "failed",
+            "type": "AT_LEAST_ONCE",
+            "attempt": 1,
+            "retryCount": 0,
+            "maxRetries": 3,
+            "runAt": "2026-01-01T00:00:00Z",
+            "createdAt": "2026-01-01T00:00:00Z",
+            "startedAt": "2026-01-01T00:00:01Z",
+            "finishedAt": "2026-01-01T00:00:02Z",
+            "scheduleId": null,
+            "scheduledFor": null,
+            "failure": {"class": "validation", "message": "it broke"},
+            "reason": "non_retryable",
+            "tags": {},
+        })
+    );
+}
+
+#[test]
+fn a_delivery_is_a_job_of_the_same_tenant_with_the_webhook_preset() {
+    let usual = hooks("acme", [subscription(7, EventType::OF_JOBS)]);
+    let transition = attempt(job(), success(), &usual);
+    let [delivery] = transition.outbox.as_slice() else {
+        panic!("one delivery expected: {:?}", transition.outbox);
+    };
+    assert_eq!(delivery.tenant, tenant("acme"));
+    assert_eq!(delivery.queue, Queue::webhooks());
+    assert_eq!(delivery.kind, Kind::webhook());
+    assert_eq!(*delivery.policy, Preset::Webhook.policy());
+    let endpoint = EndpointId::from_bits(7);
+    let target = &delivery.webhook.as_ref().unwrap().target;
+    assert_eq!(*target, WebhookTarget::Endpoint { endpoint });
+    let event = body(delivery)["id"].as_str().unwrap().to_owned();
+    assert_eq!(
+        *delivery.tags(),
+        Tags::from([
+            ("event".to_owned(), "job.succeeded".to_owned()),
+            ("eventId".to_owned(), event),
+            ("job".to_owned(), JobId::from_bits(1).to_string()),
+        ])
+    );
+}
+
+#[test]
+fn deciding_twice_makes_the_same_deliveries() {
+    let usual = hooks("acme", [1, 2].map(|n| subscription(n, EventType::OF_JOBS)));
+    let own = with_webhook(job(), EventType::OF_JOBS);
+    let first = attempt(own.clone(), success(), &usual);
+    assert_eq!(attempt(own, success(), &usual).outbox, first.outbox);
+    assert_eq!(first.outbox.len(), 3);
+}
+
+#[test]
+fn a_jobs_own_webhook_and_the_endpoints_are_told_of_one_event_in_jobs_of_their_own() {
+    let usual = hooks("acme", [1, 2].map(|n| subscription(n, EventType::OF_JOBS)));
+    let own = with_webhook(job(), EventType::OF_JOBS);
+    let outbox = attempt(own, success(), &usual).outbox;
+    let ids: BTreeSet<JobId> = outbox.iter().map(|delivery| delivery.id).collect();
+    assert_eq!(ids.len(), 3);
+    let events = outbox
+        .iter()
+        .map(|delivery| body(delivery)["id"].to_string());
+    assert_eq!(events.collect::<BTreeSet<String>>().len(), 1);
+}
+
+#[test]
+fn a_later_attempt_is_another_event() {
+    let everything = hooks("acme", [subscription(1, EventType::ALL)]);
+    let first = attempt(job(), failure(FailureClass::TIMEOUT), &everything);
+    let mut again = job();
+    again.progress = first.to.clone();
+    let second = attempt(again, failure(FailureClass::TIMEOUT), &everything);
+    assert_ne!(first.outbox[0].id, second.outbox[0].id);
+    assert_ne!(body(&first.outbox[0])["id"], body(&second.outbox[0])["id"]);
+}
+
+#[test]
+fn the_fate_of_a_delivery_is_told_to_nobody() {
+    let everything = hooks("acme", [subscription(1, EventType::ALL)]);
+    let delivery = || {
+        let outbox = attempt(job(), success(), &everything).outbox;
+        outbox.into_iter().next().unwrap().stored(T0)
+    };
+    for outcome in [
+        success(),
+        failure(FailureClass::NOT_FOUND),
+        failure(FailureClass::TIMEOUT),
+    ] {
+        let transition = attempt(delivery(), outcome.clone(), &everything);
+        assert_eq!(transition.outbox, [], "{outcome:?}");
+    }
+    let cancelled = on_command(delivery(), &Command::Cancel, &everything, at(5));
+    assert_eq!(cancelled.unwrap().outbox, []);
+}
+
+#[test]
+fn tenants_are_told_of_their_own_jobs_only() {
+    let mut hooks = hooks("acme", [subscription(1, EventType::ALL)]);
+    hooks.subscribe(tenant("other"), subscription(2, EventType::ALL));
+    let outbox = attempt(job(), success(), &hooks).outbox;
+    let targets: Vec<&WebhookTarget> = outbox
+        .iter()
+        .map(|delivery| &delivery.webhook.as_ref().unwrap().target)
+        .collect();
+    let endpoint = EndpointId::from_bits(1);
+    assert_eq!(targets, [&WebhookTarget::Endpoint { endpoint }]);
+}
+
+#[test]
+fn a_jobs_own_webhook_may_have_its_own_policy() {
+    let mut own = with_webhook(job(), EventType::OF_JOBS);
+    let mut webhook = Webhook::clone(own.webhook.as_ref().unwrap());
+    webhook.retry = PolicyPatch::default().max_retries(9);
+    own.webhook = Some(Arc::new(webhook));
+    let outbox = attempt(own, success(), &Hooks::default()).outbox;
+    assert_eq!(outbox[0].policy.max_retries(), 9);
+}
+
+#[test]
+fn alerts_cannot_be_asked_of_a_job() {
+    for event in EventType::ALL {
+        let own = with_webhook(job(), &[*event]).webhook.unwrap();
+        assert_eq!(own.check().is_ok(), event.is_of_jobs(), "{event}");
+    }
+}
+
+fn slack(failure: &str) -> String {
+    let mut wanted = subscription(1, EventType::ALL);
+    wanted.format = BodyFormat::Slack;
+    let outcome = Outcome::Failure {
+        failure: Failure::new(FailureClass::VALIDATION, failure),
+        output: None,
+    };
+    let transition = attempt(job(), outcome, &hooks("acme", [wanted]));
+    let Value::Object(mut body) = body(&transition.outbox[0]) else {
+        panic!("the body should be an object");
+    };
+    assert_eq!(body.len(), 1);
+    body.remove("text").unwrap().as_str().unwrap().to_owned()
+}
+
+#[test]
+fn slack_is_told_in_one_line_of_text() {
+    let id = JobId::from_bits(1);
+    assert_eq!(
+        slack("it broke"),
+        format!("job {id} (mail) of acme failed: validation: it broke")
+    );
+    assert!(slack("first\nat line 2").ends_with("validation: first"));
+}
+
+#[test]
+fn what_a_failure_says_cannot_call_everyone_in_a_channel() {
+    assert!(slack("a < b && <!channel>").ends_with("a &lt; b &amp;&amp; &lt;!channel&gt;"));
+}
+
+#[test]
+fn secrets_are_neither_in_bodies_nor_in_debug_output() {
+    let usual = hooks("acme", [subscription(1, EventType::OF_JOBS)]);
+    let own = with_webhook(job(), EventType::OF_JOBS);
+    assert!(!format!("{own:?}").contains("b3du"));
+    let transition = attempt(own, success(), &usual);
+    assert!(!format!("{transition:?}").contains("b3du"));
+    for delivery in &transition.outbox {
+        assert!(!delivery.payload.as_str().contains("b3du"));
+        assert!(!delivery.payload.as_str().contains("whsec_"));
+    }
+    assert!(!format!("{:?}", endpoint()).contains("Zmlyc3Q"));
+}
+
+#[test]
+fn a_webhook_is_read_as_it_was_written_whichever_target_it_has() {
+    let own = with_webhook(job(), EventType::OF_JOBS).webhook.unwrap();
+    let usual = hooks("acme", [subscription(1, EventType::OF_JOBS)]);
+    let outbox = attempt(job(), success(), &usual).outbox;
+    let to_endpoint = outbox[0].webhook.clone().unwrap();
+    for webhook in [own, to_endpoint] {
+        let text = serde_json::to_string(&webhook).unwrap();
+        assert_eq!(serde_json::from_str::<Webhook>(&text).unwrap(), *webhook);
+    }
+}
+
+fn endpoint() -> Endpoint {
+    Endpoint {
+        id: EndpointId::from_bits(1),
+        tenant: tenant("acme"),
+        url: "https://example.com/hook".to_owned(),
+        description: String::new(),
+        events: vec![EventType::JobFailed, EventType::AlertFired],
+        format: BodyFormat::Standard,
+        retry: PolicyPatch::default(),
+        secrets: vec![EndpointSecret {
+            secret: Secret::new("whsec_Zmlyc3Q"),
+            expires_at: None,
+        }],
+        disabled: false,
+        created_at: T0,
+    }
+}
+
+fn live(endpoint: &Endpoint, now: Timestamp) -> Vec<&str> {
+    endpoint.live_secrets(now).map(Secret::reveal).collect()
+}
+
+#[test]
+fn an_endpoint_asks_for_its_events_unless_it_is_disabled() {
+    let mut endpoint = endpoint();
+    let wanted = endpoint.subscription().unwrap();
+    assert_eq!(wanted.events, endpoint.events);
+    let hooks = hooks("acme", [wanted]);
+    let news = |event| News {
+        event,
+        tenant: tenant("acme"),
+        at: T0,
+        data: json!({}),
+        text: String::new(),
+        seed: String::new(),
+        tags: Tags::new(),
+    };
+    assert_eq!(hooks.deliver(&news(EventType::AlertFired)).len(), 1);
+    assert_eq!(hooks.deliver(&news(EventType::AlertResolved)).len(), 0);
+    endpoint.disabled = true;
+    assert!(endpoint.subscription().is_none());
+}
+
+#[test]
+fn after_a_rotation_both_keys_sign_until_the_overlap_ends() {
+    let mut endpoint = endpoint();
+    endpoint.rotate(Secret::new("second"), HOUR, T0);
+    assert_eq!(live(&endpoint, T0), ["second", "whsec_Zmlyc3Q"]);
+    let end = T0.plus(HOUR);
+    let just_before = end.minus(Duration::from_micros(1));
+    assert_eq!(live(&endpoint, just_before), ["second", "whsec_Zmlyc3Q"]);
+    assert_eq!(live(&endpoint, end), ["second"]);
+}
+
+#[test]
+fn a_rotation_without_overlap_ends_the_old_key_at_once() {
+    let mut endpoint = endpoint();
+    endpoint.rotate(Secret::new("second"), Duration::ZERO, T0);
+    assert_eq!(live(&endpoint, T0), ["second"]);
+}
+
+#[test]
+fn a_second_rotation_never_prolongs_an_older_key() {
+    let mut endpoint = endpoint();
+    endpoint.rotate(Secret::new("second"), HOUR, T0);
+    endpoint.rotate(Secret::new("third"), 24 * HOUR, T0.plus(HOUR / 2));
+    assert_eq!(
+        live(&endpoint, T0.plus(HOUR / 2)),
+        ["third", "second", "whsec_Zmlyc3Q"]
+    );
+    assert_eq!(live(&endpoint, T0.plus(HOUR)), ["third", "second"]);
+    endpoint.rotate(Secret::new("fourth"), Duration::ZERO, T0.plus(2 * HOUR));
+    assert_eq!(live(&endpoint, T0.plus(2 * HOUR)), ["fourth"]);
+    // The first key had expired and is not kept; the others expire now.
+    assert_eq!(endpoint.secrets.len(), 3);
+}
+
+#[test]
+fn many_rotations_keep_a_bounded_number_of_keys_the_newest_first() {
+    let mut endpoint = endpoint();
+    for n in 0..20 {
+        endpoint.rotate(Secret::new(n.to_string()), HOUR, T0);
+    }
+    assert_eq!(live(&endpoint, T0), ["19", "18", "17", "16", "15"]);
+}

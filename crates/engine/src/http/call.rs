@@ -1,0 +1,196 @@
+//! One request, one answer, one budget.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, Uri, header, uri::PathAndQuery};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use rustls::{
+    ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject as _},
+};
+use steadfast_core::{Failure, FailureClass, Invalid};
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use super::{
+    Answer, OutboundRules, Resolver, SystemResolver,
+    answer::Excerpt,
+    connect::{Connection, Connector, Origin, failed},
+    pool::Pool,
+    trace::{Phase, Trace},
+};
+
+/// The way out. Cheap to clone; clones share their connections.
+#[derive(Clone)]
+pub struct Outbound {
+    connector: Arc<Connector>,
+    pool: Arc<Pool>,
+}
+
+impl Outbound {
+    pub fn builder(rules: OutboundRules) -> OutboundBuilder {
+        OutboundBuilder {
+            rules,
+            resolver: Arc::new(SystemResolver),
+            trusted: Vec::new(),
+        }
+    }
+
+    /// Sends a request to its absolute URL and reads the answer, all within `budget`, from the
+    /// lookup of the name to the last byte of the body.
+    ///
+    /// The request is written at most once. A connection that was kept from an earlier call
+    /// may be found closed only after the request went out, which then fails without need;
+    /// `fresh` is for requests that have no second try.
+    pub async fn call(
+        &self,
+        request: Request<Full<Bytes>>,
+        budget: Duration,
+        fresh: bool,
+    ) -> Result<Answer, Failure> {
+        let (origin, request) = addressed(request)?;
+        let mut trace = Trace::start();
+        let exchange = self.exchange(&origin, request, fresh, &mut trace);
+        match timeout(budget, exchange).await {
+            Ok(answer) => answer,
+            Err(_) => Err(trace.timed_out(&origin, budget)),
+        }
+    }
+
+    async fn exchange(
+        &self,
+        origin: &Origin,
+        request: Request<Full<Bytes>>,
+        fresh: bool,
+        trace: &mut Trace,
+    ) -> Result<Answer, Failure> {
+        let (connection, response) = self.send(origin, request, fresh, trace).await?;
+        trace.enter(Phase::Body);
+        let (head, body) = response.into_parts();
+        let excerpt = Excerpt::read(body).await.map_err(|error| {
+            let what = format!("the answer from {origin} broke off");
+            failed(FailureClass::CONNECTION, &what, error)
+        })?;
+        if excerpt.whole && !fresh {
+            self.pool.put(origin.clone(), connection);
+        }
+        Ok(Answer::new(&head, &excerpt, trace.timings()))
+    }
+
+    async fn send(
+        &self,
+        origin: &Origin,
+        mut request: Request<Full<Bytes>>,
+        fresh: bool,
+        trace: &mut Trace,
+    ) -> Result<(Connection, Response<Incoming>), Failure> {
+        let no_answer = |error| {
+            let what = format!("no answer from {origin}");
+            failed(FailureClass::CONNECTION, &what, error)
+        };
+        let kept = || if fresh { None } else { self.pool.take(origin) };
+        while let Some(mut connection) = kept() {
+            if !connection.is_usable().await {
+                continue;
+            }
+            trace.enter(Phase::Answer);
+            match connection.sender.try_send_request(request).await {
+                Ok(response) => return Ok((connection, response)),
+                Err(mut error) => match error.take_message() {
+                    // It comes back only if not a byte of it was written.
+                    Some(unsent) => request = unsent,
+                    None => return Err(no_answer(error.into_error())),
+                },
+            }
+        }
+        let mut connection = self.connector.connect(origin, trace).await?;
+        trace.enter(Phase::Answer);
+        let response = connection
+            .sender
+            .send_request(request)
+            .await
+            .map_err(no_answer)?;
+        Ok((connection, response))
+    }
+}
+
+/// Takes the URL apart: whom to connect to, and what to ask of them.
+fn addressed(mut request: Request<Full<Bytes>>) -> Result<(Origin, Request<Full<Bytes>>), Failure> {
+    let url = request.uri();
+    let invalid = || {
+        let message = format!("{url} is not an http or https URL with a host");
+        Failure::new(FailureClass::VALIDATION, message)
+    };
+    let origin = Origin::of(url).ok_or_else(invalid)?;
+    let host = HeaderValue::try_from(origin.to_string()).map_err(|_| invalid())?;
+    let path = url.path_and_query().cloned();
+    let path = path.unwrap_or_else(|| PathAndQuery::from_static("/"));
+    *request.uri_mut() = Uri::from(path);
+    request.headers_mut().insert(header::HOST, host);
+    Ok((origin, request))
+}
+
+/// Sets up an [`Outbound`]. Mistakes are reported when it is built.
+pub struct OutboundBuilder {
+    rules: OutboundRules,
+    resolver: Arc<dyn Resolver>,
+    trusted: Vec<Vec<u8>>,
+}
+
+impl OutboundBuilder {
+    #[must_use]
+    pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
+        self.resolver = resolver;
+        self
+    }
+
+    /// Certificates to trust besides the usual ones, as the contents of a PEM file.
+    #[must_use]
+    pub fn trust(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.trusted.push(pem.into());
+        self
+    }
+
+    pub fn build(self) -> Result<Outbound, Invalid> {
+        let connector = Connector {
+            tls: TlsConnector::from(Arc::new(tls(&self.trusted)?)),
+            rules: self.rules,
+            resolver: self.resolver,
+        };
+        Ok(Outbound {
+            connector: Arc::new(connector),
+            pool: Arc::default(),
+        })
+    }
+}
+
+/// The provider is named here and not taken from the process, whose choice is the program's.
+fn tls(trusted: &[Vec<u8>]) -> Result<ClientConfig, Invalid> {
+    let invalid = |expected: String| Invalid::new("trust", "unusable", expected);
+    let mut roots = RootCertStore::empty();
+    roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    // A machine without certificates of its own, or with odd ones, is no reason to stop.
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    for pem in trusted {
+        let certificates = CertificateDer::pem_slice_iter(pem)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| invalid(format!("must be PEM: {error}")))?;
+        if certificates.is_empty() {
+            return Err(invalid("must hold at least one certificate".to_owned()));
+        }
+        for certificate in certificates {
+            let added = roots.add(certificate);
+            added.map_err(|error| invalid(format!("must be certificates: {error}")))?;
+        }
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Invalid::new("tls", "unusable", error.to_string()))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}

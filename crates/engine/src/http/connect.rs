@@ -1,0 +1,236 @@
+//! From a URL to an open connection, through the address check.
+//!
+//! A name is looked up once, every address it gives is checked, and only those are dialled: a
+//! resolver that changes its answer between a check and a dial finds no such gap. One address
+//! that is not allowed refuses the name, because whoever controls a name that points both ways
+//! means no good by it.
+
+use std::{
+    fmt, io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::{Uri, uri::Scheme};
+use http_body_util::Full;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use steadfast_core::{Failure, FailureClass};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    time::timeout,
+};
+use tokio_rustls::TlsConnector;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{
+    OutboundRules,
+    host::Host,
+    trace::{Phase, Trace},
+};
+use crate::limits;
+
+/// Finds the addresses of a name.
+#[async_trait]
+pub trait Resolver: Send + Sync {
+    async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>>;
+}
+
+/// The system's resolver, with its hosts file and search lists.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemResolver;
+
+#[async_trait]
+impl Resolver for SystemResolver {
+    async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+        let found = tokio::net::lookup_host((name, 0)).await?;
+        Ok(found.map(|address| address.ip()).collect())
+    }
+}
+
+/// Whom to connect to: one origin, one kind of connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    secure: bool,
+    host: String,
+    port: u16,
+}
+
+impl Origin {
+    /// `None` where the URL is not absolute, or neither http nor https.
+    pub fn of(url: &Uri) -> Option<Self> {
+        let scheme = url.scheme()?;
+        let secure = *scheme == Scheme::HTTPS;
+        if !secure && *scheme != Scheme::HTTP {
+            return None;
+        }
+        let default_port = if secure { 443 } else { 80 };
+        Some(Self {
+            secure,
+            host: url.host()?.to_ascii_lowercase(),
+            port: url.port_u16().unwrap_or(default_port),
+        })
+    }
+}
+
+/// As the `Host` header has it: without the port where it is the usual one.
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.secure, self.port) {
+            (false, 80) | (true, 443) => f.write_str(&self.host),
+            (_, port) => write!(f, "{}:{port}", self.host),
+        }
+    }
+}
+
+/// An open connection. Dropping it closes it, whatever it was doing.
+pub struct Connection {
+    pub sender: SendRequest<Full<Bytes>>,
+    driver: AbortOnDropHandle<()>,
+}
+
+impl Connection {
+    /// Whether a connection that was kept can carry another request. Not for long: one that
+    /// is still busy with its last request has lost its way.
+    pub async fn is_usable(&mut self) -> bool {
+        let ready = timeout(limits::http::READY_MAX, self.sender.ready()).await;
+        matches!(ready, Ok(Ok(())))
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.sender.is_closed() || self.driver.is_finished()
+    }
+}
+
+pub struct Connector {
+    pub rules: OutboundRules,
+    pub resolver: Arc<dyn Resolver>,
+    pub tls: TlsConnector,
+}
+
+impl Connector {
+    pub async fn connect(&self, origin: &Origin, trace: &mut Trace) -> Result<Connection, Failure> {
+        trace.enter(Phase::Dns);
+        let addresses = self.addresses(origin).await?;
+        trace.enter(Phase::Connect);
+        let stream = self.dial(origin, &addresses).await?;
+        if !origin.secure {
+            return open(stream, origin).await;
+        }
+        trace.enter(Phase::Tls);
+        let name = server_name(origin)?;
+        let stream = self.tls.connect(name, stream).await.map_err(|error| {
+            let what = format!("the TLS handshake with {origin} failed");
+            failed(FailureClass::TLS, &what, error)
+        })?;
+        open(stream, origin).await
+    }
+
+    /// The addresses of the host, all of them allowed.
+    async fn addresses(&self, origin: &Origin) -> Result<Vec<SocketAddr>, Failure> {
+        let host = &origin.host;
+        let found = match Host::read(host) {
+            Host::Address(address) => vec![address],
+            Host::Neither => {
+                let message = format!("{host} looks like an address and is none");
+                return Err(Failure::new(FailureClass::VALIDATION, message));
+            }
+            Host::Name(name) => self.resolver.resolve(name).await.map_err(|error| {
+                let what = format!("cannot look up {host}");
+                failed(FailureClass::DNS, &what, error)
+            })?,
+        };
+        if found.is_empty() {
+            let message = format!("{host} has no address");
+            return Err(Failure::new(FailureClass::DNS, message));
+        }
+        for address in &found {
+            self.check(origin, *address)?;
+        }
+        let with_port = |address| SocketAddr::new(address, origin.port);
+        Ok(found.into_iter().map(with_port).collect())
+    }
+
+    fn check(&self, origin: &Origin, address: IpAddr) -> Result<(), Failure> {
+        self.rules.check(address).map_err(|blocked| {
+            let message = format!("will not connect to {origin}: {blocked}");
+            Failure::new(FailureClass::BLOCKED, message)
+        })
+    }
+
+    /// Tries the addresses in their order until one answers.
+    async fn dial(&self, origin: &Origin, addresses: &[SocketAddr]) -> Result<TcpStream, Failure> {
+        let mut refusals = Vec::new();
+        for (index, address) in addresses.iter().enumerate() {
+            let is_last = index + 1 == addresses.len();
+            // An address that swallows everything must leave time for those after it.
+            let patience = match is_last {
+                true => Duration::MAX,
+                false => limits::http::DIAL_MAX,
+            };
+            let dialled = timeout(patience, TcpStream::connect(address)).await;
+            match dialled.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+                Ok(stream) => return self.greeted(origin, stream),
+                Err(error) => refusals.push(format!("{address}: {error}")),
+            }
+        }
+        let message = format!("cannot connect to {origin}: {}", refusals.join("; "));
+        Err(Failure::new(FailureClass::CONNECTION, message))
+    }
+
+    /// Looks once more at whom we have really reached.
+    fn greeted(&self, origin: &Origin, stream: TcpStream) -> Result<TcpStream, Failure> {
+        let lost = |error| {
+            let what = format!("lost the connection to {origin}");
+            failed(FailureClass::CONNECTION, &what, error)
+        };
+        self.check(origin, stream.peer_addr().map_err(lost)?.ip())?;
+        stream.set_nodelay(true).map_err(lost)?;
+        Ok(stream)
+    }
+}
+
+fn server_name(origin: &Origin) -> Result<ServerName<'static>, Failure> {
+    let name = match Host::read(&origin.host) {
+        Host::Address(address) => return Ok(ServerName::IpAddress(address.into())),
+        Host::Name(name) => name.strip_suffix('.').unwrap_or(name),
+        Host::Neither => &origin.host,
+    };
+    ServerName::try_from(name.to_owned()).map_err(|error| {
+        let what = format!("{name} cannot be the name in a certificate");
+        failed(FailureClass::VALIDATION, &what, error)
+    })
+}
+
+async fn open<T>(stream: T, origin: &Origin) -> Result<Connection, Failure>
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (sender, driver) = http1::Builder::new()
+        .max_buf_size(limits::http::HEAD_BYTES_MAX)
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(|error| {
+            let what = format!("cannot speak HTTP with {origin}");
+            failed(FailureClass::CONNECTION, &what, error)
+        })?;
+    let driver = tokio::spawn(async move {
+        // Whoever sent a request over it is told of the error, too.
+        let _error = driver.await;
+    });
+    Ok(Connection {
+        sender,
+        driver: AbortOnDropHandle::new(driver),
+    })
+}
+
+/// What we were doing, and the chain of errors that ended it.
+pub fn failed(class: FailureClass, what: &str, error: impl std::error::Error) -> Failure {
+    let chain = Failure::from(error).message;
+    Failure::new(class, format!("{what}: {chain}"))
+}

@@ -1,0 +1,184 @@
+//! Runs jobs of kind `http`.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Request, header::USER_AGENT};
+use http_body_util::Full;
+use steadfast_core::{Failure, FailureClass, Guarantee, Job, Outcome};
+
+use super::{HttpRequest, Outbound};
+use crate::{Attempting, Handler, StopReason, limits};
+
+/// The kind of jobs that are HTTP requests.
+pub const HTTP_KIND: &str = "http";
+
+/// Sends the request that a job of kind [`HTTP_KIND`] describes.
+pub struct HttpHandler {
+    outbound: Outbound,
+}
+
+impl HttpHandler {
+    pub fn new(outbound: Outbound) -> Self {
+        Self { outbound }
+    }
+}
+
+#[async_trait]
+impl Handler for HttpHandler {
+    async fn handle(&self, attempting: Attempting) -> Outcome {
+        let job = attempting.job();
+        let request = match job.payload.decode::<HttpRequest>() {
+            Ok(request) => request,
+            Err(error) => {
+                let message = format!("the payload is not an HTTP request: {error}");
+                return failure(Failure::new(FailureClass::PAYLOAD, message));
+            }
+        };
+        self.outbound
+            .attempt(request.to_request(), &attempting)
+            .await
+    }
+
+    fn keeps_time(&self) -> bool {
+        true
+    }
+}
+
+impl Outbound {
+    /// Sends the request of an attempt, with the headers that say which one it is, and folds
+    /// whatever comes of it into an outcome.
+    pub async fn attempt(
+        &self,
+        mut request: Request<Full<Bytes>>,
+        attempting: &Attempting,
+    ) -> Outcome {
+        let job = attempting.job();
+        attempt_headers(job, request.headers_mut());
+        tokio::select! {
+            biased;
+            answer = self.call(request, budget(job), has_one_try(job)) => match answer {
+                Ok(answer) => answer.outcome(attempting.client().now()),
+                Err(error) => failure(error),
+            },
+            outcome = called_off(attempting) => outcome,
+        }
+    }
+}
+
+/// Tells the other side who asks, and which job and which attempt this is, so that it can
+/// recognise a repetition: the key is the same on every attempt.
+fn attempt_headers(job: &Job, headers: &mut HeaderMap) {
+    let agent = concat!("Steadfast/", env!("CARGO_PKG_VERSION"));
+    let agent = HeaderValue::from_static(agent);
+    headers.entry(USER_AGENT).or_insert(agent);
+    let max_retries = match job.guarantee {
+        Guarantee::AtLeastOnce => job.policy.max_retries(),
+        Guarantee::AtMostOnce => 0,
+    };
+    let scheduled_for = job.run_of.map_or(job.progress.run_at, |run| run.tick);
+    for (name, value) in [
+        ("idempotency-key", job.id.to_string()),
+        ("steadfast-job-id", job.id.to_string()),
+        ("steadfast-attempt", job.progress.attempt.to_string()),
+        ("steadfast-retry-count", job.retry_count().to_string()),
+        ("steadfast-max-retries", max_retries.to_string()),
+        ("steadfast-scheduled-for", scheduled_for.to_string()),
+    ] {
+        // Ids, numbers and times are always fit for a header.
+        if let Ok(value) = HeaderValue::try_from(value) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    }
+}
+
+fn budget(job: &Job) -> Duration {
+    job.timeout.unwrap_or(limits::http::TIMEOUT_DEFAULT)
+}
+
+/// No retry makes up for a connection that turns out to be dead, so such a job gets one of
+/// its own.
+fn has_one_try(job: &Job) -> bool {
+    job.guarantee == Guarantee::AtMostOnce
+        || job.progress.retries_used() >= job.policy.max_retries()
+}
+
+/// Ends when nobody wants the answer any more. A node that stops is patient: the answer may
+/// come within the grace period.
+async fn called_off(attempting: &Attempting) -> Outcome {
+    match attempting.stopped().await {
+        StopReason::Cancelled => Outcome::Cancelled {
+            message: "cancelled while the request was under way; it may have been carried out"
+                .to_owned(),
+        },
+        StopReason::LeaseLost => Outcome::Lost,
+        StopReason::Stopping => std::future::pending().await,
+    }
+}
+
+pub(super) fn failure(failure: Failure) -> Outcome {
+    Outcome::Failure {
+        failure,
+        output: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use steadfast_core::{JobId, Kind, NewJob, Payload, Preset, Timestamp, WorkerName};
+    use steadfast_store::MemoryStore;
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::{
+        Client,
+        attending::Attending,
+        http::{AddressPolicy, OutboundRules},
+    };
+
+    #[tokio::test]
+    async fn a_request_is_dropped_when_nobody_wants_its_answer() {
+        // Connections are taken by the kernel, and nobody ever reads them.
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let request = HttpRequest::new(&url).unwrap();
+        let rules = OutboundRules::new(AddressPolicy::Any);
+        let outbound = Outbound::builder(rules).build().unwrap();
+        let new = NewJob::new(
+            JobId::from_bits(1),
+            Kind::new(HTTP_KIND).unwrap(),
+            Payload::encode(&request).unwrap(),
+            Arc::new(Preset::Http.policy()),
+        );
+        let job = new.stored(Timestamp::EPOCH);
+        let claim = job.claimed(WorkerName::new("w").unwrap(), None, Timestamp::EPOCH);
+        for (reason, expected) in [
+            (StopReason::LeaseLost, "Lost"),
+            (
+                StopReason::Cancelled,
+                "Cancelled { message: \"cancelled while",
+            ),
+        ] {
+            let attempting = Attempting {
+                job: claim.share(),
+                attending: Arc::new(Attending::default()),
+                client: Client::new(Arc::new(MemoryStore::default())),
+            };
+            let attempt = outbound.attempt(request.to_request(), &attempting);
+            let told = async {
+                listener.accept().await.unwrap();
+                attempting.attending.stop(reason);
+                std::future::pending::<()>().await;
+            };
+            let outcome = tokio::select! {
+                outcome = attempt => outcome,
+                () = told => unreachable!(),
+            };
+            let outcome = format!("{outcome:?}");
+            assert!(outcome.starts_with(expected), "{outcome}");
+        }
+    }
+}

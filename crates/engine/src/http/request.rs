@@ -1,0 +1,292 @@
+//! The payload of a job of kind `http`: which request to send.
+//!
+//! Everything is checked when it is built, so that a job which can never be sent is refused
+//! by name when it is made, and not found hours later among the dead letters.
+
+use std::{collections::BTreeMap, fmt};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header::CONTENT_TYPE};
+use http_body_util::Full;
+use serde::{Deserialize, Serialize};
+use steadfast_core::{Invalid, Payload, PolicyPatch, Preset};
+
+use super::{HTTP_KIND, connect::Origin, host::Host};
+use crate::{
+    JobKind,
+    limits::http::{HEADERS_BYTES_MAX, HEADERS_MAX, URL_BYTES_MAX},
+};
+
+/// A request to be sent.
+///
+/// ```
+/// use steadfast_engine::http::HttpRequest;
+///
+/// let request = HttpRequest::new("https://example.com/refresh")?
+///     .with_method("PUT")?
+///     .with_header("authorization", "Bearer secret")?;
+/// assert!(!format!("{request:?}").contains("secret"));
+/// # Ok::<(), steadfast_core::Invalid>(())
+/// ```
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Parts", into = "Parts")]
+pub struct HttpRequest {
+    url: String,
+    target: Uri,
+    method: Method,
+    headers: HeaderMap,
+    body: Option<Payload>,
+}
+
+/// As it is written in JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Parts {
+    url: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    method: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    headers: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    body: Option<Payload>,
+}
+
+const METHODS: [Method; 7] = [
+    Method::GET,
+    Method::POST,
+    Method::PUT,
+    Method::PATCH,
+    Method::DELETE,
+    Method::HEAD,
+    Method::OPTIONS,
+];
+
+impl HttpRequest {
+    /// A POST without a body.
+    pub fn new(url: &str) -> Result<Self, Invalid> {
+        Ok(Self {
+            url: url.to_owned(),
+            target: check_url(url)?,
+            method: Method::POST,
+            headers: HeaderMap::new(),
+            body: None,
+        })
+    }
+
+    pub fn with_method(mut self, method: &str) -> Result<Self, Invalid> {
+        let known = METHODS
+            .iter()
+            .find(|known| known.as_str().eq_ignore_ascii_case(method));
+        self.method = known.cloned().ok_or_else(|| {
+            let names = METHODS.each_ref().map(Method::as_str).join(", ");
+            Invalid::new(
+                "method",
+                format!("{method:?}"),
+                format!("must be one of {names}"),
+            )
+        })?;
+        Ok(self)
+    }
+
+    pub fn with_header(mut self, name: &str, value: &str) -> Result<Self, Invalid> {
+        let name = check_header_name(name)?;
+        let field = format!("headers.{name}");
+        // The value may be a secret, so no error shows it.
+        let mut value = HeaderValue::from_str(value)
+            .map_err(|_| Invalid::new(&field, "(hidden)", "must be one line of text"))?;
+        value.set_sensitive(true);
+        if self.headers.insert(name, value).is_some() {
+            return Err(Invalid::new(field, "given twice", "must be given once"));
+        }
+        let bytes: usize = self
+            .headers
+            .iter()
+            .map(|(n, v)| n.as_str().len() + v.len())
+            .sum();
+        if self.headers.len() > HEADERS_MAX || bytes > HEADERS_BYTES_MAX {
+            let shown = format!("{} headers of {bytes} bytes", self.headers.len());
+            let expected =
+                format!("must be at most {HEADERS_MAX}, of {HEADERS_BYTES_MAX} bytes together");
+            return Err(Invalid::new("headers", shown, expected));
+        }
+        Ok(self)
+    }
+
+    /// JSON to send. A string goes out as the plain text that it is if a `content-type` other
+    /// than JSON is given; otherwise the JSON is sent as it was written.
+    #[must_use]
+    pub fn with_body(mut self, body: Payload) -> Self {
+        self.body = Some(body);
+        self
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub fn method(&self) -> &str {
+        self.method.as_str()
+    }
+
+    /// The request itself, with the headers that the user gave or left to us.
+    pub(super) fn to_request(&self) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(self.body_bytes()));
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self.target.clone();
+        let headers = request.headers_mut();
+        if self.body.is_some() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        for (name, value) in &self.headers {
+            headers.insert(name.clone(), value.clone());
+        }
+        request
+    }
+
+    fn body_bytes(&self) -> Bytes {
+        let Some(body) = &self.body else {
+            return Bytes::new();
+        };
+        let text = match self.says_json() {
+            true => None,
+            false => body.decode::<String>().ok(),
+        };
+        text.map_or_else(
+            || Bytes::copy_from_slice(body.as_str().as_bytes()),
+            Bytes::from,
+        )
+    }
+
+    fn says_json(&self) -> bool {
+        let Some(value) = self.headers.get(CONTENT_TYPE) else {
+            return true;
+        };
+        let value = String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase();
+        let media_type = value.split(';').next().unwrap_or_default().trim();
+        media_type.ends_with("/json") || media_type.ends_with("+json")
+    }
+}
+
+/// The default policy of HTTP jobs comes with them.
+impl JobKind for HttpRequest {
+    const KIND: &'static str = HTTP_KIND;
+
+    fn retry() -> PolicyPatch {
+        Preset::Http.into()
+    }
+}
+
+fn check_url(url: &str) -> Result<Uri, Invalid> {
+    let invalid = |expected: String| Invalid::new("url", format!("{url:?}"), expected);
+    if url.len() > URL_BYTES_MAX {
+        return Err(invalid(format!("must be at most {URL_BYTES_MAX} bytes")));
+    }
+    if !url.is_ascii() {
+        let expected = "must be ASCII: %-encode its path, and write its host as xn--…";
+        return Err(invalid(expected.to_owned()));
+    }
+    let absolute = "must be an absolute http or https URL, as https://example.com/path";
+    let target: Uri = url
+        .parse()
+        .map_err(|error| invalid(format!("{absolute} ({error})")))?;
+    if Origin::of(&target).is_none() {
+        return Err(invalid(absolute.to_owned()));
+    }
+    let authority = target
+        .authority()
+        .map_or("", |authority| authority.as_str());
+    if authority.contains('@') {
+        // Not quoted: what stands before the @ is a password.
+        let expected = "must not hold credentials; put them in headers";
+        return Err(Invalid::new("url", "(hidden)", expected));
+    }
+    let host = target.host().unwrap_or_default();
+    if Host::read(host) == Host::Neither {
+        return Err(invalid(
+            "must have a host that is a name or an address".to_owned(),
+        ));
+    }
+    let port = authority.strip_prefix(host).unwrap_or_default();
+    if !port.is_empty() && target.port_u16().is_none_or(|port| port == 0) {
+        return Err(invalid(
+            "must have a port from 1 to 65535, or none".to_owned(),
+        ));
+    }
+    Ok(target)
+}
+
+/// What belongs to the connection or is ours to say.
+const RESERVED: [&str; 10] = [
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "idempotency-key",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+const RESERVED_PREFIXES: [&str; 2] = ["proxy-", "steadfast-"];
+
+fn check_header_name(name: &str) -> Result<HeaderName, Invalid> {
+    let checked: HeaderName = name.parse().map_err(|_| {
+        let expected = "must have names of letters, digits and dashes";
+        Invalid::new("headers", format!("{name:?}"), expected)
+    })?;
+    let lower = checked.as_str();
+    let reserved = RESERVED.contains(&lower)
+        || RESERVED_PREFIXES
+            .iter()
+            .any(|prefix| lower.starts_with(prefix));
+    if reserved {
+        let expected = "must be left out: the sender sets it itself";
+        return Err(Invalid::new(format!("headers.{name}"), "given", expected));
+    }
+    Ok(checked)
+}
+
+impl TryFrom<Parts> for HttpRequest {
+    type Error = Invalid;
+
+    fn try_from(parts: Parts) -> Result<Self, Invalid> {
+        let mut request = Self::new(&parts.url)?;
+        if let Some(method) = &parts.method {
+            request = request.with_method(method)?;
+        }
+        for (name, value) in &parts.headers {
+            request = request.with_header(name, value)?;
+        }
+        request.body = parts.body;
+        Ok(request)
+    }
+}
+
+impl From<HttpRequest> for Parts {
+    fn from(request: HttpRequest) -> Self {
+        let headers = request.headers.iter().map(|(name, value)| {
+            let value = String::from_utf8_lossy(value.as_bytes());
+            (name.as_str().to_owned(), value.into_owned())
+        });
+        Self {
+            url: request.url,
+            method: Some(request.method.as_str().to_owned()),
+            headers: headers.collect(),
+            body: request.body,
+        }
+    }
+}
+
+/// Header values and bodies may be secrets.
+impl fmt::Debug for HttpRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpRequest")
+            .field("url", &self.url)
+            .field("method", &self.method)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

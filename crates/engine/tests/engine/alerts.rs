@@ -1,0 +1,472 @@
+//! Alerts from the first dead letter to the delivery, on a clock that the test moves.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::Deserialize;
+use steadfast_core::{
+    AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, BodyFormat, Dice, Endpoint,
+    EndpointId, EndpointSecret, EventType, Failure, FailureClass, Hooks, Job, JobId, Kind, Outcome,
+    Payload, PolicyPatch, Preset, Queue, Secret, Tenant, WorkerName, after_attempt,
+};
+use steadfast_engine::{
+    Client, Config, Context, Engine, JobError, JobKind as _, JobRequest, testing::TestEngine,
+};
+use steadfast_store::{
+    ClaimRequest, Committed, Document, JobFilter, JobPage, ManualClock, MemoryStore, Space, Store,
+};
+
+use crate::{
+    common::{Calls, Flaky, fails, flaky},
+    flaky_store::FlakyStore,
+};
+
+const MINUTE: Duration = Duration::from_secs(60);
+const ALERTS: &[EventType] = &[
+    EventType::AlertFired,
+    EventType::AlertRenotified,
+    EventType::AlertResolved,
+];
+
+/// A store and its clock, on which engines come and go.
+struct World {
+    store: Arc<MemoryStore>,
+    clock: ManualClock,
+}
+
+impl World {
+    fn new() -> Self {
+        let clock = ManualClock::default();
+        let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
+        Self { store, clock }
+    }
+
+    fn engine(&self) -> TestEngine {
+        self.engine_with(AlertSettings::default())
+    }
+
+    fn engine_with(&self, alerts: AlertSettings) -> TestEngine {
+        engine_on(self.store.clone(), self.clock.clone(), alerts)
+    }
+}
+
+fn engine_on(store: Arc<dyn Store>, clock: ManualClock, alerts: AlertSettings) -> TestEngine {
+    let config = Config {
+        alerts,
+        ..Config::default()
+    };
+    TestEngine::on(store, clock, |builder| {
+        builder
+            .state(Calls::default())
+            .handler(flaky)
+            .config(config)
+    })
+    .unwrap()
+}
+
+/// Only one rule, so that the others do not talk in between.
+fn only(rule: AlertRule) -> AlertSettings {
+    let mut settings = AlertSettings::default();
+    settings.dlq.enabled = rule == AlertRule::Dlq;
+    settings.retry_rate.enabled = rule == AlertRule::RetryRate;
+    settings.exhausted.enabled = rule == AlertRule::Exhausted;
+    settings.overdue.enabled = rule == AlertRule::Overdue;
+    settings
+}
+
+async fn endpoint(client: &Client, tenant: &str, number: u128, events: &[EventType]) {
+    let endpoint = Endpoint {
+        id: EndpointId::from_bits(number),
+        tenant: Tenant::new(tenant).unwrap(),
+        url: "https://example.com/hook".to_owned(),
+        description: String::new(),
+        events: events.to_vec(),
+        format: BodyFormat::Standard,
+        retry: PolicyPatch::default(),
+        secrets: vec![EndpointSecret {
+            secret: Secret::new("whsec_c2VjcmV0"),
+            expires_at: None,
+        }],
+        disabled: false,
+        created_at: client.now(),
+    };
+    client.create_endpoint(endpoint).await.unwrap();
+}
+
+/// A job of this tenant that has failed for good.
+async fn dead_letter(engine: &TestEngine, tenant: &str) -> JobId {
+    let job = fails(99).job().tenant(tenant).retry(Preset::Once);
+    let id = engine.client().enqueue(job).await.unwrap();
+    engine.run_due().await.unwrap();
+    id
+}
+
+async fn deliveries(client: &Client) -> Vec<Job> {
+    let filter = JobFilter {
+        kind: Some(Kind::webhook()),
+        ..JobFilter::default()
+    };
+    let mut listed = client.jobs(filter, JobPage::first(99)).await.unwrap();
+    listed.items.reverse();
+    listed.items
+}
+
+#[derive(Deserialize)]
+struct Body {
+    r#type: EventType,
+    data: AlertState,
+}
+
+/// What endpoints are to be told, oldest first, in lines.
+async fn told(client: &Client) -> Vec<String> {
+    let deliveries = deliveries(client).await;
+    let lines = deliveries.iter().map(|job| {
+        let Body { r#type, data } = job.payload.decode().unwrap();
+        format!("{type} {} of {}", data.rule, job.tenant)
+    });
+    lines.collect()
+}
+
+async fn status(client: &Client, rule: AlertRule) -> Option<AlertStatus> {
+    let alerts = client.alerts(None).await.unwrap();
+    let found = alerts.iter().find(|alert| alert.rule == rule);
+    found.map(|alert| alert.status)
+}
+
+#[tokio::test]
+async fn dead_letters_fire_after_five_minutes_remind_after_an_hour_and_resolve_when_requeued() {
+    let world = World::new();
+    let engine = world.engine_with(only(AlertRule::Dlq));
+    let client = engine.client();
+    endpoint(&client, "acme", 1, ALERTS).await;
+    let id = dead_letter(&engine, "acme").await;
+
+    assert_eq!(engine.watch().await.unwrap(), 1);
+    assert_eq!(
+        status(&client, AlertRule::Dlq).await,
+        Some(AlertStatus::Pending)
+    );
+    world.clock.advance(4 * MINUTE);
+    assert_eq!(engine.watch().await.unwrap(), 0);
+    world.clock.advance(MINUTE);
+    assert_eq!(engine.watch().await.unwrap(), 1);
+    assert_eq!(engine.watch().await.unwrap(), 0);
+    assert_eq!(told(&client).await, ["alert.fired dlq of acme"]);
+
+    world.clock.advance(59 * MINUTE);
+    assert_eq!(engine.watch().await.unwrap(), 0);
+    world.clock.advance(MINUTE);
+    assert_eq!(engine.watch().await.unwrap(), 1);
+
+    client.retry(id).await.unwrap();
+    assert_eq!(engine.watch().await.unwrap(), 1);
+    assert_eq!(engine.watch().await.unwrap(), 0);
+    assert_eq!(
+        told(&client).await,
+        [
+            "alert.fired dlq of acme",
+            "alert.renotified dlq of acme",
+            "alert.resolved dlq of acme"
+        ]
+    );
+    let alerts = client.alerts(None).await.unwrap();
+    assert_eq!(alerts[0].status, AlertStatus::Ok);
+    assert_eq!(alerts[0].resolved_at, Some(engine.now()));
+}
+
+#[tokio::test]
+async fn discarding_the_last_dead_letter_resolves() {
+    let world = World::new();
+    let engine = world.engine_with(only(AlertRule::Dlq));
+    let client = engine.client();
+    let id = dead_letter(&engine, "acme").await;
+    engine.watch().await.unwrap();
+    world.clock.advance(5 * MINUTE);
+    engine.watch().await.unwrap();
+    assert_eq!(
+        status(&client, AlertRule::Dlq).await,
+        Some(AlertStatus::Firing)
+    );
+    client.discard(id).await.unwrap();
+    engine.watch().await.unwrap();
+    assert_eq!(status(&client, AlertRule::Dlq).await, Some(AlertStatus::Ok));
+}
+
+#[tokio::test]
+async fn a_delivery_is_a_job_of_the_tenant_that_carries_the_state_and_no_secret() {
+    let world = World::new();
+    let mut settings = only(AlertRule::Dlq);
+    settings.dlq.after = Duration::ZERO;
+    let engine = world.engine_with(settings);
+    let client = engine.client();
+    endpoint(&client, "acme", 1, ALERTS).await;
+    dead_letter(&engine, "acme").await;
+    engine.watch().await.unwrap();
+    let deliveries = deliveries(&client).await;
+    let [delivery] = deliveries.as_slice() else {
+        panic!("there should be one delivery: {deliveries:?}");
+    };
+    assert_eq!(delivery.queue, Queue::alerts());
+    assert_eq!(delivery.tags["alert"], "dlq");
+    assert_eq!(delivery.tags["event"], "alert.fired");
+    let body: Body = delivery.payload.decode().unwrap();
+    assert_eq!(body.data.message, "1 dead letter in tenant acme");
+    assert_eq!(client.alerts(None).await.unwrap(), [body.data]);
+    assert!(!format!("{delivery:?}").contains("c2VjcmV0"));
+}
+
+#[tokio::test]
+async fn only_endpoints_of_the_tenant_that_asked_for_alerts_are_told() {
+    let world = World::new();
+    let mut settings = only(AlertRule::Dlq);
+    settings.dlq.after = Duration::ZERO;
+    let engine = world.engine_with(settings);
+    let client = engine.client();
+    endpoint(&client, "acme", 1, &[EventType::AlertResolved]).await;
+    endpoint(&client, "acme", 2, &[EventType::JobSucceeded]).await;
+    endpoint(&client, "other", 3, ALERTS).await;
+    let id = dead_letter(&engine, "acme").await;
+    engine.watch().await.unwrap();
+    assert_eq!(told(&client).await, [""; 0]);
+    client.discard(id).await.unwrap();
+    engine.watch().await.unwrap();
+    assert_eq!(told(&client).await, ["alert.resolved dlq of acme"]);
+
+    let other = Tenant::new("other").unwrap();
+    assert_eq!(client.alerts(Some(&other)).await.unwrap(), []);
+    let acme = Tenant::new("acme").unwrap();
+    assert_eq!(client.alerts(Some(&acme)).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn alerts_survive_a_restart() {
+    let world = World::new();
+    let first = world.engine_with(only(AlertRule::Dlq));
+    endpoint(&first.client(), "acme", 1, ALERTS).await;
+    dead_letter(&first, "acme").await;
+    first.watch().await.unwrap();
+    drop(first);
+
+    world.clock.advance(5 * MINUTE);
+    let second = world.engine_with(only(AlertRule::Dlq));
+    assert_eq!(second.watch().await.unwrap(), 1);
+    drop(second);
+
+    world.clock.advance(5 * MINUTE);
+    let third = world.engine_with(only(AlertRule::Dlq));
+    third.watch().await.unwrap();
+    assert_eq!(told(&third.client()).await, ["alert.fired dlq of acme"]);
+}
+
+#[tokio::test]
+async fn of_two_nodes_that_look_at_once_one_tells() {
+    let store = FlakyStore::default();
+    let mut settings = only(AlertRule::Dlq);
+    settings.dlq.after = Duration::ZERO;
+    let node = || {
+        let clock = ManualClock::default();
+        engine_on(Arc::new(store.clone()), clock, settings.clone())
+    };
+    let (one, other) = (node(), node());
+    endpoint(&one.client(), "acme", 1, ALERTS).await;
+    dead_letter(&one, "acme").await;
+    store.let_alert_readers_meet(2);
+    let (first, second) = tokio::join!(one.watch(), other.watch());
+    assert_eq!(first.unwrap() + second.unwrap(), 1);
+    assert_eq!(told(&one.client()).await, ["alert.fired dlq of acme"]);
+}
+
+#[tokio::test]
+async fn a_notification_that_fails_for_good_is_an_alert_that_nobody_is_sent() {
+    let world = World::new();
+    let mut settings = only(AlertRule::Dlq);
+    settings.dlq.after = Duration::ZERO;
+    let engine = world.engine_with(settings);
+    let client = engine.client();
+    endpoint(&client, "acme", 1, ALERTS).await;
+    let id = dead_letter(&engine, "acme").await;
+    engine.watch().await.unwrap();
+    client.discard(id).await.unwrap();
+    engine.watch().await.unwrap();
+    let before = told(&client).await;
+    assert_eq!(before.len(), 2);
+
+    refuse_deliveries(&*world.store).await;
+    world.clock.advance(MINUTE);
+    assert_eq!(engine.watch().await.unwrap(), 1);
+    world.clock.advance(61 * MINUTE);
+    assert_eq!(engine.watch().await.unwrap(), 1);
+    let alerts = client.alerts(None).await.unwrap();
+    let found = alerts
+        .iter()
+        .find(|alert| alert.subject == AlertSubject::Notifications);
+    assert_eq!(
+        found.unwrap().message,
+        "2 dead letters among the notifications of tenant acme for 1h1m"
+    );
+    assert_eq!(told(&client).await, before);
+
+    // What becomes of jobs is told all the same.
+    dead_letter(&engine, "acme").await;
+    engine.watch().await.unwrap();
+    assert_eq!(told(&client).await.len(), 3);
+}
+
+/// Every delivery that waits is answered with something that no retry will mend.
+async fn refuse_deliveries(store: &dyn Store) {
+    let request = ClaimRequest {
+        worker: WorkerName::new("w").unwrap(),
+        tenant: None,
+        queues: Vec::new(),
+        kinds: vec![Kind::webhook()],
+        except_kinds: Vec::new(),
+        max: 99,
+        lease: None,
+    };
+    for claim in store.claim(request).await.unwrap().claims {
+        let gone = Outcome::Failure {
+            failure: Failure::new(FailureClass::NOT_FOUND, "gone"),
+            output: None,
+        };
+        let ended = claim.ended(gone, store.now());
+        let transition = after_attempt(&ended, &Hooks::default(), Dice::new(0));
+        let committed = store.commit(vec![transition]).await.unwrap();
+        assert_eq!(committed, [Committed::Done]);
+    }
+}
+
+#[tokio::test]
+async fn retries_and_exhausted_jobs_fire_within_the_window_and_resolve_after_it() {
+    let world = World::new();
+    let mut settings = AlertSettings::default();
+    settings.exhausted.above = 1;
+    let engine = world.engine_with(settings);
+    let client = engine.client();
+    endpoint(&client, "acme", 1, ALERTS).await;
+    for _ in 0..2 {
+        let retry = PolicyPatch::fixed(Duration::from_secs(1)).max_retries(1);
+        let job = fails(99).job().tenant("acme").retry(retry);
+        client.enqueue(job).await.unwrap();
+    }
+    engine.run_to_end().await.unwrap();
+    engine.watch().await.unwrap();
+    world.clock.advance(7 * MINUTE);
+    engine.watch().await.unwrap();
+    let told = told(&client).await;
+    for line in [
+        "alert.fired retry_rate of acme",
+        "alert.fired exhausted of acme",
+        "alert.resolved retry_rate of acme",
+        "alert.resolved exhausted of acme",
+        "alert.fired dlq of acme",
+    ] {
+        assert!(told.iter().any(|told| told == line), "{line}: {told:#?}");
+    }
+    assert_eq!(told.len(), 5);
+}
+
+#[tokio::test]
+async fn a_job_that_nobody_claims_is_overdue_unless_its_queue_is_paused() {
+    let world = World::new();
+    let engine = world.engine();
+    let client = engine.client();
+    let job = JobRequest::new("unheard-of", Payload::default()).tenant("acme");
+    client.enqueue(job).await.unwrap();
+    world.clock.advance(5 * MINUTE);
+    assert_eq!(engine.watch().await.unwrap(), 0);
+    world.clock.advance(MINUTE);
+    engine.watch().await.unwrap();
+    let alerts = client.alerts(None).await.unwrap();
+    assert_eq!(alerts.len(), 1);
+    assert_eq!(
+        alerts[0].message,
+        "the oldest ready job in tenant acme has been due for 6m, since 2026-01-01T00:00:00Z; \
+         the limit is 5m"
+    );
+    let acme = Tenant::new("acme").unwrap();
+    client.pause_queue(acme, Queue::default()).await.unwrap();
+    engine.watch().await.unwrap();
+    assert_eq!(
+        status(&client, AlertRule::Overdue).await,
+        Some(AlertStatus::Ok)
+    );
+}
+
+#[tokio::test]
+async fn an_alert_of_a_tenant_that_has_nothing_any_more_resolves() {
+    let world = World::new();
+    let mut settings = only(AlertRule::Dlq);
+    settings.dlq.after = Duration::ZERO;
+    let engine = world.engine_with(settings);
+    dead_letter(&engine, "acme").await;
+    engine.watch().await.unwrap();
+    let documents = world.store.documents(Space::Alert).await.unwrap();
+    assert_eq!(documents[0].id, "acme/jobs/dlq");
+
+    let empty = World::new();
+    for document in documents {
+        let new = Document {
+            revision: 0,
+            ..document
+        };
+        empty.store.save_document(new, Vec::new()).await.unwrap();
+    }
+    let engine = empty.engine();
+    assert_eq!(engine.watch().await.unwrap(), 1);
+    let client = engine.client();
+    assert_eq!(status(&client, AlertRule::Dlq).await, Some(AlertStatus::Ok));
+}
+
+#[tokio::test]
+async fn a_state_that_cannot_be_read_is_written_over() {
+    let world = World::new();
+    let mut settings = only(AlertRule::Dlq);
+    settings.dlq.after = Duration::ZERO;
+    let engine = world.engine_with(settings);
+    let broken = Document {
+        space: Space::Alert,
+        id: "acme/jobs/dlq".to_owned(),
+        body: Payload::default(),
+        revision: 0,
+    };
+    world.store.save_document(broken, Vec::new()).await.unwrap();
+    dead_letter(&engine, "acme").await;
+    assert_eq!(engine.watch().await.unwrap(), 1);
+    assert_eq!(
+        status(&engine.client(), AlertRule::Dlq).await,
+        Some(AlertStatus::Firing)
+    );
+}
+
+#[tokio::test]
+async fn an_engine_with_settings_that_make_no_sense_does_not_start() {
+    let mut config = Config::default();
+    config.alerts.window = Duration::ZERO;
+    let builder = Engine::builder(MemoryStore::default()).config(config);
+    let error = builder.start().err().unwrap();
+    assert_eq!(error.field, "alerts.window");
+}
+
+#[tokio::test]
+async fn a_running_engine_watches_by_itself() {
+    async fn refuse(_: Flaky, _: Context) -> Result<(), JobError> {
+        Err(JobError::failure("validation", "no"))
+    }
+    let mut config = Config {
+        watch_every: Duration::from_millis(10),
+        ..Config::default()
+    };
+    config.alerts.dlq.after = Duration::ZERO;
+    let builder = Engine::builder(MemoryStore::default()).handler(refuse);
+    let engine = builder.config(config).start().unwrap();
+    let client = engine.client();
+    let id = client.enqueue(fails(0)).await.unwrap();
+    engine.finished(id).await.unwrap();
+    let fires = async {
+        while status(&client, AlertRule::Dlq).await != Some(AlertStatus::Firing) {
+            tokio::task::yield_now().await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(20), fires).await;
+    waited.expect("the alert did not fire within 20 s");
+    engine.stop().await;
+}

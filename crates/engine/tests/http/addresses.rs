@@ -1,0 +1,175 @@
+//! Nothing leaves for an address that is not allowed, however it is written.
+
+use std::{io, net::IpAddr, process::Command, sync::Arc};
+
+use async_trait::async_trait;
+use steadfast_core::{Failure, FailureClass};
+use steadfast_engine::http::{Outbound, OutboundRules, Resolver};
+
+use crate::{
+    common::{Names, PATIENCE, anywhere, call, post},
+    target::{Target, ok},
+};
+
+fn public() -> Outbound {
+    Outbound::builder(OutboundRules::default()).build().unwrap()
+}
+
+/// The test's own server stands for a public one.
+fn local_is_public(names: &Arc<Names>) -> Outbound {
+    let rules = OutboundRules::default().allow("127.0.0.1").unwrap();
+    Outbound::builder(rules)
+        .resolver(names.clone())
+        .build()
+        .unwrap()
+}
+
+fn assert_blocked(failure: &Failure, address: &str) {
+    assert_eq!(failure.class, FailureClass::BLOCKED, "{failure}");
+    assert!(failure.message.contains(address), "{failure}");
+}
+
+#[tokio::test]
+async fn every_spelling_of_an_address_is_blocked() {
+    let target = Target::start(|_| ok("")).await;
+    let port = target.address.port();
+    for (host, address) in [
+        ("127.0.0.1", "127.0.0.1"),
+        ("127.0.0.1.", "127.0.0.1"),
+        ("127.1", "127.0.0.1"),
+        ("2130706433", "127.0.0.1"),
+        ("0x7f000001", "127.0.0.1"),
+        ("0x7f.1", "127.0.0.1"),
+        ("0177.0.0.1", "127.0.0.1"),
+        ("017700000001", "127.0.0.1"),
+        ("0", "0.0.0.0"),
+        ("0.0.0.0", "0.0.0.0"),
+        ("[::]", "::"),
+        ("[::1]", "::1"),
+        ("[0:0:0:0:0:0:0:1]", "::1"),
+        ("[::ffff:127.0.0.1]", "::ffff:127.0.0.1"),
+        ("[::ffff:7f00:1]", "::ffff:127.0.0.1"),
+        ("[::127.0.0.1]", "::127.0.0.1"),
+        ("[64:ff9b::127.0.0.1]", "64:ff9b::7f00:1"),
+        ("[2002:7f00:1::]", "2002:7f00:1::"),
+        ("169.254.169.254", "169.254.169.254"),
+        ("0xa9fea9fe", "169.254.169.254"),
+        ("10.0.0.1", "10.0.0.1"),
+        ("localhost", "not allowed: it is loopback"),
+        ("LOCALHOST", "not allowed: it is loopback"),
+    ] {
+        for scheme in ["http", "https"] {
+            let url = format!("{scheme}://{host}:{port}/");
+            assert_blocked(&call(&public(), &url).await.unwrap_err(), address);
+        }
+    }
+    assert_eq!(target.connections(), 0);
+}
+
+#[tokio::test]
+async fn a_name_that_leads_inside_is_blocked() {
+    let target = Target::start(|_| ok("")).await;
+    let url = format!("http://inside.example:{}/", target.address.port());
+    for address in ["10.0.0.1", "::ffff:127.0.0.2", "64:ff9b::a00:1", "fe80::1"] {
+        let names = Names::saying(&[&[address]]);
+        let outbound = local_is_public(&names);
+        assert_blocked(&call(&outbound, &url).await.unwrap_err(), "inside.example");
+    }
+    assert_eq!(target.connections(), 0);
+}
+
+#[tokio::test]
+async fn one_bad_address_among_good_ones_refuses_the_name() {
+    let target = Target::start(|_| ok("")).await;
+    let url = format!("http://mixed.example:{}/", target.address.port());
+    for answer in [["127.0.0.1", "10.0.0.1"], ["10.0.0.1", "127.0.0.1"]] {
+        let outbound = local_is_public(&Names::saying(&[&answer]));
+        assert_blocked(&call(&outbound, &url).await.unwrap_err(), "10.0.0.1");
+    }
+    assert_eq!(target.connections(), 0);
+}
+
+#[tokio::test]
+async fn what_was_checked_is_what_is_dialled() {
+    let target = Target::start(|_| ok("")).await;
+    let url = format!("http://rebound.example:{}/", target.address.port());
+    let names = Names::saying(&[&["127.0.0.1"], &["10.0.0.1"]]);
+    let outbound = local_is_public(&names);
+    let answer = outbound.call(post(&url), PATIENCE, true).await.unwrap();
+    assert_eq!(answer.status, 200);
+    assert_eq!(
+        names.lookups(),
+        1,
+        "a second lookup could say something else"
+    );
+
+    let failure = outbound.call(post(&url), PATIENCE, true).await.unwrap_err();
+    assert_blocked(&failure, "10.0.0.1");
+    assert_eq!(target.connections(), 1);
+}
+
+#[tokio::test]
+async fn the_next_address_is_tried_when_one_refuses() {
+    let target = Target::start(|_| ok("")).await;
+    let url = format!("http://two.example:{}/", target.address.port());
+    // Nobody listens on the port of the target at the first address.
+    let rules = OutboundRules::default().allow("127.0.0.0/8").unwrap();
+    let names = Names::saying(&[&["127.0.0.77", "127.0.0.1"]]);
+    let outbound = Outbound::builder(rules).resolver(names).build().unwrap();
+    assert_eq!(call(&outbound, &url).await.unwrap().status, 200);
+}
+
+struct Lost;
+
+#[async_trait]
+impl Resolver for Lost {
+    async fn resolve(&self, _name: &str) -> io::Result<Vec<IpAddr>> {
+        Err(io::Error::other("no such name"))
+    }
+}
+
+#[tokio::test]
+async fn a_name_without_an_address_is_a_failure_of_dns() {
+    let nothing = local_is_public(&Names::saying(&[&[]]));
+    let failure = call(&nothing, "http://empty.example/").await.unwrap_err();
+    assert_eq!(failure.class, FailureClass::DNS);
+    assert_eq!(failure.message, "empty.example has no address");
+
+    let lost = Outbound::builder(OutboundRules::default()).resolver(Arc::new(Lost));
+    let failure = call(&lost.build().unwrap(), "http://lost.example/").await;
+    let failure = failure.unwrap_err();
+    assert_eq!(failure.class, FailureClass::DNS);
+    assert_eq!(failure.message, "cannot look up lost.example: no such name");
+}
+
+const PROXIED_URL: &str = "STEADFAST_PROXY_TEST_URL";
+
+/// Runs itself again, in a process whose environment asks for a proxy.
+#[tokio::test]
+async fn proxies_of_the_environment_are_ignored() {
+    if let Ok(url) = std::env::var(PROXIED_URL) {
+        assert_eq!(call(&anywhere(), &url).await.unwrap().body, "direct");
+        return;
+    }
+    let target = Target::start(|_| ok("direct")).await;
+    let proxy = Target::start(|_| ok("proxied")).await;
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args([
+        "--exact",
+        "addresses::proxies_of_the_environment_are_ignored",
+    ]);
+    child.env(PROXIED_URL, target.url());
+    for name in [
+        "http_proxy",
+        "HTTP_PROXY",
+        "https_proxy",
+        "ALL_PROXY",
+        "all_proxy",
+    ] {
+        child.env(name, format!("http://{}", proxy.address));
+    }
+    let output = tokio::task::spawn_blocking(move || child.output());
+    let output = output.await.unwrap().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!((target.seen().len(), proxy.connections()), (1, 0));
+}

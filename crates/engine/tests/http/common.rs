@@ -1,0 +1,63 @@
+//! What the tests share.
+
+use std::{
+    io,
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
+use steadfast_core::Failure;
+use steadfast_engine::http::{AddressPolicy, Answer, Outbound, OutboundRules, Resolver};
+
+/// Longer than anything here takes, unless it is what the test is about.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+pub fn anywhere() -> Outbound {
+    let rules = OutboundRules::new(AddressPolicy::Any);
+    Outbound::builder(rules).build().unwrap()
+}
+
+pub fn post(url: &str) -> Request<Full<Bytes>> {
+    Request::post(url).body(Full::from("{}")).unwrap()
+}
+
+pub async fn call(outbound: &Outbound, url: &str) -> Result<Answer, Failure> {
+    outbound.call(post(url), PATIENCE, false).await
+}
+
+/// Gives its answers in turn, and then the last one for ever.
+pub struct Names {
+    answers: Vec<Vec<IpAddr>>,
+    lookups: AtomicUsize,
+}
+
+impl Names {
+    pub fn saying(answers: &[&[&str]]) -> Arc<Self> {
+        let addresses = |texts: &&[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+        Arc::new(Self {
+            answers: answers.iter().map(addresses).collect(),
+            lookups: AtomicUsize::new(0),
+        })
+    }
+
+    pub fn lookups(&self) -> usize {
+        self.lookups.load(Ordering::SeqCst)
+    }
+}
+
+#[async_trait]
+impl Resolver for Names {
+    async fn resolve(&self, _name: &str) -> io::Result<Vec<IpAddr>> {
+        let number = self.lookups.fetch_add(1, Ordering::SeqCst);
+        let last = self.answers.len() - 1;
+        Ok(self.answers[number.min(last)].clone())
+    }
+}

@@ -1,0 +1,259 @@
+//! Jobs of kind `http`, through the whole engine.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use steadfast_core::{FailureClass, Job, Outcome, Payload, PolicyPatch, Reason, State};
+use steadfast_engine::{
+    Attempting, Engine, EngineBuilder, Handler, JobRequest, ScheduleRequest,
+    http::{HTTP_KIND, HttpHandler, HttpRequest},
+    testing::TestEngine,
+};
+use steadfast_store::{MemoryStore, Page};
+
+use crate::{
+    common::anywhere,
+    target::{Reply, Target, answer, ok},
+};
+
+fn engine() -> TestEngine {
+    let handler = Arc::new(HttpHandler::new(anywhere()));
+    TestEngine::new(|builder| builder.raw_handler(HTTP_KIND, handler)).unwrap()
+}
+
+fn to(target: &Target) -> HttpRequest {
+    HttpRequest::new(&target.url()).unwrap()
+}
+
+/// Runs one job to its end.
+async fn run(engine: &TestEngine, request: impl Into<JobRequest>) -> Job {
+    let id = engine.client().enqueue(request).await.unwrap();
+    engine.run_to_end().await.unwrap();
+    engine.job(id).await.unwrap()
+}
+
+fn class_of(job: &Job) -> FailureClass {
+    job.progress.failure.clone().unwrap().class
+}
+
+#[tokio::test]
+async fn every_attempt_carries_the_same_key_and_its_own_number() {
+    let target = Target::start(|number| match number {
+        0 | 1 => answer("503 Service Unavailable", "", "busy"),
+        _ => ok("done"),
+    })
+    .await;
+    let body = Payload::from_json(r#"{"n": 1}"#).unwrap();
+    let request = to(&target).with_body(body);
+    let request = request.with_header("authorization", "Bearer t").unwrap();
+    let job = run(&engine(), request).await;
+    assert_eq!(job.progress.state, State::Succeeded);
+
+    let seen = target.seen();
+    assert_eq!(seen.len(), 3);
+    let id = job.id.to_string();
+    for (retry_count, request) in seen.iter().enumerate() {
+        let header = |name: &str| request.headers[name].as_str();
+        assert_eq!(request.line, "POST /hook?x=1 HTTP/1.1");
+        assert_eq!(request.body, r#"{"n": 1}"#);
+        assert_eq!(header("idempotency-key"), id);
+        assert_eq!(header("steadfast-job-id"), id);
+        assert_eq!(header("steadfast-attempt"), (retry_count + 1).to_string());
+        assert_eq!(header("steadfast-retry-count"), retry_count.to_string());
+        assert_eq!(header("steadfast-max-retries"), "3");
+        assert_eq!(header("authorization"), "Bearer t");
+        assert_eq!(header("content-type"), "application/json");
+        assert!(header("user-agent").starts_with("Steadfast/"));
+    }
+    assert_eq!(
+        seen[0].headers["steadfast-scheduled-for"],
+        "2026-01-01T00:00:00Z"
+    );
+}
+
+#[tokio::test]
+async fn a_run_of_a_schedule_says_its_tick_on_every_attempt() {
+    let target = Target::start(|number| match number {
+        0 => answer("500 Oops", "", ""),
+        _ => ok(""),
+    })
+    .await;
+    let engine = engine();
+    let schedule = ScheduleRequest::cron("hourly", "@hourly", to(&target));
+    engine.client().schedule(schedule).await.unwrap();
+    engine.advance(Duration::from_secs(3_700)).await.unwrap();
+    let seen = target.seen();
+    assert_eq!(seen.len(), 2);
+    for request in seen {
+        assert_eq!(
+            request.headers["steadfast-scheduled-for"],
+            "2026-01-01T01:00:00Z"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_record_of_an_attempt_holds_the_answer() {
+    let target = Target::start(|number| match number {
+        0 => answer("503 Service Unavailable", "set-cookie: s=1\r\n", "busy"),
+        _ => ok("done"),
+    })
+    .await;
+    let engine = engine();
+    let job = run(&engine, to(&target)).await;
+    let attempts = engine.attempts(job.id).await.unwrap();
+    let output = |index: usize| {
+        let output = attempts[index].output.as_ref().unwrap();
+        output.decode::<serde_json::Value>().unwrap()
+    };
+    let first = output(0);
+    assert_eq!(first["status"], 503);
+    assert_eq!(first["body"], "busy");
+    assert_eq!(first["truncated"], false);
+    assert_eq!(first["headers"]["set-cookie"], "(hidden)");
+    assert!(first["timings"]["connectMs"].is_number());
+    assert!(first["timings"]["tlsMs"].is_null());
+    let failure = attempts[0].failure.as_ref().unwrap();
+    assert_eq!(failure.message, "answered 503 Service Unavailable: busy");
+    assert_eq!(output(1)["status"], 200);
+}
+
+#[tokio::test]
+async fn a_permanent_failure_is_not_tried_again() {
+    for (status, class) in [
+        ("404 Not Found", FailureClass::NOT_FOUND),
+        ("302 Found", FailureClass::REDIRECT),
+    ] {
+        let target = Target::start(move |_| answer(status, "location: /\r\n", "")).await;
+        let job = run(&engine(), to(&target)).await;
+        assert_eq!(job.progress.reason, Some(Reason::NonRetryable));
+        assert_eq!((class_of(&job), target.seen().len()), (class, 1));
+    }
+}
+
+#[tokio::test]
+async fn retry_after_moves_the_next_attempt_by_the_stores_clock() {
+    for (header, expected) in [
+        ("retry-after: 90\r\n", "2026-01-01T00:01:30"),
+        (
+            "retry-after: Thu, 01 Jan 2026 00:10:00 GMT\r\n",
+            "2026-01-01T00:10:00",
+        ),
+    ] {
+        let target = Target::start(|number| match number {
+            0 => answer("429 Too Many Requests", header, ""),
+            _ => ok(""),
+        })
+        .await;
+        let engine = engine();
+        let steady = PolicyPatch::fixed(Duration::from_secs(1)).max_retries(1);
+        let job = run(&engine, JobRequest::of(&to(&target)).retry(steady)).await;
+        assert_eq!(job.progress.state, State::Succeeded);
+        let second = engine.attempts(job.id).await.unwrap()[1].started_at;
+        assert!(second.to_string().starts_with(expected), "{second}");
+    }
+}
+
+#[tokio::test]
+async fn a_job_with_one_try_gets_a_connection_of_its_own() {
+    let once = PolicyPatch::default().max_retries(0);
+    for (at_most_once, reason) in [(true, Reason::AtMostOnce), (false, Reason::Exhausted)] {
+        let target = Target::start(|number| match number {
+            0 => ok(""),
+            _ => Reply::SendAndClose(String::new()),
+        })
+        .await;
+        let engine = engine();
+        run(&engine, to(&target)).await;
+        let mut request = JobRequest::of(&to(&target)).retry(once.clone());
+        if at_most_once {
+            request = request.at_most_once();
+        }
+        let job = run(&engine, request).await;
+        assert_eq!(job.progress.reason, Some(reason));
+        assert_eq!(class_of(&job), FailureClass::CONNECTION);
+        assert_eq!((target.seen().len(), target.connections()), (2, 2));
+        assert_eq!(target.seen()[1].headers["steadfast-max-retries"], "0");
+    }
+}
+
+#[tokio::test]
+async fn the_timeout_of_the_job_is_the_budget_of_the_request() {
+    let target = Target::start(|_| Reply::Hang(String::new())).await;
+    let once = PolicyPatch::default().max_retries(0);
+    let request = JobRequest::of(&to(&target)).retry(once);
+    let job = run(&engine(), request.timeout(Duration::from_millis(50))).await;
+    let failure = job.progress.failure.unwrap();
+    assert_eq!(failure.class, FailureClass::TIMEOUT);
+    let expected = format!("no answer from {} within 50ms", target.address);
+    assert_eq!(failure.message, expected);
+}
+
+/// Ends by its own clock, long after the job's timeout.
+struct Unhurried;
+
+#[async_trait]
+impl Handler for Unhurried {
+    async fn handle(&self, attempting: Attempting) -> Outcome {
+        let timeout = attempting.job().timeout.unwrap();
+        let never = std::future::pending::<()>();
+        let _elapsed = tokio::time::timeout(20 * timeout, never).await;
+        Outcome::Success { output: None }
+    }
+
+    fn keeps_time(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_keeps_time_is_not_cut_off() {
+    let set_up = |builder: EngineBuilder| builder.raw_handler("own", Arc::new(Unhurried));
+    let engine = TestEngine::new(set_up).unwrap();
+    let request = JobRequest::new("own", Payload::default());
+    let job = run(&engine, request.timeout(Duration::from_millis(2))).await;
+    assert_eq!(job.progress.state, State::Succeeded);
+}
+
+#[tokio::test]
+async fn a_payload_that_is_no_request_ends_the_job() {
+    let payload = Payload::from_json(r#"{"url":"ftp://example.com/"}"#).unwrap();
+    let job = run(&engine(), JobRequest::new(HTTP_KIND, payload)).await;
+    assert_eq!(class_of(&job), FailureClass::PAYLOAD);
+    assert_eq!(job.progress.reason, Some(Reason::NonRetryable));
+}
+
+#[tokio::test]
+async fn cancelling_a_job_drops_its_request() {
+    let target = Target::start(|_| Reply::Hang(String::new())).await;
+    let handler = Arc::new(HttpHandler::new(anywhere()));
+    let engine = Engine::builder(MemoryStore::default());
+    let engine = engine.raw_handler(HTTP_KIND, handler).start().unwrap();
+    let id = engine.client().enqueue(to(&target)).await.unwrap();
+    target.arrival().await;
+    engine.client().cancel(id).await.unwrap();
+    let job = engine.finished(id).await.unwrap();
+    assert_eq!(job.progress.state, State::Cancelled);
+    target.closure().await;
+    assert_eq!(target.seen().len(), 1);
+    engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_node_that_stops_waits_for_the_answer() {
+    let target = Target::start(|_| {
+        Reply::Trickle("HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n".to_owned())
+    })
+    .await;
+    let handler = Arc::new(HttpHandler::new(anywhere()));
+    let engine = Engine::builder(MemoryStore::default());
+    let engine = engine.raw_handler(HTTP_KIND, handler).start().unwrap();
+    let client = engine.client();
+    let id = client.enqueue(to(&target)).await.unwrap();
+    target.arrival().await;
+    engine.stop().await;
+    let attempts = client.attempts(id, Page::first(9)).await.unwrap().items;
+    assert_eq!(attempts.len(), 1);
+    let output = attempts[0].output.as_ref().unwrap();
+    assert!(output.as_str().contains(&"x".repeat(20)), "{output:?}");
+}

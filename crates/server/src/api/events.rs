@@ -1,0 +1,101 @@
+//! News of jobs as they happen, as server-sent events.
+
+use std::{convert::Infallible, sync::Arc};
+
+use axum::{
+    extract::State,
+    http::StatusCode,
+    response::sse::{Event as Sent, KeepAlive, Sse},
+};
+use futures_util::{Stream, StreamExt as _, stream};
+use serde_json::json;
+use steadfast_core::duration;
+use steadfast_engine::{Event, Notice};
+
+use super::queues::TenantQuery;
+use crate::{
+    App,
+    access::Reads,
+    body::Params,
+    limits,
+    problem::{Problem, Problems},
+};
+
+/// News of the jobs that this node runs, from now on: `job.started`, `job.succeeded`,
+/// `job.retrying`, `job.failed`, `job.cancelled`, `job.snoozed`, `job.released`.
+///
+/// Nothing is kept for whoever is not listening; webhooks and the history are.
+#[utoipa::path(
+    get, path = "/events", tag = "events", params(TenantQuery),
+    responses((status = 200, description = "A stream of events", content_type = "text/event-stream", body = String), Problems)
+)]
+pub async fn events(
+    State(app): State<Arc<App>>,
+    Reads(caller): Reads,
+    Params(query): Params<TenantQuery>,
+) -> Result<Sse<impl Stream<Item = Result<Sent, Infallible>>>, Problem> {
+    let tenant = query.chosen(&caller)?;
+    let place = app.streams.clone().try_acquire_owned().map_err(|_| {
+        let detail = "too many event streams are open on this node; try again later";
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", detail)
+    })?;
+    let notices = app.node.subscribe();
+    let news = stream::unfold((notices, place), |(mut notices, place)| async move {
+        let notice = notices.next().await?;
+        Some((notice, (notices, place)))
+    });
+    let wanted = news.filter_map(move |notice| {
+        let is_theirs = tenant
+            .as_ref()
+            .is_none_or(|tenant| *tenant == notice.tenant);
+        let sent = is_theirs.then(|| sent(&notice)).flatten();
+        std::future::ready(sent.map(Ok))
+    });
+    // A stream that is open would hold up a stop for ever.
+    let closing = app.closing.clone();
+    let until_closing = wanted.take_until(async move { closing.cancelled().await });
+    let keep_alive = KeepAlive::new().interval(limits::EVENT_KEEP_ALIVE);
+    Ok(Sse::new(until_closing).keep_alive(keep_alive))
+}
+
+fn sent(notice: &Notice) -> Option<Sent> {
+    let mut data = json!({
+        "jobId": notice.job,
+        "tenant": notice.tenant,
+        "queue": notice.queue,
+        "kind": notice.kind,
+        "attempt": notice.attempt,
+    });
+    if let Some(ended) = &notice.ended {
+        data["status"] = json!(ended.status);
+        data["durationMs"] = json!(duration::millis(ended.took));
+    }
+    let name = match &notice.event {
+        Event::Started { late, .. } => {
+            data["lateMs"] = json!(duration::millis(*late));
+            "job.started"
+        }
+        Event::Succeeded => "job.succeeded",
+        Event::Retrying {
+            failure,
+            next_run_at,
+        } => {
+            data["failure"] = json!(failure);
+            data["nextRunAt"] = json!(next_run_at);
+            "job.retrying"
+        }
+        Event::Snoozed { next_run_at } => {
+            data["nextRunAt"] = json!(next_run_at);
+            "job.snoozed"
+        }
+        Event::Released => "job.released",
+        Event::Failed { reason, failure } => {
+            data["reason"] = json!(reason);
+            data["failure"] = json!(failure);
+            "job.failed"
+        }
+        Event::Cancelled => "job.cancelled",
+        Event::FenceLost => return None,
+    };
+    Some(Sent::default().event(name).data(data.to_string()))
+}

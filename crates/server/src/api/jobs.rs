@@ -1,0 +1,436 @@
+//! Jobs: made, listed, looked at, changed.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::Deserialize;
+use steadfast_core::{
+    Command, Edit, FailureClass, Invalid, Job, JobId, Kind, Label, Priority, Queue, Reason,
+    ScheduleId, Tenant, Timestamp, limits as core_limits,
+};
+use steadfast_engine::{JobRequest, Made};
+use steadfast_store::{JobFilter, JobPage, Listed, Page};
+use utoipa::IntoParams;
+
+use super::{
+    Answer,
+    asked::{Asked, Asking},
+    cursor,
+    wire::{
+        AttemptShown, Attempts, CreateJob, CreateJobs, CreateMany, EditJob, JobShown, Jobs,
+        RetryBody, ScheduleShown,
+    },
+};
+use crate::{
+    App,
+    access::{Caller, Reads, Writes},
+    body::{self, Body, Id, MaybeBody, Params},
+    limits,
+    problem::{Problem, Problems},
+};
+
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// Make a job, or up to 1,000 of them atomically, or a schedule.
+///
+/// Answers when it is durable. With an idempotency key, the same request again answers with
+/// the same job, status 200 and the header `Idempotent-Replayed: true`.
+#[utoipa::path(
+    post, path = "/jobs", tag = "jobs", request_body = CreateJobs,
+    params(("Idempotency-Key" = Option<String>, Header, description = "One key, one job; for a single job")),
+    responses(
+        (status = 201, description = "The job, the schedule of a recurring one, or the list of jobs", body = MadeJob,
+            headers(("Location" = String, description = "Where it is"))),
+        (status = 200, description = "The job that was made before with this key", body = MadeJob),
+        Problems,
+    )
+)]
+pub async fn create(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    headers: HeaderMap,
+    request: Request,
+) -> Result<Response, Problem> {
+    /// Whether it is a list; everything else is looked at later.
+    #[derive(Deserialize)]
+    struct Shape {
+        jobs: Option<serde::de::IgnoredAny>,
+    }
+    let key = header_key(&headers)?;
+    let bytes = body::read(request).await?;
+    let is_list = serde_json::from_slice::<Shape>(&bytes).is_ok_and(|shape| shape.jobs.is_some());
+    let asking = Asking {
+        caller: &caller,
+        now: app.client.now(),
+        http_timeout: app.settings.http_timeout,
+    };
+    if is_list {
+        let many: CreateMany = body::parse(&bytes)?;
+        return create_many(&app, &asking, many).await;
+    }
+    let mut one: CreateJob = body::parse(&bytes)?;
+    one.idempotency_key = match (one.idempotency_key, key) {
+        (Some(said), Some(header)) if said != header => {
+            let detail = "idempotencyKey and the header Idempotency-Key differ; send one of them";
+            return Err(Problem::invalid("idempotencyKey", detail));
+        }
+        (said, header) => said.or(header),
+    };
+    match asking.asked(one)? {
+        Asked::Job(request) => create_one(&app, request).await,
+        Asked::Schedule(request) => {
+            let schedule = app.client.schedule(request).await?;
+            let location = format!("/api/v1/schedules/{}", schedule.id);
+            Ok(made(&location, Json(ScheduleShown::of(schedule))))
+        }
+    }
+}
+
+/// What a create answers with.
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "only describes what `create` answers")]
+#[serde(untagged)]
+enum MadeJob {
+    Job(Box<JobShown>),
+    Schedule(Box<ScheduleShown>),
+    Jobs(Jobs),
+}
+
+async fn create_one(app: &App, request: JobRequest) -> Result<Response, Problem> {
+    let made = app.client.create(request).await?;
+    let is_new = matches!(made, Made::New(_));
+    let job = made.job();
+    let location = format!("/api/v1/jobs/{}", job.id);
+    let shown = Json(JobShown::whole(job, app.client.now()));
+    if is_new {
+        return Ok(self::made(&location, shown));
+    }
+    let mut response = shown.into_response();
+    let headers = response.headers_mut();
+    headers.insert(REPLAYED, HeaderValue::from_static("true"));
+    Ok(response)
+}
+
+async fn create_many(
+    app: &App,
+    asking: &Asking<'_>,
+    many: CreateMany,
+) -> Result<Response, Problem> {
+    let most = core_limits::BULK_JOBS_MAX;
+    if many.jobs.is_empty() || many.jobs.len() > most {
+        let detail = format!("jobs holds {}: must be 1 to {most}", many.jobs.len());
+        return Err(Problem::invalid("jobs", detail));
+    }
+    let mut requests = Vec::with_capacity(many.jobs.len());
+    for (index, body) in many.jobs.into_iter().enumerate() {
+        let place = |mut problem: Problem| {
+            let field = problem.field.unwrap_or_default();
+            problem.field = Some(format!("jobs[{index}].{field}"));
+            problem
+        };
+        match asking.asked(body).map_err(place)? {
+            Asked::Job(request) => requests.push(request),
+            Asked::Schedule(_) => {
+                let detail = "a list holds plain jobs; make schedules one by one";
+                return Err(place(Problem::invalid("schedule", detail)));
+            }
+        }
+    }
+    let made = app.client.create_all(requests).await?.into_iter();
+    let now = app.client.now();
+    let jobs = made.map(|made| JobShown::listed(made.job(), now)).collect();
+    let body = Jobs {
+        jobs,
+        next_cursor: None,
+    };
+    Ok((StatusCode::CREATED, Json(body)).into_response())
+}
+
+fn made(location: &str, body: impl IntoResponse) -> Response {
+    let mut response = (StatusCode::CREATED, body).into_response();
+    if let Ok(location) = HeaderValue::from_str(location) {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    response
+}
+
+fn header_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(value) = headers.get("idempotency-key") else {
+        return Ok(None);
+    };
+    let text = std::str::from_utf8(value.as_bytes()).map_err(|_| {
+        Problem::invalid("Idempotency-Key", "the header Idempotency-Key must be text")
+    })?;
+    Ok(Some(text.to_owned()))
+}
+
+/// Which jobs are meant.
+#[derive(Default, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct JobQuery {
+    /// scheduled, ready, running, retrying, succeeded, failed or cancelled.
+    label: Option<String>,
+    queue: Option<String>,
+    kind: Option<String>,
+    /// For admin keys; others have a tenant of their own.
+    tenant: Option<String>,
+    /// Runs of this schedule.
+    schedule: Option<String>,
+    /// Created at this time or later.
+    from: Option<String>,
+    /// Created before this time.
+    before: Option<String>,
+    /// Part of the newest failure's message, in any case.
+    text: Option<String>,
+    /// Class of the newest failure.
+    class: Option<String>,
+    /// Why it ended.
+    reason: Option<String>,
+    /// How many, up to 500.
+    #[param(minimum = 1, maximum = 500)]
+    limit: Option<usize>,
+    /// Where the page before ended: its nextCursor.
+    after: Option<String>,
+}
+
+impl JobQuery {
+    pub fn filter(&self, caller: &Caller) -> Result<JobFilter, Problem> {
+        let asked = self.tenant.as_deref().map(Tenant::new).transpose()?;
+        let time = |field: &str, text: &Option<String>| -> Result<Option<Timestamp>, Invalid> {
+            let parsed = text.as_deref().map(str::parse).transpose();
+            parsed.map_err(|error: Invalid| Invalid {
+                field: field.to_owned(),
+                ..error
+            })
+        };
+        let schedule = self.schedule.as_deref().map(str::parse::<ScheduleId>);
+        Ok(JobFilter {
+            tenant: caller.choose(asked)?,
+            queue: self.queue.as_deref().map(Queue::new).transpose()?,
+            kind: self.kind.as_deref().map(Kind::new).transpose()?,
+            label: self.label.as_deref().map(str::parse::<Label>).transpose()?,
+            schedule: schedule.transpose().map_err(|error| Invalid {
+                field: "schedule".to_owned(),
+                ..error
+            })?,
+            created_from: time("from", &self.from)?,
+            created_before: time("before", &self.before)?,
+            failure_text: self.text.clone(),
+            failure_class: self.class.as_deref().map(FailureClass::named),
+            reason: self
+                .reason
+                .as_deref()
+                .map(str::parse::<Reason>)
+                .transpose()?,
+            dead_letters: false,
+        })
+    }
+
+    pub fn page(&self) -> Result<JobPage, Problem> {
+        cursor::page(self.limit, limits::PAGE_DEFAULT, self.after.as_deref())
+    }
+}
+
+/// List jobs, newest first.
+#[utoipa::path(
+    get, path = "/jobs", tag = "jobs", params(JobQuery),
+    responses((status = 200, description = "A page of jobs", body = Jobs), Problems)
+)]
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Reads(caller): Reads,
+    Params(query): Params<JobQuery>,
+) -> Answer<Jobs> {
+    listed(&app, query.filter(&caller)?, query.page()?)
+        .await
+        .map(Json)
+}
+
+/// A page of jobs. The store bounds the work of one look, so a rare kind of job may take a few.
+pub async fn listed(app: &App, filter: JobFilter, mut page: JobPage) -> Result<Jobs, Problem> {
+    let wanted = page.limit;
+    let patience_ends = tokio::time::Instant::now() + limits::LIST_TIME_MAX;
+    let mut found: Vec<Job> = Vec::new();
+    let next = loop {
+        page.limit = wanted - found.len();
+        let Listed { items, next } = app.client.jobs(filter.clone(), page).await?;
+        found.extend(items);
+        let is_enough = found.len() >= wanted || tokio::time::Instant::now() >= patience_ends;
+        match next {
+            Some(next) if !is_enough => page.after = Some(next),
+            next => break next,
+        }
+    };
+    let now = app.client.now();
+    Ok(Jobs {
+        jobs: found
+            .into_iter()
+            .map(|job| JobShown::listed(job, now))
+            .collect(),
+        next_cursor: cursor::next(next),
+    })
+}
+
+/// Look at a job.
+#[utoipa::path(
+    get, path = "/jobs/{id}", tag = "jobs", params(("id" = String, Path, description = "job_…")),
+    responses((status = 200, description = "The job", body = JobShown), Problems)
+)]
+pub async fn read(
+    State(app): State<Arc<App>>,
+    Reads(caller): Reads,
+    Id(id): Id<JobId>,
+) -> Answer<JobShown> {
+    let job = find(&app, &caller, id).await?;
+    Ok(Json(JobShown::whole(job, app.client.now())))
+}
+
+async fn find(app: &App, caller: &Caller, id: JobId) -> Result<Job, Problem> {
+    caller.job(app.client.job(id).await?, id)
+}
+
+/// Change a job that waits: payload, policy, runAt, priority.
+#[utoipa::path(
+    patch, path = "/jobs/{id}", tag = "jobs", params(("id" = String, Path, description = "job_…")),
+    request_body = EditJob,
+    responses((status = 200, description = "The job as it is now", body = JobShown), Problems)
+)]
+pub async fn edit(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Id(id): Id<JobId>,
+    Body(body): Body<EditJob>,
+) -> Answer<JobShown> {
+    let job = find(&app, &caller, id).await?;
+    let payload = body
+        .payload
+        .map(|payload| checked_payload(&job, payload))
+        .transpose()?;
+    let policy = body.retry.map(|patch| patch.over(&job.policy)).transpose();
+    let edit = Edit {
+        payload,
+        policy: policy.map_err(|error| error.within("retry"))?.map(Arc::new),
+        run_at: body.run_at,
+        priority: body.priority.map(Priority::new).transpose()?,
+    };
+    command(&app, &caller, id, Command::Edit(edit)).await
+}
+
+/// The payload of an HTTP job is a request, and a wrong one is better refused now than later.
+pub fn checked_payload(
+    job: &Job,
+    payload: steadfast_core::Payload,
+) -> Result<steadfast_core::Payload, Problem> {
+    if job.kind == Kind::http() {
+        let request = payload.decode::<steadfast_engine::http::HttpRequest>();
+        request.map_err(|error| {
+            Problem::invalid("payload", format!("payload of an http job: {error}"))
+        })?;
+    }
+    Ok(payload)
+}
+
+/// How the cursor of a history and its length are said.
+#[derive(Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PageQuery {
+    /// How many, up to 500.
+    #[param(minimum = 1, maximum = 500)]
+    pub limit: Option<usize>,
+    /// Where the page before ended: its nextCursor.
+    pub after: Option<String>,
+}
+
+/// The attempts of a job, newest first, each with why it was followed by what it was; with a
+/// schedule's id, the attempts of all its runs.
+#[utoipa::path(
+    get, path = "/jobs/{id}/history", tag = "jobs",
+    params(("id" = String, Path, description = "job_… or sch_…"), PageQuery),
+    responses((status = 200, description = "A page of attempts", body = Attempts), Problems)
+)]
+pub async fn history(
+    State(app): State<Arc<App>>,
+    Reads(caller): Reads,
+    Id(id): Id<String>,
+    Params(query): Params<PageQuery>,
+) -> Answer<Attempts> {
+    let of = match (id.parse::<JobId>(), id.parse::<ScheduleId>()) {
+        (Ok(job), _) => find(&app, &caller, job).await?.id.into(),
+        (_, Ok(schedule)) => {
+            let found = app.client.find_schedule(schedule).await?;
+            steadfast_store::AttemptsOf::from(caller.schedule(found, schedule)?.id)
+        }
+        _ => return Err(Problem::not_found(id.chars().take(64).collect::<String>())),
+    };
+    let page = Page {
+        limit: cursor::size(query.limit, limits::HISTORY_DEFAULT)?,
+        after: query.after.as_deref().map(cursor::attempt).transpose()?,
+    };
+    let listed = app.client.attempts(of, page).await?;
+    Ok(Json(Attempts {
+        attempts: listed.items.into_iter().map(AttemptShown::of).collect(),
+        next_cursor: listed.next.map(cursor::of_attempt),
+    }))
+}
+
+/// Stop a job: at once if it waits, as soon as it can if it runs.
+#[utoipa::path(
+    post, path = "/jobs/{id}/cancel", tag = "jobs", params(("id" = String, Path, description = "job_…")),
+    responses((status = 200, description = "The job as it is now", body = JobShown), Problems)
+)]
+pub async fn cancel(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Id(id): Id<JobId>,
+) -> Answer<JobShown> {
+    command(&app, &caller, id, Command::Cancel).await
+}
+
+/// Try a job that failed or was cancelled once more, with a fresh retry budget, and with
+/// another payload if wanted.
+#[utoipa::path(
+    post, path = "/jobs/{id}/retry", tag = "jobs", params(("id" = String, Path, description = "job_…")),
+    request_body(content = Option<RetryBody>),
+    responses((status = 200, description = "The job as it is now", body = JobShown), Problems)
+)]
+pub async fn retry(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Id(id): Id<JobId>,
+    MaybeBody(body): MaybeBody<RetryBody>,
+) -> Answer<JobShown> {
+    let payload = match body.payload {
+        Some(payload) => {
+            let job = find(&app, &caller, id).await?;
+            Some(checked_payload(&job, payload)?)
+        }
+        None => None,
+    };
+    command(&app, &caller, id, Command::Retry { payload }).await
+}
+
+/// Start a waiting job without waiting for its time.
+#[utoipa::path(
+    post, path = "/jobs/{id}/run-now", tag = "jobs", params(("id" = String, Path, description = "job_…")),
+    responses((status = 200, description = "The job as it is now", body = JobShown), Problems)
+)]
+pub async fn run_now(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Id(id): Id<JobId>,
+) -> Answer<JobShown> {
+    command(&app, &caller, id, Command::RunNow).await
+}
+
+async fn command(app: &App, caller: &Caller, id: JobId, command: Command) -> Answer<JobShown> {
+    find(app, caller, id).await?;
+    let job = app.client.command(id, command).await?;
+    Ok(Json(JobShown::whole(job, app.client.now())))
+}

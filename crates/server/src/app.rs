@@ -1,0 +1,52 @@
+//! What every request may use.
+
+use std::{sync::Arc, time::Duration};
+
+use steadfast_engine::{Cache, Client, Node};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::{keys::Keys, limits, metrics::Metrics};
+
+/// What the server is told when it starts.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Until there is a key, none is needed. Only safe where nobody else can connect.
+    pub open: bool,
+    /// How long an HTTP job may take where nobody says.
+    pub http_timeout: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            open: false,
+            http_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+pub struct App {
+    pub client: Client,
+    pub node: Node,
+    pub keys: Cache<Keys>,
+    pub settings: Settings,
+    pub metrics: Arc<Metrics>,
+    pub streams: Arc<Semaphore>,
+    /// Streams end when this does; they would hold up a stop for ever.
+    pub closing: CancellationToken,
+}
+
+impl App {
+    pub fn new(client: Client, node: Node, metrics: Arc<Metrics>, settings: Settings) -> Self {
+        Self {
+            client,
+            keys: Keys::cache(node.store()),
+            node,
+            settings,
+            metrics,
+            streams: Arc::new(Semaphore::new(limits::EVENT_STREAMS_MAX)),
+            closing: CancellationToken::new(),
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! For those who watch: is it alive, and should it get requests?
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State, http::StatusCode};
+use serde_json::{Value, json};
+use steadfast_store::{JobFilter, JobPage};
+
+use crate::App;
+
+/// Alive means that this process answers; a store that is away is no reason to kill it.
+pub async fn healthz(State(app): State<Arc<App>>) -> Json<Value> {
+    Json(json!({
+        "status": "ok",
+        "node": app.node.name(),
+        "version": env!("CARGO_PKG_VERSION"),
+    }))
+}
+
+/// Ready means that the store answers and that it is not stopping.
+pub async fn readyz(State(app): State<Arc<App>>) -> (StatusCode, Json<Value>) {
+    let not_ready = |why: String| {
+        let body = json!({"status": "unavailable", "detail": why});
+        (StatusCode::SERVICE_UNAVAILABLE, Json(body))
+    };
+    if app.node.is_stopping() {
+        return not_ready("the node is stopping".to_owned());
+    }
+    let look = app.client.jobs(JobFilter::default(), JobPage::first(1));
+    match look.await {
+        Ok(_) => (StatusCode::OK, Json(json!({"status": "ok"}))),
+        Err(error) => {
+            tracing::warn!(%error, "not ready");
+            not_ready("the store does not answer".to_owned())
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Figures for Prometheus.
+//!
+//! Attempts are counted as they happen, by the engine's observer; how many jobs there are is
+//! asked of the store when somebody looks. Nothing is global: each node has its own registry.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use axum::{
+    extract::State,
+    http::header,
+    response::{IntoResponse, Response},
+};
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text::encode},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
+    registry::Registry,
+};
+use steadfast_core::{AlertState, AlertStatus, AttemptStatus, Reason};
+use steadfast_engine::{Event, Notice, Observer};
+use steadfast_store::LaneStats;
+
+use crate::{App, access::Reads, api::WINDOW, limits, problem::Problem};
+
+/// Whose jobs a figure is about.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Lane {
+    tenant: String,
+    queue: String,
+    kind: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Ended {
+    tenant: String,
+    queue: String,
+    kind: String,
+    outcome: String,
+    class: String,
+}
+
+pub struct Metrics {
+    lanes: Mutex<HashSet<Lane>>,
+    retries: Family<Lane, Counter>,
+    exhausted: Family<Lane, Counter>,
+    backoff: Family<Lane, Histogram, fn() -> Histogram>,
+    attempts: Family<Ended, Counter>,
+    duration: Family<Lane, Histogram, fn() -> Histogram>,
+    lateness: Family<Lane, Histogram, fn() -> Histogram>,
+    fences_lost: Counter,
+}
+
+fn quick() -> Histogram {
+    Histogram::new([
+        0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0, 120.0, 600.0,
+    ])
+}
+
+fn patient() -> Histogram {
+    Histogram::new([
+        0.1, 0.5, 1.0, 5.0, 30.0, 60.0, 300.0, 1_800.0, 3_600.0, 21_600.0, 86_400.0,
+    ])
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            lanes: Mutex::default(),
+            retries: Family::default(),
+            exhausted: Family::default(),
+            backoff: Family::new_with_constructor(patient),
+            attempts: Family::default(),
+            duration: Family::new_with_constructor(quick),
+            lateness: Family::new_with_constructor(quick),
+            fences_lost: Counter::default(),
+        }
+    }
+}
+
+impl Observer for Metrics {
+    fn notice(&self, notice: &Notice) {
+        let lane = self.lane(notice);
+        if let Event::Started { late, backoff } = &notice.event {
+            self.lateness
+                .get_or_create(&lane)
+                .observe(late.as_secs_f64());
+            if notice.attempt > 1 {
+                self.retries.get_or_create(&lane).inc();
+                if let Some(backoff) = backoff {
+                    self.backoff
+                        .get_or_create(&lane)
+                        .observe(backoff.as_secs_f64());
+                }
+            }
+        }
+        if let Event::Failed {
+            reason: Some(Reason::Exhausted),
+            ..
+        } = &notice.event
+        {
+            self.exhausted.get_or_create(&lane).inc();
+        }
+        if notice.event == Event::FenceLost {
+            self.fences_lost.inc();
+        }
+        if let Some(end) = &notice.ended {
+            self.duration
+                .get_or_create(&lane)
+                .observe(end.took.as_secs_f64());
+            let known = end.class.as_ref().map(|class| {
+                let is_ours = steadfast_core::FailureClass::KNOWN.contains(class);
+                if is_ours { class.as_str() } else { "other" }
+            });
+            let ended = Ended {
+                tenant: lane.tenant,
+                queue: lane.queue,
+                kind: lane.kind,
+                outcome: outcome(end.status).to_owned(),
+                class: known.unwrap_or_default().to_owned(),
+            };
+            self.attempts.get_or_create(&ended).inc();
+        }
+    }
+}
+
+fn outcome(status: AttemptStatus) -> &'static str {
+    match status {
+        AttemptStatus::Success => "success",
+        AttemptStatus::Failed => "failure",
+        AttemptStatus::Lost => "lost",
+        AttemptStatus::Snoozed => "snoozed",
+        AttemptStatus::Cancelled => "cancelled",
+        AttemptStatus::Released => "released",
+    }
+}
+
+impl Metrics {
+    /// The names of a job's lane, as long as there are not too many of them.
+    fn lane(&self, notice: &Notice) -> Lane {
+        let lane = Lane {
+            tenant: notice.tenant.to_string(),
+            queue: notice.queue.to_string(),
+            kind: notice.kind.to_string(),
+        };
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        if lanes.contains(&lane) || lanes.len() < limits::METRIC_LANES_MAX {
+            lanes.insert(lane.clone());
+            return lane;
+        }
+        let other = || "other".to_owned();
+        Lane {
+            tenant: other(),
+            queue: other(),
+            kind: other(),
+        }
+    }
+
+    fn register(&self, registry: &mut Registry) {
+        registry.register("retries", "Retries that started", self.retries.clone());
+        registry.register(
+            "retry_exhausted",
+            "Jobs given up because no retry was left",
+            self.exhausted.clone(),
+        );
+        registry.register(
+            "retry_latency_seconds",
+            "Time spent in backoff before a retry",
+            self.backoff.clone(),
+        );
+        registry.register("attempts", "Attempts that ended", self.attempts.clone());
+        registry.register(
+            "attempt_duration_seconds",
+            "How long attempts took",
+            self.duration.clone(),
+        );
+        registry.register(
+            "start_lateness_seconds",
+            "Start of an attempt minus its runAt",
+            self.lateness.clone(),
+        );
+        registry.register(
+            "fence_lost",
+            "Results that came too late and were refused",
+            self.fences_lost.clone(),
+        );
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Labelled {
+    tenant: String,
+    queue: String,
+    kind: String,
+    label: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfTenant {
+    tenant: String,
+}
+
+/// How many jobs there are, and how things go, as the store counts them.
+fn register_counts(lanes: &[LaneStats], registry: &mut Registry) {
+    let jobs = Family::<Labelled, Gauge>::default();
+    let dlq = Family::<OfTenant, Gauge>::default();
+    let rate = Family::<OfTenant, Gauge<f64, std::sync::atomic::AtomicU64>>::default();
+    let mut recent = std::collections::BTreeMap::new();
+    for lane in lanes.iter().take(limits::METRIC_LANES_MAX) {
+        for (label, count) in [
+            ("scheduled", lane.scheduled),
+            ("ready", lane.ready),
+            ("running", lane.running),
+            ("retrying", lane.retrying),
+            ("succeeded", lane.succeeded),
+            ("failed", lane.failed),
+            ("cancelled", lane.cancelled),
+        ] {
+            let labels = Labelled {
+                tenant: lane.tenant.to_string(),
+                queue: lane.queue.to_string(),
+                kind: lane.kind.to_string(),
+                label,
+            };
+            jobs.get_or_create(&labels).set(gauge(count));
+        }
+        let tenant = OfTenant {
+            tenant: lane.tenant.to_string(),
+        };
+        dlq.get_or_create(&tenant).inc_by(gauge(lane.dead_letters));
+        let tally: &mut steadfast_core::Tally = recent.entry(lane.tenant.clone()).or_default();
+        *tally += lane.recent;
+    }
+    for (tenant, tally) in recent {
+        let tenant = OfTenant {
+            tenant: tenant.to_string(),
+        };
+        rate.get_or_create(&tenant)
+            .set(tally.retry_rate().unwrap_or(0.0));
+    }
+    registry.register("jobs", "Jobs by label", jobs);
+    registry.register("dlq_size", "Dead letters", dlq);
+    registry.register(
+        "retry_rate",
+        "Retries among the attempts of the last five minutes",
+        rate,
+    );
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfAlert {
+    tenant: String,
+    rule: &'static str,
+    subject: &'static str,
+}
+
+fn register_alerts(alerts: &[AlertState], registry: &mut Registry) {
+    let firing = Family::<OfAlert, Gauge>::default();
+    for alert in alerts.iter().take(limits::METRIC_LANES_MAX) {
+        let labels = OfAlert {
+            tenant: alert.tenant.to_string(),
+            rule: alert.rule.as_str(),
+            subject: alert.subject.as_str(),
+        };
+        let is_firing = alert.status == AlertStatus::Firing;
+        firing.get_or_create(&labels).set(is_firing.into());
+    }
+    registry.register("alert_firing", "1 while an alert fires", firing);
+}
+
+fn gauge(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// `/metrics`, for whoever may look at all tenants.
+pub async fn metrics(
+    State(app): State<Arc<App>>,
+    Reads(caller): Reads,
+) -> Result<Response, Problem> {
+    let mut lanes = app.client.lanes(app.client.now().minus(WINDOW)).await?;
+    lanes.retain(|lane| caller.sees(&lane.tenant));
+    let mut registry = Registry::with_prefix("steadfast");
+    if caller.tenant.is_none() {
+        app.metrics.register(&mut registry);
+    }
+    register_counts(&lanes, &mut registry);
+    let alerts = app.client.alerts(caller.tenant.as_ref()).await?;
+    register_alerts(&alerts, &mut registry);
+    let mut text = String::new();
+    encode(&mut text, &registry).map_err(|_| {
+        let status = axum::http::StatusCode::INTERNAL_SERVER_ERROR;
+        Problem::new(status, "internal", "the figures cannot be written")
+    })?;
+    let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, media)], text).into_response())
+}
