@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //!
-//! * `open`, `migrate`: reaching the database, its schema, the pool. The schema is in
+//! * `open`, `tls`, `migrate`: reaching the database, its schema, the pool. The schema is in
 //!   `migrations/`.
 //! * `session`: what verbs work with. `time` is the database's; `names` are numbers.
 //! * `listen`, `told`: wake-ups between nodes, and which news are worth one.
@@ -33,6 +33,7 @@ mod schedules;
 mod session;
 mod stats;
 mod time;
+mod tls;
 mod told;
 mod upkeep;
 
@@ -201,19 +202,23 @@ macro_rules! with_news {
 
 impl PostgresStore {
     /// Opens a database, and brings its schema to what this binary knows.
+    ///
+    /// The address is a URL or words, as PostgreSQL's own client takes them: several hosts are
+    /// tried in turn for the one that can be written to; `sslmode` is `disable`, `prefer` (the
+    /// default), `require` or `verify-full`, with `sslrootcert` for who is trusted.
     pub async fn open(url: &str, options: PostgresOptions) -> Result<Self, OpenError> {
-        let config = open::config(url, &options)?;
+        let address = open::address(url, &options)?;
         let shared = Arc::new(Shared {
             texts: Texts::new(&options.schema),
             names: Names::default(),
             time: Time::new(options.clock.clone()),
         });
-        let schema = open::migrate(&config, &shared.texts).await?;
+        let schema = open::migrate(&address, &shared.texts).await?;
         let wakes = Arc::new(Wakes::default());
-        let name = open::name(&config, &options.schema);
-        let listener = listen::run(config.clone(), options.schema.clone(), Arc::clone(&wakes));
+        let name = open::name(&address, &options.schema);
+        let listener = listen::run(address.clone(), options.schema.clone(), Arc::clone(&wakes));
         let inner = Arc::new(Inner {
-            pool: open::pool(config, &shared, &options)?,
+            pool: open::pool(address, &shared, &options)?,
             shared,
             wakes,
             patience: options.patience,
@@ -237,9 +242,9 @@ impl PostgresStore {
 
     /// Brings a database to the schema this binary knows, and does nothing else.
     pub async fn migrate(url: &str, options: PostgresOptions) -> Result<(), OpenError> {
-        let config = open::config(url, &options)?;
+        let address = open::address(url, &options)?;
         let texts = Texts::new(&options.schema);
-        open::migrate(&config, &texts).await.map(drop)
+        open::migrate(&address, &texts).await.map(drop)
     }
 
     /// Stores jobs in a transaction of yours, on any connection to the same database: they

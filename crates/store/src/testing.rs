@@ -6,7 +6,10 @@
 
 use std::{
     fs, io,
-    os::unix::{fs::chown, process::CommandExt},
+    os::unix::{
+        fs::{PermissionsExt as _, chown},
+        process::CommandExt,
+    },
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     sync::{
@@ -30,6 +33,7 @@ pub struct Server {
     binaries: PathBuf,
     user: Option<User>,
     watcher: Child,
+    settings: String,
 }
 
 /// Whom the server runs as, where we are root, which it refuses to be.
@@ -56,6 +60,11 @@ impl Server {
 
     /// Starts a server of its own, for tests that restart it.
     pub fn start() -> io::Result<Self> {
+        Self::start_with(&[], "")
+    }
+
+    /// The same with files in its directory, and settings that may name them.
+    pub fn start_with(files: &[(&str, &str)], settings: &str) -> io::Result<Self> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let name = format!("steadfast-pg-{}-{number}", std::process::id());
@@ -79,7 +88,11 @@ impl Server {
             binaries,
             user,
             watcher,
+            settings: settings.to_owned(),
         };
+        for (name, text) in files {
+            server.put(name, text)?;
+        }
         server.run("initdb", &["-U", "postgres", "-A", "trust"], |initdb| {
             initdb.args(["-E", "UTF8", "--locale=C", "--no-sync"]);
         })?;
@@ -108,12 +121,29 @@ impl Server {
     pub fn resume(&self) -> io::Result<()> {
         let log = self.directory.join("log");
         let settings = format!(
-            "{SETTINGS} -c unix_socket_directories='{}'",
-            self.directory.display()
+            "{SETTINGS} -c unix_socket_directories='{}' {}",
+            self.directory.display(),
+            self.settings
         );
         self.run("pg_ctl", &["start", "-s", "-w"], |pg_ctl| {
             pg_ctl.arg("-l").arg(log).arg("-o").arg(settings);
         })
+    }
+
+    /// Where its files are.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// A file that only the server can read.
+    fn put(&self, name: &str, text: &str) -> io::Result<()> {
+        let path = self.directory.join(name);
+        fs::write(&path, text)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+        match self.user {
+            Some(User { uid, gid }) => chown(&path, Some(uid), Some(gid)),
+            None => Ok(()),
+        }
     }
 
     fn run(

@@ -17,10 +17,11 @@ use std::{
 use futures_util::{StreamExt, stream};
 use steadfast_core::Timestamp;
 use tokio::{sync::Notify, time};
-use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Socket, tls::NoTlsStream};
+use tokio_postgres::{AsyncMessage, Client, Connection, Socket, tls::TlsStream};
 
 use super::{
     fault::Fault,
+    open::Address,
     told::{News, Told},
 };
 use crate::Waker;
@@ -61,10 +62,10 @@ impl Wakes {
 }
 
 /// Listens for ever, connecting again whenever the connection is lost.
-pub(super) async fn run(config: Config, channel: String, wakes: Arc<Wakes>) {
+pub(super) async fn run(address: Address, channel: String, wakes: Arc<Wakes>) {
     let mut backoff = BACKOFF_FIRST;
     loop {
-        match config.connect(NoTls).await {
+        match address.config.connect(address.tls.clone()).await {
             Ok((client, connection)) => {
                 backoff = BACKOFF_FIRST;
                 let fault = serve(client, connection, &channel, &wakes).await;
@@ -80,9 +81,9 @@ pub(super) async fn run(config: Config, channel: String, wakes: Arc<Wakes>) {
     }
 }
 
-async fn serve(
+async fn serve<S: TlsStream + Unpin>(
     client: Client,
-    mut connection: Connection<Socket, NoTlsStream>,
+    mut connection: Connection<Socket, S>,
     channel: &str,
     wakes: &Wakes,
 ) -> Fault {

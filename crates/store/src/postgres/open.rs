@@ -3,13 +3,15 @@
 use std::{sync::Arc, time::Duration};
 
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
-use tokio_postgres::{Client, Config, NoTls, config::TargetSessionAttrs};
+use tokio_postgres::{Client, Config, config::TargetSessionAttrs};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
     PostgresOptions,
     fault::Fault,
     migrate::{self, Schema},
     session::{Shared, Texts},
+    tls,
 };
 use crate::OpenError;
 
@@ -20,12 +22,22 @@ const SILENCE_MAX: Duration = Duration::from_secs(30);
 const SCHEMA_BYTES_MAX: usize = 48;
 
 /// Where a database is, and how it is reached.
-pub(super) fn config(url: &str, options: &PostgresOptions) -> Result<Config, OpenError> {
-    let mut config: Config = url.parse().map_err(|error| OpenError::Database {
-        // The address may hold a password.
+#[derive(Clone)]
+pub(super) struct Address {
+    pub config: Config,
+    pub tls: MakeRustlsConnect,
+}
+
+pub(super) fn address(url: &str, options: &PostgresOptions) -> Result<Address, OpenError> {
+    // The address may hold a password.
+    let refused = |why: String| OpenError::Database {
         name: "the PostgreSQL address".to_owned(),
-        why: Fault::Sql(error).to_string(),
-    })?;
+        why,
+    };
+    let wanted = tls::Wanted::read(url).map_err(refused)?;
+    let parsed: Result<Config, _> = wanted.rest.parse();
+    let mut config = parsed.map_err(|error| refused(Fault::Sql(error).to_string()))?;
+    config.ssl_mode(wanted.mode);
     check_schema_name(&options.schema)?;
     if config.get_application_name().is_none() {
         config.application_name("steadfast");
@@ -37,7 +49,8 @@ pub(super) fn config(url: &str, options: &PostgresOptions) -> Result<Config, Ope
     config.tcp_user_timeout(SILENCE_MAX);
     // Of several servers, the one that can be written to: after a failover, another than before.
     config.target_session_attrs(TargetSessionAttrs::ReadWrite);
-    Ok(config)
+    let tls = wanted.connector().map_err(refused)?;
+    Ok(Address { config, tls })
 }
 
 /// The name becomes part of statements, so it is a plain one.
@@ -56,7 +69,8 @@ fn check_schema_name(name: &str) -> Result<(), OpenError> {
 }
 
 /// What people call the database in a message: everything but the password.
-pub(super) fn name(config: &Config, schema: &str) -> String {
+pub(super) fn name(address: &Address, schema: &str) -> String {
+    let config = &address.config;
     let host = match config.get_hosts().first() {
         Some(tokio_postgres::config::Host::Tcp(host)) => host.clone(),
         #[cfg(unix)]
@@ -71,13 +85,13 @@ pub(super) fn name(config: &Config, schema: &str) -> String {
 }
 
 /// Brings the schema to what this binary knows.
-pub(super) async fn migrate(config: &Config, texts: &Texts) -> Result<Schema, OpenError> {
-    let name = name(config, texts.schema());
+pub(super) async fn migrate(address: &Address, texts: &Texts) -> Result<Schema, OpenError> {
+    let name = name(address, texts.schema());
     let failed = |fault: Fault| OpenError::Database {
         name: name.clone(),
         why: fault.to_string(),
     };
-    let mut client = connect(config).await.map_err(failed)?;
+    let mut client = connect(address).await.map_err(failed)?;
     let schema = migrate::run(&mut client, texts).await.map_err(failed)?;
     let known = migrate::version_known();
     if schema.version > known {
@@ -90,8 +104,8 @@ pub(super) async fn migrate(config: &Config, texts: &Texts) -> Result<Schema, Op
     Ok(schema)
 }
 
-async fn connect(config: &Config) -> Result<Client, Fault> {
-    let (client, connection) = config.connect(NoTls).await?;
+async fn connect(address: &Address) -> Result<Client, Fault> {
+    let (client, connection) = address.config.connect(address.tls.clone()).await?;
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a connection ended");
@@ -101,14 +115,15 @@ async fn connect(config: &Config) -> Result<Client, Fault> {
 }
 
 pub(super) fn pool(
-    config: Config,
+    address: Address,
     shared: &Arc<Shared>,
     options: &PostgresOptions,
 ) -> Result<Pool, OpenError> {
-    let name = name(&config, shared.texts.schema());
+    let name = name(&address, shared.texts.schema());
     // A transaction that was dropped rolls itself back, so there is nothing to clean.
     let recycling_method = RecyclingMethod::Fast;
-    let manager = Manager::from_config(config, NoTls, ManagerConfig { recycling_method });
+    let Address { config, tls } = address;
+    let manager = Manager::from_config(config, tls, ManagerConfig { recycling_method });
     let settings = format!(
         "{} SET statement_timeout = {};",
         include_str!("sql/settings.sql"),

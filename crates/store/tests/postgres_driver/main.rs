@@ -7,4 +7,5 @@ mod common;
 mod enqueue;
 mod open;
 mod plans;
+mod tls;
 mod trouble;

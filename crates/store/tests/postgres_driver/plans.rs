@@ -148,7 +148,13 @@ async fn the_cost_of_a_claim_is_flat() {
         let wanted = "NULL, '{}', '{}'";
         let claim = format!("NULL, {wanted}, 100, 'w1', NULL, 16777216, '{{}}'");
         let claim = explain(&client, "ANALYZE, BUFFERS", "claim", &claim).await;
-        let next = explain(&client, "ANALYZE, BUFFERS", "next", &format!("{wanted}, '{{}}'")).await;
+        let next = explain(
+            &client,
+            "ANALYZE, BUFFERS",
+            "next",
+            &format!("{wanted}, '{{}}'"),
+        )
+        .await;
         pages.push([touched(&claim), touched(&next)]);
     }
     let [few, many] = [pages[0], pages[1]];
