@@ -190,3 +190,27 @@ async fn sql_refuses_what_the_library_would_refuse() {
     }
     assert_eq!(store.count(JobFilter::default(), 10).await.unwrap(), 0);
 }
+
+/// The grants are those that docs/postgres.md names.
+#[tokio::test]
+async fn an_application_needs_no_more_than_what_enqueue_writes() {
+    let place = Place::new();
+    let store = place.open().await;
+    let role = format!("app_{}", place.schema);
+    let page = include_str!("../../../../docs/postgres.md");
+    let grants = page
+        .split_once("```sql\nGRANT USAGE ON SCHEMA steadfast TO app;")
+        .and_then(|(_, rest)| rest.split_once("```"))
+        .map(|(grants, _)| grants.replace("TO app;", &format!("TO {role};")))
+        .unwrap();
+    let schema = &place.schema;
+    let create = format!("CREATE ROLE {role}; GRANT USAGE ON SCHEMA {schema} TO {role};");
+    place.execute(&format!("{create}{grants}")).await;
+    let enqueue = "SELECT steadfast.enqueue('mail', '1', idempotency_key => 'k')";
+    for _ in 0..2 {
+        place
+            .execute(&format!("SET ROLE {role}; {enqueue}; RESET ROLE"))
+            .await;
+    }
+    assert_eq!(store.count(JobFilter::default(), 10).await.unwrap(), 1);
+}
