@@ -48,6 +48,21 @@ const NEEDS: &[Need] = &[
         install: Install::Apt("python3 python3-venv"),
         why: "the API is fuzzed by a Python program, and the example worker is one",
     },
+    Need {
+        what: "PostgreSQL",
+        // Debian keeps the server's programs off the path.
+        check: || {
+            succeeds(
+                "sh",
+                &[
+                    "-c",
+                    "command -v initdb || ls /usr/lib/postgresql/*/bin/initdb",
+                ],
+            )
+        },
+        install: Install::Apt("postgresql"),
+        why: "tests start a server of their own",
+    },
 ];
 
 /// Installs what is missing where that is allowed, and otherwise says exactly what to install.
