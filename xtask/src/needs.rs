@@ -57,6 +57,12 @@ const NEEDS: &[Need] = &[
         install: Install::Apt("postgresql"),
         why: "tests start a server of their own",
     },
+    Need {
+        what: "Python 3 with venv",
+        check: || succeeds("python3", &["-c", "import venv, ensurepip"]),
+        install: Install::Apt("python3 python3-venv"),
+        why: "the API is fuzzed by a Python program, and the example worker is one",
+    },
 ];
 
 /// Installs what is missing where that is allowed, and otherwise says exactly what to install.

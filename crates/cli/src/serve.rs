@@ -1,96 +1,66 @@
 //! `steadfast serve`: one process that runs everything.
 
-use std::{
-    io::IsTerminal as _, net::SocketAddr, path::PathBuf, str::FromStr, sync::Arc, time::Duration,
-};
+mod access;
+mod log;
+mod welcome;
 
-use anyhow::{Context as _, bail};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use anyhow::Context as _;
 use steadfast::{
-    Config, EngineBuilder, MemoryStore, SqliteOptions, SqliteStore, Store,
-    http::{AddressPolicy, Outbound, OutboundRules},
+    Config, Engine, EngineBuilder, Kind, Preset, Store,
+    http::{Outbound, OutboundRules},
 };
-use steadfast_server::{App, Metrics, Settings};
+use steadfast_server::{App, Metrics};
 use tokio::net::TcpListener;
+
+pub use access::Access;
+pub use welcome::reachable;
+
+use crate::{
+    say,
+    settings::{Flags, Retry, Settings},
+};
 
 /// How long answers may take that were under way when the node stopped.
 const LAST_ANSWERS: Duration = Duration::from_secs(6);
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  steadfast serve\n  steadfast serve --store sqlite:/var/lib/steadfast/jobs.db --listen 127.0.0.1:8080"
+    after_help = "What is set where: flags go over the environment, which goes over the file, which goes over\nthe defaults. steadfast.example.toml lists every setting.\n\nExamples:\n  steadfast serve\n  steadfast serve --store sqlite:/var/lib/steadfast/jobs.db --listen 127.0.0.1:8080\n  steadfast serve --config /etc/steadfast.toml --log-format json\n  STEADFAST_GRACE=2m steadfast serve --print-config"
 )]
 pub struct Args {
-    /// Where to listen.
-    #[arg(long, env = "STEADFAST_LISTEN", default_value = "127.0.0.1:7373")]
-    listen: SocketAddr,
-    /// Where jobs live: sqlite:FILE, or memory: for trying things out.
-    #[arg(long, env = "STEADFAST_STORE", default_value = "sqlite:steadfast.db")]
-    store: StoreAt,
-    /// How long running attempts may go on after a stop, in seconds.
-    #[arg(long, env = "STEADFAST_GRACE", default_value_t = 30)]
-    grace: u64,
-}
-
-#[derive(Clone, Debug)]
-enum StoreAt {
-    Sqlite(PathBuf),
-    Memory,
-}
-
-impl FromStr for StoreAt {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once(':') {
-            Some(("sqlite", path)) if !path.is_empty() => Ok(Self::Sqlite(path.into())),
-            Some(("memory", "")) => Ok(Self::Memory),
-            _ => Err(format!("{text:?} is no store: use sqlite:FILE or memory:")),
-        }
-    }
+    #[command(flatten)]
+    flags: Flags,
+    /// Show the settings that are in force, without secrets, and start nothing.
+    #[arg(long)]
+    print_config: bool,
 }
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_target(false)
-        .with_ansi(std::io::stdout().is_terminal())
-        .init();
-
-    if !args.listen.ip().is_loopback() {
-        bail!(
-            "will not listen on {}: this version has no API keys yet, so only loopback is safe; use --listen 127.0.0.1:{}",
-            args.listen,
-            args.listen.port(),
-        );
+    let settings = Settings::read(&args.flags)?;
+    if args.print_config {
+        say::line(format_args!("{}", settings.to_toml()?.trim_end()))?;
+        return Ok(());
     }
-    let store: Arc<dyn Store> = match &args.store {
-        StoreAt::Sqlite(path) => Arc::new(SqliteStore::open(path, SqliteOptions::default())?),
-        StoreAt::Memory => Arc::new(MemoryStore::default()),
-    };
-    let listener = TcpListener::bind(args.listen)
-        .await
-        .with_context(|| format!("cannot listen on {}: is another node running?", args.listen))?;
+    log::start(&settings.log)?;
+    Access::before_opening(&settings)?;
+    let store = settings.store.open(settings.share).await?;
+    let access = Access::decide(&settings, &*store).await?;
+    let listener = listen(settings.listen).await?;
     let address = listener.local_addr()?;
-    let config = Config {
-        grace: Duration::from_secs(args.grace),
-        ..Config::default()
-    };
-    // Whoever can reach a loopback address is on this machine already.
-    let outbound = Outbound::builder(OutboundRules::new(AddressPolicy::Any)).build()?;
+
     let metrics = Arc::new(Metrics::default());
-    let engine = EngineBuilder::new(store)
-        .config(config)
-        .observer(metrics.clone())
-        .outbound(outbound)
-        .start()?;
-    let settings = Settings {
-        open: true,
-        ..Settings::default()
+    let rules = rules(&settings, &access)?;
+    let engine = start(&settings, rules.clone(), store, metrics.clone())?;
+    let server_settings = steadfast_server::Settings {
+        open: access.open,
+        http_timeout: settings.http_timeout.0,
+        // Whoever chose a policy keeps it.
+        restrict_with_keys: settings.outbound.policy.is_none().then_some(rules),
     };
-    let app = App::new(engine.client(), engine.node(), metrics, settings);
-    welcome(&args.store, address);
+    let app = App::new(engine.client(), engine.node(), metrics, server_settings);
+    welcome::say(&settings, &access, address);
 
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let server = tokio::spawn(steadfast_server::serve(listener, app, async {
@@ -103,21 +73,69 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     if let Ok(served) = tokio::time::timeout(LAST_ANSWERS, server).await {
         served??;
     }
-    println!("stopped");
+    welcome::goodbye(&settings);
     Ok(())
 }
 
-fn welcome(store: &StoreAt, address: SocketAddr) {
-    let place = match store {
-        StoreAt::Sqlite(path) => format!("{}, durable", path.display()),
-        StoreAt::Memory => "memory, gone when this process ends".to_owned(),
+async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| {
+        format!("cannot listen on {address}: is another node running there? --listen says where")
+    })
+}
+
+fn start(
+    settings: &Settings,
+    rules: OutboundRules,
+    store: Arc<dyn Store>,
+    metrics: Arc<Metrics>,
+) -> anyhow::Result<Engine> {
+    let config = Config {
+        worker: settings.node.clone(),
+        queues: settings.queues.clone(),
+        concurrency: settings.concurrency.get(),
+        grace: settings.grace.0,
+        sweep_every: settings.sweep_every.0,
+        retention: settings.retention.0,
+        alerts: settings.alerts.clone(),
+        ..Config::default()
     };
-    println!("Steadfast {}", env!("CARGO_PKG_VERSION"));
-    println!("  store    {place}");
-    println!("  health   http://{address}/healthz");
-    println!("  runs     schedules, lease sweeps and retention of this store");
-    println!(
-        "  next     enqueue from Rust on the same file: see README.md and the examples of the `steadfast` crate"
-    );
-    println!("  stop     Ctrl-C");
+    let retry = &settings.retry;
+    // What a setting leaves out comes from the preset of its kind, and not from the default.
+    let whole = |retry: &Retry, preset: Preset| retry.0.over(&preset.policy());
+    let mut builder = EngineBuilder::new(store)
+        .config(config)
+        .observer(metrics)
+        .max_retries(settings.max_retries)
+        .outbound(outbound(settings, rules)?)
+        .retry(retry.default.0.clone())
+        .kind_retry(Kind::http().as_str(), whole(&retry.http, Preset::Http)?)
+        .kind_retry(
+            Kind::webhook().as_str(),
+            whole(&retry.webhook, Preset::Webhook)?,
+        );
+    for (queue, retry) in &retry.queues {
+        builder = builder.queue_retry(queue, retry.0.clone());
+    }
+    for (tenant, retry) in &retry.tenants {
+        builder = builder.tenant_retry(tenant, retry.0.clone());
+    }
+    builder.start().context("a setting is wrong")
+}
+
+fn rules(settings: &Settings, access: &Access) -> anyhow::Result<OutboundRules> {
+    let mut rules = OutboundRules::new(access.outbound);
+    for network in &settings.outbound.allow {
+        rules = rules.allow(network).context("outbound.allow")?;
+    }
+    Ok(rules)
+}
+
+fn outbound(settings: &Settings, rules: OutboundRules) -> anyhow::Result<Outbound> {
+    let mut builder = Outbound::builder(rules);
+    if let Some(path) = &settings.outbound.ca_file {
+        let pem = std::fs::read(path)
+            .with_context(|| format!("cannot read outbound.caFile {}", path.display()))?;
+        builder = builder.trust(pem);
+    }
+    builder.build().context("outbound")
 }

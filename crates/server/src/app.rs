@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use steadfast_engine::{Cache, Client, Node};
+use steadfast_engine::{Cache, Client, Node, http::OutboundRules};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -15,6 +15,9 @@ pub struct Settings {
     pub open: bool,
     /// How long an HTTP job may take where nobody says.
     pub http_timeout: Duration,
+    /// Rules that are restricted to public addresses once there is a key: then not everybody
+    /// who can make jobs is trusted any more.
+    pub restrict_with_keys: Option<OutboundRules>,
 }
 
 impl Default for Settings {
@@ -22,6 +25,7 @@ impl Default for Settings {
         Self {
             open: false,
             http_timeout: Duration::from_secs(30),
+            restrict_with_keys: None,
         }
     }
 }
@@ -47,6 +51,19 @@ impl App {
             metrics,
             streams: Arc::new(Semaphore::new(limits::EVENT_STREAMS_MAX)),
             closing: CancellationToken::new(),
+        }
+    }
+
+    /// Waits for the first key, and restricts where jobs may connect to.
+    pub(crate) async fn restrict_with_keys(&self) {
+        let Some(rules) = &self.settings.restrict_with_keys else {
+            return;
+        };
+        loop {
+            if self.keys.get().await.is_ok_and(|keys| !keys.is_empty()) {
+                return rules.restrict();
+            }
+            tokio::time::sleep(limits::KEYS_LOOK_EVERY).await;
         }
     }
 }

@@ -39,7 +39,12 @@ pub async fn serve(
     let app = Arc::new(app);
     let closing = app.closing.clone();
     let watched = app.clone();
-    let watching = tokio::spawn(async move { watched.keys.run(&watched.closing).await });
+    let watching = tokio::spawn(async move {
+        tokio::join!(
+            watched.keys.run(&watched.closing),
+            watched.restrict_with_keys()
+        );
+    });
     let router = api::router(app);
     let served = listen::listen(listener, router, async {
         stop.await;

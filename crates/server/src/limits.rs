@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// A thousand small jobs fit; whoever sends more sends bulk data, which belongs elsewhere.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
+/// Most programs that read JSON stop at 128, and what is stored will be wrapped in a few more.
+pub const BODY_DEPTH_MAX: usize = 100;
 /// A client that cannot send a megabyte in this time holds a connection for nothing.
 pub const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 /// How long a client may take to send its headers, the wait for its next request included.
@@ -32,6 +34,8 @@ pub const EVENT_STREAMS_MAX: usize = 256;
 /// Proxies cut silent connections; a comment now and then keeps a stream.
 pub const EVENT_KEEP_ALIVE: Duration = Duration::from_secs(15);
 
+/// How soon the first key restricts outbound requests.
+pub const KEYS_LOOK_EVERY: Duration = Duration::from_millis(500);
 pub const ENDPOINTS_MAX: usize = 1_000;
 pub const KEYS_MAX: usize = 10_000;
 /// Labels of metrics are names that users choose; past this many they are called `other`.

@@ -8,6 +8,10 @@ use std::{
     fmt,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     str::FromStr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
@@ -49,10 +53,12 @@ impl fmt::Display for AddressPolicy {
 }
 
 /// A policy, and the networks that are open all the same.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct OutboundRules {
     policy: AddressPolicy,
     allow: Vec<IpNet>,
+    /// Clones share it: whatever the policy was, from now on it is `Public`.
+    restricted: Arc<AtomicBool>,
 }
 
 /// An address that may not be dialled, and why.
@@ -69,11 +75,20 @@ impl OutboundRules {
         Self {
             policy,
             allow: Vec::new(),
+            restricted: Arc::default(),
         }
     }
 
     pub fn policy(&self) -> AddressPolicy {
-        self.policy
+        match self.restricted.load(Ordering::Relaxed) {
+            true => AddressPolicy::Public,
+            false => self.policy,
+        }
+    }
+
+    /// Makes the policy `Public` from now on, here and wherever these rules are in use.
+    pub fn restrict(&self) {
+        self.restricted.store(true, Ordering::Relaxed);
     }
 
     /// Opens one network, as `10.1.0.0/16`, or one address.
@@ -85,7 +100,7 @@ impl OutboundRules {
     pub fn check(&self, address: IpAddr) -> Result<(), Blocked> {
         // `::ffff:10.0.0.1` is another way to write 10.0.0.1: the kernel dials the same.
         let real = address.to_canonical();
-        if self.policy == AddressPolicy::Any || self.allow.iter().any(|net| net.contains(&real)) {
+        if self.policy() == AddressPolicy::Any || self.allow.iter().any(|net| net.contains(&real)) {
             return Ok(());
         }
         let class = match real {

@@ -179,7 +179,14 @@ impl Connector {
                 Err(error) => refusals.push(format!("{address}: {error}")),
             }
         }
-        let message = format!("cannot connect to {origin}: {}", refusals.join("; "));
+        let refusals = match refusals.as_slice() {
+            // The name says it all if it is the address.
+            [refusal] => refusal
+                .trim_start_matches(&format!("{origin}: "))
+                .to_owned(),
+            refusals => refusals.join("; "),
+        };
+        let message = format!("cannot connect to {origin}: {refusals}");
         Err(Failure::new(FailureClass::CONNECTION, message))
     }
 

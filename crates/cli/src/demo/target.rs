@@ -1,0 +1,102 @@
+//! A server that misbehaves, and a receiver of webhooks that looks at every signature.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::Bytes,
+    extract::{Path, State},
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use steadfast::http::{SigningKey, sign};
+use tokio::{net::TcpListener, sync::watch};
+
+/// Far longer than the job is willing to wait.
+const SLOW: Duration = Duration::from_secs(20);
+
+pub struct Target {
+    pub url: String,
+    pub secret: String,
+    verified: watch::Receiver<u32>,
+}
+
+struct Shared {
+    /// How often each path was asked.
+    asked: Mutex<HashMap<String, u32>>,
+    key: SigningKey,
+    verified: watch::Sender<u32>,
+}
+
+impl Target {
+    pub async fn start() -> anyhow::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let key = SigningKey::generate();
+        let secret = key.reveal();
+        let (sender, verified) = watch::channel(0);
+        let shared = Arc::new(Shared {
+            asked: Mutex::default(),
+            key,
+            verified: sender,
+        });
+        let router = Router::new()
+            .route("/webhook", post(receive))
+            .route("/{path}", post(misbehave))
+            .with_state(shared);
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Ok(Self {
+            url,
+            secret,
+            verified,
+        })
+    }
+
+    /// How many webhooks came with a signature that is right.
+    pub fn verified(&self) -> watch::Receiver<u32> {
+        self.verified.clone()
+    }
+}
+
+async fn misbehave(State(shared): State<Arc<Shared>>, Path(path): Path<String>) -> Response {
+    let asked = {
+        let mut asked = shared.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = asked.entry(path.clone()).or_default();
+        *count += 1;
+        *count
+    };
+    match (path.as_str(), asked) {
+        ("always-down", _) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        ("flaky", 1 | 2) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        ("slow", 1) => {
+            tokio::time::sleep(SLOW).await;
+            StatusCode::OK.into_response()
+        }
+        ("gone", _) => StatusCode::NOT_FOUND.into_response(),
+        ("busy", 1) => {
+            let later = [(header::RETRY_AFTER, "2")];
+            (StatusCode::TOO_MANY_REQUESTS, later).into_response()
+        }
+        _ => StatusCode::OK.into_response(),
+    }
+}
+
+/// As a receiver should: sign what came once more, and compare.
+async fn receive(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> StatusCode {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let time = text("webhook-timestamp").and_then(|text| text.parse().ok());
+    let (Some(id), Some(time)) = (text("webhook-id"), time) else {
+        return StatusCode::BAD_REQUEST;
+    };
+    let expected = sign(id, time, &body, std::slice::from_ref(&shared.key));
+    if text("webhook-signature") != Some(expected.as_str()) {
+        return StatusCode::UNAUTHORIZED;
+    }
+    shared.verified.send_modify(|count| *count += 1);
+    StatusCode::NO_CONTENT
+}

@@ -1,0 +1,44 @@
+//! The settings file.
+
+use std::{
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+
+use super::Settings;
+
+/// Read if it is there and no other file is named.
+const USUAL: &str = "steadfast.toml";
+
+/// The settings of the file that is named, or of the usual one, or the defaults.
+pub fn read(named: Option<&Path>) -> anyhow::Result<Settings> {
+    let path = named.map_or_else(|| PathBuf::from(USUAL), Path::to_owned);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => parse(&text, &path),
+        Err(error) if error.kind() == ErrorKind::NotFound && named.is_none() => {
+            Ok(Settings::default())
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+fn parse(text: &str, path: &Path) -> anyhow::Result<Settings> {
+    toml::from_str(text).map_err(|error| {
+        let line = error.span().map(|span| {
+            let before = text.get(..span.start).unwrap_or_default();
+            before.matches('\n').count() + 1
+        });
+        let place = match line {
+            Some(line) => format!("{}, line {line}", path.display()),
+            None => path.display().to_string(),
+        };
+        let shown = line.and_then(|line| text.lines().nth(line - 1));
+        let shown = shown.map_or(String::new(), |shown| format!("\n  {}", shown.trim()));
+        crate::ended::usage(format!(
+            "{place}: {}{shown}\n  steadfast.example.toml lists every setting",
+            error.message()
+        ))
+    })
+}

@@ -1,0 +1,140 @@
+//! An SQLite file, looked at before anything opens it for good: `SqliteStore::open` would bring it
+//! up to date, and a doctor changes nothing.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{Connection, OpenFlags};
+use steadfast::{Clock as _, JobFilter, Page, SqliteStore, SystemClock, Timestamp};
+
+use super::Findings;
+use crate::{settings::Settings, show::brief};
+
+/// Clocks of one machine and its file system are this far apart at most.
+const SKEW_MAX: Duration = Duration::from_secs(2);
+const DISK_WARN_BYTES: u64 = 1 << 30;
+const DISK_FAIL_BYTES: u64 = 64 << 20;
+const MIB: u64 = 1 << 20;
+
+pub async fn look(path: &Path, settings: &Settings, findings: &mut Findings) {
+    disk(path, findings);
+    if !path.exists() {
+        return findings.ok(
+            "store",
+            format!("{} is not there yet; serve makes it", path.display()),
+        );
+    }
+    match schema(path) {
+        Ok((found, known)) if found > known => {
+            return findings.fail(
+                "store",
+                format!(
+                    "schema {found} is newer than {known}, which this binary knows: upgrade it"
+                ),
+            );
+        }
+        Ok((found, known)) if found < known => {
+            findings.warn(
+                "store",
+                format!("schema {found}; serve or migrate brings it to {known}"),
+            );
+        }
+        Ok((found, _)) => {
+            findings.ok("store", format!("{}, schema {found}", path.display()));
+            clock(path, settings, findings).await;
+        }
+        Err(error) => {
+            return findings.fail("store", format!("cannot read {}: {error}", path.display()));
+        }
+    }
+    check(path, findings);
+    writable(path, findings);
+}
+
+fn disk(path: &Path, findings: &mut Findings) {
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.map_or_else(|| PathBuf::from("."), Path::to_owned);
+    match rustix::fs::statvfs(&parent) {
+        Ok(stat) => {
+            let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+            let sentence = format!("{} MiB free in {}", free / MIB, parent.display());
+            match free {
+                ..DISK_FAIL_BYTES => findings.fail("disk", sentence),
+                DISK_FAIL_BYTES..DISK_WARN_BYTES => findings.warn("disk", sentence),
+                _ => findings.ok("disk", sentence),
+            }
+        }
+        Err(error) => findings.fail(
+            "disk",
+            format!("cannot look at {}: {error}", parent.display()),
+        ),
+    }
+}
+
+/// The schema of the file, and the one this binary knows, which is what a new file gets.
+fn schema(path: &Path) -> anyhow::Result<(i64, i64)> {
+    let version = |path: &Path| -> rusqlite::Result<i64> {
+        let conn = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        conn.query_row("SELECT version FROM steadfast_schema", [], |row| row.get(0))
+    };
+    let fresh = tempfile::tempdir()?;
+    let fresh = fresh.path().join("fresh.db");
+    drop(SqliteStore::open(&fresh, Default::default())?);
+    Ok((version(path)?, version(&fresh)?))
+}
+
+/// The machine's clock beside the file's times and the newest job's.
+async fn clock(path: &Path, settings: &Settings, findings: &mut Findings) {
+    let now = SystemClock.now();
+    let mut newest = None;
+    if let Ok(modified) = std::fs::metadata(path).and_then(|metadata| metadata.modified()) {
+        newest = Some(("the file was written", Timestamp::from(modified)));
+    }
+    // The schema is the one we know, so opening changes nothing.
+    if let Ok(store) = settings.store.open(settings.share).await
+        && let Ok(listed) = store.list(JobFilter::default(), Page::first(1)).await
+        && let Some(job) = listed.items.first()
+        && newest.is_none_or(|(_, time)| job.created_at > time)
+    {
+        newest = Some(("the newest job was made", job.created_at));
+    }
+    match newest {
+        Some((what, time)) if time.since(now) > SKEW_MAX => findings.fail(
+            "clock",
+            format!(
+                "{now}, but {what} {} later: the clock was set back",
+                brief(time.since(now))
+            ),
+        ),
+        _ => findings.ok("clock", format!("{now}, no file or job is from the future")),
+    }
+}
+
+fn check(path: &Path, findings: &mut Findings) {
+    let checked =
+        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).and_then(|conn| {
+            conn.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
+        });
+    match checked {
+        Ok(verdict) if verdict == "ok" => findings.ok("integrity", "SQLite finds no damage"),
+        Ok(verdict) => findings.fail("integrity", format!("damaged: {verdict}; restore a backup")),
+        Err(error) => findings.fail("integrity", format!("cannot check: {error}")),
+    }
+}
+
+/// Takes the write lock and lets it go.
+fn writable(path: &Path, findings: &mut Findings) {
+    let taken = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+        .and_then(|conn| conn.execute_batch("BEGIN IMMEDIATE; ROLLBACK"));
+    match taken {
+        Ok(()) => findings.ok("writable", "the write lock can be had"),
+        Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) => {
+            findings.warn("writable", "another process writes at this very moment");
+        }
+        Err(error) => findings.fail("writable", error.to_string()),
+    }
+}

@@ -1,0 +1,24 @@
+//! `steadfast migrate`: bring a store to the schema this binary knows, and do nothing else.
+
+use crate::{ended::usage, say::say, settings::StoreAt};
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "`serve` does the same when it starts. A store of a newer version is refused.\n\nExample:\n  steadfast migrate --store sqlite:steadfast.db"
+)]
+pub struct Args {
+    /// Which store: sqlite:FILE.
+    #[arg(long, env = "STEADFAST_STORE", hide_env_values = true)]
+    store: StoreAt,
+    /// Move into an SQLite file that has tables of another application.
+    #[arg(long)]
+    share: bool,
+}
+
+pub async fn run(args: Args) -> anyhow::Result<()> {
+    if !args.store.is_durable() {
+        return Err(usage("memory: has nothing to bring up to date"));
+    }
+    drop(args.store.open(args.share).await?);
+    Ok(say!("{} is up to date", args.store)?)
+}

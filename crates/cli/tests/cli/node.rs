@@ -1,0 +1,190 @@
+//! The real binary: run to its end, or as a node on a port of its own.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    path::Path,
+    process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+pub use tempfile::TempDir;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub fn dir() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+/// The names of what is in a directory.
+pub fn files(dir: &TempDir) -> Vec<String> {
+    let entries = std::fs::read_dir(dir.path()).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// A command that knows nothing of the environment the tests run in.
+pub fn steadfast(args: &[&str], dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_steadfast"));
+    command.args(args).current_dir(dir).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("STEADFAST_")) {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// How a command ended, and what it said.
+#[derive(Debug)]
+pub struct Said {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+pub fn said(mut command: Command) -> Said {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
+    Said {
+        code: status.code().unwrap(),
+        out: String::from_utf8(stdout).unwrap(),
+        err: String::from_utf8(stderr).unwrap(),
+    }
+}
+
+pub fn run(args: &[&str], dir: &TempDir) -> Said {
+    said(steadfast(args, dir.path()))
+}
+
+/// A node that is killed when the test is over, whatever happens.
+pub struct Node {
+    child: Child,
+    pub url: String,
+    pub dir: TempDir,
+    /// What it said before it named its address, that line included.
+    pub welcome: String,
+}
+
+impl Node {
+    pub fn start(args: &[&str]) -> Self {
+        Self::start_in(dir(), args)
+    }
+
+    pub fn start_in(dir: TempDir, args: &[&str]) -> Self {
+        let all: Vec<&str> = ["serve"].iter().chain(args).copied().collect();
+        let mut command = steadfast(&all, dir.path());
+        // Nobody reads it, and a full pipe would stop the node.
+        command.stderr(Stdio::inherit());
+        let child = command.spawn().unwrap();
+        let mut node = Self {
+            child,
+            url: String::new(),
+            dir,
+            welcome: String::new(),
+        };
+        node.read_welcome();
+        node
+    }
+
+    /// Reads on until the last line of the welcome; the log after it is thrown away.
+    fn read_welcome(&mut self) {
+        let mut lines = BufReader::new(self.child.stdout.take().unwrap()).lines();
+        for line in lines.by_ref() {
+            let line = line.unwrap();
+            if let (true, Some((_, address))) = (self.url.is_empty(), line.split_once("http://")) {
+                let end = address.find(|c: char| !c.is_ascii_digit() && !".:".contains(c));
+                self.url = format!("http://{}", &address[..end.unwrap_or(address.len())]);
+            }
+            self.welcome.push_str(&line);
+            self.welcome.push('\n');
+            if line.contains("Ctrl-C") || line.starts_with('{') {
+                std::thread::spawn(move || lines.for_each(drop));
+                return;
+            }
+        }
+        panic!("the node did not say where it listens: {}", self.welcome);
+    }
+
+    /// A command that asks this node.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = steadfast(args, self.dir.path());
+        command.env("STEADFAST_URL", &self.url);
+        command
+    }
+
+    pub fn ask(&self, args: &[&str]) -> Said {
+        said(self.command(args))
+    }
+
+    /// What a command says with `--json`.
+    pub fn json(&self, args: &[&str]) -> Value {
+        let all: Vec<&str> = args.iter().chain(&["--json"]).copied().collect();
+        let said = self.ask(&all);
+        assert_eq!(said.code, 0, "{said:?}");
+        serde_json::from_str(&said.out).unwrap()
+    }
+
+    /// Asks until the answer is right.
+    pub fn until(&self, args: &[&str], is_right: impl Fn(&Value) -> bool) -> Value {
+        let patience_ends = Instant::now() + PATIENCE;
+        loop {
+            let answer = self.json(args);
+            if is_right(&answer) {
+                return answer;
+            }
+            assert!(Instant::now() < patience_ends, "{args:?}: {answer:#}");
+        }
+    }
+
+    pub fn stop(mut self) -> bool {
+        let pid = self.child.id().to_string();
+        let killed = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+        assert!(killed.success());
+        self.child.wait().unwrap().success()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _gone = self.child.kill();
+        let _gone = self.child.wait();
+    }
+}
+
+/// Ids and everything that differs between two runs, in one shape.
+pub fn masked(text: &str) -> String {
+    let mut masked = String::new();
+    let mut word = String::new();
+    for c in text.chars().chain(['\0']) {
+        if c.is_ascii_alphanumeric() || c == '_' {
+            word.push(c);
+            continue;
+        }
+        match word.split_once('_') {
+            Some((kind @ ("job" | "sch" | "end" | "key" | "sf"), digits)) if digits.len() >= 26 => {
+                masked.push_str(kind);
+                masked.push_str("_…");
+            }
+            _ => masked.push_str(&word),
+        }
+        word.clear();
+        if c != '\0' {
+            masked.push(c);
+        }
+    }
+    masked
+}
+
+/// Reads a stream to its end.
+pub fn whole(mut stream: impl std::io::Read) -> String {
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
