@@ -314,6 +314,7 @@ steadfast_core::words! {
         Key = "key",
         Alert = "alert",
         Node = "node",
+        Session = "session",
     }
 }
 
