@@ -150,6 +150,7 @@ fn host(payload: &str) -> Option<String> {
     let request: serde_json::Value = serde_json::from_str(payload).ok()?;
     let url = request.get("url")?.as_str()?;
     let uri: axum::http::Uri = url.parse().ok()?;
+    uri.scheme()?;
     Some(uri.authority()?.host().to_owned())
 }
 

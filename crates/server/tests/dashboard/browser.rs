@@ -1,0 +1,144 @@
+//! A real browser, started for a test and gone with it.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use thirtyfour::prelude::*;
+use tokio::sync::{Mutex, MutexGuard};
+
+/// One browser at a time: a few at once would only wait for each other.
+static TURN: Mutex<()> = Mutex::const_new(());
+
+/// Longer than anything takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub struct Browser {
+    pub driver: WebDriver,
+    process: Child,
+    _turn: MutexGuard<'static, ()>,
+}
+
+#[derive(Clone, Copy, Default)]
+pub struct Look {
+    pub dark: bool,
+    pub without_scripts: bool,
+    pub phone: bool,
+}
+
+impl Browser {
+    pub async fn start(look: Look) -> Self {
+        let turn = TURN.lock().await;
+        let mut process = Command::new("chromedriver")
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("chromedriver is needed: apt-get install chromium chromium-driver");
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let port: u16 = lines
+            .map_while(Result::ok)
+            .find_map(|line| {
+                let port = line.split("successfully on port ").nth(1)?;
+                port.trim_end_matches('.').parse().ok()
+            })
+            .expect("chromedriver says its port");
+        let mut caps = DesiredCapabilities::chrome();
+        let size = if look.phone { "420,900" } else { "1280,900" };
+        for arg in [
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-dev-shm-usage",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            &format!("--window-size={size}"),
+            &format!(
+                "--blink-settings=preferredColorScheme={}",
+                u8::from(!look.dark)
+            ),
+        ] {
+            caps.add_arg(arg).unwrap();
+        }
+        if look.without_scripts {
+            let prefs =
+                serde_json::json!({"profile.managed_default_content_settings.javascript": 2});
+            caps.add_experimental_option("prefs", prefs).unwrap();
+        }
+        let driver = WebDriver::new(format!("http://127.0.0.1:{port}"), caps)
+            .await
+            .unwrap();
+        Self {
+            driver,
+            process,
+            _turn: turn,
+        }
+    }
+
+    pub async fn text(&self, css: &str) -> String {
+        self.driver
+            .find(By::Css(css))
+            .await
+            .unwrap()
+            .text()
+            .await
+            .unwrap()
+    }
+
+    pub async fn count(&self, css: &str) -> usize {
+        self.driver.find_all(By::Css(css)).await.unwrap().len()
+    }
+
+    pub async fn click(&self, css: &str) {
+        self.driver
+            .find(By::Css(css))
+            .await
+            .unwrap()
+            .click()
+            .await
+            .unwrap();
+    }
+
+    pub async fn type_into(&self, css: &str, text: &str) {
+        self.driver
+            .find(By::Css(css))
+            .await
+            .unwrap()
+            .send_keys(text)
+            .await
+            .unwrap();
+    }
+
+    /// What a script in the page finds.
+    pub async fn eval(&self, script: &str) -> serde_json::Value {
+        let found = self.driver.execute(script, Vec::new()).await.unwrap();
+        found.json().clone()
+    }
+
+    /// Waits until a script in the page finds something true.
+    pub async fn until(&self, script: &str) {
+        let patience_ends = tokio::time::Instant::now() + PATIENCE;
+        while self.eval(script).await != true {
+            let is_over = tokio::time::Instant::now() > patience_ends;
+            assert!(
+                !is_over,
+                "never true: {script}\n{}",
+                self.text("body").await
+            );
+            tokio::time::sleep(Duration::from_millis(50)).await; // sleep: the browser takes its time
+        }
+    }
+
+    pub async fn quit(self) {
+        self.driver.clone().quit().await.unwrap();
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // It may have gone by itself.
+        let _killed = self.process.kill();
+        let _reaped = self.process.wait();
+    }
+}
