@@ -79,10 +79,7 @@ mod tests {
             ("10.0.0.17:5432 refused", "# refused"),
             ("order 8f3a9c21 not found", "order # not found"),
             ("job_06bv3qk8z1y5m2 is gone", "# is gone"),
-            (
-                "550e8400-e29b-41d4-a716-446655440000 missing",
-                "# missing",
-            ),
+            ("550e8400-e29b-41d4-a716-446655440000 missing", "# missing"),
             ("http2 stream reset", "http2 stream reset"),
             ("no digits here", "no digits here"),
             ("", ""),

@@ -127,7 +127,10 @@ pub fn done(back: &str, did: &str, number: Option<u64>) -> Response {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let number = number.map(|n| n.to_string()).unwrap_or_default();
     let query = Fields::parse(query.as_bytes()).with(&[("did", did), ("n", &number)]);
-    see(&format!("{path}?{query}"))
+    match query.is_empty() {
+        true => see(path),
+        false => see(&format!("{path}?{query}")),
+    }
 }
 
 pub fn see(location: &str) -> Response {

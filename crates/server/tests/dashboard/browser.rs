@@ -36,7 +36,9 @@ impl Browser {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .expect("chromedriver is needed: apt-get install chromium chromium-driver");
+            .unwrap_or_else(|error| {
+                panic!("chromedriver is needed ({error}): apt-get install chromium chromium-driver")
+            });
         let lines = BufReader::new(process.stdout.take().unwrap()).lines();
         let port: u16 = lines
             .map_while(Result::ok)
@@ -44,9 +46,9 @@ impl Browser {
                 let port = line.split("successfully on port ").nth(1)?;
                 port.trim_end_matches('.').parse().ok()
             })
-            .expect("chromedriver says its port");
+            .unwrap_or_else(|| panic!("chromedriver did not say its port"));
         let mut caps = DesiredCapabilities::chrome();
-        let size = if look.phone { "420,900" } else { "1280,900" };
+        let size = if look.phone { "420,900" } else { "1280,1180" };
         for arg in [
             "--headless=new",
             "--no-sandbox",

@@ -71,7 +71,11 @@ impl TestNode {
     /// Open to everybody until there is a key.
     pub async fn start() -> Self {
         let clock = ShiftedClock::default();
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
+        let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
+        Self::on(store, clock).await
+    }
+
+    pub async fn on(store: Arc<dyn Store>, clock: ShiftedClock) -> Self {
         let config = Config {
             worker: Some(WorkerName::new("node-1").unwrap()),
             ..Config::default()

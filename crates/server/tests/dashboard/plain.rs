@@ -2,7 +2,6 @@
 
 use steadfast_core::{Failure, Job, Outcome, Payload, WorkerName};
 use steadfast_engine::{JobRequest, Settlement};
-use steadfast_server::keys::Scope;
 use steadfast_store::{ClaimRequest, JobFilter, JobPage};
 
 use crate::{
@@ -74,11 +73,7 @@ async fn every_page_is_there_after_a_busy_hour() {
     assert!(job.contains("exponential backoff gives"), "{job}");
     assert!(job.contains("data-countdown"), "counts down");
     let dead = node.get("/dead-letters").await.body;
-    assert!(
-        dead.contains("api.warehouse.example answered # for request #")
-            || dead.contains("for request #"),
-        "folds numbers"
-    );
+    assert!(dead.contains("answered # for request #"), "folds numbers");
     node.stop().await;
 }
 
@@ -120,7 +115,7 @@ async fn assets_are_known_by_their_hash() {
 }
 
 /// A dead letter of a tenant, made by claiming and failing it.
-async fn dead_letter(node: &TestNode, tenant: &str, message: &str) -> Job {
+pub async fn dead_letter(node: &TestNode, tenant: &str, message: &str) -> Job {
     let payload = Payload::encode(&serde_json::json!({"html": EVIL})).unwrap();
     let request = JobRequest::new("worker.kind", payload)
         .tenant(tenant)
@@ -158,12 +153,7 @@ async fn text_of_jobs_stays_text_on_every_page_that_shows_it() {
     let job = dead_letter(&node, "default", EVIL).await;
     for page in ["/jobs", "/dead-letters", &format!("/jobs/{}", job.id)] {
         let body = node.get(page).await.body;
-        assert!(
-            body.contains("script&#62;")
-                || body.contains("&lt;script")
-                || body.contains("&#60;script"),
-            "{page}"
-        );
+        assert!(body.contains("&#60;script&#62;document"), "{page}");
         assert!(
             !body.contains("<script>document") && !body.contains("<img"),
             "{page}"
@@ -204,11 +194,7 @@ async fn all_that_match_are_counted_first_and_then_acted_on() {
     let form = "scope=all&deadLetters=1&action=discard&text=broken&back=/dead-letters";
     let asked = node.post("/jobs/act", form).await;
     assert_eq!(asked.status, 200);
-    assert!(
-        asked.body.contains("3 dead letters") || asked.body.contains("3 \n"),
-        "{}",
-        asked.body
-    );
+    assert!(asked.body.contains("3 dead letters"), "{}", asked.body);
     assert_eq!(dead(&node).await, 4, "nothing was done yet");
     let answer = node.post("/jobs/act", &format!("{form}&confirmed=1")).await;
     assert_eq!(
@@ -240,158 +226,6 @@ async fn an_edited_payload_goes_off_again_and_nonsense_is_refused() {
     let job = node.client.job(job.id).await.unwrap().unwrap();
     assert_eq!(job.payload.as_str(), r#"{"a":1}"#);
     assert!(!job.progress.state.is_final());
-    node.stop().await;
-}
-
-async fn sign_in(node: &TestNode, key: &str) -> String {
-    let answer = node
-        .post("/sign-in", &format!("key={key}&next=/jobs"))
-        .await;
-    assert_eq!(answer.status, 303, "{}", answer.body);
-    assert!(answer.header("location").unwrap().starts_with("/jobs"));
-    let cookie = answer.header("set-cookie").unwrap();
-    for wanted in ["HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=43200"] {
-        assert!(cookie.contains(wanted), "{cookie}");
-    }
-    cookie.split(';').next().unwrap().to_owned()
-}
-
-async fn with(node: &TestNode, cookie: &str, path: &str) -> crate::node::Answer {
-    node.ask("GET", path, &[("cookie", cookie)], "").await
-}
-
-#[tokio::test]
-async fn with_keys_one_signs_in_and_sees_ones_own_tenant_only() {
-    let node = TestNode::start().await;
-    let ours = dead_letter(&node, "ours", "no").await;
-    let theirs = dead_letter(&node, "theirs", "no").await;
-    let admin = node.key(Scope::Admin, None).await;
-    let tenant = node.key(Scope::Tenant, Some("ours")).await;
-    // The node hears of a key made behind its back within seconds; ask until it has.
-    while node.get("/").await.status == 200 {
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await; // sleep: keys are looked up every other second
-    }
-    let answer = node.get("/dead-letters?kind=a").await;
-    assert_eq!(
-        answer.header("location"),
-        Some("/sign-in?next=%2Fdead-letters%3Fkind%3Da")
-    );
-    assert_eq!(node.post("/sign-in", "key=sf_wrong").await.status, 401);
-
-    let cookie = sign_in(&node, &tenant).await;
-    let list = with(&node, &cookie, "/jobs").await.body;
-    assert!(list.contains(&ours.id.to_string()) && !list.contains(&theirs.id.to_string()));
-    assert_eq!(
-        with(&node, &cookie, &format!("/jobs/{}", theirs.id))
-            .await
-            .status,
-        404
-    );
-    assert_eq!(
-        with(&node, &cookie, "/jobs?tenant=theirs").await.status,
-        403
-    );
-    assert!(
-        !with(&node, &cookie, "/queues")
-            .await
-            .body
-            .contains("theirs")
-    );
-    let headers = [
-        ("cookie", cookie.as_str()),
-        ("sec-fetch-site", "same-origin"),
-    ];
-    let path = format!("/jobs/{}/act", theirs.id);
-    assert_eq!(
-        node.ask("POST", &path, &headers, "action=discard")
-            .await
-            .status,
-        404
-    );
-    let selected = format!("scope=selected&action=discard&id={}", theirs.id);
-    node.ask("POST", "/jobs/act", &headers, &selected).await;
-    assert!(
-        node.client
-            .job(theirs.id)
-            .await
-            .unwrap()
-            .unwrap()
-            .is_dead_letter()
-    );
-
-    let cookie = sign_in(&node, &admin).await;
-    let list = with(&node, &cookie, "/jobs").await.body;
-    assert!(list.contains(&ours.id.to_string()) && list.contains(&theirs.id.to_string()));
-    let headers = [
-        ("cookie", cookie.as_str()),
-        ("sec-fetch-site", "same-origin"),
-    ];
-    let out = node.ask("POST", "/sign-out", &headers, "").await;
-    assert_eq!(out.header("location"), Some("/sign-in"));
-    assert_eq!(
-        with(&node, &cookie, "/jobs").await.status,
-        303,
-        "signed out"
-    );
-    node.stop().await;
-}
-
-#[tokio::test]
-async fn a_key_that_is_taken_back_ends_its_sessions_and_a_reader_changes_nothing() {
-    let node = TestNode::start().await;
-    let made = node
-        .post("/keys/act", "action=create&scope=admin&name=first")
-        .await;
-    assert_eq!(made.status, 200, "{}", made.body);
-    let token = made.body.split("sf_").nth(1).unwrap();
-    let token = format!("sf_{}", token.split('<').next().unwrap());
-    let admin = sign_in(&node, &token).await;
-    let headers = [
-        ("cookie", admin.as_str()),
-        ("sec-fetch-site", "same-origin"),
-    ];
-    let made = node
-        .ask(
-            "POST",
-            "/keys/act",
-            &headers,
-            "action=create&scope=read&name=r",
-        )
-        .await;
-    let reader = made
-        .body
-        .split("sf_")
-        .nth(1)
-        .unwrap()
-        .split('<')
-        .next()
-        .unwrap();
-    let reader = sign_in(&node, &format!("sf_{reader}")).await;
-    assert_eq!(with(&node, &reader, "/jobs").await.status, 200);
-    let own = [
-        ("cookie", reader.as_str()),
-        ("sec-fetch-site", "same-origin"),
-    ];
-    let refused = node
-        .ask("POST", "/queues/act", &own, "queue=default&action=pause")
-        .await;
-    assert_eq!(refused.status, 403);
-    let id = made
-        .body
-        .split("key_")
-        .last()
-        .unwrap()
-        .split(['"', '<'])
-        .next()
-        .unwrap();
-    let form = format!("action=delete&id=key_{id}");
-    let deleted = node.ask("POST", "/keys/act", &headers, &form).await;
-    assert_eq!(deleted.status, 303, "{}", deleted.body);
-    assert_eq!(
-        with(&node, &reader, "/jobs").await.status,
-        303,
-        "the session is over"
-    );
     node.stop().await;
 }
 

@@ -11,6 +11,7 @@ use crate::{
     node::{EVIL, Failing, TestNode},
     plain::PAGES,
     seed,
+    signing::until_closed,
 };
 
 fn failing(retries: u32) -> JobRequest {
@@ -164,9 +165,7 @@ async fn one_signs_in_with_a_key_and_sees_ones_own_jobs() {
         .await
         .unwrap();
     let key = node.key(Scope::Tenant, Some("ours")).await;
-    while node.get("/").await.status == 200 {
-        tokio::time::sleep(Duration::from_millis(50)).await; // sleep: keys are looked up every other second
-    }
+    until_closed(&node).await;
     let browser = Browser::start(Look::default()).await;
     browser.driver.goto(node.url("/jobs")).await.unwrap();
     browser.type_into("input[name=key]", "sf_wrong\n").await;

@@ -8,7 +8,7 @@ use super::{Drawing, Svg};
 use crate::dashboard::shown::{count, short};
 
 const WIDTH: f64 = 720.0;
-const LEFT: f64 = 64.0;
+const LEFT: f64 = 92.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 190.0;
 /// The jobs that fail together.
