@@ -105,8 +105,8 @@ pub async fn listed(
     filter: JobFilter,
     mut page: JobPage,
 ) -> Result<(Vec<Job>, Option<JobId>), Failed> {
-    /// Pages are to be there within a tenth of a second.
-    const TIME_MAX: std::time::Duration = std::time::Duration::from_millis(60);
+    /// One more look may take as long again, and pages are to be there in a tenth of a second.
+    const TIME_MAX: std::time::Duration = std::time::Duration::from_millis(25);
     let (wanted, patience_ends) = (page.limit, Instant::now() + TIME_MAX);
     let mut found: Vec<Job> = Vec::new();
     loop {

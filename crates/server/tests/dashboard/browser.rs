@@ -14,6 +14,7 @@ static TURN: Mutex<()> = Mutex::const_new(());
 
 /// Longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(50);
 
 pub struct Browser {
     pub driver: WebDriver,
@@ -78,38 +79,36 @@ impl Browser {
         }
     }
 
+    /// The first element there is, once there is one: a page may be on its way.
+    async fn find(&self, css: &str) -> WebElement {
+        let query = self.driver.query(By::Css(css));
+        query.wait(PATIENCE, PAUSE).first().await.unwrap()
+    }
+
     pub async fn text(&self, css: &str) -> String {
-        self.driver
-            .find(By::Css(css))
-            .await
-            .unwrap()
-            .text()
-            .await
-            .unwrap()
+        self.find(css).await.text().await.unwrap()
     }
 
     pub async fn count(&self, css: &str) -> usize {
         self.driver.find_all(By::Css(css)).await.unwrap().len()
     }
 
+    /// Waits, without a script, until there are so many.
+    pub async fn until_count(&self, css: &str, wanted: usize) {
+        let patience_ends = tokio::time::Instant::now() + PATIENCE;
+        while self.count(css).await != wanted {
+            let is_over = tokio::time::Instant::now() > patience_ends;
+            assert!(!is_over, "never {wanted} of {css}");
+            tokio::time::sleep(PAUSE).await; // sleep: the browser takes its time
+        }
+    }
+
     pub async fn click(&self, css: &str) {
-        self.driver
-            .find(By::Css(css))
-            .await
-            .unwrap()
-            .click()
-            .await
-            .unwrap();
+        self.find(css).await.click().await.unwrap();
     }
 
     pub async fn type_into(&self, css: &str, text: &str) {
-        self.driver
-            .find(By::Css(css))
-            .await
-            .unwrap()
-            .send_keys(text)
-            .await
-            .unwrap();
+        self.find(css).await.send_keys(text).await.unwrap();
     }
 
     /// What a script in the page finds.
@@ -128,7 +127,7 @@ impl Browser {
                 "never true: {script}\n{}",
                 self.text("body").await
             );
-            tokio::time::sleep(Duration::from_millis(50)).await; // sleep: the browser takes its time
+            tokio::time::sleep(PAUSE).await; // sleep: the browser takes its time
         }
     }
 

@@ -13,7 +13,7 @@ use crate::{
     plain::PAGES,
 };
 
-const ROUNDS: u32 = 5;
+const ROUNDS: u32 = 3;
 const TIME_MAX: Duration = Duration::from_millis(100);
 
 fn jobs() -> usize {
