@@ -63,6 +63,12 @@ const NEEDS: &[Need] = &[
         install: Install::Apt("postgresql"),
         why: "tests start a server of their own",
     },
+    Need {
+        what: "Chromium with its driver",
+        check: || succeeds("chromium", &["--version"]) && succeeds("chromedriver", &["--version"]),
+        install: Install::Apt("chromium chromium-driver"),
+        why: "the dashboard is tested in a real browser",
+    },
 ];
 
 /// Installs what is missing where that is allowed, and otherwise says exactly what to install.

@@ -59,7 +59,7 @@ pub async fn read(request: Request) -> Result<Bytes, Problem> {
 }
 
 /// Bodies are bounded in size and in time.
-async fn collect(request: Request) -> Result<Bytes, Problem> {
+pub async fn collect(request: Request) -> Result<Bytes, Problem> {
     let body = Limited::new(request.into_body(), limits::BODY_BYTES_MAX);
     let collected = tokio::time::timeout(limits::BODY_TIME_MAX, body.collect()).await;
     match collected {
