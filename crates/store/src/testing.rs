@@ -65,6 +65,38 @@ impl Server {
 
     /// The same with files in its directory, and settings that may name them.
     pub fn start_with(files: &[(&str, &str)], settings: &str) -> io::Result<Self> {
+        let server = Self::prepare(settings)?;
+        for (name, text) in files {
+            server.put(name, text)?;
+        }
+        server.run("initdb", &["-U", "postgres", "-A", "trust"], |initdb| {
+            initdb.args(["-E", "UTF8", "--locale=C", "--no-sync"]);
+        })?;
+        server.resume()?;
+        Ok(server)
+    }
+
+    /// A standby that follows this server.
+    pub fn standby(&self) -> io::Result<Self> {
+        let standby = Self::prepare("")?;
+        standby.run(
+            "pg_basebackup",
+            &["-R", "-c", "fast", "--no-sync"],
+            |copy| {
+                copy.args(["-U", "postgres", "-h"]).arg(&self.directory);
+            },
+        )?;
+        standby.resume()?;
+        Ok(standby)
+    }
+
+    /// Makes a standby the primary.
+    pub fn promote(&self) -> io::Result<()> {
+        self.run("pg_ctl", &["promote", "-s", "-w"], |_| ())
+    }
+
+    /// A directory, and someone who clears it away.
+    fn prepare(settings: &str) -> io::Result<Self> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let name = format!("steadfast-pg-{}-{number}", std::process::id());
@@ -83,21 +115,13 @@ impl Server {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()?;
-        let server = Self {
+        Ok(Self {
             directory,
             binaries,
             user,
             watcher,
             settings: settings.to_owned(),
-        };
-        for (name, text) in files {
-            server.put(name, text)?;
-        }
-        server.run("initdb", &["-U", "postgres", "-A", "trust"], |initdb| {
-            initdb.args(["-E", "UTF8", "--locale=C", "--no-sync"]);
-        })?;
-        server.resume()?;
-        Ok(server)
+        })
     }
 
     /// An address for [`PostgresStore::open`](crate::PostgresStore::open).

@@ -13,6 +13,7 @@ use steadfast_core::{Command, Dice, Hooks, Payload, Tally, Timestamp, Transition
 use steadfast_store::{
     Committed, Enqueued, JobFilter, PostgresOptions, PostgresStore, Store, StoreError,
     testing::Server,
+    tokio_postgres::{self, NoTls},
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -80,6 +81,46 @@ async fn a_restart_of_the_server_is_waited_out_and_nothing_is_lost() {
     woken(&mut wakeups).await;
     assert_eq!(until_back(&store, transition).await, Committed::Done);
     assert_eq!(store.claim(request(9)).await.unwrap().claims.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_standby_that_is_promoted_is_found_and_goes_on() {
+    let primary = Server::start().unwrap();
+    let standby = primary.standby().unwrap();
+    let hosts = [&primary, &standby].map(|server| server.directory().display().to_string());
+    let url = format!("host={} user=postgres dbname=postgres", hosts.join(","));
+    let store = PostgresStore::open(&url, PostgresOptions::default())
+        .await
+        .unwrap();
+    store.enqueue(jobs(&store, 10)).await.unwrap();
+    let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
+    follows(&primary).await;
+
+    primary.crash().unwrap();
+    standby.promote().unwrap();
+    let ended = until_back(&store, success(&store, claim)).await;
+    assert_eq!(ended, Committed::Done);
+    let claims = store.claim(request(100)).await.unwrap().claims;
+    assert_eq!(claims.len(), 9);
+    // A lane that the new primary has never seen.
+    let mut other = job(&store);
+    other.kind = steadfast_core::Kind::new("other").unwrap();
+    store.enqueue(vec![other]).await.unwrap();
+    assert_eq!(store.count(JobFilter::default(), 99).await.unwrap(), 11);
+}
+
+/// Waits until the standby has everything.
+async fn follows(primary: &Server) {
+    let (client, connection) = tokio_postgres::connect(&primary.url(), NoTls)
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    let sql = "SELECT count(*) FROM pg_stat_replication WHERE replay_lsn = pg_current_wal_lsn()";
+    let deadline = std::time::Instant::now() + Duration::from_secs(30);
+    while client.query_one(sql, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+        assert!(std::time::Instant::now() < deadline, "it does not follow");
+        tokio::time::sleep(Duration::from_millis(20)).await; // sleep: between looks at a server
+    }
 }
 
 /// As a node does: again, until it is not the connection that is to blame.
