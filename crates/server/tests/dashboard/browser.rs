@@ -1,7 +1,8 @@
 //! A real browser, started for a test and gone with it.
 
 use std::{
-    io::{BufRead as _, BufReader},
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpStream,
     process::{Child, Command, Stdio},
     time::Duration,
 };
@@ -19,6 +20,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub struct Browser {
     pub driver: WebDriver,
     process: Child,
+    port: u16,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -75,6 +77,7 @@ impl Browser {
         Self {
             driver,
             process,
+            port,
             _turn: turn,
         }
     }
@@ -138,7 +141,12 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It may have gone by itself.
+        // A driver that is killed leaves its browser behind; one that is asked takes it along.
+        if let Ok(mut driver) = TcpStream::connect(("127.0.0.1", self.port)) {
+            let asked = driver.write_all(b"GET /shutdown HTTP/1.1\r\nhost: localhost\r\n\r\n");
+            let mut answer = Vec::new();
+            let _answered = asked.and_then(|()| driver.read_to_end(&mut answer));
+        }
         let _killed = self.process.kill();
         let _reaped = self.process.wait();
     }
