@@ -18,7 +18,14 @@ const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_co
 pub fn run(root: &Path) -> Result<Ran, String> {
     let tool = tool(&target(root))?;
     let mut build = process::cargo(root);
-    build.args(["build", "--package", "steadfast-cli"]);
+    // As the tests build it, so that nothing is compiled again for other features.
+    build.args([
+        "build",
+        "--workspace",
+        "--all-features",
+        "--examples",
+        "--bins",
+    ]);
     let built = process::run_quietly(build).map_err(|error| error.to_string())?;
     if !built.success {
         return Ok(built);

@@ -40,11 +40,6 @@ const STEPS: &[Step] = &[
         fix: None,
     },
     Step {
-        name: "docs",
-        does: Does::Cargo(&["doc", "--workspace", "--no-deps", "--all-features"]),
-        fix: None,
-    },
-    Step {
         name: "tidy",
         does: Does::Tidy,
         fix: None,
@@ -56,7 +51,13 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "examples",
-        does: Does::Cargo(&["build", "--workspace", "--all-features", "--examples"]),
+        does: Does::Cargo(&[
+            "build",
+            "--workspace",
+            "--all-features",
+            "--examples",
+            "--bins",
+        ]),
         fix: None,
     },
     Step {

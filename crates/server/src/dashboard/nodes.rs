@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use askama::Template;
 use steadfast_core::Label;
-use steadfast_store::{JobFilter, JobPage, Space};
+use steadfast_engine::NodeState;
+use steadfast_store::{JobFilter, JobPage};
 
 use super::{
     frame::{Frame, Page, render},
-    shown::{Excerpt, When, line},
+    shown::{When, line},
     viewer::Viewer,
 };
 
@@ -22,11 +23,33 @@ struct NodesPage {
     frame: Frame,
     /// The node that answers.
     name: String,
-    in_flight: usize,
-    is_stopping: bool,
-    others: Vec<(String, Excerpt)>,
+    nodes: Vec<Node>,
     workers: Vec<Worker>,
     has_more: bool,
+}
+
+struct Node {
+    state: NodeState,
+    is_alive: bool,
+    queues: String,
+    started: When,
+    seen: When,
+}
+
+impl Node {
+    fn of(state: NodeState, frame: &Frame) -> Self {
+        let queues: Vec<&str> = state.queues.iter().map(|queue| queue.as_str()).collect();
+        Self {
+            is_alive: state.is_alive(frame.now),
+            queues: match queues.is_empty() {
+                true => "all".to_owned(),
+                false => queues.join(", "),
+            },
+            started: frame.when(state.started_at),
+            seen: frame.when(state.last_seen),
+            state,
+        }
+    }
 }
 
 struct Worker {
@@ -71,19 +94,10 @@ pub async fn page(viewer: Viewer) -> Page {
             .map(|note| line(note, NOTE_CHARS_MAX))
             .or(worker.note.take());
     }
-    // Nodes are for those who run them; a tenant sees who works on its own jobs.
-    let others = match viewer.caller.tenant {
-        Some(_) => Vec::new(),
-        None => app.node.store().documents(Space::Node).await?,
-    };
+    let nodes = app.client.nodes().await?.into_iter();
     render(&NodesPage {
         name: app.node.name().to_string(),
-        in_flight: app.node.in_flight(),
-        is_stopping: app.node.is_stopping(),
-        others: others
-            .into_iter()
-            .map(|document| (document.id, Excerpt::json(document.body.as_str())))
-            .collect(),
+        nodes: nodes.map(|state| Node::of(state, &frame)).collect(),
         workers: workers.into_values().collect(),
         has_more: listed.next.is_some(),
         frame,
