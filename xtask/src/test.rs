@@ -254,7 +254,7 @@ mod tests {
         let rows: Vec<&str> = table.lines().collect();
         assert_eq!(rows[0], "formatting   ok           1.2 s");
         assert_eq!(rows[1], "lints        FAILED       1.2 s");
-        assert_eq!(rows[2], "docs         not run");
+        assert_eq!(rows[2], "tidy         not run");
         assert_eq!(rows.len(), STEPS.len());
     }
 

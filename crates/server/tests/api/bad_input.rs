@@ -142,7 +142,6 @@ async fn unknown_things_pages_and_verbs_are_told_apart() {
         format!("/api/v1/schedules/sch_{nobody}/ticks"),
         "/api/v1/no-such-page".to_owned(),
         "/api/v2/jobs".to_owned(),
-        "/favicon.ico".to_owned(),
     ] {
         let reply = server.http.get(&path).await;
         reply.is_problem(404, "not_found", None);
