@@ -15,7 +15,10 @@ use crate::process::{self, Ran};
 const VERSION: &str = "4.32.5";
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
 
-pub fn run(root: &Path) -> Result<Ran, String> {
+/// How many requests of each kind a change must stand.
+pub const EXAMPLES: u64 = 10;
+
+pub fn run(root: &Path, seed: u64, examples: u64) -> Result<Ran, String> {
     let tool = tool(&target(root))?;
     let mut build = process::cargo(root);
     // As the tests build it, so that nothing is compiled again for other features.
@@ -42,19 +45,24 @@ pub fn run(root: &Path) -> Result<Ran, String> {
         .args(["--exclude-path", "/api/v1/events"])
         .args(["--exclude-name", "DELETE /api/v1/keys/{id}"])
         // A claim may wait for 30 s.
-        .args([
-            "--max-examples",
-            "10",
-            "--seed",
-            "1",
-            "--request-timeout",
-            "40",
-        ])
+        .args(["--request-timeout", "40"])
+        .args(["--max-examples", &examples.to_string()])
+        .args(["--seed", &seed.to_string()])
         .args(["--continue-on-failure", "--no-color", "--warnings", "off"]);
     process::run_quietly(command).map_err(|error| format!("cannot start schemathesis: {error}"))
 }
 
-fn target(root: &Path) -> PathBuf {
+/// How many requests there were: `Test cases: 5004 generated, 5004 passed`.
+pub fn cases(lines: &[String]) -> u64 {
+    let told = lines.iter().find_map(|line| {
+        let (before, _) = line.split_once(" generated")?;
+        before.split_whitespace().last()?.parse().ok()
+    });
+    told.unwrap_or(0)
+}
+
+/// Where cargo builds.
+pub fn target(root: &Path) -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
@@ -154,6 +162,17 @@ mod tests {
         assert_eq!(address("Steadfast 0.1.0"), None);
         let said = token(r#"HTTP/1.1 201 Created {"id":"key_1","token":"sf_1_2"}"#);
         assert_eq!(said.as_deref(), Some("sf_1_2"));
+    }
+
+    #[test]
+    fn requests_are_counted() {
+        let lines = [
+            "Summary:",
+            "  Test cases:",
+            "    5004 generated, 5004 passed",
+        ];
+        assert_eq!(cases(&lines.map(str::to_owned)), 5_004);
+        assert_eq!(cases(&[]), 0);
     }
 
     #[test]

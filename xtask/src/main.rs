@@ -12,6 +12,7 @@ mod bench;
 mod fuzz;
 mod needs;
 mod process;
+mod prove;
 mod test;
 mod tidy;
 
@@ -33,7 +34,7 @@ pub const VERBS: &[Verb] = &[
     Verb {
         name: "test",
         takes: "[-- filter]",
-        about: "everything a change must pass: formatting, lints, docs, tidy, tests, examples, fuzzing",
+        about: "everything a change must pass: formatting, lints, tidy, tests, examples, fuzzing",
         run: test::run,
     },
     Verb {
@@ -47,6 +48,12 @@ pub const VERBS: &[Verb] = &[
         takes: "",
         about: "made-up requests for every route of the API, from its OpenAPI document",
         run: test::run_fuzz,
+    },
+    Verb {
+        name: "prove",
+        takes: "[minutes] [name]",
+        about: "the long proofs: simulation, power loss, killed nodes, fuzzing; goes on where it stopped",
+        run: prove::run,
     },
     Verb {
         name: "bench",
@@ -86,7 +93,7 @@ fn help() -> String {
     let mut text = String::from("usage: cargo xtask <verb>\n\n");
     for verb in VERBS {
         let call = format!("{} {}", verb.name, verb.takes);
-        text.push_str(&format!("  {call:<18} {}\n", verb.about));
+        text.push_str(&format!("  {call:<22} {}\n", verb.about));
     }
     text
 }

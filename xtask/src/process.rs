@@ -112,8 +112,15 @@ fn follow(
     }
 }
 
+/// Prints what a command said, but for its progress.
+pub fn show(ran: &Ran) {
+    for line in ran.lines.iter().filter(|line| !is_noise(line)) {
+        println!("{line}");
+    }
+}
+
 /// A line that says nothing once the command has failed.
-pub fn is_noise(line: &str) -> bool {
+fn is_noise(line: &str) -> bool {
     const PROGRESS: &[&str] = &[
         "Compiling",
         "Checking",

@@ -76,8 +76,8 @@ struct Verdict {
 /// `cargo xtask fuzz`: that step alone.
 pub fn run_fuzz(_: &[String]) -> Done {
     needs::ensure()?;
-    let ran = fuzz::run(&root())?;
-    show(&ran);
+    let ran = fuzz::run(&root(), 1, fuzz::EXAMPLES)?;
+    process::show(&ran);
     match ran.success {
         true => Ok(()),
         false => Err("the API answered in a way that it must not".to_owned()),
@@ -127,11 +127,11 @@ impl Step {
             }
             Does::Cargo(_) | Does::CargoTest(_) | Does::Fuzz => {
                 let ran = match self.does {
-                    Does::Fuzz => fuzz::run(&root())?,
+                    Does::Fuzz => fuzz::run(&root(), 1, fuzz::EXAMPLES)?,
                     _ => self.run_cargo(filter)?,
                 };
                 if !ran.success {
-                    show(&ran);
+                    process::show(&ran);
                 }
                 (ran.success, tests_counted(&ran.lines))
             }
@@ -168,12 +168,6 @@ impl Step {
             Some(fix) => format!("{rerun}\n       fix:   {fix}"),
             None => rerun,
         }
-    }
-}
-
-fn show(ran: &Ran) {
-    for line in ran.lines.iter().filter(|line| !process::is_noise(line)) {
-        println!("{line}");
     }
 }
 

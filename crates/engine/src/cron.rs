@@ -25,7 +25,12 @@ impl Cron {
             match self.tick().await {
                 Ok(wait) => {
                     patience.restore("cron");
-                    rest(wait, &mut wakeups, stop).await;
+                    let pause = wait.min(limits::CRON_PAUSE);
+                    tokio::select! {
+                        () = stop.cancelled() => {}
+                        () = tokio::time::sleep(pause) => {}
+                    }
+                    rest(wait - pause, &mut wakeups, stop).await;
                 }
                 Err(error) => patience.wait("cron", &error, &self.rolls, stop).await,
             }

@@ -19,7 +19,7 @@ pub mod wire;
 
 use std::sync::Arc;
 
-use axum::{Json, Router, http::StatusCode, routing::get};
+use axum::{Router, http::StatusCode, routing::get};
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use utoipa_swagger_ui::SwaggerUi;
@@ -27,7 +27,9 @@ use utoipa_swagger_ui::SwaggerUi;
 pub use stats::WINDOW;
 
 use crate::{
-    App, dashboard, health, metrics,
+    App, dashboard, health,
+    json::Json,
+    metrics,
     problem::{Problem, ProblemBody},
 };
 

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::State, http::StatusCode};
+use axum::{extract::State, http::StatusCode};
 use serde_json::{Value, json};
 use steadfast_store::{JobFilter, JobPage};
 
 use crate::App;
+use crate::json::Json;
 
 /// Alive means that this process answers; a store that is away is no reason to kill it.
 pub async fn healthz(State(app): State<Arc<App>>) -> Json<Value> {

@@ -7,7 +7,8 @@
 //! * `api`: the routes, one file per thing they are about; `api/wire` is all JSON there is.
 //! * `access`, `keys`: who asks, and what they may.
 //! * `dashboard`, `sessions`: the same for people, in a browser.
-//! * `body`, `problem`: how requests are read, and what is said when one is wrong.
+//! * `body`, `json`, `problem`: how requests are read and answered, and what is said when one
+//!   is wrong.
 //! * `listen`, `app`: connections, and what every request may use.
 //! * `metrics`, `health`: for machines that watch.
 
@@ -19,6 +20,7 @@ mod app;
 mod body;
 mod dashboard;
 mod health;
+mod json;
 mod limits;
 mod listen;
 mod metrics;

@@ -75,6 +75,16 @@ impl Problem {
     pub fn invalid(field: &str, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", detail).at(field)
     }
+
+    /// Nothing that the caller could mend.
+    pub fn internal(error: &dyn std::fmt::Display) -> Self {
+        tracing::error!(%error, "a request could not be answered");
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal",
+            "something is wrong on our side; the log of the node says more",
+        )
+    }
 }
 
 impl IntoResponse for Problem {
@@ -122,19 +132,15 @@ impl From<Invalid> for Problem {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
-        tracing::error!(%error, "a request could not be answered");
-        match error.is_transient() {
-            true => Self::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "unavailable",
-                "the store does not answer at the moment; try again",
-            ),
-            false => Self::new(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "internal",
-                "something is wrong on our side; the log of the node says more",
-            ),
+        if !error.is_transient() {
+            return Self::internal(&error);
         }
+        tracing::error!(%error, "a request could not be answered");
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "unavailable",
+            "the store does not answer at the moment; try again",
+        )
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::State};
+use axum::extract::State;
 
 use super::{Answer, queues::TenantQuery, wire::Alerts};
-use crate::{App, access::Reads, body::Params, problem::Problems};
+use crate::{App, access::Reads, body::Params, json::Json, problem::Problems};
 
 /// Alerts that fire, are about to, or did.
 #[utoipa::path(

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::{Json, extract::State};
+use axum::extract::State;
 use steadfast_core::{
     Failure, FailureClass, Fence, Invalid, Job, JobId, Kind, Outcome, Payload, Queue, Tenant,
     WorkerName, duration, limits as core_limits,
@@ -21,6 +21,7 @@ use crate::{
     App,
     access::{Caller, Works},
     body::{Body, Id},
+    json::Json,
     limits,
     problem::{Problem, Problems},
 };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::State};
+use axum::extract::State;
 use serde::Deserialize;
 use steadfast_core::{
     Command, FailureClass, JobId, Kind, Payload, Queue, Reason, ScheduleId, Tenant, Timestamp,
@@ -20,6 +20,7 @@ use crate::{
     App,
     access::{Caller, Reads, Writes},
     body::{Body, Params},
+    json::Json,
     limits,
     problem::{Problem, Problems},
 };

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::{Json, extract::State, http::StatusCode};
+use axum::{extract::State, http::StatusCode};
 use steadfast_core::{
     BodyFormat, Endpoint, EndpointId, EndpointSecret, EventType, Invalid, Preset, Secret, Tenant,
     limits as core_limits,
@@ -19,6 +19,7 @@ use crate::{
     App,
     access::{Reads, Writes},
     body::{Body, Id, MaybeBody, Params},
+    json::Json,
     limits,
     problem::{Problem, Problems},
 };

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::{
-    Json,
     extract::{Request, State},
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
@@ -30,6 +29,7 @@ use crate::{
     App,
     access::{Caller, Reads, Writes},
     body::{self, Body, Id, MaybeBody, Params},
+    json::Json,
     limits,
     problem::{Problem, Problems},
 };
@@ -53,7 +53,6 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 pub async fn create(
     State(app): State<Arc<App>>,
     Writes(caller): Writes,
-    headers: HeaderMap,
     request: Request,
 ) -> Result<Response, Problem> {
     /// Whether it is a list; everything else is looked at later.
@@ -61,7 +60,7 @@ pub async fn create(
     struct Shape {
         jobs: Option<serde::de::IgnoredAny>,
     }
-    let key = header_key(&headers)?;
+    let key = header_key(request.headers())?;
     let bytes = body::read(request).await?;
     let is_list = serde_json::from_slice::<Shape>(&bytes).is_ok_and(|shape| shape.jobs.is_some());
     let asking = Asking {

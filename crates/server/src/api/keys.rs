@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::State, http::StatusCode};
+use axum::{extract::State, http::StatusCode};
 use steadfast_core::{KeyId, Tenant};
 
 use super::{
@@ -13,6 +13,7 @@ use crate::{
     App,
     access::{Caller, Writes},
     body::{Body, Id},
+    json::Json,
     keys::{self, Key, KeyError, NewKey, Scope},
     limits,
     problem::{Problem, Problems},

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::State};
+use axum::extract::State;
 
 use super::{Answer, wire::Nodes};
-use crate::{App, access::Reads, problem::Problems};
+use crate::{App, access::Reads, json::Json, problem::Problems};
 
 /// The nodes, by name, those included that have just gone silent.
 #[utoipa::path(

@@ -1,12 +1,10 @@
 //! Retry policies, without running anything.
 
-use axum::Json;
-
 use super::{
     Answer,
     wire::{PreviewBody, PreviewShown},
 };
-use crate::{access::Reads, body::Body, problem::Problems};
+use crate::{access::Reads, body::Body, json::Json, problem::Problems};
 
 /// The whole timetable of a policy: when each attempt would start at the earliest, typically
 /// and at the latest, and when it gives up.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use axum::{Json, extract::State};
+use axum::extract::State;
 use serde::Deserialize;
 use steadfast_core::{Queue, Tenant};
 use steadfast_engine::Stats;
@@ -18,6 +18,7 @@ use crate::{
     App,
     access::{Caller, Reads, Writes},
     body::{Id, Params},
+    json::Json,
     problem::{Problem, Problems},
 };
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::{
-    Json,
     extract::State,
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
@@ -25,6 +24,7 @@ use crate::{
     App,
     access::{Caller, Reads, Writes},
     body::{Body, Id, Params},
+    json::Json,
     limits,
     problem::{Problem, Problems},
 };

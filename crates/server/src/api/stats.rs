@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::{Json, extract::State};
+use axum::extract::State;
 use serde::Deserialize;
 use steadfast_core::Tenant;
 use utoipa::IntoParams;
@@ -16,6 +16,7 @@ use crate::{
     App,
     access::Reads,
     body::Params,
+    json::Json,
     problem::{Problem, Problems},
 };
 

@@ -1,7 +1,7 @@
 //! Endpoints and keys. What is secret is shown once, on the page that made it.
 
 use askama::Template;
-use axum::{Json, extract::State};
+use axum::extract::State;
 use serde_json::{Value, json};
 use steadfast_core::{EventType, KeyId};
 
@@ -12,6 +12,7 @@ use super::{
 use crate::{
     api,
     body::{Body, Id, MaybeBody},
+    json::Json,
     keys::Scope,
     problem::Problem,
 };

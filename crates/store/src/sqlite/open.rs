@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig};
 
 use super::SqliteOptions;
 use super::{
@@ -26,7 +26,7 @@ use crate::OpenError;
 /// The first SQLite in which a checkpoint cannot race a writer into corrupting the file.
 const SQLITE_LEAST: (i32, &str) = (3_051_003, "3.51.3");
 /// More than there are statements.
-pub(super) const STATEMENTS_MAX: usize = 96;
+const STATEMENTS_MAX: usize = 96;
 /// Pages in the log before a commit checkpoints them: rows are rewritten soon after they were
 /// written, and each stay in the log saves a write to the file.
 const CHECKPOINT_PAGES: i64 = 4_000;
@@ -131,6 +131,14 @@ impl Marks {
             }),
         }
     }
+}
+
+/// Statements are planned once. Left alone, SQLite plans one anew whenever a bound time or key
+/// might make another plan look better, which costs more than running it.
+pub(super) fn keep_statements(conn: &Connection) -> rusqlite::Result<()> {
+    conn.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    Ok(())
 }
 
 /// Not a database: a stranger's file, or one of ours with a damaged header. Nobody can have it
@@ -247,8 +255,8 @@ impl Opener<'_> {
     fn set_up(&self, conn: &Connection, cache_bytes: usize) -> Result<(), OpenError> {
         let cache_kib = i64::try_from(cache_bytes / 1024).unwrap_or(i64::MAX);
         let set = |name: &str, value: i64| conn.pragma_update(None, name, value);
-        conn.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-        conn.pragma_update(None, "synchronous", "full")
+        keep_statements(conn)
+            .and_then(|()| conn.pragma_update(None, "synchronous", "full"))
             .and_then(|()| set("cache_size", -cache_kib))
             .and_then(|()| set("wal_autocheckpoint", CHECKPOINT_PAGES))
             .and_then(|()| set("journal_size_limit", LOG_BYTES_KEPT))

@@ -12,7 +12,7 @@ use std::{
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::Semaphore;
 
-use super::{fault::Fault, names::Names, open::STATEMENTS_MAX};
+use super::{fault::Fault, names::Names, open::keep_statements};
 use crate::StoreError;
 
 /// Enough for the inner pages of every index; rows are seldom asked for twice.
@@ -83,7 +83,7 @@ impl Reader {
         let conn = Connection::open_with_flags(path, flags)?;
         conn.busy_timeout(PATIENCE)?;
         conn.pragma_update(None, "cache_size", -CACHE_KIB)?;
-        conn.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+        keep_statements(&conn)?;
         Ok(Self {
             conn,
             names: Names::default(),

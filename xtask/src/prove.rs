@@ -1,0 +1,294 @@
+//! The long proofs: tests of the short pass again and again, with new seeds, for as long as one
+//! likes.
+//!
+//! A round of a proof is one run of its test. What it came to is written down before the next
+//! begins, so a run that was stopped goes on where it was, with the seeds that come next. Whose
+//! rounds have taken least time so far is next.
+
+mod ledger;
+mod report;
+
+use std::fs;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::process::{self, Ran};
+use crate::{Done, fuzz, needs, root};
+
+use ledger::{Ledger, Round};
+
+const MINUTES: u64 = 60;
+const BAR_WIDTH: usize = 30;
+
+/// Something that can be shown for as long as one likes.
+#[derive(Debug)]
+struct Proof {
+    name: &'static str,
+    by: By,
+    /// What one round asks for, chosen so that it takes about a minute.
+    times: u64,
+}
+
+#[derive(Debug)]
+enum By {
+    /// A test, in a test target.
+    Test(&'static str, &'static str),
+    /// Made-up requests.
+    Fuzzing,
+}
+
+const fn by_test(
+    name: &'static str,
+    target: &'static str,
+    test: &'static str,
+    times: u64,
+) -> Proof {
+    let by = By::Test(target, test);
+    Proof { name, by, times }
+}
+
+const PROOFS: &[Proof] = &[
+    by_test(
+        "simulation in memory",
+        "simulation",
+        "every_seed_holds_in_memory",
+        1_000,
+    ),
+    by_test(
+        "simulation in SQLite",
+        "simulation",
+        "every_seed_holds_in_sqlite",
+        50,
+    ),
+    by_test(
+        "planted bugs",
+        "planted",
+        "every_planted_bug_is_found_by_the_invariant_it_breaks",
+        60,
+    ),
+    Proof {
+        name: "made-up requests",
+        by: By::Fuzzing,
+        times: 10,
+    },
+];
+
+/// `cargo xtask prove [minutes] [words of names]`.
+pub fn run(args: &[String]) -> Done {
+    let (minutes, words) = asked(args);
+    let chosen: Vec<&Proof> = PROOFS
+        .iter()
+        .filter(|proof| proof.is_meant(words))
+        .collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = PROOFS.iter().map(|proof| proof.name).collect();
+        return Err(format!(
+            "no proof is called that; there are: {}",
+            names.join(", ")
+        ));
+    }
+    needs::ensure()?;
+    let place = fuzz::target(&root()).join("prove");
+    fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+    let mut ledger = Ledger::open(&place.join("ledger.tsv"))?;
+    println!(
+        "{} proofs for {minutes} min; {} rounds were run before (to begin anew, delete {})",
+        chosen.len(),
+        ledger.rounds().len(),
+        place.display()
+    );
+    build()?;
+    let outcome = go_on(
+        &chosen,
+        &mut ledger,
+        &place,
+        Duration::from_secs(60 * minutes),
+    );
+    let text = report::of(&ledger);
+    let path = place.join("report.md");
+    fs::write(&path, &text).map_err(|error| format!("{}: {error}", path.display()))?;
+    println!("\n{text}\nThis is also in {}.", path.display());
+    outcome
+}
+
+fn asked(args: &[String]) -> (u64, &[String]) {
+    match args
+        .split_first()
+        .map(|(first, rest)| (first.parse(), rest))
+    {
+        Some((Ok(minutes), rest)) => (minutes, rest),
+        _ => (MINUTES, args),
+    }
+}
+
+/// All tests at once, so that the first round does not pay for it.
+fn build() -> Done {
+    let mut command = process::cargo(&root());
+    command.args(["test", "--workspace", "--all-features", "--no-run"]);
+    let ran =
+        process::run_quietly(command).map_err(|error| format!("cannot start cargo: {error}"))?;
+    if !ran.success {
+        process::show(&ran);
+        return Err("the tests do not build".to_owned());
+    }
+    Ok(())
+}
+
+fn go_on(chosen: &[&Proof], ledger: &mut Ledger, place: &Path, time: Duration) -> Done {
+    let started = Instant::now();
+    while started.elapsed() < time {
+        let next = chosen.iter().min_by_key(|proof| ledger.time_of(proof.name));
+        let Some(proof) = next else { break };
+        let seed = ledger.next_seed(proof.name);
+        show_progress(started.elapsed(), time, proof.name, seed);
+        let began = Instant::now();
+        let (ran, figures) = proof.run(seed, &place.join("round.tsv"))?;
+        if !ran.success {
+            println!();
+            process::show(&ran);
+            return Err(format!(
+                "{} failed; rerun: {}",
+                proof.name,
+                proof.command(seed)
+            ));
+        }
+        ledger.add(Round {
+            proof: proof.name.to_owned(),
+            seed,
+            times: proof.times,
+            took: began.elapsed(),
+            figures,
+        })?;
+    }
+    Ok(())
+}
+
+impl Proof {
+    fn is_meant(&self, words: &[String]) -> bool {
+        words.is_empty() || words.iter().any(|word| self.name.contains(word.as_str()))
+    }
+
+    /// Runs a round; says what it told.
+    fn run(&self, seed: u64, told: &PathBuf) -> Result<(Ran, Vec<ledger::Figure>), String> {
+        if told.exists() {
+            fs::remove_file(told).map_err(|error| format!("{}: {error}", told.display()))?;
+        }
+        let By::Test(..) = self.by else {
+            let ran = fuzz::run(&root(), seed, self.times)?;
+            let cases = fuzz::cases(&ran.lines);
+            return Ok((
+                ran,
+                vec![(self.name.to_owned(), "requests".to_owned(), cases)],
+            ));
+        };
+        let mut command = process::cargo(&root());
+        command
+            .args(self.cargo_args())
+            .env("STEADFAST_PROVE_SEED", seed.to_string())
+            .env("STEADFAST_PROVE_TIMES", self.times.to_string())
+            .env("STEADFAST_PROVE_REPORT", told);
+        let ran = process::run_quietly(command);
+        let ran = ran.map_err(|error| format!("cannot start cargo: {error}"))?;
+        let figures = match ran.success {
+            true => ledger::figures(told)?,
+            false => Vec::new(),
+        };
+        Ok((ran, figures))
+    }
+
+    fn cargo_args(&self) -> Vec<&'static str> {
+        match self.by {
+            By::Test(target, test) => vec![
+                "test",
+                "--workspace",
+                "--all-features",
+                "--test",
+                target,
+                "--",
+                "--exact",
+                test,
+                "--nocapture",
+            ],
+            By::Fuzzing => vec!["xtask", "fuzz"],
+        }
+    }
+
+    fn command(&self, seed: u64) -> String {
+        format!(
+            "STEADFAST_PROVE_SEED={seed} STEADFAST_PROVE_TIMES={} cargo {}",
+            self.times,
+            self.cargo_args().join(" ")
+        )
+    }
+}
+
+/// A bar on a terminal, a line in a log.
+fn show_progress(elapsed: Duration, time: Duration, name: &str, seed: u64) {
+    let line = format!("{} {name}, seed {seed}", bar(elapsed, time));
+    if std::io::stdout().is_terminal() {
+        print!("\r\x1b[K{line}");
+        let _unseen = std::io::stdout().flush();
+    } else {
+        println!("{line}");
+    }
+}
+
+fn bar(elapsed: Duration, time: Duration) -> String {
+    let part = elapsed.as_secs_f64() / time.as_secs_f64().max(1.0);
+    let full = (0..BAR_WIDTH)
+        .filter(|mark| (*mark as f64) < part * BAR_WIDTH as f64)
+        .count();
+    format!(
+        "[{}{}] {}/{} min",
+        "#".repeat(full),
+        ".".repeat(BAR_WIDTH - full),
+        elapsed.as_secs() / 60,
+        time.as_secs() / 60
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn minutes_come_first_and_words_choose() {
+        let args = ["5".to_owned(), "memory".to_owned()];
+        let (minutes, words) = asked(&args);
+        assert_eq!(minutes, 5);
+        let chosen: Vec<_> = PROOFS
+            .iter()
+            .filter(|proof| proof.is_meant(words))
+            .collect();
+        assert_eq!(chosen.len(), 1);
+        assert_eq!(asked(&[]), (MINUTES, &[][..]));
+        assert_eq!(asked(&args[1..]), (MINUTES, &args[1..]));
+    }
+
+    #[test]
+    fn the_bar_is_empty_at_the_start_and_full_at_the_end() {
+        let hour = Duration::from_secs(3_600);
+        assert_eq!(
+            bar(Duration::ZERO, hour),
+            format!("[{}] 0/60 min", ".".repeat(BAR_WIDTH))
+        );
+        assert_eq!(
+            bar(hour, hour),
+            format!("[{}] 60/60 min", "#".repeat(BAR_WIDTH))
+        );
+    }
+
+    #[test]
+    fn names_and_tests_are_each_there_once() {
+        for proof in PROOFS {
+            assert_eq!(
+                PROOFS
+                    .iter()
+                    .filter(|other| other.name == proof.name)
+                    .count(),
+                1
+            );
+        }
+    }
+}
