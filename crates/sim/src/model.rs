@@ -1,0 +1,1 @@
+//! The exhaustive check of a small world.
