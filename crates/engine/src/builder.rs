@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde::Serialize;
-use steadfast_core::{Invalid, Kind, PolicyPatch, Preset, Queue, Tenant, WorkerName};
+use steadfast_core::{Invalid, Kind, PolicyPatch, Queue, Tenant, WorkerName};
 use steadfast_store::{ClaimRequest, Store};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -106,6 +106,8 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
     #[cfg(feature = "http")]
     #[must_use]
     pub fn outbound(self, outbound: crate::http::Outbound) -> Self {
+        use steadfast_core::Preset;
+
         let webhooks = crate::http::WebhookHandler::new(outbound.clone());
         let http = crate::http::HttpHandler::new(outbound);
         self.raw_handler(Kind::http().as_str(), Arc::new(http))
