@@ -70,12 +70,16 @@ fn nothing_from_nowhere(history: &mut History, all: &BTreeMap<JobId, Job>) {
         if history.jobs.contains_key(&job.id) {
             continue;
         }
-        let invariant = match (&job.kind, job.run_of) {
-            (_, Some(_)) => Invariant::TicksOnce,
-            (kind, None) if *kind == Kind::webhook() => Invariant::OutboxWithTransition,
-            _ => Invariant::OneKeyOneJob,
-        };
-        history.broken(invariant, job.id, "nobody has asked for it");
+        history.broken(made_by(job), job.id, "nobody has asked for it");
+    }
+}
+
+/// Whose rule a job breaks that nobody has asked for.
+pub fn made_by(job: &Job) -> Invariant {
+    match job.run_of {
+        Some(_) => Invariant::TicksOnce,
+        None if job.kind == Kind::webhook() => Invariant::OutboxWithTransition,
+        None => Invariant::OneKeyOneJob,
     }
 }
 

@@ -157,12 +157,14 @@ impl History {
             return;
         }
         let job = job.into();
+        let born = self.entries.iter().position(|entry| entry.job == job);
+        let life = &self.entries[born.unwrap_or_default()..];
         let concerns = |entry: &&Entry| entry.job.is_none() || entry.job == job;
         self.violation = Some(Violation {
             invariant,
             job,
             why: why.into(),
-            events: self.entries.iter().filter(concerns).cloned().collect(),
+            events: life.iter().filter(concerns).cloned().collect(),
         });
     }
 

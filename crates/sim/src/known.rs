@@ -81,7 +81,8 @@ impl Known {
     /// What a command or a person may have changed, as the store's answer says.
     pub fn follow(&mut self, job: &Job) {
         self.priority = job.priority;
-        self.max_retries = job.policy.max_retries();
+        // An edit does not take back an attempt that is already promised.
+        self.max_retries = job.policy.max_retries().max(self.used);
         self.run_at = job.progress.run_at;
         self.state = job.progress.state;
         self.cancel_requested = job.progress.cancel_requested;

@@ -38,6 +38,6 @@ mod wishes;
 pub use faulty::FaultyStore;
 pub use history::{Event, History, Violation};
 pub use invariant::{Counters, Invariant};
-pub use pass::{Pass, fresh_seed, seeds};
+pub use pass::{Pass, fresh_seed, seeds, silence_planned_panics};
 pub use planted::Bug;
 pub use simulation::{On, Report, Simulation};

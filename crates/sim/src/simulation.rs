@@ -96,15 +96,19 @@ impl Simulation {
             }
         };
         let store = match bug {
-            Some(bug) => bug.plant(store),
-            None => store,
+            Some(bug) if !bug.is_above() => bug.plant(store),
+            _ => store,
         };
         let history = Shared::default();
         let watched: Arc<dyn Store> = Arc::new(Over(Watched {
             inner: store.clone(),
             history: history.clone(),
         }));
-        let faulty = FaultyStore::new(watched.clone(), random.random());
+        let asked = match bug {
+            Some(bug) if bug.is_above() => bug.plant(watched.clone()),
+            _ => watched.clone(),
+        };
+        let faulty = FaultyStore::new(asked, random.random());
         let script = Script::new(clock.clone(), history.clone(), random.random());
         let nodes = Nodes::new(Arc::new(faulty.clone()), script.clone(), &mut random);
         Self {

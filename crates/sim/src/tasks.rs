@@ -57,11 +57,9 @@ impl Tasks {
     }
 
     /// Drops all that a node was doing.
-    pub fn crash(&mut self, node: usize) -> usize {
-        let before = self.running.len();
+    pub fn crash(&mut self, node: usize) {
         self.ready(|_| true);
         self.running.retain(|task| task.node != node);
-        before.saturating_sub(self.running.len())
     }
 }
 

@@ -43,20 +43,26 @@ impl Layer for Watched {
     }
 
     async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, EnqueueError> {
-        let answers = self.inner.enqueue(jobs.clone()).await;
-        let mut history = self.history.lock();
-        match &answers {
-            Ok(answers) => {
-                for (new, answer) in jobs.iter().zip(answers) {
-                    history.enqueued(new, *answer, self.inner.now());
+        let answers = match self.inner.enqueue(jobs.clone()).await {
+            Ok(answers) => answers,
+            Err(error) => {
+                if let EnqueueError::Conflict { index, job, .. } = error {
+                    self.history.lock().conflicted(&jobs, index, job);
                 }
+                return Err(error);
             }
-            Err(EnqueueError::Conflict { index, job, .. }) => {
-                history.conflicted(&jobs[*index], *job);
+        };
+        let stored = answers.iter().map(|answer| answer.id()).collect();
+        let stored = self.inner.jobs(stored).await?;
+        let mut history = self.history.lock();
+        for ((new, answer), stored) in jobs.iter().zip(&answers).zip(stored) {
+            history.enqueued(new, *answer, self.inner.now());
+            if stored.is_none() {
+                let why = "acknowledged, and not there";
+                history.broken(Invariant::JobsStay, answer.id(), why);
             }
-            Err(EnqueueError::Store(_)) => {}
         }
-        answers
+        Ok(answers)
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<Claimed, StoreError> {

@@ -26,7 +26,7 @@ fn every_seed_holds_in_memory() {
 
 #[test]
 fn every_seed_holds_in_sqlite() {
-    pass(On::Sqlite, 12);
+    pass(On::Sqlite, 10);
 }
 
 fn pass(on: On, count: u64) {

@@ -31,6 +31,9 @@ impl History {
             return;
         };
         let before = known.state;
+        if let Command::Retry { .. } = command {
+            known.used = 0;
+        }
         known.follow(job);
         match command {
             Command::Cancel => {
@@ -39,7 +42,6 @@ impl History {
             }
             Command::Retry { .. } => {
                 known.cancelled = false;
-                known.used = 0;
                 if !matches!(before, State::Failed | State::Cancelled) {
                     let why = format!("tried again though it was {before}");
                     self.broken(Invariant::SettledStays, id, why);

@@ -10,6 +10,7 @@ use steadfast_store::{ClaimRequest, Enqueued, Renewal, Renewed};
 use super::{Event, History};
 use crate::{
     Invariant,
+    audit::made_by,
     known::{Known, KnownClaim},
 };
 
@@ -39,17 +40,18 @@ impl History {
         }
     }
 
-    /// The store says that a key was used for another request.
-    pub fn conflicted(&mut self, new: &NewJob, with: JobId) {
+    /// The store says that a key was used for another request, which may be of the same batch.
+    pub fn conflicted(&mut self, batch: &[NewJob], index: usize, with: JobId) {
         self.exercise(Invariant::OneKeyOneJob);
-        let key = new.idempotency_key.clone();
-        let holder = key.and_then(|key| self.keys.get(&(new.tenant.clone(), key)).copied());
-        if holder != Some(with) {
-            self.broken(
-                Invariant::OneKeyOneJob,
-                with,
-                "it is said to hold a key of others",
-            );
+        let new = &batch[index];
+        let (tenant, key) = (new.tenant.clone(), new.idempotency_key.clone());
+        let in_batch = batch[..index].iter().find(|other| {
+            other.id == with && other.tenant == tenant && other.idempotency_key == key
+        });
+        let holder = key.and_then(|key| self.keys.get(&(tenant, key)).copied());
+        if in_batch.is_none() && holder != Some(with) {
+            let why = "it is said to hold a key of others";
+            self.broken(Invariant::OneKeyOneJob, with, why);
         }
     }
 
@@ -68,7 +70,7 @@ impl History {
         let (id, fence) = (job.id, claim.fence());
         let worker = request.worker.clone();
         let Some(known) = self.jobs.get(&id).cloned() else {
-            return self.broken(Invariant::JobsStay, id, "claimed, but it never was made");
+            return self.broken(made_by(job), id, "claimed, but nobody has asked for it");
         };
         let run_at = known.run_at;
         let event = Event::Claimed {
@@ -114,7 +116,8 @@ impl History {
             ),
             (
                 AttemptsHaveABudget,
-                known.used > known.max_retries,
+                // What starts at most once has a stricter rule of its own.
+                known.used > known.max_retries && known.guarantee == Guarantee::AtLeastOnce,
                 "claimed with its budget used up",
             ),
         ];
@@ -147,7 +150,7 @@ impl History {
     /// Nothing that was left behind should have gone before what was taken.
     fn check_order(&mut self, request: &ClaimRequest, claims: &[Claim], now: Timestamp) {
         let taken: BTreeSet<JobId> = claims.iter().map(|claim| claim.job().id).collect();
-        let rank = |known: &Known| (std::cmp::Reverse(known.priority), known.run_at);
+        let rank = |known: &Known| std::cmp::Reverse(known.priority);
         let ranks = || taken.iter().filter_map(|id| self.jobs.get(id)).map(rank);
         let Some(last) = ranks().max() else {
             return;

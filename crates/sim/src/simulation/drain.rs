@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use steadfast_core::{Queue, Tenant};
-
 use super::Simulation;
-use crate::{Invariant, tasks::at_once, wishes};
+use crate::{Invariant, tasks::at_once};
 
 const ROUND: Duration = Duration::from_secs(2);
 /// Longer than any delay, lease, schedule and retry of the simulation together.
@@ -16,11 +14,9 @@ impl Simulation {
         for node in 0..self.nodes.len() {
             self.nodes.set_awake(node, true);
         }
-        let paused = self.history.lock().paused.clone();
-        for (tenant, queue) in paused {
-            self.resume(tenant, queue);
-        }
         for _ in 0..ROUNDS_MAX {
+            // What was asked for before the end of faults may still come to be.
+            self.resume_all();
             self.round().await;
             if self.is_broken() || self.is_quiet() {
                 break;
@@ -59,8 +55,10 @@ impl Simulation {
         schedules_are_over && self.unfinished().is_none()
     }
 
-    fn resume(&self, tenant: Tenant, queue: Queue) {
-        debug_assert!(wishes::TENANTS.contains(&tenant.as_str()));
-        at_once(self.store.set_paused(tenant, queue, false)).unwrap();
+    fn resume_all(&self) {
+        let paused = self.history.lock().paused.clone();
+        for (tenant, queue) in paused {
+            at_once(self.store.set_paused(tenant, queue, false)).unwrap();
+        }
     }
 }
