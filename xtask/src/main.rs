@@ -9,6 +9,7 @@
 )]
 
 mod bench;
+mod fuzz;
 mod needs;
 mod process;
 mod test;
@@ -32,7 +33,7 @@ pub const VERBS: &[Verb] = &[
     Verb {
         name: "test",
         takes: "[-- filter]",
-        about: "everything a change must pass: formatting, lints, docs, tidy, tests, examples",
+        about: "everything a change must pass: formatting, lints, docs, tidy, tests, examples, fuzzing",
         run: test::run,
     },
     Verb {
@@ -40,6 +41,12 @@ pub const VERBS: &[Verb] = &[
         takes: "",
         about: "the style rules alone; takes less than a second",
         run: tidy::run,
+    },
+    Verb {
+        name: "fuzz",
+        takes: "",
+        about: "made-up requests for every route of the API, from its OpenAPI document",
+        run: test::run_fuzz,
     },
     Verb {
         name: "bench",

@@ -42,6 +42,33 @@ const NEEDS: &[Need] = &[
         install: Install::Apt("gcc libc6-dev"),
         why: "SQLite is compiled into the binary",
     },
+    Need {
+        what: "Python 3 with venv",
+        check: || succeeds("python3", &["-c", "import venv, ensurepip"]),
+        install: Install::Apt("python3 python3-venv"),
+        why: "the API is fuzzed by a Python program, and the example worker is one",
+    },
+    Need {
+        what: "PostgreSQL",
+        // Debian keeps the server's programs off the path.
+        check: || {
+            succeeds(
+                "sh",
+                &[
+                    "-c",
+                    "command -v initdb || ls /usr/lib/postgresql/*/bin/initdb",
+                ],
+            )
+        },
+        install: Install::Apt("postgresql"),
+        why: "tests start a server of their own",
+    },
+    Need {
+        what: "Chromium with its driver",
+        check: || succeeds("chromium", &["--version"]) && succeeds("chromedriver", &["--version"]),
+        install: Install::Apt("chromium chromium-driver"),
+        why: "the dashboard is tested in a real browser",
+    },
 ];
 
 /// Installs what is missing where that is allowed, and otherwise says exactly what to install.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::process::{self, Ran};
-use crate::{Done, needs, root, tidy};
+use crate::{Done, fuzz, needs, root, tidy};
 
 struct Step {
     name: &'static str,
@@ -17,6 +17,7 @@ enum Does {
     /// As `Cargo`, and the user's filter goes along.
     CargoTest(&'static [&'static str]),
     Tidy,
+    Fuzz,
 }
 
 const STEPS: &[Step] = &[
@@ -39,11 +40,6 @@ const STEPS: &[Step] = &[
         fix: None,
     },
     Step {
-        name: "docs",
-        does: Does::Cargo(&["doc", "--workspace", "--no-deps", "--all-features"]),
-        fix: None,
-    },
-    Step {
         name: "tidy",
         does: Does::Tidy,
         fix: None,
@@ -55,7 +51,18 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "examples",
-        does: Does::Cargo(&["build", "--workspace", "--all-features", "--examples"]),
+        does: Does::Cargo(&[
+            "build",
+            "--workspace",
+            "--all-features",
+            "--examples",
+            "--bins",
+        ]),
+        fix: None,
+    },
+    Step {
+        name: "fuzzing",
+        does: Does::Fuzz,
         fix: None,
     },
 ];
@@ -64,6 +71,17 @@ struct Verdict {
     passed: bool,
     took: Duration,
     note: String,
+}
+
+/// `cargo xtask fuzz`: that step alone.
+pub fn run_fuzz(_: &[String]) -> Done {
+    needs::ensure()?;
+    let ran = fuzz::run(&root())?;
+    show(&ran);
+    match ran.success {
+        true => Ok(()),
+        false => Err("the API answered in a way that it must not".to_owned()),
+    }
 }
 
 pub fn run(args: &[String]) -> Done {
@@ -107,8 +125,11 @@ impl Step {
                 let findings = tidy::report(&root())?;
                 (findings == 0, String::new())
             }
-            Does::Cargo(_) | Does::CargoTest(_) => {
-                let ran = self.run_cargo(filter)?;
+            Does::Cargo(_) | Does::CargoTest(_) | Does::Fuzz => {
+                let ran = match self.does {
+                    Does::Fuzz => fuzz::run(&root())?,
+                    _ => self.run_cargo(filter)?,
+                };
                 if !ran.success {
                     show(&ran);
                 }
@@ -131,6 +152,7 @@ impl Step {
             Does::Cargo(args) => (args, &[][..]),
             Does::CargoTest(args) => (args, filter),
             Does::Tidy => (&["xtask", "tidy"][..], &[][..]),
+            Does::Fuzz => (&["xtask", "fuzz"][..], &[][..]),
         };
         let fixed = fixed.iter().map(|&arg| arg.to_owned());
         fixed.chain(filter.iter().cloned()).collect()
@@ -232,7 +254,7 @@ mod tests {
         let rows: Vec<&str> = table.lines().collect();
         assert_eq!(rows[0], "formatting   ok           1.2 s");
         assert_eq!(rows[1], "lints        FAILED       1.2 s");
-        assert_eq!(rows[2], "docs         not run");
+        assert_eq!(rows[2], "tidy         not run");
         assert_eq!(rows.len(), STEPS.len());
     }
 

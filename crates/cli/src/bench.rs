@@ -7,6 +7,8 @@ mod figure;
 mod http;
 mod lifecycle;
 mod meter;
+mod postgres;
+mod postgres_bare;
 mod scale;
 
 use std::path::PathBuf;
@@ -36,6 +38,10 @@ pub struct Args {
     /// Only the figures of the server: creates over HTTP, HTTP jobs, restart.
     #[arg(long)]
     server: bool,
+    /// A PostgreSQL database to measure in place of SQLite files: one to four nodes, in a schema
+    /// that is made for it and dropped afterwards.
+    #[arg(long)]
+    store: Option<String>,
     /// Where to put the files; a temporary directory where nobody says.
     #[arg(long)]
     dir: Option<PathBuf>,
@@ -50,6 +56,9 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         None => tempfile::tempdir(),
     };
     let mut report = Report::new(args.json);
+    if let Some(url) = &args.store {
+        return postgres::figures(&args, url, &mut report).await;
+    }
     // From the quiet to the large: what a large figure leaves for the disk to write disturbs
     // the next, and what it leaves in memory is not the backlog's. Each has files of its own.
     if !args.server {

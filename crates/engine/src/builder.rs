@@ -112,8 +112,8 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         let http = crate::http::HttpHandler::new(outbound);
         self.raw_handler(Kind::http().as_str(), Arc::new(http))
             .raw_handler(Kind::webhook().as_str(), Arc::new(webhooks))
-            .kind_retry(Kind::http().as_str(), Preset::Http)
-            .kind_retry(Kind::webhook().as_str(), Preset::Webhook)
+            .kind_retry(Kind::http().as_str(), steadfast_core::Preset::Http)
+            .kind_retry(Kind::webhook().as_str(), steadfast_core::Preset::Webhook)
     }
 
     /// The retry policy where neither job, kind, queue nor tenant says otherwise.

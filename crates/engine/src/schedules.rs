@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
-    Cron, Invalid, JobId, Missed, Overlap, PolicyPatch, Schedule, ScheduleId, ScheduleName,
+    Cron, Invalid, JobId, Missed, NewJob, Overlap, PolicyPatch, Schedule, ScheduleId, ScheduleName,
     ScheduleProgress, Tenant, Tick, TickRule, Timestamp, Timetable, Zone,
 };
 use steadfast_store::{Fired, Firing, Listed, Page, Saved, ScheduleFilter, TickRecord};
@@ -169,9 +169,7 @@ impl Client {
     pub async fn schedule(&self, request: ScheduleRequest) -> Result<Schedule, ClientError> {
         let name = ScheduleName::new(&request.name)?;
         let timetable = request.timetable()?;
-        request.job.check_template()?;
-        let mut template = self.prepare(request.job)?;
-        template.asked_retry = PolicyPatch::default();
+        let template = self.template(request.job)?;
         loop {
             let filter = ScheduleFilter {
                 tenant: Some(template.tenant.clone()),
@@ -219,21 +217,22 @@ impl Client {
         }
     }
 
+    /// What each run looks like.
+    fn template(&self, job: JobRequest) -> Result<NewJob, Invalid> {
+        let prepared = job.check_template().and_then(|()| self.prepare(job));
+        let mut template = prepared.map_err(|error| error.within("job"))?;
+        template.asked_retry = PolicyPatch::default();
+        Ok(template)
+    }
+
     /// Changes a schedule. As in [`Client::schedule`], only a changed timetable starts afresh.
     pub async fn edit_schedule(
         &self,
         id: ScheduleId,
         edit: ScheduleEdit,
     ) -> Result<Schedule, ClientError> {
-        let template = match edit.job.clone() {
-            Some(job) => {
-                job.check_template()?;
-                let mut template = self.prepare(job)?;
-                template.asked_retry = PolicyPatch::default();
-                Some(template)
-            }
-            None => None,
-        };
+        let template = edit.job.clone().map(|job| self.template(job));
+        let template = template.transpose()?;
         loop {
             let mut schedule = self.stored_schedule(id).await?;
             let timetable = edit.timetable(&schedule.timetable)?;

@@ -32,14 +32,14 @@ impl Caller {
         tenant: None,
     };
 
-    fn of(key: &Key) -> Self {
+    pub fn of(key: &Key) -> Self {
         Self {
             scope: key.scope,
             tenant: key.tenant.clone(),
         }
     }
 
-    fn may(self, scopes: &[Scope]) -> Result<Self, Problem> {
+    pub fn may(self, scopes: &[Scope]) -> Result<Self, Problem> {
         if scopes.contains(&self.scope) {
             return Ok(self);
         }
@@ -91,11 +91,17 @@ impl Caller {
     }
 }
 
-async fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
+/// Anybody, where no key is needed.
+pub async fn anybody(app: &App) -> Result<Option<Caller>, Problem> {
     let keys = app.keys.get().await?;
-    if app.settings.open && keys.is_empty() {
-        return Ok(Caller::ANYBODY);
+    Ok((app.settings.open && keys.is_empty()).then_some(Caller::ANYBODY))
+}
+
+async fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
+    if let Some(anybody) = anybody(app).await? {
+        return Ok(anybody);
     }
+    let keys = app.keys.get().await?;
     let refused = |code, detail: &str| Problem::new(StatusCode::UNAUTHORIZED, code, detail);
     let header = parts.headers.get(header::AUTHORIZATION);
     let header = header.ok_or_else(|| {

@@ -1,20 +1,21 @@
-//! The API, under `/api/v1`, and its description, which is made from the code.
+//! The API, under `/api/v1`, and its description, which is made from the code. What is public
+//! here the dashboard uses, too, so that its actions follow the same rules.
 
 mod alerts;
 mod asked;
 mod claims;
 mod cursor;
 mod dlq;
-mod endpoints;
+pub mod endpoints;
 mod events;
-mod jobs;
-mod keys;
+pub mod jobs;
+pub mod keys;
 mod nodes;
 mod policies;
-mod queues;
-mod schedules;
+pub mod queues;
+pub mod schedules;
 mod stats;
-mod wire;
+pub mod wire;
 
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ use utoipa_swagger_ui::SwaggerUi;
 pub use stats::WINDOW;
 
 use crate::{
-    App, health, metrics,
+    App, dashboard, health, metrics,
     problem::{Problem, ProblemBody},
 };
 
@@ -114,7 +115,8 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(metrics::metrics))
-        .fallback(|| async { Problem::not_found("such page") })
+        .merge(dashboard::router())
+        .fallback(dashboard::nowhere)
         .method_not_allowed_fallback(|| async {
             let detail = "this address knows other verbs; see /api/docs";
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)

@@ -6,7 +6,13 @@ use steadfast_engine::{Cache, Client, Node, http::OutboundRules};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::{keys::Keys, limits, metrics::Metrics};
+use crate::{
+    dashboard::{Bulk, Lanes, Patience},
+    keys::Keys,
+    limits,
+    metrics::Metrics,
+    sessions::Sessions,
+};
 
 /// What the server is told when it starts.
 #[derive(Clone, Debug)]
@@ -34,6 +40,14 @@ pub struct App {
     pub client: Client,
     pub node: Node,
     pub keys: Cache<Keys>,
+    /// Browsers that have signed in.
+    pub sessions: Cache<Sessions>,
+    /// What the dashboard counted a moment ago.
+    pub lanes: Lanes,
+    /// What the dashboard does to many jobs at once.
+    pub bulk: Bulk,
+    /// How many wrong keys are looked at.
+    pub patience: Patience,
     pub settings: Settings,
     pub metrics: Arc<Metrics>,
     pub streams: Arc<Semaphore>,
@@ -46,6 +60,10 @@ impl App {
         Self {
             client,
             keys: Keys::cache(node.store()),
+            sessions: Sessions::cache(node.store()),
+            lanes: Lanes::default(),
+            bulk: Bulk::default(),
+            patience: Patience::default(),
             node,
             settings,
             metrics,

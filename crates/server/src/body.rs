@@ -59,7 +59,7 @@ pub async fn read(request: Request) -> Result<Bytes, Problem> {
 }
 
 /// Bodies are bounded in size and in time.
-async fn collect(request: Request) -> Result<Bytes, Problem> {
+pub async fn collect(request: Request) -> Result<Bytes, Problem> {
     let body = Limited::new(request.into_body(), limits::BODY_BYTES_MAX);
     let collected = tokio::time::timeout(limits::BODY_TIME_MAX, body.collect()).await;
     match collected {
@@ -85,12 +85,35 @@ fn too_slow(limit: Duration) -> Problem {
 
 /// Reads JSON. Only a body that is wrong is read a second time, to say where.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    if depth(bytes) > limits::BODY_DEPTH_MAX {
+        let most = limits::BODY_DEPTH_MAX;
+        let detail = format!("the body is nested more than {most} deep");
+        return Err(Problem::new(StatusCode::BAD_REQUEST, "bad_json", detail));
+    }
     serde_json::from_slice(bytes).map_err(|error| {
         let mut deserializer = serde_json::Deserializer::from_slice(bytes);
         let found = serde_path_to_error::deserialize::<_, T>(&mut deserializer);
         let path = found.err().map(|error| error.path().to_string());
         explained(&error, &path.unwrap_or_default())
     })
+}
+
+/// How deep the nesting goes. Payloads are kept unread, so nobody else would notice.
+fn depth(bytes: &[u8]) -> usize {
+    let (mut now, mut deepest) = (0_usize, 0);
+    let (mut in_text, mut is_escaped) = (false, false);
+    for byte in bytes {
+        match (in_text, byte) {
+            (true, _) if is_escaped => is_escaped = false,
+            (true, b'\\') => is_escaped = true,
+            (_, b'"') => in_text = !in_text,
+            (false, b'[' | b'{') => now += 1,
+            (false, b']' | b'}') => now = now.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(now);
+    }
+    deepest
 }
 
 fn explained(error: &serde_json::Error, path: &str) -> Problem {

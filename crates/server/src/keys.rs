@@ -149,6 +149,10 @@ impl Keys {
         self.0.is_empty()
     }
 
+    pub fn get(&self, id: KeyId) -> Option<Arc<Key>> {
+        self.0.get(&id).cloned()
+    }
+
     /// The key of this token, if it is one. Takes the same time however wrong it is.
     pub fn find(&self, token: &str) -> Option<Arc<Key>> {
         let (digits, secret) = token.strip_prefix(PREFIX)?.split_once('_')?;

@@ -6,6 +6,7 @@
 //!
 //! * `api`: the routes, one file per thing they are about; `api/wire` is all JSON there is.
 //! * `access`, `keys`: who asks, and what they may.
+//! * `dashboard`, `sessions`: the same for people, in a browser.
 //! * `body`, `problem`: how requests are read, and what is said when one is wrong.
 //! * `listen`, `app`: connections, and what every request may use.
 //! * `metrics`, `health`: for machines that watch.
@@ -16,11 +17,14 @@ mod access;
 mod api;
 mod app;
 mod body;
+mod dashboard;
 mod health;
 mod limits;
 mod listen;
 mod metrics;
 mod problem;
+mod sessions;
+mod stream;
 
 use std::sync::Arc;
 
@@ -40,10 +44,12 @@ pub async fn serve(
     let closing = app.closing.clone();
     let watched = app.clone();
     let watching = tokio::spawn(async move {
+        let (keys, sessions) = (&watched.keys, &watched.sessions);
         tokio::join!(
-            watched.keys.run(&watched.closing),
-            watched.restrict_with_keys()
-        );
+            keys.run(&watched.closing),
+            sessions.run(&watched.closing),
+            watched.restrict_with_keys(),
+        )
     });
     let router = api::router(app);
     let served = listen::listen(listener, router, async {

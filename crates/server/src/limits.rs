@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// A thousand small jobs fit; whoever sends more sends bulk data, which belongs elsewhere.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
+/// Most programs that read JSON stop at 128, and what is stored will be wrapped in a few more.
+pub const BODY_DEPTH_MAX: usize = 100;
 /// A client that cannot send a megabyte in this time holds a connection for nothing.
 pub const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 /// How long a client may take to send its headers, the wait for its next request included.

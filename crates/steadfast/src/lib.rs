@@ -59,6 +59,8 @@ pub use steadfast_store::{
     LaneStats, Listed, ManualClock, MemoryStore, OpenError, Page, Store, StoreError, SystemClock,
     TickRecord,
 };
+#[cfg(feature = "postgres")]
+pub use steadfast_store::{PostgresOptions, PostgresStore, tokio_postgres};
 #[cfg(feature = "sqlite")]
 pub use steadfast_store::{SqliteOptions, SqliteStore, rusqlite};
 

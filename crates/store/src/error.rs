@@ -42,6 +42,16 @@ pub enum OpenError {
         "SQLite {found} can corrupt a database in WAL mode: version {least} or newer is needed"
     )]
     UnsafeSqlite { found: String, least: &'static str },
+    #[error("cannot open {name}: {why}")]
+    Database { name: String, why: String },
+    #[error(
+        "{name} was written by a newer Steadfast (schema {found}, this one knows {known}): upgrade this binary"
+    )]
+    NewerDatabase {
+        name: String,
+        found: i64,
+        known: i64,
+    },
     #[error("cannot open {}: {why}", path.display())]
     Io { path: PathBuf, why: String },
 }

@@ -315,6 +315,7 @@ steadfast_core::words! {
         Key = "key",
         Alert = "alert",
         Node = "node",
+        Session = "session",
     }
 }
 

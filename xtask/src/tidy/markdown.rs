@@ -155,7 +155,7 @@ mod tests {
         let found = findings("run `cargo xtask fly`");
         assert_eq!(
             found,
-            ["`cargo xtask fly` does not exist; the verbs are test, tidy, bench"]
+            ["`cargo xtask fly` does not exist; the verbs are test, tidy, fuzz, bench"]
         );
         assert!(findings("`cargo xtask test -- claims`, `cargo xtask`").is_empty());
     }

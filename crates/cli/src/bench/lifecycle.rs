@@ -38,7 +38,7 @@ pub fn job() -> Bench {
     Bench { filler }
 }
 
-fn payload() -> anyhow::Result<String> {
+pub fn payload() -> anyhow::Result<String> {
     Ok(serde_json::to_string(&job())?)
 }
 
@@ -72,14 +72,32 @@ pub async fn fill(client: &Client, jobs: usize, batch: usize) -> anyhow::Result<
     Ok(())
 }
 
+/// How many jobs have run, and a word when that is enough.
 #[derive(Default)]
-struct Done {
+pub struct Done {
     count: AtomicUsize,
     wanted: usize,
     all: Notify,
 }
 
-async fn count(_: Bench, ctx: Context<Arc<Done>>) -> Result<(), JobError> {
+impl Done {
+    pub fn of(wanted: usize) -> Self {
+        Self {
+            wanted,
+            ..Self::default()
+        }
+    }
+
+    pub async fn wait(&self) {
+        self.all.notified().await;
+    }
+
+    pub fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+}
+
+pub async fn count(_: Bench, ctx: Context<Arc<Done>>) -> Result<(), JobError> {
     let done = ctx.state();
     if done.count.fetch_add(1, Ordering::Relaxed) + 1 == done.wanted {
         done.all.notify_one();
@@ -99,10 +117,7 @@ pub async fn whole(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Resu
     let bare = meter.stop();
 
     let store = SqliteStore::open(dir.join("lifecycle.db"), SqliteOptions::default())?;
-    let done = Arc::new(Done {
-        wanted: args.jobs,
-        ..Done::default()
-    });
+    let done = Arc::new(Done::of(args.jobs));
     let meter = Meter::start();
     let engine = Engine::builder(store)
         .state(done.clone())
@@ -110,7 +125,7 @@ pub async fn whole(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Resu
         .concurrency(4 * args.batch)
         .start()?;
     fill(&engine.client(), args.jobs, args.batch).await?;
-    done.all.notified().await;
+    done.wait().await;
     let client = engine.client();
     engine.stop().await;
     let ours = meter.stop();

@@ -57,6 +57,7 @@ fn lines(settings: &Settings, access: &Access, address: SocketAddr) -> Vec<Strin
             env!("CARGO_PKG_VERSION")
         ),
         format!("  store     {store}"),
+        format!("  dashboard {url}/"),
         format!("  API       {url}/api/docs"),
         format!("  health    {url}/healthz, {url}/readyz"),
         format!("  metrics   {url}/metrics"),

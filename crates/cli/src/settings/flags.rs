@@ -15,7 +15,7 @@ pub struct Flags {
     /// Where to listen [default: 127.0.0.1:7373].
     #[arg(long, env = "STEADFAST_LISTEN", value_name = "ADDRESS:PORT")]
     pub listen: Option<SocketAddr>,
-    /// Where jobs live: sqlite:FILE, or memory: for trying things out [default:
+    /// Where jobs live: sqlite:FILE, postgres://USER@HOST/DATABASE, or memory: for trying things out [default:
     /// sqlite:steadfast.db].
     // A URL may hold a password, which help must not show.
     #[arg(long, env = "STEADFAST_STORE", hide_env_values = true)]

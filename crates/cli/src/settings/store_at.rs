@@ -2,15 +2,14 @@
 
 use std::{fmt, path::PathBuf, str::FromStr, sync::Arc};
 
-use anyhow::bail;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use steadfast::{MemoryStore, SqliteOptions, SqliteStore, Store};
+use steadfast::{MemoryStore, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore, Store};
 
 #[derive(Clone, PartialEq, Eq)]
 pub enum StoreAt {
     Sqlite(PathBuf),
     Memory,
-    /// A connection URL, which may hold a password.
+    /// A connection URL, which may hold a password. Its parameter `schema` is ours.
     Postgres(String),
 }
 
@@ -23,8 +22,13 @@ impl StoreAt {
                 Ok(Arc::new(SqliteStore::open(path, options)?))
             }
             Self::Memory => Ok(Arc::new(MemoryStore::default())),
-            Self::Postgres(_) => {
-                bail!("this build has no PostgreSQL store; use --store sqlite:FILE")
+            Self::Postgres(url) => {
+                let (url, schema) = with_schema_apart(url);
+                let mut options = PostgresOptions::default();
+                if let Some(schema) = schema {
+                    options = options.schema(schema);
+                }
+                Ok(Arc::new(PostgresStore::open(&url, options).await?))
             }
         }
     }
@@ -66,6 +70,20 @@ impl fmt::Debug for StoreAt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
+}
+
+/// The schema is named in the URL, so that one text says where jobs live; the database itself
+/// knows no such parameter.
+fn with_schema_apart(url: &str) -> (String, Option<&str>) {
+    let Some((address, parameters)) = url.split_once('?') else {
+        return (url.to_owned(), None);
+    };
+    let (ours, theirs): (Vec<&str>, Vec<&str>) = parameters
+        .split('&')
+        .partition(|parameter| parameter.starts_with("schema="));
+    let schema = ours.last().and_then(|it| it.strip_prefix("schema="));
+    let mark = if theirs.is_empty() { "" } else { "?" };
+    (format!("{address}{mark}{}", theirs.join("&")), schema)
 }
 
 /// Hides what is between the user's name and the host, and a `password` among the parameters.
@@ -126,6 +144,25 @@ mod tests {
             let store: StoreAt = url.parse().unwrap();
             assert_eq!(store.to_string(), shown);
             assert_eq!(format!("{store:?}"), shown);
+        }
+    }
+
+    #[test]
+    fn the_schema_is_taken_out_of_the_url() {
+        for (url, plain, schema) in [
+            ("postgres://db/x", "postgres://db/x", None),
+            (
+                "postgres://db/x?schema=jobs",
+                "postgres://db/x",
+                Some("jobs"),
+            ),
+            (
+                "postgres://db/x?sslmode=require&schema=jobs&user=me",
+                "postgres://db/x?sslmode=require&user=me",
+                Some("jobs"),
+            ),
+        ] {
+            assert_eq!(with_schema_apart(url), (plain.to_owned(), schema));
         }
     }
 

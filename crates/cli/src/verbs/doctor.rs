@@ -160,11 +160,13 @@ async fn store(settings: &Settings, findings: &mut Findings) {
     match &settings.store {
         StoreAt::Sqlite(path) => sqlite::look(path, settings, findings).await,
         StoreAt::Memory => findings.warn("store", "memory: everything is gone when a node ends"),
-        StoreAt::Postgres(_) => {
-            if let Err(error) = settings.store.open(false).await {
-                findings.fail("store", format!("{error:#}"));
-            }
-        }
+        StoreAt::Postgres(_) => match settings.store.open(false).await {
+            Ok(store) => findings.ok(
+                "store",
+                format!("{} answers; its time is {}", settings.store, store.now()),
+            ),
+            Err(error) => findings.fail("store", format!("{error:#}")),
+        },
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{ended::usage, say::say, settings::StoreAt};
     after_help = "`serve` does the same when it starts. A store of a newer version is refused.\n\nExample:\n  steadfast migrate --store sqlite:steadfast.db"
 )]
 pub struct Args {
-    /// Which store: sqlite:FILE.
+    /// Which store: sqlite:FILE or postgres://USER@HOST/DATABASE.
     #[arg(long, env = "STEADFAST_STORE", hide_env_values = true)]
     store: StoreAt,
     /// Move into an SQLite file that has tables of another application.

@@ -60,9 +60,9 @@ fn mistakes_on_the_command_line_are_answered_with_what_would_be_right() {
         (&["--config", "none.toml"], 1, "cannot read none.toml"),
         (&["--outbound-allow", "10.0.0.1/8"], 1, "10.0.0.0/8 meant?"),
         (
-            &["--store", "postgres://me:s3cret@db/x"],
+            &["--store", "postgres://me:s3cret@127.0.0.1:1/x"],
             1,
-            "no PostgreSQL store",
+            "cannot open",
         ),
     ] {
         let said = run(

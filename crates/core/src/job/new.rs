@@ -1,6 +1,6 @@
 //! A job that does not exist yet.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use sha2::{Digest, Sha256};
 
@@ -180,11 +180,32 @@ impl NewJob {
     }
 }
 
-/// The same JSON with its keys in order; `serde_json` keeps maps sorted.
+/// The same JSON with its keys in order. `serde_json` keeps them so only as long as no crate of
+/// the whole program asks it to keep them as they were written.
 fn canonical(payload: &Payload) -> String {
     match payload.decode::<serde_json::Value>() {
-        Ok(value) => value.to_string(),
+        Ok(mut value) => {
+            sort(&mut value);
+            value.to_string()
+        }
         Err(_) => payload.as_str().to_owned(),
+    }
+}
+
+fn sort(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(map) => {
+            let sorted: BTreeMap<String, serde_json::Value> = std::mem::take(map)
+                .into_iter()
+                .map(|(key, mut value)| {
+                    sort(&mut value);
+                    (key, value)
+                })
+                .collect();
+            *map = sorted.into_iter().collect();
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(sort),
+        _ => {}
     }
 }
 

@@ -15,6 +15,9 @@ use crate::{duration, limits};
 pub struct Dice(f64);
 
 impl Dice {
+    /// The middle of all rolls.
+    pub const TYPICAL: Self = Self(0.5);
+
     #[expect(
         clippy::cast_precision_loss,
         reason = "the 53 bits that are left are exactly those an f64 can hold"

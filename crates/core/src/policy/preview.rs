@@ -37,9 +37,10 @@ impl RetryPolicy {
     /// The timetable of this policy. Attempts that `maxElapsed` would cut off even with the
     /// luckiest rolls are left out.
     pub fn preview(&self) -> Preview {
-        let min = self.timeline(Dice::new(0));
-        let typical = self.timeline(Dice::new(1 << 63));
-        let max = self.timeline(Dice::new(u64::MAX));
+        let of = |dice: Dice| self.delays_after(0, None, || dice);
+        let min = of(Dice::new(0));
+        let typical = of(Dice::TYPICAL);
+        let max = of(Dice::new(u64::MAX));
         let last_or = |line: &[RetryDelay], n: usize| {
             line.iter()
                 .take(n)
@@ -75,12 +76,17 @@ impl RetryPolicy {
         }
     }
 
-    /// The delays of every retry, if each roll came out the same.
-    fn timeline(&self, dice: Dice) -> Vec<RetryDelay> {
+    /// The delays of the retries that are left after `used` of them, each with a roll of its
+    /// own, if every attempt fails at once.
+    pub fn delays_after(
+        &self,
+        used: u32,
+        mut previous: Option<Duration>,
+        mut roll: impl FnMut() -> Dice,
+    ) -> Vec<RetryDelay> {
         let mut elapsed = Duration::ZERO;
-        let mut previous = None;
         let mut line = Vec::new();
-        for retry in 1..=self.max_retries {
+        for retry in used.saturating_add(1)..=self.max_retries {
             if self.max_elapsed.is_some_and(|most| elapsed >= most) {
                 break;
             }
@@ -89,7 +95,7 @@ impl RetryPolicy {
                 previous,
                 ..DelayInput::default()
             };
-            let step = self.retry_delay(input, dice);
+            let step = self.retry_delay(input, roll());
             elapsed = elapsed.saturating_add(step.jittered);
             previous = Some(step.jittered);
             line.push(step);

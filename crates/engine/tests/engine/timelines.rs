@@ -435,8 +435,8 @@ async fn a_schedule_that_has_ended_can_be_declared_again_but_not_made() {
 async fn what_a_schedule_decides_cannot_be_said_of_its_job() {
     let client = engine().client();
     for (job, field) in [
-        (fails(0).job().delay(Duration::from_secs(1)), "runAt"),
-        (fails(0).job().idempotency_key("k"), "idempotencyKey"),
+        (fails(0).job().delay(Duration::from_secs(1)), "job.runAt"),
+        (fails(0).job().idempotency_key("k"), "job.idempotencyKey"),
     ] {
         let request = ScheduleRequest::cron("wrong", "@hourly", job);
         let error = client.schedule(request).await.unwrap_err();

@@ -115,7 +115,7 @@ async fn a_port_without_a_server_is_a_failure_of_the_connection() {
     let failure = call(&anywhere(), &format!("http://{address}/")).await;
     let failure = failure.unwrap_err();
     assert_eq!(failure.class, FailureClass::CONNECTION);
-    let expected = format!("cannot connect to {address}: {address}: ");
+    let expected = format!("cannot connect to {address}: Connection refused");
     assert!(failure.message.starts_with(&expected), "{failure}");
 }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use steadfast_core::{
-    EventType, Guarantee, Invalid, Kind, Payload, Secret, Shorthands, Tenant, Timestamp, Webhook,
-    WebhookTarget,
+    EventType, Guarantee, Invalid, Kind, Payload, Preset, Secret, Shorthands, Tenant, Timestamp,
+    Webhook, WebhookTarget,
 };
 use steadfast_engine::{
     JobRequest, ScheduleRequest,
@@ -237,6 +237,8 @@ fn called(http: &HttpBody) -> Result<HttpRequest, Invalid> {
 fn own_webhook(body: WebhookBody) -> Result<Webhook, Problem> {
     let within = |error: Invalid| error.within("webhook");
     HttpRequest::new(&body.url).map_err(within)?;
+    let policy = body.retry.over(&Preset::Webhook.policy());
+    policy.map_err(|error| within(error.within("retry")))?;
     let secret = body.secret.as_deref().map(checked_secret).transpose();
     let events = match &body.events {
         Some(names) => events(names).map_err(within)?,

@@ -4,10 +4,9 @@ use std::{convert::Infallible, sync::Arc};
 
 use axum::{
     extract::State,
-    http::StatusCode,
-    response::sse::{Event as Sent, KeepAlive, Sse},
+    response::sse::{Event as Sent, Sse},
 };
-use futures_util::{Stream, StreamExt as _, stream};
+use futures_util::Stream;
 use serde_json::json;
 use steadfast_core::duration;
 use steadfast_engine::{Event, Notice};
@@ -17,8 +16,8 @@ use crate::{
     App,
     access::Reads,
     body::Params,
-    limits,
     problem::{Problem, Problems},
+    stream,
 };
 
 /// News of the jobs that this node runs, from now on: `job.started`, `job.succeeded`,
@@ -35,27 +34,7 @@ pub async fn events(
     Params(query): Params<TenantQuery>,
 ) -> Result<Sse<impl Stream<Item = Result<Sent, Infallible>>>, Problem> {
     let tenant = query.chosen(&caller)?;
-    let place = app.streams.clone().try_acquire_owned().map_err(|_| {
-        let detail = "too many event streams are open on this node; try again later";
-        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", detail)
-    })?;
-    let notices = app.node.subscribe();
-    let news = stream::unfold((notices, place), |(mut notices, place)| async move {
-        let notice = notices.next().await?;
-        Some((notice, (notices, place)))
-    });
-    let wanted = news.filter_map(move |notice| {
-        let is_theirs = tenant
-            .as_ref()
-            .is_none_or(|tenant| *tenant == notice.tenant);
-        let sent = is_theirs.then(|| sent(&notice)).flatten();
-        std::future::ready(sent.map(Ok))
-    });
-    // A stream that is open would hold up a stop for ever.
-    let closing = app.closing.clone();
-    let until_closing = wanted.take_until(async move { closing.cancelled().await });
-    let keep_alive = KeepAlive::new().interval(limits::EVENT_KEEP_ALIVE);
-    Ok(Sse::new(until_closing).keep_alive(keep_alive))
+    stream::events(&app, tenant, sent)
 }
 
 fn sent(notice: &Notice) -> Option<Sent> {

@@ -84,7 +84,8 @@ pub async fn create(
     match asking.asked(one)? {
         Asked::Job(request) => create_one(&app, request).await,
         Asked::Schedule(request) => {
-            let schedule = app.client.schedule(request).await?;
+            let schedule = app.client.schedule(request).await;
+            let schedule = schedule.map_err(|error| alone(error, "job."))?;
             let location = format!("/api/v1/schedules/{}", schedule.id);
             Ok(made(&location, Json(ScheduleShown::of(schedule))))
         }
@@ -114,6 +115,15 @@ async fn create_one(app: &App, request: JobRequest) -> Result<Response, Problem>
     let headers = response.headers_mut();
     headers.insert(REPLAYED, HeaderValue::from_static("true"));
     Ok(response)
+}
+
+/// To the one who sent a job alone, its fields are not inside of anything.
+fn alone(error: steadfast_engine::ClientError, outer: &str) -> Problem {
+    let mut problem = Problem::from(error);
+    let field = problem.field.take();
+    problem.detail = problem.detail.replacen(outer, "", 1);
+    problem.field = field.map(|field| field.strip_prefix(outer).unwrap_or(&field).to_owned());
+    problem
 }
 
 async fn create_many(

@@ -6,6 +6,7 @@ use rusqlite::{Connection, params};
 use steadfast_core::{Progress, State, Tally, Timestamp};
 
 use super::{fault::Fault, names::LaneId, rows::state_number};
+pub(super) use crate::columns::minute;
 
 #[derive(Default)]
 pub(super) struct Counts {
@@ -130,10 +131,6 @@ impl Counts {
         }
         Ok(())
     }
-}
-
-pub(super) fn minute(time: Timestamp) -> i64 {
-    time.as_millis() / 60_000
 }
 
 fn columns(tally: Tally) -> [i64; 6] {

@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 
 use rusqlite::{Row, params};
-use steadfast_core::{Attempt, Fence, Job, JobId, Label, ScheduleId, State, Timestamp};
+use steadfast_core::{Attempt, Fence, Job, JobId, Label, ScheduleId, Timestamp};
 
 use super::{
     fault::Fault,
@@ -15,7 +15,7 @@ use super::{
     rows::{COLUMN_LANE, COLUMN_STATE, JobRow, job_id, job_key, schedule_key, state_number},
     stats,
 };
-use crate::{AttemptCursor, AttemptsOf, JobFilter, JobPage, Listed, Page};
+use crate::{AttemptCursor, AttemptsOf, JobFilter, JobPage, Listed, Page, columns::stored_state};
 
 /// How many rows one call looks at when few of them match.
 const EXAMINED_MAX: usize = 10_000;
@@ -128,29 +128,7 @@ fn may_match(
         return Ok(false);
     }
     let lane = names.lane(conn, row.get(COLUMN_LANE)?)?;
-    Ok(filter
-        .tenant
-        .as_ref()
-        .is_none_or(|wanted| *wanted == lane.tenant)
-        && filter
-            .queue
-            .as_ref()
-            .is_none_or(|wanted| *wanted == lane.queue)
-        && filter
-            .kind
-            .as_ref()
-            .is_none_or(|wanted| *wanted == lane.kind))
-}
-
-/// The state that a label is shown for.
-fn stored_state(label: Label) -> State {
-    match label {
-        Label::Scheduled | Label::Ready | Label::Retrying => State::Waiting,
-        Label::Running => State::Running,
-        Label::Succeeded => State::Succeeded,
-        Label::Failed => State::Failed,
-        Label::Cancelled => State::Cancelled,
-    }
+    Ok(lane.is_meant_by(filter))
 }
 
 pub(super) fn attempts(

@@ -9,16 +9,9 @@ use rusqlite::{Connection, OptionalExtension};
 use steadfast_core::{Kind, Queue, RetryPolicy, Tenant};
 
 use super::fault::Fault;
+pub(super) use crate::columns::LaneName;
 
 pub(super) type LaneId = i64;
-
-/// One tenant's jobs of one kind in one queue.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct LaneName {
-    pub tenant: Tenant,
-    pub queue: Queue,
-    pub kind: Kind,
-}
 
 /// Policies are few; whoever makes one for every job gets a cache that starts over.
 const POLICIES_MAX: usize = 1_024;

@@ -1,6 +1,6 @@
 //! Columns to values and back.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use rusqlite::{Connection, Row, types::ValueRef};
 use serde::{Serialize, de::DeserializeOwned};
@@ -13,6 +13,9 @@ use super::{
     fault::Fault,
     names::{LaneId, Names},
 };
+
+pub(super) use crate::columns::nanos;
+use crate::columns::{self, duration};
 
 /// A row of the view `job_row`.
 pub(super) struct JobRow {
@@ -122,24 +125,14 @@ pub(super) fn attempt(row: &Row<'_>) -> Result<Attempt, Fault> {
 }
 
 pub(super) fn state(stored: i64) -> Result<State, Fault> {
-    Ok(match stored {
-        0 => State::Waiting,
-        1 => State::Running,
-        2 => State::Succeeded,
-        3 => State::Failed,
-        4 => State::Cancelled,
-        other => return Err(Fault::unreadable("state", other)),
-    })
+    let number = i16::try_from(stored).ok();
+    number
+        .and_then(columns::state)
+        .ok_or_else(|| Fault::unreadable("state", stored))
 }
 
 pub(super) fn state_number(state: State) -> i64 {
-    match state {
-        State::Waiting => 0,
-        State::Running => 1,
-        State::Succeeded => 2,
-        State::Failed => 3,
-        State::Cancelled => 4,
-    }
+    columns::state_number(state).into()
 }
 
 pub(super) fn job_id(bytes: [u8; 16]) -> JobId {
@@ -160,15 +153,6 @@ pub(super) fn schedule_key(id: ScheduleId) -> [u8; 16] {
 
 pub(super) fn time(micros: i64) -> Timestamp {
     Timestamp::from_micros(micros)
-}
-
-/// Nanoseconds, so that a jittered delay reads back as it was.
-pub(super) fn nanos(duration: Duration) -> i64 {
-    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
-}
-
-pub(super) fn duration(nanos: i64) -> Duration {
-    Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
 }
 
 pub(super) fn to_json<T: Serialize>(value: &T) -> Result<String, Fault> {

@@ -131,7 +131,7 @@ pub struct WebhookBody {
 
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only describes what core reads")]
-#[schema(as = JobType, rename_all = "SCREAMING_SNAKE_CASE")]
+#[schema(as = Guarantee, rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum GuaranteeName {
     AtLeastOnce,
     AtMostOnce,

@@ -121,7 +121,7 @@ pub struct RuleInput {
     /// `"any"`, or an object with `class`, `status` (503, "5xx", "500-504") and `message` (with `*`).
     #[schema(value_type = Value, rename = "match")]
     when: serde_json::Value,
-    /// `"retry"`, `"fail"`, or `{"retryAfter": "10s"}`.
+    /// `"retry"`, `"fail"`, or `{"retry": "10s"}`: retry after this long.
     #[schema(value_type = Value)]
     then: serde_json::Value,
 }

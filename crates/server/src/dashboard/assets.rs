@@ -1,0 +1,47 @@
+//! The style sheet and the script, carried inside the binary.
+
+use axum::{
+    extract::Path,
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse as _, Response},
+};
+use rust_embed::RustEmbed;
+
+#[derive(RustEmbed)]
+#[folder = "assets"]
+struct Assets;
+
+pub async fn asset(Path(file): Path<String>, headers: HeaderMap) -> Response {
+    let (Some(found), Some(media)) = (Assets::get(&file), media(&file)) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let hash = found.metadata.sha256_hash();
+    let digits: String = hash
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let tag = format!("\"{digits}\"");
+    let known = headers.get(header::IF_NONE_MATCH);
+    let is_known = known.is_some_and(|known| known.as_bytes() == tag.as_bytes());
+    let tag = HeaderValue::from_str(&tag).unwrap_or(HeaderValue::from_static("\"\""));
+    let head = [
+        (header::CONTENT_TYPE, HeaderValue::from_static(media)),
+        // A new version of the node has a new style sheet; it is asked for each time.
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+        (header::ETAG, tag),
+    ];
+    match is_known {
+        true => (StatusCode::NOT_MODIFIED, head).into_response(),
+        false => (head, found.data).into_response(),
+    }
+}
+
+fn media(file: &str) -> Option<&'static str> {
+    match file.rsplit_once('.')?.1 {
+        "css" => Some("text/css; charset=utf-8"),
+        "js" => Some("text/javascript; charset=utf-8"),
+        "svg" => Some("image/svg+xml"),
+        _ => None,
+    }
+}

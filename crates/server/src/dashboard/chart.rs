@@ -1,0 +1,158 @@
+//! Pictures, as SVG that needs nothing but the style sheet for its colours.
+//!
+//! A strict content policy forbids inline styles, so shapes carry classes. Colour is never the
+//! only carrier: shapes have titles, and what matters stands beside the picture in words.
+
+mod minutes;
+mod policy;
+mod strip;
+mod timeline;
+
+use std::fmt::{self, Write as _};
+
+use askama::filters::{Escaper as _, HtmlSafe};
+
+pub use minutes::{Span, rates, throughput};
+pub use policy::{curve, herd};
+pub use strip::strip;
+pub use timeline::{Mark, Stretch, is_bent, timeline};
+
+/// A finished picture.
+pub struct Svg(String);
+
+impl fmt::Display for Svg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Text in a picture has passed [`Drawing::text`] or [`escaped`].
+impl HtmlSafe for Svg {}
+
+/// A picture in the making. Places are in units of the picture's own size.
+struct Drawing {
+    body: String,
+    width: f64,
+    height: f64,
+    id: &'static str,
+    title: String,
+    summary: String,
+}
+
+impl Drawing {
+    fn new(id: &'static str, (width, height): (f64, f64), title: &str, summary: String) -> Self {
+        Self {
+            body: String::new(),
+            width,
+            height,
+            id,
+            title: title.to_owned(),
+            summary,
+        }
+    }
+
+    fn rect(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64), title: &str) {
+        let title = escaped(title);
+        self.write(format_args!(
+            r#"<rect class="{class}" x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}" rx="1.5"><title>{title}</title></rect>"#
+        ));
+    }
+
+    fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+        self.write(format_args!(
+            r#"<line class="{class}" x1="{:.1}" y1="{:.1}" x2="{:.1}" y2="{:.1}"/>"#,
+            from.0, from.1, to.0, to.1
+        ));
+    }
+
+    fn path(&mut self, class: &str, points: &[(f64, f64)], closed: bool) {
+        let mut shape = String::new();
+        for (index, (x, y)) in points.iter().enumerate() {
+            let verb = if index == 0 { 'M' } else { 'L' };
+            write!(shape, "{verb}{x:.1} {y:.1}").unwrap_or_default();
+        }
+        let end = if closed { "Z" } else { "" };
+        self.write(format_args!(r#"<path class="{class}" d="{shape}{end}"/>"#));
+    }
+
+    fn dot(&mut self, class: &str, (x, y): (f64, f64), title: &str) {
+        let title = escaped(title);
+        self.write(format_args!(
+            r#"<circle class="{class}" cx="{x:.1}" cy="{y:.1}" r="4"><title>{title}</title></circle>"#
+        ));
+    }
+
+    /// `anchor` is start, middle or end.
+    fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: &str, text: &str) {
+        let text = escaped(text);
+        self.write(format_args!(
+            r#"<text class="{class}" x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{text}</text>"#
+        ));
+    }
+
+    fn write(&mut self, shape: fmt::Arguments<'_>) {
+        // Writing to a string does not fail.
+        self.body.write_fmt(shape).unwrap_or_default();
+    }
+
+    fn done(self) -> Svg {
+        let Self {
+            body,
+            width,
+            height,
+            id,
+            ..
+        } = self;
+        let (title, summary) = (escaped(&self.title), escaped(&self.summary));
+        Svg(format!(
+            r#"<svg class="chart chart-{id}" viewBox="0 0 {width:.0} {height:.0}" role="img"><title>{title}</title><desc>{summary}</desc>{body}</svg>"#
+        ))
+    }
+}
+
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    askama::filters::Html
+        .write_escaped_str(&mut safe, text)
+        .unwrap_or_default();
+    safe
+}
+
+/// The least round number at or above this one, for the end of an axis.
+fn round_up(value: u64) -> u64 {
+    let mut size = 1_u64;
+    loop {
+        for step in [1, 2, 5] {
+            let round = size.saturating_mul(step);
+            if round >= value {
+                return round;
+            }
+        }
+        size = size.saturating_mul(10);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_others_cannot_leave_its_place() {
+        let mut drawing = Drawing::new("t", (10.0, 10.0), "<b>", "a \"b\" & c".to_owned());
+        drawing.text(
+            "label",
+            (0.0, 0.0),
+            "start",
+            "</text><script>alert(1)</script>",
+        );
+        drawing.rect("bar", (0.0, 0.0), (1.0, 1.0), "</title><script>");
+        let svg = drawing.done().to_string();
+        assert!(!svg.contains("<script>") && !svg.contains("<b>"), "{svg}");
+    }
+
+    #[test]
+    fn axes_end_at_round_numbers() {
+        let ends = [0, 1, 3, 7, 11, 180, 5_001].map(round_up);
+        assert_eq!(ends, [1, 1, 5, 10, 20, 200, 10_000]);
+    }
+}

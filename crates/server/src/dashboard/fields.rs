@@ -1,0 +1,95 @@
+//! What a form or a question says. Browsers send empty fields, too; those say nothing.
+
+use serde_json::{Map, Value};
+
+use crate::{api::jobs::JobQuery, problem::Problem};
+
+#[derive(Clone, Debug, Default)]
+pub struct Fields(Vec<(String, String)>);
+
+/// What a list of jobs can be narrowed by.
+const FILTERS: [&str; 10] = [
+    "label", "queue", "kind", "tenant", "schedule", "from", "before", "text", "class", "reason",
+];
+
+impl Fields {
+    pub fn parse(bytes: &[u8]) -> Self {
+        let pairs = form_urlencoded::parse(bytes);
+        Self(pairs.into_owned().collect())
+    }
+
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.all(name).next()
+    }
+
+    /// For a form that shows what was asked.
+    pub fn value(&self, name: &str) -> &str {
+        self.get(name).unwrap_or_default()
+    }
+
+    pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        let named = self.0.iter().filter(move |(key, _)| key == name);
+        named
+            .map(|(_, value)| value.trim())
+            .filter(|value| !value.is_empty())
+    }
+
+    /// A question with these fields in place of those of the same names.
+    pub fn with(&self, changes: &[(&str, &str)]) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        let is_kept = |name: &str| !changes.iter().any(|(changed, _)| *changed == name);
+        for (name, value) in &self.0 {
+            if is_kept(name) && !value.trim().is_empty() {
+                query.append_pair(name, value);
+            }
+        }
+        for (name, value) in changes.iter().filter(|(_, value)| !value.is_empty()) {
+            query.append_pair(name, value);
+        }
+        query.finish()
+    }
+
+    /// The fields that narrow a list, as the list's forms hand them on.
+    pub fn filters(&self) -> Vec<(&'static str, String)> {
+        let said = FILTERS.iter().filter_map(|name| {
+            let value = self.get(name)?;
+            let is_time = matches!(*name, "from" | "before");
+            // What a browser's own field for times sends has no seconds and no zone.
+            let is_bare = is_time && value.len() == "2026-01-01T12:00".len();
+            Some((
+                *name,
+                format!("{value}{}", if is_bare { ":00Z" } else { "" }),
+            ))
+        });
+        said.collect()
+    }
+
+    /// The same as the API reads it.
+    pub fn job_query(&self) -> Result<JobQuery, Problem> {
+        let said = self.filters().into_iter();
+        let object: Map<String, Value> = said
+            .map(|(name, value)| (name.to_owned(), Value::String(value)))
+            .collect();
+        serde_json::from_value(Value::Object(object))
+            .map_err(|error| Problem::invalid("filter", error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_fields_say_nothing_and_times_of_browsers_are_utc() {
+        let fields = Fields::parse(b"queue=&kind=mail&from=2026-01-01T12%3A00&id=a&id=b");
+        assert_eq!(fields.get("queue"), None);
+        assert_eq!(fields.all("id").collect::<Vec<_>>(), ["a", "b"]);
+        let filters = fields.filters();
+        assert_eq!(filters[0], ("kind", "mail".to_owned()));
+        assert_eq!(filters[1], ("from", "2026-01-01T12:00:00Z".to_owned()));
+        assert_eq!(
+            fields.with(&[("id", ""), ("kind", "a&b")]),
+            "from=2026-01-01T12%3A00&kind=a%26b"
+        );
+    }
+}

@@ -1,0 +1,145 @@
+//! Keys and what they are good for.
+
+use serde_json::{Value, json};
+use steadfast_server::keys::Scope;
+
+use crate::server::{Server, Setup, id_of};
+
+const UNKNOWN: &str = "sf_00000000000000000000000000_00";
+
+#[tokio::test]
+async fn without_a_key_nothing_is_shown_but_health_and_the_description() {
+    let setup = Setup {
+        open: false,
+        ..Setup::default()
+    };
+    let server = Server::with(setup).await;
+    for path in [
+        "/api/v1/jobs",
+        "/api/v1/schedules",
+        "/api/v1/dlq",
+        "/api/v1/queues",
+        "/api/v1/stats",
+        "/api/v1/stats/minutes",
+        "/api/v1/alerts",
+        "/api/v1/endpoints",
+        "/api/v1/keys",
+        "/api/v1/events",
+        "/metrics",
+    ] {
+        let refused = server.http.get(path).await;
+        refused.is_problem(401, "no_key", None);
+        assert!(refused.headers["www-authenticate"].starts_with("Bearer"));
+        let stranger = server.http.with_key(UNKNOWN).get(path).await;
+        stranger.is_problem(401, "unknown_key", None);
+    }
+    for path in ["/healthz", "/readyz", "/api/v1/openapi.json"] {
+        server.http.get(path).await.is(200);
+    }
+    let basic = [("authorization", "Basic c2VjcmV0")];
+    let basic = server.http.send("GET", "/api/v1/jobs", &basic, "").await;
+    basic.is_problem(401, "no_key", None);
+}
+
+#[tokio::test]
+async fn on_loopback_no_key_is_needed_until_there_is_one() {
+    let server = Server::start().await;
+    let body = json!({"name": "first", "scope": "admin"});
+    let first = server.http.post("/api/v1/keys", body.clone()).await.is(201);
+    let refused = server.http.post("/api/v1/keys", body).await;
+    refused.is_problem(401, "no_key", None);
+    let admin = server.http.with_key(first["token"].as_str().unwrap());
+    admin.get("/api/v1/jobs").await.is(200);
+    let keys = admin.get("/api/v1/keys").await.is(200);
+    assert_eq!(keys["keys"][0]["name"], "first");
+    assert_eq!(keys["keys"][0].get("token"), None);
+    // Without it, nobody could ever make another.
+    let path = format!("/api/v1/keys/{}", id_of(&first));
+    admin
+        .delete(&path)
+        .await
+        .is_problem(409, "last_admin_key", None);
+}
+
+#[tokio::test]
+async fn each_scope_may_do_its_part_and_no_more() {
+    let server = Server::start().await;
+    let admin = server.key(Scope::Admin, None).await;
+    let tenant = server.key(Scope::Tenant, Some("acme")).await;
+    let worker = server.key(Scope::Worker, Some("acme")).await;
+    let read = server.key(Scope::Read, Some("acme")).await;
+    let claim = json!({"worker": "w1"});
+    let job = json!({"kind": "k"});
+    let preview = json!({"retry": "http"});
+    let key = json!({"scope": "read", "tenant": "acme"});
+    // Who may: admin, tenant, worker, read.
+    for (path, body, may) in [
+        ("/api/v1/jobs", job, [true, true, false, false]),
+        ("/api/v1/claims", claim, [true, true, true, false]),
+        (
+            "/api/v1/policies/preview",
+            preview,
+            [true, true, true, true],
+        ),
+        ("/api/v1/keys", key, [true, true, false, false]),
+        (
+            "/api/v1/dlq/discard",
+            json!({"all": true}),
+            [true, true, false, false],
+        ),
+    ] {
+        for (http, may) in [&admin, &tenant, &worker, &read].into_iter().zip(may) {
+            let reply = http.post(path, body.clone()).await;
+            match may {
+                true => assert!(reply.status < 300, "{path}: {}", reply.body),
+                false => reply.is_problem(403, "wrong_scope", None),
+            }
+        }
+    }
+    for http in [&admin, &tenant, &worker, &read] {
+        http.get("/api/v1/jobs").await.is(200);
+        http.get("/api/v1/stats").await.is(200);
+        http.get("/metrics").await.is(200);
+    }
+    for http in [&worker, &read] {
+        http.get("/api/v1/keys")
+            .await
+            .is_problem(403, "wrong_scope", None);
+    }
+    let above = tenant.post("/api/v1/keys", json!({"scope": "admin"})).await;
+    above.is_problem(403, "wrong_scope", Some("scope"));
+    let beside = json!({"scope": "read", "tenant": "other"});
+    let beside = tenant.post("/api/v1/keys", beside).await;
+    beside.is_problem(403, "wrong_scope", Some("tenant"));
+}
+
+#[tokio::test]
+async fn a_key_that_was_taken_back_is_refused() {
+    let server = Server::start().await;
+    let admin = server.key(Scope::Admin, None).await;
+    let body = json!({"scope": "tenant", "tenant": "acme", "name": "ci"});
+    let made = admin.post("/api/v1/keys", body).await.is(201);
+    let theirs = server.http.with_key(made["token"].as_str().unwrap());
+    theirs.get("/api/v1/jobs").await.is(200);
+    let path = format!("/api/v1/keys/{}", id_of(&made));
+    admin.delete(&path).await.is(204);
+    theirs
+        .get("/api/v1/jobs")
+        .await
+        .is_problem(401, "unknown_key", None);
+    admin.delete(&path).await.is_problem(404, "not_found", None);
+    let wrong = json!({"scope": "tenant"});
+    let wrong = admin.post("/api/v1/keys", wrong).await;
+    wrong.is_problem(422, "invalid", Some("tenant"));
+    let wrong = json!({"scope": "everything"});
+    let wrong = admin.post("/api/v1/keys", wrong).await;
+    wrong.is_problem(422, "invalid", Some("scope"));
+    let keys = admin.get("/api/v1/keys").await.is(200);
+    let tenants: Vec<&Value> = keys["keys"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|key| &key["tenant"])
+        .collect();
+    assert_eq!(tenants, [&Value::Null]);
+}

@@ -1,0 +1,166 @@
+//! Everything that can be wrong with a request, with its status, its code and its field.
+
+use serde_json::json;
+
+use crate::server::Server;
+
+const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
+
+#[tokio::test]
+async fn a_bad_body_is_refused_with_the_field_at_fault() {
+    let server = Server::start().await;
+    let mut wrong = Vec::new();
+    let lines = include_str!("bad_bodies.txt").lines();
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let mut words = line.split_whitespace();
+        let (path, code, field) = (words.next(), words.next(), words.next());
+        let body = &line[line.find('{').unwrap()..];
+        let path = format!("/api/v1/{}", path.unwrap());
+        let reply = server.http.send("POST", &path, JSON, body).await;
+        let problem = reply.json();
+        let said = (
+            reply.status,
+            problem["code"].as_str(),
+            problem["field"].as_str(),
+        );
+        let explains = problem["detail"].as_str().is_some_and(|it| it.len() > 10);
+        if said != (422, code, field) || !explains {
+            wrong.push(format!("{line}\n    got {problem}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let jobs = server.http.get("/api/v1/jobs").await.is(200);
+    assert_eq!(jobs["jobs"], json!([]), "nothing was made on the way");
+}
+
+#[tokio::test]
+async fn what_is_not_json_is_refused_as_such() {
+    let server = Server::start().await;
+    for body in [
+        "",
+        "{",
+        "{\"kind\": \"k\",}",
+        "kind=k",
+        "\u{feff}{}",
+        "{} {}",
+    ] {
+        let reply = server.http.send("POST", "/api/v1/jobs", JSON, body).await;
+        reply.is_problem(400, "bad_json", None);
+    }
+    for body in ["[]", "null", "7", "\"kind\""] {
+        let reply = server.http.send("POST", "/api/v1/jobs", JSON, body).await;
+        reply.is_problem(422, "invalid", None);
+    }
+    for media in ["text/plain", "application/x-www-form-urlencoded"] {
+        let headers = [("content-type", media)];
+        let reply = server
+            .http
+            .send("POST", "/api/v1/jobs", &headers, "{}")
+            .await;
+        reply.is_problem(415, "not_json", None);
+    }
+    let bare = server.http.send("POST", "/api/v1/jobs", &[], "{}").await;
+    bare.is_problem(415, "not_json", None);
+    let charset = [("content-type", "application/json; charset=utf-8")];
+    let body = r#"{"kind": "k"}"#;
+    let fine = server
+        .http
+        .send("POST", "/api/v1/jobs", &charset, body)
+        .await;
+    fine.is(201);
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_refused() {
+    let server = Server::start().await;
+    let large = "x".repeat(1024 * 1024 + 1);
+    let reply = server.http.send("POST", "/api/v1/jobs", JSON, &large).await;
+    reply.is_problem(413, "too_large", None);
+    let payload = "x".repeat(256 * 1024);
+    let body = json!({"kind": "k", "payload": payload});
+    let reply = server.http.post("/api/v1/jobs", body).await;
+    reply.is_problem(422, "invalid", Some("payload"));
+    let key = "k".repeat(256);
+    let body = json!({"kind": "k", "idempotencyKey": key});
+    let reply = server.http.post("/api/v1/jobs", body).await;
+    reply.is_problem(422, "invalid", Some("idempotencyKey"));
+    let nested = |depth| format!("{}\"]\\\"\"{}", "[".repeat(depth), "]".repeat(depth));
+    for (depth, status) in [(99, 201), (100, 400), (20_000, 400)] {
+        let body = format!(r#"{{"kind": "k", "payload": {}}}"#, nested(depth));
+        let reply = server.http.send("POST", "/api/v1/jobs", JSON, &body).await;
+        assert_eq!(reply.status, status, "{depth}: {}", reply.body);
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_makes_no_sense_is_refused_with_its_parameter() {
+    let server = Server::start().await;
+    for (query, code, field) in [
+        ("jobs?limit=0", "invalid", "limit"),
+        ("jobs?limit=501", "invalid", "limit"),
+        ("jobs?limit=many", "invalid", "limit"),
+        ("jobs?after=nonsense", "invalid", "after"),
+        ("jobs?label=lazy", "invalid", "label"),
+        ("jobs?colour=red", "unknown_field", "colour"),
+        ("jobs?from=yesterday", "invalid", "from"),
+        ("jobs?before=13", "invalid", "before"),
+        ("jobs?schedule=job_1", "invalid", "schedule"),
+        ("jobs?reason=boredom", "invalid", "reason"),
+        ("jobs?kind=two%20words", "invalid", "kind"),
+        ("dlq?after=x", "invalid", "after"),
+        ("schedules?after=x", "invalid", "after"),
+        ("stats?tenant=%20", "invalid", "tenant"),
+        ("stats/minutes?minutes=0", "invalid", "minutes"),
+    ] {
+        let reply = server.http.get(&format!("/api/v1/{query}")).await;
+        let problem = reply.json();
+        let found = (reply.status, &problem["code"], &problem["field"]);
+        assert_eq!(
+            found,
+            (422, &json!(code), &json!(field)),
+            "{query}: {problem}"
+        );
+    }
+    let id = server.http.made(json!({"kind": "k"})).await;
+    let history = format!("/api/v1/jobs/{id}/history?after=1.2.3");
+    let history = server.http.get(&history).await;
+    history.is_problem(422, "invalid", Some("after"));
+}
+
+#[tokio::test]
+async fn unknown_things_pages_and_verbs_are_told_apart() {
+    let server = Server::start().await;
+    let nobody = "00000000000000000000000000";
+    for path in [
+        format!("/api/v1/jobs/job_{nobody}"),
+        "/api/v1/jobs/no-id-at-all".to_owned(),
+        "/api/v1/jobs/%ff".to_owned(),
+        format!("/api/v1/jobs/sch_{nobody}"),
+        format!("/api/v1/jobs/job_{nobody}/history"),
+        format!("/api/v1/jobs/sch_{nobody}/history"),
+        format!("/api/v1/schedules/sch_{nobody}"),
+        format!("/api/v1/schedules/sch_{nobody}/ticks"),
+        "/api/v1/no-such-page".to_owned(),
+        "/api/v2/jobs".to_owned(),
+    ] {
+        let reply = server.http.get(&path).await;
+        reply.is_problem(404, "not_found", None);
+    }
+    for (method, path) in [
+        ("PUT", "/api/v1/jobs"),
+        ("DELETE", "/api/v1/jobs"),
+        ("GET", "/api/v1/claims"),
+        ("TRACE", "/api/v1/jobs"),
+        ("BREW", "/api/v1/jobs"),
+        ("POST", "/healthz"),
+    ] {
+        let reply = server.http.send(method, path, &[], "").await;
+        reply.is_problem(405, "method_not_allowed", None);
+        assert!(reply.headers.contains_key("allow"), "{method} {path}");
+    }
+    // HEAD is GET without its body.
+    let head = server.http.send("HEAD", "/api/v1/jobs", &[], "").await;
+    assert_eq!((head.status, head.body.as_str()), (200, ""));
+    let head = server.http.send("HEAD", "/api/v1/claims", &[], "").await;
+    assert_eq!((head.status, head.body.as_str()), (405, ""));
+}

@@ -1,0 +1,286 @@
+//! Workers in any language: claim, heartbeat, settle, and what a fence is good for.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use steadfast_server::keys::Scope;
+use tokio::io::AsyncReadExt as _;
+
+use crate::server::{Server, each, id_of, millis, time};
+
+#[tokio::test]
+async fn a_waiting_claim_gets_a_job_as_soon_as_there_is_one() {
+    let server = Server::start().await;
+    let http = server.http.clone();
+    let waiting = tokio::spawn(async move { http.claim("mail", "30s").await });
+    // Whichever comes first, the claim finds the job.
+    let body = json!({"kind": "mail", "payload": {"to": "a"}});
+    let id = server.http.made(body).await;
+    let claims = waiting.await.unwrap();
+    assert_eq!(claims.len(), 1);
+    assert_eq!(id_of(&claims[0]), id);
+    assert_eq!(claims[0]["job"]["label"], "running");
+    assert_eq!(claims[0]["job"]["attempt"], 1);
+    assert_eq!(claims[0]["job"]["payload"], json!({"to": "a"}));
+    let lease = millis(&claims[0]["job"]["startedAt"], &claims[0]["leaseUntil"]);
+    assert_eq!(lease, 20_000);
+    assert_eq!(server.http.claim("mail", "0s").await.len(), 0);
+
+    let done = server
+        .http
+        .say(&claims[0], "succeed", json!({"result": {"sent": 1}}));
+    assert_eq!(done.await.is(200)["label"], "succeeded");
+    let attempts = server.http.attempts(&id).await;
+    assert_eq!(attempts[0]["result"], json!({"sent": 1}));
+    assert_eq!(attempts[0]["worker"], "w1");
+}
+
+#[tokio::test]
+async fn claims_come_by_priority_from_the_queues_that_are_named() {
+    let server = Server::start().await;
+    for (queue, priority) in [("a", 1), ("a", 9), ("b", 5), ("c", 9)] {
+        let body = json!({"kind": "k", "queue": queue, "priority": priority});
+        server.http.made(body).await;
+    }
+    let body = json!({"worker": "w1", "queues": ["a", "b"], "max": 10});
+    let claims = server.http.post("/api/v1/claims", body).await.is(200);
+    let jobs = each(claims["claims"].as_array().unwrap(), "job");
+    assert_eq!(each(&jobs, "priority"), [9, 5, 1]);
+    // What the node runs by itself is not handed out to whoever does not name it.
+    let body = json!({"api": "http://127.0.0.1:9/", "queue": "d", "retry": "patient"});
+    server.http.made(body).await;
+    let body = json!({"worker": "w1", "queues": ["d"]});
+    let none = server.http.post("/api/v1/claims", body).await.is(200);
+    assert_eq!(none["claims"], json!([]));
+}
+
+#[tokio::test]
+async fn a_heartbeat_renews_the_lease_and_tells_of_a_cancel() {
+    let server = Server::start().await;
+    let id = server.http.made(json!({"kind": "long"})).await;
+    let claim = &server.http.claim("long", "20s").await[0];
+    let body = json!({"lease": "1m", "note": "half way"});
+    let lease = server.http.say(claim, "heartbeat", body).await.is(200);
+    assert!(time(&lease["leaseUntil"]) > time(&claim["leaseUntil"]));
+    assert_eq!(lease["cancelRequested"], false);
+    assert_eq!(server.http.look(&id).await["note"], "half way");
+    server.http.tell("jobs", &id, "cancel").await.is(200);
+    let lease = server.http.say(claim, "heartbeat", json!({})).await.is(200);
+    assert_eq!(lease["cancelRequested"], true);
+    let failed = json!({"failure": {"message": "stopped"}});
+    let job = server.http.say(claim, "fail", failed).await.is(200);
+    assert_eq!(job["label"], "cancelled");
+}
+
+#[tokio::test]
+async fn what_a_worker_says_of_a_failure_decides_what_follows() {
+    let server = Server::start().await;
+    let retry = json!({"maxRetries": 3, "backoff": "fixed", "baseDelay": "5s", "jitter": "none"});
+    for (failure, label, class, reason, waits_ms) in [
+        (json!({}), "retrying", "error", Value::Null, Some(5_000)),
+        (
+            json!({"class": "OutOfCheese", "message": "none left", "retryAfter": "30s"}),
+            "retrying",
+            "OutOfCheese",
+            Value::Null,
+            Some(30_000),
+        ),
+        (
+            json!({"class": "ValidationError", "message": "no such address"}),
+            "failed",
+            "validation",
+            json!("non_retryable"),
+            None,
+        ),
+        (
+            json!({"class": "NotFoundError"}),
+            "failed",
+            "not_found",
+            json!("non_retryable"),
+            None,
+        ),
+    ] {
+        let id = server
+            .http
+            .made(json!({"kind": "mail", "retry": retry}))
+            .await;
+        let claim = &server.http.claim("mail", "20s").await[0];
+        let body = json!({"failure": failure});
+        let job = server.http.say(claim, "fail", body).await.is(200);
+        assert_eq!(job["label"], label, "{failure}");
+        assert_eq!(job["failure"]["class"], class, "{failure}");
+        assert_eq!(job["reason"], reason, "{failure}");
+        let attempt = &server.http.attempts(&id).await[0];
+        let waits = attempt["nextRunAt"].as_str().is_some();
+        let waits = waits.then(|| millis(&attempt["finishedAt"], &attempt["nextRunAt"]));
+        assert_eq!(waits, waits_ms, "{failure}");
+    }
+}
+
+#[tokio::test]
+async fn a_snooze_does_not_count_the_attempt() {
+    let server = Server::start().await;
+    let id = server.http.made(json!({"kind": "later"})).await;
+    let claim = &server.http.claim("later", "20s").await[0];
+    let job = server
+        .http
+        .say(claim, "snooze", json!({"delay": "1h"}))
+        .await;
+    let job = job.is(200);
+    assert_eq!(job["attempt"], 0);
+    assert_eq!(job["label"], "scheduled");
+    let attempts = server.http.attempts(&id).await;
+    assert_eq!(attempts[0]["status"], "SNOOZED");
+    server.http.tell("jobs", &id, "run-now").await.is(200);
+    let again = &server.http.claim("later", "20s").await[0];
+    assert_eq!(again["job"]["attempt"], 1);
+    assert_ne!(again["fence"], claim["fence"]);
+}
+
+#[tokio::test]
+async fn a_settle_that_is_repeated_after_a_lost_answer_is_no_mistake() {
+    let server = Server::start().await;
+    let id = server.http.made(json!({"kind": "mail"})).await;
+    let claim = &server.http.claim("mail", "20s").await[0];
+    for _ in 0..2 {
+        let job = server.http.say(claim, "succeed", json!({})).await.is(200);
+        assert_eq!(job["label"], "succeeded");
+    }
+    assert_eq!(server.http.attempts(&id).await.len(), 1);
+    // Something else than was said before is one.
+    let other = server.http.say(claim, "fail", json!({})).await;
+    other.is_problem(409, "stale_fence", Some("fence"));
+    let late = server.http.say(claim, "heartbeat", json!({})).await;
+    late.is_problem(409, "stale_fence", Some("fence"));
+}
+
+#[tokio::test]
+async fn an_expired_lease_goes_to_another_worker_and_the_first_one_is_refused() {
+    let server = Server::start().await;
+    let retry = json!({"backoff": "fixed", "baseDelay": 0, "jitter": "none"});
+    let id = server
+        .http
+        .made(json!({"kind": "mail", "retry": retry}))
+        .await;
+    let body = json!({"worker": "slow", "kinds": ["mail"], "lease": "1s", "wait": "20s"});
+    let first = server.http.post("/api/v1/claims", body).await.is(200);
+    let first = &first["claims"][0];
+    let second = &server.http.claim("mail", "30s").await[0];
+    assert_eq!(id_of(second), id);
+    assert_eq!(second["job"]["attempt"], 2);
+
+    for (verb, body) in [
+        ("succeed", json!({})),
+        ("fail", json!({})),
+        ("snooze", json!({"delay": "1s"})),
+        ("heartbeat", json!({})),
+    ] {
+        let refused = server.http.say(first, verb, body).await;
+        refused.is_problem(409, "stale_fence", Some("fence"));
+    }
+    server.http.say(second, "succeed", json!({})).await.is(200);
+    let attempts = server.http.attempts(&id).await;
+    assert_eq!(each(&attempts, "status"), ["LOST", "SUCCESS"]);
+    assert_eq!(each(&attempts, "worker"), ["slow", "w1"]);
+    assert_eq!(attempts[0]["failure"]["class"], "lost");
+}
+
+#[tokio::test]
+async fn many_are_settled_at_once_and_each_is_answered() {
+    let server = Server::start().await;
+    for number in 0..4 {
+        server
+            .http
+            .made(json!({"kind": "mail", "priority": 9 - number}))
+            .await;
+    }
+    let claims = server.http.claim("mail", "20s").await;
+    let of = |number: usize, outcome: &str, extra: Value| {
+        let claim = &claims[number];
+        let mut body = json!({"id": claim["id"], "fence": claim["fence"], "outcome": outcome});
+        for (name, value) in extra.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        body
+    };
+    let failure = json!({"failure": {"class": "forbidden", "message": "not allowed"}});
+    let stranger = "job_00000000000000000000000000";
+    let settlements = json!({"settlements": [
+        of(0, "succeed", json!({"result": 1})),
+        of(1, "fail", failure),
+        of(2, "snooze", json!({"delay": "1h"})),
+        of(3, "succeed", json!({"fence": 77})),
+        {"id": stranger, "fence": 1, "outcome": "succeed"},
+    ]});
+    let reply = server
+        .http
+        .post("/api/v1/claims/settle", settlements.clone())
+        .await;
+    let body = reply.is(200);
+    let settled = body["settled"].as_array().unwrap();
+    assert_eq!(
+        each(settled, "ok"),
+        [true, true, true, false, false],
+        "{body:#}"
+    );
+    assert_eq!(
+        each(settled, "label"),
+        [
+            json!("succeeded"),
+            json!("failed"),
+            json!("scheduled"),
+            Value::Null,
+            Value::Null
+        ]
+    );
+    assert_eq!(settled[3]["code"], "stale_fence");
+    assert_eq!(settled[4]["code"], "not_found");
+    let again = server.http.post("/api/v1/claims/settle", settlements).await;
+    assert_eq!(again.is(200)["settled"][0]["ok"], true);
+
+    let mixed = json!({"settlements": [of(3, "succeed", json!({"delay": "1h"}))]});
+    let mixed = server.http.post("/api/v1/claims/settle", mixed).await;
+    mixed.is_problem(422, "invalid", Some("settlements[0].delay"));
+}
+
+#[tokio::test]
+async fn a_worker_of_another_tenant_finds_nothing_to_claim_or_settle() {
+    let server = Server::start().await;
+    let acme = server.key(Scope::Worker, Some("acme")).await;
+    let other = server.key(Scope::Worker, Some("other")).await;
+    let admin = server.key(Scope::Admin, None).await;
+    let id = admin.made(json!({"kind": "mail", "tenant": "acme"})).await;
+    assert_eq!(other.claim("mail", "0s").await.len(), 0);
+    let claim = &acme.claim("mail", "20s").await[0];
+    assert_eq!(id_of(claim), id);
+    for (verb, body) in [
+        ("succeed", json!({})),
+        ("fail", json!({})),
+        ("snooze", json!({"delay": "1s"})),
+        ("heartbeat", json!({})),
+    ] {
+        let refused = other.say(claim, verb, body).await;
+        refused.is_problem(404, "not_found", None);
+    }
+    let one = json!({"id": id, "fence": claim["fence"], "outcome": "succeed"});
+    let body = json!({"settlements": [one]});
+    let settled = other.post("/api/v1/claims/settle", body).await.is(200);
+    assert_eq!(settled["settled"][0]["code"], "not_found");
+    assert_eq!(admin.look(&id).await["label"], "running");
+    acme.say(claim, "succeed", json!({})).await.is(200);
+}
+
+#[tokio::test]
+async fn a_stop_does_not_wait_for_claims_that_wait() {
+    let server = Server::start().await;
+    let claim = json!({"worker": "w1", "wait": "30s"}).to_string();
+    let mut waiting = server.http.open("POST", "/api/v1/claims", &claim).await;
+    // Connections are taken in order, so an answer to a later one means that it waits.
+    server.http.get("/readyz").await.is(200);
+    let begun = tokio::time::Instant::now();
+    server.stop().await;
+    assert!(begun.elapsed() < Duration::from_secs(4));
+    let mut answer = String::new();
+    waiting.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.ends_with(r#"{"claims":[]}"#), "{answer}");
+}

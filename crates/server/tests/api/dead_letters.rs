@@ -1,0 +1,115 @@
+//! Dead letters: found, tried again, put away.
+
+use serde_json::{Value, json};
+
+use crate::{
+    client::{Http, Reply},
+    server::{Server, each},
+};
+
+/// Makes jobs that fail for good, and returns their ids.
+async fn dead(http: &Http, queue: &str, class: &str, count: usize) -> Vec<String> {
+    let mut ids = Vec::new();
+    for number in 0..count {
+        let body = json!({"kind": "mail", "queue": queue, "payload": number, "retry": "once"});
+        ids.push(http.made(body).await);
+        let claim = &http.claim("mail", "20s").await[0];
+        let failure = json!({"failure": {"class": class, "message": format!("{class} it is")}});
+        http.say(claim, "fail", failure).await.is(200);
+    }
+    ids
+}
+
+async fn count(reply: Reply) -> Value {
+    reply.is(200)["count"].clone()
+}
+
+#[tokio::test]
+async fn dead_letters_are_listed_and_filtered() {
+    let server = Server::start().await;
+    let a = dead(&server.http, "a", "forbidden", 2).await;
+    let b = dead(&server.http, "b", "error", 1).await;
+    for (query, found) in [
+        ("", vec![&b[0], &a[1], &a[0]]),
+        ("?queue=a", vec![&a[1], &a[0]]),
+        ("?class=error", vec![&b[0]]),
+        ("?reason=non_retryable", vec![&a[1], &a[0]]),
+        ("?reason=exhausted", vec![&b[0]]),
+        ("?text=FORBIDDEN%20it", vec![&a[1], &a[0]]),
+        ("?tenant=other", vec![]),
+        ("?limit=1", vec![&b[0]]),
+    ] {
+        let list = server
+            .http
+            .get(&format!("/api/v1/dlq{query}"))
+            .await
+            .is(200);
+        let ids = each(list["jobs"].as_array().unwrap(), "id");
+        assert_eq!(json!(ids), json!(found), "{query}");
+    }
+    let stats = server.http.get("/api/v1/stats").await.is(200);
+    assert_eq!(stats["dlqSize"], 3);
+    assert_eq!(stats["failed"], 3);
+}
+
+#[tokio::test]
+async fn all_that_match_are_requeued_after_a_dry_run_said_how_many() {
+    let server = Server::start().await;
+    let ids = dead(&server.http, "a", "forbidden", 3).await;
+    dead(&server.http, "b", "error", 1).await;
+    let requeue = "/api/v1/dlq/requeue";
+    let dry = json!({"queue": "a", "dryRun": true});
+    let dry = server.http.post(requeue, dry).await.is(200);
+    assert_eq!(dry, json!({"count": 3, "dryRun": true, "atLeast": false}));
+    assert_eq!(server.http.look(&ids[0]).await["label"], "failed");
+    let done = server.http.post(requeue, json!({"queue": "a"})).await;
+    assert_eq!(count(done).await, 3);
+    for id in &ids {
+        let job = server.http.look(id).await;
+        assert_eq!(job["label"], "ready");
+        assert_eq!(server.http.attempts(id).await.len(), 1, "history stays");
+    }
+    let left = server.http.get("/api/v1/dlq").await.is(200);
+    assert_eq!(left["jobs"].as_array().unwrap().len(), 1);
+    // Everything is only meant if it is said.
+    let vague = server.http.post(requeue, json!({})).await;
+    vague.is_problem(422, "invalid", Some("all"));
+    let done = server.http.post(requeue, json!({"all": true})).await;
+    assert_eq!(count(done).await, 1);
+}
+
+#[tokio::test]
+async fn a_requeued_letter_can_get_another_payload() {
+    let server = Server::start().await;
+    let ids = dead(&server.http, "a", "forbidden", 1).await;
+    let body = json!({"ids": ids, "payload": {"to": "right"}});
+    let done = server.http.post("/api/v1/dlq/requeue", body).await;
+    assert_eq!(count(done).await, 1);
+    let claim = &server.http.claim("mail", "20s").await[0];
+    assert_eq!(claim["job"]["payload"], json!({"to": "right"}));
+    let filter = json!({"queue": "a", "payload": 1});
+    let refused = server.http.post("/api/v1/dlq/requeue", filter).await;
+    refused.is_problem(422, "invalid", Some("payload"));
+}
+
+#[tokio::test]
+async fn a_discarded_letter_is_kept_as_a_job_and_never_listed_again() {
+    let server = Server::start().await;
+    let ids = dead(&server.http, "a", "forbidden", 2).await;
+    let discard = "/api/v1/dlq/discard";
+    let done = server.http.post(discard, json!({"ids": [ids[0]]})).await;
+    assert_eq!(count(done).await, 1);
+    let again = server.http.post(discard, json!({"ids": [ids[0]]})).await;
+    assert_eq!(count(again).await, 0);
+    let job = server.http.look(&ids[0]).await;
+    assert_eq!(job["label"], "failed");
+    assert!(job["resolvedAt"].is_string());
+    let left = server.http.get("/api/v1/dlq").await.is(200);
+    assert_eq!(
+        each(left["jobs"].as_array().unwrap(), "id"),
+        [ids[1].clone()]
+    );
+    let both = json!({"ids": [ids[1]], "queue": "a"});
+    let both = server.http.post(discard, both).await;
+    both.is_problem(422, "invalid", Some("ids"));
+}

@@ -1,0 +1,33 @@
+//! The API of a node from outside: a real server on a port of its own, jobs in a real file,
+//! and targets that answer as they are told.
+//!
+//! Every answer that the client here sees is held against the OpenAPI document, so a test of
+//! anything is also a test that the document tells the truth.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod client;
+mod schema;
+mod server;
+mod target;
+
+mod access;
+mod alerts;
+mod bad_input;
+mod bulk;
+mod claims;
+mod create;
+mod dead_letters;
+mod events;
+mod idempotency;
+mod manual;
+mod metrics;
+mod openapi;
+mod outbound;
+mod policies;
+mod schedules;
+mod secrets;
+mod slow_clients;
+mod tenants;
+mod timelines;
+mod webhooks;
+mod worker;

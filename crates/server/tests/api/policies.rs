@@ -1,0 +1,195 @@
+//! What follows a failure: by status, by Retry-After, by rule, by preset.
+
+use serde_json::{Value, json};
+
+use crate::{
+    server::{Server, id_of, millis, time},
+    target::{Target, says},
+};
+
+#[tokio::test]
+async fn a_404_fails_at_once_and_a_503_is_retried() {
+    let server = Server::start().await;
+    let (gone, busy) = (Target::always(404).await, Target::failing(1).await);
+    let retry = json!({"baseDelay": "100ms"});
+    let lost = json!({"api": gone.url(), "retry": retry});
+    let lost = server.http.made(lost).await;
+    let later = json!({"api": busy.url(), "retry": retry});
+    let later = server.http.made(later).await;
+
+    let job = server.http.when(&lost, "failed").await;
+    assert_eq!(job["reason"], "non_retryable");
+    assert_eq!(job["failure"]["class"], "not_found");
+    assert_eq!(job["failure"]["httpStatus"], 404);
+    assert_eq!(gone.seen().len(), 1);
+
+    let job = server.http.when(&later, "succeeded").await;
+    assert_eq!(job["attempt"], 2);
+    assert_eq!(job["retryCount"], 1);
+    assert_eq!(busy.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn a_target_is_told_which_job_and_attempt_it_is_with_one_key_for_all() {
+    let server = Server::start().await;
+    let target = Target::failing(1).await;
+    let body = json!({
+        "http": {
+            "url": target.url(), "method": "PUT", "headers": {"x-own": "mine"},
+            "body": {"hello": "world"}
+        },
+        "retry": {"baseDelay": "50ms"}
+    });
+    let id = server.http.made(body).await;
+    server.http.when(&id, "succeeded").await;
+    let seen = target.seen();
+    assert_eq!(seen.len(), 2);
+    for (retry_count, seen) in seen.iter().enumerate() {
+        assert!(seen.line.starts_with("PUT /hook HTTP/1.1"), "{}", seen.line);
+        assert_eq!(seen.json(), json!({"hello": "world"}));
+        for (name, value) in [
+            ("x-own", "mine"),
+            ("content-type", "application/json"),
+            ("idempotency-key", id.as_str()),
+            ("steadfast-job-id", id.as_str()),
+            ("steadfast-attempt", &(retry_count + 1).to_string()),
+            ("steadfast-retry-count", &retry_count.to_string()),
+            ("steadfast-max-retries", "3"),
+        ] {
+            assert_eq!(seen.headers[name], value, "{name}");
+        }
+        assert!(seen.headers.contains_key("steadfast-scheduled-for"));
+    }
+}
+
+#[tokio::test]
+async fn retry_after_is_a_floor_in_seconds_or_as_a_date() {
+    let server = Server::start().await;
+    // A date in the far future: the header is capped at an hour.
+    let date = "Fri, 01 Jan 2100 00:00:00 GMT";
+    let cases = [
+        ("7", 7_000, 7_000),
+        (date, 3_600_000, 3_600_000),
+        ("0", 0, 1_000),
+    ];
+    for (value, header_ms, waited_ms) in cases {
+        let target = Target::start(move |_| says(429).header("Retry-After", value)).await;
+        let id = server.http.made(json!({"api": target.url()})).await;
+        server.http.when(&id, "retrying").await;
+        let attempt = &server.http.attempts(&id).await[0];
+        assert_eq!(
+            attempt["decision"]["retryAfterMs"], header_ms,
+            "{attempt:#}"
+        );
+        assert_eq!(attempt["decision"]["delayMs"], 1_000);
+        let waited = millis(&attempt["finishedAt"], &attempt["nextRunAt"]);
+        assert_eq!(waited, waited_ms, "{value}");
+    }
+}
+
+#[tokio::test]
+async fn rules_come_before_classes_and_the_first_that_matches_decides() {
+    let server = Server::start().await;
+    let (gone, busy) = (Target::always(404).await, Target::always(503).await);
+    let rules = json!([
+        {"match": {"status": 503}, "then": "fail"},
+        {"match": {"status": "4xx"}, "then": {"retry": "2m"}},
+        {"match": "any", "then": "fail"}
+    ]);
+    let lost = json!({"api": gone.url(), "retry": {"rules": rules}});
+    let lost = server.http.made(lost).await;
+    let refused = json!({"api": busy.url(), "retry": {"rules": rules}});
+    let refused = server.http.made(refused).await;
+
+    server.http.when(&lost, "retrying").await;
+    let attempt = &server.http.attempts(&lost).await[0];
+    assert_eq!(attempt["decision"]["matchedRule"], 1);
+    let waited = millis(&attempt["finishedAt"], &attempt["nextRunAt"]);
+    assert_eq!(waited, 120_000);
+
+    let job = server.http.when(&refused, "failed").await;
+    assert_eq!(job["reason"], "rule");
+    let attempt = &server.http.attempts(&refused).await[0];
+    assert_eq!(attempt["decision"]["matchedRule"], 0);
+}
+
+#[tokio::test]
+async fn every_preset_is_known_by_its_name() {
+    let server = Server::start().await;
+    for (preset, retries, base, cap, jitter) in [
+        ("http", 3, "1s", "5m", "proportional"),
+        ("queue", 3, "500ms", "30s", "full"),
+        ("patient", 3, "1m", "1h", "proportional"),
+        ("conservative", 5, "1s", "1m", "full"),
+        ("aggressive", 2, "100ms", "5s", "full"),
+    ] {
+        let body = json!({"kind": "k", "retry": preset, "delay": "1h"});
+        let job = server.http.job(body).await;
+        assert_eq!(job["maxRetries"], retries, "{preset}");
+        assert_eq!(job["retry"]["baseDelay"], base, "{preset}");
+        assert_eq!(job["retry"]["maxDelay"], cap, "{preset}");
+        assert_eq!(job["retry"]["jitter"], jitter, "{preset}");
+    }
+    let once = server.http.job(json!({"kind": "k", "retry": "once"})).await;
+    assert_eq!(once["maxRetries"], 0);
+    let body = json!({"kind": "k", "retry": "webhook"});
+    let webhook = server.http.job(body).await;
+    assert_eq!(webhook["retry"]["delays"], json!(["30s", "1m", "2m"]));
+    let body = json!({"kind": "k", "retry": {"preset": "aggressive", "maxAttempts": 8}});
+    let mixed = server.http.job(body).await;
+    assert_eq!(mixed["maxRetries"], 7);
+    assert_eq!(mixed["retry"]["baseDelay"], "100ms");
+    // Where nobody says, it goes by what the job is.
+    let plain = server.http.job(json!({"kind": "k"})).await;
+    assert_eq!(plain["retry"]["baseDelay"], "500ms");
+    let body = json!({"api": "http://127.0.0.1:9/", "delay": "1h"});
+    let http = server.http.job(body).await;
+    assert_eq!(http["retry"]["baseDelay"], "1s");
+    assert_eq!(http["timeoutMs"], 30_000);
+}
+
+#[tokio::test]
+async fn a_preview_shows_the_whole_timetable_without_running_anything() {
+    let server = Server::start().await;
+    let preview = |retry: Value| {
+        let body = json!({"retry": retry});
+        let http = server.http.clone();
+        async move { http.post("/api/v1/policies/preview", body).await.is(200) }
+    };
+    let retry = json!({"preset": "patient", "maxRetries": 3, "jitter": "none"});
+    let shown = preview(retry).await;
+    let at: Vec<&Value> = shown["attempts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| &row["at"]["typicalMs"])
+        .collect();
+    assert_eq!(at, [0, 60_000, 180_000, 420_000]);
+    assert_eq!(shown["givesUp"]["typicalMs"], 420_000);
+
+    let shown = preview(json!("http")).await;
+    let second = &shown["attempts"][1]["delay"];
+    assert_eq!(second["minMs"], 800);
+    assert_eq!(second["typicalMs"], 1_000);
+    assert_eq!(second["maxMs"], 1_200);
+    let jobs = server.http.get("/api/v1/jobs").await.is(200);
+    assert_eq!(jobs["jobs"], json!([]));
+}
+
+#[tokio::test]
+async fn a_target_that_takes_too_long_is_a_timeout_and_is_retried() {
+    let server = Server::start().await;
+    let target = Target::start(|number| match number {
+        0 => says(200).after(std::time::Duration::from_secs(60)),
+        _ => says(200),
+    })
+    .await;
+    let body = json!({"api": target.url(), "timeout": "300ms", "retry": {"baseDelay": 50}});
+    let made = server.http.job(body).await;
+    let id = id_of(&made);
+    let job = server.http.when(&id, "succeeded").await;
+    assert!(time(&job["finishedAt"]) > time(&job["createdAt"]));
+    let attempts = server.http.attempts(&id).await;
+    assert_eq!(attempts[0]["failure"]["class"], "timeout");
+    assert_eq!(attempts[1]["status"], "SUCCESS");
+}

@@ -1,0 +1,190 @@
+//! Schedules: made, changed, paused, and each tick once.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use serde_json::{Value, json};
+
+use crate::{
+    client::Http,
+    server::{Server, each, id_of, millis, time, until},
+    target::{Target, says},
+};
+
+async fn make(http: &Http, body: Value) -> Value {
+    http.post("/api/v1/schedules", body).await.is(201)
+}
+
+async fn ticks(http: &Http, id: &str) -> Vec<Value> {
+    let path = format!("/api/v1/schedules/{id}/ticks?limit=500");
+    let page = http.get(&path).await.is(200);
+    page["ticks"].as_array().unwrap().clone()
+}
+
+#[tokio::test]
+async fn every_second_for_twenty_seconds_each_tick_is_one_run() {
+    let server = Server::start().await;
+    let target = Target::always(200).await;
+    let body = json!({
+        "name": "each-second", "schedule": "* * * * * *", "overlap": "allow",
+        "job": {"api": target.url()}
+    });
+    let id = id_of(&make(&server.http, body).await);
+    let fired = |http: Http, id: String, count: usize| async move {
+        until(&format!("{count} ticks"), || async {
+            let ticks = ticks(&http, &id).await;
+            (ticks.len() >= count).then_some(ticks)
+        })
+        .await
+    };
+    fired(server.http.clone(), id.clone(), 10).await;
+    let paused = server.http.tell("schedules", &id, "pause").await.is(200);
+    assert_eq!(paused["paused"], true);
+    assert_eq!(paused["upcoming"], json!([]));
+    let before = ticks(&server.http, &id).await.len();
+    let resumed = server.http.tell("schedules", &id, "resume").await.is(200);
+    assert_eq!(resumed["paused"], false);
+    let ticks = fired(server.http.clone(), id.clone(), before + 10).await;
+
+    assert_eq!(each(&ticks, "skipped"), vec![Value::Null; ticks.len()]);
+    let times: BTreeSet<i64> = each(&ticks, "at")
+        .iter()
+        .map(|at| time(at).as_micros())
+        .collect();
+    assert_eq!(times.len(), ticks.len(), "no tick twice");
+    assert!(times.iter().all(|micros| micros % 1_000_000 == 0));
+    let apart: Vec<i64> = times
+        .iter()
+        .zip(times.iter().skip(1))
+        .map(|(one, next)| next - one)
+        .collect();
+    // A pause swallows the ticks that it covers, and no others.
+    let gaps = apart.iter().filter(|micros| **micros != 1_000_000).count();
+    assert!(gaps <= 1, "{apart:?}");
+
+    // Each tick made one job, and each job asked the target once.
+    server.http.tell("schedules", &id, "pause").await.is(200);
+    let runs = until("all runs to end", || async {
+        let path = format!("/api/v1/jobs?schedule={id}&limit=500");
+        let runs = server.http.get(&path).await.is(200);
+        let runs = runs["jobs"].as_array().unwrap().clone();
+        let is_done = runs.iter().all(|run| run["label"] == "succeeded");
+        (is_done && runs.len() >= ticks.len()).then_some(runs)
+    })
+    .await;
+    let of_runs: BTreeSet<String> = each(&runs, "scheduledFor")
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(of_runs.len(), runs.len(), "no tick has two runs");
+    let asked: BTreeSet<String> = target
+        .seen()
+        .iter()
+        .map(|seen| seen.headers["steadfast-job-id"].clone())
+        .collect();
+    assert_eq!(asked.len(), runs.len());
+    assert_eq!(target.seen().len(), runs.len());
+}
+
+#[tokio::test]
+async fn a_tick_is_skipped_while_the_run_before_it_is_unfinished() {
+    let server = Server::start().await;
+    let target = Target::start(|_| says(200).after(Duration::from_millis(2_500))).await;
+    let body = json!({"name": "slow", "every": "1s", "job": {"api": target.url()}});
+    let id = id_of(&make(&server.http, body).await);
+    let all = until("a skipped tick and a second run", || async {
+        let ticks = ticks(&server.http, &id).await;
+        let runs = ticks.iter().filter(|tick| tick["jobId"].is_string());
+        let has_skip = ticks.iter().any(|tick| tick["skipped"].is_object());
+        (has_skip && runs.count() >= 2).then_some(ticks)
+    })
+    .await;
+    let skipped = all.iter().find(|tick| tick["skipped"].is_object());
+    let skipped = &skipped.unwrap()["skipped"];
+    assert_eq!(skipped["reason"], "overlap");
+    assert!(skipped["count"].as_u64().unwrap() >= 1);
+}
+
+#[tokio::test]
+async fn a_schedule_is_made_listed_changed_and_deleted() {
+    let server = Server::start().await;
+    let body = json!({
+        "name": "nightly", "schedule": "30 2 * * *", "timezone": "Europe/Berlin",
+        "missed": "skip", "overlap": "queueOne", "maxRuns": 5,
+        "job": {"kind": "report", "payload": {"n": 1}}
+    });
+    let made = make(&server.http, body.clone()).await;
+    let id = id_of(&made);
+    assert_eq!(made["timezone"], "Europe/Berlin");
+    assert_eq!(made["missed"], "skip");
+    assert_eq!(made["maxRuns"], 5);
+    assert_eq!(made["job"]["payload"], json!({"n": 1}));
+    assert_eq!(made["upcoming"].as_array().unwrap().len(), 5);
+    assert_eq!(made["upcoming"][0]["at"], made["nextTick"]);
+    // The same name is the same schedule.
+    assert_eq!(id_of(&make(&server.http, body).await), id);
+    let list = server.http.get("/api/v1/schedules").await.is(200);
+    let listed = each(list["schedules"].as_array().unwrap(), "id");
+    assert_eq!(json!(listed), json!([id]));
+
+    let path = format!("/api/v1/schedules/{id}");
+    let change = json!({"every": "90s", "job": {"kind": "report", "payload": {"n": 2}}});
+    let changed = server.http.patch(&path, change).await.is(200);
+    assert_eq!(changed["every"], "1m30s");
+    assert_eq!(changed["schedule"], Value::Null);
+    assert_eq!(changed["job"]["payload"], json!({"n": 2}));
+    let at = &changed["upcoming"];
+    assert_eq!(millis(&at[0]["at"], &at[1]["at"]), 90_000);
+
+    let run = server.http.tell("schedules", &id, "run-now").await.is(201);
+    assert_eq!(run["scheduleId"], json!(id));
+    assert_eq!(run["kind"], "report");
+    let upcoming = server.http.get(&format!("{path}/ticks?limit=3")).await;
+    assert_eq!(upcoming.is(200)["upcoming"].as_array().unwrap().len(), 3);
+
+    server.http.delete(&path).await.is(204);
+    server
+        .http
+        .get(&path)
+        .await
+        .is_problem(404, "not_found", None);
+    server
+        .http
+        .delete(&path)
+        .await
+        .is_problem(404, "not_found", None);
+    let kept = server.http.look(&id_of(&run)).await;
+    assert_eq!(kept["label"], "ready", "runs it has made go on");
+}
+
+#[tokio::test]
+async fn ticks_near_a_change_of_clocks_are_marked() {
+    let server = Server::start().await;
+    // In 2031 the clocks of Berlin jump from 2 to 3 on 30 March.
+    let body = json!({
+        "name": "gap", "schedule": "30 2 * * *", "timezone": "Europe/Berlin",
+        "startAt": "2031-03-29T12:00:00Z", "job": {"kind": "report"}
+    });
+    let made = make(&server.http, body).await;
+    let first = &made["upcoming"][0];
+    assert_eq!(first["at"], "2031-03-30T01:00:00Z");
+    assert_eq!(first["dst"], "gap");
+    assert_eq!(made["upcoming"][1]["dst"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_schedule_ends_after_its_last_run() {
+    let server = Server::start().await;
+    let body = json!({
+        "name": "twice", "every": "1s", "maxRuns": 2, "overlap": "allow",
+        "job": {"kind": "report"}
+    });
+    let id = id_of(&make(&server.http, body).await);
+    let path = format!("/api/v1/schedules/{id}");
+    let ended = until("the last run", || async {
+        let schedule = server.http.get(&path).await.is(200);
+        (schedule["nextTick"] == Value::Null).then_some(schedule)
+    })
+    .await;
+    assert_eq!(ended["runs"], 2);
+    assert_eq!(ended["upcoming"], json!([]));
+}

@@ -1,0 +1,216 @@
+//! A node of one's own: real socket, real file, settings as a test needs them.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use serde_json::Value;
+use steadfast_core::{PolicyPatch, Timestamp};
+use steadfast_engine::{
+    Config, Engine, EngineBuilder,
+    http::{AddressPolicy, Outbound, OutboundRules},
+};
+use steadfast_server::{
+    App, Metrics, Settings,
+    keys::{self, NewKey, Scope},
+};
+use steadfast_store::{SqliteOptions, SqliteStore, Store};
+use tempfile::TempDir;
+use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
+
+use crate::client::{Http, Reply};
+
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(40);
+const LOOK_EVERY: Duration = Duration::from_millis(25);
+
+pub struct Setup {
+    pub config: Config,
+    pub policy: AddressPolicy,
+    /// Whether no key is needed until there is one.
+    pub open: bool,
+    /// Laid over the preset of HTTP jobs. Without jitter, every delay is a round number.
+    pub http_retry: &'static str,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            config: Config {
+                // Leases of a second are looked after within a second.
+                sweep_every: Duration::from_millis(200),
+                ..Config::default()
+            },
+            policy: AddressPolicy::Any,
+            open: true,
+            http_retry: r#"{"preset": "http", "jitter": "none"}"#,
+        }
+    }
+}
+
+pub struct Server {
+    pub http: Http,
+    store: Arc<dyn Store>,
+    engine: Engine,
+    stop: oneshot::Sender<()>,
+    serving: JoinHandle<std::io::Result<()>>,
+    _dir: TempDir,
+}
+
+impl Server {
+    pub async fn start() -> Self {
+        Self::with(Setup::default()).await
+    }
+
+    pub async fn with(setup: Setup) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("jobs.db");
+        let store = SqliteStore::open(path, SqliteOptions::default()).unwrap();
+        let store: Arc<dyn Store> = Arc::new(store);
+        let outbound = Outbound::builder(OutboundRules::new(setup.policy)).build();
+        let metrics = Arc::new(Metrics::default());
+        let retry: PolicyPatch = serde_json::from_str(setup.http_retry).unwrap();
+        let engine = EngineBuilder::new(store.clone())
+            .config(setup.config)
+            .observer(metrics.clone())
+            .outbound(outbound.unwrap())
+            .kind_retry("http", retry)
+            .start()
+            .unwrap();
+        let settings = Settings {
+            open: setup.open,
+            ..Settings::default()
+        };
+        let app = App::new(engine.client(), engine.node(), metrics, settings);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let http = Http::at(listener.local_addr().unwrap());
+        let (stop, stopped) = oneshot::channel();
+        let serving = tokio::spawn(steadfast_server::serve(listener, app, async {
+            let _gone = stopped.await;
+        }));
+        Self {
+            http,
+            store,
+            engine,
+            stop,
+            serving,
+            _dir: dir,
+        }
+    }
+
+    /// A client with a new key, made beside the API as the command line does. A node knows of
+    /// it a moment later.
+    pub async fn key(&self, scope: Scope, tenant: Option<&str>) -> Http {
+        let new = NewKey {
+            name: format!("{scope} of {tenant:?}"),
+            scope,
+            tenant: tenant.map(|tenant| tenant.parse().unwrap()),
+        };
+        let (_, token) = keys::create(&*self.store, new).await.unwrap();
+        let http = self.http.with_key(token.reveal());
+        until("the key to be known", || async {
+            let known = http.get("/api/v1/jobs").await.status == 200;
+            let needed = self.http.get("/api/v1/jobs").await.status == 401;
+            (known && needed).then_some(())
+        })
+        .await;
+        http
+    }
+
+    /// Stops as the binary does: first the engine, then the HTTP side.
+    pub async fn stop(self) {
+        self.engine.stop().await;
+        drop(self.stop);
+        self.serving.await.unwrap().unwrap();
+    }
+}
+
+/// Asks until there is an answer; says what it waited for when there is none.
+pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut ask: impl FnMut() -> F) -> T {
+    let patience_ends = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        if let Some(answer) = ask().await {
+            return answer;
+        }
+        assert!(
+            tokio::time::Instant::now() < patience_ends,
+            "waited in vain for {what}"
+        );
+        tokio::time::sleep(LOOK_EVERY).await; // sleep: polling a real server
+    }
+}
+
+impl Http {
+    /// Creates a job and returns it.
+    pub async fn job(&self, body: Value) -> Value {
+        self.post("/api/v1/jobs", body).await.is(201)
+    }
+
+    /// Creates a job and returns its id.
+    pub async fn made(&self, body: Value) -> String {
+        id_of(&self.job(body).await)
+    }
+
+    pub async fn look(&self, id: &str) -> Value {
+        self.get(&format!("/api/v1/jobs/{id}")).await.is(200)
+    }
+
+    /// The job, as soon as it has this label.
+    pub async fn when(&self, id: &str, label: &str) -> Value {
+        until(&format!("{id} to be {label}"), || async {
+            let job = self.look(id).await;
+            (job["label"] == label).then_some(job)
+        })
+        .await
+    }
+
+    /// The attempts of a job or schedule, oldest first.
+    pub async fn attempts(&self, id: &str) -> Vec<Value> {
+        let path = format!("/api/v1/jobs/{id}/history?limit=500");
+        let history = self.get(&path).await.is(200);
+        let mut attempts = history["attempts"].as_array().unwrap().clone();
+        attempts.reverse();
+        attempts
+    }
+
+    /// A verb without a body on something that has an id.
+    pub async fn tell(&self, what: &str, id: &str, verb: &str) -> Reply {
+        self.press(&format!("/api/v1/{what}/{id}/{verb}")).await
+    }
+
+    /// Claims jobs of a kind at once, or waits for the first.
+    pub async fn claim(&self, kind: &str, wait: &str) -> Vec<Value> {
+        let body = serde_json::json!({
+            "worker": "w1", "kinds": [kind], "wait": wait, "lease": "20s"
+        });
+        let claims = self.post("/api/v1/claims", body).await.is(200);
+        claims["claims"].as_array().unwrap().clone()
+    }
+
+    /// Says something of a claim.
+    pub async fn say(&self, claim: &Value, verb: &str, mut body: Value) -> Reply {
+        body["fence"] = claim["fence"].clone();
+        let id = id_of(claim);
+        self.post(&format!("/api/v1/claims/{id}/{verb}"), body)
+            .await
+    }
+}
+
+#[track_caller]
+pub fn id_of(thing: &Value) -> String {
+    thing["id"].as_str().unwrap().to_owned()
+}
+
+/// What stands under a name in each of many things.
+pub fn each(things: &[Value], name: &str) -> Vec<Value> {
+    things.iter().map(|thing| thing[name].clone()).collect()
+}
+
+#[track_caller]
+pub fn time(thing: &Value) -> Timestamp {
+    thing.as_str().unwrap().parse().unwrap()
+}
+
+/// From one time to another, in milliseconds.
+#[track_caller]
+pub fn millis(from: &Value, to: &Value) -> i64 {
+    (time(to).as_micros() - time(from).as_micros()) / 1_000
+}

@@ -1,0 +1,44 @@
+//! Clients that never finish what they began to say are hung up on.
+
+use std::time::Duration;
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::{Instant, timeout},
+};
+
+use crate::server::Server;
+
+/// What a client that stops after this hears until it is hung up on, and how long that takes.
+async fn stall(server: &Server, text: &str) -> (String, Duration) {
+    let mut stream = TcpStream::connect(server.http.address).await.unwrap();
+    stream.write_all(text.as_bytes()).await.unwrap();
+    let begun = Instant::now();
+    let mut heard = String::new();
+    let patience = Duration::from_secs(60);
+    let ended = timeout(patience, stream.read_to_string(&mut heard)).await;
+    assert!(ended.is_ok(), "the connection was left open");
+    (heard, begun.elapsed())
+}
+
+#[tokio::test]
+async fn half_a_head_half_a_body_and_nothing_at_all_are_cut_within_half_a_minute_or_so() {
+    let server = Server::start().await;
+    let half_head = "POST /api/v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-ty";
+    let half_body = "POST /api/v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
+                     content-length: 100\r\n\r\n{\"kind\"";
+    let (head, body, nothing) = tokio::join!(
+        stall(&server, half_head),
+        stall(&server, half_body),
+        stall(&server, ""),
+    );
+    for (heard, took) in [&head, &body, &nothing] {
+        assert!(*took >= Duration::from_secs(25), "{took:?}: {heard}");
+        assert!(*took < Duration::from_secs(45), "{took:?}: {heard}");
+    }
+    assert!(body.0.starts_with("HTTP/1.1 408"), "{}", body.0);
+    assert!(body.0.contains("too_slow"), "{}", body.0);
+    let jobs = server.http.get("/api/v1/jobs").await.is(200);
+    assert_eq!(jobs["jobs"], serde_json::json!([]));
+}

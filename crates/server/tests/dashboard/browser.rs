@@ -1,0 +1,153 @@
+//! A real browser, started for a test and gone with it.
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpStream,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use thirtyfour::prelude::*;
+use tokio::sync::{Mutex, MutexGuard};
+
+/// One browser at a time: a few at once would only wait for each other.
+static TURN: Mutex<()> = Mutex::const_new(());
+
+/// Longer than anything takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(50);
+
+pub struct Browser {
+    pub driver: WebDriver,
+    process: Child,
+    port: u16,
+    _turn: MutexGuard<'static, ()>,
+}
+
+#[derive(Clone, Copy, Default)]
+pub struct Look {
+    pub dark: bool,
+    pub without_scripts: bool,
+    pub phone: bool,
+}
+
+impl Browser {
+    pub async fn start(look: Look) -> Self {
+        let turn = TURN.lock().await;
+        let mut process = Command::new("chromedriver")
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| {
+                panic!("chromedriver is needed ({error}): apt-get install chromium chromium-driver")
+            });
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let port: u16 = lines
+            .map_while(Result::ok)
+            .find_map(|line| {
+                let port = line.split("successfully on port ").nth(1)?;
+                port.trim_end_matches('.').parse().ok()
+            })
+            .unwrap_or_else(|| panic!("chromedriver did not say its port"));
+        let mut caps = DesiredCapabilities::chrome();
+        let size = if look.phone { "420,900" } else { "1280,1180" };
+        for arg in [
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-dev-shm-usage",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            &format!("--window-size={size}"),
+            &format!(
+                "--blink-settings=preferredColorScheme={}",
+                u8::from(!look.dark)
+            ),
+        ] {
+            caps.add_arg(arg).unwrap();
+        }
+        if look.without_scripts {
+            let prefs =
+                serde_json::json!({"profile.managed_default_content_settings.javascript": 2});
+            caps.add_experimental_option("prefs", prefs).unwrap();
+        }
+        let driver = WebDriver::new(format!("http://127.0.0.1:{port}"), caps)
+            .await
+            .unwrap();
+        Self {
+            driver,
+            process,
+            port,
+            _turn: turn,
+        }
+    }
+
+    /// The first element there is, once there is one: a page may be on its way.
+    async fn find(&self, css: &str) -> WebElement {
+        let query = self.driver.query(By::Css(css));
+        query.wait(PATIENCE, PAUSE).first().await.unwrap()
+    }
+
+    pub async fn text(&self, css: &str) -> String {
+        self.find(css).await.text().await.unwrap()
+    }
+
+    pub async fn count(&self, css: &str) -> usize {
+        self.driver.find_all(By::Css(css)).await.unwrap().len()
+    }
+
+    /// Waits, without a script, until there are so many.
+    pub async fn until_count(&self, css: &str, wanted: usize) {
+        let patience_ends = tokio::time::Instant::now() + PATIENCE;
+        while self.count(css).await != wanted {
+            let is_over = tokio::time::Instant::now() > patience_ends;
+            assert!(!is_over, "never {wanted} of {css}");
+            tokio::time::sleep(PAUSE).await; // sleep: the browser takes its time
+        }
+    }
+
+    pub async fn click(&self, css: &str) {
+        self.find(css).await.click().await.unwrap();
+    }
+
+    pub async fn type_into(&self, css: &str, text: &str) {
+        self.find(css).await.send_keys(text).await.unwrap();
+    }
+
+    /// What a script in the page finds.
+    pub async fn eval(&self, script: &str) -> serde_json::Value {
+        let found = self.driver.execute(script, Vec::new()).await.unwrap();
+        found.json().clone()
+    }
+
+    /// Waits until a script in the page finds something true.
+    pub async fn until(&self, script: &str) {
+        let patience_ends = tokio::time::Instant::now() + PATIENCE;
+        while self.eval(script).await != true {
+            let is_over = tokio::time::Instant::now() > patience_ends;
+            assert!(
+                !is_over,
+                "never true: {script}\n{}",
+                self.text("body").await
+            );
+            tokio::time::sleep(PAUSE).await; // sleep: the browser takes its time
+        }
+    }
+
+    pub async fn quit(self) {
+        self.driver.clone().quit().await.unwrap();
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // A driver that is killed leaves its browser behind; one that is asked takes it along.
+        if let Ok(mut driver) = TcpStream::connect(("127.0.0.1", self.port)) {
+            let asked = driver.write_all(b"GET /shutdown HTTP/1.1\r\nhost: localhost\r\n\r\n");
+            let mut answer = Vec::new();
+            let _answered = asked.and_then(|()| driver.read_to_end(&mut answer));
+        }
+        let _killed = self.process.kill();
+        let _reaped = self.process.wait();
+    }
+}

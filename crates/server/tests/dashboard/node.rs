@@ -1,0 +1,189 @@
+//! A node with its HTTP side, in this process.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+use steadfast_core::{Timestamp, WorkerName};
+use steadfast_engine::{Client, Config, Context, Engine, EngineBuilder, JobError, JobKind, Node};
+use steadfast_server::{
+    App, Metrics, Settings,
+    keys::{self, NewKey, Scope},
+};
+use steadfast_store::{Clock, MemoryStore, Store, SystemClock};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    sync::oneshot,
+};
+
+/// The machine's clock, set back as far as a seed wants the past to begin.
+#[derive(Clone, Default)]
+pub struct ShiftedClock(Arc<AtomicI64>);
+
+impl ShiftedClock {
+    pub fn set_back(&self, by: Duration) {
+        let micros = i64::try_from(by.as_micros()).unwrap();
+        self.0.store(micros, Ordering::SeqCst);
+    }
+}
+
+impl Clock for ShiftedClock {
+    fn now(&self) -> Timestamp {
+        let back = self.0.load(Ordering::SeqCst);
+        Timestamp::from_micros(SystemClock.now().as_micros() - back)
+    }
+}
+
+/// Fails every time, with a message that would like to be more than text.
+#[derive(Serialize, Deserialize)]
+pub struct Failing {
+    pub note: String,
+}
+
+impl JobKind for Failing {
+    const KIND: &'static str = "failing";
+}
+
+pub const EVIL: &str =
+    "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">";
+
+async fn fail(_: Failing, _: Context) -> Result<(), JobError> {
+    Err(JobError::failure("error", format!("boom {EVIL}")))
+}
+
+pub struct TestNode {
+    pub address: SocketAddr,
+    pub clock: ShiftedClock,
+    pub client: Client,
+    pub node: Node,
+    engine: Engine,
+    _stop: oneshot::Sender<()>,
+}
+
+impl TestNode {
+    /// Open to everybody until there is a key.
+    pub async fn start() -> Self {
+        let clock = ShiftedClock::default();
+        let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
+        Self::on(store, clock).await
+    }
+
+    pub async fn on(store: Arc<dyn Store>, clock: ShiftedClock) -> Self {
+        let config = Config {
+            worker: Some(WorkerName::new("node-1").unwrap()),
+            ..Config::default()
+        };
+        let engine = EngineBuilder::new(store)
+            .config(config)
+            .handler(fail)
+            .start()
+            .unwrap();
+        let settings = Settings {
+            open: true,
+            ..Settings::default()
+        };
+        let metrics = Arc::new(Metrics::default());
+        let app = App::new(engine.client(), engine.node(), metrics, settings);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        tokio::spawn(steadfast_server::serve(listener, app, async {
+            let _gone = stopped.await;
+        }));
+        Self {
+            address,
+            clock,
+            client: engine.client(),
+            node: engine.node(),
+            engine,
+            _stop: stop,
+        }
+    }
+
+    pub async fn key(&self, scope: Scope, tenant: Option<&str>) -> String {
+        let new = NewKey {
+            name: "test".to_owned(),
+            scope,
+            tenant: tenant.map(|tenant| tenant.parse().unwrap()),
+        };
+        let (_, token) = keys::create(&*self.node.store(), new).await.unwrap();
+        token.reveal().to_owned()
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.ask("GET", path, &[], "").await
+    }
+
+    /// As a form of our own page sends it.
+    pub async fn post(&self, path: &str, form: &str) -> Answer {
+        let own = ("sec-fetch-site", "same-origin");
+        self.ask("POST", path, &[own], form).await
+    }
+
+    pub async fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Answer {
+        let mut request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-length: {}\r\n",
+            self.address,
+            body.len()
+        );
+        if !body.is_empty() {
+            request.push_str("content-type: application/x-www-form-urlencoded\r\n");
+        }
+        for (name, value) in headers {
+            request.push_str(&format!("{name}: {value}\r\n"));
+        }
+        request.push_str("\r\n");
+        request.push_str(body);
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).await.unwrap();
+        Answer::read(&String::from_utf8(bytes).unwrap())
+    }
+
+    pub async fn stop(self) {
+        self.engine.stop_now().await;
+    }
+}
+
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
+}
+
+impl Answer {
+    fn read(text: &str) -> Self {
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Self {
+            status,
+            head: head.to_owned(),
+            body: body.to_owned(),
+        }
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let lines = self.head.lines().skip(1);
+        let mut pairs = lines.filter_map(|line| line.split_once(": "));
+        let found = pairs.find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value)
+    }
+}

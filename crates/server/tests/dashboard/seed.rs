@@ -1,0 +1,173 @@
+//! An hour of a busy shop, so that pages have something to show.
+//!
+//! Jobs are claimed and settled as workers would, on a clock that is set back and comes forward
+//! to now; so every count, attempt and decision is the real thing.
+
+use std::time::Duration;
+
+use serde_json::json;
+use steadfast_core::{
+    Claim, Failure, FailureClass, Jitter, JobId, Outcome, Payload, PolicyPatch, Preset, WorkerName,
+};
+use steadfast_engine::{JobRequest, ScheduleRequest, Settlement};
+use steadfast_store::ClaimRequest;
+
+use crate::node::TestNode;
+
+const MINUTE: Duration = Duration::from_secs(60);
+const MINUTES: u32 = 55;
+
+/// The next of a row of numbers that look random and are the same each time.
+struct Rolls(u64);
+
+impl Rolls {
+    fn roll(&mut self, below: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+}
+
+/// The job whose page is worth a picture.
+pub async fn busy_hour(node: &TestNode) -> JobId {
+    let mut rolls = Rolls(7);
+    schedules(node).await;
+    let mut star = None;
+    for minute in (1..=MINUTES).rev() {
+        node.clock.set_back(MINUTE * minute);
+        enqueue(node, &mut rolls).await;
+        if minute == 21 {
+            star = Some(capture(node).await);
+        }
+        work(node, &mut rolls, minute).await;
+    }
+    node.clock.set_back(Duration::ZERO);
+    let later = request("report.build", "reports", json!({"month": "2026-10"}));
+    let later = later.delay(Duration::from_secs(5_400));
+    node.client.enqueue(later).await.unwrap();
+    star.unwrap()
+}
+
+fn request(kind: &str, queue: &str, payload: serde_json::Value) -> JobRequest {
+    JobRequest::new(kind, Payload::encode(&payload).unwrap())
+        .queue(queue)
+        .tenant("shop")
+}
+
+async fn enqueue(node: &TestNode, rolls: &mut Rolls) {
+    let mut requests = Vec::new();
+    for _ in 0..18 + rolls.roll(14) {
+        let order = 10_000 + rolls.roll(90_000);
+        requests.push(match rolls.roll(5) {
+            0 | 1 => request("mail.send", "mail", json!({"to": format!("customer{order}@example.com"), "template": "receipt"})),
+            2 => request("invoice.render", "documents", json!({"order": order, "format": "pdf"})),
+            3 => request("http", "partners", json!({"url": format!("https://api.warehouse.example/orders/{order}"), "method": "POST"})).retry(Preset::Http),
+            _ => request("search.index", "default", json!({"document": order})),
+        });
+    }
+    node.client.enqueue_all(requests).await.unwrap();
+}
+
+/// A payment that is still being retried, with a few attempts behind it and a few to come.
+async fn capture(node: &TestNode) -> JobId {
+    let payload = json!({
+        "url": "https://pay.example/v2/captures",
+        "method": "POST",
+        "headers": {"content-type": "application/json"},
+        "body": {"order": 48_213, "amount": "129.90", "currency": "EUR"},
+    });
+    let policy = PolicyPatch::exponential(MINUTE)
+        .max_retries(7)
+        .max_delay(MINUTE * 60)
+        .jitter(Jitter::Proportional);
+    let job = request("http", "payments", payload)
+        .retry(policy)
+        .tag("order", "48213");
+    node.client.enqueue(job).await.unwrap()
+}
+
+async fn claims(node: &TestNode, worker: &str) -> Vec<Claim> {
+    let request = ClaimRequest {
+        worker: WorkerName::new(worker).unwrap(),
+        tenant: None,
+        queues: Vec::new(),
+        kinds: Vec::new(),
+        except_kinds: vec!["failing".parse().unwrap(), "report.build".parse().unwrap()],
+        max: 500,
+        lease: None,
+    };
+    node.node.claim(request, Duration::ZERO).await.unwrap()
+}
+
+async fn work(node: &TestNode, rolls: &mut Rolls, minute: u32) {
+    let worker =
+        ["worker-eu-1", "worker-eu-2", "worker-us-1"][usize::try_from(minute % 3).unwrap()];
+    let claims = claims(node, worker).await;
+    node.clock
+        .set_back(MINUTE * minute - Duration::from_millis(180 + rolls.roll(900)));
+    // The warehouse is down for a while, as warehouses are.
+    let is_down = (12..26).contains(&minute);
+    let outcomes = claims.iter().map(|claim| Settlement {
+        job: claim.job().id,
+        fence: claim.fence(),
+        outcome: outcome(claim, rolls, is_down),
+    });
+    let settled = node.node.settle(outcomes.collect(), None).await.unwrap();
+    assert!(settled.iter().all(Result::is_ok));
+}
+
+fn outcome(claim: &Claim, rolls: &mut Rolls, is_down: bool) -> Outcome {
+    let failure = |failure: Failure| Outcome::Failure {
+        failure,
+        output: None,
+    };
+    let job = claim.job();
+    let roll = rolls.roll(100);
+    match (job.kind.as_str(), job.queue.as_str()) {
+        ("http", "payments") => Outcome::Failure {
+            failure: Failure::http(503, "pay.example answered 503 Service Unavailable"),
+            output: Payload::encode(&json!({
+                "status": 503,
+                "body": "upstream connect error or disconnect/reset before headers",
+                "timings": {"connectMs": 12, "firstByteMs": 341},
+            }))
+            .ok(),
+        },
+        ("http", _) if is_down && roll < 85 => failure(Failure::http(
+            503,
+            format!(
+                "api.warehouse.example answered 503 for request {}",
+                rolls.roll(99_999)
+            ),
+        )),
+        ("http", _) if roll < 4 => failure(Failure::new(
+            FailureClass::TIMEOUT,
+            "no answer from api.warehouse.example within 30 s",
+        )),
+        ("mail.send", _) if roll < 3 => failure(Failure::new(
+            FailureClass::VALIDATION,
+            format!("mailbox customer {} does not exist", rolls.roll(99_999)),
+        )),
+        ("invoice.render", _) if roll < 8 => failure(Failure::new(
+            FailureClass::ERROR,
+            format!("font cache is locked by process {}", rolls.roll(30_000)),
+        )),
+        _ => Outcome::Success { output: None },
+    }
+}
+
+async fn schedules(node: &TestNode) {
+    node.clock.set_back(MINUTE * (MINUTES + 1));
+    let job = |kind: &str| request(kind, "reports", json!({"report": kind}));
+    let requests = [
+        ScheduleRequest::cron("nightly-report", "30 2 * * *", job("report.nightly"))
+            .timezone("Europe/Paris"),
+        ScheduleRequest::cron("quarter-hour-sync", "*/15 * * * *", job("sync.crm")),
+        ScheduleRequest::every("heartbeat", MINUTE * 4, job("heartbeat")),
+    ];
+    for request in requests {
+        node.client.schedule(request).await.unwrap();
+    }
+}

@@ -1,0 +1,155 @@
+//! Opening a database: reaching it, bringing its schema up to date, and the pool.
+
+use std::{sync::Arc, time::Duration};
+
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use tokio_postgres::{Client, Config, config::TargetSessionAttrs};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::{
+    PostgresOptions,
+    fault::Fault,
+    migrate::{self, Schema},
+    session::{Shared, Texts},
+    tls,
+};
+use crate::OpenError;
+
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// A peer that vanished is noticed after about this.
+const SILENCE_MAX: Duration = Duration::from_secs(30);
+/// An identifier in PostgreSQL has at most 63 bytes.
+const SCHEMA_BYTES_MAX: usize = 48;
+
+/// Where a database is, and how it is reached.
+#[derive(Clone)]
+pub(super) struct Address {
+    pub config: Config,
+    pub tls: MakeRustlsConnect,
+}
+
+pub(super) fn address(url: &str, options: &PostgresOptions) -> Result<Address, OpenError> {
+    // The address may hold a password.
+    let refused = |why: String| OpenError::Database {
+        name: "the PostgreSQL address".to_owned(),
+        why,
+    };
+    let wanted = tls::Wanted::read(url).map_err(refused)?;
+    let parsed: Result<Config, _> = wanted.rest.parse();
+    let mut config = parsed.map_err(|error| refused(Fault::Sql(error).to_string()))?;
+    config.ssl_mode(wanted.mode);
+    check_schema_name(&options.schema)?;
+    if config.get_application_name().is_none() {
+        config.application_name("steadfast");
+    }
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(CONNECT_MAX);
+    }
+    config.keepalives_idle(SILENCE_MAX);
+    config.tcp_user_timeout(SILENCE_MAX);
+    // Of several servers, the one that can be written to: after a failover, another than before.
+    config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+    let tls = wanted.connector().map_err(refused)?;
+    Ok(Address { config, tls })
+}
+
+/// The name becomes part of statements, so it is a plain one.
+fn check_schema_name(name: &str) -> Result<(), OpenError> {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let starts_plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
+    if starts_plain && name.len() <= SCHEMA_BYTES_MAX && name.chars().all(is_plain) {
+        return Ok(());
+    }
+    Err(OpenError::Database {
+        name: format!("schema {name:?}"),
+        why: format!(
+            "its name must be 1 to {SCHEMA_BYTES_MAX} characters out of a–z 0–9 _ and not start with a digit"
+        ),
+    })
+}
+
+/// What people call the database in a message: everything but the password.
+pub(super) fn name(address: &Address, schema: &str) -> String {
+    let config = &address.config;
+    let host = match config.get_hosts().first() {
+        Some(tokio_postgres::config::Host::Tcp(host)) => host.clone(),
+        #[cfg(unix)]
+        Some(tokio_postgres::config::Host::Unix(path)) => path.display().to_string(),
+        None => "localhost".to_owned(),
+    };
+    let database = config
+        .get_dbname()
+        .or(config.get_user())
+        .unwrap_or("postgres");
+    format!("schema {schema} of PostgreSQL database {database} on {host}")
+}
+
+/// Brings the schema to what this binary knows.
+pub(super) async fn migrate(address: &Address, texts: &Texts) -> Result<Schema, OpenError> {
+    let name = name(address, texts.schema());
+    let failed = |fault: Fault| OpenError::Database {
+        name: name.clone(),
+        why: fault.to_string(),
+    };
+    let mut client = connect(address).await.map_err(failed)?;
+    let schema = migrate::run(&mut client, texts).await.map_err(failed)?;
+    let known = migrate::version_known();
+    if schema.version > known {
+        return Err(OpenError::NewerDatabase {
+            name,
+            found: schema.version,
+            known,
+        });
+    }
+    Ok(schema)
+}
+
+async fn connect(address: &Address) -> Result<Client, Fault> {
+    let (client, connection) = address.config.connect(address.tls.clone()).await?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection ended");
+        }
+    });
+    Ok(client)
+}
+
+pub(super) fn pool(
+    address: Address,
+    shared: &Arc<Shared>,
+    options: &PostgresOptions,
+) -> Result<Pool, OpenError> {
+    let name = name(&address, shared.texts.schema());
+    // A transaction that was dropped rolls itself back, so there is nothing to clean.
+    let recycling_method = RecyclingMethod::Fast;
+    let Address { config, tls } = address;
+    let manager = Manager::from_config(config, tls, ManagerConfig { recycling_method });
+    let settings = format!(
+        "{} SET statement_timeout = {};",
+        include_str!("sql/settings.sql"),
+        options.patience.as_millis()
+    );
+    let settings: Arc<str> = settings.into();
+    let shared = Arc::clone(shared);
+    let greet = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
+        let (settings, shared) = (Arc::clone(&settings), Arc::clone(&shared));
+        Box::pin(async move {
+            // It may lead to another server than before, which may know less.
+            shared.names.forget();
+            shared.time.doubt();
+            let set = client.batch_execute(&settings).await;
+            set.map_err(HookError::Backend)
+        })
+    });
+    Pool::builder(manager)
+        .runtime(Runtime::Tokio1)
+        .max_size(options.connections.max(1))
+        .wait_timeout(Some(options.patience))
+        .create_timeout(Some(options.patience))
+        .post_create(greet)
+        .build()
+        .map_err(|error| OpenError::Database {
+            name,
+            why: error.to_string(),
+        })
+}

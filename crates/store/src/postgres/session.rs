@@ -1,0 +1,161 @@
+//! What a verb works with: a connection, perhaps inside a transaction, with its prepared
+//! statements, the store's time and the names it knows.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use deadpool_postgres::StatementCache;
+use tokio_postgres::{Client, IsolationLevel, Row, types::ToSql};
+
+use super::{fault::Fault, names::Names, time::Time};
+
+/// What all connections of a store share.
+pub(super) struct Shared {
+    pub texts: Texts,
+    pub names: Names,
+    pub time: Time,
+}
+
+/// A connection of the pool.
+pub(super) struct Conn<'s> {
+    pub client: deadpool_postgres::Client,
+    pub shared: &'s Shared,
+}
+
+impl Conn<'_> {
+    /// Each statement is a transaction of its own.
+    pub(super) fn session(&self) -> Session<'_> {
+        Session {
+            client: &self.client,
+            cache: Some(Arc::clone(&self.client.statement_cache)),
+            may_roll_back: false,
+            shared: self.shared,
+        }
+    }
+
+    pub(super) async fn begin(&mut self) -> Result<Transaction<'_>, Fault> {
+        Ok(Transaction {
+            transaction: self.client.transaction().await?,
+            shared: self.shared,
+        })
+    }
+
+    /// A transaction whose statements all see the same moment.
+    pub(super) async fn snapshot(&mut self) -> Result<Transaction<'_>, Fault> {
+        let builder = self.client.build_transaction();
+        let builder = builder
+            .isolation_level(IsolationLevel::RepeatableRead)
+            .read_only(true);
+        Ok(Transaction {
+            transaction: builder.start().await?,
+            shared: self.shared,
+        })
+    }
+}
+
+/// Rolled back, unless it is committed.
+pub(super) struct Transaction<'c> {
+    transaction: deadpool_postgres::Transaction<'c>,
+    shared: &'c Shared,
+}
+
+impl Transaction<'_> {
+    pub(super) fn session(&self) -> Session<'_> {
+        Session {
+            client: self.transaction.client(),
+            cache: Some(Arc::clone(&self.transaction.statement_cache)),
+            may_roll_back: true,
+            shared: self.shared,
+        }
+    }
+
+    pub(super) async fn commit(self) -> Result<(), Fault> {
+        Ok(self.transaction.commit().await?)
+    }
+
+    pub(super) async fn roll_back(self) -> Result<(), Fault> {
+        Ok(self.transaction.rollback().await?)
+    }
+}
+
+pub(super) struct Session<'c> {
+    pub client: &'c Client,
+    /// Connections that are not ours have none.
+    pub cache: Option<Arc<StatementCache>>,
+    /// Whether it is inside a transaction, which may take back what its statements did.
+    pub may_roll_back: bool,
+    pub shared: &'c Shared,
+}
+
+impl Session<'_> {
+    pub(super) async fn query(
+        &self,
+        sql: &'static str,
+        params: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, Fault> {
+        let text = self.shared.texts.of(sql);
+        let Some(cache) = &self.cache else {
+            return Ok(self.client.query(&*text, params).await?);
+        };
+        let statement = cache.prepare(self.client, &text).await?;
+        Ok(self.client.query(&statement, params).await?)
+    }
+
+    /// For statements that answer with exactly one row.
+    pub(super) async fn query_one(
+        &self,
+        sql: &'static str,
+        params: &[&(dyn ToSql + Sync)],
+    ) -> Result<Row, Fault> {
+        let rows = self.query(sql, params).await?;
+        rows.into_iter()
+            .next()
+            .ok_or_else(|| Fault::unreadable("answer", "it has no row"))
+    }
+
+    /// For statements whose rows do not matter.
+    pub(super) async fn execute(
+        &self,
+        sql: &'static str,
+        params: &[&(dyn ToSql + Sync)],
+    ) -> Result<(), Fault> {
+        self.query(sql, params).await.map(drop)
+    }
+}
+
+/// Statements as the database is told them: with the schema's name in its place. Names are
+/// always spelled out, because the connection may be a user's with a search path of its own.
+pub(super) struct Texts {
+    schema: String,
+    known: RwLock<HashMap<&'static str, Arc<str>>>,
+}
+
+impl Texts {
+    pub(super) fn new(schema: &str) -> Self {
+        Self {
+            schema: schema.to_owned(),
+            known: RwLock::default(),
+        }
+    }
+
+    pub(super) fn schema(&self) -> &str {
+        &self.schema
+    }
+
+    pub(super) fn of(&self, sql: &'static str) -> Arc<str> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(text) = known.get(sql) {
+            return Arc::clone(text);
+        }
+        drop(known);
+        let text: Arc<str> = sql
+            .replace("steadfast.", &format!("{}.", self.schema))
+            .replace("'steadfast'", &format!("'{}'", self.schema))
+            .into();
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.insert(sql, Arc::clone(&text));
+        text
+    }
+}

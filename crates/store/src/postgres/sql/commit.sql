@@ -1,0 +1,68 @@
+-- Writes transitions whose guard holds, with their attempt records and counts.
+--
+-- The state is compared in a way that no index answers: the index of running jobs is full of
+-- dead entries, the primary key is not.
+--
+-- Parameters: 1 now or null, 2 the transitions. Those without a record have no status in it.
+-- Rows: job id of those that were written, and whether it is a run. Locks: the rows, in the
+-- order given.
+WITH clock AS MATERIALIZED (SELECT steadfast.time($1) AS now),
+written AS (
+    UPDATE steadfast.job SET
+        state = new.state,
+        run_at = new.run_at,
+        fence = new.fence,
+        attempt = new.attempt,
+        attempts_before = new.attempts_before,
+        cancel_requested = new.cancel_requested,
+        lease_until = new.lease_until,
+        started_at = new.started_at,
+        first_started_at = new.first_started_at,
+        finished_at = new.finished_at,
+        resolved_at = new.resolved_at,
+        worker = new.worker,
+        snoozes = new.snoozes,
+        last_delay = new.last_delay,
+        reason = new.reason,
+        failure = new.failure,
+        note = new.note
+    FROM unnest($2::steadfast.transition[]) AS new
+    WHERE
+        job.id = new.id AND job.fence = new.held AND job.state + 0 = 1
+        AND (new.cancel_known OR NOT job.cancel_requested)
+        AND (NOT new.must_have_expired OR job.lease_until <= (SELECT now FROM clock))
+    RETURNING
+        job.id, job.lane, job.schedule, job.state, job.resolved_at,
+        new.record_fence, new.record_attempt, new.record_status, new.record_started_at,
+        new.record_finished_at, new.record_worker, new.record_failure, new.record_output,
+        new.record_note, new.record_decision,
+        new.attempts, new.successes, new.failures, new.retries, new.successful_retries,
+        new.exhausted
+),
+kept AS (
+    INSERT INTO steadfast.attempt (
+        job, fence, attempt, status, started_at, finished_at, worker, failure, output, note,
+        decision, schedule
+    )
+    SELECT
+        id, record_fence, record_attempt, record_status, record_started_at, record_finished_at,
+        record_worker, record_failure, record_output, record_note, record_decision, schedule
+    FROM written
+    WHERE record_status IS NOT NULL
+),
+counted AS (
+    INSERT INTO steadfast.counted (
+        lane, minute, running, waiting, succeeded, failed, cancelled, dead_letters, attempts,
+        successes, failures, retries, successful_retries, exhausted
+    )
+    SELECT
+        lane, record_finished_at / 60000000, - count(*),
+        count(*) FILTER (WHERE state = 0), count(*) FILTER (WHERE state = 2),
+        count(*) FILTER (WHERE state = 3), count(*) FILTER (WHERE state = 4),
+        count(*) FILTER (WHERE state = 3 AND resolved_at IS NULL),
+        sum(attempts), sum(successes), sum(failures), sum(retries), sum(successful_retries),
+        sum(exhausted)
+    FROM written
+    GROUP BY lane, record_finished_at / 60000000
+)
+SELECT id, schedule IS NOT NULL AS is_run FROM written

@@ -1,0 +1,22 @@
+-- Stores waiting jobs, unless their id is known, and counts them.
+-- Parameters: 1 now or null, 2 the jobs; one without a time waits for its delay from now on.
+-- Rows: those that were stored, with now. Locks: the new rows.
+WITH clock AS (SELECT steadfast.time($1) AS now),
+added AS (
+    INSERT INTO steadfast.job (
+        id, lane, policy, priority, run_at, at_most_once, timeout, lease, created_at,
+        idempotency_key, schedule, tick, tags, payload, webhook
+    )
+    SELECT
+        new.id, new.lane, new.policy, new.priority,
+        coalesce(new.run_at, least(clock.now + new.delay, 253402207200000000)),
+        new.at_most_once, new.timeout, new.lease, clock.now, new.idempotency_key, new.schedule,
+        new.tick, new.tags, new.payload, new.webhook
+    FROM clock, unnest($2::steadfast.new_job[]) AS new
+    ON CONFLICT (id) DO NOTHING
+    RETURNING job.id, job.lane, job.run_at, job.created_at
+),
+counted AS (
+    INSERT INTO steadfast.counted (lane, waiting) SELECT lane, count(*) FROM added GROUP BY lane
+)
+SELECT id, run_at, created_at FROM added

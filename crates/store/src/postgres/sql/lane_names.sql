@@ -1,0 +1,3 @@
+-- The names of all lanes.
+-- Parameters: none. Rows: id, tenant, queue, kind. Locks: none.
+SELECT id, tenant, queue, kind FROM steadfast.lane

@@ -1,0 +1,3 @@
+-- What time it is.
+-- Parameters: 1 a time in the place of the database's, or null. Rows: one, now. Locks: none.
+SELECT steadfast.time($1)

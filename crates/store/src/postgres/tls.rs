@@ -1,0 +1,207 @@
+//! Encrypted connections, by the words that PostgreSQL's own client has for them.
+//!
+//! `sslmode` is `disable`; `prefer`, the default, which encrypts where the server can;
+//! `require`; or `verify-full`, which also checks who the server is. Only the last is safe from
+//! somebody in the middle. `sslrootcert` names a file of those who are trusted to vouch for
+//! the server, in place of the system's and the web's, and makes `require` check as well.
+
+use std::sync::Arc;
+
+use percent_encoding::percent_decode_str;
+use rustls::{
+    ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature},
+    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject as _},
+};
+use tokio_postgres::config::SslMode;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+const MODE: &str = "sslmode=";
+const ROOTS: &str = "sslrootcert=";
+
+/// What an address says about encryption, and the address without it, because the client
+/// library knows only some of the words.
+pub(super) struct Wanted {
+    pub rest: String,
+    pub mode: SslMode,
+    is_checked: bool,
+    roots: Option<String>,
+}
+
+impl Wanted {
+    pub(super) fn read(address: &str) -> Result<Self, String> {
+        let (rest, mode) = without(address, MODE);
+        let (rest, roots) = without(&rest, ROOTS);
+        let (mode, is_checked) = match mode.as_deref() {
+            None | Some("prefer") => (SslMode::Prefer, false),
+            Some("disable") => (SslMode::Disable, false),
+            Some("require") => (SslMode::Require, roots.is_some()),
+            Some("verify-full") => (SslMode::Require, true),
+            Some(other) => {
+                let known = "disable, prefer, require or verify-full";
+                return Err(format!("sslmode is {other}: must be {known}"));
+            }
+        };
+        Ok(Self {
+            rest,
+            mode,
+            is_checked,
+            roots,
+        })
+    }
+
+    pub(super) fn connector(&self) -> Result<MakeRustlsConnect, String> {
+        let provider = Arc::new(ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?;
+        let builder = match self.is_checked {
+            true => builder.with_root_certificates(self.trusted()?),
+            false => builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(Anybody(provider))),
+        };
+        Ok(MakeRustlsConnect::new(builder.with_no_client_auth()))
+    }
+
+    fn trusted(&self) -> Result<RootCertStore, String> {
+        let mut trusted = RootCertStore::empty();
+        let Some(path) = &self.roots else {
+            trusted.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+            trusted.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            return Ok(trusted);
+        };
+        let unusable = |why: String| format!("sslrootcert {path} cannot be used: {why}");
+        let found = CertificateDer::pem_file_iter(path);
+        for certificate in found.map_err(|error| unusable(error.to_string()))? {
+            let certificate = certificate.map_err(|error| unusable(error.to_string()))?;
+            let added = trusted.add(certificate);
+            added.map_err(|error| unusable(error.to_string()))?;
+        }
+        match trusted.is_empty() {
+            true => Err(unusable("it holds no certificate".to_owned())),
+            false => Ok(trusted),
+        }
+    }
+}
+
+/// Takes a word out of an address, which is a URL or words with spaces between them.
+fn without(address: &str, name: &str) -> (String, Option<String>) {
+    let is_url = address.contains("://");
+    let (base, words) = match address.split_once('?') {
+        Some((base, query)) if is_url => (Some(base), query),
+        None if is_url => return (address.to_owned(), None),
+        _ => (None, address),
+    };
+    let between = |c: char| if is_url { c == '&' } else { c.is_whitespace() };
+    let Some(word) = words.split(between).find(|word| word.starts_with(name)) else {
+        return (address.to_owned(), None);
+    };
+    let value = match is_url {
+        true => percent_decode_str(&word[name.len()..])
+            .decode_utf8_lossy()
+            .into_owned(),
+        false => word[name.len()..].trim_matches('\'').to_owned(),
+    };
+    // Two separators in a row, or one at an end, are no words.
+    let rest = words.replacen(word, "", 1);
+    match base {
+        None => (rest, Some(value)),
+        Some(base) => {
+            let others: Vec<&str> = rest.split('&').filter(|word| !word.is_empty()).collect();
+            (format!("{base}?{}", others.join("&")), Some(value))
+        }
+    }
+}
+
+/// Takes anybody for the server, as `prefer` and `require` do: what is said cannot be read on
+/// the way, but who is spoken to is not known.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let known = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signed, known)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let known = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, known)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_about_encryption_are_taken_out_of_an_address() {
+        for (address, rest, roots) in [
+            (
+                "postgres://u:p@h/db?sslmode=require&sslrootcert=%2Fa%20b.pem&connect_timeout=3",
+                "postgres://u:p@h/db?connect_timeout=3",
+                Some("/a b.pem"),
+            ),
+            ("postgres://h/db?sslmode=require", "postgres://h/db?", None),
+            (
+                "host=h sslmode=require sslrootcert='/a.pem' password='a  b'",
+                "host=h   password='a  b'",
+                Some("/a.pem"),
+            ),
+        ] {
+            let wanted = Wanted::read(address).unwrap_or_else(|why| panic!("{address}: {why}"));
+            assert_eq!(
+                (wanted.rest.as_str(), wanted.mode),
+                (rest, SslMode::Require)
+            );
+            assert_eq!(wanted.roots.as_deref(), roots);
+            assert_eq!(wanted.is_checked, roots.is_some());
+        }
+    }
+
+    #[test]
+    fn a_server_is_checked_only_if_that_was_asked_for() {
+        for (words, mode, is_checked) in [
+            ("host=h", SslMode::Prefer, false),
+            ("host=h sslmode=prefer", SslMode::Prefer, false),
+            ("host=h sslmode=disable", SslMode::Disable, false),
+            ("host=h sslmode=require", SslMode::Require, false),
+            ("host=h sslmode=verify-full", SslMode::Require, true),
+        ] {
+            let wanted = Wanted::read(words).unwrap_or_else(|why| panic!("{words}: {why}"));
+            assert_eq!(
+                (wanted.mode, wanted.is_checked),
+                (mode, is_checked),
+                "{words}"
+            );
+        }
+        assert!(Wanted::read("host=h sslmode=verify-ca").is_err());
+    }
+}

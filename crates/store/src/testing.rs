@@ -1,0 +1,272 @@
+//! A private PostgreSQL server for tests, from the binaries of the system.
+//!
+//! It lives in a temporary directory, listens on a socket there and nowhere else, and is gone
+//! with the process that started it, however that ends: a shell waits for the end of a pipe
+//! whose other end only this process holds, and then stops the server and removes its files.
+
+use std::{
+    fs, io,
+    os::unix::{
+        fs::{PermissionsExt as _, chown},
+        process::CommandExt,
+    },
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+/// Safe against a crash of the server, which tests provoke, but not of the machine.
+const SETTINGS: &str = "-c listen_addresses='' -c fsync=off -c full_page_writes=off \
+    -c max_connections=200 -c shared_buffers=64MB -c autovacuum_naptime=5s";
+
+/// Stops the server when the pipe ends. Parameters: pg_ctl, directory of the data, directory.
+const WATCH: &str =
+    r#"cat > /dev/null; "$0" stop -s -m immediate -D "$1" 2> /dev/null; rm -rf "$2""#;
+
+/// A running server. It stops with the process, or when this is dropped.
+#[derive(Debug)]
+pub struct Server {
+    directory: PathBuf,
+    binaries: PathBuf,
+    user: Option<User>,
+    watcher: Child,
+    settings: String,
+}
+
+/// Whom the server runs as, where we are root, which it refuses to be.
+#[derive(Clone, Copy, Debug)]
+struct User {
+    uid: u32,
+    gid: u32,
+}
+
+impl Server {
+    /// The server of this process, started when it is first asked for.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be started: a test that needs it has failed.
+    #[expect(clippy::panic, reason = "a test that cannot go on has failed")]
+    pub fn shared() -> &'static Self {
+        static SHARED: OnceLock<Server> = OnceLock::new();
+        SHARED.get_or_init(|| match Self::start() {
+            Ok(server) => server,
+            Err(error) => panic!("cannot start PostgreSQL: {error}"),
+        })
+    }
+
+    /// Starts a server of its own, for tests that restart it.
+    pub fn start() -> io::Result<Self> {
+        Self::start_with(&[], "")
+    }
+
+    /// The same with files in its directory, and settings that may name them.
+    pub fn start_with(files: &[(&str, &str)], settings: &str) -> io::Result<Self> {
+        let server = Self::prepare(settings)?;
+        for (name, text) in files {
+            server.put(name, text)?;
+        }
+        server.run("initdb", &["-U", "postgres", "-A", "trust"], |initdb| {
+            initdb.args(["-E", "UTF8", "--locale=C", "--no-sync"]);
+        })?;
+        server.resume()?;
+        Ok(server)
+    }
+
+    /// A standby that follows this server.
+    pub fn standby(&self) -> io::Result<Self> {
+        let standby = Self::prepare("")?;
+        standby.run(
+            "pg_basebackup",
+            &["-R", "-c", "fast", "--no-sync"],
+            |copy| {
+                copy.args(["-U", "postgres", "-h"]).arg(&self.directory);
+            },
+        )?;
+        standby.resume()?;
+        Ok(standby)
+    }
+
+    /// Makes a standby the primary.
+    pub fn promote(&self) -> io::Result<()> {
+        self.run("pg_ctl", &["promote", "-s", "-w"], |_| ())
+    }
+
+    /// A directory, and someone who clears it away.
+    fn prepare(settings: &str) -> io::Result<Self> {
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let name = format!("steadfast-pg-{}-{number}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        let binaries = find_binaries()?;
+        let user = find_user()?;
+        fs::create_dir(&directory)?;
+        if let Some(User { uid, gid }) = user {
+            chown(&directory, Some(uid), Some(gid))?;
+        }
+        // The watcher first, so that nothing is left behind if the rest fails.
+        let watcher = command(Path::new("sh"), user, &directory)
+            .args(["-c", WATCH])
+            .args([&binaries.join("pg_ctl"), &directory.join("data")])
+            .arg(&directory)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()?;
+        Ok(Self {
+            directory,
+            binaries,
+            user,
+            watcher,
+            settings: settings.to_owned(),
+        })
+    }
+
+    /// An address for [`PostgresStore::open`](crate::PostgresStore::open).
+    pub fn url(&self) -> String {
+        let host = self.directory.display();
+        format!("host={host} user=postgres dbname=postgres")
+    }
+
+    /// A schema that nobody else uses.
+    pub fn fresh_schema(&self) -> String {
+        static SCHEMAS: AtomicU32 = AtomicU32::new(0);
+        format!("case_{}", SCHEMAS.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Stops the server as a crash of its machine would.
+    pub fn crash(&self) -> io::Result<()> {
+        self.run("pg_ctl", &["stop", "-s", "-m", "immediate"], |_| ())
+    }
+
+    /// Starts it again, and waits until it answers.
+    pub fn resume(&self) -> io::Result<()> {
+        let log = self.directory.join("log");
+        let settings = format!(
+            "{SETTINGS} -c unix_socket_directories='{}' {}",
+            self.directory.display(),
+            self.settings
+        );
+        self.run("pg_ctl", &["start", "-s", "-w"], |pg_ctl| {
+            pg_ctl.arg("-l").arg(log).arg("-o").arg(settings);
+        })
+    }
+
+    /// Where its files are.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// A file that only the server can read.
+    fn put(&self, name: &str, text: &str) -> io::Result<()> {
+        let path = self.directory.join(name);
+        fs::write(&path, text)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+        match self.user {
+            Some(User { uid, gid }) => chown(&path, Some(uid), Some(gid)),
+            None => Ok(()),
+        }
+    }
+
+    fn run(
+        &self,
+        program: &str,
+        arguments: &[&str],
+        more: impl FnOnce(&mut Command),
+    ) -> io::Result<()> {
+        let mut command = command(&self.binaries.join(program), self.user, &self.directory);
+        command
+            .args(arguments)
+            .arg("-D")
+            .arg(self.directory.join("data"));
+        more(&mut command);
+        // The server inherits the output of whoever starts it and would keep a pipe open.
+        let log = fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.directory.join("setup"))?;
+        let status = command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .status()?;
+        if status.success() {
+            return Ok(());
+        }
+        let said = ["setup", "log"].map(|file| {
+            let text = fs::read_to_string(self.directory.join(file));
+            text.unwrap_or_default()
+        });
+        Err(io::Error::other(format!(
+            "{program} failed: {}",
+            said.join("\n")
+        )))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.watcher.stdin.take());
+        if let Err(error) = self.watcher.wait() {
+            tracing::warn!(%error, "cannot wait for PostgreSQL to stop");
+        }
+    }
+}
+
+/// A command in a neutral environment, as a user that the server accepts.
+fn command(program: &Path, user: Option<User>, directory: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env("LC_ALL", "C").current_dir(directory);
+    if let Some(User { uid, gid }) = user {
+        command.uid(uid).gid(gid);
+    }
+    command
+}
+
+fn find_user() -> io::Result<Option<User>> {
+    let id = |arguments: &[&str]| -> io::Result<Option<u32>> {
+        let output = Command::new("id").args(arguments).output()?;
+        Ok(text(&output).parse().ok())
+    };
+    if id(&["-u"])? != Some(0) {
+        return Ok(None);
+    }
+    for name in ["postgres", "nobody"] {
+        if let (Some(uid), Some(gid)) = (id(&["-u", name])?, id(&["-g", name])?) {
+            return Ok(Some(User { uid, gid }));
+        }
+    }
+    let why = "this is root, and there is no user postgres or nobody to run it as";
+    Err(io::Error::other(why))
+}
+
+/// Where `initdb` and `pg_ctl` are. Debian keeps them off the path.
+fn find_binaries() -> io::Result<PathBuf> {
+    let mut places: Vec<PathBuf> = Vec::new();
+    if let Ok(output) = Command::new("pg_config").arg("--bindir").output() {
+        places.push(text(&output).into());
+    }
+    if let Ok(versions) = fs::read_dir("/usr/lib/postgresql") {
+        let mut versions: Vec<PathBuf> = versions
+            .filter_map(|version| Some(version.ok()?.path()))
+            .collect();
+        versions.sort();
+        places.extend(versions.iter().rev().map(|version| version.join("bin")));
+    }
+    if let Some(path) = std::env::var_os("PATH") {
+        places.extend(std::env::split_paths(&path));
+    }
+    places
+        .into_iter()
+        .find(|place| place.join("initdb").exists() && place.join("pg_ctl").exists())
+        .ok_or_else(|| {
+            let why = "initdb and pg_ctl were not found; on Debian, install `postgresql`";
+            io::Error::new(io::ErrorKind::NotFound, why)
+        })
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}

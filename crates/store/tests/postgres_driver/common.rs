@@ -1,0 +1,103 @@
+//! What the tests of the PostgreSQL driver share.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use steadfast_core::{
+    Claim, Dice, Hooks, JobId, Kind, NewJob, Outcome, Payload, Preset, Transition, WorkerName,
+    after_attempt,
+};
+use steadfast_store::{
+    ClaimRequest, PostgresOptions, PostgresStore, Store, Wakeups,
+    testing::Server,
+    tokio_postgres::{self, Client, NoTls},
+};
+
+/// A schema of its own in the server that all tests share.
+pub struct Place {
+    pub schema: String,
+    pub url: String,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        let schema = Server::shared().fresh_schema();
+        // So that a test can tell its connections from those of the others.
+        let url = format!("{} application_name={schema}", Server::shared().url());
+        Self { schema, url }
+    }
+
+    pub fn options(&self) -> PostgresOptions {
+        PostgresOptions::default().schema(&self.schema)
+    }
+
+    pub async fn open(&self) -> PostgresStore {
+        PostgresStore::open(&self.url, self.options())
+            .await
+            .unwrap()
+    }
+
+    /// A connection as a user of the database has one.
+    pub async fn client(&self) -> Client {
+        let url = format!("{} application_name=user", Server::shared().url());
+        let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client
+    }
+
+    /// Runs SQL in which `steadfast.` stands for the schema.
+    pub async fn execute(&self, sql: &str) {
+        let sql = self.sql(sql);
+        self.client().await.batch_execute(&sql).await.unwrap();
+    }
+
+    pub fn sql(&self, sql: &str) -> String {
+        sql.replace("steadfast.", &format!("{}.", self.schema))
+    }
+}
+
+static NUMBERS: AtomicU64 = AtomicU64::new(1);
+
+/// A job that is due.
+pub fn job(store: &PostgresStore) -> NewJob {
+    let random = NUMBERS.fetch_add(1, Ordering::Relaxed) << 2;
+    NewJob::new(
+        JobId::new(store.now(), random),
+        Kind::new("mail").unwrap(),
+        Payload::default(),
+        Arc::new(Preset::Queue.policy()),
+    )
+}
+
+pub fn jobs(store: &PostgresStore, count: usize) -> Vec<NewJob> {
+    (0..count).map(|_| job(store)).collect()
+}
+
+pub fn request(max: usize) -> ClaimRequest {
+    ClaimRequest {
+        worker: WorkerName::new("w1").unwrap(),
+        tenant: None,
+        queues: Vec::new(),
+        kinds: Vec::new(),
+        except_kinds: Vec::new(),
+        max,
+        lease: None,
+    }
+}
+
+pub fn success(store: &PostgresStore, claim: Claim) -> Transition {
+    let outcome = Outcome::Success { output: None };
+    let ended = claim.ended(outcome, store.now());
+    after_attempt(&ended, &Hooks::default(), Dice::new(0))
+}
+
+/// The bound is only for a driver that never wakes.
+pub async fn woken(wakeups: &mut Wakeups) {
+    let woken = tokio::time::timeout(Duration::from_secs(20), wakeups.next());
+    assert!(woken.await.is_ok(), "no wake-up came");
+}

@@ -1,0 +1,216 @@
+//! Jobs that are part of a user's own transaction, from Rust and from plain SQL.
+
+use std::sync::Arc;
+
+use steadfast_core::{IdempotencyKey, JobId, Preset, Priority, RetryPolicy, Timestamp};
+use steadfast_store::{EnqueueError, Enqueued, JobFilter, Store, StoreError};
+
+use crate::common::{Place, job, jobs, request, woken};
+
+#[tokio::test]
+async fn jobs_of_a_users_transaction_exist_from_its_commit_on() {
+    let place = Place::new();
+    let store = place.open().await;
+    let mut client = place.client().await;
+    let mut wakeups = store.wakeups();
+    assert!(store.claim(request(1)).await.unwrap().claims.is_empty());
+
+    let transaction = client.transaction().await.unwrap();
+    let new = jobs(&store, 3);
+    let ids: Vec<JobId> = new.iter().map(|job| job.id).collect();
+    let stored = store.enqueue_in(&transaction, new).await.unwrap();
+    assert!(
+        stored
+            .iter()
+            .all(|answer| matches!(answer, Enqueued::Created(..)))
+    );
+    assert!(store.claim(request(10)).await.unwrap().claims.is_empty());
+    assert_eq!(store.count(JobFilter::default(), 10).await.unwrap(), 0);
+    transaction.commit().await.unwrap();
+
+    woken(&mut wakeups).await;
+    let claims = store.claim(request(10)).await.unwrap().claims;
+    assert_eq!(claims.len(), ids.len());
+    assert_eq!(store.count(JobFilter::default(), 10).await.unwrap(), 3);
+}
+
+#[tokio::test]
+async fn jobs_of_a_transaction_that_is_rolled_back_never_were() {
+    let place = Place::new();
+    let store = place.open().await;
+    let mut client = place.client().await;
+    let transaction = client.transaction().await.unwrap();
+    let mut keyed = job(&store);
+    keyed.idempotency_key = Some(IdempotencyKey::new("k").unwrap());
+    let stored = store.enqueue_in(&transaction, vec![keyed.clone()]).await;
+    let stored = stored.unwrap();
+    assert!(matches!(stored[..], [Enqueued::Created(id, _)] if id == keyed.id));
+    transaction.rollback().await.unwrap();
+
+    assert_eq!(store.jobs(vec![keyed.id]).await.unwrap(), [None]);
+    assert_eq!(store.count(JobFilter::default(), 10).await.unwrap(), 0);
+    let again = store.enqueue(vec![keyed.clone()]).await.unwrap();
+    let is_created = matches!(again[..], [Enqueued::Created(id, _)] if id == keyed.id);
+    assert!(is_created, "its key is free");
+}
+
+#[tokio::test]
+async fn a_conflict_leaves_the_users_transaction_usable() {
+    let place = Place::new();
+    let store = place.open().await;
+    let key = Some(IdempotencyKey::new("k").unwrap());
+    let mut first = job(&store);
+    first.idempotency_key = key.clone();
+    store.enqueue(vec![first]).await.unwrap();
+
+    let mut client = place.client().await;
+    let transaction = client.transaction().await.unwrap();
+    let mut other = job(&store);
+    other.idempotency_key = key;
+    other.priority = Priority::new(9).unwrap();
+    let batch = vec![job(&store), other];
+    let refused = store.enqueue_in(&transaction, batch).await;
+    assert!(matches!(
+        refused,
+        Err(EnqueueError::Conflict { index: 1, .. })
+    ));
+    store
+        .enqueue_in(&transaction, jobs(&store, 1))
+        .await
+        .unwrap();
+    transaction.commit().await.unwrap();
+    assert_eq!(store.count(JobFilter::default(), 10).await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn a_transaction_of_another_installation_is_refused() {
+    let [ours, theirs] = [Place::new(), Place::new()];
+    let store = ours.open().await;
+    // The same name in another database: a copy, with numbers of its own.
+    theirs.open().await;
+    ours.execute("UPDATE steadfast.schema_version SET id = gen_random_uuid()")
+        .await;
+    let mut client = ours.client().await;
+    let transaction = client.transaction().await.unwrap();
+    let refused = store.enqueue_in(&transaction, jobs(&store, 1)).await;
+    assert!(matches!(
+        refused,
+        Err(EnqueueError::Store(StoreError::Broken(_)))
+    ));
+}
+
+#[tokio::test]
+async fn sql_stores_a_job_with_the_defaults_of_the_library() {
+    let place = Place::new();
+    let store = place.open().await;
+    let mut client = place.client().await;
+    let mut wakeups = store.wakeups();
+    let transaction = client.transaction().await.unwrap();
+    let sql = place.sql(r#"SELECT steadfast.enqueue('mail', '{"to": "me"}')"#);
+    let text: String = transaction.query_one(&*sql, &[]).await.unwrap().get(0);
+    let id: JobId = text.parse().unwrap();
+    assert_eq!(store.jobs(vec![id]).await.unwrap(), [None]);
+    transaction.commit().await.unwrap();
+    woken(&mut wakeups).await;
+
+    let found = store.jobs(vec![id]).await.unwrap().remove(0).unwrap();
+    let mut expected = job(&store);
+    expected.id = id;
+    expected.payload = steadfast_core::Payload::from_json(r#"{"to": "me"}"#).unwrap();
+    assert_eq!(found, expected.stored(found.created_at));
+    let age = store.now().since(found.created_at);
+    assert!(age.as_secs() < 10, "{age:?}");
+    let made_at = JobId::new(found.created_at, 0);
+    assert_eq!(id.bits() >> 64, made_at.bits() >> 64, "ids sort by time");
+    assert_eq!(store.claim(request(9)).await.unwrap().claims.len(), 1);
+    assert_eq!(store.count(JobFilter::default(), 10).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn sql_says_everything_a_job_can_be_asked() {
+    let place = Place::new();
+    let store = place.open().await;
+    let sql = place.sql(
+        r#"SELECT steadfast.enqueue(kind => 'report', payload => '[1]', queue => 'slow',
+            run_at => '2030-01-01T00:00:00Z', priority => 7, tenant => 'acme',
+            max_retries => 9, tags => '{"a": "b"}')"#,
+    );
+    let client = place.client().await;
+    let text: String = client.query_one(&*sql, &[]).await.unwrap().get(0);
+    let found = store.jobs(vec![text.parse().unwrap()]).await.unwrap();
+    let job = found.into_iter().flatten().next().unwrap();
+    let names = (job.tenant.as_str(), job.queue.as_str(), job.kind.as_str());
+    assert_eq!(names, ("acme", "slow", "report"));
+    let due: Timestamp = "2030-01-01T00:00:00Z".parse().unwrap();
+    assert_eq!((job.progress.run_at, job.priority.get()), (due, 7));
+    let patch = steadfast_core::PolicyPatch::preset(Preset::Queue).max_retries(9);
+    let policy: Arc<RetryPolicy> = Arc::new(patch.build().unwrap());
+    assert_eq!(job.policy, policy);
+    assert_eq!(job.tags, [("a".to_owned(), "b".to_owned())].into());
+}
+
+#[tokio::test]
+async fn sql_makes_one_job_of_one_key() {
+    let place = Place::new();
+    let store = place.open().await;
+    let client = place.client().await;
+    let enqueue = async |payload: &str| {
+        let sql = place.sql(&format!(
+            "SELECT steadfast.enqueue('mail', '{payload}', idempotency_key => 'k')"
+        ));
+        let row = client.query_one(&*sql, &[]).await;
+        row.map(|row| row.get::<_, String>(0))
+    };
+    let first = enqueue("1").await.unwrap();
+    assert_eq!(enqueue("1").await.unwrap(), first);
+    let refused = enqueue("2").await.unwrap_err();
+    let refused = refused.as_db_error().unwrap().message();
+    assert!(refused.contains(&first), "{refused}");
+    assert_eq!(store.count(JobFilter::default(), 10).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn sql_refuses_what_the_library_would_refuse() {
+    let place = Place::new();
+    let store = place.open().await;
+    let client = place.client().await;
+    for arguments in [
+        "'no spaces'",
+        "''",
+        "'mail', queue => 'ä'",
+        "'mail', priority => 10",
+        "'mail', priority => -1",
+        "'mail', max_retries => 101",
+        "'mail', tags => '{\"a\": 1}'",
+        "'mail', idempotency_key => ''",
+        "'mail', to_jsonb(repeat('x', 262144))",
+    ] {
+        let sql = place.sql(&format!("SELECT steadfast.enqueue({arguments})"));
+        assert!(client.query_one(&*sql, &[]).await.is_err(), "{arguments}");
+    }
+    assert_eq!(store.count(JobFilter::default(), 10).await.unwrap(), 0);
+}
+
+/// The grants are those that docs/postgres.md names.
+#[tokio::test]
+async fn an_application_needs_no_more_than_what_enqueue_writes() {
+    let place = Place::new();
+    let store = place.open().await;
+    let role = format!("app_{}", place.schema);
+    let page = include_str!("../../../../docs/postgres.md");
+    let grants = page
+        .split_once("```sql\nGRANT USAGE ON SCHEMA steadfast TO app;")
+        .and_then(|(_, rest)| rest.split_once("```"))
+        .map(|(grants, _)| grants.replace("TO app;", &format!("TO {role};")))
+        .unwrap();
+    let schema = &place.schema;
+    let create = format!("CREATE ROLE {role}; GRANT USAGE ON SCHEMA {schema} TO {role};");
+    place.execute(&format!("{create}{grants}")).await;
+    let enqueue = "SELECT steadfast.enqueue('mail', '1', idempotency_key => 'k')";
+    for _ in 0..2 {
+        place
+            .execute(&format!("SET ROLE {role}; {enqueue}; RESET ROLE"))
+            .await;
+    }
+    assert_eq!(store.count(JobFilter::default(), 10).await.unwrap(), 1);
+}

@@ -1,0 +1,11 @@
+//! What the PostgreSQL driver does beyond the contract.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+mod enqueue;
+mod open;
+mod plans;
+mod tls;
+mod trouble;

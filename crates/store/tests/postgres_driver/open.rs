@@ -1,0 +1,99 @@
+//! Opening a database: what is refused, and nodes that start together.
+
+use steadfast_store::{OpenError, PostgresOptions, PostgresStore, Store};
+use tokio::task::JoinSet;
+
+use crate::common::{Place, job, jobs, request, success, woken};
+
+#[tokio::test]
+async fn nodes_that_start_at_once_migrate_once() {
+    let place = Place::new();
+    let mut nodes = JoinSet::new();
+    for _ in 0..6 {
+        let (url, options) = (place.url.clone(), place.options().connections(2));
+        nodes.spawn(async move { PostgresStore::open(&url, options).await.unwrap() });
+    }
+    let stores = nodes.join_all().await;
+    let stored = stores[0].enqueue(jobs(&stores[0], 1)).await.unwrap();
+    let claims = stores[5].claim(request(1)).await.unwrap().claims;
+    assert_eq!(claims[0].job().id, stored[0].id());
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_refused_by_both_numbers() {
+    let place = Place::new();
+    place.open().await;
+    place
+        .execute("UPDATE steadfast.schema_version SET version = 999")
+        .await;
+    let refused = PostgresStore::open(&place.url, place.options()).await;
+    let Err(error) = refused else {
+        panic!("a newer schema was opened");
+    };
+    assert!(matches!(error, OpenError::NewerDatabase { found: 999, .. }));
+    let text = error.to_string();
+    assert!(
+        text.contains(&place.schema) && text.contains("upgrade this binary"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn migrating_alone_makes_a_schema_that_opens() {
+    let place = Place::new();
+    PostgresStore::migrate(&place.url, place.options())
+        .await
+        .unwrap();
+    place.open().await;
+}
+
+/// A role that may neither create schemas nor change ours is enough to run a node.
+#[tokio::test]
+async fn a_node_needs_no_right_to_create_anything() {
+    let place = Place::new();
+    PostgresStore::migrate(&place.url, place.options())
+        .await
+        .unwrap();
+    let schema = &place.schema;
+    place
+        .execute(&format!(
+            "CREATE ROLE node_{schema} LOGIN;
+             GRANT USAGE ON SCHEMA {schema} TO node_{schema};
+             GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO node_{schema};"
+        ))
+        .await;
+    let url = place
+        .url
+        .replace("user=postgres", &format!("user=node_{schema}"));
+    let store = PostgresStore::open(&url, place.options()).await.unwrap();
+    store.enqueue(jobs(&store, 1)).await.unwrap();
+    let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
+    store.commit(vec![success(&store, claim)]).await.unwrap();
+    assert_eq!(store.prune(store.now(), 10).await.unwrap(), 1);
+    let mut wakeups = store.wakeups();
+    store.enqueue(vec![job(&store)]).await.unwrap();
+    woken(&mut wakeups).await;
+}
+
+#[tokio::test]
+async fn a_schema_name_that_is_more_than_a_name_is_refused() {
+    let place = Place::new();
+    for name in ["", "a b", "Upper", "1st", "a;drop", "ä", &"x".repeat(49)] {
+        let options = PostgresOptions::default().schema(name);
+        let refused = PostgresStore::open(&place.url, options).await;
+        let text = refused.err().unwrap().to_string();
+        assert!(text.contains("must be 1 to 48 characters"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_named_without_its_password() {
+    let url = "postgres://me:hunter2@127.0.0.1:1/jobs";
+    let refused = PostgresStore::open(url, PostgresOptions::default()).await;
+    let text = refused.err().unwrap().to_string();
+    assert!(text.contains("database jobs on 127.0.0.1"), "{text}");
+    assert!(!text.contains("hunter2"), "{text}");
+    let refused = PostgresStore::open("postgres://me:hunter2@[", PostgresOptions::default()).await;
+    let text = refused.err().unwrap().to_string();
+    assert!(!text.contains("hunter2"), "{text}");
+}

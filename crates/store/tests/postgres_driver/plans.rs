@@ -1,0 +1,194 @@
+//! Hot statements must find rows by index, whatever the tables hold.
+
+use std::fmt::Write as _;
+
+use steadfast_store::{Store, tokio_postgres::Client};
+
+use crate::common::{Place, jobs, request, success};
+
+macro_rules! sql {
+    ($name:literal) => {
+        (
+            $name,
+            include_str!(concat!("../../src/postgres/sql/", $name, ".sql")),
+        )
+    };
+}
+
+/// Each statement, and the indexes that it must come down to.
+const PLANS: &[((&str, &str), &[&str])] = &[
+    (sql!("claim"), &["job_waiting on job", "job_pkey on job"]),
+    (sql!("claim_next"), &["job_waiting on job"]),
+    (sql!("commit"), &["job_pkey on job"]),
+    (sql!("command"), &["job_pkey on job"]),
+    (sql!("command_find"), &["job_pkey on job"]),
+    (sql!("renew"), &["job_pkey on job"]),
+    (sql!("jobs"), &["job_pkey on job"]),
+    (sql!("set_aside"), &["job_pkey on job"]),
+    (sql!("expired"), &["job_running on job"]),
+    (sql!("attempts_find"), &["attempt_pkey on attempt"]),
+    (sql!("attempts_of_job"), &["attempt_pkey on attempt"]),
+    (
+        sql!("attempts_of_schedule"),
+        &["attempt_of_schedule on attempt"],
+    ),
+    (sql!("list_all"), &["job_pkey on job"]),
+    (sql!("list_failed"), &["job_failed on job"]),
+    (sql!("list_runs"), &["job_run on job"]),
+    (sql!("list_running"), &["on job"]),
+    (
+        sql!("prune_ended"),
+        &[
+            "job_ended on job",
+            "job_pkey on job",
+            "attempt_pkey on attempt",
+            "once_pkey on once",
+            "idempotency_pkey on idempotency",
+        ],
+    ),
+    (
+        sql!("prune_discarded"),
+        &["job_discarded on job", "job_pkey on job"],
+    ),
+    (sql!("prune_ticks"), &["tick_age on tick"]),
+    (sql!("prune_minutes"), &["minute_pkey on minute"]),
+    (sql!("due_schedules"), &["schedule_next on schedule"]),
+    (sql!("due_queued"), &["schedule_queued on schedule"]),
+    (sql!("due_next"), &["schedule_next on schedule"]),
+    (sql!("unfinished"), &["job_run_unfinished on job"]),
+    (
+        sql!("stats_waiting"),
+        &["job_waiting on job", "job_retrying on job"],
+    ),
+    (sql!("stats_recent"), &["minute_pkey on minute"]),
+    (sql!("keys_find"), &["idempotency_pkey on idempotency"]),
+    (sql!("once_recall"), &["once_pkey on once"]),
+];
+
+/// A connection that plans as those of a store do.
+async fn planner(place: &Place) -> Client {
+    let client = place.client().await;
+    let settings = include_str!("../../src/postgres/sql/settings.sql");
+    client.batch_execute(settings).await.unwrap();
+    client
+}
+
+async fn prepare(client: &Client, place: &Place, name: &str, sql: &str) {
+    let sql = format!("PREPARE {name} AS {}", place.sql(sql));
+    client.batch_execute(&sql).await.unwrap();
+}
+
+async fn explain(client: &Client, how: &str, name: &str, parameters: &str) -> String {
+    let call = match parameters {
+        "" => name.to_owned(),
+        _ => format!("{name}({parameters})"),
+    };
+    let sql = format!("EXPLAIN ({how}) EXECUTE {call}");
+    let rows = client.simple_query(&sql).await.unwrap();
+    let mut plan = String::new();
+    for row in rows {
+        if let steadfast_store::tokio_postgres::SimpleQueryMessage::Row(row) = row {
+            writeln!(plan, "{}", row.get(0).unwrap()).unwrap();
+        }
+    }
+    plan
+}
+
+/// How many parameters a statement has.
+fn parameters(sql: &str) -> usize {
+    let numbers = sql.split('$').skip(1).filter_map(|rest| {
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().ok()
+    });
+    numbers.max().unwrap_or(0)
+}
+
+#[tokio::test]
+async fn hot_statements_use_the_indexes_made_for_them() {
+    let place = Place::new();
+    place.open().await;
+    // Empty and full: neither must lead to a plan that is bad for the other.
+    let mut wrong = Vec::new();
+    for rows in [0, 50_000] {
+        fill(&place, rows, rows).await;
+        let client = planner(&place).await;
+        for ((name, sql), indexes) in PLANS {
+            prepare(&client, &place, name, sql).await;
+            let nulls = vec!["NULL"; parameters(sql)].join(", ");
+            let plan = explain(&client, "COSTS OFF", name, &nulls).await;
+            let scans = ["Seq Scan on job", "Seq Scan on attempt"]
+                .iter()
+                .any(|scan| plan.contains(scan));
+            let missing = indexes.iter().any(|index| !plan.contains(index));
+            if scans || missing {
+                wrong.push(format!("{name} should use {indexes:?}:\n{plan}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// What a claim reads does not grow with what waits for later, waits now, or has ended.
+#[tokio::test]
+async fn the_cost_of_a_claim_is_flat() {
+    let place = Place::new();
+    let store = place.open().await;
+    let client = planner(&place).await;
+    prepare(&client, &place, "claim", sql!("claim").1).await;
+    prepare(&client, &place, "next", sql!("claim_next").1).await;
+    let mut pages = Vec::new();
+    for rows in [1_000, 100_000] {
+        fill(&place, rows, rows).await;
+        // Work that leaves dead rows behind.
+        store.enqueue(jobs(&store, 500)).await.unwrap();
+        let claims = store.claim(request(500)).await.unwrap().claims;
+        let ends = claims.into_iter().map(|claim| success(&store, claim));
+        store.commit(ends.collect()).await.unwrap();
+
+        let wanted = "NULL, '{}', '{}'";
+        let claim = format!("NULL, {wanted}, 100, 'w1', NULL, 16777216, '{{}}'");
+        let claim = explain(&client, "ANALYZE, BUFFERS", "claim", &claim).await;
+        let next = explain(
+            &client,
+            "ANALYZE, BUFFERS",
+            "next",
+            &format!("{wanted}, '{{}}'"),
+        )
+        .await;
+        pages.push([touched(&claim), touched(&next)]);
+    }
+    let [few, many] = [pages[0], pages[1]];
+    // A hundred times the rows makes the trees a level or two deeper.
+    for (few, many) in few.into_iter().zip(many) {
+        assert!(many < few * 3, "{pages:?}");
+    }
+}
+
+/// How many pages a plan says that it touched in all.
+fn touched(plan: &str) -> u64 {
+    let line = plan.lines().find(|line| line.contains("Buffers: shared"));
+    let numbers = line.unwrap().split_whitespace().filter_map(|word| {
+        let count = word.strip_prefix("hit=").or(word.strip_prefix("read="))?;
+        count.parse::<u64>().ok()
+    });
+    numbers.sum()
+}
+
+/// Adds jobs that wait for tomorrow at every priority and in many lanes, and jobs that ended.
+async fn fill(place: &Place, future: u32, ended: u32) {
+    place
+        .execute(&format!(
+            "INSERT INTO steadfast.policy (body) VALUES ('{{}}') ON CONFLICT DO NOTHING;
+             INSERT INTO steadfast.lane (tenant, queue, kind)
+             SELECT 't' || n, 'default', 'mail' FROM generate_series(1, 20) AS n
+             ON CONFLICT DO NOTHING;
+             INSERT INTO steadfast.job (id, lane, policy, priority, run_at, at_most_once, lease, created_at, payload)
+             SELECT gen_random_uuid(), n % 20 + 1, 1, n % 10, 4000000000000000 + n, false, 1, 1, 'null'
+             FROM generate_series(1, {future}) AS n;
+             INSERT INTO steadfast.job (id, lane, policy, priority, run_at, at_most_once, lease, created_at, payload, state, finished_at)
+             SELECT gen_random_uuid(), n % 20 + 1, 1, n % 10, 0, false, 1, 1, 'null', 2, n
+             FROM generate_series(1, {ended}) AS n;
+             ANALYZE steadfast.job;"
+        ))
+        .await;
+}

@@ -1,0 +1,364 @@
+//! Connections that break, servers that restart, answers that get lost, clocks that are wrong.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use steadfast_core::{Command, Dice, Hooks, Payload, Tally, Timestamp, Transition, after_attempt};
+use steadfast_store::{
+    Committed, Enqueued, JobFilter, PostgresOptions, PostgresStore, Store, StoreError,
+    testing::Server,
+    tokio_postgres::{self, NoTls},
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{UnixListener, UnixStream},
+};
+
+use crate::common::{Place, job, jobs, request, success, woken};
+
+#[tokio::test]
+async fn another_node_hears_of_new_jobs() {
+    let place = Place::new();
+    let [ours, theirs] = [place.open().await, place.open().await];
+    let mut wakeups = theirs.wakeups();
+    // The first wake-up is for having begun to listen.
+    woken(&mut wakeups).await;
+    for _ in 0..3 {
+        ours.enqueue(jobs(&ours, 1)).await.unwrap();
+        woken(&mut wakeups).await;
+        theirs.claim(request(10)).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_listener_that_lost_its_connection_wakes_everybody_and_listens_again() {
+    let place = Place::new();
+    let [ours, theirs] = [place.open().await, place.open().await];
+    let mut wakeups = theirs.wakeups();
+    woken(&mut wakeups).await;
+    terminate_all(&place).await;
+    // Whatever was said meanwhile was not heard.
+    woken(&mut wakeups).await;
+    let mut stored = ours.enqueue(jobs(&ours, 1)).await;
+    // A connection of the pool may find out only now that it is gone.
+    while stored.is_err() {
+        stored = ours.enqueue(jobs(&ours, 1)).await;
+    }
+    woken(&mut wakeups).await;
+}
+
+async fn terminate_all(place: &Place) {
+    let sql =
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1";
+    let client = place.client().await;
+    let row = client.query_one(sql, &[&place.schema]).await.unwrap();
+    assert!(row.get::<_, i64>(0) > 1);
+}
+
+#[tokio::test]
+async fn a_restart_of_the_server_is_waited_out_and_nothing_is_lost() {
+    let server = Server::start().unwrap();
+    let options = PostgresOptions::default().patience(Duration::from_secs(5));
+    let store = PostgresStore::open(&server.url(), options).await.unwrap();
+    store.enqueue(jobs(&store, 2)).await.unwrap();
+    let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
+    let transition = success(&store, claim);
+    let before = store.now();
+
+    server.crash().unwrap();
+    let error = store.commit(vec![transition.clone()]).await.unwrap_err();
+    assert!(error.is_transient(), "{error}");
+    assert!(store.now() >= before, "time goes on without the database");
+    server.resume().unwrap();
+
+    let mut wakeups = store.wakeups();
+    woken(&mut wakeups).await;
+    assert_eq!(until_back(&store, transition).await, Committed::Done);
+    assert_eq!(store.claim(request(9)).await.unwrap().claims.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_standby_that_is_promoted_is_found_and_goes_on() {
+    let primary = Server::start().unwrap();
+    let standby = primary.standby().unwrap();
+    let hosts = [&primary, &standby].map(|server| server.directory().display().to_string());
+    let url = format!("host={} user=postgres dbname=postgres", hosts.join(","));
+    let store = PostgresStore::open(&url, PostgresOptions::default())
+        .await
+        .unwrap();
+    store.enqueue(jobs(&store, 10)).await.unwrap();
+    let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
+    follows(&primary).await;
+
+    primary.crash().unwrap();
+    standby.promote().unwrap();
+    let ended = until_back(&store, success(&store, claim)).await;
+    assert_eq!(ended, Committed::Done);
+    let claims = store.claim(request(100)).await.unwrap().claims;
+    assert_eq!(claims.len(), 9);
+    // A lane that the new primary has never seen.
+    let mut other = job(&store);
+    other.kind = steadfast_core::Kind::new("other").unwrap();
+    store.enqueue(vec![other]).await.unwrap();
+    assert_eq!(store.count(JobFilter::default(), 99).await.unwrap(), 11);
+}
+
+/// Waits until the standby has everything.
+async fn follows(primary: &Server) {
+    let (client, connection) = tokio_postgres::connect(&primary.url(), NoTls)
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    let sql = "SELECT count(*) FROM pg_stat_replication WHERE replay_lsn = pg_current_wal_lsn()";
+    let deadline = std::time::Instant::now() + Duration::from_secs(30);
+    while client.query_one(sql, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+        assert!(std::time::Instant::now() < deadline, "it does not follow");
+        tokio::time::sleep(Duration::from_millis(20)).await; // sleep: between looks at a server
+    }
+}
+
+/// As a node does: again, until it is not the connection that is to blame.
+async fn until_back(store: &PostgresStore, transition: Transition) -> Committed {
+    loop {
+        match store.commit(vec![transition.clone()]).await {
+            Ok(committed) => return committed[0],
+            Err(error) => assert!(error.is_transient(), "{error}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_written_is_recognised_when_its_answer_was_lost() {
+    let place = Place::new();
+    let proxy = Proxy::start(&place).await;
+    let options = place.options().connections(1);
+    let store = PostgresStore::open(&proxy.url(&place), options)
+        .await
+        .unwrap();
+    // Statements are prepared by the first that needs them, and these are not to be lost.
+    store.enqueue(jobs(&store, 1)).await.unwrap();
+    let mut new = job(&store);
+    new.payload = Payload::encode(LOST).unwrap();
+    let lost = store.enqueue(vec![new.clone()]).await.unwrap_err();
+    assert!(lost.to_string().contains("does not answer"), "{lost}");
+    proxy.stop_losing();
+    let again = store.enqueue(vec![new.clone()]).await.unwrap();
+    assert_eq!(again, [Enqueued::Existing(new.id)]);
+
+    let claims = store.claim(request(2)).await.unwrap().claims;
+    let mut ends: Vec<Transition> = claims
+        .into_iter()
+        .map(|claim| success(&store, claim))
+        .collect();
+    store.commit(vec![ends.remove(0)]).await.unwrap();
+    let mut transition = ends.remove(0);
+    transition.to.note = Some(LOST.to_owned());
+    proxy.lose();
+    let lost = store.commit(vec![transition.clone()]).await.unwrap_err();
+    assert!(lost.is_transient(), "{lost}");
+    proxy.stop_losing();
+    let again = store.commit(vec![transition.clone()]).await.unwrap();
+    assert_eq!(again, [Committed::Done]);
+
+    let stats = store.stats(Timestamp::EPOCH).await.unwrap();
+    let expected = Tally {
+        attempts: 2,
+        successes: 2,
+        ..Tally::default()
+    };
+    assert_eq!((stats.len(), stats[0].total), (1, expected));
+    let found = store.jobs(vec![transition.job]).await.unwrap().remove(0);
+    assert_eq!(found.unwrap().progress, transition.to);
+}
+
+/// Stands between a store and its server, and loses the answers to requests that carry a mark.
+struct Proxy {
+    directory: tempfile::TempDir,
+    loses: Arc<AtomicBool>,
+}
+
+const SOCKET: &str = ".s.PGSQL.5432";
+const LOST: &str = "the answer to this is lost";
+
+impl Proxy {
+    async fn start(place: &Place) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(directory.path().join(SOCKET)).unwrap();
+        let loses = Arc::new(AtomicBool::new(true));
+        let host = place.url.split_whitespace().next().unwrap();
+        let server = PathBuf::from(host.strip_prefix("host=").unwrap()).join(SOCKET);
+        let flag = Arc::clone(&loses);
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let server = UnixStream::connect(&server).await.unwrap();
+                tokio::spawn(Self::pass(client, server, Arc::clone(&flag)));
+            }
+        });
+        Self { directory, loses }
+    }
+
+    /// Passes everything on; after a marked request, only the server's answer is waited for,
+    /// so that it has done what was asked, and then the connection is cut.
+    async fn pass(mut client: UnixStream, mut server: UnixStream, loses: Arc<AtomicBool>) {
+        let (mut asked, mut answered) = (vec![0; 64 * 1024], vec![0; 64 * 1024]);
+        let mut is_lost = false;
+        loop {
+            tokio::select! {
+                Ok(count @ 1..) = client.read(&mut asked) => {
+                    let asked = &asked[..count];
+                    let is_marked = asked.windows(LOST.len()).any(|part| part == LOST.as_bytes());
+                    is_lost |= is_marked && loses.load(Ordering::SeqCst);
+                    server.write_all(asked).await.unwrap();
+                }
+                Ok(count @ 1..) = server.read(&mut answered) => {
+                    if is_lost {
+                        return;
+                    }
+                    client.write_all(&answered[..count]).await.unwrap();
+                }
+                else => return,
+            }
+        }
+    }
+
+    fn url(&self, place: &Place) -> String {
+        let host = self.directory.path().display();
+        let schema = &place.schema;
+        format!("host={host} user=postgres dbname=postgres application_name={schema}")
+    }
+
+    fn lose(&self) {
+        self.loses.store(true, Ordering::SeqCst);
+    }
+
+    fn stop_losing(&self) {
+        self.loses.store(false, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test]
+async fn whoever_waits_too_long_for_a_lock_or_a_connection_is_told_to_come_back() {
+    let place = Place::new();
+    let options = place.options().connections(1);
+    let options = options.patience(Duration::from_millis(300));
+    let store = PostgresStore::open(&place.url, options).await.unwrap();
+    let id = store.enqueue(jobs(&store, 1)).await.unwrap()[0].id();
+
+    let mut client = place.client().await;
+    let transaction = client.transaction().await.unwrap();
+    let sql = place.sql("SELECT 1 FROM steadfast.job FOR UPDATE");
+    transaction.query_one(&*sql, &[]).await.unwrap();
+    // One waits for the lock, the others for its connection, which only one of them can get
+    // before their patience ends.
+    let cancel = || store.command(vec![id], Command::Cancel, Arc::default());
+    let (first, second, third) = tokio::join!(cancel(), cancel(), cancel());
+    let errors = [first, second, third].map(Result::unwrap_err);
+    for error in &errors {
+        assert!(error.is_transient(), "{error}");
+    }
+    let errors = errors.map(|error| error.to_string());
+    for why in ["statement timeout", "no connection became free"] {
+        let is_there = errors.iter().any(|error| error.contains(why));
+        assert!(is_there, "{why} is not among {errors:?}");
+    }
+    transaction.rollback().await.unwrap();
+    let commanded = store
+        .command(vec![id], Command::Cancel, Arc::default())
+        .await
+        .unwrap();
+    assert!(commanded[0].is_ok());
+}
+
+#[tokio::test]
+async fn a_row_that_cannot_be_read_does_not_hold_up_the_others() {
+    let place = Place::new();
+    let store = place.open().await;
+    let new = jobs(&store, 3);
+    let broken = new[0].id;
+    store.enqueue(new).await.unwrap();
+    place
+        .execute(&format!(
+            "UPDATE steadfast.job SET tags = '{{' WHERE id = '{:032x}'",
+            broken.bits()
+        ))
+        .await;
+    let claimed = store.claim(request(10)).await.unwrap();
+    assert_eq!(claimed.claims.len(), 2);
+    assert!(claimed.claims.iter().all(|claim| claim.job().id != broken));
+    assert!(store.claim(request(10)).await.unwrap().claims.is_empty());
+    let page = steadfast_store::Page::first(10);
+    let listed = store.list(JobFilter::default(), page).await.unwrap();
+    assert_eq!(listed.items.len(), 2);
+    let error = store.jobs(vec![broken]).await.unwrap_err();
+    assert!(matches!(error, StoreError::Broken(_)), "{error}");
+
+    place
+        .execute("UPDATE steadfast.job SET tags = NULL, run_at = 0")
+        .await;
+    let claims = store.claim(request(10)).await.unwrap().claims;
+    assert_eq!(claims.len(), 1, "it was mended");
+    assert_eq!(claims[0].job().progress.attempt, 1);
+}
+
+/// A node's own clock decides nothing: to it, a database whose clock is an hour ahead looks as
+/// one that is right looks to a node whose clock is an hour behind.
+#[tokio::test]
+async fn time_is_the_databases_however_wrong_a_node_is() {
+    let place = Place::new();
+    place.open().await;
+    place
+        .execute(
+            "CREATE OR REPLACE FUNCTION steadfast.time(given bigint) RETURNS bigint
+             LANGUAGE sql VOLATILE AS $$
+                SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 3600000000
+             $$",
+        )
+        .await;
+    let store = place.open().await;
+    let client = place.client().await;
+    let sql = place.sql("SELECT steadfast.time(NULL)");
+    let theirs: i64 = client.query_one(&*sql, &[]).await.unwrap().get(0);
+    let apart = store.now().since(Timestamp::from_micros(theirs));
+    assert!(apart < Duration::from_secs(5), "{apart:?}");
+
+    let id = store.enqueue(jobs(&store, 1)).await.unwrap()[0].id();
+    let created_at = store.jobs(vec![id]).await.unwrap()[0]
+        .as_ref()
+        .unwrap()
+        .created_at;
+    assert!(created_at >= Timestamp::from_micros(theirs));
+    let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
+    let progress = &claim.job().progress;
+    let lease = progress.lease_until.unwrap().since(created_at);
+    assert!(lease >= claim.job().lease, "{lease:?}");
+    assert!(store.expired(9).await.unwrap().is_empty());
+    let committed = store.commit(vec![success(&store, claim)]).await.unwrap();
+    assert_eq!(committed, [Committed::Done]);
+}
+
+#[tokio::test]
+async fn text_that_postgres_cannot_store_is_stored_all_the_same() {
+    let place = Place::new();
+    let store = place.open().await;
+    store.enqueue(jobs(&store, 1)).await.unwrap();
+    let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
+    let mut ended = claim.ended(
+        steadfast_core::Outcome::Failure {
+            failure: steadfast_core::Failure::new(steadfast_core::FailureClass::VALIDATION, "a\0b"),
+            output: None,
+        },
+        store.now(),
+    );
+    ended.set_note("half\0way".to_owned());
+    let transition = after_attempt(&ended, &Hooks::default(), Dice::new(0));
+    let committed = store.commit(vec![transition.clone()]).await.unwrap();
+    assert_eq!(committed, [Committed::Done]);
+    let found = store.jobs(vec![transition.job]).await.unwrap().remove(0);
+    assert_eq!(found.unwrap().progress, transition.to);
+}
