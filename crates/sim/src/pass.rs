@@ -1,17 +1,10 @@
 //! Many seeds, and what they came to in numbers.
 
-use std::{
-    collections::hash_map::RandomState,
-    fmt,
-    hash::{BuildHasher as _, Hasher as _},
-    panic,
-    sync::Once,
-    time::Duration,
-};
+use std::{fmt, panic, sync::Once, time::Duration};
 
 use steadfast_core::duration;
 
-use crate::{Counters, On, Report, Simulation, script::PANIC};
+use crate::{Counters, On, Report, Simulation, prove, script::PANIC};
 
 /// The sum of many runs.
 #[derive(Default)]
@@ -68,27 +61,15 @@ fn command(seed: u64, on: On) -> String {
         On::Memory => "every_seed_holds_in_memory",
         On::Sqlite => "every_seed_holds_in_sqlite",
     };
-    format!("STEADFAST_SIM_SEED={seed} cargo test -p steadfast-sim --test simulation {test}")
+    format!(
+        "STEADFAST_PROVE_SEED={seed} STEADFAST_PROVE_TIMES=1 cargo test -p steadfast-sim --test simulation {test}"
+    )
 }
 
-/// A seed that nobody has chosen.
-pub fn fresh_seed() -> u64 {
-    // Kept short, because people type it.
-    RandomState::new().build_hasher().finish() >> 24
-}
-
-/// The seeds of a pass: the one that is asked for, or as many fresh ones as are asked for.
-pub fn seeds(count: u64) -> Vec<u64> {
-    let number = |name| {
-        let text = std::env::var(name).ok();
-        text.and_then(|text| text.parse().ok())
-    };
-    if let Some(seed) = number("STEADFAST_SIM_SEED") {
-        return vec![seed];
-    }
-    let count = number("STEADFAST_SIM_SEEDS").unwrap_or(count);
-    let first = fresh_seed();
-    (0..count)
+/// The seeds of a pass: `usual` fresh ones, or those that are asked for.
+pub fn seeds(usual: u64) -> Vec<u64> {
+    let first = prove::seed();
+    (0..prove::times(usual))
         .map(|offset| first.wrapping_add(offset))
         .collect()
 }

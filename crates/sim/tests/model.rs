@@ -7,7 +7,7 @@ const DEPTH: usize = 8;
 
 #[test]
 fn every_way_through_a_small_world_is_as_the_model_says() {
-    let asked = std::env::var("STEADFAST_SIM_DEPTH").ok();
+    let asked = std::env::var("STEADFAST_PROVE_DEPTH").ok();
     let depth = asked.and_then(|text| text.parse().ok()).unwrap_or(DEPTH);
     match explore(depth) {
         Ok(explored) => {

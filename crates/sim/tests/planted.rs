@@ -8,7 +8,7 @@ const SEEDS_MAX: u64 = 60;
 #[test]
 fn every_planted_bug_is_found_by_the_invariant_it_breaks() {
     steadfast_sim::silence_planned_panics();
-    let only = std::env::var("STEADFAST_SIM_BUG").ok();
+    let only = std::env::var("STEADFAST_PROVE_BUG").ok();
     let mut missed = Vec::new();
     for bug in Bug::ALL {
         if only
