@@ -3,7 +3,7 @@
 //! The file is read straight into [`Settings`], whose fields are the defaults until it says
 //! otherwise; flags and environment are then laid over it.
 
-mod file;
+pub mod file;
 mod flags;
 mod retry;
 mod span;
@@ -131,7 +131,7 @@ impl Settings {
         Ok(settings)
     }
 
-    fn check(&self) -> anyhow::Result<()> {
+    pub fn check(&self) -> anyhow::Result<()> {
         let wrong = |sentence: String| Err(crate::ended::usage(sentence));
         if self.max_retries > MAX_RETRIES {
             let most = self.max_retries;

@@ -54,7 +54,14 @@ fn scaled(number: &str, unit_micros: u64) -> Option<Duration> {
     }
     let decimal: f64 = number.parse().ok()?;
     let unit_secs = Duration::from_micros(unit_micros).as_secs_f64();
-    Duration::try_from_secs_f64(decimal * unit_secs).ok()
+    let exact = Duration::try_from_secs_f64(decimal * unit_secs).ok()?;
+    // Less than a microsecond is not written, so it must not be read either: what is stored
+    // would differ from what was decided by.
+    let rounded = exact.checked_add(Duration::from_nanos(500))?;
+    Some(Duration::new(
+        rounded.as_secs(),
+        rounded.subsec_micros() * 1_000,
+    ))
 }
 
 fn split(text: &str, mut keep: impl FnMut(char) -> bool) -> (&str, &str) {
@@ -189,6 +196,20 @@ mod tests {
                 Ok(Duration::from_millis(millis)),
                 "parsing {text:?}"
             );
+        }
+    }
+
+    #[test]
+    fn nothing_finer_than_can_be_written_is_read() {
+        for (text, micros) in [
+            ("0.1us", 0),
+            ("1.5us", 2),
+            ("0.0000004s", 0),
+            ("2.25ms", 2_250),
+        ] {
+            let read = parse(text).unwrap();
+            assert_eq!(read, Duration::from_micros(micros), "{text}");
+            assert_eq!(parse(&format(read)), Ok(read), "{text}");
         }
     }
 

@@ -5,8 +5,8 @@ use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use steadfast_core::{
     AttemptStatus, Claim, Command, Dice, Edit, Failure, FailureClass, Fence, Guarantee, Hooks,
-    Jitter, Job, JobId, Kind, NewJob, Outcome, Payload, PolicyPatch, Preset, Priority, RetryPolicy,
-    Rule, State, Timestamp, WorkerName, after_attempt, on_command,
+    Jitter, Job, JobId, Kind, NewJob, Outcome, Payload, PolicyPatch, Preset, Priority, Reason,
+    RetryPolicy, Rule, State, Timestamp, WorkerName, after_attempt, on_command,
 };
 
 const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
@@ -323,6 +323,23 @@ fn retry_after_is_a_floor_capped_at_an_hour() {
     assert_eq!(wait(0), 1.0);
     assert_eq!(wait(10), 10.0);
     assert_eq!(wait(100_000), 3_600.0);
+}
+
+#[test]
+fn fewer_retries_count_from_the_next_end_on_and_take_no_planned_retry_back() {
+    let job = waiting(policy(steady().max_retries(5)), Guarantee::AtLeastOnce);
+    let (_, retrying) = timeline(job, [http(503), http(503)]);
+    let due = retrying.progress.run_at;
+    let edit = Edit {
+        policy: Some(policy(steady().max_retries(0))),
+        ..Edit::default()
+    };
+    let edited = on_command(retrying, &Command::Edit(edit), &Hooks::default(), at(2));
+    let edited = edited.unwrap().job;
+    assert_eq!(edited.progress.run_at, due);
+    let (lines, job) = timeline(edited, std::iter::repeat(http(503)));
+    assert_eq!(lines, ["T+3 FAILED retryCount 2"]);
+    assert_eq!(job.progress.reason, Some(Reason::Exhausted));
 }
 
 #[test]

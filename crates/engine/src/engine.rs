@@ -44,14 +44,7 @@ impl Engine {
 
     /// This engine, seen from outside.
     pub fn node(&self) -> Node {
-        Node {
-            name: self.parts.request.worker.clone(),
-            store: self.parts.store.clone(),
-            settler: self.parts.settler.clone(),
-            announcer: self.parts.announcer.clone(),
-            inflight: self.parts.inflight.clone(),
-            stop: self.stop.clone(),
-        }
+        self.parts.node(self.stop.clone())
     }
 
     /// News of jobs from now on.

@@ -24,6 +24,8 @@ mod trace;
 mod webhook;
 
 pub use address::{AddressPolicy, Blocked, OutboundRules};
+#[doc(hidden)]
+pub use answer::wish as retry_after;
 pub use answer::{Answer, Timings};
 pub use call::{Outbound, OutboundBuilder};
 pub use connect::{Resolver, SystemResolver};

@@ -9,7 +9,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Client, Config, cache::Cache, cron::Cron, endpoints::Endpoints, executor::Executor,
+    Client, Config, Node, cache::Cache, cron::Cron, endpoints::Endpoints, executor::Executor,
     fetcher::Fetcher, inflight::Inflight, keeper::Keeper, limits, notice::Announcer,
     presence::Presence, pruner::Pruner, rolls::Rolls, settle::Settler, sweeper::Sweeper,
     watcher::Watcher,
@@ -78,6 +78,17 @@ impl Parts {
         background.spawn(async move { supervise("watcher", || watcher.run(&stopped)).await });
         let (presence, stopped) = (self.presence(config.concurrency), stop.clone());
         background.spawn(async move { supervise("presence", || presence.run(&stopped)).await });
+    }
+
+    pub fn node(&self, stop: CancellationToken) -> Node {
+        Node {
+            name: self.request.worker.clone(),
+            store: self.store.clone(),
+            settler: self.settler.clone(),
+            announcer: self.announcer.clone(),
+            inflight: self.inflight.clone(),
+            stop,
+        }
     }
 
     pub fn keeper(&self) -> Keeper {

@@ -4,6 +4,13 @@
 //! the same decisions and the same store verbs as in production. Only what a handler itself
 //! waits for takes real time, its timeout included; by the test's clock it takes none.
 
+mod roles;
+
+#[doc(hidden)]
+pub use crate::settle::Undecided;
+#[doc(hidden)]
+pub use roles::Roles;
+
 use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{Attempt, Invalid, Job, JobId, Timestamp};

@@ -9,7 +9,7 @@ use axum::{
     extract::{FromRef, FromRequestParts},
     http::{StatusCode, header, request::Parts},
 };
-use steadfast_core::{Job, Schedule, Tenant};
+use steadfast_core::{Job, KeyId, Schedule, Tenant};
 
 use crate::{
     App,
@@ -23,6 +23,8 @@ pub struct Caller {
     pub scope: Scope,
     /// Whose things they see; all if `None`.
     pub tenant: Option<Tenant>,
+    /// What they showed; `None` where no key is needed.
+    pub key: Option<KeyId>,
 }
 
 impl Caller {
@@ -30,12 +32,22 @@ impl Caller {
     const ANYBODY: Self = Self {
         scope: Scope::Admin,
         tenant: None,
+        key: None,
     };
 
     pub fn of(key: &Key) -> Self {
         Self {
             scope: key.scope,
             tenant: key.tenant.clone(),
+            key: Some(key.id),
+        }
+    }
+
+    /// Whether they would still be let in: the key was not taken back, or none is needed yet.
+    pub async fn is_welcome(&self, app: &App) -> Result<bool, Problem> {
+        match self.key {
+            Some(key) => Ok(app.keys.get().await?.get(key).is_some()),
+            None => Ok(anybody(app).await?.is_some()),
         }
     }
 

@@ -4,7 +4,7 @@
 mod alerts;
 mod asked;
 mod claims;
-mod cursor;
+pub mod cursor;
 mod dlq;
 pub mod endpoints;
 mod events;

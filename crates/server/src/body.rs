@@ -127,7 +127,10 @@ fn explained(error: &serde_json::Error, path: &str) -> Problem {
         Some(field) => ("unknown_field", join(path, field)),
         None => match named(sentence, "missing field `") {
             Some(field) => ("missing_field", join(path, field)),
-            None => ("invalid", path.to_owned()),
+            None => match named(sentence, "duplicate field `") {
+                Some(field) => ("invalid", join(path, field)),
+                None => ("invalid", path.to_owned()),
+            },
         },
     };
     let status = StatusCode::UNPROCESSABLE_ENTITY;
@@ -136,8 +139,9 @@ fn explained(error: &serde_json::Error, path: &str) -> Problem {
         _ => String::new(),
     };
     let problem = Problem::new(status, code, format!("{place}{sentence}"));
-    match field.as_str() {
-        "" | "." => problem,
+    match (code, field.as_str()) {
+        ("invalid", "" | ".") => problem,
+        // A field may be called "", and is then named as that.
         _ => problem.at(field),
     }
 }
@@ -233,6 +237,13 @@ mod tests {
             ("{", 400, "bad_json", None),
             ("[]", 422, "invalid", None),
             (r#"{"inne":1}"#, 422, "unknown_field", Some("inne")),
+            (r#"{"":1}"#, 422, "unknown_field", Some("")),
+            (
+                r#"{"inner":{"number":1},"inner":null}"#,
+                422,
+                "invalid",
+                Some("inner"),
+            ),
             (
                 r#"{"inner":{"x":1}}"#,
                 422,

@@ -92,6 +92,10 @@ impl NewKey {
 /// Makes a key and keeps it. The token is returned here and never again.
 pub async fn create(store: &dyn Store, new: NewKey) -> Result<(Key, Token), KeyError> {
     new.check()?;
+    if new.scope != Scope::Admin && list(store).await?.is_empty() {
+        let expected = "must be admin for the first key, or nobody could make another";
+        return Err(Invalid::new("scope", new.scope, expected).into());
+    }
     let id = KeyId::new(store.now(), rand::random());
     let secret = rand::random::<[u8; SECRET_BYTES]>();
     let secret: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -200,6 +204,26 @@ mod tests {
         let stored = store.documents(Space::Key).await.unwrap();
         let (_, secret) = token.reveal().rsplit_once('_').unwrap();
         assert!(!stored[0].body.as_str().contains(secret));
+    }
+
+    #[tokio::test]
+    async fn the_first_key_is_an_admins_or_nobody_could_make_another() {
+        let store = MemoryStore::default();
+        let new = |scope| NewKey {
+            name: "k".to_owned(),
+            scope,
+            tenant: (scope == Scope::Tenant).then(Tenant::default),
+        };
+        for scope in [Scope::Tenant, Scope::Worker, Scope::Read] {
+            let refused = create(&store, new(scope)).await.unwrap_err().to_string();
+            assert!(
+                refused.contains("must be admin for the first key"),
+                "{refused}"
+            );
+        }
+        for scope in [Scope::Admin, Scope::Tenant, Scope::Worker, Scope::Read] {
+            create(&store, new(scope)).await.unwrap();
+        }
     }
 
     #[tokio::test]

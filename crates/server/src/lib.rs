@@ -12,6 +12,8 @@
 //! * `listen`, `app`: connections, and what every request may use.
 //! * `metrics`, `health`: for machines that watch.
 
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod keys;
 
 mod access;

@@ -34,6 +34,9 @@ pub const EVENT_STREAMS_MAX: usize = 256;
 /// Proxies cut silent connections; a comment now and then keeps a stream.
 pub const EVENT_KEEP_ALIVE: Duration = Duration::from_secs(15);
 
+/// How soon a stream ends whose key or session was taken back on this node.
+pub const EVENT_LOOK_EVERY: Duration = Duration::from_secs(1);
+
 /// How soon the first key restricts outbound requests.
 pub const KEYS_LOOK_EVERY: Duration = Duration::from_millis(500);
 pub const ENDPOINTS_MAX: usize = 1_000;

@@ -1,4 +1,4 @@
-//! News of jobs as a stream that ends when the node stops.
+//! News of jobs as a stream that ends when the node stops, or when whoever listens may no longer.
 
 use std::convert::Infallible;
 
@@ -13,13 +13,15 @@ use steadfast_engine::Notice;
 use crate::{App, limits, problem::Problem};
 
 /// News of a tenant's jobs, or of all, from now on, as `sent` writes it.
-pub fn events<S>(
+pub fn events<S, T>(
     app: &App,
     tenant: Option<Tenant>,
+    taken_back: T,
     sent: S,
-) -> Result<Sse<impl Stream<Item = Result<Sent, Infallible>> + use<S>>, Problem>
+) -> Result<Sse<impl Stream<Item = Result<Sent, Infallible>> + use<S, T>>, Problem>
 where
     S: Fn(&Notice) -> Option<Sent> + Send + 'static,
+    T: Future<Output = ()> + Send + 'static,
 {
     let place = app.streams.clone().try_acquire_owned().map_err(|_| {
         let detail = "too many event streams are open on this node; try again later";
@@ -39,7 +41,27 @@ where
     });
     // A stream that is open would hold up a stop for ever.
     let closing = app.closing.clone();
-    let until_closing = wanted.take_until(async move { closing.cancelled().await });
+    let until_the_end = wanted.take_until(async move {
+        tokio::select! {
+            () = closing.cancelled() => {}
+            () = taken_back => {}
+        }
+    });
     let keep_alive = KeepAlive::new().interval(limits::EVENT_KEEP_ALIVE);
-    Ok(Sse::new(until_closing).keep_alive(keep_alive))
+    Ok(Sse::new(until_the_end).keep_alive(keep_alive))
+}
+
+/// Ends when the one who listens is no longer welcome. A key is looked at when a request comes,
+/// and a stream is one request that may last for days.
+pub async fn taken_back<F>(mut is_welcome: impl FnMut() -> F)
+where
+    F: Future<Output = Result<bool, Problem>>,
+{
+    loop {
+        tokio::time::sleep(limits::EVENT_LOOK_EVERY).await;
+        // A store that does not answer says nothing about the key.
+        if is_welcome().await.is_ok_and(|is_welcome| !is_welcome) {
+            return;
+        }
+    }
 }

@@ -168,6 +168,7 @@ macro_rules! conformance_tests {
                 attempts_that_ended_together_are_met_once_each
                 attempts_of_a_schedule_are_those_of_all_its_runs
                 attempts_of_several_runs_are_in_the_order_they_ended
+                a_record_reads_back_to_the_last_digit
                 what_has_no_attempts_has_an_empty_history
                 a_record_added_during_a_walk_does_not_disturb_it
                 a_record_is_not_changed_by_what_follows

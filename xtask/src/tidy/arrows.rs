@@ -7,8 +7,8 @@ use super::Finding;
 use super::manifest::{self, Manifest};
 use super::tree::{File, Tree};
 
-/// Each crate with those of ours it may depend on. Nobody may depend on the simulator, so that
-/// fault injection can never be linked into the product.
+/// Each crate with those of ours it may depend on. Of the product, nobody may depend on the
+/// simulator, so that fault injection can never be linked into it.
 const ARROWS: &[(&str, &[&str])] = &[
     ("steadfast-core", &[]),
     ("steadfast-store", &["steadfast-core"]),
@@ -24,6 +24,17 @@ const ARROWS: &[(&str, &[&str])] = &[
             "steadfast-engine",
             "steadfast",
             "steadfast-server",
+        ],
+    ),
+    (
+        "steadfast-fuzz",
+        &[
+            "steadfast-core",
+            "steadfast-store",
+            "steadfast-engine",
+            "steadfast-server",
+            "steadfast-cli",
+            "steadfast-sim",
         ],
     ),
     ("xtask", &[]),

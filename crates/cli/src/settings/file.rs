@@ -24,7 +24,7 @@ pub fn read(named: Option<&Path>) -> anyhow::Result<Settings> {
     }
 }
 
-fn parse(text: &str, path: &Path) -> anyhow::Result<Settings> {
+pub fn parse(text: &str, path: &Path) -> anyhow::Result<Settings> {
     toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| {
             let before = text.get(..span.start).unwrap_or_default();

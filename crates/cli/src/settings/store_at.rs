@@ -89,27 +89,34 @@ fn with_schema_apart(url: &str) -> (String, Option<&str>) {
 /// Hides what is between the user's name and the host, and a `password` among the parameters.
 fn without_password(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("postgres", url));
-    let end = rest.find(['/', '?']).unwrap_or(rest.len());
-    let (authority, tail) = rest.split_at(end);
-    let authority = match authority.rsplit_once('@') {
-        Some((who, host)) => {
-            let (user, password) = who.split_once(':').unwrap_or((who, ""));
+    let authority = rest.split(['/', '?']).next().unwrap_or(rest);
+    // The driver reads on to an `@`, so a password may hold what would end it elsewhere.
+    let end = authority.rfind('@').or_else(|| rest.rfind('@'));
+    let (who, place) = match end {
+        Some(end) => {
+            let (user, password) = rest[..end].split_once(':').unwrap_or((&rest[..end], ""));
             let hidden = if password.is_empty() { "" } else { ":***" };
-            format!("{user}{hidden}@{host}")
+            (format!("{user}{hidden}@"), &rest[end + 1..])
         }
-        None => authority.to_owned(),
+        None => (String::new(), rest),
     };
-    let (path, parameters) = tail.split_once('?').unwrap_or((tail, ""));
+    let (path, parameters) = place.split_once('?').unwrap_or((place, ""));
     let shown: Vec<String> = parameters
         .split('&')
         .filter(|parameter| !parameter.is_empty())
         .map(|parameter| match parameter.split_once('=') {
-            Some((name, _)) if name.contains("password") => format!("{name}=***"),
+            Some((name, _)) if is_password(name) => format!("{name}=***"),
             _ => parameter.to_owned(),
         })
         .collect();
     let mark = if shown.is_empty() { "" } else { "?" };
-    format!("{scheme}://{authority}{path}{mark}{}", shown.join("&"))
+    format!("{scheme}://{who}{path}{mark}{}", shown.join("&"))
+}
+
+/// The driver decodes names, so `p%61ssword` is one, too.
+fn is_password(name: &str) -> bool {
+    let mut decoded = form_urlencoded::parse(name.as_bytes());
+    decoded.any(|(name, _)| name.contains("password"))
 }
 
 impl Serialize for StoreAt {
@@ -135,6 +142,11 @@ mod tests {
             ("postgres://me:s3cret@db/jobs", "postgres://me:***@db/jobs"),
             ("postgres://me:s@c@db/jobs", "postgres://me:***@db/jobs"),
             ("postgres://me@db/jobs", "postgres://me@db/jobs"),
+            ("postgres://me:s/3?c@db/jobs", "postgres://me:***@db/jobs"),
+            (
+                "postgres://db/jobs?p%61ssword=s3cret",
+                "postgres://db/jobs?p%61ssword=***",
+            ),
             ("postgres://db", "postgres://db"),
             (
                 "postgres://db/jobs?user=me&password=s3cret&sslmode=require",

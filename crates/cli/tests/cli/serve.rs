@@ -239,6 +239,14 @@ fn keys_in_the_store_can_be_listed_and_taken_back() {
         run(&all, &dir)
     };
     assert_eq!(keys(&["list"]).out, "no keys\n");
+    let locks_out = keys(&["create", "--scope", "worker"]);
+    assert_eq!(locks_out.code, 1);
+    assert!(
+        locks_out.err.contains("must be admin for the first key"),
+        "{}",
+        locks_out.err
+    );
+    assert_eq!(keys(&["create", "--scope", "admin"]).code, 0);
     let made = keys(&["create", "--scope", "tenant", "--tenant", "acme", "--json"]);
     let made: serde_json::Value = serde_json::from_str(&made.out).unwrap();
     let id = made["id"].as_str().unwrap();

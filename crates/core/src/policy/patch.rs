@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use super::{Backoff, Jitter, Preset, RetryPolicy, Rule};
+use super::{Backoff, Jitter, Preset, RetryPolicy, Rule, check_delay, check_range};
 use crate::{Invalid, duration, limits};
 
 /// Part of a policy. In JSON it is a preset's name or an object with any of the fields.
@@ -125,19 +125,6 @@ impl PolicyPatch {
     ///
     /// A delay or a backoff given this way starts from the preset `patient`.
     pub fn with_shorthands(mut self, short: &Shorthands) -> Result<Self, Invalid> {
-        fn agree<T: PartialEq + fmt::Debug>(
-            said: Option<T>,
-            short: Option<T>,
-            field: &str,
-        ) -> Result<Option<T>, Invalid> {
-            match (said, short) {
-                (Some(said), Some(short)) if said != short => {
-                    let expected = format!("must agree with retry, which says {said:?}");
-                    Err(Invalid::new(field, format!("{short:?}"), expected))
-                }
-                (said, short) => Ok(said.or(short)),
-            }
-        }
         let backoff = short
             .use_exponential_backoff
             .map(|exponential| match exponential {
@@ -147,11 +134,24 @@ impl PolicyPatch {
         if (backoff.is_some() || short.retry_delay.is_some()) && self.preset.is_none() {
             self.preset = Some(Preset::Patient);
         }
-        let count = agree(short.max_retries, short.max_retry_count, "maxRetryCount")?;
-        self.max_retries = agree(self.max_retries, count, "maxRetryCount")?;
-        self.max_attempts = agree(self.max_attempts, short.max_attempts, "maxAttempts")?;
-        self.base_delay = agree(self.base_delay, short.retry_delay, "retryDelay")?;
-        self.backoff = agree(self.backoff, backoff, "useExponentialBackoff")?;
+        short.check_ranges()?;
+        let (count_field, count) = short.count()?;
+        self.max_retries = agree(self.max_retries, count, count_field, "retry")?;
+        self.max_attempts = agree(
+            self.max_attempts,
+            short.max_attempts,
+            "maxAttempts",
+            "retry",
+        )?;
+        self.base_delay = agree(self.base_delay, short.retry_delay, "retryDelay", "retry")?;
+        self.backoff = agree(self.backoff, backoff, "useExponentialBackoff", "retry")?;
+        // What stands outside of `retry` is named as it stands there.
+        let outside = short.max_attempts.map(|_| "maxAttempts");
+        let outside = outside.or(count.map(|_| count_field));
+        self.retries().map_err(|error| Invalid {
+            field: outside.map_or_else(|| format!("retry.{}", error.field), str::to_owned),
+            ..error
+        })?;
         Ok(self)
     }
 
@@ -228,6 +228,49 @@ impl TryFrom<PolicyPatch> for RetryPolicy {
 
     fn try_from(patch: PolicyPatch) -> Result<Self, Invalid> {
         patch.build()
+    }
+}
+
+impl Shorthands {
+    /// The number of retries, and the word that was used for it.
+    fn count(&self) -> Result<(&'static str, Option<u32>), Invalid> {
+        let field = match self.max_retries {
+            Some(_) => "maxRetries",
+            None => "maxRetryCount",
+        };
+        let again = ("maxRetryCount", "maxRetries");
+        let count = agree(self.max_retries, self.max_retry_count, again.0, again.1)?;
+        Ok((field, count))
+    }
+
+    /// Each limit is that of the field it stands for, but the name is the one that was used.
+    fn check_ranges(&self) -> Result<(), Invalid> {
+        let most = limits::MAX_RETRIES;
+        for (field, value, least, most) in [
+            ("maxRetries", self.max_retries, 0, most),
+            ("maxRetryCount", self.max_retry_count, 0, most),
+            ("maxAttempts", self.max_attempts, 1, most + 1),
+        ] {
+            value.map_or(Ok(()), |value| check_range(field, value, least, most))?;
+        }
+        self.retry_delay
+            .map_or(Ok(()), |delay| check_delay("retryDelay", delay))
+    }
+}
+
+/// What two places say, if they do not contradict each other.
+fn agree<T: PartialEq + fmt::Debug>(
+    said: Option<T>,
+    short: Option<T>,
+    field: &str,
+    other: &str,
+) -> Result<Option<T>, Invalid> {
+    match (said, short) {
+        (Some(said), Some(short)) if said != short => {
+            let expected = format!("must agree with {other}, which says {said:?}");
+            Err(Invalid::new(field, format!("{short:?}"), expected))
+        }
+        (said, short) => Ok(said.or(short)),
     }
 }
 
@@ -386,9 +429,46 @@ mod tests {
         let policy = patch.over(&Preset::Http.policy()).unwrap();
         assert_eq!(policy.max_retries(), 7);
         assert_eq!(policy.base_delay(), Preset::Http.policy().base_delay());
-        let contradiction = PolicyPatch::default()
-            .max_retries(3)
-            .with_shorthands(&short);
-        assert_eq!(contradiction.unwrap_err().field, "maxRetryCount");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_shorthand_is_named_by_the_word_that_was_used() {
+        let none = Shorthands::default;
+        let three = || PolicyPatch::default().max_retries(3);
+        let retries = |n| Shorthands {
+            max_retries: Some(n),
+            ..none()
+        };
+        let count = |n| Shorthands {
+            max_retry_count: Some(n),
+            ..none()
+        };
+        let attempts = |n| Shorthands {
+            max_attempts: Some(n),
+            ..none()
+        };
+        let both = Shorthands {
+            max_retry_count: Some(3),
+            ..attempts(3)
+        };
+        let four = PolicyPatch::default().max_attempts(4);
+        let own = PolicyPatch::default().max_attempts(4).max_retries(4);
+        for (patch, short, field) in [
+            (three(), retries(7), "maxRetries"),
+            (three(), count(7), "maxRetryCount"),
+            (three(), attempts(3), "maxAttempts"),
+            (PolicyPatch::default(), both, "maxAttempts"),
+            (PolicyPatch::default(), attempts(0), "maxAttempts"),
+            (PolicyPatch::default(), attempts(102), "maxAttempts"),
+            (PolicyPatch::default(), retries(101), "maxRetries"),
+            (PolicyPatch::default(), count(101), "maxRetryCount"),
+            (four, count(4), "maxRetryCount"),
+            (own, none(), "retry.maxAttempts"),
+        ] {
+            let error = patch.with_shorthands(&short).unwrap_err();
+            assert_eq!(error.field, field, "{error}");
+        }
+        let agreed = three().with_shorthands(&attempts(4));
+        assert_eq!(agreed.unwrap().build().unwrap().max_retries(), 3);
     }
 }

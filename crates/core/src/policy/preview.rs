@@ -47,10 +47,15 @@ impl RetryPolicy {
                 .map(|step| step.jittered)
                 .sum::<Duration>()
         };
-        let spread = |n: usize| Spread {
-            min: last_or(&min, n),
-            typical: last_or(&typical, n),
-            max: last_or(&max, n),
+        // Where `maxElapsed` cuts in, the unluckiest rolls may give up first.
+        let spread = |n: usize| {
+            let typical = last_or(&typical, n);
+            let (luckiest, unluckiest) = (last_or(&min, n), last_or(&max, n));
+            Spread {
+                min: luckiest.min(typical).min(unluckiest),
+                typical,
+                max: luckiest.max(typical).max(unluckiest),
+            }
         };
         let rows = (0..=min.len())
             .zip(1..)
@@ -140,6 +145,22 @@ mod tests {
         let preview = policy.build().unwrap().preview();
         assert_eq!(preview.rows.len(), 4);
         assert_eq!(preview.gives_up.typical, Duration::from_secs(30));
+    }
+
+    #[test]
+    fn the_unluckiest_rolls_are_never_shown_before_the_typical_ones() {
+        let day = Duration::from_secs(86_400);
+        let policy = PolicyPatch::preset(Preset::Http)
+            .max_retries(8)
+            .base_delay(Duration::from_secs(3_600))
+            .jitter(Jitter::Decorrelated)
+            .max_elapsed(4 * day);
+        let preview = policy.build().unwrap().preview();
+        let starts = preview.rows.iter().map(|row| row.at);
+        for at in starts.chain([preview.gives_up]) {
+            assert!(at.min <= at.typical && at.typical <= at.max, "{at:?}");
+        }
+        assert!(preview.gives_up.max > 5 * day);
     }
 
     #[test]

@@ -132,7 +132,19 @@ fn parse_network(text: &str) -> Result<IpNet, Invalid> {
         );
         return Err(invalid(&expected));
     }
-    Ok(network)
+    Ok(canonical(network))
+}
+
+/// Addresses are looked at in their shortest form, so networks must have it, too.
+fn canonical(network: IpNet) -> IpNet {
+    let mapped = |v6: Ipv6Net| {
+        let address = v6.addr().to_ipv4_mapped()?;
+        Ipv4Net::new(address, v6.prefix_len().checked_sub(96)?).ok()
+    };
+    match network {
+        IpNet::V6(v6) => mapped(v6).map_or(network, IpNet::V4),
+        IpNet::V4(_) => network,
+    }
 }
 
 const fn v4(a: u8, b: u8, c: u8, d: u8, length: u8) -> Ipv4Net {

@@ -76,13 +76,7 @@ impl Answer {
         if !heard.contains(&self.status) {
             return None;
         }
-        let text = self.retry_after.as_deref()?.trim();
-        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-            // More seconds than a number holds are very many.
-            return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
-        }
-        let date = httpdate::parse_http_date(text).ok()?;
-        Some(Timestamp::from(date).since(now))
+        wish(self.retry_after.as_deref()?, now)
     }
 
     fn message(&self) -> String {
@@ -132,6 +126,17 @@ impl Answer {
             body = &body[..body.floor_char_boundary(body.len() * 3 / 4)];
         }
     }
+}
+
+/// How long a `Retry-After` header asks us to stay away: seconds, or a date.
+pub fn wish(header: &str, now: Timestamp) -> Option<Duration> {
+    let text = header.trim();
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        // More seconds than a number holds are very many.
+        return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
+    }
+    let date = httpdate::parse_http_date(text).ok()?;
+    Some(Timestamp::from(date).since(now))
 }
 
 #[derive(Serialize)]

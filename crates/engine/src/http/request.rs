@@ -177,13 +177,24 @@ impl JobKind for HttpRequest {
 }
 
 fn check_url(url: &str) -> Result<Uri, Invalid> {
-    let invalid = |expected: String| Invalid::new("url", format!("{url:?}"), expected);
+    // What stands before an @ may be a password.
+    let shown = match url.contains('@') {
+        true => "(hidden)".to_owned(),
+        false => format!("{url:?}"),
+    };
+    let invalid = |expected: String| Invalid::new("url", &shown, expected);
     if url.len() > URL_BYTES_MAX {
         return Err(invalid(format!("must be at most {URL_BYTES_MAX} bytes")));
     }
     if !url.is_ascii() {
         let expected = "must be ASCII: %-encode its path, and write its host as xn--…";
         return Err(invalid(expected.to_owned()));
+    }
+    // The parser does not look at what stands after a `#`.
+    if url.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
+        return Err(invalid(
+            "must not hold spaces or control characters".to_owned(),
+        ));
     }
     let absolute = "must be an absolute http or https URL, as https://example.com/path";
     let target: Uri = url
@@ -196,9 +207,8 @@ fn check_url(url: &str) -> Result<Uri, Invalid> {
         .authority()
         .map_or("", |authority| authority.as_str());
     if authority.contains('@') {
-        // Not quoted: what stands before the @ is a password.
         let expected = "must not hold credentials; put them in headers";
-        return Err(Invalid::new("url", "(hidden)", expected));
+        return Err(invalid(expected.to_owned()));
     }
     let host = target.host().unwrap_or_default();
     if Host::read(host) == Host::Neither {

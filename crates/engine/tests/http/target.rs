@@ -1,4 +1,4 @@
-//! A server that does what it is told, however rude.
+//! A server that does what it is told, however rude. The tests of the API share this file.
 
 use std::{
     collections::BTreeMap,
@@ -20,6 +20,8 @@ use tokio::{
 pub enum Reply {
     /// Writes this and waits for the next request.
     Send(String),
+    /// Writes this after a while, and waits for the next request.
+    Later(Duration, String),
     /// Writes this and closes the connection.
     SendAndClose(String),
     /// Writes this and nothing more, with the connection open.
@@ -132,6 +134,10 @@ impl Shared {
             self.arrivals.add_permits(1);
             let (text, then) = match (self.script)(number) {
                 Reply::Send(text) => (text, Then::Next),
+                Reply::Later(after, text) => {
+                    tokio::time::sleep(after).await; // sleep: a target that takes its time
+                    (text, Then::Next)
+                }
                 Reply::SendAndClose(text) => (text, Then::Close),
                 Reply::Hang(text) => (text, Then::Hang),
                 Reply::Trickle(text) => (text, Then::Trickle),

@@ -168,14 +168,8 @@ pub async fn fail(
     Id(id): Id<JobId>,
     Body(body): Body<FailBody>,
 ) -> Answer<JobShown> {
-    settle_one(
-        &app,
-        &caller,
-        id,
-        body.fence,
-        failure(body.failure.unwrap_or_default()),
-    )
-    .await
+    let outcome = failure(body.failure.unwrap_or_default())?;
+    settle_one(&app, &caller, id, body.fence, outcome).await
 }
 
 /// Say "not now": try again later without counting this attempt.
@@ -264,7 +258,7 @@ fn settlement(body: SettleBody) -> Result<Settlement, Problem> {
     }
     let outcome = match body.outcome {
         OutcomeName::Succeed => success(body.result)?,
-        OutcomeName::Fail => failure(body.failure.unwrap_or_default()),
+        OutcomeName::Fail => failure(body.failure.unwrap_or_default())?,
         OutcomeName::Snooze => {
             let delay = body
                 .delay
@@ -291,17 +285,23 @@ fn success(result: Option<Payload>) -> Result<Outcome, Problem> {
     }
 }
 
-fn failure(body: FailureBody) -> Outcome {
+fn failure(body: FailureBody) -> Result<Outcome, Problem> {
+    if let Some(status) = body.http_status
+        && !(100..=599).contains(&status)
+    {
+        let detail = format!("failure.httpStatus is {status}: must be between 100 and 599");
+        return Err(Problem::invalid("failure.httpStatus", detail));
+    }
     let class = FailureClass::named(body.class.as_deref().unwrap_or_default());
     let mut failure = Failure::new(class, body.message.unwrap_or_default());
     failure.http_status = body.http_status;
     if let Some(delay) = body.retry_after {
         failure = failure.with_retry_after(delay.get());
     }
-    Outcome::Failure {
+    Ok(Outcome::Failure {
         failure,
         output: None,
-    }
+    })
 }
 
 async fn settle_one(

@@ -64,7 +64,7 @@ pub fn attempt(text: &str) -> Result<AttemptCursor, Problem> {
         };
         parts.next().is_none().then_some(cursor)
     };
-    parsed().ok_or_else(bad)
+    given(parsed().ok_or_else(bad)?, of_attempt, text)
 }
 
 pub fn of_tick(tick: Timestamp) -> String {
@@ -73,5 +73,31 @@ pub fn of_tick(tick: Timestamp) -> String {
 
 pub fn tick(text: &str) -> Result<Timestamp, Problem> {
     let micros = text.parse().map_err(|_| bad())?;
-    Ok(Timestamp::from_micros(micros))
+    given(Timestamp::from_micros(micros), of_tick, text)
+}
+
+/// Numbers have many spellings, and times have limits; a list gives one text for each.
+fn given<T: Copy>(cursor: T, written: fn(T) -> String, text: &str) -> Result<T, Problem> {
+    match written(cursor) == text {
+        true => Ok(cursor),
+        false => Err(bad()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_list_gives_is_a_cursor() {
+        let id = "job_01hzy3v7m8k9p2q4r5s6t7vwxy";
+        assert!(tick("5").is_ok() && attempt(&format!("5.{id}.1")).is_ok());
+        for text in ["", "+5", "05", "-1", "9223372036854775807", "5.", " 5"] {
+            assert!(tick(text).is_err(), "{text}");
+        }
+        for (finished_at, fence) in [("+5", "1"), ("5", "+1"), ("5", "01"), ("-5", "1")] {
+            let text = format!("{finished_at}.{id}.{fence}");
+            assert!(attempt(&text).is_err(), "{text}");
+        }
+    }
 }

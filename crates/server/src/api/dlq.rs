@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use super::{
     Answer,
     jobs::{JobQuery, checked_payload, listed},
-    wire::{Done, Jobs},
+    wire::{Done, Jobs, Name},
 };
 use crate::{
     App,
@@ -51,8 +51,11 @@ pub struct DeadLetters {
     /// Must be true to mean every dead letter there is.
     #[serde(default)]
     all: bool,
+    #[schema(value_type = Option<Name>)]
     tenant: Option<String>,
+    #[schema(value_type = Option<Name>)]
     queue: Option<String>,
+    #[schema(value_type = Option<Name>)]
     kind: Option<String>,
     schedule: Option<String>,
     reason: Option<String>,

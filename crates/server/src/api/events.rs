@@ -23,7 +23,8 @@ use crate::{
 /// News of the jobs that this node runs, from now on: `job.started`, `job.succeeded`,
 /// `job.retrying`, `job.failed`, `job.cancelled`, `job.snoozed`, `job.released`.
 ///
-/// Nothing is kept for whoever is not listening; webhooks and the history are.
+/// Nothing is kept for whoever is not listening; webhooks and the history are. A stream ends
+/// when its key is taken back.
 #[utoipa::path(
     get, path = "/events", tag = "events", params(TenantQuery),
     responses((status = 200, description = "A stream of events", content_type = "text/event-stream", body = String), Problems)
@@ -34,7 +35,12 @@ pub async fn events(
     Params(query): Params<TenantQuery>,
 ) -> Result<Sse<impl Stream<Item = Result<Sent, Infallible>>>, Problem> {
     let tenant = query.chosen(&caller)?;
-    stream::events(&app, tenant, sent)
+    let watched = app.clone();
+    let taken_back = stream::taken_back(move || {
+        let (app, caller) = (watched.clone(), caller.clone());
+        async move { caller.is_welcome(&app).await }
+    });
+    stream::events(&app, tenant, taken_back, sent)
 }
 
 fn sent(notice: &Notice) -> Option<Sent> {

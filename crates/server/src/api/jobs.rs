@@ -21,7 +21,7 @@ use super::{
     asked::{Asked, Asking},
     cursor,
     wire::{
-        AttemptShown, Attempts, CreateJob, CreateJobs, CreateMany, EditJob, JobShown, Jobs,
+        AttemptShown, Attempts, CreateJob, CreateJobs, CreateMany, EditJob, JobShown, Jobs, Name,
         RetryBody, ScheduleShown,
     },
 };
@@ -185,9 +185,12 @@ fn header_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
 pub struct JobQuery {
     /// scheduled, ready, running, retrying, succeeded, failed or cancelled.
     label: Option<String>,
+    #[param(value_type = Option<Name>)]
     queue: Option<String>,
+    #[param(value_type = Option<Name>)]
     kind: Option<String>,
     /// For admin keys; others have a tenant of their own.
+    #[param(value_type = Option<Name>)]
     tenant: Option<String>,
     /// Runs of this schedule.
     schedule: Option<String>,
@@ -305,6 +308,10 @@ async fn find(app: &App, caller: &Caller, id: JobId) -> Result<Job, Problem> {
 }
 
 /// Change a job that waits: payload, policy, runAt, priority.
+///
+/// A policy decides when an attempt ends. A retry that is already planned keeps its time and is
+/// still made, even if the new policy allows fewer retries; when it fails, the new policy decides.
+/// To call it off, cancel the job.
 #[utoipa::path(
     patch, path = "/jobs/{id}", tag = "jobs", params(("id" = String, Path, description = "job_…")),
     request_body = EditJob,

@@ -21,7 +21,8 @@ use crate::{
 
 /// Make a key. Its token is shown this once.
 ///
-/// From the first key on, every request needs one.
+/// From the first key on, every request needs one; so the first must be of scope `admin`, or
+/// nobody could make another.
 #[utoipa::path(
     post, path = "/keys", tag = "keys", request_body = NewKeyBody,
     responses((status = 201, description = "The key, with its token", body = MadeKey), Problems)

@@ -12,7 +12,7 @@ use utoipa::IntoParams;
 use super::{
     Answer,
     stats::WINDOW,
-    wire::{QueueShown, Queues},
+    wire::{Name, QueueShown, Queues},
 };
 use crate::{
     App,
@@ -28,6 +28,7 @@ use crate::{
 #[into_params(parameter_in = Query)]
 pub struct TenantQuery {
     /// For admin keys; others have a tenant of their own.
+    #[param(value_type = Option<Name>)]
     tenant: Option<String>,
 }
 
@@ -72,7 +73,7 @@ pub async fn list(
 /// Stop claims from a queue until it is resumed; what runs goes on.
 #[utoipa::path(
     post, path = "/queues/{name}/pause", tag = "queues",
-    params(("name" = String, Path, description = "The queue"), TenantQuery),
+    params(("name" = Name, Path, description = "The queue"), TenantQuery),
     responses((status = 204, description = "It is paused"), Problems)
 )]
 pub async fn pause(
@@ -89,7 +90,7 @@ pub async fn pause(
 /// Serve a queue again.
 #[utoipa::path(
     post, path = "/queues/{name}/resume", tag = "queues",
-    params(("name" = String, Path, description = "The queue"), TenantQuery),
+    params(("name" = Name, Path, description = "The queue"), TenantQuery),
     responses((status = 204, description = "It is served"), Problems)
 )]
 pub async fn resume(

@@ -18,7 +18,7 @@ use super::{
     asked::Asking,
     cursor,
     jobs::PageQuery,
-    wire::{CreateSchedule, EditSchedule, JobShown, ScheduleShown, Schedules, Ticks},
+    wire::{CreateSchedule, EditSchedule, JobShown, Name, ScheduleShown, Schedules, Ticks},
 };
 use crate::{
     App,
@@ -68,6 +68,7 @@ pub async fn create(
 #[into_params(parameter_in = Query)]
 pub struct ScheduleQuery {
     /// For admin keys; others have a tenant of their own.
+    #[param(value_type = Option<Name>)]
     tenant: Option<String>,
     /// How many, up to 500.
     #[param(minimum = 1, maximum = 500)]
@@ -115,6 +116,8 @@ pub async fn read(
 }
 
 /// Change a schedule. Only a changed rule or window starts afresh from now.
+///
+/// A changed job is what the runs to come look like; runs that exist keep theirs, policy included.
 #[utoipa::path(
     patch, path = "/schedules/{id}", tag = "schedules",
     params(("id" = String, Path, description = "sch_…")), request_body = EditSchedule,

@@ -10,7 +10,7 @@ use utoipa::IntoParams;
 use super::{
     Answer,
     queues::TenantQuery,
-    wire::{Minutes, StatsShown},
+    wire::{Minutes, Name, StatsShown},
 };
 use crate::{
     App,
@@ -48,6 +48,7 @@ pub async fn stats(
 #[into_params(parameter_in = Query)]
 pub struct MinutesQuery {
     /// For admin keys; others have a tenant of their own.
+    #[param(value_type = Option<Name>)]
     tenant: Option<String>,
     /// How many minutes to look back, up to a week.
     #[param(minimum = 1, maximum = 10080)]

@@ -23,7 +23,7 @@ pub use job::{
     AttemptShown, Attempts, CreateJob, CreateJobs, CreateMany, EditJob, HttpBody, JobShown, Jobs,
     RetryBody, WebhookBody,
 };
-pub use policy::{DurationText, PolicyInput, PolicyShown, PreviewBody, PreviewShown};
+pub use policy::{DurationText, Name, PolicyInput, PolicyShown, PreviewBody, PreviewShown};
 pub use queue::{Alerts, Minutes, Nodes, QueueShown, Queues, StatsShown};
 pub use schedule::{CreateSchedule, EditSchedule, ScheduleShown, Schedules, Ticks};
 

@@ -156,7 +156,7 @@ async fn keys_page(viewer: Viewer, made: Option<Made>) -> Page {
     };
     render(&KeysPage {
         frame: Frame::of(&viewer, "/keys", "API keys"),
-        is_first: rows.is_empty() && !viewer.signed_in,
+        is_first: rows.is_empty() && viewer.session.is_none(),
         rows,
         scopes: Scope::ALL,
         made,

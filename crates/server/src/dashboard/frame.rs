@@ -49,10 +49,13 @@ pub struct Frame {
 
 impl Frame {
     pub fn of(viewer: &Viewer, section: &'static str, title: impl Into<String>) -> Self {
-        let who = viewer.signed_in.then(|| match &viewer.caller.tenant {
-            Some(tenant) => format!("tenant {tenant}, {}", viewer.caller.scope),
-            None => format!("all tenants, {}", viewer.caller.scope),
-        });
+        let who = viewer
+            .session
+            .as_ref()
+            .map(|_| match &viewer.caller.tenant {
+                Some(tenant) => format!("tenant {tenant}, {}", viewer.caller.scope),
+                None => format!("all tenants, {}", viewer.caller.scope),
+            });
         Self {
             title: title.into(),
             section,

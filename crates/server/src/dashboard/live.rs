@@ -1,6 +1,6 @@
 //! Tells an open page that something changed. What changed it asks for itself.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, sync::Arc};
 
 use axum::response::sse::{Event as Sent, Sse};
 use futures_util::Stream;
@@ -13,8 +13,13 @@ use crate::stream;
 pub async fn events(
     viewer: Viewer,
 ) -> Result<Sse<impl Stream<Item = Result<Sent, Infallible>>>, Failed> {
-    let tenant = viewer.caller.tenant.clone();
-    Ok(stream::events(&viewer.app, tenant, sent)?)
+    let (app, tenant) = (viewer.app.clone(), viewer.caller.tenant.clone());
+    let viewer = Arc::new(viewer);
+    let taken_back = stream::taken_back(move || {
+        let viewer = viewer.clone();
+        async move { viewer.is_welcome().await }
+    });
+    Ok(stream::events(&app, tenant, taken_back, sent)?)
 }
 
 fn sent(notice: &Notice) -> Option<Sent> {

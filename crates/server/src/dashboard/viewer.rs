@@ -26,13 +26,25 @@ pub const COOKIE: &str = "steadfast_session";
 pub struct Viewer {
     pub app: Arc<App>,
     pub caller: Caller,
-    /// Whether there is a session to end.
-    pub signed_in: bool,
+    /// The token of the session, where there is one to end.
+    pub session: Option<String>,
     /// What stands after `?`.
     pub fields: Fields,
 }
 
 impl Viewer {
+    /// Whether the page would still be shown: neither key nor session has ended.
+    pub async fn is_welcome(&self) -> Result<bool, Problem> {
+        let is_going_on = match &self.session {
+            Some(token) => {
+                let sessions = self.app.sessions.get().await?;
+                sessions.find(token, self.app.client.now()).is_some()
+            }
+            None => true,
+        };
+        Ok(is_going_on && self.caller.is_welcome(&self.app).await?)
+    }
+
     pub fn may_write(&self) -> bool {
         matches!(self.caller.scope, Scope::Admin | Scope::Tenant)
     }
@@ -44,12 +56,10 @@ impl FromRequestParts<Arc<App>> for Viewer {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Failed> {
         let fields = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
         let known = match access::anybody(app).await? {
-            Some(anybody) => Some((anybody, false)),
-            None => of_session(app, &parts.headers)
-                .await?
-                .map(|caller| (caller, true)),
+            Some(anybody) => Some((anybody, None)),
+            None => of_session(app, &parts.headers).await?,
         };
-        let Some((caller, signed_in)) = known else {
+        let Some((caller, session)) = known else {
             let path = parts.uri.path_and_query();
             let next = path.map_or("/", |path| path.as_str());
             return Err(Failed::SignIn(next.to_owned()));
@@ -57,14 +67,18 @@ impl FromRequestParts<Arc<App>> for Viewer {
         Ok(Self {
             app: app.clone(),
             caller,
-            signed_in,
+            session,
             fields,
         })
     }
 }
 
-/// Who a session stands for. One that another node started a moment ago is looked for.
-async fn of_session(app: &App, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
+/// Who a session stands for, and its token. One that another node started a moment ago is looked
+/// for.
+async fn of_session(
+    app: &App,
+    headers: &HeaderMap,
+) -> Result<Option<(Caller, Option<String>)>, Problem> {
     let Some(token) = token(headers) else {
         return Ok(None);
     };
@@ -75,7 +89,7 @@ async fn of_session(app: &App, headers: &HeaderMap) -> Result<Option<Caller>, Pr
     };
     let keys = app.keys.get().await?;
     let key = session.and_then(|session| keys.get(session.key));
-    Ok(key.map(|key| Caller::of(&key)))
+    Ok(key.map(|key| (Caller::of(&key), Some(token))))
 }
 
 pub fn token(headers: &HeaderMap) -> Option<String> {

@@ -44,6 +44,15 @@ async fn without_a_key_nothing_is_shown_but_health_and_the_description() {
 #[tokio::test]
 async fn on_loopback_no_key_is_needed_until_there_is_one() {
     let server = Server::start().await;
+    // A first key that cannot make keys would lock everybody out.
+    for body in [
+        json!({"scope": "tenant", "tenant": "acme"}),
+        json!({"scope": "worker"}),
+        json!({"scope": "read"}),
+    ] {
+        let refused = server.http.post("/api/v1/keys", body).await;
+        refused.is_problem(422, "invalid", Some("scope"));
+    }
     let body = json!({"name": "first", "scope": "admin"});
     let first = server.http.post("/api/v1/keys", body.clone()).await.is(201);
     let refused = server.http.post("/api/v1/keys", body).await;

@@ -244,6 +244,27 @@ async fn many_are_settled_at_once_and_each_is_answered() {
 }
 
 #[tokio::test]
+async fn a_status_that_http_does_not_know_is_refused_by_name() {
+    let server = Server::start().await;
+    server.http.made(json!({"kind": "mail"})).await;
+    let claim = &server.http.claim("mail", "20s").await[0];
+    for status in [0, 99, 600, 65_535] {
+        let failure = json!({"failure": {"httpStatus": status}});
+        let refused = server.http.say(claim, "fail", failure.clone()).await;
+        refused.is_problem(422, "invalid", Some("failure.httpStatus"));
+        let mut one = failure;
+        one["id"] = claim["id"].clone();
+        one["fence"] = claim["fence"].clone();
+        one["outcome"] = json!("fail");
+        let many = json!({"settlements": [one]});
+        let refused = server.http.post("/api/v1/claims/settle", many).await;
+        refused.is_problem(422, "invalid", Some("settlements[0].failure.httpStatus"));
+    }
+    let failure = json!({"failure": {"httpStatus": 599}});
+    server.http.say(claim, "fail", failure).await.is(200);
+}
+
+#[tokio::test]
 async fn a_worker_of_another_tenant_finds_nothing_to_claim_or_settle() {
     let server = Server::start().await;
     let acme = server.key(Scope::Worker, Some("acme")).await;

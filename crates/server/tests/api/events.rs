@@ -10,7 +10,11 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{client::Http, server::Server, target::Target};
+use crate::{
+    client::Http,
+    server::{Server, id_of},
+    target::Target,
+};
 
 struct Stream(Lines<BufReader<TcpStream>>);
 
@@ -98,6 +102,27 @@ async fn a_tenant_hears_only_of_its_own_jobs() {
     }
     let refused = acme.get("/api/v1/events?tenant=other").await;
     refused.is_problem(403, "wrong_scope", Some("tenant"));
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_its_key_is_taken_back() {
+    let server = Server::start().await;
+    let mut nobodys = Stream::open(&server.http, "/api/v1/events").await;
+    let admin = server.key(Scope::Admin, None).await;
+    // From the first key on, nobody listens without one.
+    assert!(nobodys.next().await.is_none());
+    let body = json!({"scope": "read"});
+    let made = admin.post("/api/v1/keys", body).await.is(201);
+    let theirs = server.http.with_key(made["token"].as_str().unwrap());
+    let mut taken_back = Stream::open(&theirs, "/api/v1/events").await;
+    let mut kept = Stream::open(&admin, "/api/v1/events").await;
+    let path = format!("/api/v1/keys/{}", id_of(&made));
+    admin.delete(&path).await.is(204);
+    assert!(taken_back.next().await.is_none());
+    let target = Target::always(200).await;
+    admin.made(json!({"api": target.url()})).await;
+    let (event, _) = kept.next().await.unwrap();
+    assert_eq!(event, "job.started");
 }
 
 #[tokio::test]

@@ -45,7 +45,11 @@ async fn a_target_is_told_which_job_and_attempt_it_is_with_one_key_for_all() {
     let seen = target.seen();
     assert_eq!(seen.len(), 2);
     for (retry_count, seen) in seen.iter().enumerate() {
-        assert!(seen.line.starts_with("PUT /hook HTTP/1.1"), "{}", seen.line);
+        assert!(
+            seen.line.starts_with("PUT /hook?x=1 HTTP/1.1"),
+            "{}",
+            seen.line
+        );
         assert_eq!(seen.json(), json!({"hello": "world"}));
         for (name, value) in [
             ("x-own", "mine"),

@@ -96,15 +96,21 @@ impl Server {
         }
     }
 
-    /// A client with a new key, made beside the API as the command line does. A node knows of
-    /// it a moment later.
+    /// A client with a new key, made beside the API as the command line does, after an admin's,
+    /// which must be the first. A node knows of it a moment later.
     pub async fn key(&self, scope: Scope, tenant: Option<&str>) -> Http {
-        let new = NewKey {
+        let new = |scope, tenant: Option<&str>| NewKey {
             name: format!("{scope} of {tenant:?}"),
             scope,
             tenant: tenant.map(|tenant| tenant.parse().unwrap()),
         };
-        let (_, token) = keys::create(&*self.store, new).await.unwrap();
+        if keys::list(&*self.store).await.unwrap().is_empty() && scope != Scope::Admin {
+            let first = keys::create(&*self.store, new(Scope::Admin, None)).await;
+            first.unwrap();
+        }
+        let (_, token) = keys::create(&*self.store, new(scope, tenant))
+            .await
+            .unwrap();
         let http = self.http.with_key(token.reveal());
         until("the key to be known", || async {
             let known = http.get("/api/v1/jobs").await.status == 200;

@@ -107,13 +107,19 @@ impl TestNode {
         }
     }
 
+    /// A new key; the first must be an admin's.
     pub async fn key(&self, scope: Scope, tenant: Option<&str>) -> String {
-        let new = NewKey {
+        let store = self.node.store();
+        let new = |scope, tenant: Option<&str>| NewKey {
             name: "test".to_owned(),
             scope,
             tenant: tenant.map(|tenant| tenant.parse().unwrap()),
         };
-        let (_, token) = keys::create(&*self.node.store(), new).await.unwrap();
+        if keys::list(&*store).await.unwrap().is_empty() && scope != Scope::Admin {
+            let first = keys::create(&*store, new(Scope::Admin, None)).await;
+            first.unwrap();
+        }
+        let (_, token) = keys::create(&*store, new(scope, tenant)).await.unwrap();
         token.reveal().to_owned()
     }
 

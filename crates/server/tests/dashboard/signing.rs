@@ -64,6 +64,25 @@ async fn with_keys_one_has_to_sign_in_first_and_is_led_back() {
 }
 
 #[tokio::test]
+async fn an_open_page_hears_nothing_more_after_its_session_has_ended() {
+    let node = TestNode::start().await;
+    let admin = node.key(Scope::Admin, None).await;
+    until_closed(&node).await;
+    let cookie = sign_in(&node, &admin).await;
+    let listening = with(&node, &cookie, "/ui/events");
+    let signing_out = async {
+        // Connections are taken in order, so this answer means that the other is listening.
+        assert_eq!(with(&node, &cookie, "/jobs").await.status, 200);
+        act(&node, &cookie, "/sign-out", "").await
+    };
+    let both = async { tokio::join!(listening, signing_out) };
+    let ended = tokio::time::timeout(Duration::from_secs(30), both).await;
+    let (heard, _) = ended.unwrap();
+    assert_eq!(heard.status, 200);
+    node.stop().await;
+}
+
+#[tokio::test]
 async fn a_tenants_key_sees_and_changes_its_tenant_only() {
     let node = TestNode::start().await;
     let ours = dead_letter(&node, "ours", "no").await.id.to_string();

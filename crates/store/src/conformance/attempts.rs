@@ -1,9 +1,9 @@
 //! The history: every record, newest first, of a job or of all runs of a schedule.
 
-use steadfast_core::{Attempt, JobId, Outcome, RunOf, ScheduleId};
+use steadfast_core::{Attempt, Dice, Hooks, JobId, Outcome, RunOf, ScheduleId, after_attempt};
 
 use super::fixture::{Fixture, failure, held, ids_of, permanent, secs, success};
-use crate::{AttemptCursor, AttemptsOf, Page};
+use crate::{AttemptCursor, AttemptsOf, Committed, Page};
 
 pub async fn attempts_of_a_job_are_its_own_newest_first(f: Fixture) {
     f.ended(f.job(), success()).await;
@@ -74,6 +74,16 @@ pub async fn attempts_of_several_runs_are_in_the_order_they_ended(f: Fixture) {
     ended.reverse();
     let attempts = f.attempts(AttemptsOf::Schedule(schedule)).await;
     assert_eq!(jobs_of(&attempts), ended);
+}
+
+pub async fn a_record_reads_back_to_the_last_digit(f: Fixture) {
+    // Its sample is 0.9700894796725211, which a hasty parser takes for its neighbour.
+    let dice = Dice::new(8_737_789_238_338_409 << 11);
+    let ended = f.claimed(f.job()).await.ended(failure("no"), f.now());
+    let transition = after_attempt(&ended, &Hooks::default(), dice);
+    assert_eq!(f.commit(transition.clone()).await, Committed::Done);
+    let records = f.attempts_of(transition.job).await;
+    assert_eq!(records, Vec::from_iter(transition.record));
 }
 
 pub async fn what_has_no_attempts_has_an_empty_history(f: Fixture) {

@@ -113,6 +113,21 @@ fn any_opens_everything() {
 }
 
 #[test]
+fn an_ipv4_network_in_the_clothes_of_ipv6_opens_the_same_addresses() {
+    let rules = OutboundRules::new(AddressPolicy::Public);
+    let rules = rules.allow("::ffff:10.1.0.0/112").unwrap();
+    for (address, is_open) in [
+        ("10.1.2.3", true),
+        ("::ffff:10.1.2.3", true),
+        ("10.2.0.0", false),
+        ("::ffff:10.2.0.0", false),
+    ] {
+        let checked = rules.check(address.parse().unwrap());
+        assert_eq!(checked.is_ok(), is_open, "{address}");
+    }
+}
+
+#[test]
 fn an_allowed_network_opens_itself_and_nothing_else() {
     let rules = OutboundRules::default();
     let rules = rules.allow("10.1.0.0/16").unwrap().allow("::1").unwrap();

@@ -6,7 +6,7 @@ use steadfast_core::{
 };
 use utoipa::ToSchema;
 
-use super::{DurationText, PolicyInput};
+use super::{DurationText, Name, PolicyInput};
 use crate::keys::{Key, Scope};
 
 #[derive(Deserialize, ToSchema)]
@@ -27,6 +27,7 @@ pub struct NewEndpoint {
     /// `whsec_…`; made up where nobody says.
     pub secret: Option<String>,
     /// For admin keys; others have a tenant of their own.
+    #[schema(value_type = Option<Name>)]
     pub tenant: Option<String>,
 }
 
@@ -98,6 +99,7 @@ pub struct NewKeyBody {
     #[schema(value_type = ScopeName)]
     pub scope: Scope,
     /// Whose things it sees; of scope `worker` and `read`, all where nobody says.
+    #[schema(value_type = Option<Name>)]
     pub tenant: Option<String>,
 }
 

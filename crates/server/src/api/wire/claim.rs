@@ -4,20 +4,22 @@ use serde::{Deserialize, Serialize};
 use steadfast_core::{Claim, Fence, JobId, Payload, Timestamp};
 use utoipa::ToSchema;
 
-use super::{DurationText, JobShown};
+use super::{DurationText, JobShown, Name};
 
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(as = ClaimRequest)]
 pub struct ClaimBody {
     /// Who claims; shown with every attempt.
-    #[schema(example = "worker-1")]
+    #[schema(value_type = Name, example = "worker-1")]
     pub worker: String,
     /// All queues where none is named.
     #[serde(default)]
+    #[schema(value_type = Vec<Name>)]
     pub queues: Vec<String>,
     /// All kinds where none is named, but for those that the node runs by itself.
     #[serde(default)]
+    #[schema(value_type = Vec<Name>)]
     pub kinds: Vec<String>,
     #[schema(minimum = 1, maximum = 1000)]
     pub max: Option<usize>,
@@ -26,6 +28,7 @@ pub struct ClaimBody {
     /// How long to wait for a job, up to 30s.
     pub wait: Option<DurationText>,
     /// For admin keys; others have a tenant of their own.
+    #[schema(value_type = Option<Name>)]
     pub tenant: Option<String>,
 }
 

@@ -11,7 +11,7 @@ use steadfast_core::{
 use steadfast_engine::http::HttpRequest;
 use utoipa::ToSchema;
 
-use super::{DurationText, PolicyInput, PolicyShown};
+use super::{DurationText, Name, PolicyInput, PolicyShown};
 
 /// One job, or many at once.
 #[derive(ToSchema)]
@@ -36,7 +36,7 @@ pub struct CreateMany {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CreateJob {
     /// Which handler or worker it is for.
-    #[schema(example = "resize-image")]
+    #[schema(value_type = Option<Name>, example = "resize-image")]
     pub kind: Option<String>,
     /// What the handler or worker gets: any JSON, up to 256 KiB.
     #[schema(value_type = Option<Value>)]
@@ -46,8 +46,10 @@ pub struct CreateJob {
     /// The address of an HTTP job in one word, sent as POST.
     #[schema(example = "https://example.com/hook")]
     pub api: Option<String>,
+    #[schema(value_type = Option<Name>)]
     pub queue: Option<String>,
     /// For admin keys; others have a tenant of their own.
+    #[schema(value_type = Option<Name>)]
     pub tenant: Option<String>,
     /// 0 to 9, higher first.
     #[schema(maximum = 9)]

@@ -1,7 +1,7 @@
 //! Retry policies and durations.
 
 use serde::{Deserialize, Serialize};
-use steadfast_core::{PolicyPatch, Preview, RetryPolicy, Spread, duration};
+use steadfast_core::{PolicyPatch, Preview, RetryPolicy, Spread, duration, limits};
 use utoipa::ToSchema;
 
 /// A duration: text as `30s`, `5m`, `1h30m`, or a number of milliseconds.
@@ -38,6 +38,24 @@ impl ToSchema for DurationText {
         "Duration".into()
     }
 }
+
+/// The name of a kind, a queue, a tenant, a schedule or a worker. It is checked by core; this
+/// only says how.
+pub struct Name;
+
+impl utoipa::PartialSchema for Name {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        use utoipa::openapi::schema::{ObjectBuilder, Type};
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some("^[A-Za-z0-9_.:/@-]+$"))
+            .min_length(Some(1))
+            .max_length(Some(limits::NAME_BYTES_MAX))
+            .into()
+    }
+}
+
+impl ToSchema for Name {}
 
 /// A retry policy: a preset's name, or an object with any of these fields; what it leaves out
 /// comes from the next level (schedule, queue, tenant, server).

@@ -8,7 +8,7 @@ use steadfast_core::{
 use steadfast_store::TickRecord;
 use utoipa::ToSchema;
 
-use super::{CreateJob, DurationText, JobShown};
+use super::{CreateJob, DurationText, JobShown, Name};
 
 /// A schedule to be made, or brought in line if its name is known: a rule (`schedule` or
 /// `every`), and the job that each tick makes.
@@ -16,6 +16,7 @@ use super::{CreateJob, DurationText, JobShown};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CreateSchedule {
     /// Unique within the tenant.
+    #[schema(value_type = Name)]
     pub name: String,
     /// Cron with 5 or 6 fields (seconds first), or `@hourly` and the like.
     #[schema(example = "0 3 * * *")]

@@ -1,0 +1,9 @@
+//! The laws.
+
+pub mod api;
+pub mod cron;
+pub mod cursor;
+pub mod duration;
+pub mod policy;
+pub mod settings;
+pub mod wire;

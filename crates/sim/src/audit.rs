@@ -1,0 +1,170 @@
+//! Reads everything that is stored and holds it against everything that was promised.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use steadfast_core::{Attempt, Job, JobId, Kind, State, Tenant};
+use steadfast_store::{AttemptsOf, JobFilter, JobPage, Page, Store, StoreError};
+
+use crate::{
+    Invariant,
+    history::{History, Shared},
+    wishes::TENANTS,
+};
+
+const PAGE: usize = 100;
+
+pub async fn audit(store: &dyn Store, history: &Shared) -> Result<(), StoreError> {
+    let all = list(store, JobFilter::default()).await?;
+    let dead_letters = list(store, JobFilter::dead_letters()).await?;
+    let counted = store.count(JobFilter::dead_letters(), u64::MAX).await?;
+    let mut of_tenants = 0;
+    for tenant in TENANTS {
+        let filter = JobFilter {
+            tenant: Tenant::new(tenant).ok(),
+            ..JobFilter::default()
+        };
+        of_tenants += list(store, filter).await?.len();
+    }
+    let mut history = history.lock();
+    let default = all
+        .values()
+        .filter(|job| job.tenant == Tenant::default())
+        .count();
+    if of_tenants + default != all.len() {
+        let why = "the jobs of all tenants are not all jobs";
+        history.broken(Invariant::TenantsApart, None, why);
+    }
+    jobs_stay(&mut history, &all);
+    nothing_from_nowhere(&mut history, &all);
+    keys_are_unique(&mut history, &all);
+    runs_are_of_ticks(&mut history, &all);
+    let listed: BTreeSet<JobId> = dead_letters.keys().copied().collect();
+    dead_letters_are_failed(&mut history, &listed, counted);
+    Ok(())
+}
+
+async fn list(store: &dyn Store, filter: JobFilter) -> Result<BTreeMap<JobId, Job>, StoreError> {
+    let mut all = BTreeMap::new();
+    let mut page = JobPage::first(PAGE);
+    loop {
+        let listed = store.list(filter.clone(), page).await?;
+        all.extend(listed.items.into_iter().map(|job| (job.id, job)));
+        match listed.next {
+            Some(next) => page.after = Some(next),
+            None => return Ok(all),
+        }
+    }
+}
+
+fn jobs_stay(history: &mut History, all: &BTreeMap<JobId, Job>) {
+    for id in history.living() {
+        history.exercise(Invariant::JobsStay);
+        if !all.contains_key(&id) {
+            history.broken(Invariant::JobsStay, id, "it was acknowledged, and is gone");
+        }
+    }
+}
+
+fn nothing_from_nowhere(history: &mut History, all: &BTreeMap<JobId, Job>) {
+    for job in all.values() {
+        if history.jobs.contains_key(&job.id) {
+            continue;
+        }
+        history.broken(made_by(job), job.id, "nobody has asked for it");
+    }
+}
+
+/// Whose rule a job breaks that nobody has asked for.
+pub fn made_by(job: &Job) -> Invariant {
+    match job.run_of {
+        Some(_) => Invariant::TicksOnce,
+        None if job.kind == Kind::webhook() => Invariant::OutboxWithTransition,
+        None => Invariant::OneKeyOneJob,
+    }
+}
+
+fn keys_are_unique(history: &mut History, all: &BTreeMap<JobId, Job>) {
+    let mut holders = BTreeMap::new();
+    for job in all.values() {
+        let Some(key) = &job.idempotency_key else {
+            continue;
+        };
+        if holders.insert((&job.tenant, key), job.id).is_some() {
+            history.broken(Invariant::OneKeyOneJob, job.id, "its key made two jobs");
+        }
+    }
+}
+
+fn runs_are_of_ticks(history: &mut History, all: &BTreeMap<JobId, Job>) {
+    for job in all.values() {
+        let Some(run) = job.run_of else { continue };
+        let known = history.schedules.get(&run.schedule);
+        let fired = known.and_then(|known| known.fired.get(&run.tick));
+        if fired != Some(&job.id) {
+            let why = format!("it is a run of {}, which made {fired:?}", run.tick);
+            history.broken(Invariant::TicksOnce, job.id, why);
+        }
+    }
+}
+
+fn dead_letters_are_failed(history: &mut History, listed: &BTreeSet<JobId>, counted: u64) {
+    let living = history.living().into_iter();
+    let expected: BTreeSet<JobId> = living
+        .filter(|id| history.jobs[id].is_dead_letter())
+        .collect();
+    for _ in &expected {
+        history.exercise(Invariant::DeadLetters);
+    }
+    if let Some(job) = expected.symmetric_difference(listed).next() {
+        let why = match listed.contains(job) {
+            true => "listed as a dead letter",
+            false => "failed, unresolved, and not listed as a dead letter",
+        };
+        history.broken(Invariant::DeadLetters, *job, why);
+    }
+    if counted != listed.len() as u64 {
+        let why = format!("{counted} dead letters counted, {} listed", listed.len());
+        history.broken(Invariant::DeadLetters, None, why);
+    }
+}
+
+/// Each attempt that started has one record, the one it was settled with.
+pub async fn records(store: &dyn Store, history: &Shared) -> Result<(), StoreError> {
+    let living = history.lock().living();
+    for id in living {
+        let page = Page::first(usize::from(u16::MAX));
+        let records = store.attempts(AttemptsOf::Job(id), page).await?.items;
+        check_records(&mut history.lock(), id, &records);
+    }
+    Ok(())
+}
+
+fn check_records(history: &mut History, id: JobId, records: &[Attempt]) {
+    let known = history.jobs[&id].clone();
+    let strangers = records
+        .iter()
+        .find(|record| !known.claims.contains_key(&record.fence));
+    if let Some(record) = strangers {
+        let why = format!("a record of claim {}, which never was", record.fence.0);
+        history.broken(Invariant::OneRecord, id, why);
+    }
+    for (fence, claim) in &known.claims {
+        let of_claim: Vec<&Attempt> = records
+            .iter()
+            .filter(|record| record.fence == *fence)
+            .collect();
+        history.exercise(Invariant::OneRecord);
+        let is_right = match &claim.settled {
+            Some(Some(record)) => of_claim == [record],
+            Some(None) => of_claim.is_empty() && claim.starts == 0,
+            None => of_claim.is_empty() && known.state == State::Running,
+        };
+        if !is_right {
+            let why = format!(
+                "claim {} started {} times, was settled with {:?}, and left {of_claim:?}",
+                fence.0, claim.starts, claim.settled
+            );
+            history.broken(Invariant::OneRecord, id, why);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Everything that was observed, and the one checker of it.
+//!
+//! What the store answers is the truth about what it promised, even where faults above it lose
+//! the answer; so it is told here before they do. Each answer is held against what all answers
+//! before it have promised.
+
+mod changes;
+mod claims;
+mod ends;
+mod ticks;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use steadfast_core::{
+    AttemptStatus, Fence, IdempotencyKey, Job, JobId, OnceName, Queue, ScheduleId, State, Tenant,
+    Timestamp, WorkerName,
+};
+use steadfast_store::Committed;
+
+use crate::{Counters, Invariant, known::Known};
+pub use ends::CommitSeen;
+pub use ticks::KnownSchedule;
+
+/// What happened, as far as somebody must be able to read why.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    Enqueued,
+    EnqueuedAgain,
+    Claimed {
+        fence: Fence,
+        worker: WorkerName,
+        run_at: Timestamp,
+    },
+    Started {
+        fence: Fence,
+    },
+    Renewed {
+        fence: Fence,
+        held: bool,
+    },
+    Committed {
+        fence: Fence,
+        answer: Committed,
+        to: State,
+        status: Option<AttemptStatus>,
+        run_at: Timestamp,
+    },
+    Commanded {
+        command: &'static str,
+        to: Option<State>,
+    },
+    Fired {
+        tick: Timestamp,
+    },
+    StepRan {
+        fence: Fence,
+        step: OnceName,
+    },
+    StepKept {
+        step: OnceName,
+    },
+    Pruned,
+    Crashed {
+        node: usize,
+    },
+    Frozen {
+        node: usize,
+    },
+    Woken {
+        node: usize,
+    },
+    ClockSet,
+    Healed,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    pub at: Timestamp,
+    pub job: Option<JobId>,
+    pub event: Event,
+}
+
+/// An invariant that did not hold, with the life of the job concerned.
+#[derive(Clone, Debug)]
+pub struct Violation {
+    pub invariant: Invariant,
+    pub job: Option<JobId>,
+    pub why: String,
+    pub events: Vec<Entry>,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "invariant {} is broken", self.invariant)?;
+        match self.job {
+            Some(job) => writeln!(f, "by {job}: {}", self.why)?,
+            None => writeln!(f, "{}", self.why)?,
+        }
+        for Entry { at, event, .. } in &self.events {
+            writeln!(f, "  {at} {event:?}")?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+pub struct History {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) jobs: BTreeMap<JobId, Known>,
+    pub(crate) keys: BTreeMap<(Tenant, IdempotencyKey), JobId>,
+    pub(crate) paused: BTreeSet<(Tenant, Queue)>,
+    pub(crate) schedules: BTreeMap<ScheduleId, KnownSchedule>,
+    pub(crate) counters: Counters,
+    violation: Option<Violation>,
+}
+
+/// A history that many write to.
+#[derive(Clone, Default)]
+pub struct Shared(Arc<Mutex<History>>);
+
+impl Shared {
+    pub fn lock(&self) -> MutexGuard<'_, History> {
+        self.0.lock().unwrap()
+    }
+}
+
+impl History {
+    /// The first violation; what comes after it means little.
+    pub fn violation(&self) -> Option<&Violation> {
+        self.violation.as_ref()
+    }
+
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    pub fn tell(&mut self, at: Timestamp, job: impl Into<Option<JobId>>, event: Event) {
+        let job = job.into();
+        self.entries.push(Entry { at, job, event });
+    }
+
+    pub(crate) fn exercise(&mut self, invariant: Invariant) {
+        self.counters.count(invariant);
+    }
+
+    pub(crate) fn broken(
+        &mut self,
+        invariant: Invariant,
+        job: impl Into<Option<JobId>>,
+        why: impl Into<String>,
+    ) {
+        if self.violation.is_some() {
+            return;
+        }
+        let job = job.into();
+        let born = self.entries.iter().position(|entry| entry.job == job);
+        let life = &self.entries[born.unwrap_or_default()..];
+        let concerns = |entry: &&Entry| entry.job.is_none() || entry.job == job;
+        self.violation = Some(Violation {
+            invariant,
+            job,
+            why: why.into(),
+            events: life.iter().filter(concerns).cloned().collect(),
+        });
+    }
+
+    /// A job that the store now holds, and must not lose.
+    pub(crate) fn learn(&mut self, job: &Job, at: Timestamp) {
+        if self.jobs.contains_key(&job.id) {
+            return;
+        }
+        if let Some(key) = &job.idempotency_key {
+            self.keys.insert((job.tenant.clone(), key.clone()), job.id);
+        }
+        self.jobs.insert(job.id, Known::new(job));
+        self.tell(at, job.id, Event::Enqueued);
+    }
+
+    pub(crate) fn living(&self) -> Vec<JobId> {
+        let living = self.jobs.iter().filter(|(_, known)| !known.gone);
+        living.map(|(id, _)| *id).collect()
+    }
+}

@@ -1,0 +1,109 @@
+//! What people ask of jobs, and what retention takes away.
+
+use std::collections::BTreeSet;
+
+use steadfast_core::{Command, Job, JobId, State, Timestamp, limits};
+
+use super::{Event, History};
+use crate::Invariant;
+
+impl History {
+    /// `news` is what had to be stored with the change, as far as it can be read.
+    pub fn commanded(
+        &mut self,
+        id: JobId,
+        command: &Command,
+        done: Option<&Job>,
+        news: &[Option<Job>],
+        now: Timestamp,
+    ) {
+        let word = match command {
+            Command::Cancel => "cancel",
+            Command::Retry { .. } => "retry",
+            Command::RunNow => "run now",
+            Command::Edit(_) => "edit",
+            Command::Discard => "discard",
+        };
+        let to = done.map(|job| job.progress.state);
+        let event = Event::Commanded { command: word, to };
+        self.tell(now, id, event);
+        let (Some(job), Some(known)) = (done, self.jobs.get_mut(&id)) else {
+            return;
+        };
+        let before = known.state;
+        if let Command::Retry { .. } = command {
+            known.used = 0;
+        }
+        known.follow(job);
+        match command {
+            Command::Cancel => {
+                known.cancelled = true;
+                self.exercise(Invariant::CancelledStays);
+            }
+            Command::Retry { .. } => {
+                known.cancelled = false;
+                if !matches!(before, State::Failed | State::Cancelled) {
+                    let why = format!("tried again though it was {before}");
+                    self.broken(Invariant::SettledStays, id, why);
+                }
+            }
+            Command::RunNow | Command::Edit(_) | Command::Discard => {}
+        }
+        self.told(id, news, now);
+    }
+
+    /// A schedule cancelled its unfinished run.
+    pub fn replaced(&mut self, job: &Job, news: &[Option<Job>], now: Timestamp) {
+        let is_cancelled = job.progress.state == State::Cancelled || job.progress.cancel_requested;
+        let known = self.jobs.get(&job.id);
+        // It may have ended long before, and its news with it.
+        if is_cancelled && known.is_some_and(|known| !known.state.is_final()) {
+            self.commanded(job.id, &Command::Cancel, Some(job), news, now);
+        }
+    }
+
+    fn told(&mut self, id: JobId, news: &[Option<Job>], now: Timestamp) {
+        if !news.is_empty() {
+            self.exercise(Invariant::OutboxWithTransition);
+        }
+        if news.contains(&None) {
+            let why = "a change was stored without its news";
+            self.broken(Invariant::OutboxWithTransition, id, why);
+        }
+        for delivery in news.iter().flatten() {
+            self.learn(delivery, now);
+        }
+    }
+
+    /// Whatever is not there any more was allowed to go.
+    pub fn pruned(&mut self, ended_before: Timestamp, left: &BTreeSet<JobId>, now: Timestamp) {
+        for id in self.living() {
+            if left.contains(&id) {
+                continue;
+            }
+            self.tell(now, id, Event::Pruned);
+            let Some(known) = self.jobs.get_mut(&id) else {
+                continue;
+            };
+            known.gone = true;
+            let ended_at = known.resolved_at.or(known.finished_at);
+            let key_lives = known.key.is_some() && now.since(known.created_at) < limits::DAY;
+            let may_go = known.state.is_final()
+                && !known.is_dead_letter()
+                && ended_at.is_some_and(|ended_at| ended_at < ended_before)
+                && !key_lives;
+            let key = known.key.clone().map(|key| (known.tenant.clone(), key));
+            if let Some(key) = key {
+                self.keys.remove(&key);
+            }
+            self.exercise(Invariant::JobsStay);
+            if !may_go {
+                self.broken(
+                    Invariant::JobsStay,
+                    id,
+                    "deleted before its retention is over",
+                );
+            }
+        }
+    }
+}

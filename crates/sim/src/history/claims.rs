@@ -1,0 +1,279 @@
+//! From the making of a job to the start of its attempts.
+
+use std::collections::BTreeSet;
+
+use steadfast_core::{
+    Claim, Fence, Guarantee, Job, JobId, NewJob, OnceName, Payload, State, Timestamp,
+};
+use steadfast_store::{ClaimRequest, Enqueued, Renewal, Renewed};
+
+use super::{Event, History};
+use crate::{
+    Invariant,
+    audit::made_by,
+    known::{Known, KnownClaim},
+};
+
+impl History {
+    pub fn enqueued(&mut self, new: &NewJob, answer: Enqueued, now: Timestamp) {
+        let known_key = new.idempotency_key.as_ref().and_then(|key| {
+            let key = (new.tenant.clone(), key.clone());
+            self.keys.get(&key).copied()
+        });
+        if new.idempotency_key.is_some() {
+            self.exercise(Invariant::OneKeyOneJob);
+        }
+        match (answer, known_key) {
+            (Enqueued::Created(id, _), Some(old)) => {
+                let why = format!("its key already made {old}");
+                self.broken(Invariant::OneKeyOneJob, id, why);
+            }
+            (Enqueued::Created(_, at), None) => self.learn(&new.clone().stored(at), now),
+            (Enqueued::Existing(id), Some(old)) if id != old => {
+                let why = format!("its key belongs to {old}");
+                self.broken(Invariant::OneKeyOneJob, id, why);
+            }
+            (Enqueued::Existing(id), _) if !self.jobs.contains_key(&id) => {
+                self.broken(Invariant::JobsStay, id, "it never was made");
+            }
+            (Enqueued::Existing(id), _) => self.tell(now, id, Event::EnqueuedAgain),
+        }
+    }
+
+    /// The store says that a key was used for another request, which may be of the same batch.
+    pub fn conflicted(&mut self, batch: &[NewJob], index: usize, with: JobId) {
+        self.exercise(Invariant::OneKeyOneJob);
+        let new = &batch[index];
+        let (tenant, key) = (new.tenant.clone(), new.idempotency_key.clone());
+        let in_batch = batch[..index].iter().find(|other| {
+            other.id == with && other.tenant == tenant && other.idempotency_key == key
+        });
+        let holder = key.and_then(|key| self.keys.get(&(tenant, key)).copied());
+        if in_batch.is_none() && holder != Some(with) {
+            let why = "it is said to hold a key of others";
+            self.broken(Invariant::OneKeyOneJob, with, why);
+        }
+    }
+
+    pub fn claimed(&mut self, request: &ClaimRequest, claims: &[Claim], now: Timestamp) {
+        self.check_order(request, claims, now);
+        for claim in claims {
+            self.check_claim(request, claim, now);
+        }
+    }
+
+    fn check_claim(&mut self, request: &ClaimRequest, claim: &Claim, now: Timestamp) {
+        use Invariant::{
+            AtMostOnce, AttemptsHaveABudget, CancelledStays, NotEarly, SettledStays, TenantsApart,
+        };
+        let job = claim.job();
+        let (id, fence) = (job.id, claim.fence());
+        let worker = request.worker.clone();
+        let Some(known) = self.jobs.get(&id).cloned() else {
+            return self.broken(made_by(job), id, "claimed, but nobody has asked for it");
+        };
+        let run_at = known.run_at;
+        let event = Event::Claimed {
+            fence,
+            worker,
+            run_at,
+        };
+        self.tell(now, id, event);
+        self.exercise(NotEarly);
+        if request.tenant.is_some() {
+            self.exercise(TenantsApart);
+        }
+        if known.used > 0 {
+            self.exercise(AttemptsHaveABudget);
+        }
+        if known.guarantee == Guarantee::AtMostOnce {
+            self.exercise(AtMostOnce);
+        }
+        let checks = [
+            (CancelledStays, known.cancelled, "claimed after a cancel"),
+            (
+                SettledStays,
+                known.state != State::Waiting,
+                "claimed while it does not wait",
+            ),
+            (
+                SettledStays,
+                fence <= known.fence,
+                "claimed under an old fence",
+            ),
+            (
+                NotEarly,
+                run_at > now || job.progress.started_at != Some(now),
+                "claimed before its time",
+            ),
+            (
+                TenantsApart,
+                request
+                    .tenant
+                    .as_ref()
+                    .is_some_and(|tenant| *tenant != job.tenant),
+                "claimed for another tenant",
+            ),
+            (
+                AttemptsHaveABudget,
+                // What starts at most once has a stricter rule of its own.
+                known.used > known.max_retries && known.guarantee == Guarantee::AtLeastOnce,
+                "claimed with its budget used up",
+            ),
+        ];
+        for (invariant, is_broken, why) in checks {
+            if is_broken {
+                self.broken(invariant, id, why);
+            }
+        }
+        self.note_claim(job, fence);
+    }
+
+    fn note_claim(&mut self, job: &Job, fence: Fence) {
+        let place = self.entries.len();
+        let Some(known) = self.jobs.get_mut(&job.id) else {
+            return;
+        };
+        known.state = State::Running;
+        known.fence = fence;
+        known.lease_until = job.progress.lease_until;
+        known.cancel_requested = false;
+        known.used += 1;
+        let claim = KnownClaim {
+            place,
+            starts: 0,
+            settled: None,
+        };
+        known.claims.insert(fence, claim);
+    }
+
+    /// Nothing that was left behind should have gone before what was taken.
+    fn check_order(&mut self, request: &ClaimRequest, claims: &[Claim], now: Timestamp) {
+        let taken: BTreeSet<JobId> = claims.iter().map(|claim| claim.job().id).collect();
+        let rank = |known: &Known| std::cmp::Reverse(known.priority);
+        let ranks = || taken.iter().filter_map(|id| self.jobs.get(id)).map(rank);
+        let Some(last) = ranks().max() else {
+            return;
+        };
+        let wanted = |known: &Known| {
+            known.state == State::Waiting
+                && !known.gone
+                && !known.cancelled
+                && known.run_at <= now
+                && request
+                    .tenant
+                    .as_ref()
+                    .is_none_or(|tenant| *tenant == known.tenant)
+                && (request.queues.is_empty() || request.queues.contains(&known.queue))
+                && (request.kinds.is_empty() || request.kinds.contains(&known.kind))
+                && !request.except_kinds.contains(&known.kind)
+                && !self
+                    .paused
+                    .contains(&(known.tenant.clone(), known.queue.clone()))
+        };
+        let left = self
+            .jobs
+            .iter()
+            .filter(|(id, known)| !taken.contains(id) && wanted(known));
+        let ahead: Vec<JobId> = left
+            .clone()
+            .filter(|(_, known)| rank(known) < last)
+            .map(|(id, _)| *id)
+            .collect();
+        let had_a_choice = left.count() > 0;
+        if had_a_choice {
+            self.exercise(Invariant::PriorityFirst);
+        }
+        if let Some(passed_over) = ahead.first() {
+            let why = "passed over by a claim of something that should come later";
+            self.broken(Invariant::PriorityFirst, *passed_over, why);
+        }
+    }
+
+    /// A handler, or a worker elsewhere, begins.
+    pub fn started(&mut self, id: JobId, fence: Fence, now: Timestamp) {
+        self.tell(now, id, Event::Started { fence });
+        let Some(known) = self.jobs.get_mut(&id) else {
+            return;
+        };
+        known.starts += 1;
+        let starts = known.starts;
+        let guarantee = known.guarantee;
+        let again = known.claims.get_mut(&fence).map(|claim| {
+            claim.starts += 1;
+            claim.starts
+        });
+        if again != Some(1) {
+            let why = format!("claim {} started {again:?} times", fence.0);
+            self.broken(Invariant::SettledStays, id, why);
+        }
+        if guarantee == Guarantee::AtMostOnce && starts > 1 {
+            self.broken(
+                Invariant::AtMostOnce,
+                id,
+                format!("it started {starts} times"),
+            );
+        }
+    }
+
+    pub fn renewed(&mut self, renewal: &Renewal, answer: Renewed, now: Timestamp) {
+        let (id, fence) = (renewal.job, renewal.fence);
+        let held = answer != Renewed::Lost;
+        self.tell(now, id, Event::Renewed { fence, held });
+        let holds = self
+            .jobs
+            .get(&id)
+            .is_some_and(|known| known.state == State::Running && known.fence == fence);
+        if !holds {
+            self.exercise(Invariant::FencesHold);
+        }
+        if holds != held {
+            let why = format!("its claim {} holds: {holds}; renewed: {held}", fence.0);
+            self.broken(Invariant::FencesHold, id, why);
+        }
+        if let (Renewed::Held { until, .. }, Some(known)) = (answer, self.jobs.get_mut(&id)) {
+            known.lease_until = Some(until);
+        }
+    }
+
+    pub fn step_ran(&mut self, id: JobId, fence: Fence, step: &OnceName, now: Timestamp) {
+        let name = step.clone();
+        self.tell(now, id, Event::StepRan { fence, step: name });
+        let Some(known) = self.jobs.get(&id) else {
+            return;
+        };
+        let claimed = known.claims.get(&fence).map(|claim| claim.place);
+        let kept = known.steps.get(step).map(|(place, _)| *place);
+        if kept.is_some() && kept < claimed {
+            let why = format!("step {step} ran again under claim {}", fence.0);
+            self.broken(Invariant::StepsOnce, id, why);
+        }
+    }
+
+    pub fn recalled(&mut self, id: JobId, step: &OnceName, answer: Option<&Payload>) {
+        let known = self.jobs.get(&id).filter(|known| !known.gone);
+        let kept = known.and_then(|known| known.steps.get(step));
+        let kept = kept.map(|(_, result)| result.clone());
+        if kept.is_some() {
+            self.exercise(Invariant::StepsOnce);
+            if kept.as_ref() != answer {
+                let why = format!("the result of step {step} is forgotten");
+                self.broken(Invariant::StepsOnce, id, why);
+            }
+        }
+    }
+
+    pub fn remembered(&mut self, id: JobId, step: &OnceName, answer: &Payload, now: Timestamp) {
+        let place = self.entries.len();
+        let step = step.clone();
+        let Some(known) = self.jobs.get_mut(&id).filter(|known| !known.gone) else {
+            return;
+        };
+        let kept = known.steps.entry(step.clone());
+        let is_first = kept.or_insert((place, answer.clone())).1 == *answer;
+        self.tell(now, id, Event::StepKept { step });
+        if !is_first {
+            self.broken(Invariant::StepsOnce, id, "a later result is kept");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The ends of attempts.
+
+use steadfast_core::{AttemptStatus, EventType, Guard, Job, Kind, State, Timestamp, Transition};
+use steadfast_store::Committed;
+
+use super::{Event, History};
+use crate::{Invariant, known::Known};
+
+/// One transition, what the store said to it, and what could be read on either side.
+pub struct CommitSeen {
+    pub transition: Transition,
+    pub answer: Committed,
+    pub before: Option<Job>,
+    pub after: Option<Job>,
+    /// Which of the outbox there were already.
+    pub outbox_before: Vec<bool>,
+    pub outbox_after: Vec<Option<Job>>,
+}
+
+impl History {
+    pub fn committed(&mut self, seen: &CommitSeen, now: Timestamp) {
+        let CommitSeen {
+            transition, answer, ..
+        } = seen;
+        let id = transition.job;
+        let Guard {
+            fence,
+            cancel_requested,
+            lease_expired,
+        } = transition.guard;
+        let event = Event::Committed {
+            fence,
+            answer: *answer,
+            to: transition.to.state,
+            status: transition.record.as_ref().map(|record| record.status),
+            run_at: transition.to.run_at,
+        };
+        self.tell(now, id, event);
+        let known = self.jobs.get(&id).filter(|known| !known.gone).cloned();
+        let Some(known) = known else {
+            if *answer != Committed::Stale {
+                self.broken(Invariant::FencesHold, id, "written, but it is not there");
+            }
+            return;
+        };
+        let holds = known.state == State::Running && known.fence == fence;
+        let lease_is_over = !lease_expired || known.lease_until <= Some(now);
+        let cancel_is_news = known.cancel_requested && !cancel_requested;
+        let may_write = holds && lease_is_over && !cancel_is_news;
+        match answer {
+            Committed::Done if may_write => self.ended(seen, now),
+            Committed::Done if was_written(&known, seen) => self.unchanged(seen),
+            Committed::Done if cancel_is_news && holds => {
+                let why = "an attempt ended as if nobody had asked to cancel";
+                self.broken(Invariant::CancelledStays, id, why);
+            }
+            Committed::Done => {
+                let why = format!("claim {} was ended, but it does not hold", fence.0);
+                self.broken(Invariant::FencesHold, id, why);
+            }
+            Committed::Stale if may_write => {
+                let why = format!("claim {} holds, but its end was refused", fence.0);
+                self.broken(Invariant::OneRecord, id, why);
+            }
+            Committed::CancelRequested if !(holds && cancel_is_news) => {
+                self.broken(Invariant::FencesHold, id, "nobody has asked to cancel it");
+            }
+            Committed::Stale | Committed::CancelRequested => self.unchanged(seen),
+        }
+    }
+
+    /// What was not to be written, was not.
+    fn unchanged(&mut self, seen: &CommitSeen) {
+        let id = seen.transition.job;
+        self.exercise(Invariant::FencesHold);
+        if seen.before != seen.after {
+            self.broken(Invariant::FencesHold, id, "changed by a stale commit");
+        }
+        let appeared = seen
+            .outbox_after
+            .iter()
+            .zip(&seen.outbox_before)
+            .any(|(after, before)| after.is_some() && !before);
+        if appeared {
+            let why = "news was stored of a transition that was not";
+            self.broken(Invariant::OutboxWithTransition, id, why);
+        }
+    }
+
+    fn ended(&mut self, seen: &CommitSeen, now: Timestamp) {
+        let CommitSeen { transition, .. } = seen;
+        let (id, to) = (transition.job, &transition.to);
+        let Some(known) = self.jobs.get_mut(&id) else {
+            return;
+        };
+        let settled = known.claims.get_mut(&transition.guard.fence);
+        let settled = settled.and_then(|claim| claim.settled.replace(transition.record.clone()));
+        known.state = to.state;
+        known.run_at = to.run_at;
+        known.lease_until = None;
+        known.cancel_requested = false;
+        known.finished_at = to.finished_at;
+        let status = transition.record.as_ref().map(|record| record.status);
+        let takes_the_count_back = matches!(
+            status,
+            None | Some(AttemptStatus::Snoozed | AttemptStatus::Released)
+        );
+        known.used -= u32::from(takes_the_count_back);
+        let is_due_news = wants_news(known, transition);
+        if settled.is_some() {
+            self.broken(Invariant::SettledStays, id, "its claim was settled twice");
+        }
+        if transition.record.is_some() {
+            self.exercise(Invariant::OneRecord);
+        }
+        if to.state.is_final() {
+            self.exercise(Invariant::SettledStays);
+        }
+        if to.state == State::Failed {
+            self.exercise(Invariant::DeadLetters);
+        }
+        if is_due_news || !transition.outbox.is_empty() {
+            self.exercise(Invariant::OutboxWithTransition);
+        }
+        let is_silent = is_due_news && transition.outbox.is_empty();
+        if is_silent || seen.outbox_after.contains(&None) {
+            let why = "a transition was stored without its news";
+            self.broken(Invariant::OutboxWithTransition, id, why);
+        }
+        for delivery in seen.outbox_after.iter().flatten() {
+            self.learn(delivery, now);
+        }
+    }
+}
+
+/// Whether this is the transition that ended its claim, told once more.
+fn was_written(known: &Known, seen: &CommitSeen) -> bool {
+    let transition = &seen.transition;
+    match &transition.record {
+        Some(_) => {
+            let claim = known.claims.get(&transition.guard.fence);
+            claim.and_then(|claim| claim.settled.as_ref()) == Some(&transition.record)
+        }
+        None => seen.before.as_ref().map(|job| &job.progress) == Some(&transition.to),
+    }
+}
+
+/// The rule of who is told what, written down a second time.
+fn wants_news(known: &Known, transition: &Transition) -> bool {
+    let failed = transition
+        .record
+        .as_ref()
+        .is_some_and(|record| record.failure.is_some());
+    let event = match transition.to.state {
+        State::Succeeded => EventType::JobSucceeded,
+        State::Failed => EventType::JobFailed,
+        State::Cancelled => EventType::JobCancelled,
+        State::Waiting if failed => EventType::JobRetrying,
+        State::Waiting | State::Running => return false,
+    };
+    let own = known.webhook.as_ref();
+    known.kind != Kind::webhook() && own.is_some_and(|own| own.events.contains(&event))
+}

@@ -1,0 +1,82 @@
+//! The rules that must hold, whatever fails.
+
+use std::fmt;
+
+macro_rules! invariants {
+    ($($variant:ident = $sentence:literal,)+) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Invariant {
+            $($variant,)+
+        }
+
+        impl Invariant {
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            pub fn sentence(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $sentence,)+
+                }
+            }
+        }
+    };
+}
+
+invariants! {
+    JobsStay = "an acknowledged job exists until retention",
+    AttemptsHaveABudget = "attempts are at most maxRetries + 1, for each manual retry anew",
+    AtMostOnce = "a job that starts at most once does so",
+    OneRecord = "each started attempt has exactly one final record",
+    NotEarly = "nothing starts before its runAt",
+    PriorityFirst = "among due jobs of a queue, the higher priority is claimed first",
+    TicksOnce = "a tick fires once or is recorded as skipped",
+    OneKeyOneJob = "one idempotency key, one job",
+    CancelledStays = "a cancelled job does not start afterwards",
+    DeadLetters = "dead letter if and only if failed and unresolved",
+    FencesHold = "a stale fence changes nothing",
+    OutboxWithTransition = "a transition and its webhooks are both there or both not",
+    TenantsApart = "no tenant sees another's row",
+    SettledStays = "a settled attempt is never run again",
+    StepsOnce = "steps that succeeded do not run again",
+    AllEnds = "after faults end, every job reaches an end within a bounded time",
+}
+
+impl fmt::Display for Invariant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {self:?}: {}", *self as usize + 1, self.sentence())
+    }
+}
+
+/// How often each invariant had a chance to be broken.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters([u64; Invariant::ALL.len()]);
+
+impl Counters {
+    pub fn count(&mut self, invariant: Invariant) {
+        self.0[invariant as usize] += 1;
+    }
+
+    pub fn of(&self, invariant: Invariant) -> u64 {
+        self.0[invariant as usize]
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        for (mine, theirs) in self.0.iter_mut().zip(other.0) {
+            *mine += theirs;
+        }
+    }
+
+    pub fn never_exercised(&self) -> Vec<Invariant> {
+        let all = Invariant::ALL.iter().copied();
+        all.filter(|invariant| self.of(*invariant) == 0).collect()
+    }
+}
+
+impl fmt::Display for Counters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, invariant) in Invariant::ALL.iter().enumerate() {
+            let space = if place == 0 { "" } else { " " };
+            write!(f, "{space}{invariant:?}={}", self.of(*invariant))?;
+        }
+        Ok(())
+    }
+}

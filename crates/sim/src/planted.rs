@@ -1,0 +1,202 @@
+//! Deliberate defects, each of which the simulation must find, by the invariant it breaks.
+//!
+//! Each is a layer over a store that works. Most lie below what the history watches: the store
+//! then does something else than it says. Those of the engine lie above it: then the store is
+//! told something that should never have been decided.
+
+mod ends;
+mod starts;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use async_trait::async_trait;
+use steadfast_core::{
+    Claim, Command, Hooks, Job, JobId, NewJob, OnceName, Payload, Timestamp, Transition,
+};
+use steadfast_store::{
+    ClaimRequest, Claimed, CommandError, Committed, EnqueueError, Enqueued, Fired, Firing,
+    JobFilter, JobPage, Listed, Renewal, Renewed, Store, StoreError,
+};
+
+use crate::{
+    Invariant,
+    layer::{Layer, Over},
+};
+
+macro_rules! bugs {
+    ($($bug:ident breaks $invariant:ident: $sentence:literal,)+) => {
+        /// A rule that is broken on purpose.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Bug {
+            $(#[doc = $sentence] $bug,)+
+        }
+
+        impl Bug {
+            pub const ALL: &[Self] = &[$(Self::$bug,)+];
+
+            /// The invariant by which it must be found.
+            pub fn breaks(self) -> Invariant {
+                match self {
+                    $(Self::$bug => Invariant::$invariant,)+
+                }
+            }
+
+            pub fn sentence(self) -> &'static str {
+                match self {
+                    $(Self::$bug => $sentence,)+
+                }
+            }
+        }
+    };
+}
+
+bugs! {
+    NotStored breaks JobsStay: "some jobs are acknowledged and not stored",
+    DeadLettersPruned breaks JobsStay: "retention takes dead letters",
+    AttemptNotCounted breaks AttemptsHaveABudget: "a failed attempt does not count",
+    AtMostOnceRetried breaks AtMostOnce: "a lost lease is retried whatever the guarantee",
+    RecordDropped breaks OneRecord: "a lost attempt leaves no record",
+    RunAtIgnored breaks NotEarly: "claims take what is not due",
+    RetryFromStart breaks NotEarly: "the delay counts from the start of the attempt",
+    PriorityIgnored breaks PriorityFirst: "the first in line is passed over",
+    TickForgotten breaks TicksOnce: "a tick passes without a run",
+    TickTwice breaks TicksOnce: "a tick makes two runs",
+    SkipForgotten breaks TicksOnce: "skipped ticks are not recorded",
+    KeyForgotten breaks OneKeyOneJob: "a key makes two jobs",
+    CancelForgotten breaks CancelledStays: "a cancel is acknowledged and not stored",
+    CancelNotSeen breaks CancelledStays: "an attempt ends as if nobody had cancelled",
+    DeadLetterResolved breaks DeadLetters: "what fails is taken for resolved",
+    FenceNotCompared breaks FencesHold: "a late result ends the attempt of another",
+    StaleIsDone breaks FencesHold: "a late result is acknowledged",
+    LostIsHeld breaks FencesHold: "a lost lease is renewed",
+    LeaseByWallClock breaks FencesHold: "leases run out by another clock",
+    OutboxDropped breaks OutboxWithTransition: "a transition is stored without its news",
+    OutboxFirst breaks OutboxWithTransition: "news has a transaction of its own",
+    TenantIgnored breaks TenantsApart: "claims take the jobs of any tenant",
+    TenantSeesAll breaks TenantsApart: "lists show the jobs of any tenant",
+    SettledAgain breaks SettledStays: "some successes are forgotten",
+    ClaimedTwice breaks SettledStays: "one claim is given to two",
+    StepForgotten breaks StepsOnce: "the result of a step is forgotten",
+    NothingExpires breaks AllEnds: "nobody looks after lost leases",
+}
+
+impl Bug {
+    /// Whether it is the engine that errs.
+    pub fn is_above(self) -> bool {
+        matches!(self, Self::AtMostOnceRetried | Self::SkipForgotten)
+    }
+
+    pub fn plant(self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        Arc::new(Over(Planted {
+            inner: store,
+            bug: self,
+            turns: AtomicU64::new(0),
+        }))
+    }
+}
+
+struct Planted {
+    inner: Arc<dyn Store>,
+    bug: Bug,
+    turns: AtomicU64,
+}
+
+impl Planted {
+    /// True once in so many calls: a bug that always shows would be found by anyone.
+    fn every(&self, count: u64) -> bool {
+        self.turns.fetch_add(1, Ordering::Relaxed) % count == count - 1
+    }
+
+    /// Some jobs that match.
+    async fn some(&self, filter: JobFilter) -> Result<Vec<Job>, StoreError> {
+        Ok(self.inner.list(filter, JobPage::first(50)).await?.items)
+    }
+}
+
+#[async_trait]
+impl Layer for Planted {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, EnqueueError> {
+        self.enqueue_wrongly(jobs).await
+    }
+
+    async fn claim(&self, request: ClaimRequest) -> Result<Claimed, StoreError> {
+        self.claim_wrongly(request).await
+    }
+
+    async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<Renewed>, StoreError> {
+        let until = self.inner.now().plus(std::time::Duration::from_secs(30));
+        let answers = self.inner.renew(renewals).await?.into_iter();
+        Ok(answers
+            .map(|answer| match (answer, self.bug) {
+                (Renewed::Lost, Bug::LostIsHeld) => Renewed::Held {
+                    until,
+                    cancel_requested: false,
+                },
+                _ => answer,
+            })
+            .collect())
+    }
+
+    async fn recall(&self, job: JobId, step: OnceName) -> Result<Option<Payload>, StoreError> {
+        let recalled = self.inner.recall(job, step).await?;
+        Ok(recalled.filter(|_| self.bug != Bug::StepForgotten))
+    }
+
+    async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<Committed>, StoreError> {
+        self.commit_wrongly(transitions).await
+    }
+
+    async fn expired(&self, limit: usize) -> Result<Vec<Claim>, StoreError> {
+        self.expired_wrongly(limit).await
+    }
+
+    async fn command(
+        &self,
+        jobs: Vec<JobId>,
+        command: Command,
+        hooks: Arc<Hooks>,
+    ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
+        self.command_wrongly(jobs, command, hooks).await
+    }
+
+    async fn list(
+        &self,
+        mut filter: JobFilter,
+        page: JobPage,
+    ) -> Result<Listed<Job, JobId>, StoreError> {
+        if self.bug == Bug::TenantSeesAll {
+            filter.tenant = None;
+        }
+        self.inner.list(filter, page).await
+    }
+
+    async fn fire(&self, firings: Vec<Firing>) -> Result<Vec<Fired>, StoreError> {
+        self.fire_wrongly(firings).await
+    }
+
+    async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        if self.bug == Bug::DeadLettersPruned {
+            let dead: Vec<JobId> = self
+                .some(JobFilter::dead_letters())
+                .await?
+                .iter()
+                .filter(|job| job.progress.finished_at < Some(ended_before))
+                .map(|job| job.id)
+                .collect();
+            if !dead.is_empty() {
+                let discard = self.inner.command(dead, Command::Discard, Arc::default());
+                discard.await?;
+                let soon = self.inner.now().plus(std::time::Duration::from_micros(1));
+                return self.inner.prune(soon, limit).await;
+            }
+        }
+        self.inner.prune(ended_before, limit).await
+    }
+}

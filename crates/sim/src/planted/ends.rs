@@ -1,0 +1,123 @@
+//! Defects in how attempts end and what people ask for.
+
+use std::sync::Arc;
+
+use steadfast_core::{AttemptStatus, Claim, Command, Hooks, Job, JobId, Reason, State, Transition};
+use steadfast_store::{CommandError, Committed, EnqueueError, StoreError};
+
+use super::{Bug, Planted};
+
+impl Planted {
+    pub(super) async fn commit_wrongly(
+        &self,
+        mut transitions: Vec<Transition>,
+    ) -> Result<Vec<Committed>, StoreError> {
+        for transition in &mut transitions {
+            self.twist(transition);
+        }
+        if self.bug == Bug::OutboxFirst {
+            for transition in &mut transitions {
+                let outbox = std::mem::take(&mut transition.outbox);
+                if let Err(EnqueueError::Store(error)) = self.inner.enqueue(outbox).await {
+                    return Err(error);
+                }
+            }
+        }
+        let mut answers = self.inner.commit(transitions.clone()).await?;
+        for (answer, transition) in answers.iter_mut().zip(transitions) {
+            match self.bug {
+                Bug::StaleIsDone if *answer == Committed::Stale => *answer = Committed::Done,
+                Bug::FenceNotCompared if *answer == Committed::Stale => {
+                    *answer = self.commit_anyway(transition).await?;
+                }
+                _ => {}
+            }
+        }
+        Ok(answers)
+    }
+
+    fn twist(&self, transition: &mut Transition) {
+        let status = transition.record.as_ref().map(|record| record.status);
+        let now = self.inner.now();
+        let Transition { to, record, .. } = transition;
+        match self.bug {
+            Bug::AttemptNotCounted if to.state == State::Waiting && status.is_some() => {
+                to.attempt = to.attempts_before;
+            }
+            Bug::AtMostOnceRetried
+                if to.reason == Some(Reason::OutcomeUnknown)
+                    && !transition.guard.cancel_requested =>
+            {
+                to.state = State::Waiting;
+                to.run_at = now;
+                to.reason = None;
+                to.finished_at = None;
+                // Nobody is told of what is not over.
+                record.iter_mut().for_each(|record| record.failure = None);
+                transition.outbox.clear();
+            }
+            Bug::RecordDropped if status == Some(AttemptStatus::Lost) => *record = None,
+            Bug::RetryFromStart if to.state == State::Waiting => {
+                let took = record.as_ref().map(|record| record.duration());
+                to.run_at = to.run_at.minus(took.unwrap_or_default());
+            }
+            Bug::CancelNotSeen => transition.guard.cancel_requested = true,
+            Bug::DeadLetterResolved if to.state == State::Failed => to.resolved_at = Some(now),
+            Bug::LeaseByWallClock => transition.guard.lease_expired = false,
+            Bug::OutboxDropped => transition.outbox.clear(),
+            Bug::SettledAgain if to.state == State::Succeeded && self.every(3) => {
+                to.state = State::Waiting;
+                to.finished_at = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends whatever attempt runs now.
+    async fn commit_anyway(&self, mut transition: Transition) -> Result<Committed, StoreError> {
+        let job = self.inner.jobs(vec![transition.job]).await?.remove(0);
+        let Some(job) = job.filter(|job| job.progress.state == State::Running) else {
+            return Ok(Committed::Stale);
+        };
+        transition.guard.fence = job.progress.fence;
+        transition.guard.lease_expired = false;
+        transition.to.fence = job.progress.fence;
+        Ok(self.inner.commit(vec![transition]).await?.remove(0))
+    }
+
+    pub(super) async fn expired_wrongly(&self, limit: usize) -> Result<Vec<Claim>, StoreError> {
+        match self.bug {
+            Bug::NothingExpires => Ok(Vec::new()),
+            Bug::LeaseByWallClock => self.running().await,
+            _ => self.inner.expired(limit).await,
+        }
+    }
+
+    pub(super) async fn command_wrongly(
+        &self,
+        jobs: Vec<JobId>,
+        command: Command,
+        hooks: Arc<Hooks>,
+    ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
+        if self.bug != Bug::CancelForgotten || command != Command::Cancel {
+            return self.inner.command(jobs, command, hooks).await;
+        }
+        let mut answers = Vec::new();
+        for (id, job) in jobs.iter().zip(self.inner.jobs(jobs.clone()).await?) {
+            let running = job.filter(|job| job.progress.state == State::Running);
+            match running {
+                Some(mut job) => {
+                    job.progress.cancel_requested = true;
+                    answers.push(Ok(job));
+                }
+                None => {
+                    let one = self
+                        .inner
+                        .command(vec![*id], Command::Cancel, hooks.clone());
+                    answers.extend(one.await?);
+                }
+            }
+        }
+        Ok(answers)
+    }
+}

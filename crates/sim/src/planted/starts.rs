@@ -1,0 +1,132 @@
+//! Defects in how jobs come to be claimed.
+
+use std::time::Duration;
+
+use steadfast_core::{
+    Claim, Command, Dice, Hooks, JobId, Label, NewJob, Outcome, RunOf, after_attempt,
+};
+use steadfast_store::{
+    ClaimRequest, Claimed, EnqueueError, Enqueued, Fired, Firing, JobFilter, StoreError,
+};
+
+use super::{Bug, Planted};
+
+/// So many are claimed only to be put back.
+const PASSED_OVER: usize = 1;
+
+impl Planted {
+    pub(super) async fn enqueue_wrongly(
+        &self,
+        mut jobs: Vec<NewJob>,
+    ) -> Result<Vec<Enqueued>, EnqueueError> {
+        match self.bug {
+            Bug::KeyForgotten => {
+                for job in &mut jobs {
+                    job.idempotency_key = None;
+                }
+                self.inner.enqueue(jobs).await
+            }
+            Bug::NotStored if self.every(7) => {
+                let now = self.inner.now();
+                let lost = jobs.pop().map(|job| Enqueued::Created(job.id, now));
+                let mut answers = self.inner.enqueue(jobs).await?;
+                answers.extend(lost);
+                Ok(answers)
+            }
+            _ => self.inner.enqueue(jobs).await,
+        }
+    }
+
+    pub(super) async fn claim_wrongly(
+        &self,
+        mut request: ClaimRequest,
+    ) -> Result<Claimed, StoreError> {
+        match self.bug {
+            Bug::RunAtIgnored => {
+                let retrying = self.labelled(Label::Retrying).await?;
+                let scheduled = self.labelled(Label::Scheduled).await?;
+                let ids = retrying.into_iter().chain(scheduled).collect();
+                let now = self.inner.command(ids, Command::RunNow, Default::default());
+                now.await?;
+            }
+            Bug::TenantIgnored => request.tenant = None,
+            Bug::PriorityIgnored => request.max += PASSED_OVER,
+            _ => {}
+        }
+        let max = request.max;
+        let mut claimed = self.inner.claim(request).await?;
+        if self.bug == Bug::PriorityIgnored && claimed.claims.len() == max {
+            let first = claimed.claims.remove(0);
+            self.put_back(first).await?;
+        }
+        if self.bug == Bug::ClaimedTwice && self.every(5) {
+            let running = self.running().await?;
+            claimed.claims.extend(running.into_iter().next());
+        }
+        Ok(claimed)
+    }
+
+    async fn labelled(&self, label: Label) -> Result<Vec<JobId>, StoreError> {
+        let filter = JobFilter {
+            label: Some(label),
+            ..JobFilter::default()
+        };
+        let jobs = self.some(filter).await?;
+        Ok(jobs.iter().map(|job| job.id).collect())
+    }
+
+    /// The claims of everything that runs, as if they were ours.
+    pub(super) async fn running(&self) -> Result<Vec<Claim>, StoreError> {
+        let filter = JobFilter {
+            label: Some(Label::Running),
+            ..JobFilter::default()
+        };
+        let jobs = self.some(filter).await?.into_iter();
+        Ok(jobs
+            .filter_map(|job| {
+                let fence = job.progress.fence;
+                Claim::resume(job, fence).ok()
+            })
+            .collect())
+    }
+
+    async fn put_back(&self, claim: Claim) -> Result<(), StoreError> {
+        let outcome = Outcome::Released { started: false };
+        let ended = claim.ended(outcome, self.inner.now());
+        let transition = after_attempt(&ended, &Hooks::default(), Dice::new(0));
+        self.inner.commit(vec![transition]).await?;
+        Ok(())
+    }
+
+    pub(super) async fn fire_wrongly(
+        &self,
+        mut firings: Vec<Firing>,
+    ) -> Result<Vec<Fired>, StoreError> {
+        let runs = firings.iter().flat_map(|firing| firing.runs.clone());
+        let runs: Vec<NewJob> = runs.collect();
+        for firing in &mut firings {
+            match self.bug {
+                Bug::TickForgotten => firing.runs.clear(),
+                Bug::SkipForgotten => firing.skipped.clear(),
+                _ => {}
+            }
+        }
+        let fired = self.inner.fire(firings).await?;
+        if self.bug == Bug::TickTwice {
+            let again = runs.into_iter().filter_map(again).collect();
+            // A run of this very tick is refused by any store; one beside it is not.
+            if let Err(EnqueueError::Store(error)) = self.inner.enqueue(again).await {
+                return Err(error);
+            }
+        }
+        Ok(fired)
+    }
+}
+
+fn again(mut run: NewJob) -> Option<NewJob> {
+    let RunOf { schedule, tick } = run.run_of?;
+    let tick = tick.plus(Duration::from_micros(1));
+    run.id = JobId::from_bits(run.id.bits() ^ 1);
+    run.run_of = Some(RunOf { schedule, tick });
+    Some(run)
+}

@@ -1,0 +1,63 @@
+//! How far a proof goes, and what it came to.
+//!
+//! Each proof is an ordinary test that goes a short way with a fresh seed. `cargo xtask prove`
+//! runs the same tests again and again, names the seed, asks for more, and adds up what they tell.
+
+use std::{
+    collections::hash_map::RandomState,
+    env,
+    fs::OpenOptions,
+    hash::{BuildHasher as _, Hasher as _},
+    io::Write as _,
+};
+
+/// The seed to start from: the one that is asked for, or one that nobody has chosen.
+pub fn seed() -> u64 {
+    number("STEADFAST_PROVE_SEED").unwrap_or_else(fresh_seed)
+}
+
+/// How often to go on: as often as is asked for, or `usual` for the short way.
+pub fn times(usual: u64) -> u64 {
+    number("STEADFAST_PROVE_TIMES").unwrap_or(usual)
+}
+
+/// Tells what a proof came to: a line for people, and one for the report that is being written.
+pub fn tell(proof: &str, figures: &[(&str, u64)]) {
+    let sentence: Vec<String> = figures
+        .iter()
+        .map(|(name, count)| format!("{count} {name}"))
+        .collect();
+    eprintln!("{proof}: {}", sentence.join(", "));
+    let Ok(path) = env::var("STEADFAST_PROVE_REPORT") else {
+        return;
+    };
+    let figures: Vec<String> = figures
+        .iter()
+        .map(|(name, count)| format!("{name:?}:{count}"))
+        .collect();
+    let line = format!(
+        "{{\"proof\":{proof:?},\"figures\":{{{}}}}}\n",
+        figures.join(",")
+    );
+    let written = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&path)
+        .and_then(|mut file| file.write_all(line.as_bytes()));
+    if let Err(error) = written {
+        panic!("cannot write the report {path}: {error}");
+    }
+}
+
+/// A seed that nobody has chosen, kept short, because people type it.
+fn fresh_seed() -> u64 {
+    RandomState::new().build_hasher().finish() >> 24
+}
+
+fn number(name: &str) -> Option<u64> {
+    let text = env::var(name).ok()?;
+    match text.parse() {
+        Ok(number) => Some(number),
+        Err(_) => panic!("{name} must be a whole number, not {text:?}"),
+    }
+}

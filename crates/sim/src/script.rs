@@ -1,0 +1,199 @@
+//! What handlers do: whatever the seed says, for as long as the clock says.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
+use serde::{Deserialize, Serialize};
+use steadfast_core::{Failure, FailureClass, Job, Kind, OnceName, Outcome, Payload};
+use steadfast_engine::{
+    Attempting, Context, EngineBuilder, Handler, JobError, JobKind, JobRequest,
+};
+use steadfast_store::{Clock as _, ManualClock};
+
+use crate::{history::Shared, tasks::pause};
+
+/// A panic with these words is part of the play.
+pub const PANIC: &str = "a handler of the simulation panics";
+/// For workers that are not part of any engine.
+pub const REMOTE: &str = "remote";
+const STEP: &str = "charge";
+
+#[derive(Serialize, Deserialize)]
+struct X {}
+
+impl JobKind for X {
+    const KIND: &'static str = "x";
+}
+
+#[derive(Serialize, Deserialize)]
+struct Y {}
+
+impl JobKind for Y {
+    const KIND: &'static str = "y";
+}
+
+pub struct Script {
+    pub clock: ManualClock,
+    pub history: Shared,
+    random: Mutex<StdRng>,
+    calm: AtomicBool,
+}
+
+/// What an attempt comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Succeed,
+    Fail,
+    FailForGood,
+    Snooze(u64),
+    CallOff,
+    Panic,
+    /// Only a timeout ends it.
+    Hang,
+}
+
+struct Plan {
+    end: End,
+    time: Duration,
+    takes_a_step: bool,
+    makes_a_job: bool,
+    heeds_a_stop: bool,
+}
+
+impl Script {
+    pub fn new(clock: ManualClock, history: Shared, seed: u64) -> Arc<Self> {
+        Arc::new(Self {
+            clock,
+            history,
+            random: Mutex::new(StdRng::seed_from_u64(seed)),
+            calm: AtomicBool::new(false),
+        })
+    }
+
+    /// From now on, most attempts succeed, and soon.
+    pub fn calm_down(&self) {
+        self.calm.store(true, Ordering::Relaxed);
+    }
+
+    pub fn set_up(self: &Arc<Self>, builder: EngineBuilder) -> EngineBuilder<Arc<Self>> {
+        let deliver = Arc::new(Deliver(self.clone()));
+        builder
+            .state(self.clone())
+            .handler(|_: X, context| act(context))
+            .handler(|_: Y, context| act(context))
+            .raw_handler(Kind::webhook().as_str(), deliver)
+    }
+
+    pub fn end(&self, job: &Job) -> End {
+        let mut random = self.random.lock().unwrap();
+        let calm = self.calm.load(Ordering::Relaxed);
+        match random.random_range(0..100) {
+            0..70 if calm => End::Succeed,
+            0..40 => End::Succeed,
+            40..68 => End::Fail,
+            68..74 => End::FailForGood,
+            74..84 => End::Snooze(random.random_range(0..20)),
+            84..88 => End::CallOff,
+            88..94 => End::Panic,
+            _ if job.timeout.is_some() => End::Hang,
+            _ => End::Succeed,
+        }
+    }
+
+    pub fn time(&self) -> Duration {
+        let mut random = self.random.lock().unwrap();
+        let most = match random.random_ratio(1, 4) {
+            true => 60_000,
+            false => 3_000,
+        };
+        Duration::from_millis(random.random_range(0..most))
+    }
+
+    pub fn chance(&self, in_hundred: u32) -> bool {
+        self.random.lock().unwrap().random_ratio(in_hundred, 100)
+    }
+
+    fn plan(&self, job: &Job) -> Plan {
+        Plan {
+            end: self.end(job),
+            time: self.time(),
+            takes_a_step: self.chance(40),
+            makes_a_job: self.chance(10),
+            heeds_a_stop: self.chance(70),
+        }
+    }
+}
+
+async fn act(context: Context<Arc<Script>>) -> Result<(), JobError> {
+    let script = context.state().clone();
+    let (id, fence) = (context.id(), context.job().progress.fence);
+    script.history.lock().started(id, fence, script.clock.now());
+    let plan = script.plan(context.job());
+    let end = script.clock.now().plus(plan.time);
+    if plan.makes_a_job {
+        context.enqueue_on_success(JobRequest::new(Y::KIND, Payload::from_json("{}")?))?;
+    }
+    if plan.takes_a_step {
+        let step = OnceName::new(STEP)?;
+        let body = async {
+            let now = script.clock.now();
+            script.history.lock().step_ran(id, fence, &step, now);
+            pause().await;
+            Ok::<u32, JobError>(fence.0)
+        };
+        context.once(STEP, body).await?;
+    }
+    while script.clock.now() < end || plan.end == End::Hang {
+        if context.stop_reason().is_some() && plan.heeds_a_stop {
+            return Err(JobError::Release);
+        }
+        pause().await;
+    }
+    match plan.end {
+        End::Succeed | End::Hang => Ok(()),
+        End::Fail => Err(JobError::failure("flaky", "it did not work")),
+        End::FailForGood => Err(JobError::permanent("it will never work")),
+        End::Snooze(secs) => Err(JobError::Snooze(Duration::from_secs(secs))),
+        End::CallOff => Err(JobError::Cancel("pointless".to_owned())),
+        End::Panic => panic!("{PANIC}"),
+    }
+}
+
+/// Deliveries arrive, or not.
+struct Deliver(Arc<Script>);
+
+#[async_trait]
+impl Handler for Deliver {
+    async fn handle(&self, attempting: Attempting) -> Outcome {
+        let (script, job) = (&self.0, attempting.job());
+        let now = script.clock.now();
+        let fence = job.progress.fence;
+        script.history.lock().started(job.id, fence, now);
+        pause().await;
+        outcome(script.end(job))
+    }
+}
+
+/// The same ends, as somebody says them who is no Rust handler.
+pub fn outcome(end: End) -> Outcome {
+    let failed = |class, message: &str| Outcome::Failure {
+        failure: Failure::new(class, message),
+        output: None,
+    };
+    match end {
+        End::Succeed | End::Hang => Outcome::Success { output: None },
+        End::Fail | End::Panic => failed(FailureClass::CONNECTION, "nobody answers"),
+        End::FailForGood => failed(FailureClass::VALIDATION, "it will never work"),
+        End::Snooze(secs) => Outcome::Snoozed(Duration::from_secs(secs)),
+        End::CallOff => Outcome::Cancelled {
+            message: "pointless".to_owned(),
+        },
+    }
+}

@@ -1,0 +1,290 @@
+//! Several nodes on one store, under one clock and one seed.
+//!
+//! Each step is one thing that may happen: a client asks for something, a node's role makes its
+//! round, a node dies or freezes, the clock moves. Then a few of the futures under way are
+//! polled, in an order that the seed chooses. So every interleaving at every await is possible,
+//! and each can be had again.
+
+mod drain;
+mod nodes;
+
+use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
+
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
+use steadfast_core::JobId;
+use steadfast_store::{Clock as _, ManualClock, MemoryStore, SqliteOptions, SqliteStore, Store};
+use tempfile::TempDir;
+
+use crate::{
+    Bug, Counters, FaultyStore, Violation,
+    history::{Entry, Event, Shared},
+    layer::Over,
+    script::Script,
+    tasks::{Tasks, at_once},
+    watched::Watched,
+    wishes,
+};
+use nodes::Nodes;
+
+const STEPS: usize = 500;
+const AUDIT_EVERY: usize = 100;
+/// Long enough for jobs to go within a run, short enough for most to be looked at before.
+const RETENTION: Duration = Duration::from_secs(120);
+
+/// Which store is put to the test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum On {
+    Memory,
+    Sqlite,
+}
+
+/// What one seed came to.
+pub struct Report {
+    pub seed: u64,
+    pub entries: Vec<Entry>,
+    pub counters: Counters,
+    pub violation: Option<Violation>,
+    pub steps: u64,
+    pub simulated: Duration,
+    pub faults: u64,
+    pub jobs: u64,
+}
+
+pub struct Simulation {
+    random: StdRng,
+    clock: ManualClock,
+    history: Shared,
+    script: Arc<Script>,
+    /// What the audit reads: the store without faults.
+    store: Arc<dyn Store>,
+    faulty: FaultyStore,
+    tasks: Tasks,
+    nodes: Nodes,
+    crashes: u64,
+    simulated: Duration,
+    _directory: Option<TempDir>,
+}
+
+impl Simulation {
+    /// Lives through everything that a seed holds.
+    pub fn run(seed: u64, on: On, bug: Option<Bug>) -> Report {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        // The budget that keeps tasks fair to each other would count the polls of all nodes as
+        // those of one task.
+        runtime.block_on(tokio::task::unconstrained(async {
+            let mut simulation = Self::new(seed, on, bug);
+            let steps = simulation.live().await;
+            simulation.report(seed, steps)
+        }))
+    }
+
+    fn new(seed: u64, on: On, bug: Option<Bug>) -> Self {
+        let mut random = StdRng::seed_from_u64(seed);
+        let clock = ManualClock::default();
+        let mut directory = None;
+        let store: Arc<dyn Store> = match on {
+            On::Memory => Arc::new(MemoryStore::new(Arc::new(clock.clone()))),
+            On::Sqlite => {
+                let directory = directory.insert(tempfile::tempdir().unwrap());
+                let options = SqliteOptions::default().clock(clock.clone());
+                let file = directory.path().join("steadfast.db");
+                Arc::new(SqliteStore::open(file, options).unwrap())
+            }
+        };
+        let store = match bug {
+            Some(bug) if !bug.is_above() => bug.plant(store),
+            _ => store,
+        };
+        let history = Shared::default();
+        let watched: Arc<dyn Store> = Arc::new(Over(Watched {
+            inner: store.clone(),
+            history: history.clone(),
+        }));
+        let asked = match bug {
+            Some(bug) if bug.is_above() => bug.plant(watched.clone()),
+            _ => watched.clone(),
+        };
+        let faulty = FaultyStore::new(asked, random.random());
+        let script = Script::new(clock.clone(), history.clone(), random.random());
+        let nodes = Nodes::new(Arc::new(faulty.clone()), script.clone(), &mut random);
+        Self {
+            random,
+            clock,
+            history,
+            script,
+            store: watched,
+            faulty,
+            tasks: Tasks::default(),
+            nodes,
+            crashes: 0,
+            simulated: Duration::ZERO,
+            _directory: directory,
+        }
+    }
+
+    async fn live(&mut self) -> u64 {
+        self.begin();
+        for step in 1..=STEPS {
+            self.step().await;
+            if step % AUDIT_EVERY == 0 {
+                self.audit();
+            }
+            if self.is_broken() {
+                return step as u64;
+            }
+        }
+        self.faulty.heal();
+        self.script.calm_down();
+        let now = self.clock.now();
+        self.history.lock().tell(now, None, Event::Healed);
+        self.drain().await;
+        self.audit();
+        self.last_audit();
+        STEPS as u64
+    }
+
+    fn begin(&mut self) {
+        let now = self.clock.now();
+        let endpoint = wishes::endpoint(now);
+        at_once(self.store.save_document(endpoint, Vec::new())).unwrap();
+        for number in 1..=3 {
+            let schedule = wishes::schedule(&mut self.random, number, now);
+            at_once(self.store.save_schedule(schedule)).unwrap();
+        }
+    }
+
+    async fn step(&mut self) {
+        let inbox = self.tasks.inbox();
+        let random = &mut self.random;
+        let now = self.clock.now();
+        match random.random_range(0..100) {
+            0..13 => self.nodes.enqueue(random, &inbox, now),
+            13..27 => self.nodes.claim(random, &inbox),
+            27..31 => self.nodes.remote(random, &inbox),
+            31..38 => self.nodes.keep(random, &inbox),
+            38..43 => self.nodes.sweep(random, &inbox),
+            43..48 => self.nodes.fire(random, &inbox),
+            48..50 => self.nodes.watch(random, &inbox),
+            50..52 => self.nodes.prune(random, &inbox, RETENTION),
+            52..62 => {
+                let ids = self.history.lock().living();
+                self.nodes.command(random, &inbox, &ids, now);
+            }
+            62..64 => self.nodes.pause(random, &inbox),
+            64..66 => self.crash(),
+            66..69 => self.freeze(),
+            69..71 => self.wake(),
+            71..90 => {
+                let millis = random.random_range(0..4_000);
+                self.advance(Duration::from_millis(millis)).await;
+            }
+            90 => self.set_clock_ahead(),
+            91 => self.set_clock_back(),
+            _ => {}
+        }
+        for _ in 0..self.random.random_range(0..16) {
+            self.poll_one().await;
+        }
+    }
+
+    /// Polls one future of a node that is awake, if there is any.
+    async fn poll_one(&mut self) {
+        let nodes = &self.nodes;
+        let ready = self.tasks.ready(|node| nodes.is_awake(node));
+        if ready.is_empty() {
+            return;
+        }
+        let place = ready[self.random.random_range(0..ready.len())];
+        self.poll(place).await;
+    }
+
+    async fn poll(&mut self, place: usize) {
+        let tasks = &mut self.tasks;
+        poll_fn(|context| {
+            tasks.poll(place, context);
+            Poll::Ready(())
+        })
+        .await;
+    }
+
+    fn crash(&mut self) {
+        let node = self.random.random_range(0..self.nodes.len());
+        self.tasks.crash(node);
+        self.nodes.restart(node, &mut self.random);
+        self.crashes += 1;
+        let now = self.clock.now();
+        self.history.lock().tell(now, None, Event::Crashed { node });
+    }
+
+    fn freeze(&mut self) {
+        let node = self.random.random_range(0..self.nodes.len());
+        self.nodes.set_awake(node, false);
+        let now = self.clock.now();
+        self.history.lock().tell(now, None, Event::Frozen { node });
+    }
+
+    fn wake(&mut self) {
+        let node = self.random.random_range(0..self.nodes.len());
+        self.nodes.set_awake(node, true);
+        let now = self.clock.now();
+        self.history.lock().tell(now, None, Event::Woken { node });
+    }
+
+    async fn advance(&mut self, time: Duration) {
+        self.clock.advance(time);
+        self.simulated += time;
+        tokio::time::advance(time).await;
+    }
+
+    /// Somebody sets the clock: no time passes, but every lease looks older.
+    fn set_clock_ahead(&mut self) {
+        let by = Duration::from_secs(self.random.random_range(1..90));
+        let now = self.clock.advance(by);
+        self.history.lock().tell(now, None, Event::ClockSet);
+    }
+
+    fn set_clock_back(&mut self) {
+        let by = Duration::from_millis(self.random.random_range(1..5_000));
+        let now = self.clock.now().minus(by);
+        self.clock.set(now);
+        self.history.lock().tell(now, None, Event::ClockSet);
+    }
+
+    fn is_broken(&self) -> bool {
+        self.history.lock().violation().is_some()
+    }
+
+    fn report(self, seed: u64, steps: u64) -> Report {
+        let history = self.history.lock();
+        Report {
+            seed,
+            entries: history.entries.clone(),
+            counters: history.counters.clone(),
+            violation: history.violation().cloned(),
+            steps,
+            simulated: self.simulated,
+            faults: self.faulty.injected() + self.crashes,
+            jobs: history.jobs.len() as u64,
+        }
+    }
+
+    fn audit(&mut self) {
+        at_once(crate::audit::audit(&*self.store, &self.history)).unwrap();
+    }
+
+    fn last_audit(&mut self) {
+        self.history.lock().check_ticks();
+        at_once(crate::audit::records(&*self.store, &self.history)).unwrap();
+    }
+
+    fn unfinished(&self) -> Option<JobId> {
+        let history = self.history.lock();
+        let mut living = history.jobs.iter().filter(|(_, known)| !known.gone);
+        let unfinished = living.find(|(_, known)| !known.state.is_final());
+        unfinished.map(|(id, _)| *id)
+    }
+}

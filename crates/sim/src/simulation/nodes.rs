@@ -1,0 +1,275 @@
+//! The nodes, and what each of their roles does when it is its turn.
+
+use std::{sync::Arc, time::Duration};
+
+use rand::{RngExt as _, rngs::StdRng};
+use steadfast_core::{Claim, JobId, Kind, Outcome, Timestamp, WorkerName};
+use steadfast_engine::{Config, Node, Settlement, testing::Roles};
+use steadfast_store::{ClaimRequest, Clock as _, EnqueueError, Renewal, Store, StoreError};
+
+use crate::{
+    FaultyStore,
+    script::{REMOTE, Script, outcome},
+    tasks::{Inbox, pause},
+    wishes,
+};
+
+const NODES: usize = 3;
+const CLAIM_MAX: usize = 4;
+
+pub struct Nodes {
+    store: Arc<FaultyStore>,
+    script: Arc<Script>,
+    nodes: Vec<Alive>,
+}
+
+struct Alive {
+    roles: Arc<Roles>,
+    awake: bool,
+}
+
+impl Nodes {
+    pub fn new(store: Arc<FaultyStore>, script: Arc<Script>, random: &mut StdRng) -> Self {
+        let mut nodes = Self {
+            store,
+            script,
+            nodes: Vec::new(),
+        };
+        for node in 0..NODES {
+            let alive = nodes.start(node, random.random());
+            nodes.nodes.push(alive);
+        }
+        nodes
+    }
+
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub fn is_awake(&self, node: usize) -> bool {
+        self.nodes[node].awake
+    }
+
+    pub fn set_awake(&mut self, node: usize, awake: bool) {
+        self.nodes[node].awake = awake;
+    }
+
+    pub fn restart(&mut self, node: usize, random: &mut StdRng) {
+        self.nodes[node] = self.start(node, random.random());
+    }
+
+    fn start(&self, node: usize, seed: u64) -> Alive {
+        let config = Config {
+            worker: Some(worker(&format!("node-{node}"))),
+            ..Config::default()
+        };
+        let script = self.script.clone();
+        let set_up = |builder| script.set_up(builder).config(config);
+        let roles = Roles::new(self.store.clone(), seed, set_up).unwrap();
+        Alive {
+            roles: Arc::new(roles),
+            awake: true,
+        }
+    }
+
+    fn any(&self, random: &mut StdRng) -> (usize, Arc<Roles>) {
+        let node = random.random_range(0..self.nodes.len());
+        (node, self.nodes[node].roles.clone())
+    }
+
+    /// A client asks for a job, and asks again if it heard nothing, or gives up.
+    pub fn enqueue(&self, random: &mut StdRng, inbox: &Inbox, now: Timestamp) {
+        let count = random.random_range(1..3);
+        let jobs: Vec<_> = (0..count).map(|_| wishes::job(random, now)).collect();
+        let (store, patience) = (self.store.clone(), random.random_range(1..4));
+        let (node, _) = self.any(random);
+        inbox.spawn(node, async move {
+            for _ in 0..patience {
+                match store.enqueue(jobs.clone()).await {
+                    Err(EnqueueError::Store(_)) => pause().await,
+                    Ok(_) | Err(EnqueueError::Conflict { .. }) => return,
+                }
+            }
+        });
+    }
+
+    pub fn claim(&self, random: &mut StdRng, inbox: &Inbox) {
+        let (node, roles) = self.any(random);
+        let tenant = random.random_ratio(1, 4).then(|| wishes::tenant(random));
+        let max = random.random_range(1..=CLAIM_MAX);
+        let (script, spawner) = (self.script.clone(), inbox.clone());
+        inbox.spawn(node, async move {
+            let Ok(claims) = roles.claim(tenant, max).await else {
+                return;
+            };
+            for claim in claims {
+                let attempt = attempt(roles.clone(), script.clone(), claim);
+                spawner.spawn(node, attempt);
+            }
+        });
+    }
+
+    /// A worker in another language, which comes through a node.
+    pub fn remote(&self, random: &mut StdRng, inbox: &Inbox) {
+        let (node, roles) = self.any(random);
+        let tenant = wishes::tenant(random);
+        let request = ClaimRequest {
+            worker: worker("worker"),
+            tenant: random.random_ratio(1, 2).then_some(tenant),
+            queues: Vec::new(),
+            kinds: vec![Kind::new(REMOTE).unwrap()],
+            except_kinds: Vec::new(),
+            max: random.random_range(1..=CLAIM_MAX),
+            lease: None,
+        };
+        let (script, spawner) = (self.script.clone(), inbox.clone());
+        inbox.spawn(node, async move {
+            let door = roles.node();
+            let Ok(claims) = door.claim(request, Duration::ZERO).await else {
+                return;
+            };
+            for claim in claims {
+                spawner.spawn(node, work(door.clone(), script.clone(), claim));
+            }
+        });
+    }
+
+    pub fn keep(&self, random: &mut StdRng, inbox: &Inbox) {
+        let (node, roles) = self.any(random);
+        inbox.spawn(node, async move { forgive(roles.keep().await) });
+    }
+
+    pub fn sweep(&self, random: &mut StdRng, inbox: &Inbox) {
+        let (node, roles) = self.any(random);
+        inbox.spawn(node, async move { forgive(roles.sweep().await) });
+    }
+
+    pub fn fire(&self, random: &mut StdRng, inbox: &Inbox) {
+        let (node, roles) = self.any(random);
+        inbox.spawn(node, async move { forgive(roles.fire().await) });
+    }
+
+    pub fn watch(&self, random: &mut StdRng, inbox: &Inbox) {
+        let (node, roles) = self.any(random);
+        inbox.spawn(node, async move { forgive(roles.watch().await) });
+    }
+
+    pub fn prune(&self, random: &mut StdRng, inbox: &Inbox, retention: Duration) {
+        let (node, roles) = self.any(random);
+        inbox.spawn(node, async move { forgive(roles.prune(retention).await) });
+    }
+
+    pub fn command(&self, random: &mut StdRng, inbox: &Inbox, ids: &[JobId], now: Timestamp) {
+        if ids.is_empty() {
+            return;
+        }
+        let id = ids[random.random_range(0..ids.len())];
+        let command = wishes::command(random, now);
+        let (node, roles) = self.any(random);
+        inbox.spawn(node, async move {
+            // Many are refused, rightly.
+            let _refused = roles.client().command(id, command).await;
+        });
+    }
+
+    pub fn pause(&self, random: &mut StdRng, inbox: &Inbox) {
+        let (tenant, queue) = (wishes::tenant(random), wishes::queue(random));
+        let paused = random.random_ratio(1, 3);
+        let (node, _) = self.any(random);
+        let store = self.store.clone();
+        inbox.spawn(node, async move {
+            forgive(store.set_paused(tenant, queue, paused).await);
+        });
+    }
+
+    /// All roles of a node, and a worker at its door.
+    pub fn do_everything(&self, node: usize, inbox: &Inbox) {
+        let roles = self.nodes[node].roles.clone();
+        let (script, spawner) = (self.script.clone(), inbox.clone());
+        inbox.spawn(node, async move {
+            forgive(roles.keep().await);
+            forgive(roles.sweep().await);
+            forgive(roles.fire().await);
+            for claim in roles.claim(None, 20).await.unwrap_or_default() {
+                spawner.spawn(node, attempt(roles.clone(), script.clone(), claim));
+            }
+            let door = roles.node();
+            let request = ClaimRequest {
+                worker: worker("worker"),
+                tenant: None,
+                queues: Vec::new(),
+                kinds: vec![Kind::new(REMOTE).unwrap()],
+                except_kinds: Vec::new(),
+                max: 20,
+                lease: None,
+            };
+            let claims = door.claim(request, Duration::ZERO).await;
+            for claim in claims.unwrap_or_default() {
+                spawner.spawn(node, work(door.clone(), script.clone(), claim));
+            }
+        });
+    }
+}
+
+/// One attempt from its claim until the store has its end, as executor and committer do it.
+async fn attempt(roles: Arc<Roles>, script: Arc<Script>, claim: Claim) {
+    let is_given_back = script.chance(6);
+    let ended = match is_given_back {
+        true => {
+            let outcome = Outcome::Released { started: false };
+            claim.ended(outcome, script.clock.now())
+        }
+        false => roles.attempt(claim).await,
+    };
+    let mut undecided = roles.undecided(ended);
+    while roles.settle(&mut undecided).await.is_err() {
+        pause().await;
+    }
+    // Saying it once more must do no harm.
+    if script.chance(10) {
+        forgive(roles.settle(&mut undecided).await);
+    }
+}
+
+/// A worker's attempt: it renews when it thinks of it, and says how it went until it is heard.
+async fn work(door: Node, script: Arc<Script>, claim: Claim) {
+    let (id, fence) = (claim.job().id, claim.fence());
+    let now = script.clock.now();
+    script.history.lock().started(id, fence, now);
+    let lease = claim.job().lease;
+    let end = now.plus(script.time());
+    let outcome = outcome(script.end(claim.job()));
+    while script.clock.now() < end {
+        if script.chance(20) {
+            let note = Some("under way".to_owned());
+            let renewal = Renewal {
+                job: id,
+                fence,
+                lease,
+                note,
+            };
+            forgive(door.renew(vec![renewal]).await);
+        }
+        pause().await;
+    }
+    let settlement = Settlement {
+        job: id,
+        fence,
+        outcome,
+    };
+    while door.settle(vec![settlement.clone()], None).await.is_err() {
+        pause().await;
+    }
+    if script.chance(20) {
+        forgive(door.settle(vec![settlement], None).await);
+    }
+}
+
+/// A role that failed comes back in its next round.
+fn forgive<T>(answer: Result<T, StoreError>) {
+    drop(answer);
+}
+
+fn worker(name: &str) -> WorkerName {
+    WorkerName::new(name).unwrap()
+}
