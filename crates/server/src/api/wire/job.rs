@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    Attempt, AttemptStatus, DecidedBy, Decision, Failure, Guarantee, Job, JobId, Kind, Label,
-    Payload, PolicyPatch, Reason, RetryPolicy, ScheduleId, Tags, Timestamp, WebhookTarget,
-    WorkerName, duration,
+    Attempt, AttemptStatus, DecidedBy, Decision, Failure, Guarantee, IdempotencyKey, Job, JobId,
+    Kind, Label, Payload, PolicyPatch, Queue, Reason, RetryPolicy, ScheduleId, Tags, Tenant,
+    Timestamp, WebhookTarget, WorkerName, duration,
 };
 use steadfast_engine::http::HttpRequest;
 use utoipa::ToSchema;
@@ -192,9 +192,12 @@ pub struct Jobs {
 pub struct JobShown {
     #[schema(value_type = String)]
     pub id: JobId,
-    pub tenant: String,
-    pub queue: String,
-    pub kind: String,
+    #[schema(value_type = String)]
+    tenant: Tenant,
+    #[schema(value_type = String)]
+    queue: Queue,
+    #[schema(value_type = String)]
+    kind: Kind,
     #[schema(value_type = LabelName)]
     pub label: Label,
     #[serde(rename = "type")]
@@ -239,7 +242,8 @@ pub struct JobShown {
     worker: Option<WorkerName>,
     note: Option<String>,
     cancel_requested: bool,
-    idempotency_key: Option<String>,
+    #[schema(value_type = Option<String>)]
+    idempotency_key: Option<IdempotencyKey>,
     #[schema(value_type = Option<String>, format = DateTime)]
     resolved_at: Option<Timestamp>,
 }
@@ -296,9 +300,9 @@ impl JobShown {
             label: job.label(now),
             retry_count: job.retry_count(),
             id: job.id,
-            tenant: job.tenant.to_string(),
-            queue: job.queue.to_string(),
-            kind: job.kind.to_string(),
+            tenant: job.tenant,
+            queue: job.queue,
+            kind: job.kind,
             guarantee: job.guarantee,
             priority: job.priority.get(),
             max_retries: job.policy.max_retries(),
@@ -312,7 +316,7 @@ impl JobShown {
             tags: job.tags,
             timeout_ms: job.timeout.map(duration::millis),
             lease_ms: duration::millis(job.lease),
-            idempotency_key: job.idempotency_key.map(|key| key.to_string()),
+            idempotency_key: job.idempotency_key,
             attempt: job.progress.attempt,
             run_at: job.progress.run_at,
             started_at: job.progress.started_at,
