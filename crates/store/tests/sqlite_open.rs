@@ -50,6 +50,40 @@ fn a_file_that_is_not_sqlite_is_refused_and_left_alone() {
     }
 }
 
+/// A journal that is to be played back onto a file that had so many pages.
+fn journal(pages_before: u32) -> Vec<u8> {
+    let mut journal = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7".to_vec();
+    let (records, nonce, sector, page) = (0_u32, 7_u32, 512_u32, 4_096_u32);
+    for number in [records, nonce, pages_before, sector, page] {
+        journal.extend(number.to_be_bytes());
+    }
+    journal.resize(512, 0);
+    journal
+}
+
+#[tokio::test]
+async fn a_file_whose_first_commit_was_cut_short_begins_anew() {
+    // Of two pages, the second had arrived when the power failed.
+    let place = Place::new();
+    fs::write(&place.file, [vec![0; 4_096], vec![13; 4_096]].concat()).unwrap();
+    fs::write(place.file.with_extension("db-journal"), journal(0)).unwrap();
+    let store = place.open();
+    assert_eq!(store.count(JobFilter::default(), 1).await.unwrap(), 0);
+    let answers = store.enqueue(jobs(&store, 1)).await.unwrap();
+    assert_eq!(answers.len(), 1);
+}
+
+#[test]
+fn a_strangers_file_with_a_journal_is_refused_and_left_alone() {
+    for beside in [journal(2), b"a diary, and no journal of SQLite's".to_vec()] {
+        let place = Place::new();
+        fs::write(&place.file, "precious notes\n".repeat(100)).unwrap();
+        fs::write(place.file.with_extension("db-journal"), &beside).unwrap();
+        let error = refused_untouched(&place);
+        assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
+    }
+}
+
 #[test]
 fn another_applications_database_is_refused_and_left_alone() {
     for journal in ["DELETE", "WAL"] {

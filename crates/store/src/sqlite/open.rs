@@ -36,14 +36,16 @@ const LOG_BYTES_KEPT: i64 = 64 * 1024 * 1024;
 const RETRY_EVERY: Duration = Duration::from_millis(10);
 
 const MAGIC: &[u8] = b"SQLite format 3\0";
+const JOURNAL_MAGIC: &[u8] = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";
 
 /// The writer's connection, on a file that is ours and up to date.
 pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, OpenError> {
     check_sqlite()?;
-    look(path, options.share)?;
+    look(path, options)?;
     let opener = Opener {
         path,
         patience: options.patience,
+        vfs: options.vfs.as_deref(),
     };
     let conn = opener.connect()?;
     opener.prepare(&conn)?;
@@ -62,10 +64,12 @@ fn check_sqlite() -> Result<(), OpenError> {
 }
 
 /// Refuses a file that is not ours, without touching it.
-fn look(path: &Path, share: bool) -> Result<(), OpenError> {
+fn look(path: &Path, options: &SqliteOptions) -> Result<(), OpenError> {
+    let (share, vfs) = (options.share, options.vfs.as_deref());
     let opener = Opener {
         path,
         patience: Duration::from_secs(1),
+        vfs,
     };
     match fs::metadata(path) {
         Ok(metadata) if metadata.len() == 0 => return Ok(()),
@@ -78,15 +82,18 @@ fn look(path: &Path, share: bool) -> Result<(), OpenError> {
     }
     let has_log = with_suffix(path, "-wal").exists() || with_suffix(path, "-journal").exists();
     let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let immutable =
-        Connection::open_with_flags(immutable_uri(path), read_only | OpenFlags::SQLITE_OPEN_URI);
+    let by_uri = read_only | OpenFlags::SQLITE_OPEN_URI;
+    let immutable = connect(Path::new(&immutable_uri(path)), by_uri, vfs);
     match immutable
         .map_err(Fault::from)
         .and_then(|conn| Marks::read(&conn))
     {
         Ok(marks) => marks.check(path, share)?,
         Err(Fault::Sql(error)) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
-            return Err(unreadable(path));
+            return match was_empty(path) {
+                true => Ok(()),
+                false => Err(unreadable(path)),
+            };
         }
         // A crash during a checkpoint leaves such a file, and the log that mends it.
         Err(Fault::Sql(error))
@@ -95,7 +102,7 @@ fn look(path: &Path, share: bool) -> Result<(), OpenError> {
     }
     // The log may know of a newer schema than the file; a read-only look leaves both alone.
     if has_log {
-        let conn = Connection::open_with_flags(path, read_only);
+        let conn = connect(path, read_only, vfs);
         if let Ok(marks) = conn
             .map_err(Fault::from)
             .and_then(|conn| Marks::read(&conn))
@@ -156,6 +163,17 @@ fn unreadable(path: &Path) -> OpenError {
     }
 }
 
+/// Whether the journal beside a file says that there was nothing in it before. A power failure
+/// during the very first commit leaves a part of that commit, which SQLite takes back.
+fn was_empty(path: &Path) -> bool {
+    let mut header = [0; JOURNAL_MAGIC.len() + 12];
+    let read = File::open(with_suffix(path, "-journal"))
+        .and_then(|mut journal| journal.read_exact(&mut header));
+    // After the magic: the number of records, a nonce, and the pages that there were.
+    let (magic, rest) = header.split_at(JOURNAL_MAGIC.len());
+    read.is_ok() && magic == JOURNAL_MAGIC && rest[8..] == [0; 4]
+}
+
 /// The path as a URI, with everything escaped that a URI gives a meaning to.
 fn immutable_uri(path: &Path) -> String {
     let mut uri = "file:".to_owned();
@@ -188,9 +206,22 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
+/// A connection through the file system that is named, or the usual one.
+pub(super) fn connect(
+    path: &Path,
+    flags: OpenFlags,
+    vfs: Option<&str>,
+) -> rusqlite::Result<Connection> {
+    match vfs {
+        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs),
+        None => Connection::open_with_flags(path, flags),
+    }
+}
+
 struct Opener<'p> {
     path: &'p Path,
     patience: Duration,
+    vfs: Option<&'p str>,
 }
 
 impl Opener<'_> {
@@ -198,7 +229,7 @@ impl Opener<'_> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let conn = Connection::open_with_flags(self.path, flags)
+        let conn = connect(self.path, flags, self.vfs)
             .and_then(|conn| conn.busy_timeout(self.patience).map(|()| conn));
         conn.map_err(|error| self.error(error.into()))
     }
