@@ -19,6 +19,14 @@ impl Fault {
         Self::Unreadable(format!("a stored {what} cannot be read: {why}"))
     }
 
+    /// What SQLite says that went wrong, if it was SQLite that did.
+    pub(super) fn code(&self) -> Option<ErrorCode> {
+        match self {
+            Self::Sql(error) => error.sqlite_error_code(),
+            Self::Unreadable(_) => None,
+        }
+    }
+
     /// What to tell one of the callers: is it worth trying again?
     pub(super) fn to_store_error(&self) -> StoreError {
         match self {

@@ -45,6 +45,7 @@ pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, O
     let opener = Opener {
         path,
         patience: options.patience,
+        share: options.share,
         vfs: options.vfs.as_deref(),
     };
     let conn = opener.connect()?;
@@ -69,6 +70,7 @@ fn look(path: &Path, options: &SqliteOptions) -> Result<(), OpenError> {
     let opener = Opener {
         path,
         patience: Duration::from_secs(1),
+        share,
         vfs,
     };
     match fs::metadata(path) {
@@ -80,6 +82,9 @@ fn look(path: &Path, options: &SqliteOptions) -> Result<(), OpenError> {
         }
         Ok(_) => {}
     }
+    if was_empty(path) {
+        return Ok(());
+    }
     let has_log = with_suffix(path, "-wal").exists() || with_suffix(path, "-journal").exists();
     let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let by_uri = read_only | OpenFlags::SQLITE_OPEN_URI;
@@ -88,17 +93,14 @@ fn look(path: &Path, options: &SqliteOptions) -> Result<(), OpenError> {
         .map_err(Fault::from)
         .and_then(|conn| Marks::read(&conn))
     {
+        // A crash during a checkpoint leaves a file that says anything, and a log that mends it.
+        Ok(marks) if has_log && marks.is_ours => {}
         Ok(marks) => marks.check(path, share)?,
-        Err(Fault::Sql(error)) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
-            return match was_empty(path) {
-                true => Ok(()),
-                false => Err(unreadable(path)),
-            };
-        }
-        // A crash during a checkpoint leaves such a file, and the log that mends it.
-        Err(Fault::Sql(error))
-            if has_log && error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {}
-        Err(fault) => return Err(opener.error(fault)),
+        Err(fault) => match fault.code() {
+            Some(ErrorCode::NotADatabase) => return Err(unreadable(path)),
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::Unknown) | None if has_log => {}
+            _ => return Err(opener.error(fault)),
+        },
     }
     // The log may know of a newer schema than the file; a read-only look leaves both alone.
     if has_log {
@@ -115,6 +117,7 @@ fn look(path: &Path, options: &SqliteOptions) -> Result<(), OpenError> {
 
 /// What a file says of itself.
 struct Marks {
+    is_ours: bool,
     schema: Option<i64>,
     has_tables: bool,
 }
@@ -122,6 +125,7 @@ struct Marks {
 impl Marks {
     fn read(conn: &Connection) -> Result<Self, Fault> {
         Ok(Self {
+            is_ours: migrate::is_there(conn)?,
             schema: migrate::version(conn)?,
             has_tables: conn.prepare("SELECT 1 FROM sqlite_schema")?.exists([])?,
         })
@@ -130,7 +134,7 @@ impl Marks {
     fn check(&self, path: &Path, share: bool) -> Result<(), OpenError> {
         match self.schema {
             Some(schema) => refuse_newer(path, schema),
-            None if share || !self.has_tables => Ok(()),
+            None if share || self.is_ours || !self.has_tables => Ok(()),
             None => Err(OpenError::Foreign {
                 path: path.to_owned(),
                 why: "it has tables of another application; `SqliteOptions::share` moves in with them"
@@ -164,7 +168,7 @@ fn unreadable(path: &Path) -> OpenError {
 }
 
 /// Whether the journal beside a file says that there was nothing in it before. A power failure
-/// during the very first commit leaves a part of that commit, which SQLite takes back.
+/// during the very first commit leaves any part of that commit, and SQLite takes it back.
 fn was_empty(path: &Path) -> bool {
     let mut header = [0; JOURNAL_MAGIC.len() + 12];
     let read = File::open(with_suffix(path, "-journal"))
@@ -221,6 +225,7 @@ pub(super) fn connect(
 struct Opener<'p> {
     path: &'p Path,
     patience: Duration,
+    share: bool,
     vfs: Option<&'p str>,
 }
 
@@ -239,22 +244,27 @@ impl Opener<'_> {
     /// The mark comes first and reaches the file itself, not a log beside it: a crash at any
     /// later moment leaves a file that is known to be ours.
     fn prepare(&self, conn: &Connection) -> Result<(), OpenError> {
+        self.mark(conn)?;
         let found = self
-            .mark(conn)
-            .and_then(|()| self.switch_to_wal(conn))
+            .switch_to_wal(conn)
             .and_then(|()| migrate::run(conn))
             .map_err(|fault| self.error(fault))?;
         refuse_newer(self.path, found)
     }
 
-    fn mark(&self, conn: &Connection) -> Result<(), Fault> {
-        if migrate::version(conn)?.is_some() {
+    fn mark(&self, conn: &Connection) -> Result<(), OpenError> {
+        let marked = migrate::version(conn).map_err(|fault| self.error(fault))?;
+        if marked.is_some() {
             return Ok(());
         }
-        conn.execute_batch("BEGIN IMMEDIATE")?;
-        migrate::mark(conn)?;
-        conn.execute_batch("COMMIT")?;
-        Ok(())
+        let begun = conn.execute_batch("BEGIN IMMEDIATE").map_err(Fault::from);
+        // Somebody else may have moved in since the first look.
+        let marks = begun.and_then(|()| Marks::read(conn));
+        let marks = marks.map_err(|fault| self.error(fault))?;
+        marks.check(self.path, self.share)?;
+        migrate::mark(conn)
+            .and_then(|()| Ok(conn.execute_batch("COMMIT")?))
+            .map_err(|fault| self.error(fault))
     }
 
     fn switch_to_wal(&self, conn: &Connection) -> Result<(), Fault> {
@@ -288,11 +298,7 @@ impl Opener<'_> {
 
     fn error(&self, fault: Fault) -> OpenError {
         let (path, why) = (self.path.to_owned(), fault.to_string());
-        let code = match &fault {
-            Fault::Sql(error) => error.sqlite_error_code(),
-            Fault::Unreadable(_) => None,
-        };
-        match code {
+        match fault.code() {
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
                 OpenError::Corrupt { path, why }
             }
