@@ -7,6 +7,8 @@ use steadfast_sim::{
 
 /// As many moments as a debug build opens the remains of in half a minute.
 const POINTS: u64 = 200;
+/// Each several times: what is torn here was never whole.
+const POINTS_OF_OPENING: u64 = 300;
 /// There are more of them, and each has more to read.
 const POINTS_WITH_SMALL_PAGES: u64 = 80;
 /// A planted bug that shows at none of these is as good as not found.
@@ -15,6 +17,15 @@ const POINTS_PLANTED: u64 = 60;
 #[test]
 fn a_power_failure_loses_nothing_that_was_acknowledged() {
     hold(Setting::default(), POINTS);
+}
+
+#[test]
+fn a_power_failure_while_a_file_is_made_leaves_one_that_opens() {
+    let setting = Setting {
+        ends_when_open: true,
+        ..Setting::default()
+    };
+    hold(setting, POINTS_OF_OPENING);
 }
 
 #[test]

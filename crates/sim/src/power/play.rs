@@ -1,11 +1,11 @@
 //! A store's life on a disk that keeps a tape: what was asked, what was acknowledged, and what it
 //! then held.
 
-use std::{collections::HashSet, fmt, time::Duration};
+use std::{collections::HashSet, time::Duration};
 
 use steadfast_core::{JobId, Timestamp};
 use steadfast_store::{
-    Clock as _, ManualClock, SqliteOptions, SqliteStore, StoreError,
+    Clock as _, ManualClock, OpenError, SqliteOptions, SqliteStore, StoreError,
     rusqlite::{Connection, OpenFlags},
 };
 use tempfile::TempDir;
@@ -27,6 +27,8 @@ pub struct Setting {
     pub hasty: bool,
     /// Small pages fill the log with little data, until a commit folds it into the file.
     pub small_pages: bool,
+    /// It ends when the new file is open, before anything is asked.
+    pub ends_when_open: bool,
 }
 
 /// All that came of a play.
@@ -38,7 +40,8 @@ pub struct Recording {
     pub end: Timestamp,
     /// How many calls were told that they failed.
     pub refused: u64,
-    /// How many operations failed on purpose.
+    /// How many operations could have failed, and how many did.
+    pub asked: u64,
     pub failed: u64,
 }
 
@@ -104,27 +107,30 @@ impl Play {
         }
         runtime.block_on(async {
             play.open().await;
-            play.script().await;
+            if !setting.ends_when_open {
+                play.script().await;
+            }
         });
         play.close();
+        let (asked, failed) = (disk.tape.asked(), disk.tape.failed());
         runtime.block_on(play.look_again());
-        let failed = disk.tape.failed();
         Recording {
             entries: disk.tape.take(),
             worlds: play.worlds,
             calls: play.calls,
             end: play.clock.now(),
             refused: play.refused,
+            asked,
             failed,
         }
     }
 
     /// Asks the store for something, and notes what it holds once it has answered. A call that
-    /// fails must have changed nothing, and is made again when the disk works.
-    pub(super) async fn call<T, E: fmt::Display>(
+    /// fails must ask for a retry and have changed nothing; it is made again when the disk works.
+    pub(super) async fn call<T>(
         &mut self,
         what: &'static str,
-        verb: impl AsyncFn(&SqliteStore) -> Result<T, E>,
+        verb: impl AsyncFn(&SqliteStore) -> Result<T, StoreError>,
     ) -> T {
         let store = self.store.clone().unwrap();
         self.calls.push(what);
@@ -134,9 +140,8 @@ impl Play {
         let answer = match verb(&store).await {
             Ok(answer) => answer,
             Err(error) => {
-                assert!(self.disk.tape.failed() > 0, "{what} failed: {error}");
-                self.refused += 1;
-                self.disk.tape.heal();
+                assert!(self.is_excused(), "{what} failed: {error}");
+                assert!(error.is_transient(), "{what} asks for no retry: {error}");
                 let held = World::read(&store).await.unwrap();
                 let before = self.worlds.last().unwrap();
                 let difference = before.difference(&held);
@@ -154,27 +159,42 @@ impl Play {
         answer
     }
 
+    /// Whether something may fail because the disk did, which then works again.
+    fn is_excused(&mut self) -> bool {
+        self.refused += 1;
+        self.disk.tape.heal();
+        self.disk.tape.failed() > 0
+    }
+
     fn acknowledge(&self) {
         self.disk.tape.acknowledge(self.calls.len() - 1);
     }
 
     pub(super) async fn open(&mut self) {
         let file = self.directory.path().join(FILE);
-        let options = || SqliteOptions {
+        let options = SqliteOptions {
             vfs: Some(self.disk.name.to_owned()),
             ..SqliteOptions::default().clock(self.clock.clone())
         };
-        let opened = SqliteStore::open(&file, options()).or_else(|error| {
-            assert!(self.disk.tape.failed() > 0, "{error}");
-            self.refused += 1;
-            self.disk.tape.heal();
-            SqliteStore::open(&file, options())
-        });
+        let opened = match SqliteStore::open(&file, options.clone()) {
+            Err(error) => {
+                assert!(self.is_excused(), "{error}");
+                let is_told = matches!(error, OpenError::Io { .. });
+                assert!(
+                    is_told,
+                    "a disk that fails is taken for a bad file: {error}"
+                );
+                SqliteStore::open(&file, options)
+            }
+            opened => opened,
+        };
         match opened {
             Ok(store) => self.store = Some(store),
             Err(error) => panic!("it still cannot be opened: {error}"),
         }
-        self.call("open", async |_| Ok::<(), StoreError>(())).await;
+        let has_log = self.disk.tape.has(&format!("{FILE}-wal"));
+        assert!(has_log, "it works without a log, whose syncs it relies on");
+        self.call("open", async |_| Ok(())).await;
     }
 
     pub(super) fn close(&mut self) {

@@ -75,6 +75,9 @@ impl Drive {
                     change.apply(&mut file.synced);
                 }
             }
+            Operation::SyncFailed { inode } => {
+                self.files.entry(*inode).or_default().unsynced.clear();
+            }
             Operation::SyncDirectory => {
                 for (name, inode) in std::mem::take(&mut self.names_unsynced) {
                     rename(&mut self.names, name, inode);

@@ -9,8 +9,8 @@ use steadfast_core::{
     WebhookTarget, WorkerName, after_attempt,
 };
 use steadfast_store::{
-    ClaimRequest, Clock as _, Committed, Document, DocumentSaved, Fired, Firing, Renewal, Saved,
-    Space, Store as _,
+    ClaimRequest, Clock as _, Committed, Document, DocumentSaved, EnqueueError, Fired, Firing,
+    Renewal, Saved, Space, Store as _,
 };
 
 use super::{play::Play, world::STEP};
@@ -199,8 +199,13 @@ impl Play {
     }
 
     async fn enqueue(&mut self, jobs: &[NewJob]) {
-        self.call("enqueue", async |store| store.enqueue(jobs.to_vec()).await)
-            .await;
+        self.call("enqueue", async |store| {
+            match store.enqueue(jobs.to_vec()).await {
+                Err(EnqueueError::Store(error)) => Err(error),
+                answer => Ok(answer.unwrap()),
+            }
+        })
+        .await;
     }
 
     async fn claim(&mut self, max: usize) -> Vec<Claim> {

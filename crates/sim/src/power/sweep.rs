@@ -36,6 +36,15 @@ pub struct Swept {
     pub facts: u64,
 }
 
+impl Swept {
+    pub fn add(&mut self, other: Self) {
+        self.operations += other.operations;
+        self.points += other.points;
+        self.images += other.images;
+        self.facts += other.facts;
+    }
+}
+
 /// A moment at which a power failure does harm.
 #[derive(Debug)]
 pub struct Lost {

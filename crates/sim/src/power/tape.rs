@@ -35,6 +35,10 @@ pub enum Operation {
     Sync {
         inode: Inode,
     },
+    /// The operating system has told of it once, and holds what it could not write for written.
+    SyncFailed {
+        inode: Inode,
+    },
     SyncDirectory,
 }
 
@@ -118,6 +122,11 @@ impl Tape {
         self.state().trouble = None;
     }
 
+    /// How many operations could have failed.
+    pub fn asked(&self) -> u64 {
+        self.state().asked
+    }
+
     /// How many operations have failed on purpose.
     pub fn failed(&self) -> u64 {
         self.state().failed
@@ -133,6 +142,10 @@ impl Tape {
         let wanted = state.names.get(name);
         let is_wanted = |entry: &&Entry| matches!(entry, Entry::Did(Operation::Write { inode, .. }) if Some(inode) == wanted);
         state.entries.iter().filter(is_wanted).count()
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.state().names.contains_key(name)
     }
 
     /// Ends the recording.
@@ -153,6 +166,9 @@ impl Tape {
         });
         if fails {
             state.failed += 1;
+            if request == Request::Sync {
+                state.did(Operation::SyncFailed { inode });
+            }
             return Err(request.failure());
         }
         Ok(())

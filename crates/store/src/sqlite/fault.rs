@@ -43,7 +43,7 @@ impl From<Fault> for StoreError {
 }
 
 /// Locks are given back, disks are cleared and mounted again; the rest stays as it is.
-pub(super) fn is_transient(error: &rusqlite::Error) -> bool {
+fn is_transient(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
         Some(

@@ -17,10 +17,7 @@ use std::{
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::SqliteOptions;
-use super::{
-    fault::{Fault, is_transient},
-    migrate,
-};
+use super::{fault::Fault, migrate};
 use crate::OpenError;
 
 /// The first SQLite in which a checkpoint cannot race a writer into corrupting the file.
@@ -222,6 +219,14 @@ pub(super) fn connect(
     }
 }
 
+fn is_locked(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(
+        code,
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+    )
+}
+
 struct Opener<'p> {
     path: &'p Path,
     patience: Duration,
@@ -276,7 +281,9 @@ impl Opener<'_> {
             match switched {
                 Ok(mode) if mode == "wal" => return Ok(()),
                 Ok(mode) => return Err(Fault::unreadable("journal mode", mode)),
-                Err(error) if is_transient(&error) && waited < self.patience => {
+                // Only a lock is waited for: after an error of the disk, this connection would say
+                // that it has switched and go on without a log.
+                Err(error) if is_locked(&error) && waited < self.patience => {
                     std::thread::park_timeout(RETRY_EVERY);
                     waited += RETRY_EVERY;
                 }
