@@ -45,8 +45,7 @@ pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, O
         share: options.share,
         vfs: options.vfs.as_deref(),
     };
-    let conn = opener.connect()?;
-    opener.prepare(&conn)?;
+    let conn = opener.prepare()?;
     opener.set_up(&conn, options.cache_bytes)?;
     Ok(conn)
 }
@@ -219,6 +218,12 @@ pub(super) fn connect(
     }
 }
 
+/// Whether the file has a log, as far as the connection knows.
+fn is_wal(conn: &Connection) -> Result<bool, Fault> {
+    let mode = conn.query_row("PRAGMA journal_mode", [], |row| row.get::<_, String>(0))?;
+    Ok(mode == "wal")
+}
+
 fn is_locked(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error_code();
     matches!(
@@ -248,13 +253,23 @@ impl Opener<'_> {
     ///
     /// The mark comes first and reaches the file itself, not a log beside it: a crash at any
     /// later moment leaves a file that is known to be ours.
-    fn prepare(&self, conn: &Connection) -> Result<(), OpenError> {
-        self.mark(conn)?;
-        let found = self
-            .switch_to_wal(conn)
-            .and_then(|()| migrate::run(conn))
-            .map_err(|fault| self.error(fault))?;
-        refuse_newer(self.path, found)
+    fn prepare(&self) -> Result<Connection, OpenError> {
+        let mut conn = self.connect()?;
+        self.mark(&conn)?;
+        let failed = |fault| self.error(fault);
+        if !is_wal(&conn).map_err(failed)? {
+            self.switch_to_wal(&conn).map_err(failed)?;
+            // After an error of the disk, a connection says that it has switched and goes on
+            // without a log; a new one says what the file does.
+            conn = self.connect()?;
+            if !is_wal(&conn).map_err(failed)? {
+                let why = "the disk kept it from being switched to WAL";
+                return Err(failed(Fault::Unreadable(why.to_owned())));
+            }
+        }
+        let found = migrate::run(&conn).map_err(failed)?;
+        refuse_newer(self.path, found)?;
+        Ok(conn)
     }
 
     fn mark(&self, conn: &Connection) -> Result<(), OpenError> {
@@ -281,8 +296,6 @@ impl Opener<'_> {
             match switched {
                 Ok(mode) if mode == "wal" => return Ok(()),
                 Ok(mode) => return Err(Fault::unreadable("journal mode", mode)),
-                // Only a lock is waited for: after an error of the disk, this connection would say
-                // that it has switched and go on without a log.
                 Err(error) if is_locked(&error) && waited < self.patience => {
                     std::thread::park_timeout(RETRY_EVERY);
                     waited += RETRY_EVERY;
