@@ -6,11 +6,11 @@ use steadfast_sim::{
 };
 
 /// As many moments as a debug build opens the remains of in half a minute.
-const POINTS: u64 = 200;
+const POINTS: u64 = 120;
 /// Each several times: what is torn here was never whole.
-const POINTS_OF_OPENING: u64 = 300;
+const POINTS_OF_OPENING: u64 = 150;
 /// There are more of them, and each has more to read.
-const POINTS_WITH_SMALL_PAGES: u64 = 80;
+const POINTS_WITH_SMALL_PAGES: u64 = 50;
 /// A planted bug that shows at none of these is as good as not found.
 const POINTS_PLANTED: u64 = 60;
 
