@@ -70,13 +70,3 @@ impl Counters {
         all.filter(|invariant| self.of(*invariant) == 0).collect()
     }
 }
-
-impl fmt::Display for Counters {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, invariant) in Invariant::ALL.iter().enumerate() {
-            let space = if place == 0 { "" } else { " " };
-            write!(f, "{space}{invariant:?}={}", self.of(*invariant))?;
-        }
-        Ok(())
-    }
-}

@@ -13,6 +13,8 @@
 //!   [`Invariant`]s.
 //! * [`Bug`] is the list of planted bugs, which the simulation has to find.
 //! * [`model`] is the exhaustive check of a small world.
+//! * [`power`] takes the power away after each operation on the disk.
+//! * [`prove`] says how far proofs go, and tells what they came to.
 
 #![expect(
     clippy::unwrap_used,
@@ -20,6 +22,7 @@
 )]
 
 pub mod model;
+pub mod power;
 pub mod prove;
 
 mod audit;

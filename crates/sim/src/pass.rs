@@ -1,10 +1,8 @@
 //! Many seeds, and what they came to in numbers.
 
-use std::{fmt, panic, sync::Once, time::Duration};
+use std::{panic, sync::Once, time::Duration};
 
-use steadfast_core::duration;
-
-use crate::{Counters, On, Report, Simulation, prove, script::PANIC};
+use crate::{Counters, Invariant, On, Report, Simulation, prove, script::PANIC};
 
 /// The sum of many runs.
 #[derive(Default)]
@@ -39,20 +37,29 @@ impl Pass {
         self.simulated += report.simulated;
         self.counters.add(&report.counters);
     }
-}
 
-impl fmt::Display for Pass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} seeds, {} steps, {} jobs, {} faults, {} simulated; {}",
-            self.seeds,
-            self.steps,
-            self.jobs,
-            self.faults,
-            duration::format(self.simulated),
-            self.counters,
-        )
+    /// Tells what it came to, and how often each invariant could have been broken.
+    pub fn tell(&self, on: On) {
+        let proof = match on {
+            On::Memory => "simulation in memory",
+            On::Sqlite => "simulation in SQLite",
+        };
+        let checked: Vec<(String, u64)> = Invariant::ALL
+            .iter()
+            .map(|invariant| {
+                let name = format!("checked: {}", invariant.sentence());
+                (name, self.counters.of(*invariant))
+            })
+            .collect();
+        let mut figures = vec![
+            ("seeds", self.seeds),
+            ("steps", self.steps),
+            ("jobs", self.jobs),
+            ("faults", self.faults),
+            ("simulated seconds", self.simulated.as_secs()),
+        ];
+        figures.extend(checked.iter().map(|(name, count)| (name.as_str(), *count)));
+        prove::tell(proof, &figures);
     }
 }
 

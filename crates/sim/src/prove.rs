@@ -21,7 +21,8 @@ pub fn times(usual: u64) -> u64 {
     number("STEADFAST_PROVE_TIMES").unwrap_or(usual)
 }
 
-/// Tells what a proof came to: a line for people, and one for the report that is being written.
+/// Tells what a proof came to: a sentence for people, and a line for each figure, parted by tabs,
+/// for the report that is being written.
 pub fn tell(proof: &str, figures: &[(&str, u64)]) {
     let sentence: Vec<String> = figures
         .iter()
@@ -31,19 +32,15 @@ pub fn tell(proof: &str, figures: &[(&str, u64)]) {
     let Ok(path) = env::var("STEADFAST_PROVE_REPORT") else {
         return;
     };
-    let figures: Vec<String> = figures
+    let lines: String = figures
         .iter()
-        .map(|(name, count)| format!("{name:?}:{count}"))
+        .map(|(name, count)| format!("{proof}\t{name}\t{count}\n"))
         .collect();
-    let line = format!(
-        "{{\"proof\":{proof:?},\"figures\":{{{}}}}}\n",
-        figures.join(",")
-    );
     let written = OpenOptions::new()
         .create(true)
         .append(true)
         .open(&path)
-        .and_then(|mut file| file.write_all(line.as_bytes()));
+        .and_then(|mut file| file.write_all(lines.as_bytes()));
     if let Err(error) = written {
         panic!("cannot write the report {path}: {error}");
     }

@@ -78,6 +78,9 @@ pub struct SqliteOptions {
     /// commit together with its data. All our tables are called `steadfast_…`; the database is
     /// switched to WAL mode. Without this, such a file is refused.
     pub share: bool,
+    /// SQLite's name for the file system to go through, where tests put one that fails.
+    #[doc(hidden)]
+    pub vfs: Option<String>,
 }
 
 impl Default for SqliteOptions {
@@ -88,6 +91,7 @@ impl Default for SqliteOptions {
             readers: 4,
             patience: Duration::from_secs(30),
             share: false,
+            vfs: None,
         }
     }
 }
@@ -152,7 +156,7 @@ impl SqliteStore {
                 why: error.to_string(),
             })?;
         let inner = Inner {
-            readers: Readers::new(path.clone(), options.readers),
+            readers: Readers::new(path.clone(), &options),
             path,
             clock: options.clock,
             waker,

@@ -50,6 +50,75 @@ fn a_file_that_is_not_sqlite_is_refused_and_left_alone() {
     }
 }
 
+const PAGE: usize = 4_096;
+
+/// What our first commit makes: one page with the schema, and one that says which it is.
+fn marked_file() -> Vec<u8> {
+    let place = Place::new();
+    let conn = Connection::open(&place.file).unwrap();
+    conn.execute_batch(include_str!("../src/sqlite/sql/schema_mark.sql"))
+        .unwrap();
+    conn.close().unwrap();
+    fs::read(&place.file).unwrap()
+}
+
+/// A journal that is to be played back onto a file that had so many pages.
+fn journal(pages_before: u32) -> Vec<u8> {
+    let mut journal = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7".to_vec();
+    let (records, nonce, sector, page) = (0_u32, 7_u32, 512_u32, 4_096_u32);
+    for number in [records, nonce, pages_before, sector, page] {
+        journal.extend(number.to_be_bytes());
+    }
+    journal.resize(512, 0);
+    journal
+}
+
+#[tokio::test]
+async fn a_file_whose_first_commit_was_cut_short_begins_anew() {
+    // Of two pages, only the second had arrived when the power failed, or the first and a part
+    // of the second.
+    let mut torn = marked_file();
+    torn[PAGE + 100..].fill(0);
+    for left in [[vec![0; PAGE], vec![13; PAGE]].concat(), torn] {
+        let place = Place::new();
+        fs::write(&place.file, left).unwrap();
+        fs::write(place.file.with_extension("db-journal"), journal(0)).unwrap();
+        let store = place.open();
+        assert_eq!(store.count(JobFilter::default(), 1).await.unwrap(), 0);
+        let answers = store.enqueue(jobs(&store, 1)).await.unwrap();
+        assert_eq!(answers.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_a_checkpoint_left_torn_is_mended_by_its_log() {
+    let (open, place) = (Place::new(), Place::new());
+    let store = open.open();
+    store.enqueue(jobs(&store, 3)).await.unwrap();
+    let mut file = fs::read(&open.file).unwrap();
+    // The page that says which schema it has.
+    file[PAGE + 100..].fill(0);
+    fs::write(&place.file, file).unwrap();
+    fs::copy(
+        open.file.with_extension("db-wal"),
+        place.file.with_extension("db-wal"),
+    )
+    .unwrap();
+    let mended = place.open();
+    assert_eq!(mended.count(JobFilter::default(), 9).await.unwrap(), 3);
+}
+
+#[test]
+fn a_strangers_file_with_a_journal_is_refused_and_left_alone() {
+    for beside in [journal(2), b"a diary, and no journal of SQLite's".to_vec()] {
+        let place = Place::new();
+        fs::write(&place.file, "precious notes\n".repeat(100)).unwrap();
+        fs::write(place.file.with_extension("db-journal"), &beside).unwrap();
+        let error = refused_untouched(&place);
+        assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
+    }
+}
+
 #[test]
 fn another_applications_database_is_refused_and_left_alone() {
     for journal in ["DELETE", "WAL"] {

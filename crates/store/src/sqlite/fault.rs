@@ -19,6 +19,14 @@ impl Fault {
         Self::Unreadable(format!("a stored {what} cannot be read: {why}"))
     }
 
+    /// What SQLite says that went wrong, if it was SQLite that did.
+    pub(super) fn code(&self) -> Option<ErrorCode> {
+        match self {
+            Self::Sql(error) => error.sqlite_error_code(),
+            Self::Unreadable(_) => None,
+        }
+    }
+
     /// What to tell one of the callers: is it worth trying again?
     pub(super) fn to_store_error(&self) -> StoreError {
         match self {
@@ -35,7 +43,7 @@ impl From<Fault> for StoreError {
 }
 
 /// Locks are given back, disks are cleared and mounted again; the rest stays as it is.
-pub(super) fn is_transient(error: &rusqlite::Error) -> bool {
+fn is_transient(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
         Some(

@@ -18,14 +18,17 @@ pub(super) fn version_known() -> i64 {
 /// The schema of the file; `None` if we have never been there. It is kept in a table of ours,
 /// because `user_version` belongs to the application whose file it may be.
 pub(super) fn version(conn: &Connection) -> Result<Option<i64>, Fault> {
-    let is_there = conn
-        .prepare(include_str!("sql/schema_is_there.sql"))?
-        .exists([])?;
-    if !is_there {
+    if !is_there(conn)? {
         return Ok(None);
     }
     let mut statement = conn.prepare("SELECT version FROM steadfast_schema")?;
     Ok(statement.query_row([], |row| row.get(0)).optional()?)
+}
+
+/// Whether we have been there.
+pub(super) fn is_there(conn: &Connection) -> Result<bool, Fault> {
+    let mut statement = conn.prepare(include_str!("sql/schema_is_there.sql"))?;
+    Ok(statement.exists([])?)
 }
 
 /// Leaves our mark: schema 0.

@@ -17,10 +17,7 @@ use std::{
 use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig};
 
 use super::SqliteOptions;
-use super::{
-    fault::{Fault, is_transient},
-    migrate,
-};
+use super::{fault::Fault, migrate};
 use crate::OpenError;
 
 /// The first SQLite in which a checkpoint cannot race a writer into corrupting the file.
@@ -36,17 +33,19 @@ const LOG_BYTES_KEPT: i64 = 64 * 1024 * 1024;
 const RETRY_EVERY: Duration = Duration::from_millis(10);
 
 const MAGIC: &[u8] = b"SQLite format 3\0";
+const JOURNAL_MAGIC: &[u8] = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";
 
 /// The writer's connection, on a file that is ours and up to date.
 pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, OpenError> {
     check_sqlite()?;
-    look(path, options.share)?;
+    look(path, options)?;
     let opener = Opener {
         path,
         patience: options.patience,
+        share: options.share,
+        vfs: options.vfs.as_deref(),
     };
-    let conn = opener.connect()?;
-    opener.prepare(&conn)?;
+    let conn = opener.prepare()?;
     opener.set_up(&conn, options.cache_bytes)?;
     Ok(conn)
 }
@@ -62,10 +61,13 @@ fn check_sqlite() -> Result<(), OpenError> {
 }
 
 /// Refuses a file that is not ours, without touching it.
-fn look(path: &Path, share: bool) -> Result<(), OpenError> {
+fn look(path: &Path, options: &SqliteOptions) -> Result<(), OpenError> {
+    let (share, vfs) = (options.share, options.vfs.as_deref());
     let opener = Opener {
         path,
         patience: Duration::from_secs(1),
+        share,
+        vfs,
     };
     match fs::metadata(path) {
         Ok(metadata) if metadata.len() == 0 => return Ok(()),
@@ -76,26 +78,29 @@ fn look(path: &Path, share: bool) -> Result<(), OpenError> {
         }
         Ok(_) => {}
     }
+    if was_empty(path) {
+        return Ok(());
+    }
     let has_log = with_suffix(path, "-wal").exists() || with_suffix(path, "-journal").exists();
     let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let immutable =
-        Connection::open_with_flags(immutable_uri(path), read_only | OpenFlags::SQLITE_OPEN_URI);
+    let by_uri = read_only | OpenFlags::SQLITE_OPEN_URI;
+    let immutable = connect(Path::new(&immutable_uri(path)), by_uri, vfs);
     match immutable
         .map_err(Fault::from)
         .and_then(|conn| Marks::read(&conn))
     {
+        // A crash during a checkpoint leaves a file that says anything, and a log that mends it.
+        Ok(marks) if has_log && marks.is_ours => {}
         Ok(marks) => marks.check(path, share)?,
-        Err(Fault::Sql(error)) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
-            return Err(unreadable(path));
-        }
-        // A crash during a checkpoint leaves such a file, and the log that mends it.
-        Err(Fault::Sql(error))
-            if has_log && error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {}
-        Err(fault) => return Err(opener.error(fault)),
+        Err(fault) => match fault.code() {
+            Some(ErrorCode::NotADatabase) => return Err(unreadable(path)),
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::Unknown) | None if has_log => {}
+            _ => return Err(opener.error(fault)),
+        },
     }
     // The log may know of a newer schema than the file; a read-only look leaves both alone.
     if has_log {
-        let conn = Connection::open_with_flags(path, read_only);
+        let conn = connect(path, read_only, vfs);
         if let Ok(marks) = conn
             .map_err(Fault::from)
             .and_then(|conn| Marks::read(&conn))
@@ -108,6 +113,7 @@ fn look(path: &Path, share: bool) -> Result<(), OpenError> {
 
 /// What a file says of itself.
 struct Marks {
+    is_ours: bool,
     schema: Option<i64>,
     has_tables: bool,
 }
@@ -115,6 +121,7 @@ struct Marks {
 impl Marks {
     fn read(conn: &Connection) -> Result<Self, Fault> {
         Ok(Self {
+            is_ours: migrate::is_there(conn)?,
             schema: migrate::version(conn)?,
             has_tables: conn.prepare("SELECT 1 FROM sqlite_schema")?.exists([])?,
         })
@@ -123,7 +130,7 @@ impl Marks {
     fn check(&self, path: &Path, share: bool) -> Result<(), OpenError> {
         match self.schema {
             Some(schema) => refuse_newer(path, schema),
-            None if share || !self.has_tables => Ok(()),
+            None if share || self.is_ours || !self.has_tables => Ok(()),
             None => Err(OpenError::Foreign {
                 path: path.to_owned(),
                 why: "it has tables of another application; `SqliteOptions::share` moves in with them"
@@ -164,6 +171,17 @@ fn unreadable(path: &Path) -> OpenError {
     }
 }
 
+/// Whether the journal beside a file says that there was nothing in it before. A power failure
+/// during the very first commit leaves any part of that commit, and SQLite takes it back.
+fn was_empty(path: &Path) -> bool {
+    let mut header = [0; JOURNAL_MAGIC.len() + 12];
+    let read = File::open(with_suffix(path, "-journal"))
+        .and_then(|mut journal| journal.read_exact(&mut header));
+    // After the magic: the number of records, a nonce, and the pages that there were.
+    let (magic, rest) = header.split_at(JOURNAL_MAGIC.len());
+    read.is_ok() && magic == JOURNAL_MAGIC && rest[8..] == [0; 4]
+}
+
 /// The path as a URI, with everything escaped that a URI gives a meaning to.
 fn immutable_uri(path: &Path) -> String {
     let mut uri = "file:".to_owned();
@@ -196,9 +214,37 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
+/// A connection through the file system that is named, or the usual one.
+pub(super) fn connect(
+    path: &Path,
+    flags: OpenFlags,
+    vfs: Option<&str>,
+) -> rusqlite::Result<Connection> {
+    match vfs {
+        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs),
+        None => Connection::open_with_flags(path, flags),
+    }
+}
+
+/// Whether the file has a log, as far as the connection knows.
+fn is_wal(conn: &Connection) -> Result<bool, Fault> {
+    let mode = conn.query_row("PRAGMA journal_mode", [], |row| row.get::<_, String>(0))?;
+    Ok(mode == "wal")
+}
+
+fn is_locked(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(
+        code,
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+    )
+}
+
 struct Opener<'p> {
     path: &'p Path,
     patience: Duration,
+    share: bool,
+    vfs: Option<&'p str>,
 }
 
 impl Opener<'_> {
@@ -206,7 +252,7 @@ impl Opener<'_> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let conn = Connection::open_with_flags(self.path, flags)
+        let conn = connect(self.path, flags, self.vfs)
             .and_then(|conn| conn.busy_timeout(self.patience).map(|()| conn));
         conn.map_err(|error| self.error(error.into()))
     }
@@ -215,23 +261,38 @@ impl Opener<'_> {
     ///
     /// The mark comes first and reaches the file itself, not a log beside it: a crash at any
     /// later moment leaves a file that is known to be ours.
-    fn prepare(&self, conn: &Connection) -> Result<(), OpenError> {
-        let found = self
-            .mark(conn)
-            .and_then(|()| self.switch_to_wal(conn))
-            .and_then(|()| migrate::run(conn))
-            .map_err(|fault| self.error(fault))?;
-        refuse_newer(self.path, found)
+    fn prepare(&self) -> Result<Connection, OpenError> {
+        let mut conn = self.connect()?;
+        self.mark(&conn)?;
+        let failed = |fault| self.error(fault);
+        if !is_wal(&conn).map_err(failed)? {
+            self.switch_to_wal(&conn).map_err(failed)?;
+            // After an error of the disk, a connection says that it has switched and goes on
+            // without a log; a new one says what the file does.
+            conn = self.connect()?;
+            if !is_wal(&conn).map_err(failed)? {
+                let why = "the disk kept it from being switched to WAL";
+                return Err(failed(Fault::Unreadable(why.to_owned())));
+            }
+        }
+        let found = migrate::run(&conn).map_err(failed)?;
+        refuse_newer(self.path, found)?;
+        Ok(conn)
     }
 
-    fn mark(&self, conn: &Connection) -> Result<(), Fault> {
-        if migrate::version(conn)?.is_some() {
+    fn mark(&self, conn: &Connection) -> Result<(), OpenError> {
+        let marked = migrate::version(conn).map_err(|fault| self.error(fault))?;
+        if marked.is_some() {
             return Ok(());
         }
-        conn.execute_batch("BEGIN IMMEDIATE")?;
-        migrate::mark(conn)?;
-        conn.execute_batch("COMMIT")?;
-        Ok(())
+        let begun = conn.execute_batch("BEGIN IMMEDIATE").map_err(Fault::from);
+        // Somebody else may have moved in since the first look.
+        let marks = begun.and_then(|()| Marks::read(conn));
+        let marks = marks.map_err(|fault| self.error(fault))?;
+        marks.check(self.path, self.share)?;
+        migrate::mark(conn)
+            .and_then(|()| Ok(conn.execute_batch("COMMIT")?))
+            .map_err(|fault| self.error(fault))
     }
 
     fn switch_to_wal(&self, conn: &Connection) -> Result<(), Fault> {
@@ -243,7 +304,7 @@ impl Opener<'_> {
             match switched {
                 Ok(mode) if mode == "wal" => return Ok(()),
                 Ok(mode) => return Err(Fault::unreadable("journal mode", mode)),
-                Err(error) if is_transient(&error) && waited < self.patience => {
+                Err(error) if is_locked(&error) && waited < self.patience => {
                     std::thread::park_timeout(RETRY_EVERY);
                     waited += RETRY_EVERY;
                 }
@@ -265,11 +326,7 @@ impl Opener<'_> {
 
     fn error(&self, fault: Fault) -> OpenError {
         let (path, why) = (self.path.to_owned(), fault.to_string());
-        let code = match &fault {
-            Fault::Sql(error) => error.sqlite_error_code(),
-            Fault::Unreadable(_) => None,
-        };
-        match code {
+        match fault.code() {
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
                 OpenError::Corrupt { path, why }
             }

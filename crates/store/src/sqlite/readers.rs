@@ -4,7 +4,7 @@
 //! began. Each question is short, so that checkpoints can get past them.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -12,7 +12,12 @@ use std::{
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::Semaphore;
 
-use super::{fault::Fault, names::Names, open::keep_statements};
+use super::{
+    SqliteOptions,
+    fault::Fault,
+    names::Names,
+    open::{connect, keep_statements},
+};
 use crate::StoreError;
 
 /// Enough for the inner pages of every index; rows are seldom asked for twice.
@@ -22,6 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) struct Readers {
     path: PathBuf,
+    vfs: Option<String>,
     room: Arc<Semaphore>,
     idle: Arc<Mutex<Vec<Reader>>>,
 }
@@ -32,10 +38,11 @@ pub(super) struct Reader {
 }
 
 impl Readers {
-    pub(super) fn new(path: PathBuf, most: usize) -> Self {
+    pub(super) fn new(path: PathBuf, options: &SqliteOptions) -> Self {
         Self {
             path,
-            room: Arc::new(Semaphore::new(most.max(1))),
+            vfs: options.vfs.clone(),
+            room: Arc::new(Semaphore::new(options.readers.max(1))),
             idle: Arc::default(),
         }
     }
@@ -47,14 +54,15 @@ impl Readers {
     ) -> Result<T, StoreError> {
         let permit = Arc::clone(&self.room).acquire_owned().await;
         let permit = permit.map_err(|_| StoreError::Unavailable("it was closed".to_owned()))?;
-        let (path, idle) = (self.path.clone(), Arc::clone(&self.idle));
+        let (path, vfs) = (self.path.clone(), self.vfs.clone());
+        let idle = Arc::clone(&self.idle);
         let room = Arc::clone(&self.room);
         let answer = tokio::task::spawn_blocking(move || {
             let _permit = permit;
             let waiting = lock(&idle).pop();
             let mut reader = match waiting {
                 Some(reader) => reader,
-                None => Reader::open(&path)?,
+                None => Reader::open(&path, vfs.as_deref())?,
             };
             // A connection that failed is not used again.
             let answer = question(&mut reader)?;
@@ -78,9 +86,9 @@ impl Readers {
 }
 
 impl Reader {
-    fn open(path: &std::path::Path) -> Result<Self, Fault> {
+    fn open(path: &Path, vfs: Option<&str>) -> Result<Self, Fault> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let conn = Connection::open_with_flags(path, flags)?;
+        let conn = connect(path, flags, vfs)?;
         conn.busy_timeout(PATIENCE)?;
         conn.pragma_update(None, "cache_size", -CACHE_KIB)?;
         keep_statements(&conn)?;

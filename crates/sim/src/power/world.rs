@@ -1,0 +1,117 @@
+//! Everything that a store says of what it holds, as names and texts that can be compared.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+};
+
+use steadfast_core::{JobId, OnceName, Timestamp};
+use steadfast_store::{
+    AttemptsOf, JobFilter, JobPage, LaneStats, Page, ScheduleFilter, Space, Store, StoreError,
+};
+
+const PAGE: usize = 100;
+/// Longer texts are told apart by a number.
+const TEXT_MAX: usize = 2_000;
+/// The step that handlers of the script take.
+pub const STEP: &str = "charge";
+
+/// What was acknowledged, or what is found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct World(BTreeMap<String, String>);
+
+impl World {
+    pub async fn read(store: &dyn Store) -> Result<Self, StoreError> {
+        let mut world = Self::default();
+        let mut page = JobPage::first(PAGE);
+        loop {
+            let listed = store.list(JobFilter::default(), page).await?;
+            for job in &listed.items {
+                world.add(&job.id, job);
+                if job.progress.fence.0 > 0 {
+                    world.read_attempts(store, job.id).await?;
+                }
+            }
+            match listed.next {
+                Some(next) => page.after = Some(next),
+                None => break,
+            }
+        }
+        for space in [Space::Endpoint, Space::Alert] {
+            for document in store.documents(space).await? {
+                world.add(&format!("document {}", document.id), &document);
+            }
+        }
+        world.read_schedules(store).await?;
+        for lane in store.stats(Timestamp::EPOCH).await? {
+            let name = format!("lane {} {} {}", lane.tenant, lane.queue, lane.kind);
+            world.add(&name, &counts(&lane));
+        }
+        Ok(world)
+    }
+
+    async fn read_attempts(&mut self, store: &dyn Store, job: JobId) -> Result<(), StoreError> {
+        let attempts = store.attempts(AttemptsOf::Job(job), Page::first(PAGE));
+        for attempt in attempts.await?.items {
+            self.add(&format!("{job} attempt {}", attempt.fence.0), &attempt);
+        }
+        let step = OnceName::new(STEP).unwrap();
+        if let Some(kept) = store.recall(job, step).await? {
+            self.add(&format!("{job} step"), &kept);
+        }
+        Ok(())
+    }
+
+    async fn read_schedules(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+        let all = store.schedules(ScheduleFilter::default(), Page::first(PAGE));
+        for schedule in all.await?.items {
+            self.add(&format!("schedule {}", schedule.name), &schedule);
+            for tick in store.ticks(schedule.id, Page::first(PAGE)).await?.items {
+                let name = format!("schedule {} tick {}", schedule.name, tick.at());
+                self.add(&name, &tick);
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, name: &dyn fmt::Display, what: &dyn fmt::Debug) {
+        let mut text = format!("{what:?}");
+        if text.len() > TEXT_MAX {
+            let mut hasher = DefaultHasher::new();
+            text.hash(&mut hasher);
+            text = format!("{:x}", hasher.finish());
+        }
+        self.0.insert(name.to_string(), text);
+    }
+
+    /// How many facts it holds.
+    pub fn facts(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    /// Where another differs, for people.
+    pub fn difference(&self, other: &Self) -> String {
+        let names = self.0.keys().chain(other.0.keys());
+        let differing = names.filter(|name| self.0.get(*name) != other.0.get(*name));
+        let lines = differing.take(4).map(|name| {
+            let (mine, theirs) = (self.0.get(name), other.0.get(name));
+            format!("  {name}\n    acknowledged {mine:?}\n    found        {theirs:?}")
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// The counts that do not change as time passes.
+fn counts(lane: &LaneStats) -> impl fmt::Debug + use<> {
+    let waiting = lane.scheduled + lane.ready + lane.retrying;
+    let ended = [lane.succeeded, lane.failed, lane.cancelled];
+    (
+        lane.paused,
+        waiting,
+        lane.running,
+        ended,
+        lane.dead_letters,
+        lane.total,
+    )
+}

@@ -1,0 +1,84 @@
+//! The disk fails and recovers; calls are told, and nothing that was acknowledged is lost.
+//!
+//! A write finds the disk full, a sync fails and what it should have written is lost, a file can
+//! not be made or deleted: once, or until somebody is told. What is told and held is checked while
+//! the store lives on; then the power fails too.
+
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
+use steadfast_sim::{
+    power::{Disk, Play, Setting, Sweep, Swept, Trouble},
+    prove,
+};
+
+/// As many as a debug build lives through in half a minute.
+const TROUBLES: u64 = 24;
+/// After each, the power fails at so many moments.
+const POINTS: u64 = 4;
+
+#[test]
+fn a_disk_that_fails_is_told_of_and_nothing_acknowledged_is_lost() {
+    let seed = prove::seed();
+    let times = prove::times(TROUBLES);
+    eprintln!("seed {seed}");
+    let mut random = StdRng::seed_from_u64(seed);
+    let disk = Disk::new();
+    let operations = Play::record(disk, Setting::default()).asked;
+    let (mut failed, mut refused) = (0, 0);
+    let mut sum = Swept::default();
+    for time in 0..times {
+        let trouble = Trouble {
+            first: place(time, times, operations, &mut random),
+            count: if random.random() { 1 } else { u64::MAX },
+        };
+        let setting = Setting {
+            trouble: Some(trouble),
+            ..Setting::default()
+        };
+        let recording = Play::record(disk, setting);
+        failed += recording.failed;
+        refused += recording.refused;
+        match Sweep::new(&recording, random.random()).run(POINTS) {
+            Ok(swept) => sum.add(swept),
+            Err(lost) => panic!("{trouble:?}, with seed {seed}: {lost}"),
+        }
+    }
+    assert!(failed >= times, "each trouble came to pass");
+    prove::tell(
+        "disk errors",
+        &[
+            ("operations that failed", failed),
+            ("calls told of it", refused),
+            ("fault points swept after it", sum.points),
+            ("images opened after it", sum.images),
+            ("acknowledged facts checked", sum.facts),
+        ],
+    );
+}
+
+#[test]
+fn a_disk_that_fails_while_a_file_is_made_leaves_one_that_is_made_whole() {
+    let disk = Disk::new();
+    let opening = Setting {
+        ends_when_open: true,
+        ..Setting::default()
+    };
+    for first in 0..Play::record(disk, opening).asked {
+        let recording = Play::record(
+            disk,
+            Setting {
+                trouble: Some(Trouble { first, count: 1 }),
+                ..opening
+            },
+        );
+        assert_eq!(recording.failed, 1, "operation {first}");
+    }
+}
+
+/// Which operation fails: one of each of so many stretches, or all in turn.
+fn place(time: u64, times: u64, operations: u64, random: &mut StdRng) -> u64 {
+    let stretch = |time: u64| time * operations / times;
+    match times < operations {
+        true => random.random_range(stretch(time)..stretch(time + 1)),
+        false => time % operations,
+    }
+}
