@@ -106,8 +106,6 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
     #[cfg(feature = "http")]
     #[must_use]
     pub fn outbound(self, outbound: crate::http::Outbound) -> Self {
-        use steadfast_core::Preset;
-
         let webhooks = crate::http::WebhookHandler::new(outbound.clone());
         let http = crate::http::HttpHandler::new(outbound);
         self.raw_handler(Kind::http().as_str(), Arc::new(http))
