@@ -1,0 +1,17 @@
+//! Nodes under trouble, and what their clients were promised.
+//!
+//! The real binary, real HTTP, real files, a real PostgreSQL. Each proof goes a short way as an
+//! ordinary test; `STEADFAST_PROVE_TIMES` says how much further, and each tells what it came to.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod http;
+mod kill_cycles;
+mod kill_server;
+mod ledger;
+mod load;
+mod node;
+#[path = "../common/process.rs"]
+mod process;
+mod synced;
+mod target;
+mod trace;

@@ -1,0 +1,102 @@
+//! A node on a store that outlives it.
+
+use std::{
+    path::Path,
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+use crate::{
+    http::{Answer, Http},
+    process::{Process, steadfast},
+};
+
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct Node {
+    process: Process,
+}
+
+impl Node {
+    /// On the SQLite file of this directory.
+    pub fn start(dir: &Path) -> Self {
+        Self::run(steadfast(SERVE, dir))
+    }
+
+    pub fn run(command: Command) -> Self {
+        let node = Self {
+            process: Process::start(command, drop),
+        };
+        until("the node to be ready", || {
+            let answer = node.http()?.get("/readyz")?;
+            (answer.status == 200).then_some(())
+        });
+        node
+    }
+
+    /// Kills it where it stands, and whoever reads from it hears nothing more.
+    pub fn kill(self) {
+        drop(self);
+    }
+
+    /// Lets it end in order.
+    pub fn stop(mut self) {
+        self.process.signal("TERM");
+        assert!(self.process.wait().success());
+    }
+
+    pub fn address(&self) -> &str {
+        &self.process.address
+    }
+
+    pub fn http(&self) -> Option<Http> {
+        Http::connect(&self.process.address)
+    }
+
+    pub fn get(&self, path: &str) -> Value {
+        self.http().unwrap().get(path).unwrap().is(200)
+    }
+
+    pub fn post(&self, path: &str, body: &Value) -> Answer {
+        self.http().unwrap().post(path, body).unwrap()
+    }
+
+    pub fn create(&self, body: &Value) -> Value {
+        self.post("/api/v1/jobs", body).is(201)
+    }
+
+    pub fn attempts(&self, id: &str) -> Vec<Value> {
+        let history = self.get(&format!("/api/v1/jobs/{id}/history?limit=500"));
+        history["attempts"].as_array().unwrap().clone()
+    }
+}
+
+/// Leases are short here, and so is the wait until somebody looks at them.
+pub const SERVE: &[&str] = &[
+    "serve",
+    "--listen",
+    "127.0.0.1:0",
+    "--store",
+    "sqlite:jobs.db",
+    "--sweep-every",
+    "200ms",
+];
+
+pub fn until<T>(what: &str, ask: impl FnMut() -> Option<T>) -> T {
+    until_within(PATIENCE, what, ask)
+}
+
+pub fn until_within<T>(patience: Duration, what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(begun.elapsed() < patience, "waited in vain for {what}");
+        thread::park_timeout(Duration::from_millis(10));
+    }
+}

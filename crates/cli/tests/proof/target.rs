@@ -1,0 +1,64 @@
+//! A target that outlives nodes and counts what it is asked.
+
+use std::{
+    collections::BTreeMap,
+    io::{BufRead as _, BufReader, Write as _},
+    net::{TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    thread,
+};
+
+/// How often each attempt of each job has asked.
+type Asked = BTreeMap<(String, u32), u32>;
+
+pub struct Target {
+    pub url: String,
+    asked: Arc<Mutex<Asked>>,
+}
+
+impl Target {
+    /// Answers with the status that it is told for the attempt, or never if there is none.
+    pub fn start(answer: fn(attempt: u32) -> Option<u16>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let asked = Arc::new(Mutex::new(BTreeMap::new()));
+        let counted = asked.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (stream, counted) = (stream.unwrap(), counted.clone());
+                thread::spawn(move || serve(&stream, &counted, answer));
+            }
+        });
+        Self { url, asked }
+    }
+
+    pub fn asked(&self) -> Asked {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+fn serve(stream: &TcpStream, counted: &Mutex<Asked>, answer: fn(u32) -> Option<u16>) -> Option<()> {
+    let mut lines = BufReader::new(stream).lines();
+    loop {
+        let (mut job, mut attempt) = (String::new(), 0);
+        loop {
+            let line = lines.next()?.ok()?.to_ascii_lowercase();
+            match line.split_once(": ") {
+                Some(("steadfast-job-id", id)) => job = id.to_owned(),
+                Some(("steadfast-attempt", number)) => attempt = number.parse().unwrap(),
+                _ if line.is_empty() => break,
+                _ => {}
+            }
+        }
+        *counted.lock().unwrap().entry((job, attempt)).or_default() += 1;
+        match answer(attempt) {
+            Some(status) => write!(
+                { stream },
+                "HTTP/1.1 {status} Said\r\ncontent-length: 0\r\n\r\n"
+            )
+            .ok()?,
+            // Reads on, so that the connection stays open until the other side is gone.
+            None => drop(lines.next()),
+        }
+    }
+}
