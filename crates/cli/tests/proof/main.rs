@@ -4,6 +4,8 @@
 //! ordinary test; `STEADFAST_PROVE_TIMES` says how much further, and each tells what it came to.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod disk;
+mod disk_full;
 mod http;
 mod kill_cycles;
 mod kill_server;

@@ -57,53 +57,62 @@ fn the_log_is_synced_before_the_answer_leaves() {
 
 #[test]
 fn while_the_log_cannot_be_synced_nothing_is_acknowledged() {
+    through_trouble("EIO on fsync", "fsync,fdatasync:error=EIO", 10);
+}
+
+/// The error of a full disk at any write, also where no disk can be mounted to fill it.
+#[test]
+fn while_the_log_cannot_be_written_nothing_is_acknowledged() {
+    through_trouble("ENOSPC on write", "pwrite64:error=ENOSPC", 100);
+}
+
+/// Lets the calls after the first so many fail for a while, and asks for jobs all the time.
+fn through_trouble(proof: &str, trouble: &str, first: u64) {
     let rounds = prove::times(1);
     let (mut acknowledged, mut refused, mut failed) = (0, 0, 0);
     let (mut unsynced, mut lost) = (0, 0);
     for round in 0..rounds {
         let dir = tempfile::tempdir().unwrap();
-        // A new file is synced by the one who makes it, an old one by the writer only. Each thread
-        // counts its own calls, so that these are the writer's.
+        // A new file is written by the one who makes it, an old one by the writer only. Each
+        // thread counts its own calls, so that these are the writer's.
         Node::start(dir.path()).stop();
-        let first = 10 + round % 20;
-        let inject = format!(
-            "inject=fsync,fdatasync:error=EIO:when={first}..{}",
-            first + 20
-        );
+        let first = first + round % 20;
+        let inject = format!("inject={trouble}:when={first}..{}", first + FAILURES - 1);
         let node = Node::start_traced(dir.path(), Some(&inject));
         let mut ledger = Ledger::default();
-        refused += make_through_trouble(&mut node.http().unwrap(), &mut ledger);
+        refused += make_all(&mut node.http().unwrap(), &mut ledger);
         node.kill();
         let trace = trace::read(dir.path());
         let calls = Calls::of(&trace);
-        failed += calls.failed_syncs();
+        failed += trace.matches("(INJECTED)").count() as u64;
         let answered = (0..CREATES).map(|number| calls.answered(&mark(number)));
         unsynced += answered.filter(|it| *it != Answered::Synced).count() as u64;
         let node = Node::start(dir.path());
         ledger.check_all(Listing::of(&node));
         acknowledged += ledger.acknowledged();
-        lost += ledger.count(Broken::Lost);
+        lost += ledger.count(Broken::Lost) + ledger.count(Broken::Doubled);
     }
     prove::tell(
-        "EIO on fsync",
+        proof,
         &[
-            ("syncs that failed", failed),
+            ("calls that failed", failed),
             ("creates refused with 503", refused),
             ("acknowledged jobs", acknowledged),
             ("acknowledged before they were synced", unsynced),
-            ("jobs lost", lost),
+            ("jobs lost or doubled", lost),
         ],
     );
     assert_eq!((unsynced, lost), (0, 0));
-    assert!(failed >= 20 * rounds, "too few syncs failed");
+    assert!(failed >= FAILURES * rounds, "too few calls failed");
     assert!(refused >= rounds, "nobody noticed");
 }
 
 /// In one round of trouble.
+const FAILURES: u64 = 20;
 const CREATES: u64 = 60;
 
 /// Makes jobs one by one, each as often as it takes; returns how often that was refused.
-fn make_through_trouble(http: &mut Http, ledger: &mut Ledger) -> u64 {
+fn make_all(http: &mut Http, ledger: &mut Ledger) -> u64 {
     let mut refused = 0;
     for number in 0..CREATES {
         loop {

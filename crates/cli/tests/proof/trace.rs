@@ -100,14 +100,6 @@ impl<'t> Calls<'t> {
         }
         Self(calls)
     }
-
-    /// How many syncs were made to fail.
-    pub fn failed_syncs(&self) -> u64 {
-        let failed = self.0.iter().filter(|call| {
-            matches!(call.name, "fsync" | "fdatasync") && call.ended != usize::MAX && !call.is_done
-        });
-        failed.count() as u64
-    }
 }
 
 /// One call, from the line on which it began to the one on which it ended.
