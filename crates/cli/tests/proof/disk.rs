@@ -13,7 +13,7 @@ use std::{
 use tempfile::TempDir;
 
 use crate::{
-    node::{Node, SERVE},
+    node::{FILE as STORE, Node, serve},
     process::wrapped,
 };
 
@@ -52,7 +52,7 @@ impl Disk {
             .args(["sh", "-c", r#"cd "$0" && exec "$@""#])
             .arg(self.place.path())
             .arg(env!("CARGO_BIN_EXE_steadfast"));
-        Node::run(wrapped(join, SERVE, Path::new("/")))
+        Node::run(wrapped(join, &serve(STORE), Path::new("/")))
     }
 
     /// A file on it that takes up room.

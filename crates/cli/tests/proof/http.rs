@@ -39,7 +39,19 @@ impl Http {
         self.call("POST", path, &body.to_string())
     }
 
+    /// What is at a place that speaks no JSON.
+    pub fn text(&mut self, path: &str) -> Option<String> {
+        let (_, body) = self.exchange("GET", path, "")?;
+        String::from_utf8(body).ok()
+    }
+
     fn call(&mut self, method: &str, path: &str, body: &str) -> Option<Answer> {
+        let (status, body) = self.exchange(method, path, body)?;
+        let body = serde_json::from_slice(&body).unwrap_or_default();
+        Some(Answer { status, body })
+    }
+
+    fn exchange(&mut self, method: &str, path: &str, body: &str) -> Option<(u16, Vec<u8>)> {
         // In one write, so that the request leaves in one piece.
         let request = format!(
             "{method} {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
@@ -60,8 +72,7 @@ impl Http {
         }
         let mut body = vec![0; length];
         self.stream.read_exact(&mut body).ok()?;
-        let body = serde_json::from_slice(&body).unwrap_or_default();
-        Some(Answer { status, body })
+        Some((status, body))
     }
 
     /// A whole line; what is cut off is as good as not sent.

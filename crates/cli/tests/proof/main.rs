@@ -6,12 +6,14 @@
 
 mod disk;
 mod disk_full;
+mod frozen;
 mod http;
 mod kill_cycles;
 mod kill_server;
 mod ledger;
 mod load;
 mod node;
+mod postgres;
 #[path = "../common/process.rs"]
 mod process;
 mod synced;

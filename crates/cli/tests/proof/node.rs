@@ -14,6 +14,16 @@ use crate::{
     process::{Process, steadfast},
 };
 
+/// A store in the directory that a node is started in.
+pub const FILE: &str = "sqlite:jobs.db";
+
+/// Leases are short here, and so is the wait until somebody looks at them.
+pub fn serve(store: &str) -> [&str; 7] {
+    let [serve, listen, anywhere] = ["serve", "--listen", "127.0.0.1:0"];
+    let [sweep, often] = ["--sweep-every", "200ms"];
+    [serve, listen, anywhere, "--store", store, sweep, often]
+}
+
 /// Longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -24,7 +34,11 @@ pub struct Node {
 impl Node {
     /// On the SQLite file of this directory.
     pub fn start(dir: &Path) -> Self {
-        Self::run(steadfast(SERVE, dir))
+        Self::start_on(FILE, dir)
+    }
+
+    pub fn start_on(store: &str, dir: &Path) -> Self {
+        Self::run(steadfast(&serve(store), dir))
     }
 
     pub fn run(command: Command) -> Self {
@@ -41,6 +55,15 @@ impl Node {
     /// Kills it where it stands, and whoever reads from it hears nothing more.
     pub fn kill(self) {
         drop(self);
+    }
+
+    /// Lets nothing of it go on, as a machine that swaps or a paused container.
+    pub fn freeze(&self) {
+        self.process.signal("STOP");
+    }
+
+    pub fn thaw(&self) {
+        self.process.signal("CONT");
     }
 
     /// Lets it end in order.
@@ -74,17 +97,6 @@ impl Node {
         history["attempts"].as_array().unwrap().clone()
     }
 }
-
-/// Leases are short here, and so is the wait until somebody looks at them.
-pub const SERVE: &[&str] = &[
-    "serve",
-    "--listen",
-    "127.0.0.1:0",
-    "--store",
-    "sqlite:jobs.db",
-    "--sweep-every",
-    "200ms",
-];
 
 pub fn until<T>(what: &str, ask: impl FnMut() -> Option<T>) -> T {
     until_within(PATIENCE, what, ask)

@@ -18,7 +18,8 @@ pub struct Target {
 
 impl Target {
     /// Answers with the status that it is told for the attempt, or never if there is none.
-    pub fn start(answer: fn(attempt: u32) -> Option<u16>) -> Self {
+    pub fn start(answer: impl Fn(u32) -> Option<u16> + Send + Sync + 'static) -> Self {
+        let answer = Arc::new(answer);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(BTreeMap::new()));
@@ -26,7 +27,8 @@ impl Target {
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let (stream, counted) = (stream.unwrap(), counted.clone());
-                thread::spawn(move || serve(&stream, &counted, answer));
+                let answer = answer.clone();
+                thread::spawn(move || serve(&stream, &counted, &*answer));
             }
         });
         Self { url, asked }
@@ -37,7 +39,11 @@ impl Target {
     }
 }
 
-fn serve(stream: &TcpStream, counted: &Mutex<Asked>, answer: fn(u32) -> Option<u16>) -> Option<()> {
+fn serve(
+    stream: &TcpStream,
+    counted: &Mutex<Asked>,
+    answer: &dyn Fn(u32) -> Option<u16>,
+) -> Option<()> {
     let mut lines = BufReader::new(stream).lines();
     loop {
         let (mut job, mut attempt) = (String::new(), 0);

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, fs, path::Path, process::Command};
 
 use crate::{
-    node::{Node, SERVE, until},
+    node::{FILE as STORE, Node, serve, until},
     process::wrapped,
 };
 
@@ -21,7 +21,7 @@ impl Node {
             strace.args(["-e", inject]);
         }
         strace.arg(env!("CARGO_BIN_EXE_steadfast"));
-        Self::run(wrapped(strace, SERVE, dir))
+        Self::run(wrapped(strace, &serve(STORE), dir))
     }
 }
 
