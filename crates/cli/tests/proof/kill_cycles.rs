@@ -3,7 +3,7 @@
 //! Nobody is told when. After every kill the next node, on the same file, must know everything
 //! that was acknowledged; in the end there must be nothing else.
 
-use std::{collections::BTreeMap, thread, time::Duration};
+use std::{thread, time::Duration};
 
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use steadfast_sim::prove;
@@ -38,7 +38,7 @@ fn what_was_acknowledged_outlives_every_kill() {
     }
     let node = Node::start(dir.path());
     load.finish(&node);
-    let requests = check_requests(&target);
+    let requests = target.check_none_twice();
     let ledger = load.ledger.lock().unwrap();
     prove::tell(
         "kill cycles",
@@ -55,14 +55,7 @@ fn what_was_acknowledged_outlives_every_kill() {
         ],
     );
     ledger.is_kept();
+    assert_eq!(load.refused(), 0, "a node refused what it could have done");
     assert!(ledger.acknowledged() >= 50 * cycles, "too little was done");
     assert!(ledger.outcomes() >= 20 * cycles, "too little was settled");
-}
-
-/// No attempt was sent twice.
-fn check_requests(target: &Target) -> u64 {
-    let asked = target.asked();
-    let twice: BTreeMap<_, _> = asked.iter().filter(|(_, times)| **times > 1).collect();
-    assert!(twice.is_empty(), "sent twice: {twice:?}");
-    asked.len() as u64
 }

@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    http::Http,
+    http::{Answer, Http},
     ledger::Ledger,
     node::{Node, until_within},
 };
@@ -32,6 +32,8 @@ pub struct Load {
     /// Requests whose answers were lost. Their keys make it safe to ask again.
     unanswered: Mutex<Vec<Value>>,
     answers_lost: AtomicU64,
+    /// How often the store was away, by the word of the node.
+    refused: AtomicU64,
     /// The worker finds more than it can take, and others had better wait for it.
     is_behind: AtomicBool,
 }
@@ -44,6 +46,7 @@ impl Load {
             numbers: AtomicU64::new(0),
             unanswered: Mutex::default(),
             answers_lost: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
             is_behind: AtomicBool::new(false),
         }
     }
@@ -52,11 +55,15 @@ impl Load {
         self.answers_lost.load(Ordering::Relaxed)
     }
 
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
     /// Makes jobs, many at a time or one by one, until nobody answers.
     pub fn make(&self, address: &str, count: u64) -> Option<()> {
         let mut http = Http::connect(address)?;
-        self.ask_again(&mut http)?;
         loop {
+            self.ask_again(&mut http)?;
             let request = match count {
                 2.. if !self.is_behind.load(Ordering::Relaxed) => {
                     json!({"jobs": (0..count).map(|_| self.job()).collect::<Vec<Value>>()})
@@ -105,6 +112,10 @@ impl Load {
             self.unanswered.lock().unwrap().push(request);
             return None;
         };
+        if self.is_refused(&answer) {
+            self.unanswered.lock().unwrap().push(request);
+            return Some(());
+        }
         assert!(matches!(answer.status, 200 | 201), "{answer:?}");
         let mut ledger = self.ledger.lock().unwrap();
         match answer.body["jobs"].as_array() {
@@ -112,6 +123,13 @@ impl Load {
             None => ledger.made(&answer.body),
         }
         Some(())
+    }
+
+    fn is_refused(&self, answer: &Answer) -> bool {
+        let is_refused = answer.status == 503;
+        self.refused
+            .fetch_add(u64::from(is_refused), Ordering::Relaxed);
+        is_refused
     }
 
     /// Claims and settles until nobody answers.
@@ -125,7 +143,11 @@ impl Load {
     /// Takes what is due, and says how it went.
     fn work_once(&self, http: &mut Http) -> Option<()> {
         let ask = json!({"worker": "w", "kinds": ["work"], "max": CLAIMS, "wait": "50ms"});
-        let answer = http.post("/api/v1/claims", &ask)?.is(200);
+        let answer = http.post("/api/v1/claims", &ask)?;
+        if self.is_refused(&answer) {
+            return Some(());
+        }
+        let answer = answer.is(200);
         let claims = answer["claims"].as_array().unwrap();
         let is_behind = claims.len() as u64 == CLAIMS;
         self.is_behind.store(is_behind, Ordering::Relaxed);
@@ -140,7 +162,13 @@ impl Load {
             return Some(());
         }
         let body = json!({"settlements": settlements});
-        let answer = http.post("/api/v1/claims/settle", &body)?.is(200);
+        let answer = loop {
+            // A worker that was not heard says it again; the fence makes that safe.
+            let answer = http.post("/api/v1/claims/settle", &body)?;
+            if !self.is_refused(&answer) {
+                break answer.is(200);
+            }
+        };
         let mut ledger = self.ledger.lock().unwrap();
         for settled in answer["settled"].as_array().unwrap() {
             let id = settled["id"].as_str().unwrap();

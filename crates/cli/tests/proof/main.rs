@@ -14,8 +14,10 @@ mod ledger;
 mod load;
 mod node;
 mod postgres;
+mod postgres_faults;
 #[path = "../common/process.rs"]
 mod process;
+mod proxy;
 mod synced;
 mod target;
 mod trace;

@@ -37,6 +37,18 @@ impl Target {
     pub fn asked(&self) -> Asked {
         self.asked.lock().unwrap().clone()
     }
+
+    /// No attempt was sent twice; returns how many were sent.
+    pub fn check_none_twice(&self) -> u64 {
+        let asked = self.asked();
+        let twice: Asked = asked
+            .iter()
+            .filter(|(_, times)| **times > 1)
+            .map(|(attempt, times)| (attempt.clone(), *times))
+            .collect();
+        assert!(twice.is_empty(), "sent twice: {twice:?}");
+        asked.len() as u64
+    }
 }
 
 fn serve(
