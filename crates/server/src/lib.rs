@@ -22,6 +22,7 @@ mod health;
 mod limits;
 mod listen;
 mod metrics;
+mod patient;
 mod problem;
 mod sessions;
 mod stream;

@@ -7,6 +7,7 @@
 mod disk;
 mod disk_full;
 mod frozen;
+mod hostile;
 mod http;
 mod kill_cycles;
 mod kill_server;

@@ -42,8 +42,13 @@ impl Node {
     }
 
     pub fn run(command: Command) -> Self {
+        Self::run_heard(command, drop)
+    }
+
+    /// Every line of its log is `heard`.
+    pub fn run_heard(command: Command, heard: impl FnMut(String) + Send + 'static) -> Self {
         let node = Self {
-            process: Process::start(command, drop),
+            process: Process::start(command, heard),
         };
         until("the node to be ready", || {
             let answer = node.http()?.get("/readyz")?;

@@ -35,7 +35,7 @@ fn the_log_is_synced_before_the_answer_leaves() {
     }
     node.stop();
     let trace = trace::read(dir.path());
-    let calls = Calls::of(&trace);
+    let mut calls = Calls::of(&trace);
     let mut counts = BTreeMap::new();
     for number in 0..creates {
         *counts.entry(calls.answered(&mark(number))).or_insert(0) += 1;
@@ -83,7 +83,7 @@ fn through_trouble(proof: &str, trouble: &str, first: u64) {
         refused += make_all(&mut node.http().unwrap(), &mut ledger);
         node.kill();
         let trace = trace::read(dir.path());
-        let calls = Calls::of(&trace);
+        let mut calls = Calls::of(&trace);
         failed += trace.matches("(INJECTED)").count() as u64;
         let answered = (0..CREATES).map(|number| calls.answered(&mark(number)));
         unsynced += answered.filter(|it| *it != Answered::Synced).count() as u64;

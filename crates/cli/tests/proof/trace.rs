@@ -49,20 +49,27 @@ pub enum Answered {
     Never,
 }
 
-pub struct Calls<'t>(Vec<Call<'t>>);
+pub struct Calls<'t> {
+    calls: Vec<Call<'t>>,
+    /// Where the last answer was found; those after it are further on.
+    from: usize,
+}
 
 impl<'t> Calls<'t> {
     /// Whether the job that carries this mark was acknowledged only when it was on the disk: there
-    /// is a sync of the log that began after the mark was written and had ended well before the
-    /// answer began.
-    pub fn answered(&self, mark: &str) -> Answered {
-        let is_answer = |call: &&Call| call.file == "socket" && call.has("HTTP/1.1 201");
-        let mut answers = self.0.iter().filter(is_answer);
-        let Some(answer) = answers.find(|call| call.has(mark)) else {
+    /// is a sync of the log that began after the mark was last written and had ended well before
+    /// the answer began. Marks are asked for in the order of their answers.
+    pub fn answered(&mut self, mark: &str) -> Answered {
+        let rest = &self.calls[self.from..];
+        let is_answer =
+            |call: &Call| call.file == "socket" && call.has("HTTP/1.1 20") && call.has(mark);
+        let Some(count) = rest.iter().position(is_answer) else {
             return Answered::Never;
         };
-        let log = || self.0.iter().filter(|call| call.file.ends_with("-wal"));
-        let written = log().find(|call| call.name == "pwrite64" && call.has(mark));
+        self.from += count;
+        let (before, answer) = (&rest[..count], &rest[count]);
+        let log = || before.iter().filter(|call| call.file.ends_with("-wal"));
+        let written = log().rfind(|call| call.name == "pwrite64" && call.has(mark));
         let is_synced = written.is_some_and(|written| {
             log().any(|call| {
                 matches!(call.name, "fsync" | "fdatasync")
@@ -98,7 +105,7 @@ impl<'t> Calls<'t> {
                 calls.push(call);
             }
         }
-        Self(calls)
+        Self { calls, from: 0 }
     }
 }
 
@@ -169,6 +176,8 @@ mod tests {
         check(&[WRITE, failed, ANSWER], &Answered::Unsynced);
         let other_job = WRITE.replace("mark-1", "mark-2");
         check(&[&other_job, SYNC, ANSWER], &Answered::Unsynced);
+        check(&[WRITE, failed, WRITE, SYNC, ANSWER], &Answered::Synced);
+        check(&[WRITE, SYNC, WRITE, ANSWER], &Answered::Unsynced);
     }
 
     #[test]
