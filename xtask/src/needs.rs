@@ -64,6 +64,12 @@ const NEEDS: &[Need] = &[
         why: "tests start a server of their own",
     },
     Need {
+        what: "strace",
+        check: || succeeds("strace", &["-V"]),
+        install: Install::Apt("strace"),
+        why: "tests watch when the node syncs its files, and make that fail",
+    },
+    Need {
         what: "Chromium with its driver",
         check: || succeeds("chromium", &["--version"]) && succeeds("chromedriver", &["--version"]),
         install: Install::Apt("chromium chromium-driver"),

@@ -1,6 +1,7 @@
 //! `steadfast serve`: one process that runs everything.
 
 mod access;
+mod files;
 mod log;
 mod welcome;
 
@@ -44,6 +45,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         return Ok(());
     }
     log::start(&settings.log)?;
+    files::allow();
     Access::before_opening(&settings)?;
     let store = settings.store.open(settings.share).await?;
     let access = Access::decide(&settings, &*store).await?;

@@ -48,6 +48,7 @@ impl Committer {
                     .wait("committer", &error, &self.rolls, &abandon)
                     .await;
             }
+            self.settler.leave(&batch);
             patience.restore("committer");
         }
     }

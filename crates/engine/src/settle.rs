@@ -93,11 +93,20 @@ impl Settler {
         Ok(settled)
     }
 
+    /// Attempts of this node that have ended, whatever became of their outcomes: nobody renews
+    /// their leases any more. One that was told of its lost lease has nothing to settle, and
+    /// would else be kept for ever.
+    pub fn leave(&self, batch: &[Undecided]) {
+        for Undecided { ended, .. } in batch {
+            let job = ended.job();
+            self.inflight.leave(job.id, job.progress.fence);
+        }
+    }
+
     /// Lets go of outcomes that the store cannot take; their leases will run out.
     pub fn give_up(&self, batch: &[Undecided], error: &StoreError) {
         for Undecided { ended, .. } in batch {
             let job = ended.job();
-            self.inflight.leave(job.id, job.progress.fence);
             tracing::error!(jobId = %job.id, %error, "the outcome of job {} cannot be stored", job.id);
         }
     }

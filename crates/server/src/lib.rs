@@ -26,6 +26,7 @@ mod json;
 mod limits;
 mod listen;
 mod metrics;
+mod patient;
 mod problem;
 mod sessions;
 mod stream;

@@ -10,6 +10,8 @@ pub const BODY_DEPTH_MAX: usize = 100;
 pub const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 /// How long a client may take to send its headers, the wait for its next request included.
 pub const HEADER_TIME_MAX: Duration = Duration::from_secs(30);
+/// A client that takes nothing of its answer for this long does not want it.
+pub const WRITE_TIME_MAX: Duration = Duration::from_secs(30);
 /// One slow client must not be able to hold them all.
 pub const CONNECTIONS_MAX: usize = 4_096;
 /// How long answers may take that are under way when the node stops.

@@ -11,7 +11,7 @@ use hyper_util::{
 };
 use tokio::{net::TcpListener, sync::Semaphore};
 
-use crate::limits;
+use crate::{limits, patient::Patient};
 
 /// Serves until `stop` is ready; then takes nobody in, and gives answers that are under way a
 /// little time.
@@ -48,7 +48,8 @@ pub async fn listen(
             tracing::debug!(%error, "a connection keeps its delays");
         }
         let service = TowerToHyperService::new(router.clone());
-        let connection = graceful.watch(http.serve_connection(TokioIo::new(socket), service));
+        let connection =
+            graceful.watch(http.serve_connection(TokioIo::new(Patient::new(socket)), service));
         tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection ended early");

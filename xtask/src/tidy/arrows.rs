@@ -8,7 +8,8 @@ use super::manifest::{self, Manifest};
 use super::tree::{File, Tree};
 
 /// Each crate with those of ours it may depend on. Of the product, nobody may depend on the
-/// simulator, so that fault injection can never be linked into it.
+/// simulator, so that fault injection can never be linked into it; only the binary's tests may,
+/// to tell what they have proved in the same way.
 const ARROWS: &[(&str, &[&str])] = &[
     ("steadfast-core", &[]),
     ("steadfast-store", &["steadfast-core"]),
@@ -40,6 +41,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
+/// What tests may use besides.
+const TEST_ARROWS: &[(&str, &str)] = &[("steadfast-cli", "steadfast-sim")];
+
 const BELOW_THE_TOP: &[&str] = &["steadfast-core", "steadfast-store", "steadfast-engine"];
 
 /// All that the rules of retry may be built from: none of these asks a clock, rolls dice or does
@@ -68,8 +72,10 @@ fn arrows(file: &File, manifest: &Manifest) -> Vec<Finding> {
         return vec![Finding::new(&file.path, 1, sentence)];
     };
     let ours = manifest.dependencies.iter().filter(|dependency| {
-        let is_ours = ARROWS.iter().any(|(name, _)| *name == dependency.package);
-        is_ours && !allowed.contains(&dependency.package.as_str())
+        let to = dependency.package.as_str();
+        let is_ours = ARROWS.iter().any(|(name, _)| *name == to);
+        let is_for_tests = dependency.is_dev && TEST_ARROWS.contains(&(package, to));
+        is_ours && !allowed.contains(&to) && !is_for_tests
     });
     ours.map(|dependency| {
         let may = match allowed {
@@ -150,6 +156,15 @@ mod tests {
             let expected = format!("4: `{package}` must not depend on `{dependency}`");
             assert!(found[0].starts_with(&expected), "{found:?}");
         }
+    }
+
+    #[test]
+    fn only_tests_of_the_binary_may_use_the_simulator() {
+        let line = "steadfast-sim.workspace = true";
+        let for_tests = format!("[dev-dependencies]\n{line}");
+        assert!(findings_for("steadfast-cli", &for_tests).is_empty());
+        assert_eq!(findings_for("steadfast-cli", line).len(), 1);
+        assert_eq!(findings_for("steadfast-server", &for_tests).len(), 1);
     }
 
     #[test]

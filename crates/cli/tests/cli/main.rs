@@ -3,5 +3,7 @@
 
 mod demo;
 mod node;
+#[path = "../common/process.rs"]
+mod process;
 mod serve;
 mod verbs;

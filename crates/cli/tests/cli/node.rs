@@ -1,14 +1,15 @@
 //! The real binary: run to its end, or as a node on a port of its own.
 
 use std::{
-    io::{BufRead as _, BufReader},
-    path::Path,
-    process::{Child, Command, Output, Stdio},
+    process::{Command, Output},
     time::{Duration, Instant},
 };
 
 use serde_json::Value;
 pub use tempfile::TempDir;
+
+use crate::process::Process;
+pub use crate::process::steadfast;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -24,17 +25,6 @@ pub fn files(dir: &TempDir) -> Vec<String> {
         .collect();
     names.sort();
     names
-}
-
-/// A command that knows nothing of the environment the tests run in.
-pub fn steadfast(args: &[&str], dir: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_steadfast"));
-    command.args(args).current_dir(dir).stdin(Stdio::null());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("STEADFAST_")) {
-        command.env_remove(name);
-    }
-    command
 }
 
 /// How a command ended, and what it said.
@@ -62,9 +52,9 @@ pub fn run(args: &[&str], dir: &TempDir) -> Said {
     said(steadfast(args, dir.path()))
 }
 
-/// A node that is killed when the test is over, whatever happens.
+/// A node in a directory of its own, and a command line that asks it.
 pub struct Node {
-    child: Child,
+    process: Process,
     pub url: String,
     pub dir: TempDir,
     /// What it said before it named its address, that line included.
@@ -78,37 +68,13 @@ impl Node {
 
     pub fn start_in(dir: TempDir, args: &[&str]) -> Self {
         let all: Vec<&str> = ["serve"].iter().chain(args).copied().collect();
-        let mut command = steadfast(&all, dir.path());
-        // Nobody reads it, and a full pipe would stop the node.
-        command.stderr(Stdio::inherit());
-        let child = command.spawn().unwrap();
-        let mut node = Self {
-            child,
-            url: String::new(),
+        let process = Process::start(steadfast(&all, dir.path()), drop);
+        Self {
+            url: format!("http://{}", process.address),
+            welcome: process.welcome.clone(),
+            process,
             dir,
-            welcome: String::new(),
-        };
-        node.read_welcome();
-        node
-    }
-
-    /// Reads on until the last line of the welcome; the log after it is thrown away.
-    fn read_welcome(&mut self) {
-        let mut lines = BufReader::new(self.child.stdout.take().unwrap()).lines();
-        for line in lines.by_ref() {
-            let line = line.unwrap();
-            if let (true, Some((_, address))) = (self.url.is_empty(), line.split_once("http://")) {
-                let end = address.find(|c: char| !c.is_ascii_digit() && !".:".contains(c));
-                self.url = format!("http://{}", &address[..end.unwrap_or(address.len())]);
-            }
-            self.welcome.push_str(&line);
-            self.welcome.push('\n');
-            if line.contains("Ctrl-C") || line.starts_with('{') {
-                std::thread::spawn(move || lines.for_each(drop));
-                return;
-            }
         }
-        panic!("the node did not say where it listens: {}", self.welcome);
     }
 
     /// A command that asks this node.
@@ -143,18 +109,8 @@ impl Node {
     }
 
     pub fn stop(mut self) -> bool {
-        let pid = self.child.id().to_string();
-        let killed = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
-        assert!(killed.success());
-        self.child.wait().unwrap().success()
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _gone = self.child.kill();
-        let _gone = self.child.wait();
+        self.process.signal("TERM");
+        self.process.wait().success()
     }
 }
 

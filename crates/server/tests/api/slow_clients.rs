@@ -42,3 +42,16 @@ async fn half_a_head_half_a_body_and_nothing_at_all_are_cut_within_half_a_minute
     let jobs = server.http.get("/api/v1/jobs").await.is(200);
     assert_eq!(jobs["jobs"], serde_json::json!([]));
 }
+
+#[tokio::test]
+async fn a_client_that_asks_and_never_reads_is_hung_up_on_within_half_a_minute_or_so() {
+    let server = Server::start().await;
+    let mut stream = TcpStream::connect(server.http.address).await.unwrap();
+    let begun = Instant::now();
+    let ask = "GET /api/v1/openapi.json HTTP/1.1\r\nhost: x\r\n\r\n".repeat(100);
+    // Asks on and on, until its own words find no room and then nobody.
+    let hung_up = async { while stream.write_all(ask.as_bytes()).await.is_ok() {} };
+    let ended = timeout(Duration::from_secs(60), hung_up).await;
+    assert!(ended.is_ok(), "the connection was left open");
+    assert!(begun.elapsed() >= Duration::from_secs(25));
+}

@@ -1,0 +1,218 @@
+//! Clients that mean harm, or know no better.
+
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    path::Path,
+    sync::{Arc, Mutex},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde_json::json;
+use steadfast_sim::prove;
+
+use crate::{
+    node::{FILE, Node, serve, until},
+    process::wrapped,
+};
+
+/// More than a process may open on most machines, unless it asks for more.
+const IDLE: usize = 1_200;
+const HALVES: usize = 50;
+/// As most systems set it for whoever does not ask.
+const USUAL_FILES: &str = r#"ulimit -S -n 1024; exec "$0" "$@""#;
+/// A crowd that comes all at once is sent back now and then, and comes again soon.
+const CROWD_MAX: Duration = Duration::from_secs(20);
+/// What an honest client may have to wait on a busy machine, while others do their worst.
+const WAIT_MAX: Duration = Duration::from_secs(5);
+
+#[test]
+fn a_crowd_that_says_nothing_or_half_of_it_holds_up_nobody() {
+    let crowds = prove::times(1);
+    allow_files();
+    let dir = tempfile::tempdir().unwrap();
+    let mut usual = std::process::Command::new("sh");
+    usual.args(["-c", USUAL_FILES, env!("CARGO_BIN_EXE_steadfast")]);
+    let node = Node::run(wrapped(usual, &serve(FILE), dir.path()));
+    let (mut answered, mut slowest) = (0, Duration::ZERO);
+    for _ in 0..crowds {
+        let entering = Instant::now();
+        let connect = |_| TcpStream::connect(node.address()).unwrap();
+        let idle: Vec<TcpStream> = (0..IDLE).map(connect).collect();
+        let halves: Vec<TcpStream> = (0..HALVES).map(connect).collect();
+        for (number, mut half) in halves.iter().enumerate() {
+            let head =
+                "POST /api/v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
+            let body = "content-length: 1000\r\n\r\n{\"kind\":";
+            half.write_all(head.as_bytes()).unwrap();
+            if number.is_multiple_of(2) {
+                half.write_all(body.as_bytes()).unwrap();
+            }
+        }
+        // Where the crowd itself has to wait until others are hung up on, so has everybody else.
+        assert!(entering.elapsed() < CROWD_MAX, "{:?}", entering.elapsed());
+        for _ in 0..20 {
+            let begun = Instant::now();
+            node.create(&json!({"kind": "honest"}));
+            slowest = slowest.max(begun.elapsed());
+            answered += 1;
+        }
+        drop((idle, halves));
+    }
+    prove::tell(
+        "hostile crowd",
+        &[
+            ("silent connections", crowds * IDLE as u64),
+            ("half requests", crowds * HALVES as u64),
+            ("honest requests answered", answered),
+            ("milliseconds for the slowest", millis(slowest)),
+        ],
+    );
+    assert!(slowest < WAIT_MAX, "somebody waited for {slowest:?}");
+}
+
+#[test]
+fn a_byte_a_second_is_not_enough_to_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = Node::start(dir.path());
+    let head = "POST /api/v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
+    let with_body = format!("{head}content-length: 1000\r\n\r\n");
+    thread::scope(|scope| {
+        for begin in [head, &with_body] {
+            let address = node.address();
+            scope.spawn(move || {
+                let (stayed, heard) = trickle(address, begin);
+                let least = Duration::from_secs(20);
+                assert!(stayed > least, "{stayed:?}: {begin}: {heard:?}");
+                assert!(stayed < 2 * least + WAIT_MAX, "{stayed:?}: {begin}");
+            });
+        }
+    });
+    assert_eq!(node.get("/api/v1/stats")["ready"], 0);
+}
+
+/// Sends a byte now and then until it is hung up on; returns how long that took, and what was
+/// heard.
+fn trickle(address: &str, begin: &str) -> (Duration, String) {
+    let begun = Instant::now();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(begin.as_bytes()).unwrap();
+    let second = Duration::from_secs(1);
+    stream.set_read_timeout(Some(second)).unwrap();
+    let mut heard = String::new();
+    // Where the server has hung up, there is an end to read, perhaps after an answer.
+    while begun.elapsed() < Duration::from_secs(60) {
+        let mut buffer = [0; 1024];
+        match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => heard += &String::from_utf8_lossy(&buffer[..count]),
+            Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => break,
+            Err(_) => drop(stream.write_all(b"x")),
+        }
+    }
+    (begun.elapsed(), heard)
+}
+
+#[test]
+fn heads_that_are_too_large_or_ambiguous_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = Node::start(dir.path());
+    let large = format!("x-large: {}\r\n", "x".repeat(600 * 1024));
+    let many: String = (0..500)
+        .map(|number| format!("x-{number}: 1\r\n"))
+        .collect();
+    let cases = [
+        (large.as_str(), "431"),
+        (many.as_str(), "431"),
+        ("content-length: 5\r\ncontent-length: 6\r\n", "400"),
+        ("x y: 1\r\n", "400"),
+        ("x: a\0b\r\n", "400"),
+    ];
+    for (headers, status) in cases {
+        let heard = say(
+            node.address(),
+            &format!("GET /healthz HTTP/1.1\r\nhost: x\r\n{headers}\r\n"),
+        );
+        let expected = format!("HTTP/1.1 {status} ");
+        let shown = &headers[..headers.len().min(40)];
+        assert!(heard.starts_with(&expected), "{shown}: {heard}");
+    }
+    // A line break in a value that others will send on would begin a header of its own.
+    let forged = json!({"http": {"url": "http://127.0.0.1:9/", "headers": {"x": "1\r\nevil: 1"}}});
+    node.post("/api/v1/jobs", &forged).is(422);
+    let named = json!({"kind": "a\r\nb", "idempotencyKey": "k"});
+    node.post("/api/v1/jobs", &named).is(422);
+    let keyed = json!({"kind": "a", "idempotencyKey": "k\r\nlocation: http://evil/"});
+    node.post("/api/v1/jobs", &keyed).is(422);
+}
+
+/// What is heard until the connection ends.
+fn say(address: &str, text: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    // The answer may come before everything was said.
+    let _said = stream.write_all(text.as_bytes());
+    let mut heard = Vec::new();
+    let _ended = stream.read_to_end(&mut heard);
+    String::from_utf8_lossy(&heard).into_owned()
+}
+
+const FORGED: &str = "2026-01-01T00:00:00.000000Z ERROR everything is lost";
+
+#[test]
+fn a_failure_cannot_forge_lines_of_the_log_or_paint_the_terminal() {
+    for format in ["text", "json"] {
+        let dir = tempfile::tempdir().unwrap();
+        let (node, lines) = start_heard(dir.path(), format);
+        node.create(&json!({"kind": "evil", "maxRetries": 0}));
+        let claims = node.post("/api/v1/claims", &json!({"worker": "w"})).is(200);
+        let claim = &claims["claims"][0];
+        let message = format!("first\n{FORGED}\r{FORGED}\u{1b}[2J\u{9b}2J\u{7}");
+        let failure = json!({"class": "evil\n", "message": message});
+        let body = json!({"fence": claim["fence"], "failure": failure});
+        let path = format!("/api/v1/claims/{}/fail", claim["id"].as_str().unwrap());
+        node.post(&path, &body).is(200);
+        let told = until("the log to tell of it", || {
+            let lines = lines.lock().unwrap();
+            lines.iter().find(|line| line.contains(FORGED)).cloned()
+        });
+        assert!(told.contains("first"), "{told:?}");
+        // Other control characters are nothing special in JSON, which is for programs.
+        let is_raw = |c: char| match format {
+            "json" => c.is_ascii_control() && c != '\u{7f}',
+            _ => c.is_control(),
+        };
+        let lines = lines.lock().unwrap();
+        let raw = lines.iter().find(|line| line.chars().any(is_raw));
+        assert_eq!(raw, None, "{format}");
+    }
+}
+
+/// A node, and every line that it logs.
+fn start_heard(dir: &Path, format: &str) -> (Node, Arc<Mutex<Vec<String>>>) {
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let heard = lines.clone();
+    let mut args = serve(FILE).to_vec();
+    args.extend(["--log-format", format]);
+    let command = crate::process::steadfast(&args, dir);
+    let node = Node::run_heard(command, move |line| heard.lock().unwrap().push(line));
+    (node, lines)
+}
+
+/// This process is to open more files than most may.
+fn allow_files() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let limit = Rlimit {
+        current: maximum,
+        maximum,
+    };
+    setrlimit(Resource::Nofile, limit).unwrap();
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap()
+}

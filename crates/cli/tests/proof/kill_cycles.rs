@@ -1,0 +1,61 @@
+//! A node that is killed again and again while others make jobs and do them.
+//!
+//! Nobody is told when. After every kill the next node, on the same file, must know everything
+//! that was acknowledged; in the end there must be nothing else.
+
+use std::{thread, time::Duration};
+
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
+use steadfast_sim::prove;
+
+use crate::{ledger::Broken, load::Load, node::Node, target::Target};
+
+#[test]
+fn what_was_acknowledged_outlives_every_kill() {
+    let (seed, cycles) = (prove::seed(), prove::times(8));
+    eprintln!("kill cycles: the moments are of seed {seed}");
+    let mut random = StdRng::seed_from_u64(seed);
+    let dir = tempfile::tempdir().unwrap();
+    let target = Target::start(|attempt| Some(if attempt == 1 { 503 } else { 200 }));
+    let load = Load::new(&target.url);
+    for cycle in 0..cycles {
+        let node = Node::start(dir.path());
+        load.check_newest(&node);
+        let moment = Duration::from_millis(random.random_range(1..500));
+        let address = node.address().to_owned();
+        thread::scope(|scope| {
+            scope.spawn(|| load.make(&address, 150));
+            scope.spawn(|| load.make(&address, 1));
+            scope.spawn(|| load.work(&address));
+            // sleep: this is the moment at which the node is killed
+            thread::park_timeout(moment);
+            node.kill();
+        });
+        if cycle % 100 == 99 {
+            let jobs = load.ledger.lock().unwrap().acknowledged();
+            eprintln!("kill cycles: {} done, {jobs} jobs", cycle + 1);
+        }
+    }
+    let node = Node::start(dir.path());
+    load.finish(&node);
+    let requests = target.check_none_twice();
+    let ledger = load.ledger.lock().unwrap();
+    prove::tell(
+        "kill cycles",
+        &[
+            ("kills", cycles),
+            ("acknowledged jobs", ledger.acknowledged()),
+            ("acknowledged outcomes", ledger.outcomes()),
+            ("creates whose answer was lost", load.answers_lost()),
+            ("HTTP requests sent", requests),
+            ("jobs or outcomes lost", ledger.count(Broken::Lost)),
+            ("jobs doubled", ledger.count(Broken::Doubled)),
+            ("ran again after settling", ledger.count(Broken::RanAgain)),
+            ("started too often", ledger.count(Broken::TooOften)),
+        ],
+    );
+    ledger.is_kept();
+    assert_eq!(load.refused(), 0, "a node refused what it could have done");
+    assert!(ledger.acknowledged() >= 50 * cycles, "too little was done");
+    assert!(ledger.outcomes() >= 20 * cycles, "too little was settled");
+}

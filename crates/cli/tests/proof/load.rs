@@ -1,0 +1,269 @@
+//! Clients that make jobs and do them, for as long as somebody answers.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    http::{Answer, Http},
+    ledger::Ledger,
+    node::{Node, until_within},
+};
+
+const PAGE: usize = 500;
+/// What a worker takes at once.
+const CLAIMS: u64 = 300;
+/// How long all that is left may take in the end.
+const END_PATIENCE: Duration = Duration::from_secs(600);
+
+/// What is known of everybody's work, whichever node they last asked.
+pub struct Load {
+    pub ledger: Mutex<Ledger>,
+    /// Where HTTP jobs go.
+    target: String,
+    numbers: AtomicU64,
+    /// Requests whose answers were lost. Their keys make it safe to ask again.
+    unanswered: Mutex<Vec<Value>>,
+    answers_lost: AtomicU64,
+    /// How often the store was away, by the word of the node.
+    refused: AtomicU64,
+    /// The worker finds more than it can take, and others had better wait for it.
+    is_behind: AtomicBool,
+}
+
+impl Load {
+    pub fn new(target: &str) -> Self {
+        Self {
+            ledger: Mutex::default(),
+            target: target.to_owned(),
+            numbers: AtomicU64::new(0),
+            unanswered: Mutex::default(),
+            answers_lost: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            is_behind: AtomicBool::new(false),
+        }
+    }
+
+    pub fn answers_lost(&self) -> u64 {
+        self.answers_lost.load(Ordering::Relaxed)
+    }
+
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Makes jobs, many at a time or one by one, until nobody answers.
+    pub fn make(&self, address: &str, count: u64) -> Option<()> {
+        let mut http = Http::connect(address)?;
+        loop {
+            self.ask_again(&mut http)?;
+            let request = match count {
+                2.. if !self.is_behind.load(Ordering::Relaxed) => {
+                    json!({"jobs": (0..count).map(|_| self.job()).collect::<Vec<Value>>()})
+                }
+                _ => self.job(),
+            };
+            self.send(&mut http, request.clone())?;
+            // A client that is not sure asks again, and hears of the same job.
+            if self.numbers.load(Ordering::Relaxed).is_multiple_of(8) {
+                self.send(&mut http, request)?;
+            }
+        }
+    }
+
+    fn job(&self) -> Value {
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let guarantee = match number % 5 {
+            0 => "AT_MOST_ONCE",
+            _ => "AT_LEAST_ONCE",
+        };
+        let mut job = json!({
+            "idempotencyKey": format!("key-{number}"), "type": guarantee, "lease": "1s",
+            "retry": {"maxRetries": 3, "backoff": "fixed", "baseDelay": "10ms", "jitter": "none"}
+        });
+        match number % 20 {
+            7 | 10 => job["api"] = json!(self.target),
+            _ => (job["kind"], job["payload"]) = (json!("work"), json!(number)),
+        }
+        job
+    }
+
+    /// Repeats every request that was not answered.
+    pub fn ask_again(&self, http: &mut Http) -> Option<()> {
+        loop {
+            let request = self.unanswered.lock().unwrap().pop();
+            match request {
+                Some(request) => self.send(http, request)?,
+                None => return Some(()),
+            }
+        }
+    }
+
+    fn send(&self, http: &mut Http, request: Value) -> Option<()> {
+        let Some(answer) = http.post("/api/v1/jobs", &request) else {
+            self.answers_lost.fetch_add(1, Ordering::Relaxed);
+            self.unanswered.lock().unwrap().push(request);
+            return None;
+        };
+        if self.is_refused(&answer) {
+            self.unanswered.lock().unwrap().push(request);
+            return Some(());
+        }
+        assert!(matches!(answer.status, 200 | 201), "{answer:?}");
+        let mut ledger = self.ledger.lock().unwrap();
+        match answer.body["jobs"].as_array() {
+            Some(jobs) => jobs.iter().for_each(|job| ledger.made(job)),
+            None => ledger.made(&answer.body),
+        }
+        Some(())
+    }
+
+    fn is_refused(&self, answer: &Answer) -> bool {
+        let is_refused = answer.status == 503;
+        self.refused
+            .fetch_add(u64::from(is_refused), Ordering::Relaxed);
+        is_refused
+    }
+
+    /// Claims and settles until nobody answers.
+    pub fn work(&self, address: &str) -> Option<()> {
+        let mut http = Http::connect(address)?;
+        loop {
+            self.work_once(&mut http)?;
+        }
+    }
+
+    /// Takes what is due, and says how it went.
+    fn work_once(&self, http: &mut Http) -> Option<()> {
+        let ask = json!({"worker": "w", "kinds": ["work"], "max": CLAIMS, "wait": "50ms"});
+        let answer = http.post("/api/v1/claims", &ask)?;
+        if self.is_refused(&answer) {
+            return Some(());
+        }
+        let answer = answer.is(200);
+        let claims = answer["claims"].as_array().unwrap();
+        let is_behind = claims.len() as u64 == CLAIMS;
+        self.is_behind.store(is_behind, Ordering::Relaxed);
+        let mut settlements = Vec::new();
+        let mut ledger = self.ledger.lock().unwrap();
+        for claim in claims {
+            ledger.handed_out(claim);
+            settlements.extend(settlement(claim));
+        }
+        drop(ledger);
+        if settlements.is_empty() {
+            return Some(());
+        }
+        let body = json!({"settlements": settlements});
+        let answer = loop {
+            // A worker that was not heard says it again; the fence makes that safe.
+            let answer = http.post("/api/v1/claims/settle", &body)?;
+            if !self.is_refused(&answer) {
+                break answer.is(200);
+            }
+        };
+        let mut ledger = self.ledger.lock().unwrap();
+        for settled in answer["settled"].as_array().unwrap() {
+            let id = settled["id"].as_str().unwrap();
+            match settled["label"].as_str() {
+                Some(label) => ledger.settled(id, label),
+                // Somebody was slow, and the lease has run out.
+                None => assert_eq!(settled["code"], "stale_fence", "{settled}"),
+            }
+        }
+        Some(())
+    }
+
+    /// What was acknowledged lately is there, and as it was promised.
+    pub fn check_newest(&self, node: &Node) {
+        let mut ledger = self.ledger.lock().unwrap();
+        let mut recent = ledger.take_recent();
+        let mut listing = Listing::of(node);
+        while !recent.is_empty()
+            && let Some(job) = listing.next()
+        {
+            ledger.check(&job);
+            recent.remove(job["id"].as_str().unwrap());
+        }
+        for id in recent {
+            ledger.lost(&id);
+        }
+    }
+
+    /// Lets everything come to its end, and compares all of it with what was promised.
+    pub fn finish(&self, node: &Node) {
+        let mut http = node.http().unwrap();
+        self.ask_again(&mut http).unwrap();
+        until_within(END_PATIENCE, "all jobs to end", || {
+            self.work_once(&mut http).unwrap();
+            let stats = node.get("/api/v1/stats");
+            let open = ["scheduled", "ready", "running", "retrying"];
+            open.iter().all(|label| stats[label] == 0).then_some(())
+        });
+        self.ledger.lock().unwrap().check_all(Listing::of(node));
+    }
+}
+
+/// How it went: mostly well; some fail and are tried again, some cannot be mended, and of a few
+/// nobody hears anything until their lease has run out.
+fn settlement(claim: &Value) -> Option<Value> {
+    let number = claim["job"]["payload"].as_u64().unwrap();
+    let (outcome, class) = match (number % 23, claim["job"]["attempt"].as_u64()) {
+        (0..3, Some(1)) => ("fail", Some("error")),
+        (3, _) => ("fail", Some("validation")),
+        (4, Some(1)) if number.is_multiple_of(10) => return None,
+        _ => ("succeed", None),
+    };
+    let failure = class.map(|class| json!({"class": class, "message": "as planned"}));
+    let mut settlement = json!({"id": claim["id"], "fence": claim["fence"], "outcome": outcome});
+    if let Some(failure) = failure {
+        settlement["failure"] = failure;
+    }
+    Some(settlement)
+}
+
+/// Every job there is, newest first, page by page.
+pub struct Listing {
+    http: Http,
+    page: VecDeque<Value>,
+    /// Where the next page begins; there is none after the last.
+    next: Option<String>,
+}
+
+impl Listing {
+    pub fn of(node: &Node) -> Self {
+        Self {
+            http: node.http().unwrap(),
+            page: VecDeque::new(),
+            next: Some(String::new()),
+        }
+    }
+}
+
+impl Iterator for Listing {
+    type Item = Value;
+
+    fn next(&mut self) -> Option<Value> {
+        while self.page.is_empty() {
+            let mut path = format!("/api/v1/jobs?limit={PAGE}");
+            match self.next.take()?.as_str() {
+                "" => {}
+                after => path += &format!("&after={after}"),
+            }
+            let mut answer = self.http.get(&path).unwrap().is(200);
+            self.next = answer["nextCursor"].as_str().map(str::to_owned);
+            let Value::Array(jobs) = answer["jobs"].take() else {
+                panic!("no jobs in {answer}");
+            };
+            self.page = jobs.into();
+        }
+        self.page.pop_front()
+    }
+}

@@ -1,0 +1,24 @@
+//! Nodes under trouble, and what their clients were promised.
+//!
+//! The real binary, real HTTP, real files, a real PostgreSQL. Each proof goes a short way as an
+//! ordinary test; `STEADFAST_PROVE_TIMES` says how much further, and each tells what it came to.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod disk;
+mod disk_full;
+mod frozen;
+mod hostile;
+mod http;
+mod kill_cycles;
+mod kill_server;
+mod ledger;
+mod load;
+mod node;
+mod postgres;
+mod postgres_faults;
+#[path = "../common/process.rs"]
+mod process;
+mod proxy;
+mod synced;
+mod target;
+mod trace;
