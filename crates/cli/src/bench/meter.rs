@@ -1,6 +1,9 @@
 //! Wall time, CPU time and memory of this process.
 
-use std::time::{Duration, Instant};
+use std::{
+    ops::AddAssign,
+    time::{Duration, Instant},
+};
 
 /// What a stretch of work cost.
 #[derive(Clone, Copy, Debug)]
@@ -8,6 +11,22 @@ pub struct Cost {
     pub wall: Duration,
     /// `None` where the system does not tell.
     pub cpu: Option<Duration>,
+}
+
+impl Default for Cost {
+    fn default() -> Self {
+        Self {
+            wall: Duration::ZERO,
+            cpu: Some(Duration::ZERO),
+        }
+    }
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, more: Self) {
+        self.wall += more.wall;
+        self.cpu = self.cpu.zip(more.cpu).map(|(cpu, more)| cpu + more);
+    }
 }
 
 impl Cost {

@@ -3,8 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
-use steadfast_core::{AttemptStatus, JobId, PolicyPatch, Preset, Reason, State};
-use steadfast_engine::{Config, Context, Engine, Event, JobError, JobKind, JobRequest, StopReason};
+use steadfast_core::{AttemptStatus, JobId, Outcome, PolicyPatch, Preset, Reason, State};
+use steadfast_engine::{
+    Attempting, Config, Context, Engine, Event, Handler, JobError, JobKind, JobRequest, StopReason,
+};
 use steadfast_store::{
     AttemptsOf, ManualClock, MemoryStore, Page, SqliteOptions, SqliteStore, Store,
 };
@@ -239,6 +241,49 @@ async fn a_late_result_is_refused_counted_and_told() {
     gate.add_permits(1);
     notice(&mut notices, |notice| notice.event == Event::FenceLost).await;
     assert_eq!(engine.fences_lost(), 1);
+    assert_eq!(statuses(&*store, id).await, [AttemptStatus::Lost]);
+    engine.stop().await;
+}
+
+/// Ends with its lease, and has nothing to say then.
+struct Loser;
+
+#[async_trait::async_trait]
+impl Handler for Loser {
+    async fn handle(&self, attempting: Attempting) -> Outcome {
+        assert_eq!(attempting.stopped().await, StopReason::LeaseLost);
+        Outcome::Lost
+    }
+}
+
+#[tokio::test]
+async fn an_attempt_that_ends_with_its_lease_is_let_go() {
+    let clock = ManualClock::default();
+    let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
+    let builder = steadfast_engine::EngineBuilder::new(store.clone());
+    let builder = builder.raw_handler(Wait::KIND, Arc::new(Loser));
+    let engine = builder.start().unwrap();
+    let mut notices = engine.subscribe();
+    let request = Wait.job().lease(Duration::from_secs(1)).retry(Preset::Once);
+    let id = engine.client().enqueue(request).await.unwrap();
+    starts(&mut notices, id).await;
+    assert_eq!(engine.in_flight(), 1);
+    // Another node is quicker than the renewal, and settles it.
+    clock.advance(Duration::from_secs(60));
+    let expired = store.expired(9).await.unwrap().remove(0);
+    let lost = expired.ended(Outcome::Lost, store.now());
+    let hooks = steadfast_core::Hooks::default();
+    let transition = steadfast_core::after_attempt(&lost, &hooks, steadfast_core::Dice::new(0));
+    store.commit(vec![transition]).await.unwrap();
+    // Later, so that nobody takes one end for the other.
+    clock.advance(Duration::from_secs(1));
+    let let_go = async {
+        while engine.in_flight() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(20), let_go).await;
+    assert!(waited.is_ok(), "the attempt is still renewed");
     assert_eq!(statuses(&*store, id).await, [AttemptStatus::Lost]);
     engine.stop().await;
 }
