@@ -1,5 +1,6 @@
 //! `cargo xtask test`: the whole of what a change must pass, in the order that fails fastest.
 
+use std::env;
 use std::time::{Duration, Instant};
 
 use crate::process::{self, Ran};
@@ -73,10 +74,13 @@ struct Verdict {
     note: String,
 }
 
-/// `cargo xtask fuzz`: that step alone.
+/// `cargo xtask fuzz`: that step alone, or a round of a proof again.
 pub fn run_fuzz(_: &[String]) -> Done {
     needs::ensure()?;
-    let ran = fuzz::run(&root(), 1, fuzz::EXAMPLES)?;
+    let asked = |name| env::var(name).ok().and_then(|text| text.parse().ok());
+    let seed = asked("STEADFAST_PROVE_SEED").unwrap_or(fuzz::SEED);
+    let examples = asked("STEADFAST_PROVE_TIMES").unwrap_or(fuzz::EXAMPLES);
+    let ran = fuzz::run(&root(), seed, examples)?;
     process::show(&ran);
     match ran.success {
         true => Ok(()),
@@ -127,7 +131,7 @@ impl Step {
             }
             Does::Cargo(_) | Does::CargoTest(_) | Does::Fuzz => {
                 let ran = match self.does {
-                    Does::Fuzz => fuzz::run(&root(), 1, fuzz::EXAMPLES)?,
+                    Does::Fuzz => fuzz::run(&root(), fuzz::SEED, fuzz::EXAMPLES)?,
                     _ => self.run_cargo(filter)?,
                 };
                 if !ran.success {

@@ -26,8 +26,9 @@ pub fn of(ledger: &Ledger) -> String {
         let minutes = sum.time.as_secs_f64() / 60.0;
         let _infallible = write!(
             text,
-            "\n## {proof}\n\n{} rounds, {minutes:.1} minutes\n\n| | |\n| --- | ---: |\n",
-            sum.rounds
+            "\n## {proof}\n\n{} {}, {minutes:.1} minutes\n\n| | |\n| --- | ---: |\n",
+            sum.rounds,
+            if sum.rounds == 1 { "round" } else { "rounds" }
         );
         for ((name, figure), total) in sum.figures {
             let of = match name == proof {
