@@ -25,6 +25,21 @@ impl Node {
     }
 }
 
+/// Whether this machine lets one process trace another; says so loudly where it does not.
+pub fn is_allowed() -> bool {
+    let trial = Command::new("strace")
+        .args(["-o", "/dev/null", "true"])
+        .status();
+    let is_allowed = trial.is_ok_and(|status| status.success());
+    if !is_allowed {
+        eprintln!(
+            "SYNCING WAS NOT TRACED: strace may not trace here. Allow ptrace (a container needs \
+             the capability SYS_PTRACE) and run the tests again."
+        );
+    }
+    is_allowed
+}
+
 /// All that was written down of a node that has ended.
 pub fn read(dir: &Path) -> String {
     let path = dir.join(FILE);
