@@ -86,7 +86,7 @@ pub fn run(args: &[String]) -> Done {
         let names: Vec<&str> = PROOFS.iter().map(|proof| proof.name).collect();
         return Err(format!(
             "no proof is called that; there are: {}",
-            names.join(", ")
+            names.join("; ")
         ));
     }
     needs::ensure()?;

@@ -334,3 +334,24 @@ impl Opener<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+
+    #[test]
+    fn a_statement_is_planned_once_whatever_it_is_asked() {
+        let conn = Connection::open_in_memory().unwrap();
+        keep_statements(&conn).unwrap();
+        let schema = "CREATE TABLE tick (at INTEGER); CREATE INDEX tick_at ON tick (at)";
+        conn.execute_batch(schema).unwrap();
+        let sql = "SELECT at FROM tick WHERE at <= ?1 ORDER BY at LIMIT ?2";
+        let mut statement = conn.prepare(sql).unwrap();
+        for now in 0..3 {
+            assert!(!statement.exists([now, 10]).unwrap());
+        }
+        assert_eq!(statement.get_status(StatementStatus::RePrepare), 0);
+    }
+}
