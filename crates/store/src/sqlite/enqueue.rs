@@ -7,7 +7,6 @@ use steadfast_core::{IdempotencyKey, JobId, NewJob, Payload, Tenant};
 
 use super::{
     fault::Fault,
-    names::LaneName,
     rows::{job_id, job_key, nanos, schedule_key, to_json},
     session::Session,
 };
@@ -46,12 +45,7 @@ fn insert(session: &mut Session<'_>, job: &NewJob) -> Result<Enqueued, Fault> {
         hot,
         ..
     } = session;
-    let name = LaneName {
-        tenant: job.tenant.clone(),
-        queue: job.queue.clone(),
-        kind: job.kind.clone(),
-    };
-    let lane = names.lane_id(conn, name)?;
+    let lane = names.lane_id(conn, job)?;
     let policy = names.policy_id(conn, &job.policy)?;
     let run_at = job.due(*now);
     let tags = match job.tags().is_empty() {

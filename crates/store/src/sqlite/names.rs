@@ -6,7 +6,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use rusqlite::{Connection, OptionalExtension};
-use steadfast_core::{Kind, Queue, RetryPolicy, Tenant};
+use steadfast_core::{Kind, NewJob, Queue, RetryPolicy, Tenant};
 
 use super::fault::Fault;
 pub(super) use crate::columns::LaneName;
@@ -22,6 +22,8 @@ const RECENT_MAX: usize = 8;
 pub(super) struct Names {
     lanes: HashMap<LaneId, LaneName>,
     lane_ids: HashMap<LaneName, LaneId>,
+    /// The lane that was asked for last: jobs seldom come alone.
+    lane_last: Option<(LaneName, LaneId)>,
     lane_newest: LaneId,
     policies: HashMap<i64, Arc<RetryPolicy>>,
     policies_recent: Vec<(Arc<RetryPolicy>, i64)>,
@@ -29,8 +31,24 @@ pub(super) struct Names {
 
 impl Names {
     /// The number of a lane, which is given one if it has none.
-    pub(super) fn lane_id(&mut self, conn: &Connection, name: LaneName) -> Result<LaneId, Fault> {
-        if let Some(id) = self.lane_ids.get(&name) {
+    pub(super) fn lane_id(&mut self, conn: &Connection, job: &NewJob) -> Result<LaneId, Fault> {
+        if let Some((name, id)) = &self.lane_last
+            && (&name.tenant, &name.queue, &name.kind) == (&job.tenant, &job.queue, &job.kind)
+        {
+            return Ok(*id);
+        }
+        let name = LaneName {
+            tenant: job.tenant.clone(),
+            queue: job.queue.clone(),
+            kind: job.kind.clone(),
+        };
+        let id = self.interned(conn, &name)?;
+        self.lane_last = Some((name, id));
+        Ok(id)
+    }
+
+    fn interned(&mut self, conn: &Connection, name: &LaneName) -> Result<LaneId, Fault> {
+        if let Some(id) = self.lane_ids.get(name) {
             return Ok(*id);
         }
         let key = (
@@ -44,7 +62,7 @@ impl Names {
             .prepare_cached(include_str!("sql/lane_find.sql"))?
             .query_row(key, |row| row.get(0))?;
         self.lanes.insert(id, name.clone());
-        self.lane_ids.insert(name, id);
+        self.lane_ids.insert(name.clone(), id);
         Ok(id)
     }
 
