@@ -6,13 +6,15 @@
 
 use std::{fmt, str::FromStr};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
 use crate::{Invalid, Timestamp};
 
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// 128 bits in groups of five.
 const DIGITS: usize = 26;
+/// Three letters and `_`.
+const PREFIX_BYTES: usize = 4;
 
 macro_rules! id {
     ($name:ident, $prefix:literal, $what:literal) => {
@@ -37,9 +39,8 @@ macro_rules! id {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(concat!($prefix, "_"))?;
-                let digits = encode(self.0);
-                f.write_str(std::str::from_utf8(&digits).map_err(|_| fmt::Error)?)
+                let text = text(concat!($prefix, "_"), self.0);
+                f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
             }
         }
 
@@ -68,7 +69,8 @@ macro_rules! id {
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+                let text = text(concat!($prefix, "_"), self.0);
+                serializer.serialize_str(std::str::from_utf8(&text).map_err(ser::Error::custom)?)
             }
         }
 
@@ -95,12 +97,14 @@ fn uuid_v7(now: Timestamp, random: u64) -> u128 {
     millis << 80 | 0x7 << 76 | fraction << 64 | 0b10 << 62 | random
 }
 
-fn encode(bits: u128) -> [u8; DIGITS] {
-    let mut digits = [b'0'; DIGITS];
+fn text(prefix: &str, bits: u128) -> [u8; PREFIX_BYTES + DIGITS] {
+    let mut text = [b'0'; PREFIX_BYTES + DIGITS];
+    let (start, digits) = text.split_at_mut(PREFIX_BYTES);
+    start.copy_from_slice(prefix.as_bytes());
     for (place, digit) in digits.iter_mut().rev().enumerate() {
         *digit = ALPHABET[(bits >> (5 * place) & 0x1f) as usize];
     }
-    digits
+    text
 }
 
 fn decode(text: &str) -> Option<u128> {

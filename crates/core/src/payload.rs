@@ -5,14 +5,26 @@
 
 use std::{fmt, sync::Arc};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
-use serde_json::value::RawValue;
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{self, DeserializeOwned},
+    ser,
+};
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{Invalid, limits};
 
 /// JSON text within the size limit. Cloning is cheap.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Payload(Arc<str>);
+#[derive(Clone)]
+pub struct Payload(Text);
+
+#[derive(Clone)]
+enum Text {
+    /// As serde read or wrote it; becomes part of other JSON as it is.
+    Raw(Arc<RawValue>),
+    /// Text that was checked before, and is looked at again where it becomes part of other JSON.
+    Plain(Arc<str>),
+}
 
 impl Payload {
     /// Checks that `text` is JSON and not too large.
@@ -25,35 +37,46 @@ impl Payload {
                 format!("must be JSON: {error}"),
             )
         })?;
-        Ok(Self(text.into()))
+        Ok(Self(Text::Plain(text.into())))
     }
 
     /// Writes a value as JSON.
     pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Self, Invalid> {
-        let text = serde_json::to_string(value).map_err(|error| {
+        let raw = to_raw_value(value).map_err(|error| {
             Invalid::new(
                 "payload",
                 std::any::type_name::<T>(),
                 format!("must be writable as JSON: {error}"),
             )
         })?;
-        check_size(text.len())?;
-        Ok(Self(text.into()))
+        check_size(raw.get().len())?;
+        Ok(Self(Text::Raw(raw.into())))
     }
 
     /// Takes text that was a `Payload` when it was stored.
     pub fn from_stored(text: &str) -> Self {
-        Self(text.into())
+        Self(Text::Plain(text.into()))
     }
 
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        serde_json::from_str(&self.0)
+        serde_json::from_str(self.as_str())
     }
 
     pub fn as_str(&self) -> &str {
-        &self.0
+        match &self.0 {
+            Text::Raw(raw) => raw.get(),
+            Text::Plain(text) => text,
+        }
     }
 }
+
+impl PartialEq for Payload {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Payload {}
 
 fn check_size(bytes: usize) -> Result<(), Invalid> {
     let most = limits::PAYLOAD_BYTES_MAX;
@@ -72,28 +95,33 @@ fn check_size(bytes: usize) -> Result<(), Invalid> {
 /// `null`: the input of jobs that need none.
 impl Default for Payload {
     fn default() -> Self {
-        Self("null".into())
+        Self::from_stored("null")
     }
 }
 
 impl fmt::Debug for Payload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
     }
 }
 
 impl Serialize for Payload {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let raw: &RawValue = serde_json::from_str(&self.0).map_err(serde::ser::Error::custom)?;
-        raw.serialize(serializer)
+        match &self.0 {
+            Text::Raw(raw) => raw.serialize(serializer),
+            Text::Plain(text) => {
+                let raw: &RawValue = serde_json::from_str(text).map_err(ser::Error::custom)?;
+                raw.serialize(serializer)
+            }
+        }
     }
 }
 
 impl<'de> Deserialize<'de> for Payload {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        check_size(raw.get().len()).map_err(serde::de::Error::custom)?;
-        Ok(Self(raw.get().into()))
+        check_size(raw.get().len()).map_err(de::Error::custom)?;
+        Ok(Self(Text::Raw(raw.into())))
     }
 }
 
