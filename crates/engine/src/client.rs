@@ -133,9 +133,13 @@ impl Client {
     }
 
     /// As [`Client::enqueue`], and answers with the job.
-    pub async fn create(&self, request: impl Into<JobRequest>) -> Result<Made, ClientError> {
-        let job = self.prepare(request)?;
-        first(self.store_all(vec![job]).await?)
+    pub fn create(
+        &self,
+        request: impl Into<JobRequest>,
+    ) -> impl Future<Output = Result<Made, ClientError>> + Send {
+        // Not in the future, which would carry the request along with what was made of it.
+        let jobs = self.prepare(request).map(|job| vec![job]);
+        async { first(self.store_all(jobs?).await?) }
     }
 
     /// As [`Client::enqueue_all`], and answers with the jobs.
@@ -171,17 +175,26 @@ impl Client {
     /// What was just stored is known; only what was there before must be read.
     async fn store_all(&self, jobs: Vec<NewJob>) -> Result<Vec<Made>, ClientError> {
         let answers = self.store().enqueue(jobs.clone()).await?;
-        let mut made = Vec::with_capacity(answers.len());
-        for (job, answer) in jobs.into_iter().zip(answers) {
-            made.push(match answer {
+        let existing = answers.iter().filter_map(|answer| match answer {
+            Enqueued::Created(..) => None,
+            Enqueued::Existing(id) => Some(*id),
+        });
+        let existing: Vec<JobId> = existing.collect();
+        let mut found = match existing.is_empty() {
+            true => Vec::new(),
+            false => self.store().jobs(existing).await?,
+        }
+        .into_iter();
+        let made = jobs.into_iter().zip(answers).map(|(job, answer)| {
+            Ok(match answer {
                 Enqueued::Created(_, at) => Made::New(job.stored(at)),
                 Enqueued::Existing(id) => {
-                    let job = self.job(id).await?;
+                    let job = found.next().flatten();
                     Made::Existing(job.ok_or(CommandError::NotFound(id))?)
                 }
-            });
-        }
-        Ok(made)
+            })
+        });
+        made.collect()
     }
 
     pub async fn job(&self, id: JobId) -> Result<Option<Job>, ClientError> {

@@ -4,9 +4,10 @@ use std::{str::FromStr, time::Duration};
 
 use axum::{
     extract::{FromRequest, FromRequestParts, Path, Request},
-    http::{StatusCode, header, request::Parts},
+    http::{HeaderMap, StatusCode, header, request::Parts},
 };
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 
@@ -44,25 +45,34 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for MaybeBody
 }
 
 /// The whole body, which must call itself JSON.
-pub async fn read(request: Request) -> Result<Bytes, Problem> {
-    let media = request.headers().get(header::CONTENT_TYPE);
+pub fn read(request: Request) -> impl Future<Output = Result<Bytes, Problem>> {
+    let checked = check_media(request.headers());
+    let body = collect(request);
+    async {
+        checked?;
+        body.await
+    }
+}
+
+fn check_media(headers: &HeaderMap) -> Result<(), Problem> {
+    let media = headers.get(header::CONTENT_TYPE);
     let media = media.and_then(|value| value.to_str().ok()).unwrap_or("");
     let essence = media.split(';').next().unwrap_or("").trim();
-    if !essence.eq_ignore_ascii_case("application/json") {
-        return Err(Problem::new(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "not_json",
-            format!("the body is {essence:?}: send it with Content-Type: application/json"),
-        ));
+    if essence.eq_ignore_ascii_case("application/json") {
+        return Ok(());
     }
-    collect(request).await
+    Err(Problem::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "not_json",
+        format!("the body is {essence:?}: send it with Content-Type: application/json"),
+    ))
 }
 
 /// Bodies are bounded in size and in time.
-pub async fn collect(request: Request) -> Result<Bytes, Problem> {
+pub fn collect(request: Request) -> impl Future<Output = Result<Bytes, Problem>> {
     let body = Limited::new(request.into_body(), limits::BODY_BYTES_MAX);
-    let collected = tokio::time::timeout(limits::BODY_TIME_MAX, body.collect()).await;
-    match collected {
+    let collected = tokio::time::timeout(limits::BODY_TIME_MAX, body.collect());
+    collected.map(|collected| match collected {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => Err(Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -75,7 +85,7 @@ pub async fn collect(request: Request) -> Result<Bytes, Problem> {
             "the body ended before it was whole",
         )),
         Err(_) => Err(too_slow(limits::BODY_TIME_MAX)),
-    }
+    })
 }
 
 fn too_slow(limit: Duration) -> Problem {
@@ -98,8 +108,13 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     })
 }
 
-/// How deep the nesting goes. Payloads are kept unread, so nobody else would notice.
+/// How deep the nesting goes, at most. Payloads are kept unread, so nobody else would notice.
 fn depth(bytes: &[u8]) -> usize {
+    let opened = bytes.iter().filter(|byte| matches!(byte, b'[' | b'{'));
+    let opened = opened.count();
+    if opened <= limits::BODY_DEPTH_MAX {
+        return opened;
+    }
     let (mut now, mut deepest) = (0_usize, 0);
     let (mut in_text, mut is_escaped) = (false, false);
     for byte in bytes {

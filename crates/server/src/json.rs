@@ -1,7 +1,7 @@
 //! Answers in JSON.
 
 use axum::{
-    http::header,
+    http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
 use serde::Serialize;
@@ -18,9 +18,12 @@ pub struct Json<T>(pub T);
 impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
         let mut bytes = Vec::with_capacity(USUAL_BYTES);
-        match serde_json::to_writer(&mut bytes, &self.0) {
-            Ok(()) => ([(header::CONTENT_TYPE, "application/json")], bytes).into_response(),
-            Err(error) => Problem::internal(&error).into_response(),
+        if let Err(error) = serde_json::to_writer(&mut bytes, &self.0) {
+            return Problem::internal(&error).into_response();
         }
+        let mut response = Response::new(bytes.into());
+        let json = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(header::CONTENT_TYPE, json);
+        response
     }
 }

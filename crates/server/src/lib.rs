@@ -9,7 +9,8 @@
 //! * `dashboard`, `sessions`: the same for people, in a browser.
 //! * `body`, `json`, `problem`: how requests are read and answered, and what is said when one
 //!   is wrong.
-//! * `listen`, `app`: connections, and what every request may use.
+//! * `listen`, `alarm`, `patient`: connections, and how long they are waited for.
+//! * `app`: what every request may use.
 //! * `metrics`, `health`: for machines that watch.
 
 #[doc(hidden)]
@@ -17,6 +18,7 @@ pub mod fuzzing;
 pub mod keys;
 
 mod access;
+mod alarm;
 mod api;
 mod app;
 mod body;

@@ -4,14 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use axum::Router;
 use hyper::server::conn::http1;
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    server::graceful::GracefulShutdown,
-    service::TowerToHyperService,
-};
+use hyper_util::{rt::TokioIo, server::graceful::GracefulShutdown, service::TowerToHyperService};
 use tokio::{net::TcpListener, sync::Semaphore};
 
-use crate::{limits, patient::Patient};
+use crate::{alarm::Alarm, limits, patient::Patient};
 
 /// Serves until `stop` is ready; then takes nobody in, and gives answers that are under way a
 /// little time.
@@ -23,8 +19,7 @@ pub async fn listen(
     let connections = Arc::new(Semaphore::new(limits::CONNECTIONS_MAX));
     let graceful = GracefulShutdown::new();
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new())
-        .header_read_timeout(limits::HEADER_TIME_MAX);
+    http.header_read_timeout(limits::HEADER_TIME_MAX);
     tokio::pin!(stop);
     loop {
         let place = tokio::select! {
@@ -48,6 +43,7 @@ pub async fn listen(
             tracing::debug!(%error, "a connection keeps its delays");
         }
         let service = TowerToHyperService::new(router.clone());
+        http.timer(Alarm::new(limits::HEADER_TIME_MAX));
         let connection =
             graceful.watch(http.serve_connection(TokioIo::new(Patient::new(socket)), service));
         tokio::spawn(async move {

@@ -1,7 +1,5 @@
 //! What a create asks for: wire words become a request of the engine.
 
-use std::time::Duration;
-
 use sha2::{Digest, Sha256};
 use steadfast_core::{
     EventType, Guarantee, Invalid, Kind, Payload, Preset, Secret, Shorthands, Tenant, Timestamp,
@@ -13,7 +11,7 @@ use steadfast_engine::{
 };
 
 use super::wire::{CreateJob, CreateSchedule, HttpBody, WebhookBody};
-use crate::{access::Caller, problem::Problem};
+use crate::{App, access::Caller, problem::Problem};
 
 /// One job, or a schedule that makes many.
 pub enum Asked {
@@ -21,11 +19,10 @@ pub enum Asked {
     Schedule(ScheduleRequest),
 }
 
-/// Who asks, and what a job has where nobody says.
+/// Who asks, and of which node.
 pub struct Asking<'a> {
+    pub app: &'a App,
     pub caller: &'a Caller,
-    pub now: Timestamp,
-    pub http_timeout: Duration,
 }
 
 impl Asking<'_> {
@@ -49,7 +46,7 @@ impl Asking<'_> {
             Some(false) => {
                 let request = self.job(body)?;
                 let rule = JobRequest::new(Kind::http().as_str(), Payload::default());
-                let next = next_match(&cron, zone.as_deref(), rule, self.now)?;
+                let next = next_match(&cron, zone.as_deref(), rule, self.app.client.now())?;
                 Ok(Asked::Job(request.run_at(next)))
             }
             Some(true) | None => {
@@ -215,7 +212,7 @@ impl Asking<'_> {
     fn http(&self, request: &HttpRequest) -> Result<JobRequest, Invalid> {
         let payload = Payload::encode(request)?;
         let job = JobRequest::new(Kind::http().as_str(), payload);
-        Ok(job.timeout(self.http_timeout))
+        Ok(job.timeout(self.app.settings.http_timeout))
     }
 }
 

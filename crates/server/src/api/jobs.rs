@@ -1,18 +1,22 @@
 //! Jobs: made, listed, looked at, changed.
 
-use std::sync::Arc;
+use std::{
+    fmt::{Display, Write as _},
+    sync::Arc,
+};
 
 use axum::{
     extract::{Request, State},
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use futures_util::{FutureExt as _, future::BoxFuture};
 use serde::Deserialize;
 use steadfast_core::{
     Command, Edit, FailureClass, Invalid, Job, JobId, Kind, Label, Priority, Queue, Reason,
     ScheduleId, Tenant, Timestamp, limits as core_limits,
 };
-use steadfast_engine::{JobRequest, Made};
+use steadfast_engine::{ClientError, JobRequest, Made, ScheduleRequest};
 use steadfast_store::{JobFilter, JobPage, Listed, Page};
 use utoipa::IntoParams;
 
@@ -34,6 +38,8 @@ use crate::{
     problem::{Problem, Problems},
 };
 
+/// The address of anything that has an id fits.
+const LOCATION_BYTES: usize = 64;
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// Make a job, or up to 1,000 of them atomically, or a schedule.
@@ -55,24 +61,28 @@ pub async fn create(
     Writes(caller): Writes,
     request: Request,
 ) -> Result<Response, Problem> {
-    /// Whether it is a list; everything else is looked at later.
-    #[derive(Deserialize)]
-    struct Shape {
-        jobs: Option<serde::de::IgnoredAny>,
-    }
     let key = header_key(request.headers())?;
     let bytes = body::read(request).await?;
-    let is_list = serde_json::from_slice::<Shape>(&bytes).is_ok_and(|shape| shape.jobs.is_some());
-    let asking = Asking {
-        caller: &caller,
-        now: app.client.now(),
-        http_timeout: app.settings.http_timeout,
+    making(&app, &caller, key, &bytes)?.await
+}
+
+/// What makes it, apart from the future of the request: that one is moved with each request, and
+/// would have to hold the largest of these.
+fn making<'a>(
+    app: &'a App,
+    caller: &Caller,
+    key: Option<String>,
+    bytes: &[u8],
+) -> Result<BoxFuture<'a, Result<Response, Problem>>, Problem> {
+    let asking = Asking { app, caller };
+    let mut one: CreateJob = match body::parse(bytes) {
+        Ok(one) => one,
+        Err(_) if is_list(bytes) => {
+            let requests = many(&asking, body::parse(bytes)?)?;
+            return Ok(create_many(app, requests).boxed());
+        }
+        Err(problem) => return Err(problem),
     };
-    if is_list {
-        let many: CreateMany = body::parse(&bytes)?;
-        return create_many(&app, &asking, many).await;
-    }
-    let mut one: CreateJob = body::parse(&bytes)?;
     one.idempotency_key = match (one.idempotency_key, key) {
         (Some(said), Some(header)) if said != header => {
             let detail = "idempotencyKey and the header Idempotency-Key differ; send one of them";
@@ -80,15 +90,18 @@ pub async fn create(
         }
         (said, header) => said.or(header),
     };
-    match asking.asked(one)? {
-        Asked::Job(request) => create_one(&app, request).await,
-        Asked::Schedule(request) => {
-            let schedule = app.client.schedule(request).await;
-            let schedule = schedule.map_err(|error| alone(error, "job."))?;
-            let location = format!("/api/v1/schedules/{}", schedule.id);
-            Ok(made(&location, Json(ScheduleShown::of(schedule))))
-        }
+    Ok(match asking.asked(one)? {
+        Asked::Job(request) => create_one(app, app.client.create(request)).boxed(),
+        Asked::Schedule(request) => create_schedule(app, request).boxed(),
+    })
+}
+
+fn is_list(bytes: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Shape {
+        jobs: Option<serde::de::IgnoredAny>,
     }
+    serde_json::from_slice::<Shape>(bytes).is_ok_and(|shape| shape.jobs.is_some())
 }
 
 /// What a create answers with.
@@ -101,23 +114,33 @@ enum MadeJob {
     Jobs(Jobs),
 }
 
-async fn create_one(app: &App, request: JobRequest) -> Result<Response, Problem> {
-    let made = app.client.create(request).await?;
-    let is_new = matches!(made, Made::New(_));
-    let job = made.job();
-    let location = format!("/api/v1/jobs/{}", job.id);
-    let shown = Json(JobShown::whole(job, app.client.now()));
-    if is_new {
-        return Ok(self::made(&location, shown));
-    }
-    let mut response = shown.into_response();
-    let headers = response.headers_mut();
-    headers.insert(REPLAYED, HeaderValue::from_static("true"));
-    Ok(response)
+async fn create_one(
+    app: &App,
+    making: impl Future<Output = Result<Made, ClientError>>,
+) -> Result<Response, Problem> {
+    Ok(match making.await? {
+        Made::New(job) => {
+            let (id, now) = (job.id, job.created_at);
+            made("jobs", id, Json(JobShown::whole(job, now)))
+        }
+        Made::Existing(job) => {
+            let mut response = Json(JobShown::whole(job, app.client.now())).into_response();
+            let headers = response.headers_mut();
+            headers.insert(REPLAYED, HeaderValue::from_static("true"));
+            response
+        }
+    })
+}
+
+async fn create_schedule(app: &App, request: ScheduleRequest) -> Result<Response, Problem> {
+    let schedule = app.client.schedule(request).await;
+    let schedule = schedule.map_err(|error| alone(error, "job."))?;
+    let id = schedule.id;
+    Ok(made("schedules", id, Json(ScheduleShown::of(schedule))))
 }
 
 /// To the one who sent a job alone, its fields are not inside of anything.
-fn alone(error: steadfast_engine::ClientError, outer: &str) -> Problem {
+fn alone(error: ClientError, outer: &str) -> Problem {
     let mut problem = Problem::from(error);
     let field = problem.field.take();
     problem.detail = problem.detail.replacen(outer, "", 1);
@@ -125,31 +148,30 @@ fn alone(error: steadfast_engine::ClientError, outer: &str) -> Problem {
     problem
 }
 
-async fn create_many(
-    app: &App,
-    asking: &Asking<'_>,
-    many: CreateMany,
-) -> Result<Response, Problem> {
+fn many(asking: &Asking<'_>, many: CreateMany) -> Result<Vec<JobRequest>, Problem> {
     let most = core_limits::BULK_JOBS_MAX;
     if many.jobs.is_empty() || many.jobs.len() > most {
         let detail = format!("jobs holds {}: must be 1 to {most}", many.jobs.len());
         return Err(Problem::invalid("jobs", detail));
     }
-    let mut requests = Vec::with_capacity(many.jobs.len());
-    for (index, body) in many.jobs.into_iter().enumerate() {
+    let requests = many.jobs.into_iter().enumerate().map(|(index, body)| {
         let place = |mut problem: Problem| {
             let field = problem.field.unwrap_or_default();
             problem.field = Some(format!("jobs[{index}].{field}"));
             problem
         };
         match asking.asked(body).map_err(place)? {
-            Asked::Job(request) => requests.push(request),
+            Asked::Job(request) => Ok(request),
             Asked::Schedule(_) => {
                 let detail = "a list holds plain jobs; make schedules one by one";
-                return Err(place(Problem::invalid("schedule", detail)));
+                Err(place(Problem::invalid("schedule", detail)))
             }
         }
-    }
+    });
+    requests.collect()
+}
+
+async fn create_many(app: &App, requests: Vec<JobRequest>) -> Result<Response, Problem> {
     let made = app.client.create_all(requests).await?.into_iter();
     let now = app.client.now();
     let jobs = made.map(|made| JobShown::listed(made.job(), now)).collect();
@@ -160,9 +182,12 @@ async fn create_many(
     Ok((StatusCode::CREATED, Json(body)).into_response())
 }
 
-fn made(location: &str, body: impl IntoResponse) -> Response {
+/// Something that was made, and where it is.
+pub fn made(place: &str, id: impl Display, body: impl IntoResponse) -> Response {
+    let mut location = String::with_capacity(LOCATION_BYTES);
+    let written = write!(location, "/api/v1/{place}/{id}");
     let mut response = (StatusCode::CREATED, body).into_response();
-    if let Ok(location) = HeaderValue::from_str(location) {
+    if let (Ok(()), Ok(location)) = (written, HeaderValue::try_from(location)) {
         response.headers_mut().insert(header::LOCATION, location);
     }
     response

@@ -2,11 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{
-    extract::State,
-    http::{HeaderValue, StatusCode, header},
-    response::{IntoResponse, Response},
-};
+use axum::{extract::State, http::StatusCode, response::Response};
 use serde::Deserialize;
 use steadfast_core::{JobId, Schedule, ScheduleId, Tenant};
 use steadfast_engine::ScheduleEdit;
@@ -17,7 +13,7 @@ use super::{
     Answer,
     asked::Asking,
     cursor,
-    jobs::PageQuery,
+    jobs::{PageQuery, made},
     wire::{CreateSchedule, EditSchedule, JobShown, Name, ScheduleShown, Schedules, Ticks},
 };
 use crate::{
@@ -28,14 +24,6 @@ use crate::{
     limits,
     problem::{Problem, Problems},
 };
-
-fn asking<'a>(app: &App, caller: &'a Caller) -> Asking<'a> {
-    Asking {
-        caller,
-        now: app.client.now(),
-        http_timeout: app.settings.http_timeout,
-    }
-}
 
 /// Make a schedule, or bring the one of that name in line.
 #[utoipa::path(
@@ -51,15 +39,11 @@ pub async fn create(
     Writes(caller): Writes,
     Body(body): Body<CreateSchedule>,
 ) -> Result<Response, Problem> {
-    let request = asking(&app, &caller).schedule(body)?;
+    let (app, caller) = (&*app, &caller);
+    let request = Asking { app, caller }.schedule(body)?;
     let schedule = app.client.schedule(request).await?;
-    let location = format!("/api/v1/schedules/{}", schedule.id);
-    let shown = Json(ScheduleShown::of(schedule));
-    let mut response = (StatusCode::CREATED, shown).into_response();
-    if let Ok(location) = HeaderValue::from_str(&location) {
-        response.headers_mut().insert(header::LOCATION, location);
-    }
-    Ok(response)
+    let id = schedule.id;
+    Ok(made("schedules", id, Json(ScheduleShown::of(schedule))))
 }
 
 /// Which schedules are meant.
@@ -130,7 +114,9 @@ pub async fn edit(
     Body(body): Body<EditSchedule>,
 ) -> Answer<ScheduleShown> {
     find(&app, &caller, id).await?;
-    let job = body.job.map(|job| asking(&app, &caller).template(job));
+    let (app, caller) = (&*app, &caller);
+    let asking = Asking { app, caller };
+    let job = body.job.map(|job| asking.template(job));
     let edit = ScheduleEdit {
         cron: body.schedule,
         every: body.every.map(|every| every.get()),

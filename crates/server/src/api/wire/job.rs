@@ -1,6 +1,6 @@
 //! Jobs and their attempts.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
@@ -11,7 +11,7 @@ use steadfast_core::{
 use steadfast_engine::http::HttpRequest;
 use utoipa::ToSchema;
 
-use super::{DurationText, Name, PolicyInput, PolicyShown};
+use super::{DurationText, Name, PolicyInput, PolicyShown, policy};
 
 /// One job, or many at once.
 #[derive(ToSchema)]
@@ -220,8 +220,9 @@ pub struct JobShown {
     #[schema(value_type = Option<String>, format = DateTime)]
     scheduled_for: Option<Timestamp>,
     /// The policy in force.
+    #[serde(serialize_with = "policy::written_once")]
     #[schema(value_type = PolicyShown)]
-    retry: RetryPolicy,
+    retry: Arc<RetryPolicy>,
     #[schema(value_type = Option<FailureShown>)]
     failure: Option<Failure>,
     /// Why it ended, where it did not succeed.
@@ -309,7 +310,7 @@ impl JobShown {
             created_at: job.created_at,
             schedule_id: job.run_of.map(|run| run.schedule),
             scheduled_for: job.run_of.map(|run| run.tick),
-            retry: RetryPolicy::clone(&job.policy),
+            retry: job.policy,
             http,
             webhook: job.webhook.as_deref().map(WebhookShown::of),
             payload: None,

@@ -1,6 +1,9 @@
 //! Retry policies and durations.
 
-use serde::{Deserialize, Serialize};
+use std::{cell::RefCell, sync::Arc};
+
+use serde::{Deserialize, Serialize, Serializer, ser};
+use serde_json::value::{RawValue, to_raw_value};
 use steadfast_core::{PolicyPatch, Preview, RetryPolicy, Spread, duration, limits};
 use utoipa::ToSchema;
 
@@ -37,6 +40,34 @@ impl ToSchema for DurationText {
     fn name() -> std::borrow::Cow<'static, str> {
         "Duration".into()
     }
+}
+
+/// How many policies each thread remembers as text.
+const WRITTEN_MAX: usize = 8;
+
+thread_local! {
+    /// Newest first.
+    static WRITTEN: RefCell<Vec<(Arc<RetryPolicy>, Box<RawValue>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A policy as JSON. Many jobs share few policies, and writing one takes as long as writing
+/// the rest of a job.
+pub fn written_once<S: Serializer>(
+    policy: &Arc<RetryPolicy>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    WRITTEN.with_borrow_mut(|written| {
+        let known = written.iter().position(|(it, _)| Arc::ptr_eq(it, policy));
+        match known {
+            Some(place) => written[..=place].rotate_right(1),
+            None => {
+                let text = to_raw_value(policy).map_err(ser::Error::custom)?;
+                written.truncate(WRITTEN_MAX - 1);
+                written.insert(0, (Arc::clone(policy), text));
+            }
+        }
+        written[0].1.serialize(serializer)
+    })
 }
 
 /// The name of a kind, a queue, a tenant, a schedule or a worker. It is checked by core; this
@@ -230,6 +261,27 @@ impl PreviewShown {
             attempts: attempts.collect(),
             gives_up: gives_up.into(),
             retry,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use steadfast_core::PolicyPatch;
+
+    use super::*;
+
+    #[test]
+    fn each_policy_is_written_as_itself_however_many_there_are() {
+        let policies: Vec<_> = (0..)
+            .take(2 * WRITTEN_MAX)
+            .map(|retries| PolicyPatch::default().max_retries(retries))
+            .map(|patch| Arc::new(patch.over(&steadfast_core::Preset::Queue.policy()).unwrap()))
+            .collect();
+        for policy in policies.iter().chain(&policies[WRITTEN_MAX..]) {
+            let mut text = Vec::new();
+            written_once(policy, &mut serde_json::Serializer::new(&mut text)).unwrap();
+            assert_eq!(text, serde_json::to_vec(policy).unwrap());
         }
     }
 }
