@@ -107,7 +107,8 @@ pub async fn create(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Res
     Ok(())
 }
 
-/// Sends the same request over and over, on many connections at once.
+/// Sends the same request over and over, on many connections at once, from threads that the
+/// server has no part in.
 async fn load(address: SocketAddr, body: &str, requests: usize) -> anyhow::Result<Cost> {
     let request = format!(
         "POST /api/v1/jobs HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
@@ -115,29 +116,61 @@ async fn load(address: SocketAddr, body: &str, requests: usize) -> anyhow::Resul
     );
     let request: Arc<[u8]> = request.into_bytes().into();
     let left = Arc::new(AtomicUsize::new(requests));
+    let threads = std::thread::available_parallelism()?.get().min(CONNECTIONS);
     let meter = Meter::start();
-    let mut senders = tokio::task::JoinSet::new();
-    for _ in 0..CONNECTIONS {
-        let (request, left) = (request.clone(), left.clone());
-        senders.spawn(async move {
-            let mut connection = TcpStream::connect(address).await?;
-            connection.set_nodelay(true)?;
-            let mut buffer = Vec::with_capacity(4_096);
-            let take = |left: usize| left.checked_sub(1);
-            while left
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
-                .is_ok()
-            {
-                connection.write_all(&request).await?;
-                read_created(&mut connection, &mut buffer).await?;
-            }
-            anyhow::Ok(())
-        });
-    }
-    while let Some(sent) = senders.join_next().await {
-        sent??;
+    let threads: Vec<_> = (0..threads)
+        .map(|_| {
+            let (request, left) = (request.clone(), left.clone());
+            let connections = CONNECTIONS / threads;
+            tokio::task::spawn_blocking(move || clients(address, connections, &request, &left))
+        })
+        .collect();
+    for thread in threads {
+        thread.await??;
     }
     Ok(meter.stop())
+}
+
+/// One thread of clients.
+fn clients(
+    address: SocketAddr,
+    connections: usize,
+    request: &Arc<[u8]>,
+    left: &Arc<AtomicUsize>,
+) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()?;
+    runtime.block_on(async {
+        let mut clients = tokio::task::JoinSet::new();
+        for _ in 0..connections {
+            clients.spawn(client(address, request.clone(), left.clone()));
+        }
+        while let Some(ended) = clients.join_next().await {
+            ended??;
+        }
+        Ok(())
+    })
+}
+
+/// Sends one request after the other, until nothing is left to send.
+async fn client(
+    address: SocketAddr,
+    request: Arc<[u8]>,
+    left: Arc<AtomicUsize>,
+) -> anyhow::Result<()> {
+    let mut connection = TcpStream::connect(address).await?;
+    connection.set_nodelay(true)?;
+    let mut buffer = Vec::with_capacity(4_096);
+    let take = |left: usize| left.checked_sub(1);
+    while left
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+        .is_ok()
+    {
+        connection.write_all(&request).await?;
+        read_created(&mut connection, &mut buffer).await?;
+    }
+    Ok(())
 }
 
 /// Reads one answer, which must be a 201.
