@@ -29,8 +29,7 @@ def run(job, fence):
     try:
         post(f"{path}/succeed", fence=fence, result=HANDLERS[job["kind"]](job))
     except Exception as error:  # a class called ValidationError would not be tried again
-        failure = {"class": type(error).__name__, "message": str(error)}
-        post(f"{path}/fail", fence=fence, failure=failure)
+        post(f"{path}/fail", fence=fence, failure={"class": type(error).__name__, "message": str(error)})
     done.set()
 
 for number in (signal.SIGTERM, signal.SIGINT):

@@ -104,7 +104,7 @@ mod tests {
         let served = tokio::spawn(connection);
         let mut answer = [0; 1_024];
         for pause in [20, 29, 29] {
-            tokio::time::sleep(Duration::from_secs(pause)).await;
+            tokio::time::advance(Duration::from_secs(pause)).await;
             client
                 .write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
                 .await
