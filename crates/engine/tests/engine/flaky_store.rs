@@ -1,8 +1,11 @@
 //! A store that can be told to be away, or to do a thing and lose the answer.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicBool, AtomicU32, Ordering},
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
 };
 
 use async_trait::async_trait;
@@ -30,6 +33,7 @@ struct Inner {
     cannot_store: Mutex<Option<JobId>>,
     renewals: AtomicU32,
     renewed: Notify,
+    asked: Mutex<HashMap<&'static str, u32>>,
     refused: Mutex<Vec<&'static str>>,
     alert_readers: Mutex<Option<Arc<Barrier>>>,
 }
@@ -84,12 +88,19 @@ impl FlakyStore {
         *self.0.alert_readers.lock().unwrap() = Some(Arc::new(Barrier::new(count)));
     }
 
+    /// How often this verb was asked for.
+    pub fn asked(&self, verb: &str) -> u32 {
+        let asked = self.0.asked.lock().unwrap();
+        asked.get(verb).copied().unwrap_or_default()
+    }
+
     /// Which verbs were refused, in order.
     pub fn refused(&self) -> Vec<&'static str> {
         self.0.refused.lock().unwrap().clone()
     }
 
     fn ask(&self, verb: &'static str) -> Result<&MemoryStore, StoreError> {
+        *self.0.asked.lock().unwrap().entry(verb).or_default() += 1;
         if self.0.away.load(Ordering::SeqCst) {
             self.0.refused.lock().unwrap().push(verb);
             return Err(StoreError::Unavailable("away for the test".to_owned()));

@@ -487,6 +487,27 @@ async fn a_commit_whose_answer_was_lost_counts_once() {
 }
 
 #[tokio::test]
+async fn busy_jobs_do_not_have_schedules_looked_at_each_time() {
+    let store = FlakyStore::default();
+    let start = std::time::Instant::now();
+    let engine = Engine::builder(store.clone())
+        .state(Calls::default())
+        .handler(flaky)
+        .start()
+        .unwrap();
+    let mut notices = engine.subscribe();
+    for _ in 0..100 {
+        let id = engine.client().enqueue(fails(0)).await.unwrap();
+        assert!(matches!(ends(&mut notices, id).await, Event::Succeeded));
+    }
+    let looks = u128::from(store.asked("due_schedules"));
+    // Once every 50 ms, however long the jobs took.
+    let most = start.elapsed().as_millis() / 50 + 1;
+    assert!(looks > 0 && looks <= most, "{looks} looks, not {most}");
+    engine.stop().await;
+}
+
+#[tokio::test]
 async fn two_engines_on_one_store_never_run_an_attempt_twice() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     two_engines([store.clone(), store]).await;
