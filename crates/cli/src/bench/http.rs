@@ -119,9 +119,9 @@ async fn load(address: SocketAddr, body: &str, requests: usize) -> anyhow::Resul
     let threads = std::thread::available_parallelism()?.get().min(CONNECTIONS);
     let meter = Meter::start();
     let threads: Vec<_> = (0..threads)
-        .map(|_| {
+        .map(|index| {
             let (request, left) = (request.clone(), left.clone());
-            let connections = CONNECTIONS / threads;
+            let connections = (CONNECTIONS + index) / threads;
             tokio::task::spawn_blocking(move || clients(address, connections, &request, &left))
         })
         .collect();
