@@ -47,6 +47,13 @@ fn gated(config: Config) -> (FlakyStore, Arc<Semaphore>, Engine) {
     (store, gate, engine)
 }
 
+/// An engine on a flaky store whose handler fails as often as it is asked to.
+fn calling() -> (FlakyStore, Engine) {
+    let store = FlakyStore::default();
+    let builder = Engine::builder(store.clone()).state(Calls::default());
+    (store, builder.handler(flaky).start().unwrap())
+}
+
 fn quick() -> PolicyPatch {
     PolicyPatch::fixed(Duration::from_millis(1)).max_retries(5)
 }
@@ -465,12 +472,7 @@ async fn a_handler_that_blocks_its_thread_does_not_hold_up_a_hurried_stop() {
 
 #[tokio::test]
 async fn a_commit_whose_answer_was_lost_counts_once() {
-    let store = FlakyStore::default();
-    let engine = Engine::builder(store.clone())
-        .state(Calls::default())
-        .handler(flaky)
-        .start()
-        .unwrap();
+    let (store, engine) = calling();
     let mut notices = engine.subscribe();
     store.lose_commit_answers(2);
     let id = engine
@@ -488,13 +490,8 @@ async fn a_commit_whose_answer_was_lost_counts_once() {
 
 #[tokio::test]
 async fn busy_jobs_do_not_have_schedules_looked_at_each_time() {
-    let store = FlakyStore::default();
     let start = std::time::Instant::now();
-    let engine = Engine::builder(store.clone())
-        .state(Calls::default())
-        .handler(flaky)
-        .start()
-        .unwrap();
+    let (store, engine) = calling();
     let mut notices = engine.subscribe();
     for _ in 0..100 {
         let id = engine.client().enqueue(fails(0)).await.unwrap();
