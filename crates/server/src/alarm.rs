@@ -83,10 +83,13 @@ mod tests {
         let alarm = Alarm::new(MOST);
         let start = tokio::time::Instant::now();
         for (wait, ends_at) in [(50, 50), (5, 55), (1, 56), (30, 86), (30, 116)] {
-            // One that is given up, as most are.
-            let given_up = alarm.sleep(Duration::from_secs(wait) / 2);
-            assert!(futures_util::FutureExt::now_or_never(given_up).is_none());
-            alarm.sleep(Duration::from_secs(wait)).await;
+            // Most are given up, and leave the alarm set too late or too early.
+            let wait = Duration::from_secs(wait);
+            for given_up in [wait * 2, wait / 2] {
+                let given_up = alarm.sleep(given_up);
+                assert!(futures_util::FutureExt::now_or_never(given_up).is_none());
+            }
+            alarm.sleep(wait).await;
             assert_eq!(start.elapsed().as_secs(), ends_at);
         }
     }
