@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize};
 use steadfast_core::{AttemptStatus, JobId, Outcome, PolicyPatch, Preset, Reason, State};
 use steadfast_engine::{
-    Attempting, Config, Context, Engine, Event, Handler, JobError, JobKind, JobRequest, StopReason,
+    Attempting, Config, Context, Engine, Event, Handler, JobError, JobKind, JobRequest, Made,
+    StopReason,
 };
 use steadfast_store::{
     AttemptsOf, ManualClock, MemoryStore, Page, SqliteOptions, SqliteStore, Store,
@@ -486,6 +487,18 @@ async fn a_commit_whose_answer_was_lost_counts_once() {
     let stats = engine.client().stats(store.now()).await.unwrap();
     assert_eq!(stats.total.attempts, 2);
     engine.stop().await;
+}
+
+#[tokio::test]
+async fn jobs_that_were_there_before_are_answered_in_their_places() {
+    let client = steadfast_engine::Client::new(Arc::new(MemoryStore::default()));
+    let keyed = |key: &str| fails(0).job().idempotency_key(key).tag("key", key);
+    let made = client.create_all([keyed("a"), keyed("b")]).await.unwrap();
+    let [a, b] = <[Made; 2]>::try_from(made).unwrap().map(Made::job);
+    let made = client.create_all([keyed("b"), keyed("c"), keyed("a")]);
+    let [first, second, third] = <[Made; 3]>::try_from(made.await.unwrap()).unwrap();
+    assert_eq!([first, third], [Made::Existing(b), Made::Existing(a)]);
+    assert!(matches!(second, Made::New(job) if job.tags["key"] == "c"));
 }
 
 #[tokio::test]
