@@ -16,7 +16,7 @@ use steadfast::{
 use steadfast_server::{App, Metrics};
 use tokio::net::TcpListener;
 
-use crate::{ended::usage, remote::Remote, say::say};
+use crate::{exit::usage, remote::Remote, say::say};
 use cast::Cast;
 use target::Target;
 

@@ -16,7 +16,7 @@ pub mod fuzzing;
 
 mod bench;
 mod demo;
-mod ended;
+mod exit;
 mod remote;
 mod say;
 mod serve;
@@ -80,7 +80,7 @@ enum Verb {
 pub fn main() -> ExitCode {
     match run(Cli::parse().verb) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => ended::report(&error),
+        Err(error) => exit::report(&error),
     }
 }
 

@@ -15,7 +15,7 @@ use hyper::body::Incoming;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::ended::{Ended, Problem, usage};
+use crate::exit::{ExitError, Problem, usage};
 
 /// A server that has not answered by then will not; bulk work is sent in small pieces.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
@@ -104,7 +104,7 @@ impl Remote {
                 false => Err(refusal(response).await),
             }
         };
-        let late = || Ended::Unreachable(format!("{} does not answer in time", self.url));
+        let late = || ExitError::Unreachable(format!("{} does not answer in time", self.url));
         timeout(ANSWER_MAX, answer).await.map_err(|_| late())?
     }
 
@@ -147,7 +147,7 @@ impl Remote {
         connect::send(request, self.ca_file.as_deref())
             .await
             .map_err(|error| {
-                Ended::Unreachable(format!(
+                ExitError::Unreachable(format!(
                     "cannot reach {}: {error:#}\n  is `steadfast serve` running? --url or STEADFAST_URL says where",
                     self.url
                 ))
@@ -196,5 +196,5 @@ async fn refusal(response: http::Response<Incoming>) -> anyhow::Error {
         detail: format!("the answer is {status}: is this a Steadfast server?"),
         field: None,
     });
-    Ended::Refused(problem).into()
+    ExitError::Refused(problem).into()
 }

@@ -9,7 +9,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use steadfast::{
-    Config, Engine, EngineBuilder, Kind, Preset, Store,
+    Engine, EngineBuilder, EngineConfig, Kind, Preset, Store,
     http::{Outbound, OutboundRules},
 };
 use steadfast_server::{App, Metrics};
@@ -91,7 +91,7 @@ fn start(
     store: Arc<dyn Store>,
     metrics: Arc<Metrics>,
 ) -> anyhow::Result<Engine> {
-    let config = Config {
+    let config = EngineConfig {
         worker: settings.node.clone(),
         queues: settings.queues.clone(),
         concurrency: settings.concurrency.get(),
@@ -99,7 +99,7 @@ fn start(
         sweep_every: settings.sweep_every.0,
         retention: settings.retention.0,
         alerts: settings.alerts.clone(),
-        ..Config::default()
+        ..EngineConfig::default()
     };
     let retry = &settings.retry;
     // What a setting leaves out comes from the preset of its kind, and not from the default.

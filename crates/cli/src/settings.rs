@@ -12,7 +12,7 @@ mod store_at;
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
-use steadfast::{AlertSettings, Config, Queue, WorkerName, http::AddressPolicy};
+use steadfast::{AlertSettings, EngineConfig, Queue, WorkerName, http::AddressPolicy};
 
 pub use flags::Flags;
 pub use retry::{Retry, RetrySettings};
@@ -96,7 +96,7 @@ impl Default for Log {
 /// The engine's defaults are the product's.
 impl Default for Settings {
     fn default() -> Self {
-        let engine = Config::default();
+        let engine = EngineConfig::default();
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 7373)),
             store: StoreAt::Sqlite("steadfast.db".into()),
@@ -132,7 +132,7 @@ impl Settings {
     }
 
     pub fn check(&self) -> anyhow::Result<()> {
-        let wrong = |sentence: String| Err(crate::ended::usage(sentence));
+        let wrong = |sentence: String| Err(crate::exit::usage(sentence));
         if self.max_retries > MAX_RETRIES {
             let most = self.max_retries;
             return wrong(format!(
@@ -159,7 +159,7 @@ impl Settings {
         }
         self.alerts
             .check()
-            .map_err(|error| crate::ended::usage(format!("alerts: {error}")))
+            .map_err(|error| crate::exit::usage(format!("alerts: {error}")))
     }
 
     /// As a file that says the same, without secrets.

@@ -17,7 +17,7 @@ use std::io::{IsTerminal as _, Read as _, Write as _};
 use anyhow::Context as _;
 use serde_json::{Map, Value};
 
-use crate::ended::usage;
+use crate::exit::usage;
 
 /// JSON as people give it: the text itself, `@FILE`, or `-` for standard input.
 fn read_json(text: &str, what: &str) -> anyhow::Result<Value> {

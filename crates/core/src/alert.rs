@@ -12,12 +12,14 @@ use std::{collections::BTreeMap, fmt, ops::AddAssign, str::FromStr, time::Durati
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::{EventType, Kind, News, Queue, Tally, Tenant, Timestamp, duration, limits, words};
+use crate::{
+    EventType, Kind, Queue, Tally, Tenant, Timestamp, WebhookEvent, duration, limits, string_enum,
+};
 
 pub use reading::AlertFigure;
 pub use settings::{AlertSettings, DlqAlert, ExhaustedAlert, OverdueAlert, RetryRateAlert};
 
-words! {
+string_enum! {
     /// What is watched.
     AlertRule, "rule" {
         /// There are dead letters.
@@ -31,7 +33,7 @@ words! {
     }
 }
 
-words! {
+string_enum! {
     /// Where an alert stands.
     AlertStatus, "status" {
         Ok = "ok",
@@ -41,7 +43,7 @@ words! {
     }
 }
 
-words! {
+string_enum! {
     /// Which of a tenant's jobs an alert is about. Each has states of its own, so that a delivery
     /// that nobody deals with does not hide what becomes of jobs.
     AlertSubject, "subject" {
@@ -87,15 +89,15 @@ pub struct AlertState {
 
 /// What a look at a tenant's jobs, or at its deliveries, found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Observation {
+pub struct AlertObservation {
     pub tenant: Tenant,
     pub subject: AlertSubject,
-    pub figures: Figures,
+    pub figures: AlertFigures,
 }
 
 /// What alerts look at.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Figures {
+pub struct AlertFigures {
     pub dead_letters: u64,
     /// Attempts that ended within the window.
     pub recent: Tally,
@@ -111,7 +113,7 @@ pub struct AlertChange {
     pub event: Option<EventType>,
 }
 
-impl AddAssign for Figures {
+impl AddAssign for AlertFigures {
     fn add_assign(&mut self, other: Self) {
         self.dead_letters += other.dead_letters;
         self.recent += other.recent;
@@ -126,7 +128,7 @@ impl AlertRule {
         self,
         settings: &AlertSettings,
         known: Option<&AlertState>,
-        seen: &Observation,
+        seen: &AlertObservation,
         now: Timestamp,
     ) -> Option<AlertChange> {
         let is_broken = settings.is_broken(self, &seen.figures, now);
@@ -171,7 +173,12 @@ impl AlertRule {
 }
 
 impl AlertState {
-    fn new(settings: &AlertSettings, rule: AlertRule, seen: &Observation, now: Timestamp) -> Self {
+    fn new(
+        settings: &AlertSettings,
+        rule: AlertRule,
+        seen: &AlertObservation,
+        now: Timestamp,
+    ) -> Self {
         Self {
             rule,
             tenant: seen.tenant.clone(),
@@ -223,14 +230,14 @@ impl AlertState {
 
 impl AlertChange {
     /// What endpoints are told, if they are.
-    pub fn news(&self) -> Option<News> {
+    pub fn news(&self) -> Option<WebhookEvent> {
         let event = self.event?;
         let AlertState { rule, tenant, .. } = &self.state;
         if self.state.subject == AlertSubject::Notifications {
             return None;
         }
         let at = self.state.updated_at;
-        Some(News {
+        Some(WebhookEvent {
             event,
             tenant: tenant.clone(),
             at,

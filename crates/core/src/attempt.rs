@@ -5,8 +5,8 @@ use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Failure, Fence, Job, JobId, NewJob, Payload, RetryDelay, State, Timestamp, WorkerName,
-    failure::shortened, limits, words,
+    Failure, Fence, Job, JobId, JobState, NewJob, Payload, RetryDelay, Timestamp, WorkerName,
+    failure::shortened, limits, string_enum,
 };
 
 /// A job that is ours to run, for as long as its lease lasts.
@@ -26,13 +26,13 @@ pub struct StaleFence {
     pub job: JobId,
     pub asked: Fence,
     pub held: Fence,
-    pub state: State,
+    pub state: JobState,
 }
 
 impl Claim {
     /// Takes up a claim again from a stored job, if `fence` is still its number.
     pub fn resume(job: Job, fence: Fence) -> Result<Self, StaleFence> {
-        if job.progress.state == State::Running && job.progress.fence == fence {
+        if job.progress.state == JobState::Running && job.progress.fence == fence {
             return Ok(Self { job: Arc::new(job) });
         }
         Err(StaleFence {
@@ -57,8 +57,8 @@ impl Claim {
     }
 
     /// The attempt is over.
-    pub fn ended(self, outcome: Outcome, at: Timestamp) -> Ended {
-        Ended {
+    pub fn ended(self, outcome: Outcome, at: Timestamp) -> EndedAttempt {
+        EndedAttempt {
             // A clock that was set back must not make an attempt end before it started.
             at: at.max(self.job.progress.started_at.unwrap_or(at)),
             job: self.job,
@@ -73,7 +73,7 @@ impl Job {
     pub fn claimed(mut self, worker: WorkerName, lease: Option<Duration>, now: Timestamp) -> Claim {
         let lease_until = now.plus(lease.unwrap_or(self.lease));
         let progress = &mut self.progress;
-        progress.state = State::Running;
+        progress.state = JobState::Running;
         progress.attempt = progress.attempt.saturating_add(1);
         progress.fence = progress.fence.next();
         progress.lease_until = Some(lease_until);
@@ -89,14 +89,14 @@ impl Job {
 
 /// An attempt that is over but not yet decided upon.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ended {
+pub struct EndedAttempt {
     pub(crate) job: Arc<Job>,
     pub(crate) outcome: Outcome,
     pub(crate) at: Timestamp,
     pub(crate) outbox: Vec<NewJob>,
 }
 
-impl Ended {
+impl EndedAttempt {
     pub fn job(&self) -> &Job {
         &self.job
     }
@@ -159,7 +159,7 @@ impl Outcome {
     }
 }
 
-words! {
+string_enum! {
     /// How an attempt ended, as its record says it.
     AttemptStatus, "status" {
         Success = "SUCCESS",
@@ -204,7 +204,8 @@ impl Attempt {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
-    pub rule: DecidedBy,
+    #[serde(rename = "rule")]
+    pub decided_by: DecidedBy,
     /// Which of the policy's rules matched, counted from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matched: Option<usize>,
@@ -214,7 +215,7 @@ pub struct Decision {
     pub next_run_at: Option<Timestamp>,
 }
 
-words! {
+string_enum! {
     /// The rule that decided what follows an attempt.
     DecidedBy, "rule" {
         /// The policy's backoff.

@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BodyFormat, EndpointId, EventType, PolicyPatch, Preset, Secret, Subscription, Tenant,
-    Timestamp, limits,
+    BodyFormat, EndpointId, EventType, PolicyPatch, Preset, Subscription, Tenant, Timestamp,
+    WebhookSecret, limits,
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ pub struct Endpoint {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EndpointSecret {
-    pub secret: Secret,
+    pub secret: WebhookSecret,
     /// Until when an old key still signs beside the new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
@@ -40,13 +40,13 @@ pub struct EndpointSecret {
 
 impl Endpoint {
     /// The keys that sign at this time.
-    pub fn live_secrets(&self, now: Timestamp) -> impl Iterator<Item = &Secret> {
+    pub fn live_secrets(&self, now: Timestamp) -> impl Iterator<Item = &WebhookSecret> {
         let live = move |key: &&EndpointSecret| key.expires_at.is_none_or(|end| now < end);
         self.secrets.iter().filter(live).map(|key| &key.secret)
     }
 
     /// Takes a new key; the old ones sign beside it until the overlap ends.
-    pub fn rotate(&mut self, secret: Secret, overlap: Duration, now: Timestamp) {
+    pub fn rotate(&mut self, secret: WebhookSecret, overlap: Duration, now: Timestamp) {
         let end = now.plus(overlap);
         self.secrets
             .retain(|key| key.expires_at.is_none_or(|old| now < old));

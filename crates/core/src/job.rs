@@ -29,27 +29,27 @@ pub struct Job {
     /// How long a claim holds without being renewed.
     pub lease: Duration,
     pub idempotency_key: Option<IdempotencyKey>,
-    pub run_of: Option<RunOf>,
+    pub scheduled_run: Option<ScheduledRun>,
     /// Where news of this job goes; of a delivery, where it is delivered.
     pub webhook: Option<Arc<Webhook>>,
     pub tags: Tags,
     pub created_at: Timestamp,
-    pub progress: Progress,
+    pub progress: JobProgress,
 }
 
 pub type Tags = BTreeMap<String, String>;
 
 /// Which tick of which schedule a job is the run of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunOf {
+pub struct ScheduledRun {
     pub schedule: ScheduleId,
     pub tick: Timestamp,
 }
 
 /// How far a job has come: everything that claims, transitions and commands may change.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Progress {
-    pub state: State,
+pub struct JobProgress {
+    pub state: JobState,
     /// When the job may be claimed, or was when it last was.
     pub run_at: Timestamp,
     /// Attempts counted so far; a claim adds one, a snooze or release takes it back.
@@ -72,17 +72,17 @@ pub struct Progress {
     /// The newest failure.
     pub failure: Option<Failure>,
     /// Why the job ended as it did, where it did not succeed.
-    pub reason: Option<Reason>,
+    pub reason: Option<EndReason>,
     /// When somebody dealt with a dead letter by discarding it.
     pub resolved_at: Option<Timestamp>,
     /// What the handler last said about its progress.
     pub note: Option<String>,
 }
 
-impl Progress {
+impl JobProgress {
     pub fn waiting(run_at: Timestamp) -> Self {
         Self {
-            state: State::Waiting,
+            state: JobState::Waiting,
             run_at,
             attempt: 0,
             attempts_before: 0,
@@ -117,12 +117,12 @@ impl Job {
     }
 
     pub fn is_dead_letter(&self) -> bool {
-        self.progress.state == State::Failed && self.progress.resolved_at.is_none()
+        self.progress.state == JobState::Failed && self.progress.resolved_at.is_none()
     }
 
     /// The word people are shown.
-    pub fn label(&self, now: Timestamp) -> Label {
-        let Progress {
+    pub fn label(&self, now: Timestamp) -> JobLabel {
+        let JobProgress {
             state,
             run_at,
             attempt,
@@ -130,13 +130,13 @@ impl Job {
             ..
         } = self.progress;
         match state {
-            State::Waiting if run_at <= now => Label::Ready,
-            State::Waiting if attempt > attempts_before => Label::Retrying,
-            State::Waiting => Label::Scheduled,
-            State::Running => Label::Running,
-            State::Succeeded => Label::Succeeded,
-            State::Failed => Label::Failed,
-            State::Cancelled => Label::Cancelled,
+            JobState::Waiting if run_at <= now => JobLabel::Ready,
+            JobState::Waiting if attempt > attempts_before => JobLabel::Retrying,
+            JobState::Waiting => JobLabel::Scheduled,
+            JobState::Running => JobLabel::Running,
+            JobState::Succeeded => JobLabel::Succeeded,
+            JobState::Failed => JobLabel::Failed,
+            JobState::Cancelled => JobLabel::Cancelled,
         }
     }
 }
@@ -191,7 +191,7 @@ impl TryFrom<u8> for Priority {
 /// and `std::str::FromStr`.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! words {
+macro_rules! string_enum {
     ($(#[$doc:meta])* $name:ident, $field:literal { $($(#[$word_doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -229,9 +229,9 @@ macro_rules! words {
     };
 }
 
-words! {
+string_enum! {
     /// Where a job stands, as stored.
-    State, "state" {
+    JobState, "state" {
         Waiting = "waiting",
         Running = "running",
         Succeeded = "succeeded",
@@ -240,15 +240,15 @@ words! {
     }
 }
 
-impl State {
+impl JobState {
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
     }
 }
 
-words! {
+string_enum! {
     /// What people are shown: derived from state, `runAt`, attempt and now.
-    Label, "label" {
+    JobLabel, "label" {
         Scheduled = "scheduled",
         Ready = "ready",
         Running = "running",
@@ -259,7 +259,7 @@ words! {
     }
 }
 
-words! {
+string_enum! {
     /// How often a job may start.
     Guarantee, "type" {
         /// Runs until it succeeds or the policy gives up.
@@ -269,9 +269,9 @@ words! {
     }
 }
 
-words! {
+string_enum! {
     /// Why a job ended without success.
-    Reason, "reason" {
+    EndReason, "reason" {
         AtMostOnce = "at_most_once",
         Cancelled = "cancelled",
         Rule = "rule",

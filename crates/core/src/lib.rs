@@ -38,34 +38,40 @@ mod webhook;
 mod zone;
 
 pub use alert::{
-    AlertChange, AlertFigure, AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject,
-    DlqAlert, ExhaustedAlert, Figures, Observation, OverdueAlert, RetryRateAlert,
+    AlertChange, AlertFigure, AlertFigures, AlertObservation, AlertRule, AlertSettings, AlertState,
+    AlertStatus, AlertSubject, DlqAlert, ExhaustedAlert, OverdueAlert, RetryRateAlert,
 };
-pub use attempt::{Attempt, AttemptStatus, Claim, DecidedBy, Decision, Ended, Outcome, StaleFence};
+pub use attempt::{
+    Attempt, AttemptStatus, Claim, DecidedBy, Decision, EndedAttempt, Outcome, StaleFence,
+};
 pub use cron::{Cron, Dst, Tick};
 pub use endpoint::{Endpoint, EndpointSecret};
 pub use failure::{Failure, FailureClass};
 pub use id::{EndpointId, EventId, JobId, KeyId, ScheduleId};
 pub use invalid::Invalid;
 pub use job::{
-    Fence, Guarantee, Job, Label, NewJob, Priority, Progress, Reason, RunAt, RunOf, State, Tags,
+    EndReason, Fence, Guarantee, Job, JobLabel, JobProgress, JobState, NewJob, Priority, RunAt,
+    ScheduledRun, Tags,
 };
 pub use lifecycle::{
-    Changed, Command, Edit, Guard, Refused, RefusedWhy, Transition, after_attempt, on_command,
+    CommandRefusal, CommandResult, Guard, JobCommand, JobEdit, RefusalReason, Transition,
+    after_attempt, on_command,
 };
-pub use name::{IdempotencyKey, Kind, OnceName, Queue, ScheduleName, Tenant, WorkerName};
+pub use name::{IdempotencyKey, Kind, Queue, ScheduleName, StepName, Tenant, WorkerName};
 pub use payload::Payload;
 pub use policy::{
-    Backoff, Dice, Jitter, Match, PolicyPatch, Preset, Preview, PreviewRow, RetryDelay,
-    RetryPolicy, Rule, Shorthands, Spread, StatusRange, Then,
+    Backoff, DelayRange, Dice, Jitter, PolicyPatch, Preset, Preview, PreviewRow, RetryDelay,
+    RetryPolicy, RetryRule, RuleAction, RuleMatch, Shorthands, StatusRange,
 };
 pub use schedule::Schedule;
 pub use tally::Tally;
 pub use time::Timestamp;
 pub use timetable::{
-    Missed, Overlap, ScheduleProgress, Skip, SkipReason, Step, TickRule, Timetable,
+    MissedTickPolicy, OverlapPolicy, ScheduleProgress, SkipReason, SkippedTicks, TickRule,
+    Timetable, TimetableStep,
 };
 pub use webhook::{
-    BodyFormat, EventType, Hooks, News, Secret, Subscription, Webhook, WebhookTarget,
+    BodyFormat, EventType, Subscription, Subscriptions, Webhook, WebhookEvent, WebhookSecret,
+    WebhookTarget,
 };
 pub use zone::Zone;

@@ -6,11 +6,12 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use crate::State::{Cancelled, Failed, Running, Succeeded, Waiting};
+use crate::JobState::{Cancelled, Failed, Running, Succeeded, Waiting};
 use crate::{
-    Attempt, AttemptStatus, DecidedBy, Decision, Dice, Ended, EventType, Failure, FailureClass,
-    Fence, Guarantee, Hooks, Job, JobId, NewJob, Outcome, Payload, Priority, Progress, Reason,
-    RetryPolicy, Tally, Then, Timestamp, failure::shortened, limits, policy::DelayInput,
+    Attempt, AttemptStatus, DecidedBy, Decision, Dice, EndReason, EndedAttempt, EventType, Failure,
+    FailureClass, Fence, Guarantee, Job, JobId, JobProgress, NewJob, Outcome, Payload, Priority,
+    RetryPolicy, RuleAction, Subscriptions, Tally, Timestamp, failure::shortened, limits,
+    policy::DelayInput,
 };
 
 /// What the store is told to write after an attempt: all of it, or nothing.
@@ -18,7 +19,7 @@ use crate::{
 pub struct Transition {
     pub job: JobId,
     pub guard: Guard,
-    pub to: Progress,
+    pub to: JobProgress,
     pub record: Option<Attempt>,
     /// New jobs that exist if and only if this transition does.
     pub outbox: Vec<NewJob>,
@@ -38,7 +39,11 @@ pub struct Guard {
 }
 
 /// Decides what follows an attempt, and whom to tell.
-pub fn after_attempt(ended: &Ended, hooks: &Hooks, dice: Dice) -> Transition {
+pub fn after_attempt(
+    ended: &EndedAttempt,
+    subscriptions: &Subscriptions,
+    dice: Dice,
+) -> Transition {
     let mut transition = decide(ended, dice);
     let event = match transition.to.state {
         Succeeded => Some(EventType::JobSucceeded),
@@ -49,11 +54,13 @@ pub fn after_attempt(ended: &Ended, hooks: &Hooks, dice: Dice) -> Transition {
         Waiting | Running => None,
     };
     if let Some(event) = event
-        && hooks.wants(&ended.job, event)
+        && subscriptions.wants(&ended.job, event)
     {
         let mut job = Job::clone(&ended.job);
         job.progress = transition.to.clone();
-        transition.outbox.extend(hooks.tell(&job, event, ended.at));
+        transition
+            .outbox
+            .extend(subscriptions.tell(&job, event, ended.at));
     }
     transition
 }
@@ -63,7 +70,7 @@ fn is_failure(transition: &Transition) -> bool {
     record.is_some_and(|record| record.failure.is_some())
 }
 
-fn decide(ended: &Ended, dice: Dice) -> Transition {
+fn decide(ended: &EndedAttempt, dice: Dice) -> Transition {
     let verdict = match &ended.outcome {
         Outcome::Success { .. } => Verdict::Succeed,
         Outcome::Failure { failure, .. } => retry_or_give_up(ended, bounded(failure), dice),
@@ -71,7 +78,7 @@ fn decide(ended: &Ended, dice: Dice) -> Transition {
         Outcome::Snoozed(delay) => snoozed(ended, *delay, dice),
         Outcome::Cancelled { message } => {
             let failure = Failure::new(FailureClass::named("cancelled"), message);
-            Verdict::End(Reason::Cancelled, Some(failure))
+            Verdict::End(EndReason::Cancelled, Some(failure))
         }
         Outcome::Released { started } => released(ended, *started),
     };
@@ -94,36 +101,36 @@ enum Verdict {
     Retry(Failure, Decision, Timestamp),
     /// Wait again, as if this attempt had not been.
     Uncount(DecidedBy, Timestamp),
-    End(Reason, Option<Failure>),
+    End(EndReason, Option<Failure>),
 }
 
 /// The order of these checks is part of the contract: the first that applies decides.
-fn retry_or_give_up(ended: &Ended, failure: Failure, dice: Dice) -> Verdict {
-    let Ended { job, at: now, .. } = ended;
+fn retry_or_give_up(ended: &EndedAttempt, failure: Failure, dice: Dice) -> Verdict {
+    let EndedAttempt { job, at: now, .. } = ended;
     let matched = matching_rule(job, &failure);
     let then = matched.map(|index| job.policy.rules()[index].then);
     let progress = &job.progress;
     let give_up = |reason| Verdict::End(reason, Some(failure.clone()));
 
     if job.guarantee == Guarantee::AtMostOnce {
-        return give_up(Reason::AtMostOnce);
+        return give_up(EndReason::AtMostOnce);
     }
     if progress.cancel_requested {
-        return give_up(Reason::Cancelled);
+        return give_up(EndReason::Cancelled);
     }
-    if then == Some(Then::Fail) {
-        return give_up(Reason::Rule);
+    if then == Some(RuleAction::Fail) {
+        return give_up(EndReason::Rule);
     }
     if then.is_none() && failure.is_permanent() {
-        return give_up(Reason::NonRetryable);
+        return give_up(EndReason::NonRetryable);
     }
     if progress.retries_used() >= job.policy.max_retries() {
-        return give_up(Reason::Exhausted);
+        return give_up(EndReason::Exhausted);
     }
     let first_started_at = progress.first_started_at.unwrap_or(*now);
     let elapsed = now.since(first_started_at);
     if job.policy.max_elapsed().is_some_and(|most| elapsed >= most) {
-        return give_up(Reason::Expired);
+        return give_up(EndReason::Expired);
     }
 
     let input = DelayInput {
@@ -131,14 +138,14 @@ fn retry_or_give_up(ended: &Ended, failure: Failure, dice: Dice) -> Verdict {
         previous: progress.last_delay,
         retry_after: failure.retry_after,
         fixed_by_rule: match then {
-            Some(Then::RetryAfter(delay)) => Some(delay),
+            Some(RuleAction::RetryAfter(delay)) => Some(delay),
             _ => None,
         },
     };
     let delay = job.policy.retry_delay(input, dice);
     let run_at = now.plus(delay.jittered);
     let decision = Decision {
-        rule: match then {
+        decided_by: match then {
             Some(_) => DecidedBy::Rule,
             None => DecidedBy::Policy,
         },
@@ -154,7 +161,7 @@ fn matching_rule(job: &Job, failure: &Failure) -> Option<usize> {
     rules.iter().position(|rule| rule.matches(failure))
 }
 
-fn lost(ended: &Ended, dice: Dice) -> Verdict {
+fn lost(ended: &EndedAttempt, dice: Dice) -> Verdict {
     let worker = ended.job.progress.worker.as_ref();
     let message = match worker {
         Some(worker) => format!("the lease of {worker} ran out; it may have died"),
@@ -162,20 +169,20 @@ fn lost(ended: &Ended, dice: Dice) -> Verdict {
     };
     let failure = Failure::new(FailureClass::LOST, message);
     match ended.job.guarantee {
-        Guarantee::AtMostOnce => Verdict::End(Reason::OutcomeUnknown, Some(failure)),
+        Guarantee::AtMostOnce => Verdict::End(EndReason::OutcomeUnknown, Some(failure)),
         Guarantee::AtLeastOnce => retry_or_give_up(ended, failure, dice),
     }
 }
 
-fn snoozed(ended: &Ended, delay: Duration, dice: Dice) -> Verdict {
-    let Ended { job, at: now, .. } = ended;
+fn snoozed(ended: &EndedAttempt, delay: Duration, dice: Dice) -> Verdict {
+    let EndedAttempt { job, at: now, .. } = ended;
     if job.guarantee == Guarantee::AtMostOnce {
         let message = "snoozed, but a job that starts at most once cannot start again";
         let failure = Failure::new(FailureClass::ERROR, message);
         return retry_or_give_up(ended, failure, dice);
     }
     if job.progress.cancel_requested {
-        return Verdict::End(Reason::Cancelled, None);
+        return Verdict::End(EndReason::Cancelled, None);
     }
     if job.progress.snoozes >= limits::SNOOZES_MAX {
         let message = format!("snoozed more than {} times", limits::SNOOZES_MAX);
@@ -186,23 +193,23 @@ fn snoozed(ended: &Ended, delay: Duration, dice: Dice) -> Verdict {
     Verdict::Uncount(DecidedBy::Snoozed, run_at)
 }
 
-fn released(ended: &Ended, started: bool) -> Verdict {
+fn released(ended: &EndedAttempt, started: bool) -> Verdict {
     let job = &ended.job;
     if started && job.guarantee == Guarantee::AtMostOnce {
         let message = "the node stopped before the attempt ended";
         let failure = Failure::new(FailureClass::LOST, message);
-        return Verdict::End(Reason::OutcomeUnknown, Some(failure));
+        return Verdict::End(EndReason::OutcomeUnknown, Some(failure));
     }
     if job.progress.cancel_requested {
-        return Verdict::End(Reason::Cancelled, None);
+        return Verdict::End(EndReason::Cancelled, None);
     }
     // The old time keeps its place in line.
     Verdict::Uncount(DecidedBy::Released, job.progress.run_at)
 }
 
 impl Verdict {
-    fn transition(self, ended: &Ended) -> Transition {
-        let Ended {
+    fn transition(self, ended: &EndedAttempt) -> Transition {
+        let EndedAttempt {
             job,
             outcome,
             at: now,
@@ -235,7 +242,7 @@ impl Verdict {
             }
             Self::End(reason, failure) => {
                 to.state = match reason {
-                    Reason::Cancelled => Cancelled,
+                    EndReason::Cancelled => Cancelled,
                     _ => Failed,
                 };
                 to.finished_at = Some(*now);
@@ -244,7 +251,7 @@ impl Verdict {
                     uncount(&mut to);
                 }
                 let mut decision = decided(reason.into(), None);
-                if reason == Reason::Rule {
+                if reason == EndReason::Rule {
                     decision.matched = failure.as_ref().and_then(|f| matching_rule(job, f));
                 }
                 (failure, Some(decision))
@@ -271,24 +278,28 @@ impl Verdict {
 }
 
 /// Takes the claim's count back; if that was the first attempt, there has been none yet.
-fn uncount(to: &mut Progress) {
+fn uncount(to: &mut JobProgress) {
     to.attempt = to.attempt.saturating_sub(1);
     if to.attempt <= to.attempts_before {
         to.first_started_at = None;
     }
 }
 
-fn decided(rule: DecidedBy, next_run_at: Option<Timestamp>) -> Decision {
+fn decided(decided_by: DecidedBy, next_run_at: Option<Timestamp>) -> Decision {
     Decision {
-        rule,
+        decided_by,
         matched: None,
         delay: None,
         next_run_at,
     }
 }
 
-fn record(ended: &Ended, failure: Option<Failure>, decision: Option<Decision>) -> Option<Attempt> {
-    let Ended {
+fn record(
+    ended: &EndedAttempt,
+    failure: Option<Failure>,
+    decision: Option<Decision>,
+) -> Option<Attempt> {
+    let EndedAttempt {
         job,
         outcome,
         at: now,
@@ -319,23 +330,23 @@ fn record(ended: &Ended, failure: Option<Failure>, decision: Option<Decision>) -
     })
 }
 
-impl From<Reason> for DecidedBy {
-    fn from(reason: Reason) -> Self {
+impl From<EndReason> for DecidedBy {
+    fn from(reason: EndReason) -> Self {
         match reason {
-            Reason::AtMostOnce => Self::AtMostOnce,
-            Reason::Cancelled => Self::Cancelled,
-            Reason::Rule => Self::Rule,
-            Reason::NonRetryable => Self::NonRetryable,
-            Reason::Exhausted => Self::Exhausted,
-            Reason::Expired => Self::Expired,
-            Reason::OutcomeUnknown => Self::OutcomeUnknown,
+            EndReason::AtMostOnce => Self::AtMostOnce,
+            EndReason::Cancelled => Self::Cancelled,
+            EndReason::Rule => Self::Rule,
+            EndReason::NonRetryable => Self::NonRetryable,
+            EndReason::Exhausted => Self::Exhausted,
+            EndReason::Expired => Self::Expired,
+            EndReason::OutcomeUnknown => Self::OutcomeUnknown,
         }
     }
 }
 
 /// What a person asks of a job.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Command {
+pub enum JobCommand {
     /// Stop it: at once if it waits, as soon as it can if it runs.
     Cancel,
     /// Try a job that has ended once more, with a fresh retry budget.
@@ -343,14 +354,14 @@ pub enum Command {
     /// Do not wait for `runAt`.
     RunNow,
     /// Change a job that waits.
-    Edit(Edit),
+    Edit(JobEdit),
     /// A dead letter that needs no further thought.
     Discard,
 }
 
 /// Changes to a job that waits; what is `None` stays.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Edit {
+pub struct JobEdit {
     pub payload: Option<Payload>,
     pub policy: Option<Arc<RetryPolicy>>,
     pub run_at: Option<Timestamp>,
@@ -359,13 +370,13 @@ pub struct Edit {
 
 /// A command that makes no sense for the job as it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct Refused {
+pub struct CommandRefusal {
     pub job: JobId,
-    pub why: RefusedWhy,
+    pub why: RefusalReason,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RefusedWhy {
+pub enum RefusalReason {
     AlreadyEnded,
     Running,
     Waiting,
@@ -374,15 +385,15 @@ pub enum RefusedWhy {
     StartsAtMostOnce,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for CommandRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = match self.why {
-            RefusedWhy::AlreadyEnded => "has already ended",
-            RefusedWhy::Running => "is running; cancel it first or wait for it to end",
-            RefusedWhy::Waiting => "has not ended; use run-now to start it early",
-            RefusedWhy::Succeeded => "has succeeded; create a new job to do it again",
-            RefusedWhy::NotADeadLetter => "is not a dead letter",
-            RefusedWhy::StartsAtMostOnce => {
+            RefusalReason::AlreadyEnded => "has already ended",
+            RefusalReason::Running => "is running; cancel it first or wait for it to end",
+            RefusalReason::Waiting => "has not ended; use run-now to start it early",
+            RefusalReason::Succeeded => "has succeeded; create a new job to do it again",
+            RefusalReason::NotADeadLetter => "is not a dead letter",
+            RefusalReason::StartsAtMostOnce => {
                 "is AT_MOST_ONCE and may have started; create a new job if it must run again"
             }
         };
@@ -392,7 +403,7 @@ impl fmt::Display for Refused {
 
 /// What a command made of a job.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Changed {
+pub struct CommandResult {
     pub job: Job,
     /// New jobs that exist if and only if the change is written.
     pub outbox: Vec<NewJob>,
@@ -401,72 +412,72 @@ pub struct Changed {
 /// Decides what a command does to a job: the job as it then is, or why not.
 pub fn on_command(
     job: Job,
-    command: &Command,
-    hooks: &Hooks,
+    command: &JobCommand,
+    subscriptions: &Subscriptions,
     now: Timestamp,
-) -> Result<Changed, Refused> {
+) -> Result<CommandResult, CommandRefusal> {
     let state = job.progress.state;
     let job = commanded(job, command, now)?;
     let is_cancelled = state != Cancelled && job.progress.state == Cancelled;
     let outbox = match is_cancelled {
-        true => hooks.tell(&job, EventType::JobCancelled, now),
+        true => subscriptions.tell(&job, EventType::JobCancelled, now),
         false => Vec::new(),
     };
-    Ok(Changed { job, outbox })
+    Ok(CommandResult { job, outbox })
 }
 
-fn commanded(mut job: Job, command: &Command, now: Timestamp) -> Result<Job, Refused> {
-    let refused = |why| Refused { job: job.id, why };
+fn commanded(mut job: Job, command: &JobCommand, now: Timestamp) -> Result<Job, CommandRefusal> {
+    let refused = |why| CommandRefusal { job: job.id, why };
     let state = job.progress.state;
     match (command, state) {
-        (Command::Cancel, Waiting) => {
+        (JobCommand::Cancel, Waiting) => {
             job.progress.state = Cancelled;
             job.progress.finished_at = Some(now);
-            job.progress.reason = Some(Reason::Cancelled);
+            job.progress.reason = Some(EndReason::Cancelled);
         }
-        (Command::Cancel, Running) => job.progress.cancel_requested = true,
-        (Command::Cancel, _) => return Err(refused(RefusedWhy::AlreadyEnded)),
+        (JobCommand::Cancel, Running) => job.progress.cancel_requested = true,
+        (JobCommand::Cancel, _) => return Err(refused(RefusalReason::AlreadyEnded)),
 
-        (Command::Retry { .. }, Waiting) => return Err(refused(RefusedWhy::Waiting)),
-        (Command::Retry { .. }, Running) => return Err(refused(RefusedWhy::Running)),
-        (Command::Retry { .. }, Succeeded) => return Err(refused(RefusedWhy::Succeeded)),
-        (Command::Retry { payload }, Failed | Cancelled) => {
+        (JobCommand::Retry { .. }, Waiting) => return Err(refused(RefusalReason::Waiting)),
+        (JobCommand::Retry { .. }, Running) => return Err(refused(RefusalReason::Running)),
+        (JobCommand::Retry { .. }, Succeeded) => return Err(refused(RefusalReason::Succeeded)),
+        (JobCommand::Retry { payload }, Failed | Cancelled) => {
             if job.guarantee == Guarantee::AtMostOnce && job.progress.attempt > 0 {
-                return Err(refused(RefusedWhy::StartsAtMostOnce));
+                return Err(refused(RefusalReason::StartsAtMostOnce));
             }
             job.progress = with_fresh_budget(job.progress, now);
             job.payload = payload.clone().unwrap_or(job.payload);
         }
 
-        (Command::RunNow, Waiting) => job.progress.run_at = job.progress.run_at.min(now),
-        (Command::RunNow, Running) => return Err(refused(RefusedWhy::Running)),
-        (Command::RunNow, _) => return Err(refused(RefusedWhy::AlreadyEnded)),
+        (JobCommand::RunNow, Waiting) => job.progress.run_at = job.progress.run_at.min(now),
+        (JobCommand::RunNow, Running) => return Err(refused(RefusalReason::Running)),
+        (JobCommand::RunNow, _) => return Err(refused(RefusalReason::AlreadyEnded)),
 
-        (Command::Edit(edit), Waiting) => {
+        (JobCommand::Edit(edit), Waiting) => {
             let edit = edit.clone();
             job.payload = edit.payload.unwrap_or(job.payload);
             job.policy = edit.policy.unwrap_or(job.policy);
             job.priority = edit.priority.unwrap_or(job.priority);
             job.progress.run_at = edit.run_at.unwrap_or(job.progress.run_at);
         }
-        (Command::Edit(_), Running) => return Err(refused(RefusedWhy::Running)),
-        (Command::Edit(_), _) => return Err(refused(RefusedWhy::AlreadyEnded)),
+        (JobCommand::Edit(_), Running) => return Err(refused(RefusalReason::Running)),
+        (JobCommand::Edit(_), _) => return Err(refused(RefusalReason::AlreadyEnded)),
 
-        (Command::Discard, Failed) if job.is_dead_letter() => {
+        (JobCommand::Discard, Failed) if job.is_dead_letter() => {
             job.progress.resolved_at = Some(now);
         }
-        (Command::Discard, _) => return Err(refused(RefusedWhy::NotADeadLetter)),
+        (JobCommand::Discard, _) => return Err(refused(RefusalReason::NotADeadLetter)),
     }
     Ok(job)
 }
 
 /// A new retry budget over the same history: attempts and claims go on counting.
-fn with_fresh_budget(progress: Progress, now: Timestamp) -> Progress {
-    Progress {
+fn with_fresh_budget(progress: JobProgress, now: Timestamp) -> JobProgress {
+    JobProgress {
         attempt: progress.attempt,
         attempts_before: progress.attempt,
         fence: progress.fence,
         failure: progress.failure,
-        ..Progress::waiting(now)
+        ..JobProgress::waiting(now)
     }
 }

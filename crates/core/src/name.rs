@@ -80,7 +80,7 @@ name!(
     check_key,
     "Makes creating a job repeatable: one key, one job."
 );
-name!(OnceName, "once", check_name, "Names one step of a handler.");
+name!(StepName, "once", check_name, "Names one step of a handler.");
 
 /// Most jobs have both names from here, so they share one allocation.
 static DEFAULT: LazyLock<Arc<str>> = LazyLock::new(|| "default".into());

@@ -20,8 +20,8 @@ pub(crate) use delay::DelayInput;
 pub use delay::{Dice, RetryDelay};
 pub use patch::{PolicyPatch, Shorthands};
 pub use preset::Preset;
-pub use preview::{Preview, PreviewRow, Spread};
-pub use rule::{Match, Rule, StatusRange, Then};
+pub use preview::{DelayRange, Preview, PreviewRow};
+pub use rule::{RetryRule, RuleAction, RuleMatch, StatusRange};
 
 /// A complete retry policy. Its fields have been checked against each other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,7 +44,7 @@ pub struct RetryPolicy {
     )]
     max_elapsed: Option<Duration>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    rules: Vec<Rule>,
+    rules: Vec<RetryRule>,
 }
 
 /// How the delay grows from one retry to the next.
@@ -103,7 +103,7 @@ impl RetryPolicy {
         self.max_elapsed
     }
 
-    pub fn rules(&self) -> &[Rule] {
+    pub fn rules(&self) -> &[RetryRule] {
         &self.rules
     }
 

@@ -1,8 +1,8 @@
 //! A schedule: a timetable, and the job that each of its ticks makes.
 
 use crate::{
-    JobId, NewJob, RunAt, RunOf, ScheduleId, ScheduleName, ScheduleProgress, Tenant, Timestamp,
-    Timetable,
+    JobId, NewJob, RunAt, ScheduleId, ScheduleName, ScheduleProgress, ScheduledRun, Tenant,
+    Timestamp, Timetable,
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +30,7 @@ impl Schedule {
         let mut run = self.template.clone();
         run.id = id;
         run.run_at = RunAt::At(tick);
-        run.run_of = Some(RunOf {
+        run.scheduled_run = Some(ScheduledRun {
             schedule: self.id,
             tick,
         });

@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use crate::{Attempt, AttemptStatus, Reason};
+use crate::{Attempt, AttemptStatus, EndReason};
 
 /// Counts of ended attempts. Attempts that were given back are no attempts here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn of(record: Option<&Attempt>, reason: Option<Reason>) -> Self {
+    pub(crate) fn of(record: Option<&Attempt>, reason: Option<EndReason>) -> Self {
         let counted = record.filter(|record| {
             !matches!(
                 record.status,
@@ -38,7 +38,7 @@ impl Tally {
             failures: failure.into(),
             retries: retry.into(),
             successful_retries: (retry && success).into(),
-            exhausted: (reason == Some(Reason::Exhausted)).into(),
+            exhausted: (reason == Some(EndReason::Exhausted)).into(),
         }
     }
 

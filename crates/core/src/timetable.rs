@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Cron, Invalid, Tick, Timestamp, Zone, duration};
 use record::Record;
-pub use step::{ScheduleProgress, Skip, SkipReason, Step};
+pub use step::{ScheduleProgress, SkipReason, SkippedTicks, TimetableStep};
 
 /// Faster than every second is a loop, not a schedule.
 const EVERY_MIN: Duration = Duration::from_secs(1);
@@ -34,7 +34,7 @@ pub enum TickRule {
 /// What happens to a tick while the last run is unfinished, its retries included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Overlap {
+pub enum OverlapPolicy {
     /// The tick makes no run.
     #[default]
     Skip,
@@ -49,7 +49,7 @@ pub enum Overlap {
 /// What happens to ticks that passed while no node was there to see them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Missed {
+pub enum MissedTickPolicy {
     Skip,
     /// One run makes up for all of them.
     #[default]
@@ -78,8 +78,8 @@ pub struct Timetable {
     start_at: Option<Timestamp>,
     end_at: Option<Timestamp>,
     max_runs: Option<u64>,
-    overlap: Overlap,
-    missed: Missed,
+    overlap: OverlapPolicy,
+    missed: MissedTickPolicy,
 }
 
 impl Timetable {
@@ -92,8 +92,8 @@ impl Timetable {
             start_at: None,
             end_at: None,
             max_runs: None,
-            overlap: Overlap::default(),
-            missed: Missed::default(),
+            overlap: OverlapPolicy::default(),
+            missed: MissedTickPolicy::default(),
         })
     }
 
@@ -126,13 +126,13 @@ impl Timetable {
     }
 
     #[must_use]
-    pub fn with_overlap(mut self, overlap: Overlap) -> Self {
+    pub fn with_overlap(mut self, overlap: OverlapPolicy) -> Self {
         self.overlap = overlap;
         self
     }
 
     #[must_use]
-    pub fn with_missed(mut self, missed: Missed) -> Self {
+    pub fn with_missed(mut self, missed: MissedTickPolicy) -> Self {
         self.missed = missed;
         self
     }
@@ -153,11 +153,11 @@ impl Timetable {
         self.max_runs
     }
 
-    pub fn overlap(&self) -> Overlap {
+    pub fn overlap(&self) -> OverlapPolicy {
         self.overlap
     }
 
-    pub fn missed(&self) -> Missed {
+    pub fn missed(&self) -> MissedTickPolicy {
         self.missed
     }
 

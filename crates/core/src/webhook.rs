@@ -17,10 +17,10 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     EndpointId, EventId, Invalid, Job, JobId, Kind, NewJob, Payload, PolicyPatch, Preset, Queue,
-    RetryPolicy, Tenant, Timestamp, words,
+    RetryPolicy, Tenant, Timestamp, string_enum,
 };
 
-words! {
+string_enum! {
     /// What happened.
     EventType, "events" {
         JobSucceeded = "job.succeeded",
@@ -45,7 +45,7 @@ impl EventType {
     }
 }
 
-words! {
+string_enum! {
     /// How news is written.
     BodyFormat, "format" {
         /// As Standard Webhooks says: type, timestamp, data.
@@ -58,9 +58,9 @@ words! {
 /// A key for signing. It is kept, and never shown.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Secret(String);
+pub struct WebhookSecret(String);
 
-impl Secret {
+impl WebhookSecret {
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -71,7 +71,7 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for WebhookSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("whsec_…")
     }
@@ -98,7 +98,7 @@ pub enum WebhookTarget {
     Url {
         url: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        secret: Option<Secret>,
+        secret: Option<WebhookSecret>,
     },
 }
 
@@ -113,11 +113,11 @@ pub struct Subscription {
 
 /// Who wants news of a tenant's jobs, besides the jobs themselves.
 #[derive(Clone, Debug, Default)]
-pub struct Hooks(HashMap<Tenant, Vec<Subscription>>);
+pub struct Subscriptions(HashMap<Tenant, Vec<Subscription>>);
 
 /// Something worth telling.
 #[derive(Clone, Debug)]
-pub struct News {
+pub struct WebhookEvent {
     pub event: EventType,
     pub tenant: Tenant,
     pub at: Timestamp,
@@ -131,7 +131,7 @@ pub struct News {
     pub tags: BTreeMap<String, String>,
 }
 
-impl Hooks {
+impl Subscriptions {
     pub fn subscribe(&mut self, tenant: Tenant, subscription: Subscription) {
         self.0.entry(tenant).or_default().push(subscription);
     }
@@ -151,7 +151,7 @@ impl Hooks {
         if !self.wants(job, event) {
             return Vec::new();
         }
-        let news = News {
+        let news = WebhookEvent {
             event,
             tenant: job.tenant.clone(),
             at,
@@ -175,7 +175,7 @@ impl Hooks {
     }
 
     /// The deliveries of some news to the endpoints of its tenant.
-    pub fn deliver(&self, news: &News) -> Vec<NewJob> {
+    pub fn deliver(&self, news: &WebhookEvent) -> Vec<NewJob> {
         self.subscribed(&news.tenant, news.event)
             .filter_map(|subscription| {
                 news.delivery(&Subscriber {
@@ -219,7 +219,7 @@ struct Subscriber {
     policy: Arc<RetryPolicy>,
 }
 
-impl News {
+impl WebhookEvent {
     fn id(&self) -> EventId {
         EventId::new(self.at, self.number(""))
     }
@@ -298,8 +298,8 @@ fn data(job: &Job, now: Timestamp) -> Value {
         "createdAt": job.created_at,
         "startedAt": progress.started_at,
         "finishedAt": progress.finished_at,
-        "scheduleId": job.run_of.map(|run| run.schedule),
-        "scheduledFor": job.run_of.map(|run| run.tick),
+        "scheduleId": job.scheduled_run.map(|run| run.schedule),
+        "scheduledFor": job.scheduled_run.map(|run| run.tick),
         "failure": progress.failure,
         "reason": progress.reason,
         "tags": job.tags,

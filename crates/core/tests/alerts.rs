@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use steadfast_core::{
-    AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, EventType, Figures, Kind,
-    Observation, Queue, Tally, Tenant, Timestamp, duration,
+    AlertFigures, AlertObservation, AlertRule, AlertSettings, AlertState, AlertStatus,
+    AlertSubject, EventType, Kind, Queue, Tally, Tenant, Timestamp, duration,
 };
 
 const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
@@ -16,41 +16,41 @@ fn at(minutes: u32) -> Timestamp {
     T0.plus(MINUTE * minutes)
 }
 
-fn of(subject: AlertSubject, figures: Figures) -> Observation {
-    Observation {
+fn of(subject: AlertSubject, figures: AlertFigures) -> AlertObservation {
+    AlertObservation {
         tenant: Tenant::new("acme").unwrap(),
         subject,
         figures,
     }
 }
 
-fn of_jobs(figures: Figures) -> Observation {
+fn of_jobs(figures: AlertFigures) -> AlertObservation {
     of(AlertSubject::Jobs, figures)
 }
 
-fn dead(dead_letters: u64) -> Figures {
-    Figures {
+fn dead(dead_letters: u64) -> AlertFigures {
+    AlertFigures {
         dead_letters,
-        ..Figures::default()
+        ..AlertFigures::default()
     }
 }
 
-fn tried(attempts: u64, retries: u64, exhausted: u64) -> Figures {
-    Figures {
+fn tried(attempts: u64, retries: u64, exhausted: u64) -> AlertFigures {
+    AlertFigures {
         recent: Tally {
             attempts,
             retries,
             exhausted,
             ..Tally::default()
         },
-        ..Figures::default()
+        ..AlertFigures::default()
     }
 }
 
-fn due_since(run_at: Timestamp) -> Figures {
-    Figures {
+fn due_since(run_at: Timestamp) -> AlertFigures {
+    AlertFigures {
         oldest_ready: Some(run_at),
-        ..Figures::default()
+        ..AlertFigures::default()
     }
 }
 
@@ -58,7 +58,7 @@ fn due_since(run_at: Timestamp) -> Figures {
 fn looks(
     settings: &AlertSettings,
     rule: AlertRule,
-    looks: impl IntoIterator<Item = (Timestamp, Observation)>,
+    looks: impl IntoIterator<Item = (Timestamp, AlertObservation)>,
 ) -> Vec<String> {
     let mut known: Option<AlertState> = None;
     let mut lines = Vec::new();
@@ -81,8 +81,8 @@ fn looks(
 
 fn minutely(
     minutes: std::ops::Range<u32>,
-    seen: &Observation,
-) -> impl Iterator<Item = (Timestamp, Observation)> {
+    seen: &AlertObservation,
+) -> impl Iterator<Item = (Timestamp, AlertObservation)> {
     minutes.map(|minute| (at(minute), seen.clone()))
 }
 
@@ -161,7 +161,7 @@ fn a_rule_is_broken_above_its_limit_and_not_at_it() {
         (&usual, AlertRule::Exhausted, tried(11, 0, 11), true),
         (&usual, AlertRule::Overdue, late(300), false),
         (&usual, AlertRule::Overdue, late(301), true),
-        (&usual, AlertRule::Overdue, Figures::default(), false),
+        (&usual, AlertRule::Overdue, AlertFigures::default(), false),
     ] {
         let change = rule.step(settings, None, &of_jobs(figures), at(60));
         let status = change.map(|change| change.state.status);
@@ -289,12 +289,12 @@ fn what_is_wrong_with_notifications_fires_but_is_told_to_no_endpoint() {
 
 #[test]
 fn figures_of_lanes_add_up_and_the_oldest_job_is_the_oldest_of_any() {
-    let mut sum = Figures::default();
+    let mut sum = AlertFigures::default();
     sum += tried(10, 2, 1);
     sum += due_since(at(7));
     sum += due_since(at(3));
     sum += dead(4);
-    let expected = Figures {
+    let expected = AlertFigures {
         dead_letters: 4,
         oldest_ready: Some(at(3)),
         ..tried(10, 2, 1)

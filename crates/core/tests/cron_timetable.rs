@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use steadfast_core::{
-    Cron, Dst, Invalid, Missed, Overlap, ScheduleProgress, TickRule, Timestamp, Timetable, Zone,
+    Cron, Dst, Invalid, MissedTickPolicy, OverlapPolicy, ScheduleProgress, TickRule, Timestamp,
+    Timetable, Zone,
 };
 
 fn at(text: &str) -> Timestamp {
@@ -163,8 +164,8 @@ fn a_timetable_is_stored_with_the_names_of_the_api() {
         )
         .and_then(|timetable| timetable.with_max_runs(Some(5)))
         .unwrap()
-        .with_overlap(Overlap::QueueOne)
-        .with_missed(Missed::RunAll);
+        .with_overlap(OverlapPolicy::QueueOne)
+        .with_missed(MissedTickPolicy::RunAll);
     let json = r#"{"schedule":"0 9 * * MON-FRI","timezone":"Europe/Paris","startAt":"2026-01-01T00:00:00Z","endAt":"2027-01-01T00:00:00Z","maxRuns":5,"overlap":"queueOne","missed":"runAll"}"#;
     assert_eq!(serde_json::to_string(&timetable).unwrap(), json);
     assert_eq!(serde_json::from_str::<Timetable>(json).unwrap(), timetable);

@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 
 use proptest::prelude::*;
 use steadfast_core::{
-    Backoff, Claim, Dice, Failure, FailureClass, Jitter, Job, JobId, Kind, NewJob, Outcome,
-    Payload, PolicyPatch, RetryPolicy, State, Timestamp, WorkerName, after_attempt, limits,
+    Backoff, Claim, Dice, Failure, FailureClass, Jitter, Job, JobId, JobState, Kind, NewJob,
+    Outcome, Payload, PolicyPatch, RetryPolicy, Timestamp, WorkerName, after_attempt, limits,
 };
 
 const BACKOFFS: [Backoff; 5] = [
@@ -103,8 +103,8 @@ proptest! {
             output: None,
         };
         let ended = job(&policy, previous, retry, now).ended(outcome, now);
-        let transition = after_attempt(&ended, &steadfast_core::Hooks::default(), Dice::new(random));
-        prop_assert_eq!(transition.to.state, State::Waiting);
+        let transition = after_attempt(&ended, &steadfast_core::Subscriptions::default(), Dice::new(random));
+        prop_assert_eq!(transition.to.state, JobState::Waiting);
         prop_assert!(transition.to.run_at >= now);
 
         let delay = transition.record.unwrap().decision.unwrap().delay.unwrap();
@@ -135,7 +135,7 @@ proptest! {
         let failure = Failure::http(503, "").with_retry_after(asked);
         let outcome = Outcome::Failure { failure, output: None };
         let ended = job(&policy, None, retry, Timestamp::EPOCH).ended(outcome, Timestamp::EPOCH);
-        let transition = after_attempt(&ended, &steadfast_core::Hooks::default(), Dice::new(random));
+        let transition = after_attempt(&ended, &steadfast_core::Subscriptions::default(), Dice::new(random));
         let delay = transition.record.unwrap().decision.unwrap().delay.unwrap();
         let floor = asked.min(limits::RETRY_AFTER_MAX);
         prop_assert_eq!(delay.retry_after, Some(floor));

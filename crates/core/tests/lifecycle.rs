@@ -4,9 +4,10 @@
 use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use steadfast_core::{
-    AttemptStatus, Claim, Command, Dice, Edit, Failure, FailureClass, Fence, Guarantee, Hooks,
-    Jitter, Job, JobId, Kind, NewJob, Outcome, Payload, PolicyPatch, Preset, Priority, Reason,
-    RetryPolicy, Rule, State, Timestamp, WorkerName, after_attempt, on_command,
+    AttemptStatus, Claim, Dice, EndReason, Failure, FailureClass, Fence, Guarantee, Jitter, Job,
+    JobCommand, JobEdit, JobId, JobState, Kind, NewJob, Outcome, Payload, PolicyPatch, Preset,
+    Priority, RetryPolicy, RetryRule, Subscriptions, Timestamp, WorkerName, after_attempt,
+    on_command,
 };
 
 const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
@@ -52,7 +53,7 @@ fn http(status: u16) -> Outcome {
 /// One attempt, from claim to the state that follows it, in a line.
 fn line(job: Job, outcome: Outcome) -> String {
     let ended = claim(job, T0).ended(outcome, at(1));
-    let transition = after_attempt(&ended, &Hooks::default(), Dice::new(1 << 63));
+    let transition = after_attempt(&ended, &Subscriptions::default(), Dice::new(1 << 63));
     let to = &transition.to;
     let record = transition.record.as_ref();
     format!(
@@ -64,7 +65,7 @@ fn line(job: Job, outcome: Outcome) -> String {
         record.map_or("-", |record| record.status.as_str()),
         record
             .and_then(|record| record.decision.as_ref())
-            .map_or("-", |decision| decision.rule.as_str()),
+            .map_or("-", |decision| decision.decided_by.as_str()),
     )
 }
 
@@ -174,35 +175,35 @@ fn situations() -> Vec<(&'static str, PolicyPatch, Guarantee, Change)> {
     ]
 }
 
-fn rules(json: &str) -> Vec<Rule> {
+fn rules(json: &str) -> Vec<RetryRule> {
     serde_json::from_str(json).unwrap()
 }
 
 #[test]
 fn every_command_does_to_every_state_what_it_should() {
-    let commands: Vec<(&str, Command)> = vec![
-        ("cancel", Command::Cancel),
-        ("retry", Command::Retry { payload: None }),
+    let commands: Vec<(&str, JobCommand)> = vec![
+        ("cancel", JobCommand::Cancel),
+        ("retry", JobCommand::Retry { payload: None }),
         (
             "retry edited",
-            Command::Retry {
+            JobCommand::Retry {
                 payload: Some(Payload::from_json("1").unwrap()),
             },
         ),
-        ("run now", Command::RunNow),
+        ("run now", JobCommand::RunNow),
         (
             "edit",
-            Command::Edit(Edit {
+            JobCommand::Edit(JobEdit {
                 priority: Some(Priority::new(9).unwrap()),
                 run_at: Some(at(7)),
-                ..Edit::default()
+                ..JobEdit::default()
             }),
         ),
-        ("discard", Command::Discard),
+        ("discard", JobCommand::Discard),
     ];
     let mut table = String::new();
     for guarantee in [Guarantee::AtLeastOnce, Guarantee::AtMostOnce] {
-        for state in State::ALL {
+        for state in JobState::ALL {
             writeln!(table, "{state} {guarantee}").unwrap();
             for (name, command) in &commands {
                 let mut job = waiting(policy(steady()), guarantee);
@@ -210,7 +211,7 @@ fn every_command_does_to_every_state_what_it_should() {
                 job.progress.run_at = at(60);
                 job.progress.attempt = 4;
                 job.progress.fence = Fence(4);
-                let said = match on_command(job, command, &Hooks::default(), at(10))
+                let said = match on_command(job, command, &Subscriptions::default(), at(10))
                     .map(|changed| changed.job)
                 {
                     Ok(job) => format!(
@@ -248,7 +249,7 @@ fn timeline(mut job: Job, outcomes: impl IntoIterator<Item = Outcome>) -> (Vec<S
     for outcome in outcomes {
         let now = job.progress.run_at;
         let ended = claim(job.clone(), now).ended(outcome, now);
-        let transition = after_attempt(&ended, &Hooks::default(), Dice::new(0));
+        let transition = after_attempt(&ended, &Subscriptions::default(), Dice::new(0));
         let record = transition.record.unwrap();
         lines.push(format!(
             "T+{} {} retryCount {}",
@@ -301,7 +302,7 @@ fn a_target_that_fails_twice_succeeds_at_three_seconds() {
             "T+3 SUCCESS retryCount 2"
         ]
     );
-    assert_eq!(job.progress.state, State::Succeeded);
+    assert_eq!(job.progress.state, JobState::Succeeded);
 }
 
 #[test]
@@ -315,7 +316,7 @@ fn retry_after_is_a_floor_capped_at_an_hour() {
         let job = waiting(policy(steady()), Guarantee::AtLeastOnce);
         let transition = after_attempt(
             &claim(job, T0).ended(outcome, T0),
-            &Hooks::default(),
+            &Subscriptions::default(),
             Dice::new(0),
         );
         transition.to.run_at.since(T0).as_secs_f64()
@@ -330,16 +331,21 @@ fn fewer_retries_count_from_the_next_end_on_and_take_no_planned_retry_back() {
     let job = waiting(policy(steady().max_retries(5)), Guarantee::AtLeastOnce);
     let (_, retrying) = timeline(job, [http(503), http(503)]);
     let due = retrying.progress.run_at;
-    let edit = Edit {
+    let edit = JobEdit {
         policy: Some(policy(steady().max_retries(0))),
-        ..Edit::default()
+        ..JobEdit::default()
     };
-    let edited = on_command(retrying, &Command::Edit(edit), &Hooks::default(), at(2));
+    let edited = on_command(
+        retrying,
+        &JobCommand::Edit(edit),
+        &Subscriptions::default(),
+        at(2),
+    );
     let edited = edited.unwrap().job;
     assert_eq!(edited.progress.run_at, due);
     let (lines, job) = timeline(edited, std::iter::repeat(http(503)));
     assert_eq!(lines, ["T+3 FAILED retryCount 2"]);
-    assert_eq!(job.progress.reason, Some(Reason::Exhausted));
+    assert_eq!(job.progress.reason, Some(EndReason::Exhausted));
 }
 
 #[test]
@@ -348,8 +354,8 @@ fn a_manual_retry_gets_a_fresh_budget_and_keeps_the_history() {
     let (_, dead) = timeline(job, std::iter::repeat(http(503)));
     let retried = on_command(
         dead,
-        &Command::Retry { payload: None },
-        &Hooks::default(),
+        &JobCommand::Retry { payload: None },
+        &Subscriptions::default(),
         at(100),
     )
     .unwrap()
@@ -384,7 +390,7 @@ fn an_attempt_that_was_snoozed_or_given_back_does_not_count() {
 fn an_attempt_cannot_end_before_it_started_though_the_clock_be_set_back() {
     let job = waiting(policy(steady()), Guarantee::AtLeastOnce);
     let ended = claim(job, at(100)).ended(failure("error"), at(5));
-    let transition = after_attempt(&ended, &Hooks::default(), Dice::new(0));
+    let transition = after_attempt(&ended, &Subscriptions::default(), Dice::new(0));
     let record = transition.record.unwrap();
     assert_eq!(record.status, AttemptStatus::Failed);
     assert_eq!(record.finished_at, at(100));
@@ -410,7 +416,7 @@ fn a_decision_names_the_rule_that_matched() {
         ("error", None),
     ] {
         let ended = claim(job(), T0).ended(failure(class), at(1));
-        let record = after_attempt(&ended, &Hooks::default(), Dice::new(0))
+        let record = after_attempt(&ended, &Subscriptions::default(), Dice::new(0))
             .record
             .unwrap();
         assert_eq!(record.decision.unwrap().matched, matched, "{class}");

@@ -5,10 +5,10 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use steadfast_core::{
-    BodyFormat, Command, Dice, Endpoint, EndpointId, EndpointSecret, EventType, Failure,
-    FailureClass, Guarantee, Hooks, Jitter, Job, JobId, Kind, NewJob, News, Outcome, Payload,
-    PolicyPatch, Preset, Queue, Secret, Subscription, Tags, Tenant, Timestamp, Transition, Webhook,
-    WebhookTarget, WorkerName, after_attempt, on_command,
+    BodyFormat, Dice, Endpoint, EndpointId, EndpointSecret, EventType, Failure, FailureClass,
+    Guarantee, Jitter, Job, JobCommand, JobId, Kind, NewJob, Outcome, Payload, PolicyPatch, Preset,
+    Queue, Subscription, Subscriptions, Tags, Tenant, Timestamp, Transition, Webhook, WebhookEvent,
+    WebhookSecret, WebhookTarget, WorkerName, after_attempt, on_command,
 };
 
 const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
@@ -39,7 +39,7 @@ fn with_webhook(mut job: Job, events: &[EventType]) -> Job {
     job.webhook = Some(Arc::new(Webhook {
         target: WebhookTarget::Url {
             url: "https://example.com/own".to_owned(),
-            secret: Some(Secret::new("whsec_b3duIHNlY3JldA")),
+            secret: Some(WebhookSecret::new("whsec_b3duIHNlY3JldA")),
         },
         events: events.to_vec(),
         retry: PolicyPatch::default(),
@@ -56,12 +56,12 @@ fn subscription(number: u128, events: &[EventType]) -> Subscription {
     }
 }
 
-fn hooks(to: &str, subscriptions: impl IntoIterator<Item = Subscription>) -> Hooks {
-    let mut hooks = Hooks::default();
-    for subscription in subscriptions {
-        hooks.subscribe(tenant(to), subscription);
+fn subscriptions(to: &str, all: impl IntoIterator<Item = Subscription>) -> Subscriptions {
+    let mut subscriptions = Subscriptions::default();
+    for subscription in all {
+        subscriptions.subscribe(tenant(to), subscription);
     }
-    hooks
+    subscriptions
 }
 
 fn failure(class: FailureClass) -> Outcome {
@@ -76,10 +76,10 @@ fn success() -> Outcome {
 }
 
 /// One attempt that started at T+1 and ended at T+2.
-fn attempt(job: Job, outcome: Outcome, hooks: &Hooks) -> Transition {
+fn attempt(job: Job, outcome: Outcome, subscriptions: &Subscriptions) -> Transition {
     let worker = WorkerName::new("node-1").unwrap();
     let ended = job.claimed(worker, None, at(1)).ended(outcome, at(2));
-    after_attempt(&ended, hooks, Dice::new(1 << 63))
+    after_attempt(&ended, subscriptions, Dice::new(1 << 63))
 }
 
 fn body(delivery: &NewJob) -> Value {
@@ -109,7 +109,7 @@ fn each_end_of_an_attempt_is_told_by_its_own_event() {
         (snoozed, None),
         (released, None),
     ] {
-        let everything = hooks("acme", [subscription(1, EventType::ALL)]);
+        let everything = subscriptions("acme", [subscription(1, EventType::ALL)]);
         let transition = attempt(job(), outcome.clone(), &everything);
         assert_eq!(
             told(&transition.outbox),
@@ -121,7 +121,7 @@ fn each_end_of_an_attempt_is_told_by_its_own_event() {
 
 #[test]
 fn a_retry_is_told_only_on_request() {
-    let usual = hooks("acme", [subscription(1, EventType::OF_JOBS)]);
+    let usual = subscriptions("acme", [subscription(1, EventType::OF_JOBS)]);
     let failing = || failure(FailureClass::TIMEOUT);
     assert_eq!(attempt(job(), failing(), &usual).outbox, []);
     let mut last = job();
@@ -139,7 +139,7 @@ fn a_retry_is_told_only_on_request() {
 fn a_job_that_is_lost_and_may_start_once_is_told_as_failed() {
     let mut job = job();
     job.guarantee = Guarantee::AtMostOnce;
-    let usual = hooks("acme", [subscription(1, EventType::OF_JOBS)]);
+    let usual = subscriptions("acme", [subscription(1, EventType::OF_JOBS)]);
     let transition = attempt(job, Outcome::Lost, &usual);
     assert_eq!(told(&transition.outbox), ["job.failed"]);
     let data = &body(&transition.outbox[0])["data"];
@@ -148,14 +148,14 @@ fn a_job_that_is_lost_and_may_start_once_is_told_as_failed() {
 
 #[test]
 fn a_cancel_is_told_when_it_takes_effect_and_not_when_it_is_asked() {
-    let everything = hooks("acme", [subscription(1, EventType::ALL)]);
-    let waiting = on_command(job(), &Command::Cancel, &everything, at(5)).unwrap();
+    let everything = subscriptions("acme", [subscription(1, EventType::ALL)]);
+    let waiting = on_command(job(), &JobCommand::Cancel, &everything, at(5)).unwrap();
     assert_eq!(told(&waiting.outbox), ["job.cancelled"]);
 
     let worker = WorkerName::new("node-1").unwrap();
     let claim = job().claimed(worker, None, at(1));
     let running = claim.job().clone();
-    let asked = on_command(running, &Command::Cancel, &everything, at(5)).unwrap();
+    let asked = on_command(running, &JobCommand::Cancel, &everything, at(5)).unwrap();
     assert_eq!(asked.outbox, []);
     let mut ended = claim.ended(failure(FailureClass::TIMEOUT), at(6));
     ended.set_cancel_requested();
@@ -165,10 +165,10 @@ fn a_cancel_is_told_when_it_takes_effect_and_not_when_it_is_asked() {
 
 #[test]
 fn what_people_do_about_dead_letters_is_no_news() {
-    let everything = hooks("acme", [subscription(1, EventType::ALL)]);
+    let everything = subscriptions("acme", [subscription(1, EventType::ALL)]);
     let mut dead = job();
     dead.progress = attempt(job(), failure(FailureClass::VALIDATION), &everything).to;
-    for command in [Command::Discard, Command::Retry { payload: None }] {
+    for command in [JobCommand::Discard, JobCommand::Retry { payload: None }] {
         let changed = on_command(dead.clone(), &command, &everything, at(9)).unwrap();
         assert_eq!(changed.outbox, [], "{command:?}");
     }
@@ -176,7 +176,7 @@ fn what_people_do_about_dead_letters_is_no_news() {
 
 #[test]
 fn the_body_tells_of_the_job_as_it_was_left_but_not_its_payload() {
-    let usual = hooks("acme", [subscription(1, EventType::OF_JOBS)]);
+    let usual = subscriptions("acme", [subscription(1, EventType::OF_JOBS)]);
     let transition = attempt(job(), failure(FailureClass::VALIDATION), &usual);
     let told = body(&transition.outbox[0]);
     assert_eq!(told["timestamp"], "2026-01-01T00:00:02Z");
@@ -207,7 +207,7 @@ fn the_body_tells_of_the_job_as_it_was_left_but_not_its_payload() {
 
 #[test]
 fn a_delivery_is_a_job_of_the_same_tenant_with_the_webhook_preset() {
-    let usual = hooks("acme", [subscription(7, EventType::OF_JOBS)]);
+    let usual = subscriptions("acme", [subscription(7, EventType::OF_JOBS)]);
     let transition = attempt(job(), success(), &usual);
     let [delivery] = transition.outbox.as_slice() else {
         panic!("one delivery expected: {:?}", transition.outbox);
@@ -232,7 +232,7 @@ fn a_delivery_is_a_job_of_the_same_tenant_with_the_webhook_preset() {
 
 #[test]
 fn deciding_twice_makes_the_same_deliveries() {
-    let usual = hooks("acme", [1, 2].map(|n| subscription(n, EventType::OF_JOBS)));
+    let usual = subscriptions("acme", [1, 2].map(|n| subscription(n, EventType::OF_JOBS)));
     let own = with_webhook(job(), EventType::OF_JOBS);
     let first = attempt(own.clone(), success(), &usual);
     assert_eq!(attempt(own, success(), &usual).outbox, first.outbox);
@@ -241,7 +241,7 @@ fn deciding_twice_makes_the_same_deliveries() {
 
 #[test]
 fn a_jobs_own_webhook_and_the_endpoints_are_told_of_one_event_in_jobs_of_their_own() {
-    let usual = hooks("acme", [1, 2].map(|n| subscription(n, EventType::OF_JOBS)));
+    let usual = subscriptions("acme", [1, 2].map(|n| subscription(n, EventType::OF_JOBS)));
     let own = with_webhook(job(), EventType::OF_JOBS);
     let outbox = attempt(own, success(), &usual).outbox;
     let ids: BTreeSet<JobId> = outbox.iter().map(|delivery| delivery.id).collect();
@@ -254,7 +254,7 @@ fn a_jobs_own_webhook_and_the_endpoints_are_told_of_one_event_in_jobs_of_their_o
 
 #[test]
 fn a_later_attempt_is_another_event() {
-    let everything = hooks("acme", [subscription(1, EventType::ALL)]);
+    let everything = subscriptions("acme", [subscription(1, EventType::ALL)]);
     let first = attempt(job(), failure(FailureClass::TIMEOUT), &everything);
     let mut again = job();
     again.progress = first.to.clone();
@@ -265,7 +265,7 @@ fn a_later_attempt_is_another_event() {
 
 #[test]
 fn the_fate_of_a_delivery_is_told_to_nobody() {
-    let everything = hooks("acme", [subscription(1, EventType::ALL)]);
+    let everything = subscriptions("acme", [subscription(1, EventType::ALL)]);
     let delivery = || {
         let outbox = attempt(job(), success(), &everything).outbox;
         outbox.into_iter().next().unwrap().stored(T0)
@@ -278,15 +278,15 @@ fn the_fate_of_a_delivery_is_told_to_nobody() {
         let transition = attempt(delivery(), outcome.clone(), &everything);
         assert_eq!(transition.outbox, [], "{outcome:?}");
     }
-    let cancelled = on_command(delivery(), &Command::Cancel, &everything, at(5));
+    let cancelled = on_command(delivery(), &JobCommand::Cancel, &everything, at(5));
     assert_eq!(cancelled.unwrap().outbox, []);
 }
 
 #[test]
 fn tenants_are_told_of_their_own_jobs_only() {
-    let mut hooks = hooks("acme", [subscription(1, EventType::ALL)]);
-    hooks.subscribe(tenant("other"), subscription(2, EventType::ALL));
-    let outbox = attempt(job(), success(), &hooks).outbox;
+    let mut subscriptions = subscriptions("acme", [subscription(1, EventType::ALL)]);
+    subscriptions.subscribe(tenant("other"), subscription(2, EventType::ALL));
+    let outbox = attempt(job(), success(), &subscriptions).outbox;
     let targets: Vec<&WebhookTarget> = outbox
         .iter()
         .map(|delivery| &delivery.webhook.as_ref().unwrap().target)
@@ -301,7 +301,7 @@ fn a_jobs_own_webhook_may_have_its_own_policy() {
     let mut webhook = Webhook::clone(own.webhook.as_ref().unwrap());
     webhook.retry = PolicyPatch::default().max_retries(9);
     own.webhook = Some(Arc::new(webhook));
-    let outbox = attempt(own, success(), &Hooks::default()).outbox;
+    let outbox = attempt(own, success(), &Subscriptions::default()).outbox;
     assert_eq!(outbox[0].policy.max_retries(), 9);
 }
 
@@ -320,7 +320,7 @@ fn slack(failure: &str) -> String {
         failure: Failure::new(FailureClass::VALIDATION, failure),
         output: None,
     };
-    let transition = attempt(job(), outcome, &hooks("acme", [wanted]));
+    let transition = attempt(job(), outcome, &subscriptions("acme", [wanted]));
     let Value::Object(mut body) = body(&transition.outbox[0]) else {
         panic!("the body should be an object");
     };
@@ -345,7 +345,7 @@ fn what_a_failure_says_cannot_call_everyone_in_a_channel() {
 
 #[test]
 fn secrets_are_neither_in_bodies_nor_in_debug_output() {
-    let usual = hooks("acme", [subscription(1, EventType::OF_JOBS)]);
+    let usual = subscriptions("acme", [subscription(1, EventType::OF_JOBS)]);
     let own = with_webhook(job(), EventType::OF_JOBS);
     assert!(!format!("{own:?}").contains("b3du"));
     let transition = attempt(own, success(), &usual);
@@ -360,7 +360,7 @@ fn secrets_are_neither_in_bodies_nor_in_debug_output() {
 #[test]
 fn a_webhook_is_read_as_it_was_written_whichever_target_it_has() {
     let own = with_webhook(job(), EventType::OF_JOBS).webhook.unwrap();
-    let usual = hooks("acme", [subscription(1, EventType::OF_JOBS)]);
+    let usual = subscriptions("acme", [subscription(1, EventType::OF_JOBS)]);
     let outbox = attempt(job(), success(), &usual).outbox;
     let to_endpoint = outbox[0].webhook.clone().unwrap();
     for webhook in [own, to_endpoint] {
@@ -379,7 +379,7 @@ fn endpoint() -> Endpoint {
         format: BodyFormat::Standard,
         retry: PolicyPatch::default(),
         secrets: vec![EndpointSecret {
-            secret: Secret::new("whsec_Zmlyc3Q"),
+            secret: WebhookSecret::new("whsec_Zmlyc3Q"),
             expires_at: None,
         }],
         disabled: false,
@@ -388,7 +388,10 @@ fn endpoint() -> Endpoint {
 }
 
 fn live(endpoint: &Endpoint, now: Timestamp) -> Vec<&str> {
-    endpoint.live_secrets(now).map(Secret::reveal).collect()
+    endpoint
+        .live_secrets(now)
+        .map(WebhookSecret::reveal)
+        .collect()
 }
 
 #[test]
@@ -396,8 +399,8 @@ fn an_endpoint_asks_for_its_events_unless_it_is_disabled() {
     let mut endpoint = endpoint();
     let wanted = endpoint.subscription().unwrap();
     assert_eq!(wanted.events, endpoint.events);
-    let hooks = hooks("acme", [wanted]);
-    let news = |event| News {
+    let subscriptions = subscriptions("acme", [wanted]);
+    let news = |event| WebhookEvent {
         event,
         tenant: tenant("acme"),
         at: T0,
@@ -406,8 +409,11 @@ fn an_endpoint_asks_for_its_events_unless_it_is_disabled() {
         seed: String::new(),
         tags: Tags::new(),
     };
-    assert_eq!(hooks.deliver(&news(EventType::AlertFired)).len(), 1);
-    assert_eq!(hooks.deliver(&news(EventType::AlertResolved)).len(), 0);
+    assert_eq!(subscriptions.deliver(&news(EventType::AlertFired)).len(), 1);
+    assert_eq!(
+        subscriptions.deliver(&news(EventType::AlertResolved)).len(),
+        0
+    );
     endpoint.disabled = true;
     assert!(endpoint.subscription().is_none());
 }
@@ -415,7 +421,7 @@ fn an_endpoint_asks_for_its_events_unless_it_is_disabled() {
 #[test]
 fn after_a_rotation_both_keys_sign_until_the_overlap_ends() {
     let mut endpoint = endpoint();
-    endpoint.rotate(Secret::new("second"), HOUR, T0);
+    endpoint.rotate(WebhookSecret::new("second"), HOUR, T0);
     assert_eq!(live(&endpoint, T0), ["second", "whsec_Zmlyc3Q"]);
     let end = T0.plus(HOUR);
     let just_before = end.minus(Duration::from_micros(1));
@@ -426,21 +432,25 @@ fn after_a_rotation_both_keys_sign_until_the_overlap_ends() {
 #[test]
 fn a_rotation_without_overlap_ends_the_old_key_at_once() {
     let mut endpoint = endpoint();
-    endpoint.rotate(Secret::new("second"), Duration::ZERO, T0);
+    endpoint.rotate(WebhookSecret::new("second"), Duration::ZERO, T0);
     assert_eq!(live(&endpoint, T0), ["second"]);
 }
 
 #[test]
 fn a_second_rotation_never_prolongs_an_older_key() {
     let mut endpoint = endpoint();
-    endpoint.rotate(Secret::new("second"), HOUR, T0);
-    endpoint.rotate(Secret::new("third"), 24 * HOUR, T0.plus(HOUR / 2));
+    endpoint.rotate(WebhookSecret::new("second"), HOUR, T0);
+    endpoint.rotate(WebhookSecret::new("third"), 24 * HOUR, T0.plus(HOUR / 2));
     assert_eq!(
         live(&endpoint, T0.plus(HOUR / 2)),
         ["third", "second", "whsec_Zmlyc3Q"]
     );
     assert_eq!(live(&endpoint, T0.plus(HOUR)), ["third", "second"]);
-    endpoint.rotate(Secret::new("fourth"), Duration::ZERO, T0.plus(2 * HOUR));
+    endpoint.rotate(
+        WebhookSecret::new("fourth"),
+        Duration::ZERO,
+        T0.plus(2 * HOUR),
+    );
     assert_eq!(live(&endpoint, T0.plus(2 * HOUR)), ["fourth"]);
     // The first key had expired and is not kept; the others expire now.
     assert_eq!(endpoint.secrets.len(), 3);
@@ -450,7 +460,7 @@ fn a_second_rotation_never_prolongs_an_older_key() {
 fn many_rotations_keep_a_bounded_number_of_keys_the_newest_first() {
     let mut endpoint = endpoint();
     for n in 0..20 {
-        endpoint.rotate(Secret::new(n.to_string()), HOUR, T0);
+        endpoint.rotate(WebhookSecret::new(n.to_string()), HOUR, T0);
     }
     assert_eq!(live(&endpoint, T0), ["19", "18", "17", "16", "15"]);
 }

@@ -13,7 +13,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Client, Config, Context, Engine, JobError, JobKind, Observer,
+    Client, Context, Engine, EngineConfig, JobError, JobKind, Observer,
     committer::Committer,
     endpoints::Endpoints,
     executor::Executor,
@@ -22,8 +22,8 @@ use crate::{
     limits,
     notice::Announcer,
     parts::Parts,
+    random::Random,
     request::PolicyLevels,
-    rolls::Rolls,
     settle::Settler,
 };
 
@@ -38,8 +38,8 @@ pub struct EngineBuilder<S = ()> {
     kind_retry: Vec<(String, PolicyPatch)>,
     max_retries: u32,
     observer: Option<Arc<dyn Observer>>,
-    rolls: Rolls,
-    config: Config,
+    random: Random,
+    config: EngineConfig,
 }
 
 impl EngineBuilder {
@@ -54,8 +54,8 @@ impl EngineBuilder {
             kind_retry: Vec::new(),
             max_retries: steadfast_core::limits::MAX_RETRIES,
             observer: None,
-            rolls: Rolls::from_entropy(),
-            config: Config::default(),
+            random: Random::from_entropy(),
+            config: EngineConfig::default(),
         }
     }
 
@@ -71,7 +71,7 @@ impl EngineBuilder {
             kind_retry: self.kind_retry,
             max_retries: self.max_retries,
             observer: self.observer,
-            rolls: self.rolls,
+            random: self.random,
             config: self.config,
         }
     }
@@ -157,7 +157,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
     }
 
     #[must_use]
-    pub fn config(mut self, config: Config) -> Self {
+    pub fn config(mut self, config: EngineConfig) -> Self {
         self.config = config;
         self
     }
@@ -178,20 +178,20 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
 
     #[must_use]
     pub(crate) fn seed(mut self, seed: u64) -> Self {
-        self.rolls = Rolls::seeded(seed);
+        self.random = Random::seeded(seed);
         self
     }
 
     /// A client with this engine's policies, without starting anything.
     pub fn client(&self) -> Result<Client, Invalid> {
         let levels = self.levels()?;
-        let rolls = Arc::new(Rolls::from_entropy());
+        let random = Arc::new(Random::from_entropy());
         let endpoints = Arc::new(Endpoints::cache(self.store.clone()));
         let store = self.store.clone();
         Ok(Client::with(
             store,
             levels,
-            rolls,
+            random,
             Arc::default(),
             endpoints,
         ))
@@ -212,7 +212,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         parts.start_background(&config, &background, &stop, &stop_keeping);
         let committer = Committer {
             settler: parts.settler.clone(),
-            rolls: parts.rolls.clone(),
+            random: parts.random.clone(),
             ended: endings,
         };
         Ok(Engine {
@@ -251,20 +251,20 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         let alerts = self.config.alerts;
         alerts.check().map_err(|error| error.within("alerts"))?;
         let handlers = Arc::new(self.handlers?);
-        let rolls = Arc::new(self.rolls);
+        let random = Arc::new(self.random);
         let inflight = Arc::new(Inflight::default());
         let endpoints = Arc::new(Endpoints::cache(self.store.clone()));
         let client = Client::with(
             self.store.clone(),
             levels,
-            rolls.clone(),
+            random.clone(),
             inflight.clone(),
             endpoints.clone(),
         );
         let announcer = Arc::new(Announcer::new(self.observer));
         let worker = match self.config.worker {
             Some(worker) => worker,
-            None => WorkerName::new(&format!("{}-{:08x}", std::process::id(), rolls.suffix()))?,
+            None => WorkerName::new(&format!("{}-{:08x}", std::process::id(), random.suffix()))?,
         };
         Ok(Parts {
             request: ClaimRequest {
@@ -289,7 +289,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
                 store: self.store.clone(),
                 inflight: inflight.clone(),
                 announcer: announcer.clone(),
-                rolls: rolls.clone(),
+                random: random.clone(),
                 endpoints: endpoints.clone(),
                 fences_lost: AtomicU64::new(0),
             }),
@@ -297,7 +297,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
             client,
             inflight,
             announcer,
-            rolls,
+            random,
             endpoints,
             alerts,
         })

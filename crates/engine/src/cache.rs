@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use steadfast_store::{Document, Space, Store, StoreError};
+use steadfast_store::{Document, DocumentKind, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
 /// How long another node's change may go unnoticed.
@@ -17,13 +17,13 @@ const EVERY: Duration = Duration::from_secs(2);
 /// The documents of a space, as something of use.
 pub struct Cache<T> {
     store: Arc<dyn Store>,
-    space: Space,
+    space: DocumentKind,
     read: fn(Vec<Document>) -> T,
     known: RwLock<Option<Arc<T>>>,
 }
 
 impl<T> Cache<T> {
-    pub fn new(store: Arc<dyn Store>, space: Space, read: fn(Vec<Document>) -> T) -> Self {
+    pub fn new(store: Arc<dyn Store>, space: DocumentKind, read: fn(Vec<Document>) -> T) -> Self {
         Self {
             store,
             space,
@@ -46,7 +46,7 @@ impl<T> Cache<T> {
     }
 
     pub async fn refresh(&self) -> Result<Arc<T>, StoreError> {
-        let documents = self.store.documents(self.space).await?;
+        let documents = self.store.list_documents(self.space).await?;
         let known = Arc::new((self.read)(documents));
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(known.clone());
         Ok(known)

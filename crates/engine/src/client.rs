@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    Attempt, Command, Edit, Invalid, Job, JobId, NewJob, Payload, Queue, Tenant, Timestamp, limits,
+    Attempt, Invalid, Job, JobCommand, JobEdit, JobId, NewJob, Payload, Queue, Tenant, Timestamp,
+    limits,
 };
 use steadfast_store::{
-    AttemptCursor, AttemptsOf, CommandError, EnqueueError, Enqueued, JobFilter, JobPage, LaneStats,
-    Listed, Minute, Page, Store, StoreError,
+    AttemptCursor, AttemptOwner, CommandError, EnqueueError, EnqueueResult, JobFilter,
+    JobPageRequest, LaneStats, MinuteStats, Page, PageRequest, Store, StoreError,
 };
 
 use crate::{
@@ -16,8 +17,8 @@ use crate::{
     endpoints::Endpoints,
     inflight::Inflight,
     limits::{BULK_PAGE_MAX, BULK_PAUSE},
+    random::Random,
     request::PolicyLevels,
-    rolls::Rolls,
 };
 
 /// A cheap handle: clone it freely. It works without a running engine, too.
@@ -27,7 +28,7 @@ pub struct Client(Arc<Inner>);
 struct Inner {
     store: Arc<dyn Store>,
     levels: PolicyLevels,
-    rolls: Arc<Rolls>,
+    random: Arc<Random>,
     /// What runs on the engine that this client belongs to.
     inflight: Arc<Inflight>,
     endpoints: Arc<Cache<Endpoints>>,
@@ -35,13 +36,13 @@ struct Inner {
 
 /// What became of a request for a job.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Made {
+pub enum CreateResult {
     New(Job),
     /// There already was such a job.
     Existing(Job),
 }
 
-impl Made {
+impl CreateResult {
     pub fn job(self) -> Job {
         match self {
             Self::New(job) | Self::Existing(job) => job,
@@ -72,7 +73,7 @@ impl Client {
         Self::with(
             store,
             PolicyLevels::default(),
-            Arc::new(Rolls::from_entropy()),
+            Arc::new(Random::from_entropy()),
             Arc::default(),
             endpoints,
         )
@@ -81,14 +82,14 @@ impl Client {
     pub(crate) fn with(
         store: Arc<dyn Store>,
         levels: PolicyLevels,
-        rolls: Arc<Rolls>,
+        random: Arc<Random>,
         inflight: Arc<Inflight>,
         endpoints: Arc<Cache<Endpoints>>,
     ) -> Self {
         Self(Arc::new(Inner {
             store,
             levels,
-            rolls,
+            random,
             inflight,
             endpoints,
         }))
@@ -102,8 +103,8 @@ impl Client {
         &self.0.endpoints
     }
 
-    pub(crate) fn rolls(&self) -> &Rolls {
-        &self.0.rolls
+    pub(crate) fn random(&self) -> &Random {
+        &self.0.random
     }
 
     /// The time that decides: the store's.
@@ -113,7 +114,7 @@ impl Client {
 
     /// Checks a request and gives it an id, without storing it.
     pub fn prepare(&self, request: impl Into<JobRequest>) -> Result<NewJob, Invalid> {
-        let id = self.0.rolls.job_id(self.now());
+        let id = self.0.random.job_id(self.now());
         request.into().build(id, &self.0.levels)
     }
 
@@ -127,7 +128,7 @@ impl Client {
     pub async fn enqueue_all<R: Into<JobRequest>>(
         &self,
         requests: impl IntoIterator<Item = R>,
-    ) -> Result<Vec<Enqueued>, ClientError> {
+    ) -> Result<Vec<EnqueueResult>, ClientError> {
         let jobs = self.prepare_all(requests)?;
         Ok(self.store().enqueue(jobs).await?)
     }
@@ -136,7 +137,7 @@ impl Client {
     pub fn create(
         &self,
         request: impl Into<JobRequest>,
-    ) -> impl Future<Output = Result<Made, ClientError>> + Send {
+    ) -> impl Future<Output = Result<CreateResult, ClientError>> + Send {
         // Not in the future, which would carry the request along with what was made of it.
         let jobs = self.prepare(request).map(|job| vec![job]);
         async { first(self.store_all(jobs?).await?) }
@@ -146,7 +147,7 @@ impl Client {
     pub async fn create_all<R: Into<JobRequest>>(
         &self,
         requests: impl IntoIterator<Item = R>,
-    ) -> Result<Vec<Made>, ClientError> {
+    ) -> Result<Vec<CreateResult>, ClientError> {
         let jobs = self.prepare_all(requests)?;
         self.store_all(jobs).await
     }
@@ -173,24 +174,24 @@ impl Client {
     }
 
     /// What was just stored is known; only what was there before must be read.
-    async fn store_all(&self, jobs: Vec<NewJob>) -> Result<Vec<Made>, ClientError> {
+    async fn store_all(&self, jobs: Vec<NewJob>) -> Result<Vec<CreateResult>, ClientError> {
         let answers = self.store().enqueue(jobs.clone()).await?;
         let existing = answers.iter().filter_map(|answer| match answer {
-            Enqueued::Created(..) => None,
-            Enqueued::Existing(id) => Some(*id),
+            EnqueueResult::Created(..) => None,
+            EnqueueResult::Existing(id) => Some(*id),
         });
         let existing: Vec<JobId> = existing.collect();
         let mut found = match existing.is_empty() {
             true => Vec::new(),
-            false => self.store().jobs(existing).await?,
+            false => self.store().get_jobs(existing).await?,
         }
         .into_iter();
         let made = jobs.into_iter().zip(answers).map(|(job, answer)| {
             Ok(match answer {
-                Enqueued::Created(_, at) => Made::New(job.stored(at)),
-                Enqueued::Existing(id) => {
+                EnqueueResult::Created(_, at) => CreateResult::New(job.stored(at)),
+                EnqueueResult::Existing(id) => {
                     let job = found.next().flatten();
-                    Made::Existing(job.ok_or(CommandError::NotFound(id))?)
+                    CreateResult::Existing(job.ok_or(CommandError::NotFound(id))?)
                 }
             })
         });
@@ -198,72 +199,72 @@ impl Client {
     }
 
     pub async fn job(&self, id: JobId) -> Result<Option<Job>, ClientError> {
-        let found = self.store().jobs(vec![id]).await?;
+        let found = self.store().get_jobs(vec![id]).await?;
         Ok(found.into_iter().next().flatten())
     }
 
     /// The jobs of these ids, in their order.
     pub async fn jobs_of(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, ClientError> {
-        Ok(self.store().jobs(ids).await?)
+        Ok(self.store().get_jobs(ids).await?)
     }
 
     pub async fn jobs(
         &self,
         filter: JobFilter,
-        page: JobPage,
-    ) -> Result<Listed<Job, JobId>, ClientError> {
-        Ok(self.store().list(filter, page).await?)
+        page: JobPageRequest,
+    ) -> Result<Page<Job, JobId>, ClientError> {
+        Ok(self.store().list_jobs(filter, page).await?)
     }
 
     /// How many jobs match, counting no further than `most`.
     pub async fn count(&self, filter: JobFilter, most: u64) -> Result<u64, ClientError> {
-        Ok(self.store().count(filter, most).await?)
+        Ok(self.store().count_jobs(filter, most).await?)
     }
 
     /// Attempts of a job, or of all runs of a schedule, newest first. Takes either's id.
     pub async fn attempts(
         &self,
-        of: impl Into<AttemptsOf>,
-        page: Page<AttemptCursor>,
-    ) -> Result<Listed<Attempt, AttemptCursor>, ClientError> {
-        Ok(self.store().attempts(of.into(), page).await?)
+        of: impl Into<AttemptOwner>,
+        page: PageRequest<AttemptCursor>,
+    ) -> Result<Page<Attempt, AttemptCursor>, ClientError> {
+        Ok(self.store().list_attempts(of.into(), page).await?)
     }
 
     /// Stops a job: at once if it waits. If it runs, its handler is told, at once on the engine
     /// of this client and within ten seconds on other nodes; what it then does decides: a
     /// success stays one, anything else is `cancelled`.
     pub async fn cancel(&self, id: JobId) -> Result<Job, ClientError> {
-        self.command(id, Command::Cancel).await
+        self.command(id, JobCommand::Cancel).await
     }
 
     /// Tries a job that failed or was cancelled again, with a fresh retry budget.
     pub async fn retry(&self, id: JobId) -> Result<Job, ClientError> {
-        self.command(id, Command::Retry { payload: None }).await
+        self.command(id, JobCommand::Retry { payload: None }).await
     }
 
     /// As [`Client::retry`], with another payload.
     pub async fn retry_with(&self, id: JobId, payload: Payload) -> Result<Job, ClientError> {
         let payload = Some(payload);
-        self.command(id, Command::Retry { payload }).await
+        self.command(id, JobCommand::Retry { payload }).await
     }
 
     /// Starts a waiting job without waiting for its time.
     pub async fn run_now(&self, id: JobId) -> Result<Job, ClientError> {
-        self.command(id, Command::RunNow).await
+        self.command(id, JobCommand::RunNow).await
     }
 
     /// Changes a waiting job.
-    pub async fn edit(&self, id: JobId, edit: Edit) -> Result<Job, ClientError> {
-        self.command(id, Command::Edit(edit)).await
+    pub async fn edit(&self, id: JobId, edit: JobEdit) -> Result<Job, ClientError> {
+        self.command(id, JobCommand::Edit(edit)).await
     }
 
     /// Resolves a dead letter without trying it again.
     pub async fn discard(&self, id: JobId) -> Result<Job, ClientError> {
-        self.command(id, Command::Discard).await
+        self.command(id, JobCommand::Discard).await
     }
 
     /// Carries out a command on a job.
-    pub async fn command(&self, id: JobId, command: Command) -> Result<Job, ClientError> {
+    pub async fn command(&self, id: JobId, command: JobCommand) -> Result<Job, ClientError> {
         let answers = self.commanded(vec![id], command).await?;
         let answer = answers.into_iter().next();
         Ok(answer.unwrap_or(Err(CommandError::NotFound(id)))?)
@@ -272,10 +273,13 @@ impl Client {
     async fn commanded(
         &self,
         ids: Vec<JobId>,
-        command: Command,
+        command: JobCommand,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
-        let hooks = self.endpoint_cache().get().await?.hooks();
-        let answers = self.store().command(ids, command, hooks).await?;
+        let subscriptions = self.endpoint_cache().get().await?.subscriptions();
+        let answers = self
+            .store()
+            .run_command(ids, command, subscriptions)
+            .await?;
         for job in answers.iter().flatten() {
             if job.progress.cancel_requested {
                 let inflight = &self.0.inflight;
@@ -290,7 +294,7 @@ impl Client {
     pub async fn command_each(
         &self,
         ids: Vec<JobId>,
-        command: Command,
+        command: JobCommand,
     ) -> Result<u64, ClientError> {
         let answers = self.commanded(ids, command).await?;
         Ok(answers.iter().filter(|answer| answer.is_ok()).count() as u64)
@@ -301,12 +305,12 @@ impl Client {
     pub async fn command_all(
         &self,
         filter: JobFilter,
-        command: Command,
+        command: JobCommand,
     ) -> Result<u64, ClientError> {
         let mut done = 0;
-        let mut page = JobPage::first(BULK_PAGE_MAX);
+        let mut page = JobPageRequest::first(BULK_PAGE_MAX);
         loop {
-            let listed = self.store().list(filter.clone(), page).await?;
+            let listed = self.store().list_jobs(filter.clone(), page).await?;
             let ids: Vec<JobId> = listed.items.iter().map(|job| job.id).collect();
             if !ids.is_empty() {
                 done += self.command_each(ids, command.clone()).await?;
@@ -322,17 +326,20 @@ impl Client {
     }
 
     /// Dead letters, newest first.
-    pub async fn dead_letters(&self, page: JobPage) -> Result<Listed<Job, JobId>, ClientError> {
+    pub async fn dead_letters(
+        &self,
+        page: JobPageRequest,
+    ) -> Result<Page<Job, JobId>, ClientError> {
         self.jobs(JobFilter::dead_letters(), page).await
     }
 
     /// Stops claims from a tenant's queue until it is resumed; what runs goes on.
     pub async fn pause_queue(&self, tenant: Tenant, queue: Queue) -> Result<(), ClientError> {
-        Ok(self.store().set_paused(tenant, queue, true).await?)
+        Ok(self.store().set_queue_paused(tenant, queue, true).await?)
     }
 
     pub async fn resume_queue(&self, tenant: Tenant, queue: Queue) -> Result<(), ClientError> {
-        Ok(self.store().set_paused(tenant, queue, false).await?)
+        Ok(self.store().set_queue_paused(tenant, queue, false).await?)
     }
 
     /// Counts over everything; `recent` since the minute of the time given.
@@ -345,13 +352,13 @@ impl Client {
         &self,
         tenant: Option<Tenant>,
         since: Timestamp,
-    ) -> Result<Vec<Minute>, ClientError> {
-        Ok(self.store().minutes(tenant, since).await?)
+    ) -> Result<Vec<MinuteStats>, ClientError> {
+        Ok(self.store().minute_stats(tenant, since).await?)
     }
 
     /// Counts by tenant, queue and kind.
     pub async fn lanes(&self, since: Timestamp) -> Result<Vec<LaneStats>, ClientError> {
-        Ok(self.store().stats(since).await?)
+        Ok(self.store().lane_stats(since).await?)
     }
 }
 

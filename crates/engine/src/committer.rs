@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use steadfast_core::Ended;
+use steadfast_core::EndedAttempt;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     limits,
-    patience::Patience,
-    rolls::Rolls,
-    settle::{Settler, Undecided},
+    random::Random,
+    settle::{PendingSettlement, Settler},
+    store_backoff::StoreBackoff,
 };
 
 pub struct Committer {
     pub settler: Arc<Settler>,
-    pub rolls: Arc<Rolls>,
-    pub ended: mpsc::Receiver<Ended>,
+    pub random: Arc<Random>,
+    pub ended: mpsc::Receiver<EndedAttempt>,
 }
 
 impl Committer {
@@ -24,7 +24,7 @@ impl Committer {
     /// `abandon` what a missing store does not take; leases then tell the rest of the story.
     pub async fn run(mut self, abandon: CancellationToken) {
         let mut ended = Vec::with_capacity(limits::COMMIT_BATCH_MAX);
-        let mut patience = Patience::default();
+        let mut backoff = StoreBackoff::default();
         while self
             .ended
             .recv_many(&mut ended, limits::COMMIT_BATCH_MAX)
@@ -44,17 +44,17 @@ impl Committer {
                     tracing::error!(%error, lost = batch.len(), "stopped before the store took all outcomes");
                     return;
                 }
-                patience
-                    .wait("committer", &error, &self.rolls, &abandon)
+                backoff
+                    .wait("committer", &error, &self.random, &abandon)
                     .await;
             }
             self.settler.leave(&batch);
-            patience.restore("committer");
+            backoff.restore("committer");
         }
     }
 
     /// Something in the batch cannot be written, now or ever; the others must not wait for it.
-    async fn one_by_one(&self, batch: &mut [Undecided]) {
+    async fn one_by_one(&self, batch: &mut [PendingSettlement]) {
         for alone in batch.chunks_mut(1) {
             if let Err(error) = self.settler.settle(alone).await {
                 self.settler.give_up(alone, &error);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use steadfast_core::{AlertSettings, Queue, WorkerName};
 
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct EngineConfig {
     /// Who holds the claims of this engine. `None` makes up a name of process and chance.
     pub worker: Option<WorkerName>,
     /// Which queues to serve; none means all.
@@ -24,7 +24,7 @@ pub struct Config {
     pub watch_every: Duration,
 }
 
-impl Default for Config {
+impl Default for EngineConfig {
     fn default() -> Self {
         Self {
             worker: None,

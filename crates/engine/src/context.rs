@@ -3,23 +3,23 @@
 use std::{sync::Arc, time::Duration};
 
 use serde::{Serialize, de::DeserializeOwned};
-use steadfast_core::{Job, JobId, OnceName, Payload, Timestamp, limits};
+use steadfast_core::{Job, JobId, Payload, StepName, Timestamp, limits};
 use steadfast_store::StoreError;
 
 use crate::{
     Client, JobError, JobRequest,
-    attending::{Attending, StopReason},
+    attempt_signals::{AttemptSignals, StopReason},
 };
 
 /// One attempt, as the engine hands it to a handler.
 #[derive(Clone)]
-pub struct Attempting {
+pub struct AttemptContext {
     pub(crate) job: Arc<Job>,
-    pub(crate) attending: Arc<Attending>,
+    pub(crate) signals: Arc<AttemptSignals>,
     pub(crate) client: Client,
 }
 
-impl Attempting {
+impl AttemptContext {
     /// The job as it was claimed.
     pub fn job(&self) -> &Job {
         &self.job
@@ -32,33 +32,33 @@ impl Attempting {
 
     /// Why this attempt should stop, if it should.
     pub fn stop_reason(&self) -> Option<StopReason> {
-        self.attending.stop_reason()
+        self.signals.stop_reason()
     }
 
     /// Returns when this attempt should stop, for use in `select!`.
     pub async fn stopped(&self) -> StopReason {
-        self.attending.stopped().await
+        self.signals.stopped().await
     }
 }
 
 /// What a handler knows and can do; `S` is the state that all handlers of an engine share.
 pub struct Context<S = ()> {
-    attempting: Attempting,
+    attempt: AttemptContext,
     state: Arc<S>,
 }
 
 impl<S> Clone for Context<S> {
     fn clone(&self) -> Self {
         Self {
-            attempting: self.attempting.clone(),
+            attempt: self.attempt.clone(),
             state: self.state.clone(),
         }
     }
 }
 
 impl<S> Context<S> {
-    pub(crate) fn new(attempting: Attempting, state: Arc<S>) -> Self {
-        Self { attempting, state }
+    pub(crate) fn new(attempt: AttemptContext, state: Arc<S>) -> Self {
+        Self { attempt, state }
     }
 
     pub fn state(&self) -> &S {
@@ -67,7 +67,7 @@ impl<S> Context<S> {
 
     /// The job as it was claimed.
     pub fn job(&self) -> &Job {
-        self.attempting.job()
+        self.attempt.job()
     }
 
     pub fn id(&self) -> JobId {
@@ -97,24 +97,24 @@ impl<S> Context<S> {
 
     /// Makes, queries and changes other jobs.
     pub fn client(&self) -> &Client {
-        self.attempting.client()
+        self.attempt.client()
     }
 
     /// Why this handler should stop, if it should.
     pub fn stop_reason(&self) -> Option<StopReason> {
-        self.attempting.stop_reason()
+        self.attempt.stop_reason()
     }
 
     /// Returns when this handler should stop, for use in `select!`.
     pub async fn stopped(&self) -> StopReason {
-        self.attempting.stopped().await
+        self.attempt.stopped().await
     }
 
     /// Says how far this attempt has come; people see it with the next renewal of the lease.
     pub fn note(&self, note: impl Into<String>) {
         let mut note = note.into();
         note.truncate(note.floor_char_boundary(limits::NOTE_BYTES_MAX));
-        self.attempting.attending.set_note(note);
+        self.attempt.signals.set_note(note);
     }
 
     /// Makes another job if and only if this attempt succeeds: both are written in one
@@ -122,7 +122,7 @@ impl<S> Context<S> {
     pub fn enqueue_on_success(&self, request: impl Into<JobRequest>) -> Result<JobId, JobError> {
         let job = self.client().prepare(request)?;
         let id = job.id;
-        self.attempting.attending.add_to_outbox(job)?;
+        self.attempt.signals.add_to_outbox(job)?;
         Ok(id)
     }
 
@@ -138,10 +138,10 @@ impl<S> Context<S> {
         E: Into<JobError>,
         F: Future<Output = Result<T, E>>,
     {
-        let step = OnceName::new(step)?;
+        let step = StepName::new(step)?;
         let store = self.client().store();
         if let Some(kept) = self
-            .patiently(|| store.recall(self.id(), step.clone()))
+            .patiently(|| store.step_result(self.id(), step.clone()))
             .await?
         {
             return Ok(kept.decode()?);
@@ -154,7 +154,7 @@ impl<S> Context<S> {
             return Err(JobError::permanent(message));
         }
         let kept = self
-            .patiently(|| store.remember(self.id(), step.clone(), result.clone()))
+            .patiently(|| store.save_step(self.id(), step.clone(), result.clone()))
             .await?;
         Ok(kept.decode()?)
     }

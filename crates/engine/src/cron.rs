@@ -3,36 +3,37 @@
 
 use std::{sync::Arc, time::Duration};
 
-use steadfast_store::{DueSchedule, Fired, Firing, Store, StoreError};
+use steadfast_store::{DueSchedule, FireRequest, FireResult, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    cache::Cache, endpoints::Endpoints, fetcher::rest, limits, patience::Patience, rolls::Rolls,
+    cache::Cache, endpoints::Endpoints, fetcher::wait_for_work, limits, random::Random,
+    store_backoff::StoreBackoff,
 };
-use steadfast_core::Hooks;
+use steadfast_core::Subscriptions;
 
 pub struct Cron {
     pub store: Arc<dyn Store>,
-    pub rolls: Arc<Rolls>,
+    pub random: Arc<Random>,
     pub endpoints: Arc<Cache<Endpoints>>,
 }
 
 impl Cron {
     pub async fn run(&self, stop: &CancellationToken) {
         let mut wakeups = self.store.wakeups();
-        let mut patience = Patience::default();
+        let mut backoff = StoreBackoff::default();
         while !stop.is_cancelled() {
             match self.tick().await {
                 Ok(wait) => {
-                    patience.restore("cron");
+                    backoff.restore("cron");
                     let pause = wait.min(limits::CRON_PAUSE);
                     tokio::select! {
                         () = stop.cancelled() => {}
                         () = tokio::time::sleep(pause) => {}
                     }
-                    rest(wait - pause, &mut wakeups, stop).await;
+                    wait_for_work(wait - pause, &mut wakeups, stop).await;
                 }
-                Err(error) => patience.wait("cron", &error, &self.rolls, stop).await,
+                Err(error) => backoff.wait("cron", &error, &self.random, stop).await,
             }
         }
     }
@@ -41,13 +42,15 @@ impl Cron {
     pub async fn tick(&self) -> Result<Duration, StoreError> {
         let found = self.store.due_schedules(limits::CRON_BATCH_MAX).await?;
         if !found.due.is_empty() {
-            let hooks = self.endpoints.get().await?.hooks();
+            let subscriptions = self.endpoints.get().await?.subscriptions();
             let due = found.due.into_iter();
-            let firings = due.map(|due| self.firing(due, hooks.clone())).collect();
-            let fired = self.store.fire(firings).await?;
+            let firings = due
+                .map(|due| self.firing(due, subscriptions.clone()))
+                .collect();
+            let fired = self.store.fire_schedules(firings).await?;
             let outdated = fired
                 .iter()
-                .filter(|fired| **fired == Fired::Outdated)
+                .filter(|fired| **fired == FireResult::Outdated)
                 .count();
             tracing::debug!(
                 fired = fired.len() - outdated,
@@ -61,7 +64,7 @@ impl Cron {
         }))
     }
 
-    fn firing(&self, due: DueSchedule, hooks: Arc<Hooks>) -> Firing {
+    fn firing(&self, due: DueSchedule, subscriptions: Arc<Subscriptions>) -> FireRequest {
         let DueSchedule {
             schedule,
             unfinished,
@@ -70,17 +73,17 @@ impl Cron {
         let step = schedule
             .timetable
             .step(&schedule.progress, unfinished.is_some(), now);
-        Firing {
+        FireRequest {
             schedule: schedule.id,
             revision: schedule.revision,
             runs: step
                 .fire
                 .iter()
-                .map(|tick| schedule.run(*tick, self.rolls.job_id(now)))
+                .map(|tick| schedule.run(*tick, self.random.job_id(now)))
                 .collect(),
             skipped: step.skipped,
             cancel: unfinished.filter(|_| step.cancel_unfinished),
-            hooks,
+            subscriptions,
             progress: step.progress,
         }
     }

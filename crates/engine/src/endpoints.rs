@@ -2,8 +2,8 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use steadfast_core::{Endpoint, EndpointId, Hooks, Payload, Tenant};
-use steadfast_store::{Document, DocumentSaved, Space, Store};
+use steadfast_core::{Endpoint, EndpointId, Payload, Subscriptions, Tenant};
+use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Store};
 
 use crate::{
     Client, ClientError,
@@ -14,26 +14,26 @@ use crate::{
 #[derive(Default)]
 pub struct Endpoints {
     by_id: HashMap<EndpointId, Arc<Endpoint>>,
-    hooks: Arc<Hooks>,
+    subscriptions: Arc<Subscriptions>,
 }
 
 impl Endpoints {
     pub fn cache(store: Arc<dyn Store>) -> Cache<Self> {
-        Cache::new(store, Space::Endpoint, Self::read)
+        Cache::new(store, DocumentKind::Endpoint, Self::read)
     }
 
     fn read(documents: Vec<Document>) -> Self {
-        let mut hooks = Hooks::default();
+        let mut subscriptions = Subscriptions::default();
         let mut by_id = HashMap::new();
         for (_, endpoint) in bodies::<Endpoint>(documents) {
             if let Some(subscription) = endpoint.subscription() {
-                hooks.subscribe(endpoint.tenant.clone(), subscription);
+                subscriptions.subscribe(endpoint.tenant.clone(), subscription);
             }
             by_id.insert(endpoint.id, Arc::new(endpoint));
         }
         Self {
             by_id,
-            hooks: Arc::new(hooks),
+            subscriptions: Arc::new(subscriptions),
         }
     }
 
@@ -41,15 +41,15 @@ impl Endpoints {
         self.by_id.get(&id).cloned()
     }
 
-    pub fn hooks(&self) -> Arc<Hooks> {
-        self.hooks.clone()
+    pub fn subscriptions(&self) -> Arc<Subscriptions> {
+        self.subscriptions.clone()
     }
 }
 
 impl Client {
     /// A tenant's endpoints, or all, oldest first.
     pub async fn endpoints(&self, tenant: Option<&Tenant>) -> Result<Vec<Endpoint>, ClientError> {
-        let documents = self.store().documents(Space::Endpoint).await?;
+        let documents = self.store().list_documents(DocumentKind::Endpoint).await?;
         Ok(bodies::<Endpoint>(documents)
             .map(|(_, endpoint)| endpoint)
             .filter(|endpoint| tenant.is_none_or(|tenant| *tenant == endpoint.tenant))
@@ -59,7 +59,7 @@ impl Client {
     /// Keeps a new endpoint.
     pub async fn create_endpoint(&self, endpoint: Endpoint) -> Result<Endpoint, ClientError> {
         let document = Document {
-            space: Space::Endpoint,
+            space: DocumentKind::Endpoint,
             id: endpoint.id.to_string(),
             body: Payload::encode(&endpoint)?,
             revision: 0,
@@ -77,7 +77,7 @@ impl Client {
         change: impl Fn(&mut Endpoint),
     ) -> Result<Option<Endpoint>, ClientError> {
         loop {
-            let documents = self.store().documents(Space::Endpoint).await?;
+            let documents = self.store().list_documents(DocumentKind::Endpoint).await?;
             let found = bodies::<Endpoint>(documents).find(|(_, endpoint)| endpoint.id == id);
             let Some((mut document, mut endpoint)) = found else {
                 return Ok(None);
@@ -88,7 +88,7 @@ impl Client {
             change(&mut endpoint);
             document.body = Payload::encode(&endpoint)?;
             let saved = self.store().save_document(document, Vec::new()).await?;
-            if let DocumentSaved::Done(_) = saved {
+            if let DocumentSaveResult::Done(_) = saved {
                 self.endpoint_cache().refresh().await?;
                 return Ok(Some(endpoint));
             }
@@ -109,7 +109,7 @@ impl Client {
         }
         let store = self.store();
         let deleted = store
-            .delete_document(Space::Endpoint, id.to_string())
+            .delete_document(DocumentKind::Endpoint, id.to_string())
             .await?;
         self.endpoint_cache().refresh().await?;
         Ok(deleted)

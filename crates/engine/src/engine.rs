@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Client, ClientError, EngineBuilder, Node, Notices, StopReason, limits, parts::Parts,
+    Client, ClientError, EngineBuilder, NodeHandle, Notices, StopReason, limits, parts::Parts,
     signals::Signals,
 };
 
@@ -43,7 +43,7 @@ impl Engine {
     }
 
     /// This engine, seen from outside.
-    pub fn node(&self) -> Node {
+    pub fn node(&self) -> NodeHandle {
         self.parts.node(self.stop.clone())
     }
 
@@ -115,7 +115,7 @@ impl Engine {
         Ok(())
     }
 
-    async fn stop_after(mut self, patience_ends: impl Future<Output = ()>) {
+    async fn stop_after(mut self, grace_ended: impl Future<Output = ()>) {
         self.stop.cancel();
         let Parts {
             executor, inflight, ..
@@ -134,7 +134,7 @@ impl Engine {
         tokio::select! {
             biased;
             () = &mut in_order => {}
-            () = patience_ends => {
+            () = grace_ended => {
                 executor.abandon.cancel();
                 // A handler that blocks its thread cannot be stopped; it is left behind.
                 let _elapsed = tokio::time::timeout(limits::HURRY, in_order).await;

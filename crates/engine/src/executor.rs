@@ -4,7 +4,7 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
-use steadfast_core::{Claim, Ended, Failure, FailureClass, Outcome, duration};
+use steadfast_core::{Claim, EndedAttempt, Failure, FailureClass, Outcome, duration};
 use steadfast_store::Store;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -12,10 +12,10 @@ use tracing::Instrument as _;
 
 use crate::{
     Client,
-    context::Attempting,
+    context::AttemptContext,
     handler::{Handler, Handlers},
     inflight::Inflight,
-    notice::{Announcer, Event, Notice},
+    notice::{Announcer, JobEvent, Notice},
 };
 
 pub struct Executor {
@@ -36,7 +36,7 @@ impl Executor {
         self: &Arc<Self>,
         claim: Claim,
         slot: OwnedSemaphorePermit,
-        ended: mpsc::Sender<Ended>,
+        ended: mpsc::Sender<EndedAttempt>,
     ) {
         let executor = self.clone();
         self.running.spawn(async move {
@@ -48,15 +48,15 @@ impl Executor {
     }
 
     /// Runs an attempt to its end.
-    pub async fn attempt(&self, claim: Claim) -> Ended {
-        let attending = self.inflight.enter(&claim);
+    pub async fn attempt(&self, claim: Claim) -> EndedAttempt {
+        let signals = self.inflight.enter(&claim);
         self.announcer.announce(|| started(&claim));
         let job = claim.share();
         let outcome = match self.handlers.get(&job.kind) {
             Some(handler) => {
-                let attempting = Attempting {
+                let attempt = AttemptContext {
                     job: job.clone(),
-                    attending: attending.clone(),
+                    signals: signals.clone(),
                     client: self.client.clone(),
                 };
                 let span = tracing::info_span!(
@@ -66,8 +66,8 @@ impl Executor {
                     kind = %job.kind,
                     attempt = job.progress.attempt,
                 );
-                let timeout = job.timeout.filter(|_| !handler.keeps_time());
-                self.guarded(handler.as_ref(), attempting, timeout)
+                let timeout = job.timeout.filter(|_| !handler.has_own_timeout());
+                self.guarded(handler.as_ref(), attempt, timeout)
                     .instrument(span)
                     .await
             }
@@ -75,22 +75,22 @@ impl Executor {
         };
         drop(job);
         let mut ended = claim.ended(outcome, self.store.now());
-        if let Some(note) = attending.note() {
+        if let Some(note) = signals.note() {
             ended.set_note(note);
         }
-        ended.set_outbox(attending.take_outbox());
+        ended.set_outbox(signals.take_outbox());
         ended
     }
 
     async fn guarded(
         &self,
         handler: &dyn Handler,
-        attempting: Attempting,
+        attempt: AttemptContext,
         timeout: Option<Duration>,
     ) -> Outcome {
         // What is cut off is dropped, and may panic even then, so everything happens inside.
         let whole = async move {
-            let handle = handler.handle(attempting);
+            let handle = handler.handle(attempt);
             let limited = async {
                 match timeout {
                     None => handle.await,
@@ -123,7 +123,7 @@ pub fn started(claim: &Claim) -> Notice {
         kind: job.kind.clone(),
         attempt: progress.attempt,
         ended: None,
-        event: Event::Started {
+        event: JobEvent::Started {
             late: started_at.since(progress.run_at),
             backoff: progress.last_delay,
         },

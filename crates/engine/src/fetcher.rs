@@ -5,27 +5,27 @@
 
 use std::{sync::Arc, time::Duration};
 
-use steadfast_core::Ended;
+use steadfast_core::EndedAttempt;
 use steadfast_store::{ClaimRequest, Store, StoreError, Wakeups};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use crate::{executor::Executor, limits, patience::Patience, rolls::Rolls};
+use crate::{executor::Executor, limits, random::Random, store_backoff::StoreBackoff};
 
 pub struct Fetcher {
     pub store: Arc<dyn Store>,
     pub executor: Arc<Executor>,
     pub slots: Arc<Semaphore>,
-    pub ended: mpsc::Sender<Ended>,
+    pub ended: mpsc::Sender<EndedAttempt>,
     /// Whose jobs to claim; how many is up to the free slots.
     pub request: ClaimRequest,
-    pub rolls: Arc<Rolls>,
+    pub random: Arc<Random>,
 }
 
 impl Fetcher {
     pub async fn run(&self, stop: &CancellationToken) {
         let mut wakeups = self.store.wakeups();
-        let mut patience = Patience::default();
+        let mut backoff = StoreBackoff::default();
         while !stop.is_cancelled() {
             tokio::select! {
                 () = stop.cancelled() => break,
@@ -33,10 +33,10 @@ impl Fetcher {
             }
             match self.tick(stop).await {
                 Ok(wait) => {
-                    patience.restore("fetcher");
-                    rest(wait, &mut wakeups, stop).await;
+                    backoff.restore("fetcher");
+                    wait_for_work(wait, &mut wakeups, stop).await;
                 }
-                Err(error) => patience.wait("fetcher", &error, &self.rolls, stop).await,
+                Err(error) => backoff.wait("fetcher", &error, &self.random, stop).await,
             }
         }
     }
@@ -77,7 +77,7 @@ impl Fetcher {
 }
 
 /// Waits until something may be due.
-pub async fn rest(wait: Duration, wakeups: &mut Wakeups, stop: &CancellationToken) {
+pub async fn wait_for_work(wait: Duration, wakeups: &mut Wakeups, stop: &CancellationToken) {
     if wait.is_zero() {
         return;
     }

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use serde::{Serialize, de::DeserializeOwned};
 use steadfast_core::{Failure, FailureClass, Invalid, Kind, Outcome, Payload, PolicyPatch, limits};
 
-use crate::{Context, JobRequest, context::Attempting, limits::RELEASE_MIN};
+use crate::{Context, JobRequest, context::AttemptContext, limits::RELEASE_MIN};
 
 /// The input of a handler, and the name that joins the two.
 ///
@@ -102,11 +102,11 @@ impl<E: std::error::Error> From<E> for JobError {
 #[async_trait]
 pub trait Handler: Send + Sync {
     /// Runs one attempt to its end. A panic is caught and recorded.
-    async fn handle(&self, attempting: Attempting) -> Outcome;
+    async fn handle(&self, attempt: AttemptContext) -> Outcome;
 
     /// Whether this handler ends by itself when the job's timeout is over, and can say better
     /// than the executor what it was waiting for.
-    fn keeps_time(&self) -> bool {
+    fn has_own_timeout(&self) -> bool {
         false
     }
 }
@@ -159,8 +159,8 @@ where
     S: Send + Sync + 'static,
     T: Serialize,
 {
-    async fn handle(&self, attempting: Attempting) -> Outcome {
-        let input = match attempting.job().payload.decode::<J>() {
+    async fn handle(&self, attempt: AttemptContext) -> Outcome {
+        let input = match attempt.job().payload.decode::<J>() {
             Ok(input) => input,
             Err(error) => {
                 let message = format!("the payload does not fit {}: {error}", J::KIND);
@@ -168,12 +168,12 @@ where
                 return JobError::Failure(failure).into_outcome();
             }
         };
-        let attending = attempting.attending.clone();
-        let context = Context::new(attempting, self.state.clone());
+        let signals = attempt.signals.clone();
+        let context = Context::new(attempt, self.state.clone());
         match (self.function)(input, context).await {
             Ok(value) => success(&value),
             // Nobody asked for it back: without a wait it would come round for ever.
-            Err(JobError::Release) if attending.stop_reason().is_none() => {
+            Err(JobError::Release) if signals.stop_reason().is_none() => {
                 Outcome::Snoozed(RELEASE_MIN)
             }
             Err(error) => error.into_outcome(),

@@ -12,24 +12,24 @@
 //! * `webhook`: the handler of deliveries. `signature`: how they are signed.
 
 mod address;
-mod answer;
 mod call;
 mod connect;
 mod host;
 mod job;
 mod pool;
 mod request;
+mod response;
 mod signature;
 mod trace;
 mod webhook;
 
-pub use address::{AddressPolicy, Blocked, OutboundRules};
-#[doc(hidden)]
-pub use answer::wish as retry_after;
-pub use answer::{Answer, Timings};
+pub use address::{AddressPolicy, BlockedAddress, OutboundRules};
 pub use call::{Outbound, OutboundBuilder};
 pub use connect::{Resolver, SystemResolver};
 pub use job::{HTTP_KIND, HttpHandler};
 pub use request::HttpRequest;
+#[doc(hidden)]
+pub use response::parse_retry_after;
+pub use response::{RecordedResponse, Timings};
 pub use signature::{SigningKey, sign};
 pub use webhook::WebhookHandler;

@@ -13,7 +13,7 @@ use steadfast_core::{Claim, Fence, JobId, Timestamp};
 use steadfast_store::Renewal;
 use tokio::sync::Notify;
 
-use crate::attending::{Attending, StopReason};
+use crate::attempt_signals::{AttemptSignals, StopReason};
 
 /// A renewal also brings news of cancels and survives a clock that jumps ahead, so even a
 /// long lease is renewed soon.
@@ -40,22 +40,22 @@ struct Entry {
     fence: Fence,
     lease: Duration,
     renewed_at: Timestamp,
-    attending: Arc<Attending>,
+    signals: Arc<AttemptSignals>,
 }
 
 impl Inflight {
-    pub fn enter(&self, claim: &Claim) -> Arc<Attending> {
+    pub fn enter(&self, claim: &Claim) -> Arc<AttemptSignals> {
         let progress = &claim.job().progress;
         let renewed_at = progress.started_at.unwrap_or(Timestamp::EPOCH);
         let lease = progress
             .lease_until
             .map_or(claim.job().lease, |until| until.since(renewed_at));
-        let attending = Arc::new(Attending::default());
+        let signals = Arc::new(AttemptSignals::default());
         let entry = Entry {
             fence: claim.fence(),
             lease,
             renewed_at,
-            attending: attending.clone(),
+            signals: signals.clone(),
         };
         let mut entries = self.lock();
         entries.by_job.insert(claim.job().id, entry);
@@ -66,17 +66,17 @@ impl Inflight {
             entries.shortest_lease = Some(lease);
             self.shorter.notify_one();
         }
-        attending
+        signals
     }
 
     /// The attempt is settled. A later claim of the same job stays.
-    pub fn leave(&self, job: JobId, fence: Fence) -> Option<Arc<Attending>> {
+    pub fn leave(&self, job: JobId, fence: Fence) -> Option<Arc<AttemptSignals>> {
         let mut entries = self.lock();
         let held = entries.by_job.get(&job)?;
         if held.fence != fence {
             return None;
         }
-        entries.by_job.remove(&job).map(|entry| entry.attending)
+        entries.by_job.remove(&job).map(|entry| entry.signals)
     }
 
     pub fn len(&self) -> usize {
@@ -91,13 +91,13 @@ impl Inflight {
             .get(&job)
             .filter(|entry| entry.fence == fence)
         {
-            entry.attending.stop(reason);
+            entry.signals.stop(reason);
         }
     }
 
     pub fn stop_all(&self, reason: StopReason) {
         for entry in self.lock().by_job.values() {
-            entry.attending.stop(reason);
+            entry.signals.stop(reason);
         }
     }
 
@@ -115,20 +115,20 @@ impl Inflight {
                 job: *job,
                 fence: entry.fence,
                 lease: entry.lease,
-                note: entry.attending.note(),
+                note: entry.signals.note(),
             })
             .collect();
         (renewals, shortest.map(round))
     }
 
-    pub fn renewed(&self, renewal: &Renewal, now: Timestamp) -> Option<Arc<Attending>> {
+    pub fn renewed(&self, renewal: &Renewal, now: Timestamp) -> Option<Arc<AttemptSignals>> {
         let mut entries = self.lock();
         let entry = entries.by_job.get_mut(&renewal.job)?;
         if entry.fence != renewal.fence {
             return None;
         }
         entry.renewed_at = now;
-        Some(entry.attending.clone())
+        Some(entry.signals.clone())
     }
 
     pub async fn shorter_lease(&self) {

@@ -3,24 +3,24 @@
 
 use std::{sync::Arc, time::Duration};
 
-use steadfast_store::{Renewed, Store, StoreError};
+use steadfast_store::{RenewResult, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
-use crate::{StopReason, inflight::Inflight, patience::Patience, rolls::Rolls};
+use crate::{StopReason, inflight::Inflight, random::Random, store_backoff::StoreBackoff};
 
 pub struct Keeper {
     pub store: Arc<dyn Store>,
     pub inflight: Arc<Inflight>,
-    pub rolls: Arc<Rolls>,
+    pub random: Arc<Random>,
 }
 
 impl Keeper {
     pub async fn run(&self, stop: &CancellationToken) {
-        let mut patience = Patience::default();
+        let mut backoff = StoreBackoff::default();
         while !stop.is_cancelled() {
             match self.tick().await {
                 Ok(wait) => {
-                    patience.restore("keeper");
+                    backoff.restore("keeper");
                     let wait = wait.unwrap_or(Duration::MAX);
                     tokio::select! {
                         () = stop.cancelled() => {}
@@ -28,7 +28,7 @@ impl Keeper {
                         () = tokio::time::sleep(wait) => {}
                     }
                 }
-                Err(error) => patience.wait("keeper", &error, &self.rolls, stop).await,
+                Err(error) => backoff.wait("keeper", &error, &self.random, stop).await,
             }
         }
     }
@@ -43,16 +43,16 @@ impl Keeper {
         let renewed = self.store.renew(renewals.clone()).await?;
         for (renewal, renewed) in renewals.iter().zip(renewed) {
             // Whatever was settled meanwhile needs no news.
-            let Some(attending) = self.inflight.renewed(renewal, now) else {
+            let Some(signals) = self.inflight.renewed(renewal, now) else {
                 continue;
             };
             match renewed {
-                Renewed::Held {
+                RenewResult::Held {
                     cancel_requested: false,
                     ..
                 } => {}
-                Renewed::Held { .. } => attending.stop(StopReason::Cancelled),
-                Renewed::Lost => attending.stop(StopReason::LeaseLost),
+                RenewResult::Held { .. } => signals.stop(StopReason::Cancelled),
+                RenewResult::Lost => signals.stop(StopReason::LeaseLost),
             }
         }
         Ok(wait)

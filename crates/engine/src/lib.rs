@@ -13,7 +13,7 @@
 //! * `node`: what others ask of a running engine, workers in other languages above all.
 //! * `alerts`: what fires. `endpoints`: where webhooks go. `cache`: how a node knows what
 //!   changes seldom.
-//! * `handler`, `context`, `attending`: what a handler sees, and what it is told.
+//! * `handler`, `context`, `signals`: what a handler sees, and what it is told.
 //! * `http` (feature `http`): jobs that are requests to other people's servers.
 //! * `testing`: an engine on a manual clock, for tests of handlers.
 
@@ -22,7 +22,7 @@ pub mod http;
 pub mod testing;
 
 mod alerts;
-mod attending;
+mod attempt_signals;
 mod builder;
 mod cache;
 mod client;
@@ -39,31 +39,31 @@ mod inflight;
 mod keeper;
 mod limits;
 mod node;
+mod node_heartbeat;
 mod notice;
 mod parts;
-mod patience;
-mod presence;
 mod pruner;
+mod random;
 mod request;
-mod rolls;
 mod schedules;
 mod settle;
 mod signals;
 mod stats;
+mod store_backoff;
 mod sweeper;
 mod watcher;
 
-pub use attending::StopReason;
+pub use attempt_signals::StopReason;
 pub use builder::EngineBuilder;
 pub use cache::{Cache, bodies};
-pub use client::{Client, ClientError, Made};
-pub use config::Config;
-pub use context::{Attempting, Context};
+pub use client::{Client, ClientError, CreateResult};
+pub use config::EngineConfig;
+pub use context::{AttemptContext, Context};
 pub use engine::Engine;
 pub use handler::{Handler, JobError, JobKind};
-pub use node::{Node, SettleError, Settlement};
-pub use notice::{AttemptEnd, Event, Notice, Notices, Observer};
-pub use presence::NodeState;
+pub use node::{NodeHandle, SettleError, Settlement};
+pub use node_heartbeat::NodeState;
+pub use notice::{AttemptEnd, JobEvent, Notice, Notices, Observer};
 pub use request::JobRequest;
 pub use schedules::{ScheduleEdit, ScheduleRequest};
 pub use stats::Stats;

@@ -24,7 +24,7 @@ pub const POLL: Duration = Duration::from_secs(5);
 /// Wake-ups are mostly about jobs, and a look at the schedules costs more than one at the jobs.
 /// Ticks are known beforehand; only a schedule that was just changed can be this late.
 pub const CRON_PAUSE: Duration = Duration::from_millis(50);
-/// What a stop that is out of patience waits for its last commits.
+/// What a stop that is out of backoff waits for its last commits.
 pub const HURRY: Duration = Duration::from_secs(2);
 /// Long enough that a role which panics at once does not spin.
 pub const RESTART: Duration = Duration::from_secs(1);

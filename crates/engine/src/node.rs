@@ -7,22 +7,24 @@
 use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{Claim, Fence, Job, JobId, Outcome, StaleFence, Tenant, WorkerName};
-use steadfast_store::{AttemptsOf, ClaimRequest, Page, Renewal, Renewed, Store, StoreError};
+use steadfast_store::{
+    AttemptOwner, ClaimRequest, PageRequest, RenewResult, Renewal, Store, StoreError,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Notices,
     executor::started,
-    fetcher::rest,
+    fetcher::wait_for_work,
     inflight::Inflight,
     limits,
     notice::Announcer,
-    settle::{Settled, Settler},
+    settle::{SettleResult, Settler},
 };
 
 /// A running engine, seen from outside. Cheap to clone.
 #[derive(Clone)]
-pub struct Node {
+pub struct NodeHandle {
     pub(crate) name: WorkerName,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) settler: Arc<Settler>,
@@ -49,7 +51,7 @@ pub enum SettleError {
     Stale(#[from] StaleFence),
 }
 
-impl Node {
+impl NodeHandle {
     /// Who holds the claims of its handlers.
     pub fn name(&self) -> &WorkerName {
         &self.name
@@ -86,10 +88,10 @@ impl Node {
         wait: Duration,
     ) -> Result<Vec<Claim>, StoreError> {
         let mut wakeups = self.store.wakeups();
-        let patience_ends = tokio::time::Instant::now() + wait;
+        let deadline = tokio::time::Instant::now() + wait;
         loop {
             let claimed = self.store.claim(request.clone()).await?;
-            let left = patience_ends.saturating_duration_since(tokio::time::Instant::now());
+            let left = deadline.saturating_duration_since(tokio::time::Instant::now());
             let is_over = left.is_zero() || self.stop.is_cancelled();
             if !claimed.claims.is_empty() || is_over {
                 for claim in &claimed.claims {
@@ -101,12 +103,12 @@ impl Node {
                 .next_due
                 .map_or(limits::POLL, |due| due.since(self.store.now()));
             let nap = due.max(NAP_MIN).min(limits::POLL).min(left);
-            rest(nap, &mut wakeups, &self.stop).await;
+            wait_for_work(nap, &mut wakeups, &self.stop).await;
         }
     }
 
     /// Renews leases. A worker learns here that it was asked to cancel.
-    pub async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<Renewed>, StoreError> {
+    pub async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError> {
         self.store.renew(renewals).await
     }
 
@@ -121,7 +123,7 @@ impl Node {
             .iter()
             .map(|settlement| settlement.job)
             .collect();
-        let jobs = self.store.jobs(ids.clone()).await?;
+        let jobs = self.store.get_jobs(ids.clone()).await?;
         let mut answers: Vec<Result<(), SettleError>> = Vec::with_capacity(ids.len());
         let mut batch = Vec::new();
         for (settlement, job) in settlements.into_iter().zip(jobs) {
@@ -142,9 +144,9 @@ impl Node {
         }
         let (places, mut undecided): (Vec<usize>, Vec<_>) = batch.into_iter().unzip();
         let settled = self.settler.settle(&mut undecided).await?;
-        let jobs = self.store.jobs(ids.clone()).await?;
+        let jobs = self.store.get_jobs(ids.clone()).await?;
         for (place, settled) in places.into_iter().zip(settled) {
-            if let (Settled::Stale { fence }, Some(job)) = (settled, &jobs[place]) {
+            if let (SettleResult::Stale { fence }, Some(job)) = (settled, &jobs[place]) {
                 answers[place] = Err(SettleError::Stale(StaleFence {
                     job: job.id,
                     asked: fence,
@@ -161,9 +163,9 @@ impl Node {
 
     /// Whether an attempt has ended in the way that is told now.
     async fn was_settled(&self, settlement: &Settlement) -> Result<bool, StoreError> {
-        let page = Page::first(limits::SETTLED_LOOK_MAX);
-        let of = AttemptsOf::Job(settlement.job);
-        let attempts = self.store.attempts(of, page).await?.items;
+        let page = PageRequest::first(limits::SETTLED_LOOK_MAX);
+        let of = AttemptOwner::Job(settlement.job);
+        let attempts = self.store.list_attempts(of, page).await?.items;
         Ok(attempts.iter().any(|attempt| {
             attempt.fence == settlement.fence && Some(attempt.status) == settlement.outcome.status()
         }))

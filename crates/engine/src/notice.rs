@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
-    Attempt, AttemptStatus, Ended, Failure, FailureClass, JobId, Kind, Queue, Reason, State,
-    Tenant, Timestamp, Transition,
+    Attempt, AttemptStatus, EndReason, EndedAttempt, Failure, FailureClass, JobId, JobState, Kind,
+    Queue, Tenant, Timestamp, Transition,
 };
 use tokio::sync::broadcast;
 
@@ -20,7 +20,7 @@ pub struct Notice {
     pub attempt: u32,
     /// How the attempt ended, if this is about its end.
     pub ended: Option<AttemptEnd>,
-    pub event: Event,
+    pub event: JobEvent,
 }
 
 /// The end of an attempt, as its record has it.
@@ -37,7 +37,7 @@ pub trait Observer: Send + Sync {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
+pub enum JobEvent {
     /// An attempt has begun; `late` is how long after `runAt`, `backoff` the delay before a
     /// retry.
     Started {
@@ -54,7 +54,7 @@ pub enum Event {
     },
     Released,
     Failed {
-        reason: Option<Reason>,
+        reason: Option<EndReason>,
         failure: Option<Failure>,
     },
     Cancelled,
@@ -118,15 +118,15 @@ impl Notices {
 }
 
 /// News of an attempt whose end is committed.
-pub fn of(ended: &Ended, transition: &Transition) -> Notice {
+pub fn of(ended: &EndedAttempt, transition: &Transition) -> Notice {
     Notice {
         ended: transition.record.as_ref().map(AttemptEnd::of),
-        ..about(ended, Event::of(ended, transition))
+        ..about(ended, JobEvent::of(ended, transition))
     }
 }
 
 /// News of an attempt whose end changed nothing.
-pub fn about(ended: &Ended, event: Event) -> Notice {
+pub fn about(ended: &EndedAttempt, event: JobEvent) -> Notice {
     let job = ended.job();
     Notice {
         job: job.id,
@@ -150,7 +150,7 @@ impl AttemptEnd {
     }
 }
 
-impl Event {
+impl JobEvent {
     /// Nothing follows this: the job has ended.
     pub fn is_final(&self) -> bool {
         matches!(
@@ -159,18 +159,18 @@ impl Event {
         )
     }
 
-    fn of(ended: &Ended, transition: &Transition) -> Self {
+    fn of(ended: &EndedAttempt, transition: &Transition) -> Self {
         let to = &transition.to;
         let next_run_at = to.run_at;
         let record = transition.record.as_ref();
         let failure = record.and_then(|record| record.failure.clone());
         match (to.state, failure) {
-            (State::Succeeded, _) => Self::Succeeded,
-            (State::Failed, failure) => Self::Failed {
+            (JobState::Succeeded, _) => Self::Succeeded,
+            (JobState::Failed, failure) => Self::Failed {
                 reason: to.reason,
                 failure,
             },
-            (State::Cancelled, _) => Self::Cancelled,
+            (JobState::Cancelled, _) => Self::Cancelled,
             (_, Some(failure)) => Self::Retrying {
                 failure,
                 next_run_at,

@@ -3,16 +3,16 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
-use steadfast_core::{AlertSettings, Ended};
+use steadfast_core::{AlertSettings, EndedAttempt};
 use steadfast_store::{ClaimRequest, Store};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Client, Config, Node, cache::Cache, cron::Cron, endpoints::Endpoints, executor::Executor,
-    fetcher::Fetcher, inflight::Inflight, keeper::Keeper, limits, notice::Announcer,
-    presence::Presence, pruner::Pruner, rolls::Rolls, settle::Settler, sweeper::Sweeper,
-    watcher::Watcher,
+    Client, EngineConfig, NodeHandle, cache::Cache, cron::Cron, endpoints::Endpoints,
+    executor::Executor, fetcher::Fetcher, inflight::Inflight, keeper::Keeper, limits,
+    node_heartbeat::NodeHeartbeat, notice::Announcer, pruner::Pruner, random::Random,
+    settle::Settler, sweeper::Sweeper, watcher::Watcher,
 };
 
 pub struct Parts {
@@ -22,7 +22,7 @@ pub struct Parts {
     pub settler: Arc<Settler>,
     pub inflight: Arc<Inflight>,
     pub announcer: Arc<Announcer>,
-    pub rolls: Arc<Rolls>,
+    pub random: Arc<Random>,
     pub endpoints: Arc<Cache<Endpoints>>,
     pub alerts: AlertSettings,
     pub request: ClaimRequest,
@@ -31,8 +31,8 @@ pub struct Parts {
 impl Parts {
     pub fn fetch(
         &self,
-        config: &Config,
-        ended: mpsc::Sender<Ended>,
+        config: &EngineConfig,
+        ended: mpsc::Sender<EndedAttempt>,
         stop: CancellationToken,
     ) -> impl Future<Output = ()> + use<> {
         let fetcher = Fetcher {
@@ -41,7 +41,7 @@ impl Parts {
             slots: Arc::new(Semaphore::new(config.concurrency)),
             ended,
             request: self.request.clone(),
-            rolls: self.rolls.clone(),
+            random: self.random.clone(),
         };
         async move {
             // An empty list of kinds would mean any kind.
@@ -53,7 +53,7 @@ impl Parts {
 
     pub fn start_background(
         &self,
-        config: &Config,
+        config: &EngineConfig,
         background: &TaskTracker,
         stop: &CancellationToken,
         stop_keeping: &CancellationToken,
@@ -68,7 +68,7 @@ impl Parts {
         background.spawn(async move { supervise("endpoints", || endpoints.run(&stopped)).await });
         let pruner = Pruner {
             store: self.store.clone(),
-            rolls: self.rolls.clone(),
+            random: self.random.clone(),
             retention: config.retention,
             every: config.prune_every,
         };
@@ -80,8 +80,8 @@ impl Parts {
         background.spawn(async move { supervise("presence", || presence.run(&stopped)).await });
     }
 
-    pub fn node(&self, stop: CancellationToken) -> Node {
-        Node {
+    pub fn node(&self, stop: CancellationToken) -> NodeHandle {
+        NodeHandle {
             name: self.request.worker.clone(),
             store: self.store.clone(),
             settler: self.settler.clone(),
@@ -95,12 +95,12 @@ impl Parts {
         Keeper {
             store: self.store.clone(),
             inflight: self.inflight.clone(),
-            rolls: self.rolls.clone(),
+            random: self.random.clone(),
         }
     }
 
-    pub fn presence(&self, concurrency: usize) -> Presence {
-        Presence {
+    pub fn presence(&self, concurrency: usize) -> NodeHeartbeat {
+        NodeHeartbeat {
             store: self.store.clone(),
             inflight: self.inflight.clone(),
             name: self.request.worker.clone(),
@@ -113,7 +113,7 @@ impl Parts {
         Sweeper {
             store: self.store.clone(),
             settler: self.settler.clone(),
-            rolls: self.rolls.clone(),
+            random: self.random.clone(),
             every,
         }
     }
@@ -121,7 +121,7 @@ impl Parts {
     pub fn watcher(&self, every: Duration) -> Watcher {
         Watcher {
             store: self.store.clone(),
-            rolls: self.rolls.clone(),
+            random: self.random.clone(),
             endpoints: self.endpoints.clone(),
             settings: self.alerts.clone(),
             every,
@@ -131,7 +131,7 @@ impl Parts {
     pub fn cron(&self) -> Cron {
         Cron {
             store: self.store.clone(),
-            rolls: self.rolls.clone(),
+            random: self.random.clone(),
             endpoints: self.endpoints.clone(),
         }
     }

@@ -5,28 +5,28 @@ use std::{sync::Arc, time::Duration};
 use steadfast_store::{Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
-use crate::{limits, patience::Patience, rolls::Rolls};
+use crate::{limits, random::Random, store_backoff::StoreBackoff};
 
 pub struct Pruner {
     pub store: Arc<dyn Store>,
-    pub rolls: Arc<Rolls>,
+    pub random: Arc<Random>,
     pub retention: Duration,
     pub every: Duration,
 }
 
 impl Pruner {
     pub async fn run(&self, stop: &CancellationToken) {
-        let mut patience = Patience::default();
+        let mut backoff = StoreBackoff::default();
         while !stop.is_cancelled() {
             let wait = match self.tick().await {
                 // More to do, but let claims and commits go first.
                 Ok(limits::PRUNE_BATCH_MAX..) => Duration::from_millis(20),
                 Ok(_) => {
-                    patience.restore("pruner");
+                    backoff.restore("pruner");
                     self.every
                 }
                 Err(error) => {
-                    patience.wait("pruner", &error, &self.rolls, stop).await;
+                    backoff.wait("pruner", &error, &self.random, stop).await;
                     Duration::ZERO
                 }
             };

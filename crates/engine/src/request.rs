@@ -182,7 +182,7 @@ impl JobRequest {
         let mut job = NewJob::new(id, kind, self.payload?, policy);
         job.tenant = tenant;
         job.queue = queue;
-        job.asked_retry = self.retry;
+        job.requested_retry = self.retry;
         if let Some(priority) = self.priority {
             job.priority = Priority::new(priority)?;
         }

@@ -3,10 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
-    Cron, Invalid, JobId, Missed, NewJob, Overlap, PolicyPatch, Schedule, ScheduleId, ScheduleName,
-    ScheduleProgress, Tenant, Tick, TickRule, Timestamp, Timetable, Zone,
+    Cron, Invalid, JobId, MissedTickPolicy, NewJob, OverlapPolicy, PolicyPatch, Schedule,
+    ScheduleId, ScheduleName, ScheduleProgress, Tenant, Tick, TickRule, Timestamp, Timetable, Zone,
 };
-use steadfast_store::{Fired, Firing, Listed, Page, Saved, ScheduleFilter, TickRecord};
+use steadfast_store::{
+    FireRequest, FireResult, Page, PageRequest, ScheduleFilter, ScheduleSaveResult, TickRecord,
+};
 
 use crate::{Client, ClientError, JobRequest};
 
@@ -20,8 +22,8 @@ pub struct ScheduleRequest {
     start_at: Option<Timestamp>,
     end_at: Option<Timestamp>,
     max_runs: Option<u64>,
-    overlap: Overlap,
-    missed: Missed,
+    overlap: OverlapPolicy,
+    missed: MissedTickPolicy,
 }
 
 impl ScheduleRequest {
@@ -48,8 +50,8 @@ impl ScheduleRequest {
             start_at: None,
             end_at: None,
             max_runs: None,
-            overlap: Overlap::default(),
-            missed: Missed::default(),
+            overlap: OverlapPolicy::default(),
+            missed: MissedTickPolicy::default(),
         }
     }
 
@@ -80,14 +82,14 @@ impl ScheduleRequest {
 
     /// What happens at a tick while the run before it has not ended.
     #[must_use]
-    pub fn overlap(mut self, overlap: Overlap) -> Self {
+    pub fn overlap(mut self, overlap: OverlapPolicy) -> Self {
         self.overlap = overlap;
         self
     }
 
     /// What happens to ticks that nobody was there to fire.
     #[must_use]
-    pub fn missed(mut self, missed: Missed) -> Self {
+    pub fn missed(mut self, missed: MissedTickPolicy) -> Self {
         self.missed = missed;
         self
     }
@@ -116,8 +118,8 @@ pub struct ScheduleEdit {
     pub start_at: Option<Timestamp>,
     pub end_at: Option<Timestamp>,
     pub max_runs: Option<u64>,
-    pub overlap: Option<Overlap>,
-    pub missed: Option<Missed>,
+    pub overlap: Option<OverlapPolicy>,
+    pub missed: Option<MissedTickPolicy>,
     /// What each run looks like from now on.
     pub job: Option<JobRequest>,
 }
@@ -177,7 +179,10 @@ impl Client {
                 ..ScheduleFilter::default()
             };
             let now = self.now();
-            let stored = self.store().schedules(filter, Page::first(1)).await?;
+            let stored = self
+                .store()
+                .list_schedules(filter, PageRequest::first(1))
+                .await?;
             let schedule = match stored.items.into_iter().next() {
                 Some(stored) => {
                     let progress = match stored.timetable == timetable {
@@ -197,7 +202,7 @@ impl Client {
                     }
                 }
                 None => Schedule {
-                    id: self.rolls().schedule_id(now),
+                    id: self.random().schedule_id(now),
                     name: name.clone(),
                     progress: ScheduleProgress {
                         next_tick: first_tick(&name, &timetable, now)?,
@@ -211,7 +216,8 @@ impl Client {
                 },
             };
             // Someone else may change it between our reading and writing; then look again.
-            if let Saved::Done(schedule) = self.store().save_schedule(schedule).await? {
+            if let ScheduleSaveResult::Done(schedule) = self.store().save_schedule(schedule).await?
+            {
                 return Ok(schedule);
             }
         }
@@ -221,7 +227,7 @@ impl Client {
     fn template(&self, job: JobRequest) -> Result<NewJob, Invalid> {
         let prepared = job.check_template().and_then(|()| self.prepare(job));
         let mut template = prepared.map_err(|error| error.within("job"))?;
-        template.asked_retry = PolicyPatch::default();
+        template.requested_retry = PolicyPatch::default();
         Ok(template)
     }
 
@@ -246,7 +252,8 @@ impl Client {
                 schedule.template = template.clone();
                 schedule.template.tenant = tenant;
             }
-            if let Saved::Done(schedule) = self.store().save_schedule(schedule).await? {
+            if let ScheduleSaveResult::Done(schedule) = self.store().save_schedule(schedule).await?
+            {
                 return Ok(schedule);
             }
         }
@@ -264,13 +271,13 @@ impl Client {
     pub async fn schedules(
         &self,
         tenant: Option<Tenant>,
-        page: Page<ScheduleId>,
-    ) -> Result<Listed<Schedule, ScheduleId>, ClientError> {
+        page: PageRequest<ScheduleId>,
+    ) -> Result<Page<Schedule, ScheduleId>, ClientError> {
         let filter = ScheduleFilter {
             tenant,
             ..ScheduleFilter::default()
         };
-        Ok(self.store().schedules(filter, page).await?)
+        Ok(self.store().list_schedules(filter, page).await?)
     }
 
     pub async fn pause_schedule(&self, id: ScheduleId) -> Result<Schedule, ClientError> {
@@ -302,18 +309,18 @@ impl Client {
         let mut now = self.now();
         loop {
             let schedule = self.stored_schedule(id).await?;
-            let run = schedule.run(now, self.rolls().job_id(now));
+            let run = schedule.run(now, self.random().job_id(now));
             let job = run.id;
-            let firing = Firing {
+            let firing = FireRequest {
                 schedule: id,
                 revision: schedule.revision,
                 runs: vec![run],
                 skipped: Vec::new(),
                 cancel: None,
-                hooks: Arc::default(),
+                subscriptions: Arc::default(),
                 progress: schedule.progress,
             };
-            let fired = self.store().fire(vec![firing]).await? == [Fired::Done];
+            let fired = self.store().fire_schedules(vec![firing]).await? == [FireResult::Done];
             if fired && self.job(job).await?.is_some() {
                 return Ok(job);
             }
@@ -326,9 +333,9 @@ impl Client {
     pub async fn ticks(
         &self,
         id: ScheduleId,
-        page: Page<Timestamp>,
-    ) -> Result<Listed<TickRecord, Timestamp>, ClientError> {
-        Ok(self.store().ticks(id, page).await?)
+        page: PageRequest<Timestamp>,
+    ) -> Result<Page<TickRecord, Timestamp>, ClientError> {
+        Ok(self.store().list_ticks(id, page).await?)
     }
 
     async fn change_schedule(
@@ -339,7 +346,8 @@ impl Client {
         loop {
             let mut schedule = self.stored_schedule(id).await?;
             change(&mut schedule);
-            if let Saved::Done(schedule) = self.store().save_schedule(schedule).await? {
+            if let ScheduleSaveResult::Done(schedule) = self.store().save_schedule(schedule).await?
+            {
                 return Ok(schedule);
             }
         }
@@ -350,7 +358,10 @@ impl Client {
             id: Some(id),
             ..ScheduleFilter::default()
         };
-        let stored = self.store().schedules(filter, Page::first(1)).await?;
+        let stored = self
+            .store()
+            .list_schedules(filter, PageRequest::first(1))
+            .await?;
         let found = stored.items.into_iter().next();
         found.ok_or_else(|| ClientError::NoSchedule(id.to_string()))
     }

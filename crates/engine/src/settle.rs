@@ -9,24 +9,25 @@ use std::sync::{
 };
 
 use steadfast_core::{
-    Dice, Ended, Fence, Outcome, Reason, State, Timestamp, Transition, after_attempt, duration,
+    Dice, EndReason, EndedAttempt, Fence, JobState, Outcome, Timestamp, Transition, after_attempt,
+    duration,
 };
-use steadfast_store::{Committed, Page, ScheduleFilter, Store, StoreError};
+use steadfast_store::{CommitResult, PageRequest, ScheduleFilter, Store, StoreError};
 
 use crate::{
     StopReason,
     cache::Cache,
     endpoints::Endpoints,
     inflight::Inflight,
-    notice::{self, Announcer, Event},
-    rolls::Rolls,
+    notice::{self, Announcer, JobEvent},
+    random::Random,
 };
 
 pub struct Settler {
     pub store: Arc<dyn Store>,
     pub inflight: Arc<Inflight>,
     pub announcer: Arc<Announcer>,
-    pub rolls: Arc<Rolls>,
+    pub random: Arc<Random>,
     pub endpoints: Arc<Cache<Endpoints>>,
     /// Results that came too late.
     pub fences_lost: AtomicU64,
@@ -34,14 +35,14 @@ pub struct Settler {
 
 /// An attempt that is over, with the dice that go into what follows. They are rolled once, so
 /// that deciding again, after an answer of the store was lost, comes to the very same end.
-pub struct Undecided {
-    ended: Ended,
+pub struct PendingSettlement {
+    ended: EndedAttempt,
     dice: Dice,
 }
 
 /// Whether the end of an attempt was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settled {
+pub enum SettleResult {
     Done,
     /// The claim did not hold any more.
     Stale {
@@ -50,21 +51,27 @@ pub enum Settled {
 }
 
 impl Settler {
-    pub fn undecided(&self, ended: Ended) -> Undecided {
-        let dice = self.rolls.dice();
-        Undecided { ended, dice }
+    pub fn undecided(&self, ended: EndedAttempt) -> PendingSettlement {
+        let dice = self.random.dice();
+        PendingSettlement { ended, dice }
     }
 
     /// Settles attempts and says which of them counted. On an error the caller still has them,
     /// and repeating does no harm.
-    pub async fn settle(&self, batch: &mut [Undecided]) -> Result<Vec<Settled>, StoreError> {
-        let mut settled = vec![Settled::Done; batch.len()];
-        let mut undecided: Vec<(usize, &mut Undecided)> = batch.iter_mut().enumerate().collect();
+    pub async fn settle(
+        &self,
+        batch: &mut [PendingSettlement],
+    ) -> Result<Vec<SettleResult>, StoreError> {
+        let mut settled = vec![SettleResult::Done; batch.len()];
+        let mut undecided: Vec<(usize, &mut PendingSettlement)> =
+            batch.iter_mut().enumerate().collect();
         while !undecided.is_empty() {
-            let hooks = self.endpoints.get().await?.hooks();
+            let subscriptions = self.endpoints.get().await?.subscriptions();
             let transitions: Vec<Transition> = undecided
                 .iter()
-                .map(|(_, undecided)| after_attempt(&undecided.ended, &hooks, undecided.dice))
+                .map(|(_, undecided)| {
+                    after_attempt(&undecided.ended, &subscriptions, undecided.dice)
+                })
                 .collect();
             let news: Vec<Option<Transition>> = transitions
                 .iter()
@@ -76,13 +83,13 @@ impl Settler {
                 undecided.into_iter().zip(news).zip(committed)
             {
                 match committed {
-                    Committed::Done => self.done(&attempt.ended, news).await,
-                    Committed::Stale => {
+                    CommitResult::Done => self.done(&attempt.ended, news).await,
+                    CommitResult::Stale => {
                         let fence = attempt.ended.job().progress.fence;
-                        settled[place] = Settled::Stale { fence };
+                        settled[place] = SettleResult::Stale { fence };
                         self.stale(&attempt.ended);
                     }
-                    Committed::CancelRequested => {
+                    CommitResult::CancelRequested => {
                         attempt.ended.set_cancel_requested();
                         again.push((place, attempt));
                     }
@@ -96,16 +103,16 @@ impl Settler {
     /// Attempts of this node that have ended, whatever became of their outcomes: nobody renews
     /// their leases any more. One that was told of its lost lease has nothing to settle, and
     /// would else be kept for ever.
-    pub fn leave(&self, batch: &[Undecided]) {
-        for Undecided { ended, .. } in batch {
+    pub fn leave(&self, batch: &[PendingSettlement]) {
+        for PendingSettlement { ended, .. } in batch {
             let job = ended.job();
             self.inflight.leave(job.id, job.progress.fence);
         }
     }
 
     /// Lets go of outcomes that the store cannot take; their leases will run out.
-    pub fn give_up(&self, batch: &[Undecided], error: &StoreError) {
-        for Undecided { ended, .. } in batch {
+    pub fn give_up(&self, batch: &[PendingSettlement], error: &StoreError) {
+        for PendingSettlement { ended, .. } in batch {
             let job = ended.job();
             tracing::error!(jobId = %job.id, %error, "the outcome of job {} cannot be stored", job.id);
         }
@@ -113,30 +120,30 @@ impl Settler {
 
     /// A success that nobody listens for is told to nobody.
     fn is_news(&self, transition: &Transition) -> bool {
-        transition.to.state != State::Succeeded || self.announcer.has_listeners()
+        transition.to.state != JobState::Succeeded || self.announcer.has_listeners()
     }
 
-    async fn done(&self, ended: &Ended, news: Option<Transition>) {
+    async fn done(&self, ended: &EndedAttempt, news: Option<Transition>) {
         let job = ended.job();
-        let attending = self.inflight.leave(job.id, job.progress.fence);
-        if let Some(attending) = attending
+        let signals = self.inflight.leave(job.id, job.progress.fence);
+        if let Some(signals) = signals
             && *ended.outcome() == Outcome::Lost
         {
             // Our own attempt, which still runs: it has lost its job and should know.
-            attending.stop(StopReason::LeaseLost);
+            signals.stop(StopReason::LeaseLost);
         }
         let Some(transition) = &news else {
             return;
         };
         self.announcer.announce(|| notice::of(ended, transition));
         match transition.to.state {
-            State::Waiting => log_retry(ended, transition),
-            State::Failed => log_failed(ended, transition, self.next_tick(ended).await),
+            JobState::Waiting => log_retry(ended, transition),
+            JobState::Failed => log_failed(ended, transition, self.next_tick(ended).await),
             _ => {}
         }
     }
 
-    fn stale(&self, ended: &Ended) {
+    fn stale(&self, ended: &EndedAttempt) {
         // A sweeper that came second has lost nothing, and what it saw may well be running.
         if *ended.outcome() == Outcome::Lost {
             return;
@@ -152,20 +159,24 @@ impl Settler {
             job.id,
         );
         self.announcer
-            .announce(|| notice::about(ended, Event::FenceLost));
+            .announce(|| notice::about(ended, JobEvent::FenceLost));
     }
 
-    async fn next_tick(&self, ended: &Ended) -> Option<Timestamp> {
+    async fn next_tick(&self, ended: &EndedAttempt) -> Option<Timestamp> {
         let filter = ScheduleFilter {
-            id: Some(ended.job().run_of?.schedule),
+            id: Some(ended.job().scheduled_run?.schedule),
             ..ScheduleFilter::default()
         };
-        let listed = self.store.schedules(filter, Page::first(1)).await.ok()?;
+        let listed = self
+            .store
+            .list_schedules(filter, PageRequest::first(1))
+            .await
+            .ok()?;
         listed.items.first()?.progress.next_tick
     }
 }
 
-fn log_retry(ended: &Ended, transition: &Transition) {
+fn log_retry(ended: &EndedAttempt, transition: &Transition) {
     let job = ended.job();
     let decision = transition
         .record
@@ -188,7 +199,7 @@ fn log_retry(ended: &Ended, transition: &Transition) {
     );
 }
 
-fn log_failed(ended: &Ended, transition: &Transition, next_tick: Option<Timestamp>) {
+fn log_failed(ended: &EndedAttempt, transition: &Transition, next_tick: Option<Timestamp>) {
     let job = ended.job();
     let retries = match job.progress.retries_used() {
         1 => "1 retry".to_owned(),
@@ -202,7 +213,7 @@ fn log_failed(ended: &Ended, transition: &Transition, next_tick: Option<Timestam
         tenantId = %job.tenant,
         jobId = %job.id,
         attempt = job.progress.attempt,
-        reason = transition.to.reason.map(Reason::as_str),
+        reason = transition.to.reason.map(EndReason::as_str),
         failure = transition.to.failure.as_ref().map(tracing::field::display),
         "job {} failed after {retries}, {then}",
         job.id,

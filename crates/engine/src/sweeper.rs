@@ -8,18 +8,18 @@ use steadfast_store::{Store, StoreError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{limits, patience::Patience, rolls::Rolls, settle::Settler};
+use crate::{limits, random::Random, settle::Settler, store_backoff::StoreBackoff};
 
 pub struct Sweeper {
     pub store: Arc<dyn Store>,
     pub settler: Arc<Settler>,
-    pub rolls: Arc<Rolls>,
+    pub random: Arc<Random>,
     pub every: Duration,
 }
 
 impl Sweeper {
     pub async fn run(&self, stop: &CancellationToken) {
-        let mut patience = Patience::default();
+        let mut backoff = StoreBackoff::default();
         let mut watch = JumpWatch::new(self.store.now());
         while !stop.is_cancelled() {
             let wait = if watch.jumped(self.store.now()) {
@@ -30,11 +30,11 @@ impl Sweeper {
                 match self.tick().await {
                     Ok(limits::SWEEP_BATCH_MAX..) => Duration::ZERO,
                     Ok(_) => {
-                        patience.restore("sweeper");
+                        backoff.restore("sweeper");
                         self.every
                     }
                     Err(error) => {
-                        patience.wait("sweeper", &error, &self.rolls, stop).await;
+                        backoff.wait("sweeper", &error, &self.random, stop).await;
                         Duration::ZERO
                     }
                 }
@@ -48,7 +48,7 @@ impl Sweeper {
 
     /// Settles one batch of expired leases and says how many there were.
     pub async fn tick(&self) -> Result<usize, StoreError> {
-        let expired = self.store.expired(limits::SWEEP_BATCH_MAX).await?;
+        let expired = self.store.expired_leases(limits::SWEEP_BATCH_MAX).await?;
         let count = expired.len();
         if count > 0 {
             let now = self.store.now();

@@ -7,7 +7,7 @@
 mod roles;
 
 #[doc(hidden)]
-pub use crate::settle::Undecided;
+pub use crate::settle::PendingSettlement;
 #[doc(hidden)]
 pub use roles::Roles;
 
@@ -15,7 +15,8 @@ use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{Attempt, Invalid, Job, JobId, Timestamp};
 use steadfast_store::{
-    AttemptsOf, ClaimRequest, Clock as _, ManualClock, MemoryStore, Page, Store, StoreError,
+    AttemptOwner, ClaimRequest, Clock as _, ManualClock, MemoryStore, PageRequest, Store,
+    StoreError,
 };
 
 use crate::{Client, EngineBuilder, Notices, parts::Parts};
@@ -126,15 +127,19 @@ impl TestEngine {
 
     /// The job, which must exist.
     pub async fn job(&self, id: JobId) -> Result<Job, StoreError> {
-        let found = self.parts.store.jobs(vec![id]).await?;
+        let found = self.parts.store.get_jobs(vec![id]).await?;
         let job = found.into_iter().next().flatten();
         job.ok_or_else(|| StoreError::Broken(format!("there is no {id}")))
     }
 
     /// A job's attempts, oldest first.
     pub async fn attempts(&self, id: JobId) -> Result<Vec<Attempt>, StoreError> {
-        let page = Page::first(usize::MAX);
-        let mut listed = self.parts.store.attempts(AttemptsOf::Job(id), page).await?;
+        let page = PageRequest::first(usize::MAX);
+        let mut listed = self
+            .parts
+            .store
+            .list_attempts(AttemptOwner::Job(id), page)
+            .await?;
         listed.items.reverse();
         Ok(listed.items)
     }

@@ -8,17 +8,17 @@ use std::{
 };
 
 use steadfast_core::{
-    AlertChange, AlertRule, AlertSettings, AlertState, AlertSubject, EventType, Figures, Hooks,
-    Observation, Payload, Tenant,
+    AlertChange, AlertFigures, AlertObservation, AlertRule, AlertSettings, AlertState,
+    AlertSubject, EventType, Payload, Subscriptions, Tenant,
 };
-use steadfast_store::{Document, DocumentSaved, LaneStats, Space, Store, StoreError};
+use steadfast_store::{Document, DocumentKind, DocumentSaveResult, LaneStats, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
-use crate::{cache::Cache, endpoints::Endpoints, patience::Patience, rolls::Rolls};
+use crate::{cache::Cache, endpoints::Endpoints, random::Random, store_backoff::StoreBackoff};
 
 pub struct Watcher {
     pub store: Arc<dyn Store>,
-    pub rolls: Arc<Rolls>,
+    pub random: Arc<Random>,
     pub endpoints: Arc<Cache<Endpoints>>,
     pub settings: AlertSettings,
     pub every: Duration,
@@ -26,15 +26,15 @@ pub struct Watcher {
 
 impl Watcher {
     pub async fn run(&self, stop: &CancellationToken) {
-        let mut patience = Patience::default();
+        let mut backoff = StoreBackoff::default();
         while !stop.is_cancelled() {
             let wait = match self.tick().await {
                 Ok(_) => {
-                    patience.restore("watcher");
+                    backoff.restore("watcher");
                     self.every
                 }
                 Err(error) => {
-                    patience.wait("watcher", &error, &self.rolls, stop).await;
+                    backoff.wait("watcher", &error, &self.random, stop).await;
                     Duration::ZERO
                 }
             };
@@ -47,11 +47,14 @@ impl Watcher {
 
     /// Looks at every rule of every tenant once, and says how many states it changed.
     pub async fn tick(&self) -> Result<usize, StoreError> {
-        let hooks = self.endpoints.get().await?.hooks();
+        let subscriptions = self.endpoints.get().await?.subscriptions();
         // The states come first: what is decided on an old one is refused when it is written.
         let mut known = self.known().await?;
         let now = self.store.now();
-        let lanes = self.store.stats(now.minus(self.settings.window)).await?;
+        let lanes = self
+            .store
+            .lane_stats(now.minus(self.settings.window))
+            .await?;
         let states = known.values().filter_map(|known| known.state.as_ref());
         let mut changed = 0;
         for seen in observations(states, &lanes) {
@@ -60,7 +63,10 @@ impl Watcher {
                 let known = known.remove(&id).unwrap_or_default();
                 let change = rule.step(&self.settings, known.state.as_ref(), &seen, now);
                 if let Some(change) = change {
-                    changed += usize::from(self.save(id, known.revision, change, &hooks).await?);
+                    changed += usize::from(
+                        self.save(id, known.revision, change, &subscriptions)
+                            .await?,
+                    );
                 }
             }
         }
@@ -68,7 +74,7 @@ impl Watcher {
     }
 
     async fn known(&self) -> Result<HashMap<String, Known>, StoreError> {
-        let documents = self.store.documents(Space::Alert).await?;
+        let documents = self.store.list_documents(DocumentKind::Alert).await?;
         let known = documents.into_iter().map(|document| {
             let Document { id, revision, .. } = document;
             let state = document.body.decode().map_err(|error| {
@@ -86,20 +92,22 @@ impl Watcher {
         id: String,
         revision: u64,
         change: AlertChange,
-        hooks: &Hooks,
+        subscriptions: &Subscriptions,
     ) -> Result<bool, StoreError> {
         let body = Payload::encode(&change.state)
             .map_err(|error| StoreError::Broken(format!("an alert cannot be kept: {error}")))?;
         let document = Document {
-            space: Space::Alert,
+            space: DocumentKind::Alert,
             id,
             body,
             revision,
         };
         let news = change.news();
-        let outbox = news.map(|news| hooks.deliver(&news)).unwrap_or_default();
+        let outbox = news
+            .map(|news| subscriptions.deliver(&news))
+            .unwrap_or_default();
         let saved = self.store.save_document(document, outbox).await?;
-        let is_ours = matches!(saved, DocumentSaved::Done(_));
+        let is_ours = matches!(saved, DocumentSaveResult::Done(_));
         if is_ours {
             log(&change);
         }
@@ -118,15 +126,20 @@ struct Known {
 fn observations<'a>(
     states: impl Iterator<Item = &'a AlertState>,
     lanes: &[LaneStats],
-) -> Vec<Observation> {
-    let none = |state: &AlertState| ((state.tenant.clone(), state.subject), Figures::default());
-    let mut found: BTreeMap<(Tenant, AlertSubject), Figures> = states.map(none).collect();
+) -> Vec<AlertObservation> {
+    let none = |state: &AlertState| {
+        (
+            (state.tenant.clone(), state.subject),
+            AlertFigures::default(),
+        )
+    };
+    let mut found: BTreeMap<(Tenant, AlertSubject), AlertFigures> = states.map(none).collect();
     for lane in lanes {
         let place = (
             lane.tenant.clone(),
             AlertSubject::of(&lane.kind, &lane.queue),
         );
-        *found.entry(place).or_default() += Figures {
+        *found.entry(place).or_default() += AlertFigures {
             dead_letters: lane.dead_letters,
             recent: lane.recent,
             // Jobs of a paused queue are late because somebody wants it so.
@@ -135,7 +148,7 @@ fn observations<'a>(
     }
     let found = found.into_iter();
     found
-        .map(|((tenant, subject), figures)| Observation {
+        .map(|((tenant, subject), figures)| AlertObservation {
             tenant,
             subject,
             figures,

@@ -14,9 +14,9 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use steadfast_core::{Guarantee, JobId, PolicyPatch, Reason, State};
-use steadfast_engine::{Config, Context, Engine, JobError, JobKind, JobRequest};
-use steadfast_store::{Page, SqliteOptions, SqliteStore};
+use steadfast_core::{EndReason, Guarantee, JobId, JobState, PolicyPatch};
+use steadfast_engine::{Context, Engine, EngineConfig, JobError, JobKind, JobRequest};
+use steadfast_store::{PageRequest, SqliteOptions, SqliteStore};
 
 const FILE: &str = "STEADFAST_KILL_TEST_FILE";
 const TEST: &str = "jobs_outlive_their_nodes_and_no_attempt_starts_twice";
@@ -59,10 +59,10 @@ async fn work(job: Work, ctx: Context) -> Result<(), JobError> {
 
 fn node(file: &Path) -> Engine {
     let store = SqliteStore::open(file, SqliteOptions::default()).unwrap();
-    let config = Config {
+    let config = EngineConfig {
         concurrency: 5,
         sweep_every: Duration::from_millis(50),
-        ..Config::default()
+        ..EngineConfig::default()
     };
     let builder = Engine::builder(store).handler(work).config(config);
     builder.start().unwrap()
@@ -121,11 +121,15 @@ async fn jobs_outlive_their_nodes_and_no_attempt_starts_twice() {
     let mut ends: BTreeMap<String, u32> = BTreeMap::new();
     for id in ids {
         let job = engine.finished(id).await.unwrap();
-        let records = engine.client().attempts(id, Page::first(99)).await.unwrap();
+        let records = engine
+            .client()
+            .attempts(id, PageRequest::first(99))
+            .await
+            .unwrap();
         let attempts = u32::try_from(records.items.len()).unwrap();
         assert_eq!(attempts, job.progress.attempt, "one record per attempt");
         match job.guarantee {
-            Guarantee::AtLeastOnce => assert_eq!(job.progress.state, State::Succeeded),
+            Guarantee::AtLeastOnce => assert_eq!(job.progress.state, JobState::Succeeded),
             Guarantee::AtMostOnce => {
                 assert_eq!(attempts, 1, "starts at most once");
                 assert!(
@@ -137,7 +141,7 @@ async fn jobs_outlive_their_nodes_and_no_attempt_starts_twice() {
                 );
             }
         }
-        let reason = job.progress.reason.map(Reason::as_str);
+        let reason = job.progress.reason.map(EndReason::as_str);
         *ends
             .entry(format!("{} {reason:?}", job.progress.state))
             .or_default() += 1;

@@ -2,12 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use steadfast_engine::{Cache, Client, Node, http::OutboundRules};
+use steadfast_engine::{Cache, Client, NodeHandle, http::OutboundRules};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    dashboard::{Bulk, Lanes, Patience},
+    dashboard::{Bulk, Lanes, SignInLimiter},
     keys::Keys,
     limits,
     metrics::Metrics,
@@ -38,7 +38,7 @@ impl Default for Settings {
 
 pub struct App {
     pub client: Client,
-    pub node: Node,
+    pub node: NodeHandle,
     pub keys: Cache<Keys>,
     /// Browsers that have signed in.
     pub sessions: Cache<Sessions>,
@@ -47,7 +47,7 @@ pub struct App {
     /// What the dashboard does to many jobs at once.
     pub bulk: Bulk,
     /// How many wrong keys are looked at.
-    pub patience: Patience,
+    pub sign_ins: SignInLimiter,
     pub settings: Settings,
     pub metrics: Arc<Metrics>,
     pub streams: Arc<Semaphore>,
@@ -56,14 +56,19 @@ pub struct App {
 }
 
 impl App {
-    pub fn new(client: Client, node: Node, metrics: Arc<Metrics>, settings: Settings) -> Self {
+    pub fn new(
+        client: Client,
+        node: NodeHandle,
+        metrics: Arc<Metrics>,
+        settings: Settings,
+    ) -> Self {
         Self {
             client,
             keys: Keys::cache(node.store()),
             sessions: Sessions::cache(node.store()),
             lanes: Lanes::default(),
             bulk: Bulk::default(),
-            patience: Patience::default(),
+            sign_ins: SignInLimiter::default(),
             node,
             settings,
             metrics,

@@ -46,7 +46,7 @@ use axum::{
 
 pub use bulk::Bulk;
 pub use lanes::Lanes;
-pub use sign_in::Patience;
+pub use sign_in::SignInLimiter;
 
 use crate::{App, problem::Problem};
 
@@ -82,6 +82,6 @@ pub async fn nowhere(request: Request) -> Response {
     let problem = Problem::not_found("such page");
     match request.uri().path().starts_with("/api") {
         true => problem.into_response(),
-        false => frame::secured(frame::Failed::from(problem).into_response()).await,
+        false => frame::secured(frame::PageError::from(problem).into_response()).await,
     }
 }

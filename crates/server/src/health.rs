@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{extract::State, http::StatusCode};
 use serde_json::{Value, json};
-use steadfast_store::{JobFilter, JobPage};
+use steadfast_store::{JobFilter, JobPageRequest};
 
 use crate::App;
 use crate::json::Json;
@@ -27,7 +27,9 @@ pub async fn readyz(State(app): State<Arc<App>>) -> (StatusCode, Json<Value>) {
     if app.node.is_stopping() {
         return not_ready("the node is stopping".to_owned());
     }
-    let look = app.client.jobs(JobFilter::default(), JobPage::first(1));
+    let look = app
+        .client
+        .jobs(JobFilter::default(), JobPageRequest::first(1));
     match look.await {
         Ok(_) => (StatusCode::OK, Json(json!({"status": "ok"}))),
         Err(error) => {

@@ -7,15 +7,15 @@ use std::{collections::HashMap, fmt, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use steadfast_core::{Invalid, KeyId, Payload, Tenant, Timestamp, words};
+use steadfast_core::{Invalid, KeyId, Payload, Tenant, Timestamp, string_enum};
 use steadfast_engine::{Cache, bodies};
-use steadfast_store::{Document, Space, Store, StoreError};
+use steadfast_store::{Document, DocumentKind, Store, StoreError};
 use subtle::ConstantTimeEq as _;
 
 const PREFIX: &str = "sf_";
 const SECRET_BYTES: usize = 32;
 
-words! {
+string_enum! {
     /// What a key is good for.
     Scope, "scope" {
         /// Everything, of all tenants.
@@ -108,7 +108,7 @@ pub async fn create(store: &dyn Store, new: NewKey) -> Result<(Key, Token), KeyE
         hash: hash(&secret),
     };
     let document = Document {
-        space: Space::Key,
+        space: DocumentKind::Key,
         id: id.to_string(),
         body: Payload::encode(&key)?,
         revision: 0,
@@ -121,13 +121,15 @@ pub async fn create(store: &dyn Store, new: NewKey) -> Result<(Key, Token), KeyE
 
 /// All keys, oldest first.
 pub async fn list(store: &dyn Store) -> Result<Vec<Key>, StoreError> {
-    let documents = store.documents(Space::Key).await?;
+    let documents = store.list_documents(DocumentKind::Key).await?;
     Ok(bodies(documents).map(|(_, key)| key).collect())
 }
 
 /// Forgets a key; says whether it was there.
 pub async fn delete(store: &dyn Store, id: KeyId) -> Result<bool, StoreError> {
-    store.delete_document(Space::Key, id.to_string()).await
+    store
+        .delete_document(DocumentKind::Key, id.to_string())
+        .await
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -143,7 +145,7 @@ pub struct Keys(HashMap<KeyId, Arc<Key>>);
 
 impl Keys {
     pub fn cache(store: Arc<dyn Store>) -> Cache<Self> {
-        Cache::new(store, Space::Key, |documents| {
+        Cache::new(store, DocumentKind::Key, |documents| {
             let keys = bodies::<Key>(documents);
             Self(keys.map(|(_, key)| (key.id, Arc::new(key))).collect())
         })
@@ -201,7 +203,7 @@ mod tests {
         ] {
             assert!(keys.find(bad).is_none(), "{bad}");
         }
-        let stored = store.documents(Space::Key).await.unwrap();
+        let stored = store.list_documents(DocumentKind::Key).await.unwrap();
         let (_, secret) = token.reveal().rsplit_once('_').unwrap();
         assert!(!stored[0].body.as_str().contains(secret));
     }

@@ -18,8 +18,8 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
 };
-use steadfast_core::{AlertState, AlertStatus, AttemptStatus, Reason};
-use steadfast_engine::{Event, Notice, Observer};
+use steadfast_core::{AlertState, AlertStatus, AttemptStatus, EndReason};
+use steadfast_engine::{JobEvent, Notice, Observer};
 use steadfast_store::LaneStats;
 
 use crate::{App, access::Reads, api::WINDOW, limits, problem::Problem};
@@ -82,7 +82,7 @@ impl Default for Metrics {
 impl Observer for Metrics {
     fn notice(&self, notice: &Notice) {
         let lane = self.lane(notice);
-        if let Event::Started { late, backoff } = &notice.event {
+        if let JobEvent::Started { late, backoff } = &notice.event {
             self.lateness
                 .get_or_create(&lane)
                 .observe(late.as_secs_f64());
@@ -95,14 +95,14 @@ impl Observer for Metrics {
                 }
             }
         }
-        if let Event::Failed {
-            reason: Some(Reason::Exhausted),
+        if let JobEvent::Failed {
+            reason: Some(EndReason::Exhausted),
             ..
         } = &notice.event
         {
             self.exhausted.get_or_create(&lane).inc();
         }
-        if notice.event == Event::FenceLost {
+        if notice.event == JobEvent::FenceLost {
             self.fences_lost.inc();
         }
         if let Some(end) = &notice.ended {

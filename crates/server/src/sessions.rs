@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use steadfast_core::{KeyId, Payload, Timestamp};
 use steadfast_engine::{Cache, bodies};
-use steadfast_store::{Document, Space, Store};
+use steadfast_store::{Document, DocumentKind, Store};
 
 use crate::problem::Problem;
 
@@ -31,7 +31,7 @@ pub struct Sessions(HashMap<String, Session>);
 
 impl Sessions {
     pub fn cache(store: Arc<dyn Store>) -> Cache<Self> {
-        Cache::new(store, Space::Session, |documents| {
+        Cache::new(store, DocumentKind::Session, |documents| {
             let sessions = bodies::<Session>(documents);
             Self(sessions.map(|(document, it)| (document.id, it)).collect())
         })
@@ -48,9 +48,12 @@ impl Sessions {
 /// ended are forgotten on the way.
 pub async fn start(store: &dyn Store, key: KeyId) -> Result<String, Problem> {
     let now = store.now();
-    for (document, session) in bodies::<Session>(store.documents(Space::Session).await?) {
+    for (document, session) in bodies::<Session>(store.list_documents(DocumentKind::Session).await?)
+    {
         if session.expires_at <= now {
-            store.delete_document(Space::Session, document.id).await?;
+            store
+                .delete_document(DocumentKind::Session, document.id)
+                .await?;
         }
     }
     let token = rand::random::<[u8; TOKEN_BYTES]>();
@@ -60,7 +63,7 @@ pub async fn start(store: &dyn Store, key: KeyId) -> Result<String, Problem> {
         expires_at: now.plus(LASTS),
     };
     let document = Document {
-        space: Space::Session,
+        space: DocumentKind::Session,
         id: hash(&token),
         body: Payload::encode(&session)?,
         revision: 0,
@@ -70,7 +73,9 @@ pub async fn start(store: &dyn Store, key: KeyId) -> Result<String, Problem> {
 }
 
 pub async fn end(store: &dyn Store, token: &str) -> Result<(), Problem> {
-    store.delete_document(Space::Session, hash(token)).await?;
+    store
+        .delete_document(DocumentKind::Session, hash(token))
+        .await?;
     Ok(())
 }
 
@@ -91,7 +96,7 @@ mod tests {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
         let key = KeyId::new(store.now(), 7);
         let token = start(&*store, key).await.unwrap();
-        let kept = store.documents(Space::Session).await.unwrap();
+        let kept = store.list_documents(DocumentKind::Session).await.unwrap();
         assert!(!kept[0].id.contains(&token) && !kept[0].body.as_str().contains(&token));
         let sessions = Sessions::cache(store.clone()).get().await.unwrap();
         let now = store.now();
@@ -99,7 +104,13 @@ mod tests {
         assert!(sessions.find(&token, now.plus(LASTS)).is_none());
         assert!(sessions.find("", now).is_none());
         end(&*store, &token).await.unwrap();
-        assert!(store.documents(Space::Session).await.unwrap().is_empty());
+        assert!(
+            store
+                .list_documents(DocumentKind::Session)
+                .await
+                .unwrap()
+                .is_empty()
+        );
     }
 
     #[tokio::test]
@@ -110,14 +121,14 @@ mod tests {
             expires_at: store.now(),
         };
         let document = Document {
-            space: Space::Session,
+            space: DocumentKind::Session,
             id: "old".to_owned(),
             body: Payload::encode(&old).unwrap(),
             revision: 0,
         };
         store.save_document(document, Vec::new()).await.unwrap();
         start(&store, old.key).await.unwrap();
-        let kept = store.documents(Space::Session).await.unwrap();
+        let kept = store.list_documents(DocumentKind::Session).await.unwrap();
         assert!(kept.len() == 1 && kept[0].id != "old");
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use steadfast_core::{Attempt, Job, JobId, Kind, State, Tenant};
-use steadfast_store::{AttemptsOf, JobFilter, JobPage, Page, Store, StoreError};
+use steadfast_core::{Attempt, Job, JobId, JobState, Kind, Tenant};
+use steadfast_store::{AttemptOwner, JobFilter, JobPageRequest, PageRequest, Store, StoreError};
 
 use crate::{
     Invariant,
@@ -16,7 +16,9 @@ const PAGE: usize = 100;
 pub async fn audit(store: &dyn Store, history: &Shared) -> Result<(), StoreError> {
     let all = list(store, JobFilter::default()).await?;
     let dead_letters = list(store, JobFilter::dead_letters()).await?;
-    let counted = store.count(JobFilter::dead_letters(), u64::MAX).await?;
+    let counted = store
+        .count_jobs(JobFilter::dead_letters(), u64::MAX)
+        .await?;
     let mut of_tenants = 0;
     for tenant in TENANTS {
         let filter = JobFilter {
@@ -45,9 +47,9 @@ pub async fn audit(store: &dyn Store, history: &Shared) -> Result<(), StoreError
 
 async fn list(store: &dyn Store, filter: JobFilter) -> Result<BTreeMap<JobId, Job>, StoreError> {
     let mut all = BTreeMap::new();
-    let mut page = JobPage::first(PAGE);
+    let mut page = JobPageRequest::first(PAGE);
     loop {
-        let listed = store.list(filter.clone(), page).await?;
+        let listed = store.list_jobs(filter.clone(), page).await?;
         all.extend(listed.items.into_iter().map(|job| (job.id, job)));
         match listed.next {
             Some(next) => page.after = Some(next),
@@ -76,7 +78,7 @@ fn nothing_from_nowhere(history: &mut History, all: &BTreeMap<JobId, Job>) {
 
 /// Whose rule a job breaks that nobody has asked for.
 pub fn made_by(job: &Job) -> Invariant {
-    match job.run_of {
+    match job.scheduled_run {
         Some(_) => Invariant::TicksOnce,
         None if job.kind == Kind::webhook() => Invariant::OutboxWithTransition,
         None => Invariant::OneKeyOneJob,
@@ -97,7 +99,9 @@ fn keys_are_unique(history: &mut History, all: &BTreeMap<JobId, Job>) {
 
 fn runs_are_of_ticks(history: &mut History, all: &BTreeMap<JobId, Job>) {
     for job in all.values() {
-        let Some(run) = job.run_of else { continue };
+        let Some(run) = job.scheduled_run else {
+            continue;
+        };
         let known = history.schedules.get(&run.schedule);
         let fired = known.and_then(|known| known.fired.get(&run.tick));
         if fired != Some(&job.id) {
@@ -132,8 +136,11 @@ fn dead_letters_are_failed(history: &mut History, listed: &BTreeSet<JobId>, coun
 pub async fn records(store: &dyn Store, history: &Shared) -> Result<(), StoreError> {
     let living = history.lock().living();
     for id in living {
-        let page = Page::first(usize::from(u16::MAX));
-        let records = store.attempts(AttemptsOf::Job(id), page).await?.items;
+        let page = PageRequest::first(usize::from(u16::MAX));
+        let records = store
+            .list_attempts(AttemptOwner::Job(id), page)
+            .await?
+            .items;
         check_records(&mut history.lock(), id, &records);
     }
     Ok(())
@@ -157,7 +164,7 @@ fn check_records(history: &mut History, id: JobId, records: &[Attempt]) {
         let is_right = match &claim.settled {
             Some(Some(record)) => of_claim == [record],
             Some(None) => of_claim.is_empty() && claim.starts == 0,
-            None => of_claim.is_empty() && known.state == State::Running,
+            None => of_claim.is_empty() && known.state == JobState::Running,
         };
         if !is_right {
             let why = format!(

@@ -16,10 +16,10 @@ use std::{
 };
 
 use steadfast_core::{
-    AttemptStatus, Fence, IdempotencyKey, Job, JobId, OnceName, Queue, ScheduleId, State, Tenant,
-    Timestamp, WorkerName,
+    AttemptStatus, Fence, IdempotencyKey, Job, JobId, JobState, Queue, ScheduleId, StepName,
+    Tenant, Timestamp, WorkerName,
 };
-use steadfast_store::Committed;
+use steadfast_store::CommitResult;
 
 use crate::{Counters, Invariant, known::Known};
 pub use ends::CommitSeen;
@@ -44,24 +44,24 @@ pub enum Event {
     },
     Committed {
         fence: Fence,
-        answer: Committed,
-        to: State,
+        answer: CommitResult,
+        to: JobState,
         status: Option<AttemptStatus>,
         run_at: Timestamp,
     },
     Commanded {
         command: &'static str,
-        to: Option<State>,
+        to: Option<JobState>,
     },
     Fired {
         tick: Timestamp,
     },
     StepRan {
         fence: Fence,
-        step: OnceName,
+        step: StepName,
     },
     StepKept {
-        step: OnceName,
+        step: StepName,
     },
     Pruned,
     Crashed {

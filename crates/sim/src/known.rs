@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use steadfast_core::{
-    Attempt, Fence, Guarantee, IdempotencyKey, Job, Kind, OnceName, Payload, Priority, Queue,
-    State, Tenant, Timestamp, Webhook,
+    Attempt, Fence, Guarantee, IdempotencyKey, Job, JobState, Kind, Payload, Priority, Queue,
+    StepName, Tenant, Timestamp, Webhook,
 };
 
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct Known {
     pub priority: Priority,
     pub max_retries: u32,
     pub run_at: Timestamp,
-    pub state: State,
+    pub state: JobState,
     pub fence: Fence,
     pub lease_until: Option<Timestamp>,
     pub cancel_requested: bool,
@@ -33,7 +33,7 @@ pub struct Known {
     pub gone: bool,
     pub claims: BTreeMap<Fence, KnownClaim>,
     /// Results that were kept, and when in the history.
-    pub steps: BTreeMap<OnceName, (usize, Payload)>,
+    pub steps: BTreeMap<StepName, (usize, Payload)>,
 }
 
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ impl Known {
     }
 
     pub fn is_dead_letter(&self) -> bool {
-        self.state == State::Failed && self.resolved_at.is_none()
+        self.state == JobState::Failed && self.resolved_at.is_none()
     }
 
     /// What a command or a person may have changed, as the store's answer says.

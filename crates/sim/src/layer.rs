@@ -4,44 +4,44 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Claim, Command, Hooks, Job, JobId, NewJob, OnceName, Payload, Queue, Schedule,
-    ScheduleId, Tenant, Timestamp, Transition,
+    Attempt, Claim, Job, JobCommand, JobId, NewJob, Payload, Queue, Schedule, ScheduleId, StepName,
+    Subscriptions, Tenant, Timestamp, Transition,
 };
 use steadfast_store::{
-    AttemptCursor, AttemptsOf, ClaimRequest, Claimed, CommandError, Committed, Document,
-    DocumentSaved, DueSchedules, EnqueueError, Enqueued, Fired, Firing, JobFilter, JobPage,
-    LaneStats, Listed, Minute, Page, Renewal, Renewed, Saved, ScheduleFilter, Space, Store,
-    StoreError, TickRecord, Wakeups,
+    AttemptCursor, AttemptOwner, ClaimRequest, ClaimResult, CommandError, CommitResult, Document,
+    DocumentKind, DocumentSaveResult, DueSchedules, EnqueueError, EnqueueResult, FireRequest,
+    FireResult, JobFilter, JobPageRequest, LaneStats, MinuteStats, Page, PageRequest, RenewResult,
+    Renewal, ScheduleFilter, ScheduleSaveResult, Store, StoreError, TickRecord, Wakeups,
 };
 
 /// Hands the list of verbs to another macro, so that it is written down once.
 macro_rules! for_each_verb {
     ($then:ident) => {
         $then! {
-            enqueue(jobs: Vec<NewJob>) -> Vec<Enqueued>, EnqueueError;
-            claim(request: ClaimRequest) -> Claimed, StoreError;
-            renew(renewals: Vec<Renewal>) -> Vec<Renewed>, StoreError;
-            recall(job: JobId, step: OnceName) -> Option<Payload>, StoreError;
-            remember(job: JobId, step: OnceName, result: Payload) -> Payload, StoreError;
-            commit(transitions: Vec<Transition>) -> Vec<Committed>, StoreError;
-            expired(limit: usize) -> Vec<Claim>, StoreError;
-            command(jobs: Vec<JobId>, command: Command, hooks: Arc<Hooks>) -> Vec<Result<Job, CommandError>>, StoreError;
-            jobs(ids: Vec<JobId>) -> Vec<Option<Job>>, StoreError;
-            list(filter: JobFilter, page: JobPage) -> Listed<Job, JobId>, StoreError;
-            count(filter: JobFilter, most: u64) -> u64, StoreError;
-            attempts(of: AttemptsOf, page: Page<AttemptCursor>) -> Listed<Attempt, AttemptCursor>, StoreError;
-            stats(since: Timestamp) -> Vec<LaneStats>, StoreError;
-            minutes(tenant: Option<Tenant>, since: Timestamp) -> Vec<Minute>, StoreError;
-            set_paused(tenant: Tenant, queue: Queue, paused: bool) -> (), StoreError;
-            save_schedule(schedule: Schedule) -> Saved, StoreError;
+            enqueue(jobs: Vec<NewJob>) -> Vec<EnqueueResult>, EnqueueError;
+            claim(request: ClaimRequest) -> ClaimResult, StoreError;
+            renew(renewals: Vec<Renewal>) -> Vec<RenewResult>, StoreError;
+            step_result(job: JobId, step: StepName) -> Option<Payload>, StoreError;
+            save_step(job: JobId, step: StepName, result: Payload) -> Payload, StoreError;
+            commit(transitions: Vec<Transition>) -> Vec<CommitResult>, StoreError;
+            expired_leases(limit: usize) -> Vec<Claim>, StoreError;
+            run_command(jobs: Vec<JobId>, command: JobCommand, subscriptions: Arc<Subscriptions>) -> Vec<Result<Job, CommandError>>, StoreError;
+            get_jobs(ids: Vec<JobId>) -> Vec<Option<Job>>, StoreError;
+            list_jobs(filter: JobFilter, page: JobPageRequest) -> Page<Job, JobId>, StoreError;
+            count_jobs(filter: JobFilter, most: u64) -> u64, StoreError;
+            list_attempts(of: AttemptOwner, page: PageRequest<AttemptCursor>) -> Page<Attempt, AttemptCursor>, StoreError;
+            lane_stats(since: Timestamp) -> Vec<LaneStats>, StoreError;
+            minute_stats(tenant: Option<Tenant>, since: Timestamp) -> Vec<MinuteStats>, StoreError;
+            set_queue_paused(tenant: Tenant, queue: Queue, paused: bool) -> (), StoreError;
+            save_schedule(schedule: Schedule) -> ScheduleSaveResult, StoreError;
             delete_schedule(id: ScheduleId) -> bool, StoreError;
-            schedules(filter: ScheduleFilter, page: Page<ScheduleId>) -> Listed<Schedule, ScheduleId>, StoreError;
+            list_schedules(filter: ScheduleFilter, page: PageRequest<ScheduleId>) -> Page<Schedule, ScheduleId>, StoreError;
             due_schedules(limit: usize) -> DueSchedules, StoreError;
-            fire(firings: Vec<Firing>) -> Vec<Fired>, StoreError;
-            ticks(schedule: ScheduleId, page: Page<Timestamp>) -> Listed<TickRecord, Timestamp>, StoreError;
-            save_document(document: Document, outbox: Vec<NewJob>) -> DocumentSaved, StoreError;
-            documents(space: Space) -> Vec<Document>, StoreError;
-            delete_document(space: Space, id: String) -> bool, StoreError;
+            fire_schedules(firings: Vec<FireRequest>) -> Vec<FireResult>, StoreError;
+            list_ticks(schedule: ScheduleId, page: PageRequest<Timestamp>) -> Page<TickRecord, Timestamp>, StoreError;
+            save_document(document: Document, outbox: Vec<NewJob>) -> DocumentSaveResult, StoreError;
+            list_documents(space: DocumentKind) -> Vec<Document>, StoreError;
+            delete_document(space: DocumentKind, id: String) -> bool, StoreError;
             prune(ended_before: Timestamp, limit: usize) -> usize, StoreError;
         }
     };

@@ -14,11 +14,12 @@ use std::sync::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Claim, Command, Hooks, Job, JobId, NewJob, OnceName, Payload, Timestamp, Transition,
+    Claim, Job, JobCommand, JobId, NewJob, Payload, StepName, Subscriptions, Timestamp, Transition,
 };
 use steadfast_store::{
-    ClaimRequest, Claimed, CommandError, Committed, EnqueueError, Enqueued, Fired, Firing,
-    JobFilter, JobPage, Listed, Renewal, Renewed, Store, StoreError,
+    ClaimRequest, ClaimResult, CommandError, CommitResult, EnqueueError, EnqueueResult,
+    FireRequest, FireResult, JobFilter, JobPageRequest, Page, RenewResult, Renewal, Store,
+    StoreError,
 };
 
 use crate::{
@@ -112,7 +113,11 @@ impl Planted {
 
     /// Some jobs that match.
     async fn some(&self, filter: JobFilter) -> Result<Vec<Job>, StoreError> {
-        Ok(self.inner.list(filter, JobPage::first(50)).await?.items)
+        Ok(self
+            .inner
+            .list_jobs(filter, JobPageRequest::first(50))
+            .await?
+            .items)
     }
 }
 
@@ -122,20 +127,20 @@ impl Layer for Planted {
         &*self.inner
     }
 
-    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, EnqueueError> {
+    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError> {
         self.enqueue_wrongly(jobs).await
     }
 
-    async fn claim(&self, request: ClaimRequest) -> Result<Claimed, StoreError> {
+    async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {
         self.claim_wrongly(request).await
     }
 
-    async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<Renewed>, StoreError> {
+    async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError> {
         let until = self.inner.now().plus(std::time::Duration::from_secs(30));
         let answers = self.inner.renew(renewals).await?.into_iter();
         Ok(answers
             .map(|answer| match (answer, self.bug) {
-                (Renewed::Lost, Bug::LostIsHeld) => Renewed::Held {
+                (RenewResult::Lost, Bug::LostIsHeld) => RenewResult::Held {
                     until,
                     cancel_requested: false,
                 },
@@ -144,40 +149,43 @@ impl Layer for Planted {
             .collect())
     }
 
-    async fn recall(&self, job: JobId, step: OnceName) -> Result<Option<Payload>, StoreError> {
-        let recalled = self.inner.recall(job, step).await?;
+    async fn step_result(&self, job: JobId, step: StepName) -> Result<Option<Payload>, StoreError> {
+        let recalled = self.inner.step_result(job, step).await?;
         Ok(recalled.filter(|_| self.bug != Bug::StepForgotten))
     }
 
-    async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<Committed>, StoreError> {
+    async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError> {
         self.commit_wrongly(transitions).await
     }
 
-    async fn expired(&self, limit: usize) -> Result<Vec<Claim>, StoreError> {
+    async fn expired_leases(&self, limit: usize) -> Result<Vec<Claim>, StoreError> {
         self.expired_wrongly(limit).await
     }
 
-    async fn command(
+    async fn run_command(
         &self,
         jobs: Vec<JobId>,
-        command: Command,
-        hooks: Arc<Hooks>,
+        command: JobCommand,
+        subscriptions: Arc<Subscriptions>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
-        self.command_wrongly(jobs, command, hooks).await
+        self.command_wrongly(jobs, command, subscriptions).await
     }
 
-    async fn list(
+    async fn list_jobs(
         &self,
         mut filter: JobFilter,
-        page: JobPage,
-    ) -> Result<Listed<Job, JobId>, StoreError> {
+        page: JobPageRequest,
+    ) -> Result<Page<Job, JobId>, StoreError> {
         if self.bug == Bug::TenantSeesAll {
             filter.tenant = None;
         }
-        self.inner.list(filter, page).await
+        self.inner.list_jobs(filter, page).await
     }
 
-    async fn fire(&self, firings: Vec<Firing>) -> Result<Vec<Fired>, StoreError> {
+    async fn fire_schedules(
+        &self,
+        firings: Vec<FireRequest>,
+    ) -> Result<Vec<FireResult>, StoreError> {
         self.fire_wrongly(firings).await
     }
 
@@ -191,7 +199,9 @@ impl Layer for Planted {
                 .map(|job| job.id)
                 .collect();
             if !dead.is_empty() {
-                let discard = self.inner.command(dead, Command::Discard, Arc::default());
+                let discard = self
+                    .inner
+                    .run_command(dead, JobCommand::Discard, Arc::default());
                 discard.await?;
                 let soon = self.inner.now().plus(std::time::Duration::from_micros(1));
                 return self.inner.prune(soon, limit).await;

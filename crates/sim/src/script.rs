@@ -11,9 +11,9 @@ use std::{
 use async_trait::async_trait;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use serde::{Deserialize, Serialize};
-use steadfast_core::{Failure, FailureClass, Job, Kind, OnceName, Outcome, Payload};
+use steadfast_core::{Failure, FailureClass, Job, Kind, Outcome, Payload, StepName};
 use steadfast_engine::{
-    Attempting, Context, EngineBuilder, Handler, JobError, JobKind, JobRequest,
+    AttemptContext, Context, EngineBuilder, Handler, JobError, JobKind, JobRequest,
 };
 use steadfast_store::{Clock as _, ManualClock};
 
@@ -141,7 +141,7 @@ async fn act(context: Context<Arc<Script>>) -> Result<(), JobError> {
         context.enqueue_on_success(JobRequest::new(Y::KIND, Payload::from_json("{}")?))?;
     }
     if plan.takes_a_step {
-        let step = OnceName::new(STEP)?;
+        let step = StepName::new(STEP)?;
         let body = async {
             let now = script.clock.now();
             script.history.lock().step_ran(id, fence, &step, now);
@@ -171,8 +171,8 @@ struct Deliver(Arc<Script>);
 
 #[async_trait]
 impl Handler for Deliver {
-    async fn handle(&self, attempting: Attempting) -> Outcome {
-        let (script, job) = (&self.0, attempting.job());
+    async fn handle(&self, attempt: AttemptContext) -> Outcome {
+        let (script, job) = (&self.0, attempt.job());
         let now = script.clock.now();
         let fence = job.progress.fence;
         script.history.lock().started(job.id, fence, now);

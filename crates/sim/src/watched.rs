@@ -4,13 +4,13 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Command, EventType, Hooks, Job, JobId, NewJob, OnceName, Payload, Queue, Schedule, State,
-    Tenant, TickRule, Timestamp, Transition,
+    EventType, Job, JobCommand, JobId, JobState, NewJob, Payload, Queue, Schedule, StepName,
+    Subscriptions, Tenant, TickRule, Timestamp, Transition,
 };
 use steadfast_store::{
-    ClaimRequest, Claimed, CommandError, Committed, Document, DocumentSaved, EnqueueError,
-    Enqueued, Fired, Firing, JobFilter, JobPage, Listed, Renewal, Renewed, Saved, Store,
-    StoreError,
+    ClaimRequest, ClaimResult, CommandError, CommitResult, Document, DocumentSaveResult,
+    EnqueueError, EnqueueResult, FireRequest, FireResult, JobFilter, JobPageRequest, Page,
+    RenewResult, Renewal, ScheduleSaveResult, Store, StoreError,
 };
 
 use crate::{
@@ -26,13 +26,17 @@ pub struct Watched {
 
 impl Watched {
     /// What a change to a job had to be told with, as it is stored.
-    async fn news(&self, job: &Job, hooks: &Hooks) -> Result<Vec<Option<Job>>, StoreError> {
-        let is_cancelled = job.progress.state == State::Cancelled;
+    async fn news(
+        &self,
+        job: &Job,
+        subscriptions: &Subscriptions,
+    ) -> Result<Vec<Option<Job>>, StoreError> {
+        let is_cancelled = job.progress.state == JobState::Cancelled;
         let Some(at) = job.progress.finished_at.filter(|_| is_cancelled) else {
             return Ok(Vec::new());
         };
-        let told = hooks.tell(job, EventType::JobCancelled, at);
-        self.inner.jobs(ids(&told)).await
+        let told = subscriptions.tell(job, EventType::JobCancelled, at);
+        self.inner.get_jobs(ids(&told)).await
     }
 }
 
@@ -42,7 +46,7 @@ impl Layer for Watched {
         &*self.inner
     }
 
-    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, EnqueueError> {
+    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError> {
         let answers = match self.inner.enqueue(jobs.clone()).await {
             Ok(answers) => answers,
             Err(error) => {
@@ -53,7 +57,7 @@ impl Layer for Watched {
             }
         };
         let stored = answers.iter().map(|answer| answer.id()).collect();
-        let stored = self.inner.jobs(stored).await?;
+        let stored = self.inner.get_jobs(stored).await?;
         let mut history = self.history.lock();
         for ((new, answer), stored) in jobs.iter().zip(&answers).zip(stored) {
             history.enqueued(new, *answer, self.inner.now());
@@ -65,7 +69,7 @@ impl Layer for Watched {
         Ok(answers)
     }
 
-    async fn claim(&self, request: ClaimRequest) -> Result<Claimed, StoreError> {
+    async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {
         let claimed = self.inner.claim(request.clone()).await?;
         let now = self.inner.now();
         let mut history = self.history.lock();
@@ -73,10 +77,10 @@ impl Layer for Watched {
         Ok(claimed)
     }
 
-    async fn renew(&self, mut renewals: Vec<Renewal>) -> Result<Vec<Renewed>, StoreError> {
+    async fn renew(&self, mut renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError> {
         let answers = self.inner.renew(renewals.clone()).await?;
         let now = self.inner.now();
-        let mut seen: Vec<(Renewal, Renewed)> =
+        let mut seen: Vec<(Renewal, RenewResult)> =
             renewals.drain(..).zip(answers.iter().copied()).collect();
         // They come in a map's order, which differs from run to run.
         seen.sort_by_key(|(renewal, _)| (renewal.job, renewal.fence));
@@ -87,33 +91,33 @@ impl Layer for Watched {
         Ok(answers)
     }
 
-    async fn recall(&self, job: JobId, step: OnceName) -> Result<Option<Payload>, StoreError> {
-        let answer = self.inner.recall(job, step.clone()).await?;
+    async fn step_result(&self, job: JobId, step: StepName) -> Result<Option<Payload>, StoreError> {
+        let answer = self.inner.step_result(job, step.clone()).await?;
         self.history.lock().recalled(job, &step, answer.as_ref());
         Ok(answer)
     }
 
-    async fn remember(
+    async fn save_step(
         &self,
         job: JobId,
-        step: OnceName,
+        step: StepName,
         result: Payload,
     ) -> Result<Payload, StoreError> {
-        let kept = self.inner.remember(job, step.clone(), result).await?;
+        let kept = self.inner.save_step(job, step.clone(), result).await?;
         let now = self.inner.now();
         self.history.lock().remembered(job, &step, &kept, now);
         Ok(kept)
     }
 
-    async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<Committed>, StoreError> {
+    async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError> {
         let of: Vec<JobId> = transitions.iter().map(|to| to.job).collect();
         let mut seen = Vec::with_capacity(of.len());
-        let before = self.inner.jobs(of.clone()).await?;
+        let before = self.inner.get_jobs(of.clone()).await?;
         for (transition, before) in transitions.iter().zip(before) {
-            let outbox = self.inner.jobs(ids(&transition.outbox)).await?;
+            let outbox = self.inner.get_jobs(ids(&transition.outbox)).await?;
             seen.push(CommitSeen {
                 transition: transition.clone(),
-                answer: Committed::Stale,
+                answer: CommitResult::Stale,
                 before,
                 after: None,
                 outbox_before: outbox.iter().map(Option::is_some).collect(),
@@ -121,11 +125,11 @@ impl Layer for Watched {
             });
         }
         let answers = self.inner.commit(transitions).await?;
-        let after = self.inner.jobs(of).await?;
+        let after = self.inner.get_jobs(of).await?;
         for ((seen, answer), after) in seen.iter_mut().zip(&answers).zip(after) {
             seen.answer = *answer;
             seen.after = after;
-            seen.outbox_after = self.inner.jobs(ids(&seen.transition.outbox)).await?;
+            seen.outbox_after = self.inner.get_jobs(ids(&seen.transition.outbox)).await?;
         }
         let now = self.inner.now();
         let mut history = self.history.lock();
@@ -135,20 +139,20 @@ impl Layer for Watched {
         Ok(answers)
     }
 
-    async fn command(
+    async fn run_command(
         &self,
         jobs: Vec<JobId>,
-        command: Command,
-        hooks: Arc<Hooks>,
+        command: JobCommand,
+        subscriptions: Arc<Subscriptions>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
         let now = self.inner.now();
         let done = self
             .inner
-            .command(jobs.clone(), command.clone(), hooks.clone());
+            .run_command(jobs.clone(), command.clone(), subscriptions.clone());
         let answers = done.await?;
         for (id, answer) in jobs.into_iter().zip(&answers) {
             let news = match answer {
-                Ok(job) => self.news(job, &hooks).await?,
+                Ok(job) => self.news(job, &subscriptions).await?,
                 Err(_) => Vec::new(),
             };
             let job = answer.as_ref().ok();
@@ -157,12 +161,12 @@ impl Layer for Watched {
         Ok(answers)
     }
 
-    async fn list(
+    async fn list_jobs(
         &self,
         filter: JobFilter,
-        page: JobPage,
-    ) -> Result<Listed<Job, JobId>, StoreError> {
-        let listed = self.inner.list(filter.clone(), page).await?;
+        page: JobPageRequest,
+    ) -> Result<Page<Job, JobId>, StoreError> {
+        let listed = self.inner.list_jobs(filter.clone(), page).await?;
         if let Some(tenant) = filter.tenant {
             let mut history = self.history.lock();
             history.exercise(Invariant::TenantsApart);
@@ -174,13 +178,15 @@ impl Layer for Watched {
         Ok(listed)
     }
 
-    async fn set_paused(
+    async fn set_queue_paused(
         &self,
         tenant: Tenant,
         queue: Queue,
         paused: bool,
     ) -> Result<(), StoreError> {
-        let done = self.inner.set_paused(tenant.clone(), queue.clone(), paused);
+        let done = self
+            .inner
+            .set_queue_paused(tenant.clone(), queue.clone(), paused);
         done.await?;
         let mut history = self.history.lock();
         match paused {
@@ -190,9 +196,9 @@ impl Layer for Watched {
         Ok(())
     }
 
-    async fn save_schedule(&self, schedule: Schedule) -> Result<Saved, StoreError> {
+    async fn save_schedule(&self, schedule: Schedule) -> Result<ScheduleSaveResult, StoreError> {
         let saved = self.inner.save_schedule(schedule).await?;
-        if let Saved::Done(schedule) = &saved
+        if let ScheduleSaveResult::Done(schedule) = &saved
             && let TickRule::Every(every) = schedule.timetable.rule()
         {
             let mut history = self.history.lock();
@@ -201,16 +207,19 @@ impl Layer for Watched {
         Ok(saved)
     }
 
-    async fn fire(&self, firings: Vec<Firing>) -> Result<Vec<Fired>, StoreError> {
-        let answers = self.inner.fire(firings.clone()).await?;
+    async fn fire_schedules(
+        &self,
+        firings: Vec<FireRequest>,
+    ) -> Result<Vec<FireResult>, StoreError> {
+        let answers = self.inner.fire_schedules(firings.clone()).await?;
         let now = self.inner.now();
         for (firing, answer) in firings.iter().zip(&answers) {
-            let runs = self.inner.jobs(ids(&firing.runs)).await?;
+            let runs = self.inner.get_jobs(ids(&firing.runs)).await?;
             self.history.lock().fired(firing, *answer, &runs, now);
-            let cancel = firing.cancel.filter(|_| *answer == Fired::Done);
-            for job in self.inner.jobs(cancel.into_iter().collect()).await? {
+            let cancel = firing.cancel.filter(|_| *answer == FireResult::Done);
+            for job in self.inner.get_jobs(cancel.into_iter().collect()).await? {
                 let Some(job) = job else { continue };
-                let news = self.news(&job, &firing.hooks).await?;
+                let news = self.news(&job, &firing.subscriptions).await?;
                 self.history.lock().replaced(&job, &news, now);
             }
         }
@@ -221,12 +230,12 @@ impl Layer for Watched {
         &self,
         document: Document,
         outbox: Vec<NewJob>,
-    ) -> Result<DocumentSaved, StoreError> {
+    ) -> Result<DocumentSaveResult, StoreError> {
         let told = ids(&outbox);
         let saved = self.inner.save_document(document, outbox).await?;
-        if matches!(saved, DocumentSaved::Done(_)) {
+        if matches!(saved, DocumentSaveResult::Done(_)) {
             let now = self.inner.now();
-            for job in self.inner.jobs(told).await?.iter().flatten() {
+            for job in self.inner.get_jobs(told).await?.iter().flatten() {
                 self.history.lock().learn(job, now);
             }
         }
@@ -236,7 +245,7 @@ impl Layer for Watched {
     async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
         let count = self.inner.prune(ended_before, limit).await?;
         let living = self.history.lock().living();
-        let left = self.inner.jobs(living).await?.into_iter().flatten();
+        let left = self.inner.get_jobs(living).await?.into_iter().flatten();
         let left: BTreeSet<JobId> = left.map(|job| job.id).collect();
         let now = self.inner.now();
         self.history.lock().pruned(ended_before, &left, now);

@@ -4,12 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
 use steadfast_core::{
-    BodyFormat, Command, Edit, Endpoint, EndpointId, EventType, Guarantee, IdempotencyKey, JobId,
-    Kind, Missed, NewJob, Overlap, Payload, PolicyPatch, Priority, Queue, RetryPolicy, RunAt,
-    Schedule, ScheduleId, ScheduleName, Tenant, TickRule, Timestamp, Timetable, Webhook,
-    WebhookTarget,
+    BodyFormat, Endpoint, EndpointId, EventType, Guarantee, IdempotencyKey, JobCommand, JobEdit,
+    JobId, Kind, MissedTickPolicy, NewJob, OverlapPolicy, Payload, PolicyPatch, Priority, Queue,
+    RetryPolicy, RunAt, Schedule, ScheduleId, ScheduleName, Tenant, TickRule, Timestamp, Timetable,
+    Webhook, WebhookTarget,
 };
-use steadfast_store::{Document, Space};
+use steadfast_store::{Document, DocumentKind};
 
 use crate::script::REMOTE;
 
@@ -116,7 +116,7 @@ pub fn endpoint(now: Timestamp) -> Document {
         created_at: now,
     };
     Document {
-        space: Space::Endpoint,
+        space: DocumentKind::Endpoint,
         id: id.to_string(),
         body: Payload::encode(&endpoint).unwrap(),
         revision: 0,
@@ -125,12 +125,16 @@ pub fn endpoint(now: Timestamp) -> Document {
 
 pub fn schedule(random: &mut StdRng, number: u64, now: Timestamp) -> Schedule {
     let overlaps = [
-        Overlap::Skip,
-        Overlap::Allow,
-        Overlap::QueueOne,
-        Overlap::Replace,
+        OverlapPolicy::Skip,
+        OverlapPolicy::Allow,
+        OverlapPolicy::QueueOne,
+        OverlapPolicy::Replace,
     ];
-    let misses = [Missed::Skip, Missed::RunOnce, Missed::RunAll];
+    let misses = [
+        MissedTickPolicy::Skip,
+        MissedTickPolicy::RunOnce,
+        MissedTickPolicy::RunAll,
+    ];
     let every = Duration::from_secs(random.random_range(5..40));
     let timetable = Timetable::new(TickRule::Every(every))
         .and_then(|timetable| timetable.with_max_runs(Some(random.random_range(3..9))))
@@ -151,17 +155,17 @@ pub fn schedule(random: &mut StdRng, number: u64, now: Timestamp) -> Schedule {
     }
 }
 
-pub fn command(random: &mut StdRng, now: Timestamp) -> Command {
+pub fn command(random: &mut StdRng, now: Timestamp) -> JobCommand {
     match random.random_range(0..10) {
-        0..3 => Command::Cancel,
-        3..6 => Command::Retry { payload: None },
-        6 => Command::RunNow,
-        7..9 => Command::Edit(Edit {
+        0..3 => JobCommand::Cancel,
+        3..6 => JobCommand::Retry { payload: None },
+        6 => JobCommand::RunNow,
+        7..9 => JobCommand::Edit(JobEdit {
             payload: None,
             policy: random.random_ratio(1, 2).then(|| policy(random)),
             run_at: Some(now.plus(secs(random, 40))),
             priority: Some(Priority::new(random.random_range(0..=9)).unwrap()),
         }),
-        _ => Command::Discard,
+        _ => JobCommand::Discard,
     }
 }

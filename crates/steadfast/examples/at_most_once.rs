@@ -11,7 +11,9 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use steadfast::{Context, Engine, Event, JobError, JobKind, JobPage, MemoryStore, PolicyPatch};
+use steadfast::{
+    Context, Engine, JobError, JobEvent, JobKind, JobPageRequest, MemoryStore, PolicyPatch,
+};
 
 #[derive(Serialize, Deserialize)]
 struct Text {
@@ -46,7 +48,7 @@ async fn main() -> anyhow::Result<()> {
     let to = "Ada".to_owned();
     client.enqueue(Text { to }.job().at_most_once()).await?;
     while let Some(notice) = notices.next().await {
-        if let Event::Failed { .. } = notice.event {
+        if let JobEvent::Failed { .. } = notice.event {
             println!("no retry, although the policy allows five");
             break;
         }
@@ -55,7 +57,7 @@ async fn main() -> anyhow::Result<()> {
     let to = "Bob".to_owned();
     client.enqueue(Text { to }.job().at_most_once()).await?;
     while let Some(notice) = notices.next().await {
-        if let Event::Started { .. } = notice.event {
+        if let JobEvent::Started { .. } = notice.event {
             break;
         }
     }
@@ -63,7 +65,7 @@ async fn main() -> anyhow::Result<()> {
     engine.stop_now().await;
 
     // Both wait for a person, as dead letters. (A client works without an engine, too.)
-    for job in client.dead_letters(JobPage::first(10)).await?.items {
+    for job in client.dead_letters(JobPageRequest::first(10)).await?.items {
         let Text { to } = job.payload.decode()?;
         let reason = job.progress.reason.map(|reason| reason.to_string());
         println!("dead letter to {to}: {}", reason.unwrap_or_default());

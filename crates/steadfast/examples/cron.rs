@@ -11,7 +11,8 @@
 
 use serde::{Deserialize, Serialize};
 use steadfast::{
-    Context, Dst, Engine, Event, JobError, JobKind, MemoryStore, Page, ScheduleRequest, Timestamp,
+    Context, Dst, Engine, JobError, JobEvent, JobKind, MemoryStore, PageRequest, ScheduleRequest,
+    Timestamp,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -25,7 +26,7 @@ impl JobKind for Report {
 
 async fn report(job: Report, ctx: Context) -> Result<(), JobError> {
     // The tick, not the present time: a retry an hour later still reports on the same hour.
-    if let Some(run) = ctx.job().run_of {
+    if let Some(run) = ctx.job().scheduled_run {
         println!("report on {} for {}", job.about, run.tick);
     }
     Ok(())
@@ -69,10 +70,10 @@ async fn main() -> anyhow::Result<()> {
     while runs < 3
         && let Some(notice) = notices.next().await
     {
-        runs += u32::from(matches!(notice.event, Event::Succeeded));
+        runs += u32::from(matches!(notice.event, JobEvent::Succeeded));
     }
     client.pause_schedule(schedule.id).await?;
-    let ticks = client.ticks(schedule.id, Page::first(100)).await?;
+    let ticks = client.ticks(schedule.id, PageRequest::first(100)).await?;
     println!("paused after {} ticks", ticks.items.len());
     engine.stop().await;
     Ok(())

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use steadfast::{
-    Context, Engine, Failure, Jitter, JobError, JobKind, MemoryStore, Page, PolicyPatch, Rule, Then,
+    Context, Engine, Failure, Jitter, JobError, JobKind, MemoryStore, PageRequest, PolicyPatch,
+    RetryRule, RuleAction,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -24,9 +25,12 @@ impl JobKind for Charge {
     fn retry() -> PolicyPatch {
         // The first rule that matches decides, whatever the class means otherwise.
         let rules = vec![
-            Rule::on_class("fraud", Then::Fail),
-            Rule::on_class("not_found", Then::Retry),
-            Rule::on_class("bank_closed", Then::RetryAfter(Duration::from_millis(300))),
+            RetryRule::on_class("fraud", RuleAction::Fail),
+            RetryRule::on_class("not_found", RuleAction::Retry),
+            RetryRule::on_class(
+                "bank_closed",
+                RuleAction::RetryAfter(Duration::from_millis(300)),
+            ),
         ];
         let policy = PolicyPatch::fixed(Duration::from_millis(50)).max_retries(1);
         policy.jitter(Jitter::None).rules(rules)
@@ -62,7 +66,7 @@ async fn main() -> anyhow::Result<()> {
         engine.finished(id).await?;
         println!("{what}");
         // Every attempt leaves a record that explains what followed. The newest comes first.
-        let records = client.attempts(id, Page::first(10)).await?.items;
+        let records = client.attempts(id, PageRequest::first(10)).await?.items;
         for record in records.iter().rev() {
             let (Some(failure), Some(decision)) = (&record.failure, &record.decision) else {
                 continue;
@@ -71,7 +75,7 @@ async fn main() -> anyhow::Result<()> {
                 Some(delay) => format!("retry in {:?}", delay.jittered),
                 None => "give up".to_owned(),
             };
-            println!("  {failure} -> {then} ({})", decision.rule);
+            println!("  {failure} -> {then} ({})", decision.decided_by);
         }
     }
     engine.stop().await;

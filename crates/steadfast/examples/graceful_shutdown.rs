@@ -12,7 +12,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use steadfast::{Context, Engine, Event, JobError, JobKind, MemoryStore, Page};
+use steadfast::{Context, Engine, JobError, JobEvent, JobKind, MemoryStore, PageRequest};
 use tokio::time::sleep;
 
 #[derive(Serialize, Deserialize)]
@@ -61,7 +61,7 @@ async fn main() -> anyhow::Result<()> {
     while started < jobs.len()
         && let Some(notice) = notices.next().await
     {
-        started += usize::from(matches!(notice.event, Event::Started { .. }));
+        started += usize::from(matches!(notice.event, JobEvent::Started { .. }));
     }
 
     println!("stopping, with {} attempts running", engine.in_flight());
@@ -72,7 +72,7 @@ async fn main() -> anyhow::Result<()> {
         let Some(job) = client.job(id).await? else {
             continue;
         };
-        let records = client.attempts(id, Page::first(1)).await?.items;
+        let records = client.attempts(id, PageRequest::first(1)).await?.items;
         let status = records.first().map(|record| record.status.to_string());
         println!(
             "{name}: {}, now {} with {} attempts counted",

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use steadfast::{
-    Context, Engine, Enqueued, Event, JobError, JobId, JobKind, MemoryStore, PolicyPatch,
+    Context, Engine, EnqueueResult, JobError, JobEvent, JobId, JobKind, MemoryStore, PolicyPatch,
 };
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -67,8 +67,8 @@ async fn main() -> anyhow::Result<()> {
     for _ in 0..2 {
         let request = order.job().idempotency_key("order-7");
         match client.enqueue_all([request]).await?[..] {
-            [Enqueued::Created(id, _)] => println!("made {id}"),
-            [Enqueued::Existing(id)] => println!("there already is {id}"),
+            [EnqueueResult::Created(id, _)] => println!("made {id}"),
+            [EnqueueResult::Existing(id)] => println!("there already is {id}"),
             _ => {}
         }
     }
@@ -79,7 +79,7 @@ async fn main() -> anyhow::Result<()> {
     }
 
     while let Some(notice) = notices.next().await {
-        if let Event::Succeeded = notice.event {
+        if let JobEvent::Succeeded = notice.event {
             println!("done in {} attempts, charged once", notice.attempt);
             break;
         }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use steadfast::{
-    Context, Engine, Event, Jitter, JobError, JobKind, MemoryStore, PolicyPatch, Preset,
+    Context, Engine, Jitter, JobError, JobEvent, JobKind, MemoryStore, PolicyPatch, Preset,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -74,14 +74,14 @@ async fn main() -> anyhow::Result<()> {
     while let Some(notice) = notices.next().await {
         let attempt = notice.attempt;
         match notice.event {
-            Event::Retrying {
+            JobEvent::Retrying {
                 failure,
                 next_run_at,
             } => {
                 let wait = next_run_at.since(client.now()).as_millis();
                 println!("  attempt {attempt} failed ({failure}), the next one is {wait} ms away");
             }
-            Event::Succeeded => {
+            JobEvent::Succeeded => {
                 println!("  attempt {attempt} succeeded");
                 break;
             }

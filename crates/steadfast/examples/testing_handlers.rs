@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use steadfast::{
-    Context, EngineBuilder, Jitter, JobError, JobKind, PolicyPatch, State, testing::TestEngine,
+    Context, EngineBuilder, Jitter, JobError, JobKind, JobState, PolicyPatch, testing::TestEngine,
 };
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -55,7 +55,7 @@ async fn retries_wait_an_hour_then_two() -> anyhow::Result<()> {
     assert_eq!(engine.advance(HOUR).await?, 1);
     assert_eq!(engine.advance(HOUR).await?, 0, "the next one two hours");
     assert_eq!(engine.advance(HOUR).await?, 1);
-    assert_eq!(engine.job(id).await?.progress.state, State::Succeeded);
+    assert_eq!(engine.job(id).await?.progress.state, JobState::Succeeded);
     Ok(())
 }
 
@@ -71,7 +71,7 @@ async fn gives_up_after_three_retries() -> anyhow::Result<()> {
         starts.collect::<Vec<_>>(),
         [0, 1, 3, 7].map(|hours| hours * HOUR)
     );
-    assert_eq!(engine.job(id).await?.progress.state, State::Failed);
+    assert_eq!(engine.job(id).await?.progress.state, JobState::Failed);
     Ok(())
 }
 

@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 use steadfast::{
-    Client, Context, Engine, Event, JobError, JobFilter, JobKind, SqliteOptions, SqliteStore,
+    Client, Context, Engine, JobError, JobEvent, JobFilter, JobKind, SqliteOptions, SqliteStore,
     rusqlite::{Connection, TransactionBehavior},
 };
 
@@ -69,9 +69,11 @@ async fn main() -> anyhow::Result<()> {
     }
     while let Some(notice) = notices.next().await {
         match notice.event {
-            Event::Started { late, .. } if late.as_millis() < 500 => println!("  started at once"),
-            Event::Started { late, .. } => println!("  started {late:?} late"),
-            Event::Succeeded => break,
+            JobEvent::Started { late, .. } if late.as_millis() < 500 => {
+                println!("  started at once")
+            }
+            JobEvent::Started { late, .. } => println!("  started {late:?} late"),
+            JobEvent::Succeeded => break,
             _ => {}
         }
     }

@@ -39,25 +39,27 @@
 pub use steadfast_core::duration;
 pub use steadfast_core::{
     AlertFigure, AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, Attempt,
-    AttemptStatus, Backoff, Command, Cron, DecidedBy, Decision, DlqAlert, Dst, Edit, EventType,
-    ExhaustedAlert, Failure, FailureClass, Fence, Guarantee, IdempotencyKey, Invalid, Jitter, Job,
-    JobId, Kind, Label, Match, Missed, NewJob, OverdueAlert, Overlap, Payload, PolicyPatch, Preset,
-    Preview, PreviewRow, Priority, Progress, Queue, Reason, Refused, RefusedWhy, RetryDelay,
-    RetryPolicy, RetryRateAlert, Rule, RunAt, RunOf, Schedule, ScheduleId, ScheduleName,
-    ScheduleProgress, Secret, Skip, SkipReason, Spread, State, StatusRange, Tags, Tally, Tenant,
-    Then, Tick, TickRule, Timestamp, Timetable, Webhook, WebhookTarget, WorkerName, Zone,
+    AttemptStatus, Backoff, CommandRefusal, Cron, DecidedBy, Decision, DelayRange, DlqAlert, Dst,
+    EndReason, EventType, ExhaustedAlert, Failure, FailureClass, Fence, Guarantee, IdempotencyKey,
+    Invalid, Jitter, Job, JobCommand, JobEdit, JobId, JobLabel, JobProgress, JobState, Kind,
+    MissedTickPolicy, NewJob, OverdueAlert, OverlapPolicy, Payload, PolicyPatch, Preset, Preview,
+    PreviewRow, Priority, Queue, RefusalReason, RetryDelay, RetryPolicy, RetryRateAlert, RetryRule,
+    RuleAction, RuleMatch, RunAt, Schedule, ScheduleId, ScheduleName, ScheduleProgress,
+    ScheduledRun, SkipReason, SkippedTicks, StatusRange, Tags, Tally, Tenant, Tick, TickRule,
+    Timestamp, Timetable, Webhook, WebhookSecret, WebhookTarget, WorkerName, Zone,
 };
 #[cfg(feature = "http")]
 pub use steadfast_engine::http;
 pub use steadfast_engine::{
-    AttemptEnd, Attempting, Client, ClientError, Config, Context, Engine, EngineBuilder, Event,
-    Handler, JobError, JobKind, JobRequest, Made, Node, NodeState, Notice, Notices, Observer,
-    ScheduleEdit, ScheduleRequest, SettleError, Settlement, Stats, StopReason, testing,
+    AttemptContext, AttemptEnd, Client, ClientError, Context, CreateResult, Engine, EngineBuilder,
+    EngineConfig, Handler, JobError, JobEvent, JobKind, JobRequest, NodeHandle, NodeState, Notice,
+    Notices, Observer, ScheduleEdit, ScheduleRequest, SettleError, Settlement, Stats, StopReason,
+    testing,
 };
 pub use steadfast_store::{
-    AttemptCursor, AttemptsOf, Clock, CommandError, EnqueueError, Enqueued, JobFilter, JobPage,
-    LaneStats, Listed, ManualClock, MemoryStore, OpenError, Page, Store, StoreError, SystemClock,
-    TickRecord,
+    AttemptCursor, AttemptOwner, Clock, CommandError, EnqueueError, EnqueueResult, JobFilter,
+    JobPageRequest, LaneStats, ManualClock, MemoryStore, OpenError, Page, PageRequest, Store,
+    StoreError, SystemClock, TickRecord,
 };
 #[cfg(feature = "postgres")]
 pub use steadfast_store::{PostgresOptions, PostgresStore, tokio_postgres};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use steadfast_core::{Kind, Label, Queue, State, Tenant, Timestamp};
+use steadfast_core::{JobLabel, JobState, Kind, Queue, Tenant, Timestamp};
 
 use crate::JobFilter;
 
@@ -26,35 +26,35 @@ impl LaneName {
     }
 }
 
-pub(crate) fn state(number: i16) -> Option<State> {
+pub(crate) fn state(number: i16) -> Option<JobState> {
     Some(match number {
-        0 => State::Waiting,
-        1 => State::Running,
-        2 => State::Succeeded,
-        3 => State::Failed,
-        4 => State::Cancelled,
+        0 => JobState::Waiting,
+        1 => JobState::Running,
+        2 => JobState::Succeeded,
+        3 => JobState::Failed,
+        4 => JobState::Cancelled,
         _ => return None,
     })
 }
 
-pub(crate) fn state_number(state: State) -> i16 {
+pub(crate) fn state_number(state: JobState) -> i16 {
     match state {
-        State::Waiting => 0,
-        State::Running => 1,
-        State::Succeeded => 2,
-        State::Failed => 3,
-        State::Cancelled => 4,
+        JobState::Waiting => 0,
+        JobState::Running => 1,
+        JobState::Succeeded => 2,
+        JobState::Failed => 3,
+        JobState::Cancelled => 4,
     }
 }
 
 /// The state that a label is shown for.
-pub(crate) fn stored_state(label: Label) -> State {
+pub(crate) fn stored_state(label: JobLabel) -> JobState {
     match label {
-        Label::Scheduled | Label::Ready | Label::Retrying => State::Waiting,
-        Label::Running => State::Running,
-        Label::Succeeded => State::Succeeded,
-        Label::Failed => State::Failed,
-        Label::Cancelled => State::Cancelled,
+        JobLabel::Scheduled | JobLabel::Ready | JobLabel::Retrying => JobState::Waiting,
+        JobLabel::Running => JobState::Running,
+        JobLabel::Succeeded => JobState::Succeeded,
+        JobLabel::Failed => JobState::Failed,
+        JobLabel::Cancelled => JobState::Cancelled,
     }
 }
 

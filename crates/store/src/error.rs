@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use steadfast_core::{IdempotencyKey, JobId, Refused};
+use steadfast_core::{CommandRefusal, IdempotencyKey, JobId};
 
 /// The store could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -83,5 +83,5 @@ pub enum CommandError {
     #[error("there is no {0}")]
     NotFound(JobId),
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Refused(#[from] CommandRefusal),
 }

@@ -1,7 +1,7 @@
 //! Which jobs are meant, and how long lists are walked.
 
 use steadfast_core::{
-    FailureClass, Job, JobId, Kind, Label, Queue, Reason, ScheduleId, Tenant, Timestamp,
+    EndReason, FailureClass, Job, JobId, JobLabel, Kind, Queue, ScheduleId, Tenant, Timestamp,
 };
 
 /// A question about jobs. What is `None` does not matter; what is given must all hold.
@@ -10,7 +10,7 @@ pub struct JobFilter {
     pub tenant: Option<Tenant>,
     pub queue: Option<Queue>,
     pub kind: Option<Kind>,
-    pub label: Option<Label>,
+    pub label: Option<JobLabel>,
     pub schedule: Option<ScheduleId>,
     /// Created at this time or later.
     pub created_from: Option<Timestamp>,
@@ -19,7 +19,7 @@ pub struct JobFilter {
     /// Part of the newest failure's message, in any case.
     pub failure_text: Option<String>,
     pub failure_class: Option<FailureClass>,
-    pub reason: Option<Reason>,
+    pub reason: Option<EndReason>,
     /// Only dead letters: failed, and nobody has resolved them.
     pub dead_letters: bool,
 }
@@ -42,9 +42,10 @@ impl JobFilter {
             && same(&self.queue, &job.queue)
             && same(&self.kind, &job.kind)
             && same(&self.label, &job.label(now))
-            && self
-                .schedule
-                .is_none_or(|schedule| job.run_of.is_some_and(|run| run.schedule == schedule))
+            && self.schedule.is_none_or(|schedule| {
+                job.scheduled_run
+                    .is_some_and(|run| run.schedule == schedule)
+            })
             && self.created_from.is_none_or(|from| job.created_at >= from)
             && self
                 .created_before
@@ -68,15 +69,15 @@ impl JobFilter {
 
 /// A stretch of a list, newest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Page<Cursor> {
+pub struct PageRequest<Cursor> {
     pub limit: usize,
     /// Where the stretch before this one ended.
     pub after: Option<Cursor>,
 }
 
-pub type JobPage = Page<JobId>;
+pub type JobPageRequest = PageRequest<JobId>;
 
-impl<Cursor> Page<Cursor> {
+impl<Cursor> PageRequest<Cursor> {
     pub fn first(limit: usize) -> Self {
         Self { limit, after: None }
     }
@@ -85,7 +86,7 @@ impl<Cursor> Page<Cursor> {
 /// What a stretch of a list holds. A store may stop early to bound its work, so only the
 /// absence of `next` says that the list is at its end.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Listed<Item, Cursor> {
+pub struct Page<Item, Cursor> {
     pub items: Vec<Item>,
     pub next: Option<Cursor>,
 }

@@ -32,7 +32,7 @@ mod wake;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::{CommandError, EnqueueError, OpenError, StoreError};
-pub use filter::{JobFilter, JobPage, Listed, Page};
+pub use filter::{JobFilter, JobPageRequest, Page, PageRequest};
 pub use memory::MemoryStore;
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresOptions, PostgresStore};
@@ -42,9 +42,10 @@ pub use rusqlite;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::{
-    AttemptCursor, AttemptsOf, ClaimRequest, Claimed, Committed, Document, DocumentSaved,
-    DueSchedule, DueSchedules, Enqueued, Fired, Firing, LaneStats, Minute, Renewal, Renewed, Saved,
-    ScheduleFilter, Space, Store, TickRecord,
+    AttemptCursor, AttemptOwner, ClaimRequest, ClaimResult, CommitResult, Document, DocumentKind,
+    DocumentSaveResult, DueSchedule, DueSchedules, EnqueueResult, FireRequest, FireResult,
+    LaneStats, MinuteStats, RenewResult, Renewal, ScheduleFilter, ScheduleSaveResult, Store,
+    TickRecord,
 };
 /// The PostgreSQL client, for transactions of your own.
 #[cfg(feature = "postgres")]

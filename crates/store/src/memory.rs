@@ -16,23 +16,24 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Claim, Command, Hooks, Job, JobId, NewJob, OnceName, Payload, Queue, Schedule,
-    ScheduleId, Tenant, Timestamp, Transition,
+    Attempt, Claim, Job, JobCommand, JobId, NewJob, Payload, Queue, Schedule, ScheduleId, StepName,
+    Subscriptions, Tenant, Timestamp, Transition,
 };
 
 use crate::{
-    AttemptCursor, AttemptsOf, ClaimRequest, Claimed, Clock, CommandError, Committed, Document,
-    DocumentSaved, DueSchedules, EnqueueError, Enqueued, Fired, Firing, JobFilter, JobPage,
-    LaneStats, Listed, Minute, Page, Renewal, Renewed, Saved, ScheduleFilter, Space, Store,
-    StoreError, SystemClock, TickRecord, Waker, Wakeups,
+    AttemptCursor, AttemptOwner, ClaimRequest, ClaimResult, Clock, CommandError, CommitResult,
+    Document, DocumentKind, DocumentSaveResult, DueSchedules, EnqueueError, EnqueueResult,
+    FireRequest, FireResult, JobFilter, JobPageRequest, LaneStats, MinuteStats, Page, PageRequest,
+    RenewResult, Renewal, ScheduleFilter, ScheduleSaveResult, Store, StoreError, SystemClock,
+    TickRecord, Waker, Wakeups,
 };
-use state::State;
+use state::Tables;
 
 /// A store that lives and dies with the process.
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     waker: Waker,
-    state: Mutex<State>,
+    state: Mutex<Tables>,
 }
 
 impl MemoryStore {
@@ -44,7 +45,7 @@ impl MemoryStore {
         }
     }
 
-    fn with<T>(&self, verb: impl FnOnce(&mut State, Timestamp) -> T) -> T {
+    fn with<T>(&self, verb: impl FnOnce(&mut Tables, Timestamp) -> T) -> T {
         // No verb panics half-way through a change, so even a poisoned lock guards whole data.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = verb(&mut state, self.clock.now());
@@ -71,26 +72,26 @@ impl Store for MemoryStore {
         self.waker.listen()
     }
 
-    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, EnqueueError> {
+    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError> {
         self.with(|state, now| state.enqueue(jobs, now))
     }
 
-    async fn claim(&self, request: ClaimRequest) -> Result<Claimed, StoreError> {
+    async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {
         Ok(self.with(|state, now| state.claim(&request, now)))
     }
 
-    async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<Renewed>, StoreError> {
+    async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError> {
         Ok(self.with(|state, now| each(renewals, |renewal| state.renew(renewal, now))))
     }
 
-    async fn recall(&self, job: JobId, step: OnceName) -> Result<Option<Payload>, StoreError> {
+    async fn step_result(&self, job: JobId, step: StepName) -> Result<Option<Payload>, StoreError> {
         Ok(self.with(|state, _| state.jobs.get(&job)?.steps.get(&step).cloned()))
     }
 
-    async fn remember(
+    async fn save_step(
         &self,
         job: JobId,
-        step: OnceName,
+        step: StepName,
         result: Payload,
     ) -> Result<Payload, StoreError> {
         Ok(self.with(|state, _| match state.jobs.get_mut(&job) {
@@ -99,60 +100,64 @@ impl Store for MemoryStore {
         }))
     }
 
-    async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<Committed>, StoreError> {
+    async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError> {
         Ok(self.with(|state, now| each(transitions, |transition| state.commit(transition, now))))
     }
 
-    async fn expired(&self, limit: usize) -> Result<Vec<Claim>, StoreError> {
+    async fn expired_leases(&self, limit: usize) -> Result<Vec<Claim>, StoreError> {
         Ok(self.with(|state, now| state.expired(limit, now)))
     }
 
-    async fn command(
+    async fn run_command(
         &self,
         jobs: Vec<JobId>,
-        command: Command,
-        hooks: Arc<Hooks>,
+        command: JobCommand,
+        subscriptions: Arc<Subscriptions>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
-        Ok(self.with(|state, now| each(jobs, |job| state.command(job, &command, &hooks, now))))
+        Ok(self.with(|state, now| {
+            each(jobs, |job| {
+                state.command(job, &command, &subscriptions, now)
+            })
+        }))
     }
 
-    async fn jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
+    async fn get_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
         Ok(self.with(|state, _| each(ids, |id| state.job(id))))
     }
 
-    async fn list(
+    async fn list_jobs(
         &self,
         filter: JobFilter,
-        page: JobPage,
-    ) -> Result<Listed<Job, JobId>, StoreError> {
+        page: JobPageRequest,
+    ) -> Result<Page<Job, JobId>, StoreError> {
         Ok(self.with(|state, now| lists::listed(state.matching(&filter, now), page, |job| job.id)))
     }
 
-    async fn count(&self, filter: JobFilter, most: u64) -> Result<u64, StoreError> {
+    async fn count_jobs(&self, filter: JobFilter, most: u64) -> Result<u64, StoreError> {
         Ok(self.with(|state, now| most.min(state.matching(&filter, now).count() as u64)))
     }
 
-    async fn attempts(
+    async fn list_attempts(
         &self,
-        of: AttemptsOf,
-        page: Page<AttemptCursor>,
-    ) -> Result<Listed<Attempt, AttemptCursor>, StoreError> {
+        of: AttemptOwner,
+        page: PageRequest<AttemptCursor>,
+    ) -> Result<Page<Attempt, AttemptCursor>, StoreError> {
         Ok(self.with(|state, _| state.attempts(of, page)))
     }
 
-    async fn stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError> {
+    async fn lane_stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError> {
         Ok(self.with(|state, now| state.stats(since, now)))
     }
 
-    async fn minutes(
+    async fn minute_stats(
         &self,
         tenant: Option<Tenant>,
         since: Timestamp,
-    ) -> Result<Vec<Minute>, StoreError> {
+    ) -> Result<Vec<MinuteStats>, StoreError> {
         Ok(self.with(|state, _| state.minutes(tenant.as_ref(), since)))
     }
 
-    async fn set_paused(
+    async fn set_queue_paused(
         &self,
         tenant: Tenant,
         queue: Queue,
@@ -165,7 +170,7 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    async fn save_schedule(&self, schedule: Schedule) -> Result<Saved, StoreError> {
+    async fn save_schedule(&self, schedule: Schedule) -> Result<ScheduleSaveResult, StoreError> {
         Ok(self.with(|state, _| state.save_schedule(schedule)))
     }
 
@@ -176,11 +181,11 @@ impl Store for MemoryStore {
         }))
     }
 
-    async fn schedules(
+    async fn list_schedules(
         &self,
         filter: ScheduleFilter,
-        page: Page<ScheduleId>,
-    ) -> Result<Listed<Schedule, ScheduleId>, StoreError> {
+        page: PageRequest<ScheduleId>,
+    ) -> Result<Page<Schedule, ScheduleId>, StoreError> {
         Ok(self.with(|state, _| state.list_schedules(&filter, page)))
     }
 
@@ -188,15 +193,18 @@ impl Store for MemoryStore {
         Ok(self.with(|state, now| state.due_schedules(limit, now)))
     }
 
-    async fn fire(&self, firings: Vec<Firing>) -> Result<Vec<Fired>, StoreError> {
+    async fn fire_schedules(
+        &self,
+        firings: Vec<FireRequest>,
+    ) -> Result<Vec<FireResult>, StoreError> {
         Ok(self.with(|state, now| each(firings, |firing| state.fire(firing, now))))
     }
 
-    async fn ticks(
+    async fn list_ticks(
         &self,
         schedule: ScheduleId,
-        page: Page<Timestamp>,
-    ) -> Result<Listed<TickRecord, Timestamp>, StoreError> {
+        page: PageRequest<Timestamp>,
+    ) -> Result<Page<TickRecord, Timestamp>, StoreError> {
         Ok(self.with(|state, _| state.list_ticks(schedule, page)))
     }
 
@@ -204,11 +212,11 @@ impl Store for MemoryStore {
         &self,
         document: Document,
         outbox: Vec<NewJob>,
-    ) -> Result<DocumentSaved, StoreError> {
+    ) -> Result<DocumentSaveResult, StoreError> {
         Ok(self.with(|state, now| state.save_document(document, outbox, now)))
     }
 
-    async fn documents(&self, space: Space) -> Result<Vec<Document>, StoreError> {
+    async fn list_documents(&self, space: DocumentKind) -> Result<Vec<Document>, StoreError> {
         Ok(self.with(|state, _| {
             let all = state.documents.values();
             all.filter(|document| document.space == space)
@@ -217,7 +225,7 @@ impl Store for MemoryStore {
         }))
     }
 
-    async fn delete_document(&self, space: Space, id: String) -> Result<bool, StoreError> {
+    async fn delete_document(&self, space: DocumentKind, id: String) -> Result<bool, StoreError> {
         Ok(self.with(|state, _| state.documents.remove(&(space, id)).is_some()))
     }
 

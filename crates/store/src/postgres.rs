@@ -34,24 +34,25 @@ mod session;
 mod stats;
 mod time;
 mod tls;
-mod told;
 mod upkeep;
+mod wake_filter;
 
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use deadpool_postgres::Pool;
 use steadfast_core::{
-    Attempt, Claim, Command, Hooks, Job, JobId, NewJob, OnceName, Payload, Queue, Schedule,
-    ScheduleId, Tenant, Timestamp, Transition,
+    Attempt, Claim, Job, JobCommand, JobId, NewJob, Payload, Queue, Schedule, ScheduleId, StepName,
+    Subscriptions, Tenant, Timestamp, Transition,
 };
 use tokio::task::JoinHandle;
 
 use crate::{
-    AttemptCursor, AttemptsOf, ClaimRequest, Claimed, Clock, CommandError, Committed, Document,
-    DocumentSaved, DueSchedules, EnqueueError, Enqueued, Fired, Firing, JobFilter, JobPage,
-    LaneStats, Listed, Minute, OpenError, Page, Renewal, Renewed, Saved, ScheduleFilter, Space,
-    Store, StoreError, TickRecord, Wakeups,
+    AttemptCursor, AttemptOwner, ClaimRequest, ClaimResult, Clock, CommandError, CommitResult,
+    Document, DocumentKind, DocumentSaveResult, DueSchedules, EnqueueError, EnqueueResult,
+    FireRequest, FireResult, JobFilter, JobPageRequest, LaneStats, MinuteStats, OpenError, Page,
+    PageRequest, RenewResult, Renewal, ScheduleFilter, ScheduleSaveResult, Store, StoreError,
+    TickRecord, Wakeups,
 };
 use fault::Fault;
 use listen::Wakes;
@@ -59,7 +60,7 @@ use names::Names;
 use rows::Key;
 use session::{Conn, Session, Shared, Texts};
 use time::Time;
-use told::News;
+use wake_filter::WakeHints;
 
 /// How often a transaction that the database took back is tried again.
 const TRIES_MAX: usize = 10;
@@ -74,7 +75,7 @@ pub struct PostgresOptions {
     /// Connections for questions and changes; one more listens.
     pub connections: usize,
     /// How long to wait for a connection, and for an answer.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 impl Default for PostgresOptions {
@@ -83,7 +84,7 @@ impl Default for PostgresOptions {
             schema: "steadfast".to_owned(),
             clock: None,
             connections: 8,
-            patience: Duration::from_secs(30),
+            timeout: Duration::from_secs(30),
         }
     }
 }
@@ -114,8 +115,8 @@ impl PostgresOptions {
     }
 
     #[must_use]
-    pub fn patience(self, patience: Duration) -> Self {
-        Self { patience, ..self }
+    pub fn timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
     }
 }
 
@@ -131,7 +132,7 @@ struct Inner {
     shared: Arc<Shared>,
     pool: Pool,
     wakes: Arc<Wakes>,
-    patience: Duration,
+    timeout: Duration,
     /// Which installation this is.
     id: Key,
 }
@@ -156,7 +157,7 @@ impl Inner {
 }
 
 /// Does something on a connection, and again if the database took it back, for as long as the
-/// store has patience.
+/// store has timeout.
 macro_rules! on_connection {
     ($store:expr, |$conn:ident| $work:expr) => {{
         let inner: &Inner = &$store.inner;
@@ -167,7 +168,7 @@ macro_rules! on_connection {
                 let $conn = &mut owned;
                 let work = async { $work.await };
                 // The server gives up on a statement first, if it is there at all.
-                match tokio::time::timeout(inner.patience * 2, work).await {
+                match tokio::time::timeout(inner.timeout * 2, work).await {
                     Ok(done) => done,
                     Err(_) => {
                         // Its answer may still come, and would be taken for that to another.
@@ -188,7 +189,7 @@ macro_rules! on_connection {
 macro_rules! with_news {
     ($store:expr, |$conn:ident, $news:ident| $work:expr) => {{
         let done = on_connection!($store, |$conn| async {
-            let mut told = News::default();
+            let mut told = WakeHints::default();
             let $news = &mut told;
             let answer = $work.await?;
             Ok::<_, Fault>((answer, told))
@@ -221,7 +222,7 @@ impl PostgresStore {
             pool: open::pool(address, &shared, &options)?,
             shared,
             wakes,
-            patience: options.patience,
+            timeout: options.timeout,
             id: schema.id,
         });
         let measure = async {
@@ -256,7 +257,7 @@ impl PostgresStore {
         &self,
         transaction: &tokio_postgres::Transaction<'_>,
         jobs: Vec<NewJob>,
-    ) -> Result<Vec<Enqueued>, EnqueueError> {
+    ) -> Result<Vec<EnqueueResult>, EnqueueError> {
         let theirs = Session {
             client: transaction.client(),
             cache: None,
@@ -270,7 +271,7 @@ impl PostgresStore {
             let numbered = enqueue::numbered(&conn.session(), jobs.iter()).await?;
             drop(conn);
             theirs.client.batch_execute("SAVEPOINT steadfast").await?;
-            let answer = enqueue::keyed(&theirs, &numbered, &mut News::default()).await;
+            let answer = enqueue::keyed(&theirs, &numbered, &mut WakeHints::default()).await;
             let end = match &answer {
                 Ok(Ok(_)) => {
                     let schema = self.inner.shared.texts.schema();
@@ -304,29 +305,29 @@ impl Store for PostgresStore {
         self.inner.wakes.waker.listen()
     }
 
-    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, EnqueueError> {
+    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError> {
         with_news!(self, |conn, news| enqueue::enqueue(conn, &jobs, news))?
     }
 
-    async fn claim(&self, request: ClaimRequest) -> Result<Claimed, StoreError> {
+    async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {
         let look = self.inner.wakes.told.looks();
         let claimed = on_connection!(self, |conn| claim::claim(&conn.session(), &request))?;
         look.was_told(claimed.next_due);
         Ok(claimed)
     }
 
-    async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<Renewed>, StoreError> {
+    async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError> {
         on_connection!(self, |conn| change::renew(&conn.session(), &renewals))
     }
 
-    async fn recall(&self, job: JobId, step: OnceName) -> Result<Option<Payload>, StoreError> {
+    async fn step_result(&self, job: JobId, step: StepName) -> Result<Option<Payload>, StoreError> {
         on_connection!(self, |conn| find::recall(&conn.session(), job, &step))
     }
 
-    async fn remember(
+    async fn save_step(
         &self,
         job: JobId,
-        step: OnceName,
+        step: StepName,
         result: Payload,
     ) -> Result<Payload, StoreError> {
         on_connection!(self, |conn| change::remember(
@@ -337,40 +338,44 @@ impl Store for PostgresStore {
         ))
     }
 
-    async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<Committed>, StoreError> {
+    async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError> {
         with_news!(self, |conn, news| commit::commit(conn, &transitions, news))
     }
 
-    async fn expired(&self, limit: usize) -> Result<Vec<Claim>, StoreError> {
+    async fn expired_leases(&self, limit: usize) -> Result<Vec<Claim>, StoreError> {
         let now = self.now();
         on_connection!(self, |conn| find::expired(&conn.session(), now, limit))
     }
 
-    async fn command(
+    async fn run_command(
         &self,
         jobs: Vec<JobId>,
-        command: Command,
-        hooks: Arc<Hooks>,
+        command: JobCommand,
+        subscriptions: Arc<Subscriptions>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
         with_news!(self, |conn, news| change::command(
-            conn, &jobs, &command, &hooks, news
+            conn,
+            &jobs,
+            &command,
+            &subscriptions,
+            news
         ))
     }
 
-    async fn jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
+    async fn get_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
         on_connection!(self, |conn| find::jobs(&conn.session(), &ids))
     }
 
-    async fn list(
+    async fn list_jobs(
         &self,
         filter: JobFilter,
-        page: JobPage,
-    ) -> Result<Listed<Job, JobId>, StoreError> {
+        page: JobPageRequest,
+    ) -> Result<Page<Job, JobId>, StoreError> {
         let now = self.now();
         on_connection!(self, |conn| list::list(&conn.session(), &filter, page, now))
     }
 
-    async fn count(&self, filter: JobFilter, most: u64) -> Result<u64, StoreError> {
+    async fn count_jobs(&self, filter: JobFilter, most: u64) -> Result<u64, StoreError> {
         let now = self.now();
         on_connection!(self, |conn| list::count(
             &conn.session(),
@@ -380,24 +385,24 @@ impl Store for PostgresStore {
         ))
     }
 
-    async fn attempts(
+    async fn list_attempts(
         &self,
-        of: AttemptsOf,
-        page: Page<AttemptCursor>,
-    ) -> Result<Listed<Attempt, AttemptCursor>, StoreError> {
+        of: AttemptOwner,
+        page: PageRequest<AttemptCursor>,
+    ) -> Result<Page<Attempt, AttemptCursor>, StoreError> {
         on_connection!(self, |conn| list::attempts(&conn.session(), of, page))
     }
 
-    async fn stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError> {
+    async fn lane_stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError> {
         let now = self.now();
         on_connection!(self, |conn| stats::stats(conn, since, now))
     }
 
-    async fn minutes(
+    async fn minute_stats(
         &self,
         tenant: Option<Tenant>,
         since: Timestamp,
-    ) -> Result<Vec<Minute>, StoreError> {
+    ) -> Result<Vec<MinuteStats>, StoreError> {
         on_connection!(self, |conn| stats::minutes(
             &conn.session(),
             tenant.as_ref(),
@@ -405,7 +410,7 @@ impl Store for PostgresStore {
         ))
     }
 
-    async fn set_paused(
+    async fn set_queue_paused(
         &self,
         tenant: Tenant,
         queue: Queue,
@@ -419,7 +424,7 @@ impl Store for PostgresStore {
         })
     }
 
-    async fn save_schedule(&self, schedule: Schedule) -> Result<Saved, StoreError> {
+    async fn save_schedule(&self, schedule: Schedule) -> Result<ScheduleSaveResult, StoreError> {
         with_news!(self, |conn, news| async {
             news.for_everybody();
             schedules::save(&conn.session(), &schedule).await
@@ -430,11 +435,11 @@ impl Store for PostgresStore {
         on_connection!(self, |conn| schedules::delete(&conn.session(), id))
     }
 
-    async fn schedules(
+    async fn list_schedules(
         &self,
         filter: ScheduleFilter,
-        page: Page<ScheduleId>,
-    ) -> Result<Listed<Schedule, ScheduleId>, StoreError> {
+        page: PageRequest<ScheduleId>,
+    ) -> Result<Page<Schedule, ScheduleId>, StoreError> {
         on_connection!(self, |conn| schedules::list(&conn.session(), &filter, page))
     }
 
@@ -443,7 +448,10 @@ impl Store for PostgresStore {
         on_connection!(self, |conn| schedules::due(conn, now, limit))
     }
 
-    async fn fire(&self, firings: Vec<Firing>) -> Result<Vec<Fired>, StoreError> {
+    async fn fire_schedules(
+        &self,
+        firings: Vec<FireRequest>,
+    ) -> Result<Vec<FireResult>, StoreError> {
         let mut answers = Vec::with_capacity(firings.len());
         for firing in &firings {
             let fired = with_news!(self, |conn, news| schedules::fire(conn, firing, news));
@@ -452,11 +460,11 @@ impl Store for PostgresStore {
         Ok(answers)
     }
 
-    async fn ticks(
+    async fn list_ticks(
         &self,
         schedule: ScheduleId,
-        page: Page<Timestamp>,
-    ) -> Result<Listed<TickRecord, Timestamp>, StoreError> {
+        page: PageRequest<Timestamp>,
+    ) -> Result<Page<TickRecord, Timestamp>, StoreError> {
         on_connection!(self, |conn| schedules::ticks(
             &conn.session(),
             schedule,
@@ -468,17 +476,17 @@ impl Store for PostgresStore {
         &self,
         document: Document,
         outbox: Vec<NewJob>,
-    ) -> Result<DocumentSaved, StoreError> {
+    ) -> Result<DocumentSaveResult, StoreError> {
         with_news!(self, |conn, news| documents::save(
             conn, &document, &outbox, news
         ))
     }
 
-    async fn documents(&self, space: Space) -> Result<Vec<Document>, StoreError> {
+    async fn list_documents(&self, space: DocumentKind) -> Result<Vec<Document>, StoreError> {
         on_connection!(self, |conn| documents::list(&conn.session(), space))
     }
 
-    async fn delete_document(&self, space: Space, id: String) -> Result<bool, StoreError> {
+    async fn delete_document(&self, space: DocumentKind, id: String) -> Result<bool, StoreError> {
         on_connection!(self, |conn| documents::delete(&conn.session(), space, &id))
     }
 

@@ -45,16 +45,17 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Claim, Command, Hooks, Job, JobId, NewJob, OnceName, Payload, Queue, Schedule,
-    ScheduleId, Tenant, Timestamp, Transition,
+    Attempt, Claim, Job, JobCommand, JobId, NewJob, Payload, Queue, Schedule, ScheduleId, StepName,
+    Subscriptions, Tenant, Timestamp, Transition,
 };
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::{
-    AttemptCursor, AttemptsOf, ClaimRequest, Claimed, Clock, CommandError, Committed, Document,
-    DocumentSaved, DueSchedules, EnqueueError, Enqueued, Fired, Firing, JobFilter, JobPage,
-    LaneStats, Listed, Minute, OpenError, Page, Renewal, Renewed, Saved, ScheduleFilter, Space,
-    Store, StoreError, SystemClock, TickRecord, Waker, Wakeups,
+    AttemptCursor, AttemptOwner, ClaimRequest, ClaimResult, Clock, CommandError, CommitResult,
+    Document, DocumentKind, DocumentSaveResult, DueSchedules, EnqueueError, EnqueueResult,
+    FireRequest, FireResult, JobFilter, JobPageRequest, LaneStats, MinuteStats, OpenError, Page,
+    PageRequest, RenewResult, Renewal, ScheduleFilter, ScheduleSaveResult, Store, StoreError,
+    SystemClock, TickRecord, Waker, Wakeups,
 };
 use fault::Fault;
 use readers::Readers;
@@ -73,7 +74,7 @@ pub struct SqliteOptions {
     /// Questions that may be asked at once.
     pub readers: usize,
     /// How long to wait for other processes that hold the write lock.
-    pub patience: Duration,
+    pub busy_timeout: Duration,
     /// Move into a database that already has tables of another application, for jobs that
     /// commit together with its data. All our tables are called `steadfast_…`; the database is
     /// switched to WAL mode. Without this, such a file is refused.
@@ -89,7 +90,7 @@ impl Default for SqliteOptions {
             clock: Arc::new(SystemClock),
             cache_bytes: 32 * 1024 * 1024,
             readers: 4,
-            patience: Duration::from_secs(30),
+            busy_timeout: Duration::from_secs(30),
             share: false,
             vfs: None,
         }
@@ -206,7 +207,7 @@ impl SqliteStore {
         &self,
         transaction: &rusqlite::Connection,
         jobs: &[NewJob],
-    ) -> Result<Vec<Enqueued>, EnqueueError> {
+    ) -> Result<Vec<EnqueueResult>, EnqueueError> {
         self.check_is_ours(transaction)?;
         let mut session = Session::new(transaction, self.now(), 0);
         let answer = enqueue::enqueue(&mut session, jobs).map_err(StoreError::from)??;
@@ -308,13 +309,13 @@ impl Store for SqliteStore {
         self.inner.waker.listen()
     }
 
-    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, EnqueueError> {
+    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError> {
         let rows = jobs.len();
         self.write(rows, move |session| enqueue::enqueue(session, &jobs))
             .await?
     }
 
-    async fn claim(&self, request: ClaimRequest) -> Result<Claimed, StoreError> {
+    async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {
         let rows = request.max;
         let peeked = request.clone();
         self.peek_or_write(
@@ -325,24 +326,24 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<Renewed>, StoreError> {
+    async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError> {
         self.write(renewals.len(), move |session| {
             each(&renewals, |renewal| change::renew(session, renewal))
         })
         .await
     }
 
-    async fn recall(&self, job: JobId, step: OnceName) -> Result<Option<Payload>, StoreError> {
+    async fn step_result(&self, job: JobId, step: StepName) -> Result<Option<Payload>, StoreError> {
         let readers = &self.inner.readers;
         readers
             .read(move |reader| find::recall(&reader.conn, job, &step))
             .await
     }
 
-    async fn remember(
+    async fn save_step(
         &self,
         job: JobId,
-        step: OnceName,
+        step: StepName,
         result: Payload,
     ) -> Result<Payload, StoreError> {
         self.write(1, move |session| {
@@ -351,7 +352,7 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<Committed>, StoreError> {
+    async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError> {
         self.write(transitions.len(), move |session| {
             each(&transitions, |transition| {
                 commit::commit(session, transition)
@@ -360,7 +361,7 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn expired(&self, limit: usize) -> Result<Vec<Claim>, StoreError> {
+    async fn expired_leases(&self, limit: usize) -> Result<Vec<Claim>, StoreError> {
         let now = self.now();
         let readers = &self.inner.readers;
         readers
@@ -368,30 +369,30 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn command(
+    async fn run_command(
         &self,
         jobs: Vec<JobId>,
-        command: Command,
-        hooks: Arc<Hooks>,
+        command: JobCommand,
+        subscriptions: Arc<Subscriptions>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
         self.write(jobs.len(), move |session| {
             each(&jobs, |job| {
-                change::command(session, *job, &command, &hooks)
+                change::command(session, *job, &command, &subscriptions)
             })
         })
         .await
     }
 
-    async fn jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
+    async fn get_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
         let readers = &self.inner.readers;
         readers.read(move |reader| find::jobs(reader, &ids)).await
     }
 
-    async fn list(
+    async fn list_jobs(
         &self,
         filter: JobFilter,
-        page: JobPage,
-    ) -> Result<Listed<Job, JobId>, StoreError> {
+        page: JobPageRequest,
+    ) -> Result<Page<Job, JobId>, StoreError> {
         let now = self.now();
         let readers = &self.inner.readers;
         readers
@@ -399,7 +400,7 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn count(&self, filter: JobFilter, most: u64) -> Result<u64, StoreError> {
+    async fn count_jobs(&self, filter: JobFilter, most: u64) -> Result<u64, StoreError> {
         let now = self.now();
         let readers = &self.inner.readers;
         readers
@@ -407,18 +408,18 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn attempts(
+    async fn list_attempts(
         &self,
-        of: AttemptsOf,
-        page: Page<AttemptCursor>,
-    ) -> Result<Listed<Attempt, AttemptCursor>, StoreError> {
+        of: AttemptOwner,
+        page: PageRequest<AttemptCursor>,
+    ) -> Result<Page<Attempt, AttemptCursor>, StoreError> {
         let readers = &self.inner.readers;
         readers
             .read(move |reader| list::attempts(reader, of, page))
             .await
     }
 
-    async fn stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError> {
+    async fn lane_stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError> {
         let now = self.now();
         let readers = &self.inner.readers;
         readers
@@ -426,18 +427,18 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn minutes(
+    async fn minute_stats(
         &self,
         tenant: Option<Tenant>,
         since: Timestamp,
-    ) -> Result<Vec<Minute>, StoreError> {
+    ) -> Result<Vec<MinuteStats>, StoreError> {
         let readers = &self.inner.readers;
         readers
             .read(move |reader| stats::minutes(reader, tenant.as_ref(), since))
             .await
     }
 
-    async fn set_paused(
+    async fn set_queue_paused(
         &self,
         tenant: Tenant,
         queue: Queue,
@@ -449,7 +450,7 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn save_schedule(&self, schedule: Schedule) -> Result<Saved, StoreError> {
+    async fn save_schedule(&self, schedule: Schedule) -> Result<ScheduleSaveResult, StoreError> {
         self.write(1, move |session| schedules::save(session, &schedule))
             .await
     }
@@ -459,11 +460,11 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn schedules(
+    async fn list_schedules(
         &self,
         filter: ScheduleFilter,
-        page: Page<ScheduleId>,
-    ) -> Result<Listed<Schedule, ScheduleId>, StoreError> {
+        page: PageRequest<ScheduleId>,
+    ) -> Result<Page<Schedule, ScheduleId>, StoreError> {
         let readers = &self.inner.readers;
         readers
             .read(move |reader| schedules::list(reader, &filter, page))
@@ -478,7 +479,10 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn fire(&self, firings: Vec<Firing>) -> Result<Vec<Fired>, StoreError> {
+    async fn fire_schedules(
+        &self,
+        firings: Vec<FireRequest>,
+    ) -> Result<Vec<FireResult>, StoreError> {
         let rows = firings.iter().map(|firing| firing.runs.len() + 1).sum();
         self.write(rows, move |session| {
             each(&firings, |firing| schedules::fire(session, firing))
@@ -486,11 +490,11 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn ticks(
+    async fn list_ticks(
         &self,
         schedule: ScheduleId,
-        page: Page<Timestamp>,
-    ) -> Result<Listed<TickRecord, Timestamp>, StoreError> {
+        page: PageRequest<Timestamp>,
+    ) -> Result<Page<TickRecord, Timestamp>, StoreError> {
         let readers = &self.inner.readers;
         readers
             .read(move |reader| schedules::ticks(reader, schedule, page))
@@ -501,21 +505,21 @@ impl Store for SqliteStore {
         &self,
         document: Document,
         outbox: Vec<NewJob>,
-    ) -> Result<DocumentSaved, StoreError> {
+    ) -> Result<DocumentSaveResult, StoreError> {
         self.write(outbox.len() + 1, move |session| {
             documents::save(session, &document, &outbox)
         })
         .await
     }
 
-    async fn documents(&self, space: Space) -> Result<Vec<Document>, StoreError> {
+    async fn list_documents(&self, space: DocumentKind) -> Result<Vec<Document>, StoreError> {
         let readers = &self.inner.readers;
         readers
             .read(move |reader| documents::list(reader, space))
             .await
     }
 
-    async fn delete_document(&self, space: Space, id: String) -> Result<bool, StoreError> {
+    async fn delete_document(&self, space: DocumentKind, id: String) -> Result<bool, StoreError> {
         self.write(1, move |session| documents::delete(session, space, &id))
             .await
     }

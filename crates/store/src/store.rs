@@ -9,11 +9,14 @@ use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Claim, Command, Fence, Hooks, Job, JobId, Kind, NewJob, OnceName, Payload, Queue,
-    Schedule, ScheduleId, ScheduleProgress, Skip, Tally, Tenant, Timestamp, Transition, WorkerName,
+    Attempt, Claim, Fence, Job, JobCommand, JobId, Kind, NewJob, Payload, Queue, Schedule,
+    ScheduleId, ScheduleProgress, SkippedTicks, StepName, Subscriptions, Tally, Tenant, Timestamp,
+    Transition, WorkerName,
 };
 
-use crate::{CommandError, EnqueueError, JobFilter, JobPage, Listed, Page, StoreError, Wakeups};
+use crate::{
+    CommandError, EnqueueError, JobFilter, JobPageRequest, Page, PageRequest, StoreError, Wakeups,
+};
 
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
@@ -29,29 +32,29 @@ pub trait Store: Send + Sync + 'static {
     /// if it was the same request, and is a conflict if it was not; a key twice in one batch
     /// counts as known the second time. A job whose id is known is not stored again, and
     /// answers as existing. Answers come in the order of the batch, here and everywhere.
-    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, EnqueueError>;
+    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError>;
 
     /// Claims due jobs, the higher priority first, then the earlier `runAt`.
     ///
     /// Each is claimed as [`Job::claimed`] says, durably before it returns, and by one caller
     /// only. Jobs of paused queues are left alone. The answer says when to look again.
-    async fn claim(&self, request: ClaimRequest) -> Result<Claimed, StoreError>;
+    async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError>;
 
     /// Extends leases whose fence still holds, counted from now, and keeps the notes; a
     /// renewal without a note leaves the last one.
     ///
     /// An expired lease that nobody has settled can still be renewed. The holder learns of a
     /// request to cancel here.
-    async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<Renewed>, StoreError>;
+    async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError>;
 
     /// What a step of a job's handler left behind, if it ever succeeded.
-    async fn recall(&self, job: JobId, step: OnceName) -> Result<Option<Payload>, StoreError>;
+    async fn step_result(&self, job: JobId, step: StepName) -> Result<Option<Payload>, StoreError>;
 
     /// Keeps the result of a step, and answers with the one that is kept: the first.
-    async fn remember(
+    async fn save_step(
         &self,
         job: JobId,
-        step: OnceName,
+        step: StepName,
         result: Payload,
     ) -> Result<Payload, StoreError>;
 
@@ -62,57 +65,57 @@ pub trait Store: Send + Sync + 'static {
     /// is known is not stored again, and does not hinder its transition. Repeating a commit
     /// that was written, because its answer was lost, answers `Done` and writes nothing; it is
     /// known by its attempt record or, where it has none, by the job being as it left it.
-    async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<Committed>, StoreError>;
+    async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError>;
 
     /// Running jobs whose lease has run out, which it has at its very end, as claims that can
     /// be ended; nothing is changed.
-    async fn expired(&self, limit: usize) -> Result<Vec<Claim>, StoreError>;
+    async fn expired_leases(&self, limit: usize) -> Result<Vec<Claim>, StoreError>;
 
     /// Carries out a command on jobs, one after the other, as [`on_command`] decides, and answers
     /// with the job as it then is. Its outbox is written with it or not at all.
     ///
     /// [`on_command`]: steadfast_core::on_command
-    async fn command(
+    async fn run_command(
         &self,
         jobs: Vec<JobId>,
-        command: Command,
-        hooks: Arc<Hooks>,
+        command: JobCommand,
+        subscriptions: Arc<Subscriptions>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
 
     /// The jobs of these ids, in their order.
-    async fn jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError>;
+    async fn get_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError>;
 
     /// Jobs that match, newest id first. Walking the cursors meets each match once.
-    async fn list(
+    async fn list_jobs(
         &self,
         filter: JobFilter,
-        page: JobPage,
-    ) -> Result<Listed<Job, JobId>, StoreError>;
+        page: JobPageRequest,
+    ) -> Result<Page<Job, JobId>, StoreError>;
 
     /// How many jobs match, counting no further than `most`.
-    async fn count(&self, filter: JobFilter, most: u64) -> Result<u64, StoreError>;
+    async fn count_jobs(&self, filter: JobFilter, most: u64) -> Result<u64, StoreError>;
 
     /// Attempt records of a job, or of all runs of a schedule, newest first.
-    async fn attempts(
+    async fn list_attempts(
         &self,
-        of: AttemptsOf,
-        page: Page<AttemptCursor>,
-    ) -> Result<Listed<Attempt, AttemptCursor>, StoreError>;
+        of: AttemptOwner,
+        page: PageRequest<AttemptCursor>,
+    ) -> Result<Page<Attempt, AttemptCursor>, StoreError>;
 
     /// Counts by tenant, queue and kind; `recent` counts attempts that ended in the minute of
     /// `since` or later. A lane is there while it holds jobs or has counts.
-    async fn stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError>;
+    async fn lane_stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError>;
 
     /// Counts of attempts by the minute in which they ended, of a tenant or of all, from the
     /// minute of `since` on, oldest first; minutes without any are left out.
-    async fn minutes(
+    async fn minute_stats(
         &self,
         tenant: Option<Tenant>,
         since: Timestamp,
-    ) -> Result<Vec<Minute>, StoreError>;
+    ) -> Result<Vec<MinuteStats>, StoreError>;
 
     /// Pauses or resumes claims from a tenant's queue, whether or not it holds jobs yet.
-    async fn set_paused(
+    async fn set_queue_paused(
         &self,
         tenant: Tenant,
         queue: Queue,
@@ -122,17 +125,17 @@ pub trait Store: Send + Sync + 'static {
     /// Creates a schedule or replaces it, if its revision is the stored one; the stored
     /// revision then is one higher. A name is unique within its tenant; the revision is
     /// looked at first.
-    async fn save_schedule(&self, schedule: Schedule) -> Result<Saved, StoreError>;
+    async fn save_schedule(&self, schedule: Schedule) -> Result<ScheduleSaveResult, StoreError>;
 
     /// Forgets a schedule and its ticks; its runs stay. Says whether it was there.
     async fn delete_schedule(&self, id: ScheduleId) -> Result<bool, StoreError>;
 
     /// Schedules of a tenant, or of all, newest id first.
-    async fn schedules(
+    async fn list_schedules(
         &self,
         filter: ScheduleFilter,
-        page: Page<ScheduleId>,
-    ) -> Result<Listed<Schedule, ScheduleId>, StoreError>;
+        page: PageRequest<ScheduleId>,
+    ) -> Result<Page<Schedule, ScheduleId>, StoreError>;
 
     /// Schedules that are not paused and have something to decide, the longest due first: a
     /// tick has come, or there is a queued tick and no unfinished run. Also when the next tick
@@ -144,14 +147,17 @@ pub trait Store: Send + Sync + 'static {
     /// tick fires twice: a run whose tick has fired already is left out. One outdated firing
     /// does not hinder the others, and a run to cancel that has ended does not hinder its
     /// firing.
-    async fn fire(&self, firings: Vec<Firing>) -> Result<Vec<Fired>, StoreError>;
+    async fn fire_schedules(
+        &self,
+        firings: Vec<FireRequest>,
+    ) -> Result<Vec<FireResult>, StoreError>;
 
     /// What became of a schedule's ticks, newest first.
-    async fn ticks(
+    async fn list_ticks(
         &self,
         schedule: ScheduleId,
-        page: Page<Timestamp>,
-    ) -> Result<Listed<TickRecord, Timestamp>, StoreError>;
+        page: PageRequest<Timestamp>,
+    ) -> Result<Page<TickRecord, Timestamp>, StoreError>;
 
     /// Creates a document or replaces it, if its revision is the stored one (0 if there is
     /// none), and stores jobs with it or not at all; the stored revision then is one higher.
@@ -160,13 +166,13 @@ pub trait Store: Send + Sync + 'static {
         &self,
         document: Document,
         outbox: Vec<NewJob>,
-    ) -> Result<DocumentSaved, StoreError>;
+    ) -> Result<DocumentSaveResult, StoreError>;
 
     /// All documents of a space, by id.
-    async fn documents(&self, space: Space) -> Result<Vec<Document>, StoreError>;
+    async fn list_documents(&self, space: DocumentKind) -> Result<Vec<Document>, StoreError>;
 
     /// Forgets a document. Says whether it was there.
-    async fn delete_document(&self, space: Space, id: String) -> Result<bool, StoreError>;
+    async fn delete_document(&self, space: DocumentKind, id: String) -> Result<bool, StoreError>;
 
     /// Deletes up to `limit` succeeded, cancelled and discarded jobs that ended before the
     /// time given, with their attempts and steps, and says how many. Dead letters stay.
@@ -177,14 +183,14 @@ pub trait Store: Send + Sync + 'static {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Enqueued {
+pub enum EnqueueResult {
     /// It is there from this time on.
     Created(JobId, Timestamp),
     /// There already was such a job; this is its id.
     Existing(JobId),
 }
 
-impl Enqueued {
+impl EnqueueResult {
     pub fn id(self) -> JobId {
         match self {
             Self::Created(id, _) | Self::Existing(id) => id,
@@ -207,7 +213,7 @@ pub struct ClaimRequest {
 }
 
 #[derive(Debug)]
-pub struct Claimed {
+pub struct ClaimResult {
     pub claims: Vec<Claim>,
     /// When the next of the wanted jobs that are left becomes due; in the past if one is due
     /// already. `None` if none waits; jobs of paused queues do not count.
@@ -223,7 +229,7 @@ pub struct Renewal {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Renewed {
+pub enum RenewResult {
     Held {
         until: Timestamp,
         cancel_requested: bool,
@@ -232,7 +238,7 @@ pub enum Renewed {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Committed {
+pub enum CommitResult {
     Done,
     /// The claim does not hold any more, or its lease was renewed after all: nothing written.
     Stale,
@@ -241,18 +247,18 @@ pub enum Committed {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AttemptsOf {
+pub enum AttemptOwner {
     Job(JobId),
     Schedule(ScheduleId),
 }
 
-impl From<JobId> for AttemptsOf {
+impl From<JobId> for AttemptOwner {
     fn from(id: JobId) -> Self {
         Self::Job(id)
     }
 }
 
-impl From<ScheduleId> for AttemptsOf {
+impl From<ScheduleId> for AttemptOwner {
     fn from(id: ScheduleId) -> Self {
         Self::Schedule(id)
     }
@@ -290,7 +296,7 @@ pub struct LaneStats {
 
 /// Attempts that ended within one minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Minute {
+pub struct MinuteStats {
     /// When the minute began.
     pub at: Timestamp,
     pub tally: Tally,
@@ -300,7 +306,7 @@ pub struct Minute {
 /// store does not look into it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
-    pub space: Space,
+    pub space: DocumentKind,
     /// Unique within its space.
     pub id: String,
     pub body: Payload,
@@ -308,9 +314,9 @@ pub struct Document {
     pub revision: u64,
 }
 
-steadfast_core::words! {
+steadfast_core::string_enum! {
     /// What a document is.
-    Space, "space" {
+    DocumentKind, "kind" {
         Endpoint = "endpoint",
         Key = "key",
         Alert = "alert",
@@ -320,14 +326,14 @@ steadfast_core::words! {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum DocumentSaved {
+pub enum DocumentSaveResult {
     Done(Document),
     /// Someone else changed it first: this is the stored one, unless it is gone.
     Outdated(Option<Document>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Saved {
+pub enum ScheduleSaveResult {
     Done(Schedule),
     /// Someone else changed it first, or its name is taken by another; this is the stored one.
     Outdated(Schedule),
@@ -358,22 +364,22 @@ pub struct DueSchedule {
 
 /// What a schedule's step came to.
 #[derive(Clone, Debug)]
-pub struct Firing {
+pub struct FireRequest {
     pub schedule: ScheduleId,
     /// The revision that was decided upon.
     pub revision: u64,
     /// Each is the run of a tick.
     pub runs: Vec<NewJob>,
-    pub skipped: Vec<Skip>,
-    /// A run to cancel, as by [`Command::Cancel`].
+    pub skipped: Vec<SkippedTicks>,
+    /// A run to cancel, as by [`JobCommand::Cancel`].
     pub cancel: Option<JobId>,
     /// Who is told of that.
-    pub hooks: Arc<Hooks>,
+    pub subscriptions: Arc<Subscriptions>,
     pub progress: ScheduleProgress,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fired {
+pub enum FireResult {
     Done,
     /// The schedule was changed meanwhile: nothing written.
     Outdated,
@@ -383,7 +389,7 @@ pub enum Fired {
 #[derive(Clone, Debug, PartialEq)]
 pub enum TickRecord {
     Fired { tick: Timestamp, job: JobId },
-    Skipped(Skip),
+    Skipped(SkippedTicks),
 }
 
 impl TickRecord {

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
     Guarantee, IdempotencyKey, Invalid, JobId, Kind, NewJob, Payload, Priority, Queue, RetryPolicy,
-    RunAt, RunOf, ScheduleId, Tags, Tenant, Timestamp, Webhook,
+    RunAt, ScheduleId, ScheduledRun, Tags, Tenant, Timestamp, Webhook,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub(crate) struct Template {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     idempotency_key: Option<IdempotencyKey>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    run_of: Option<(ScheduleId, Timestamp)>,
+    scheduled_run: Option<(ScheduleId, Timestamp)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout: Option<Duration>,
     lease: Duration,
@@ -58,7 +58,7 @@ impl From<&NewJob> for Template {
             policy: Arc::clone(&job.policy),
             guarantee: job.guarantee,
             idempotency_key: job.idempotency_key.clone(),
-            run_of: job.run_of.map(|run| (run.schedule, run.tick)),
+            scheduled_run: job.scheduled_run.map(|run| (run.schedule, run.tick)),
             timeout: job.timeout(),
             lease: job.lease(),
             webhook: job.webhook.clone(),
@@ -95,9 +95,9 @@ impl TryFrom<Template> for NewJob {
         job.guarantee = template.guarantee;
         job.webhook = template.webhook;
         job.idempotency_key = template.idempotency_key;
-        job.run_of = template
-            .run_of
-            .map(|(schedule, tick)| RunOf { schedule, tick });
+        job.scheduled_run = template
+            .scheduled_run
+            .map(|(schedule, tick)| ScheduledRun { schedule, tick });
         Ok(job)
     }
 }
@@ -126,7 +126,7 @@ mod tests {
         job.webhook = Some(Arc::new(Webhook {
             target: steadfast_core::WebhookTarget::Url {
                 url: "https://example.com".to_owned(),
-                secret: Some(steadfast_core::Secret::new("whsec_c2VjcmV0")),
+                secret: Some(steadfast_core::WebhookSecret::new("whsec_c2VjcmV0")),
             },
             events: steadfast_core::EventType::OF_JOBS.to_vec(),
             retry: Preset::Patient.into(),

@@ -48,17 +48,20 @@ async fn every_acknowledged_job_survives_a_kill() {
 
     assert_eq!(acknowledged.len(), BATCHES_ACKNOWLEDGED * 10);
     let store = place.open();
-    let found = store.jobs(acknowledged).await.unwrap();
+    let found = store.get_jobs(acknowledged).await.unwrap();
     assert!(
         found.iter().all(Option::is_some),
         "an acknowledged job is lost"
     );
-    let counted = store.count(JobFilter::default(), u64::MAX).await.unwrap();
+    let counted = store
+        .count_jobs(JobFilter::default(), u64::MAX)
+        .await
+        .unwrap();
     let one_by_one = JobFilter {
         created_from: Some(steadfast_core::Timestamp::EPOCH),
         ..JobFilter::default()
     };
-    let walked = store.count(one_by_one, u64::MAX).await.unwrap();
+    let walked = store.count_jobs(one_by_one, u64::MAX).await.unwrap();
     assert_eq!(
         counted, walked,
         "counters and rows belong to the same commits"

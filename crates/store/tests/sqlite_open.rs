@@ -84,7 +84,7 @@ async fn a_file_whose_first_commit_was_cut_short_begins_anew() {
         fs::write(&place.file, left).unwrap();
         fs::write(place.file.with_extension("db-journal"), journal(0)).unwrap();
         let store = place.open();
-        assert_eq!(store.count(JobFilter::default(), 1).await.unwrap(), 0);
+        assert_eq!(store.count_jobs(JobFilter::default(), 1).await.unwrap(), 0);
         let answers = store.enqueue(jobs(&store, 1)).await.unwrap();
         assert_eq!(answers.len(), 1);
     }
@@ -105,7 +105,7 @@ async fn a_file_that_a_checkpoint_left_torn_is_mended_by_its_log() {
     )
     .unwrap();
     let mended = place.open();
-    assert_eq!(mended.count(JobFilter::default(), 9).await.unwrap(), 3);
+    assert_eq!(mended.count_jobs(JobFilter::default(), 9).await.unwrap(), 3);
 }
 
 #[test]
@@ -312,12 +312,12 @@ async fn reopening_keeps_everything() {
     store.commit(vec![done]).await.unwrap();
     let everything = || async {
         let store = place.open();
-        let all = steadfast_store::Page::first(10);
-        let jobs = store.list(JobFilter::default(), all).await.unwrap();
-        let stats = store.stats(store.now()).await.unwrap();
-        let of = steadfast_store::AttemptsOf::Job(ended);
+        let all = steadfast_store::PageRequest::first(10);
+        let jobs = store.list_jobs(JobFilter::default(), all).await.unwrap();
+        let stats = store.lane_stats(store.now()).await.unwrap();
+        let of = steadfast_store::AttemptOwner::Job(ended);
         let attempts = store
-            .attempts(of, steadfast_store::Page::first(10))
+            .list_attempts(of, steadfast_store::PageRequest::first(10))
             .await
             .unwrap();
         assert_eq!((jobs.items.len(), attempts.items.len()), (4, 1));
@@ -336,5 +336,5 @@ async fn a_closed_store_says_that_it_is_not_there() {
     let store = place.open();
     store.close();
     assert!(store.claim(request(1)).await.unwrap_err().is_transient());
-    assert!(store.jobs(Vec::new()).await.unwrap_err().is_transient());
+    assert!(store.get_jobs(Vec::new()).await.unwrap_err().is_transient());
 }

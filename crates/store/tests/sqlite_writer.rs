@@ -8,7 +8,7 @@ use std::{collections::HashSet, time::Duration};
 
 use steadfast_core::{IdempotencyKey, JobId};
 use steadfast_store::{
-    Clock as _, Committed, EnqueueError, Enqueued, JobFilter, ManualClock, SqliteOptions,
+    Clock as _, CommitResult, EnqueueError, EnqueueResult, JobFilter, ManualClock, SqliteOptions,
     SqliteStore, Store,
     rusqlite::{Connection, TransactionBehavior},
 };
@@ -41,7 +41,10 @@ async fn requests_that_wait_together_share_transactions() {
     let transactions = store.transactions() - before;
     assert!(transactions <= 3, "{transactions} transactions");
     assert_eq!(
-        store.count(JobFilter::default(), u64::MAX).await.unwrap(),
+        store
+            .count_jobs(JobFilter::default(), u64::MAX)
+            .await
+            .unwrap(),
         500
     );
 }
@@ -79,9 +82,12 @@ async fn two_stores_on_one_file_never_claim_the_same_job() {
     let distinct: HashSet<JobId> = claimed.iter().copied().collect();
     assert_eq!(distinct.len(), claimed.len(), "a job was claimed twice");
     let store = place.open();
-    let all = store.count(JobFilter::default(), u64::MAX).await.unwrap();
+    let all = store
+        .count_jobs(JobFilter::default(), u64::MAX)
+        .await
+        .unwrap();
     assert_eq!(u64::try_from(claimed.len()).unwrap(), all);
-    let lane = store.stats(store.now()).await.unwrap().remove(0);
+    let lane = store.lane_stats(store.now()).await.unwrap().remove(0);
     assert_eq!((lane.succeeded, lane.ready, lane.running), (all, 0, 0));
 }
 
@@ -100,7 +106,10 @@ async fn a_users_open_transaction_only_delays() {
     });
     // Reads do not wait, and do not see what is not committed.
     assert_eq!(
-        store.count(JobFilter::default(), u64::MAX).await.unwrap(),
+        store
+            .count_jobs(JobFilter::default(), u64::MAX)
+            .await
+            .unwrap(),
         0
     );
     while store.waiting() == 0 {
@@ -109,7 +118,10 @@ async fn a_users_open_transaction_only_delays() {
     open.commit().unwrap();
     asked.await.unwrap().unwrap();
     assert_eq!(
-        store.count(JobFilter::default(), u64::MAX).await.unwrap(),
+        store
+            .count_jobs(JobFilter::default(), u64::MAX)
+            .await
+            .unwrap(),
         2
     );
 }
@@ -126,10 +138,10 @@ async fn jobs_of_a_users_transaction_exist_from_its_commit_on() {
     let open = user.transaction().unwrap();
     open.execute("INSERT INTO orders VALUES (1)", []).unwrap();
     let answer = store.enqueue_in(&open, std::slice::from_ref(&new)).unwrap();
-    assert!(matches!(answer[..], [Enqueued::Created(id, _)] if id == new.id));
-    assert_eq!(store.jobs(vec![new.id]).await.unwrap(), [None]);
+    assert!(matches!(answer[..], [EnqueueResult::Created(id, _)] if id == new.id));
+    assert_eq!(store.get_jobs(vec![new.id]).await.unwrap(), [None]);
     open.rollback().unwrap();
-    assert_eq!(store.jobs(vec![new.id]).await.unwrap(), [None]);
+    assert_eq!(store.get_jobs(vec![new.id]).await.unwrap(), [None]);
     assert!(store.claim(request(1)).await.unwrap().claims.is_empty());
 
     let open = user.transaction().unwrap();
@@ -142,7 +154,7 @@ async fn jobs_of_a_users_transaction_exist_from_its_commit_on() {
         "the claim notices what another connection wrote"
     );
     assert_eq!(claims[0].job().id, new.id);
-    let lane = store.stats(store.now()).await.unwrap().remove(0);
+    let lane = store.lane_stats(store.now()).await.unwrap().remove(0);
     assert_eq!((lane.running, lane.ready), (1, 0));
 }
 
@@ -178,9 +190,12 @@ async fn a_conflict_in_one_request_leaves_its_neighbours_alone() {
     };
     assert_eq!((index, job), (1, first.id));
     assert!(good.is_ok());
-    assert_eq!(store.jobs(vec![plain.id]).await.unwrap(), [None]);
+    assert_eq!(store.get_jobs(vec![plain.id]).await.unwrap(), [None]);
     assert_eq!(
-        store.count(JobFilter::default(), u64::MAX).await.unwrap(),
+        store
+            .count_jobs(JobFilter::default(), u64::MAX)
+            .await
+            .unwrap(),
         2
     );
 }
@@ -225,15 +240,15 @@ async fn a_row_that_cannot_be_read_does_not_hold_up_the_others() {
     let claims = store.claim(request(10)).await.unwrap().claims;
     let claimed: Vec<JobId> = claims.iter().map(|claim| claim.job().id).collect();
     assert_eq!(claimed, [whole_id]);
-    let page = steadfast_store::JobPage::first(10);
-    let listed = store.list(JobFilter::default(), page).await.unwrap();
+    let page = steadfast_store::JobPageRequest::first(10);
+    let listed = store.list_jobs(JobFilter::default(), page).await.unwrap();
     assert_eq!(listed.items.len(), 1);
     // Mended, it is there again, and can be told to run.
     let mend = "UPDATE steadfast_job SET tags = NULL WHERE id = ?1";
     assert_eq!(other.execute(mend, [key]).unwrap(), 1);
-    let run_now = steadfast_core::Command::RunNow;
+    let run_now = steadfast_core::JobCommand::RunNow;
     store
-        .command(vec![broken_id], run_now, std::sync::Arc::default())
+        .run_command(vec![broken_id], run_now, std::sync::Arc::default())
         .await
         .unwrap()[0]
         .as_ref()
@@ -261,9 +276,17 @@ async fn a_late_result_never_ends_another_job_that_got_its_number() {
     let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
     assert_eq!(claim.fence(), late.fence());
     let late = success(&store, late);
-    assert_eq!(store.commit(vec![late]).await.unwrap(), [Committed::Stale]);
-    let found = store.jobs(vec![new_id]).await.unwrap().remove(0).unwrap();
-    assert_eq!(found.progress.state, steadfast_core::State::Running);
+    assert_eq!(
+        store.commit(vec![late]).await.unwrap(),
+        [CommitResult::Stale]
+    );
+    let found = store
+        .get_jobs(vec![new_id])
+        .await
+        .unwrap()
+        .remove(0)
+        .unwrap();
+    assert_eq!(found.progress.state, steadfast_core::JobState::Running);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use axum::{Json, Router, http::StatusCode, routing::post};
 use steadfast::{
-    Config, Engine, EngineBuilder, Event, JobFilter, JobRequest, Payload, PolicyPatch,
+    Engine, EngineBuilder, EngineConfig, JobEvent, JobFilter, JobRequest, Payload, PolicyPatch,
     SqliteOptions, SqliteStore, Tally,
     http::{AddressPolicy, HttpRequest, Outbound, OutboundRules},
 };
@@ -46,7 +46,7 @@ async fn serve(file: &Path) -> anyhow::Result<Served> {
     let outbound = Outbound::builder(OutboundRules::new(AddressPolicy::Any)).build()?;
     let metrics = Arc::new(Metrics::default());
     let engine = EngineBuilder::new(Arc::new(store))
-        .config(Config::default())
+        .config(EngineConfig::default())
         .observer(metrics.clone())
         .outbound(outbound)
         .start()?;
@@ -233,8 +233,8 @@ pub async fn calls(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Resu
     let (mut succeeded, mut failed) = (0, 0);
     while succeeded + failed < args.calls {
         match notices.next().await.context("the engine stopped")?.event {
-            Event::Succeeded => succeeded += 1,
-            Event::Failed { .. } => failed += 1,
+            JobEvent::Succeeded => succeeded += 1,
+            JobEvent::Failed { .. } => failed += 1,
             _ => {}
         }
     }

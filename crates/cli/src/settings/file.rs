@@ -36,7 +36,7 @@ pub fn parse(text: &str, path: &Path) -> anyhow::Result<Settings> {
         };
         let shown = line.and_then(|line| text.lines().nth(line - 1));
         let shown = shown.map_or(String::new(), |shown| format!("\n  {}", shown.trim()));
-        crate::ended::usage(format!(
+        crate::exit::usage(format!(
             "{place}: {}{shown}\n  steadfast.example.toml lists every setting",
             error.message()
         ))

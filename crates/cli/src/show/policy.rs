@@ -1,7 +1,7 @@
 //! A retry policy in a sentence, and its timetable as a drawing.
 
 use comfy_table::{CellAlignment, Table};
-use steadfast::{Backoff, Jitter, RetryPolicy, Spread};
+use steadfast::{Backoff, DelayRange, Jitter, RetryPolicy};
 
 use super::{bar, brief, plain};
 
@@ -74,7 +74,7 @@ pub fn timetable(policy: &RetryPolicy) -> Table {
 }
 
 /// Typical, least and most; only the typical one where dice play no part.
-fn spread(spread: Spread, is_said: bool) -> [String; 3] {
+fn spread(spread: DelayRange, is_said: bool) -> [String; 3] {
     match (is_said, spread.min == spread.max) {
         (false, _) => [const { String::new() }; 3],
         (true, true) => [brief(spread.typical), String::new(), String::new()],

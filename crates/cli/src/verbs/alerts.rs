@@ -62,7 +62,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         say!("{}", lines_of(&table))?;
     }
     match args.firing && !alerts.is_empty() {
-        true => Err(crate::ended::Ended::Said.into()),
+        true => Err(crate::exit::ExitError::Said.into()),
         false => Ok(()),
     }
 }

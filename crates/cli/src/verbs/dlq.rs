@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{confirm, jobs::listed, read_json, said};
 use crate::{
-    ended::{Ended, Problem, usage},
+    exit::{ExitError, Problem, usage},
     remote::Remote,
     say::{self, say},
 };
@@ -231,7 +231,7 @@ async fn by_ids(
             detail: "none of these is a dead letter".to_owned(),
             field: None,
         };
-        return Err(Ended::Refused(problem).into());
+        return Err(ExitError::Refused(problem).into());
     }
     answered(remote, path.rsplit('/').next().unwrap_or_default(), &done)
 }

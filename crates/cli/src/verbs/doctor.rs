@@ -9,7 +9,7 @@ use serde_json::json;
 use steadfast::http::OutboundRules;
 
 use crate::{
-    ended::Ended,
+    exit::ExitError,
     remote::Remote,
     say::{self, say},
     serve::reachable,
@@ -90,7 +90,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     }
     show(&findings, args.json)?;
     match findings.0.iter().any(|finding| finding.verdict == "fail") {
-        true => Err(Ended::Said.into()),
+        true => Err(ExitError::Said.into()),
         false => Ok(()),
     }
 }

@@ -15,7 +15,7 @@ use crate::{
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  steadfast endpoints create https://example.com/steadfast\n  steadfast endpoints create https://hooks.slack.com/… --format slack --events alert.fired,alert.resolved\n  steadfast endpoints rotate end_…"
+    after_help = "Examples:\n  steadfast endpoints create https://example.com/steadfast\n  steadfast endpoints create https://subscriptions.slack.com/… --format slack --events alert.fired,alert.resolved\n  steadfast endpoints rotate end_…"
 )]
 pub struct Args {
     #[command(flatten)]

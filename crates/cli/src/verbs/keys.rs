@@ -11,7 +11,7 @@ use steadfast_server::keys::{self, NewKey, Scope};
 
 use super::said;
 use crate::{
-    ended::{Ended, Problem, usage},
+    exit::{ExitError, Problem, usage},
     remote::{Remote, part},
     say::{self, say},
     settings::StoreAt,
@@ -160,7 +160,7 @@ async fn in_store(store: &dyn Store, verb: &Verb) -> anyhow::Result<Value> {
             };
             match gone {
                 true => Ok(json!({})),
-                false => Err(Ended::Refused(Problem {
+                false => Err(ExitError::Refused(Problem {
                     status: 404,
                     code: "not_found".to_owned(),
                     detail: format!("there is no {id}"),

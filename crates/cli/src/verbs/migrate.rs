@@ -1,6 +1,6 @@
 //! `steadfast migrate`: bring a store to the schema this binary knows, and do nothing else.
 
-use crate::{ended::usage, say::say, settings::StoreAt};
+use crate::{exit::usage, say::say, settings::StoreAt};
 
 #[derive(clap::Args)]
 #[command(

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use steadfast::{RetryPolicy, duration};
 
 use crate::{
-    ended::usage,
+    exit::usage,
     say::{self, say},
     settings::{Retry, Span},
     show::{brief, lines_of, policy_sentence, timetable},
@@ -120,7 +120,7 @@ impl PreviewArgs {
 
 /// As `POST /policies/preview` answers.
 fn as_api(policy: &RetryPolicy) -> Value {
-    let spread = |spread: steadfast::Spread| {
+    let spread = |spread: steadfast::DelayRange| {
         json!({
             "minMs": duration::millis(spread.min),
             "typicalMs": duration::millis(spread.typical),

@@ -7,7 +7,7 @@ use steadfast::Timestamp;
 
 use super::{read_json, said};
 use crate::{
-    ended::usage,
+    exit::usage,
     remote::{Remote, part},
     say::{self, say},
     settings::{Retry, Span},

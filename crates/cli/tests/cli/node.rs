@@ -98,13 +98,13 @@ impl Node {
 
     /// Asks until the answer is right.
     pub fn until(&self, args: &[&str], is_right: impl Fn(&Value) -> bool) -> Value {
-        let patience_ends = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + PATIENCE;
         loop {
             let answer = self.json(args);
             if is_right(&answer) {
                 return answer;
             }
-            assert!(Instant::now() < patience_ends, "{args:?}: {answer:#}");
+            assert!(Instant::now() < deadline, "{args:?}: {answer:#}");
         }
     }
 

@@ -4,7 +4,9 @@ use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, Figures, in_seconds};
+use super::{
+    AlertFigures, AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, in_seconds,
+};
 use crate::{Timestamp, duration};
 
 /// What a rule measures.
@@ -29,7 +31,7 @@ impl fmt::Display for AlertFigure {
 
 impl AlertSettings {
     /// A rule that is switched off is never broken.
-    pub(super) fn is_broken(&self, rule: AlertRule, seen: &Figures, now: Timestamp) -> bool {
+    pub(super) fn is_broken(&self, rule: AlertRule, seen: &AlertFigures, now: Timestamp) -> bool {
         let is_above = match (self.value(rule, seen, now), self.threshold(rule)) {
             (AlertFigure::Count(value), AlertFigure::Count(most)) => value > most,
             (AlertFigure::Rate(value), AlertFigure::Rate(most)) => {
@@ -41,7 +43,12 @@ impl AlertSettings {
         is_above && self.is_enabled(rule)
     }
 
-    pub(super) fn value(&self, rule: AlertRule, seen: &Figures, now: Timestamp) -> AlertFigure {
+    pub(super) fn value(
+        &self,
+        rule: AlertRule,
+        seen: &AlertFigures,
+        now: Timestamp,
+    ) -> AlertFigure {
         match rule {
             AlertRule::Dlq => AlertFigure::Count(seen.dead_letters),
             AlertRule::RetryRate => AlertFigure::Rate(seen.recent.retry_rate().unwrap_or(0.0)),
@@ -62,7 +69,12 @@ impl AlertSettings {
         }
     }
 
-    pub(super) fn message(&self, state: &AlertState, seen: &Figures, now: Timestamp) -> String {
+    pub(super) fn message(
+        &self,
+        state: &AlertState,
+        seen: &AlertFigures,
+        now: Timestamp,
+    ) -> String {
         let AlertState {
             rule,
             value,

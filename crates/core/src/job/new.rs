@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use sha2::{Digest, Sha256};
 
-use super::{Guarantee, Job, Priority, Progress, RunOf, Tags};
+use super::{Guarantee, Job, JobProgress, Priority, ScheduledRun, Tags};
 use crate::{
     IdempotencyKey, Invalid, JobId, Kind, Payload, PolicyPatch, Queue, RetryPolicy, Tenant,
     Timestamp, Webhook, duration, limits,
@@ -24,8 +24,8 @@ pub struct NewJob {
     pub guarantee: Guarantee,
     pub idempotency_key: Option<IdempotencyKey>,
     /// What the request itself said of retries, before the levels below filled it up.
-    pub asked_retry: PolicyPatch,
-    pub run_of: Option<RunOf>,
+    pub requested_retry: PolicyPatch,
+    pub scheduled_run: Option<ScheduledRun>,
     pub webhook: Option<Arc<Webhook>>,
     timeout: Option<Duration>,
     lease: Duration,
@@ -53,8 +53,8 @@ impl NewJob {
             policy,
             guarantee: Guarantee::AtLeastOnce,
             idempotency_key: None,
-            asked_retry: PolicyPatch::default(),
-            run_of: None,
+            requested_retry: PolicyPatch::default(),
+            scheduled_run: None,
             webhook: None,
             timeout: None,
             lease: limits::LEASE_DEFAULT,
@@ -136,11 +136,11 @@ impl NewJob {
             timeout: self.timeout,
             lease: self.lease,
             idempotency_key: self.idempotency_key,
-            run_of: self.run_of,
+            scheduled_run: self.scheduled_run,
             webhook: self.webhook,
             tags: self.tags,
             created_at: now,
-            progress: Progress::waiting(run_at),
+            progress: JobProgress::waiting(run_at),
         }
     }
 
@@ -163,7 +163,7 @@ impl NewJob {
             RunAt::After(delay) => format!("after {}", duration::format(delay)),
             RunAt::At(time) => format!("at {time}"),
         });
-        field(&serde_json::to_string(&self.asked_retry).unwrap_or_default());
+        field(&serde_json::to_string(&self.requested_retry).unwrap_or_default());
         field(&self.timeout.map(duration::format).unwrap_or_default());
         field(&duration::format(self.lease));
         if let Some(webhook) = &self.webhook {
@@ -259,7 +259,7 @@ mod tests {
             asked(|job| job.run_at = RunAt::After(Duration::from_secs(5))),
             asked(|job| job.run_at = RunAt::At(Timestamp::EPOCH)),
             asked(|job| job.guarantee = Guarantee::AtMostOnce),
-            asked(|job| job.asked_retry = Preset::Patient.into()),
+            asked(|job| job.requested_retry = Preset::Patient.into()),
             asked(|job| job.queue = Queue::new("other").unwrap()),
             asked(|job| *job = job.clone().with_timeout(Duration::from_secs(1)).unwrap()),
             asked(|job| {

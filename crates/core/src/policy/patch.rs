@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use super::{Backoff, Jitter, Preset, RetryPolicy, Rule, check_delay, check_range};
+use super::{Backoff, Jitter, Preset, RetryPolicy, RetryRule, check_delay, check_range};
 use crate::{Invalid, duration, limits};
 
 /// Part of a policy. In JSON it is a preset's name or an object with any of the fields.
@@ -45,7 +45,7 @@ pub struct PolicyPatch {
     )]
     pub(super) max_elapsed: Option<Duration>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) rules: Option<Vec<Rule>>,
+    pub(super) rules: Option<Vec<RetryRule>>,
 }
 
 /// Other words that people use for parts of a policy.
@@ -118,7 +118,7 @@ impl PolicyPatch {
         jitter: Jitter,
         jitter_factor: f64,
         max_elapsed: Duration,
-        rules: Vec<Rule>,
+        rules: Vec<RetryRule>,
     }
 
     /// Says the same as this patch and the shorthands together; what both say must agree.
@@ -293,7 +293,7 @@ struct Fields {
     jitter: Option<Jitter>,
     jitter_factor: Option<f64>,
     max_elapsed: Option<duration::Text>,
-    rules: Option<Vec<Rule>>,
+    rules: Option<Vec<RetryRule>>,
 }
 
 impl<'de> Deserialize<'de> for PolicyPatch {

@@ -12,7 +12,7 @@ use super::{
 pub struct Preview {
     pub rows: Vec<PreviewRow>,
     /// When it gives up, counted from the first attempt.
-    pub gives_up: Spread,
+    pub gives_up: DelayRange,
 }
 
 /// One attempt of the timetable.
@@ -20,14 +20,14 @@ pub struct Preview {
 pub struct PreviewRow {
     pub attempt: u32,
     /// The wait before this attempt.
-    pub delay: Spread,
+    pub delay: DelayRange,
     /// When it starts, counted from the first attempt.
-    pub at: Spread,
+    pub at: DelayRange,
 }
 
 /// The luckiest roll, the middle one and the unluckiest.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Spread {
+pub struct DelayRange {
     pub min: Duration,
     pub typical: Duration,
     pub max: Duration,
@@ -51,7 +51,7 @@ impl RetryPolicy {
         let spread = |n: usize| {
             let typical = last_or(&typical, n);
             let (luckiest, unluckiest) = (last_or(&min, n), last_or(&max, n));
-            Spread {
+            DelayRange {
                 min: luckiest.min(typical).min(unluckiest),
                 typical,
                 max: luckiest.max(typical).max(unluckiest),
@@ -66,7 +66,7 @@ impl RetryPolicy {
                 };
                 PreviewRow {
                     attempt,
-                    delay: Spread {
+                    delay: DelayRange {
                         min: delay_of(&min),
                         typical: delay_of(&typical),
                         max: delay_of(&max),
@@ -167,6 +167,6 @@ mod tests {
     fn no_retries_is_one_attempt() {
         let preview = Preset::Once.policy().preview();
         assert_eq!(preview.rows.len(), 1);
-        assert_eq!(preview.gives_up, Spread::default());
+        assert_eq!(preview.gives_up, DelayRange::default());
     }
 }

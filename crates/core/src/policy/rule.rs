@@ -9,15 +9,15 @@ use crate::{Failure, FailureClass, Invalid, duration, limits};
 /// "When a failure looks like this, do that." The first rule that matches decides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Rule {
+pub struct RetryRule {
     #[serde(rename = "match")]
-    pub when: Match,
-    pub then: Then,
+    pub when: RuleMatch,
+    pub then: RuleAction,
 }
 
 /// What a failure must look like. All that is given must hold; nothing given is `"any"`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Match {
+pub struct RuleMatch {
     pub class: Option<FailureClass>,
     pub status: Option<StatusRange>,
     /// The whole message, with `*` for any run of characters.
@@ -25,7 +25,7 @@ pub struct Match {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Then {
+pub enum RuleAction {
     Retry,
     Fail,
     RetryAfter(Duration),
@@ -48,33 +48,33 @@ impl StatusRange {
     }
 }
 
-impl Rule {
+impl RetryRule {
     /// For failures of this class.
-    pub fn on_class(class: &str, then: Then) -> Self {
+    pub fn on_class(class: &str, then: RuleAction) -> Self {
         let class = Some(FailureClass::named(class));
         Self {
-            when: Match {
+            when: RuleMatch {
                 class,
-                ..Match::default()
+                ..RuleMatch::default()
             },
             then,
         }
     }
 
     /// For HTTP answers in this range.
-    pub fn on_status(status: StatusRange, then: Then) -> Self {
+    pub fn on_status(status: StatusRange, then: RuleAction) -> Self {
         let status = Some(status);
         Self {
-            when: Match {
+            when: RuleMatch {
                 status,
-                ..Match::default()
+                ..RuleMatch::default()
             },
             then,
         }
     }
 
     pub fn matches(&self, failure: &Failure) -> bool {
-        let Match {
+        let RuleMatch {
             class,
             status,
             message,
@@ -98,7 +98,7 @@ impl Rule {
             let expected = format!("must be at most {most} bytes");
             return Err(Invalid::new("match.message", pattern, expected));
         }
-        if let Then::RetryAfter(delay) = self.then
+        if let RuleAction::RetryAfter(delay) = self.then
             && delay > limits::DELAY_MAX
         {
             let value = duration::format(delay);
@@ -138,7 +138,7 @@ struct Conditions {
     message: Option<String>,
 }
 
-impl Serialize for Match {
+impl Serialize for RuleMatch {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if *self == Self::default() {
             return serializer.serialize_str("any");
@@ -157,27 +157,27 @@ impl Serialize for Match {
     }
 }
 
-impl<'de> Deserialize<'de> for Match {
+impl<'de> Deserialize<'de> for RuleMatch {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
 
         impl<'de> de::Visitor<'de> for Visitor {
-            type Value = Match;
+            type Value = RuleMatch;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("\"any\" or an object with class, status or message")
             }
 
-            fn visit_str<E: de::Error>(self, word: &str) -> Result<Match, E> {
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<RuleMatch, E> {
                 match word {
-                    "any" => Ok(Match::default()),
+                    "any" => Ok(RuleMatch::default()),
                     _ => Err(E::invalid_value(de::Unexpected::Str(word), &self)),
                 }
             }
 
-            fn visit_map<M: de::MapAccess<'de>>(self, map: M) -> Result<Match, M::Error> {
+            fn visit_map<M: de::MapAccess<'de>>(self, map: M) -> Result<RuleMatch, M::Error> {
                 let given = Conditions::deserialize(de::value::MapAccessDeserializer::new(map))?;
-                Ok(Match {
+                Ok(RuleMatch {
                     class: given.class,
                     status: given.status,
                     message: given.message,
@@ -189,7 +189,7 @@ impl<'de> Deserialize<'de> for Match {
     }
 }
 
-impl Serialize for Then {
+impl Serialize for RuleAction {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Retry {
@@ -206,7 +206,7 @@ impl Serialize for Then {
     }
 }
 
-impl<'de> Deserialize<'de> for Then {
+impl<'de> Deserialize<'de> for RuleAction {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -216,23 +216,23 @@ impl<'de> Deserialize<'de> for Then {
         struct Visitor;
 
         impl<'de> de::Visitor<'de> for Visitor {
-            type Value = Then;
+            type Value = RuleAction;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("\"retry\", \"fail\" or {\"retry\": \"30s\"}")
             }
 
-            fn visit_str<E: de::Error>(self, word: &str) -> Result<Then, E> {
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<RuleAction, E> {
                 match word {
-                    "retry" => Ok(Then::Retry),
-                    "fail" => Ok(Then::Fail),
+                    "retry" => Ok(RuleAction::Retry),
+                    "fail" => Ok(RuleAction::Fail),
                     _ => Err(E::invalid_value(de::Unexpected::Str(word), &self)),
                 }
             }
 
-            fn visit_map<M: de::MapAccess<'de>>(self, map: M) -> Result<Then, M::Error> {
+            fn visit_map<M: de::MapAccess<'de>>(self, map: M) -> Result<RuleAction, M::Error> {
                 let given = Retry::deserialize(de::value::MapAccessDeserializer::new(map))?;
-                Ok(Then::RetryAfter(given.retry.0))
+                Ok(RuleAction::RetryAfter(given.retry.0))
             }
         }
 
@@ -299,7 +299,7 @@ impl<'de> Deserialize<'de> for StatusRange {
 mod tests {
     use super::*;
 
-    fn rule(json: &str) -> Rule {
+    fn rule(json: &str) -> RetryRule {
         serde_json::from_str(json).unwrap()
     }
 
@@ -342,7 +342,7 @@ mod tests {
             r#"{"match":{"status":"6xx"},"then":"retry"}"#,
             r#"{"match":"any","then":"maybe"}"#,
         ] {
-            assert!(serde_json::from_str::<Rule>(json).is_err(), "{json}");
+            assert!(serde_json::from_str::<RetryRule>(json).is_err(), "{json}");
         }
     }
 

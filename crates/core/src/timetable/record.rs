@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Missed, Overlap, TickRule, Timetable};
+use super::{MissedTickPolicy, OverlapPolicy, TickRule, Timetable};
 use crate::{Cron, Invalid, Timestamp, Zone};
 
 #[derive(Serialize, Deserialize)]
@@ -27,9 +27,9 @@ pub(super) struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     max_runs: Option<u64>,
     #[serde(default)]
-    overlap: Overlap,
+    overlap: OverlapPolicy,
     #[serde(default)]
-    missed: Missed,
+    missed: MissedTickPolicy,
 }
 
 impl From<Timetable> for Record {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Missed, Overlap, Timetable,
+    MissedTickPolicy, OverlapPolicy, Timetable,
     due::{Due, Range},
 };
 use crate::Timestamp;
@@ -35,11 +35,11 @@ pub struct ScheduleProgress {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct TimetableStep {
     /// Ticks to make a job of, in order of time.
     pub fire: Vec<Timestamp>,
     /// In order of time.
-    pub skipped: Vec<Skip>,
+    pub skipped: Vec<SkippedTicks>,
     /// Cancel the unfinished run, in the same transaction.
     pub cancel_unfinished: bool,
     pub progress: ScheduleProgress,
@@ -48,7 +48,7 @@ pub struct Step {
 /// Ticks that made no run, as a range: a million missed seconds are one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Skip {
+pub struct SkippedTicks {
     pub from: Timestamp,
     pub to: Timestamp,
     /// Exact, except that more than 10,000 missed ticks of a cron rule are not all counted:
@@ -111,7 +111,12 @@ impl Timetable {
     /// runs see the newest state of the world; only a tick that already waits keeps its
     /// place before newer ones. So with `overlap: skip`, `runAll` can make up for one tick
     /// only and records the others as overlapping.
-    pub fn step(&self, progress: &ScheduleProgress, unfinished: bool, now: Timestamp) -> Step {
+    pub fn step(
+        &self,
+        progress: &ScheduleProgress,
+        unfinished: bool,
+        now: Timestamp,
+    ) -> TimetableStep {
         let due = match self.next_untold(progress) {
             Some(first) => self.due(first, now),
             None => Due::default(),
@@ -122,12 +127,14 @@ impl Timetable {
         let ticks = self.settle_missed(due, now, &mut skipped);
         let mut places = self.give_places(progress, ticks, unfinished, &mut skipped);
         let queued_tick = match (self.overlap, unfinished) {
-            (Overlap::QueueOne, true) => places.pop(),
-            (Overlap::QueueOne, false) if places.len() > 1 => places.pop(),
+            (OverlapPolicy::QueueOne, true) => places.pop(),
+            (OverlapPolicy::QueueOne, false) if places.len() > 1 => places.pop(),
             _ => None,
         };
-        Step {
-            cancel_unfinished: self.overlap == Overlap::Replace && unfinished && !places.is_empty(),
+        TimetableStep {
+            cancel_unfinished: self.overlap == OverlapPolicy::Replace
+                && unfinished
+                && !places.is_empty(),
             progress: self.bounded(ScheduleProgress {
                 next_tick,
                 last_tick,
@@ -148,20 +155,25 @@ impl Timetable {
     }
 
     /// Those of the due ticks that may run.
-    fn settle_missed(&self, due: Due, now: Timestamp, skipped: &mut Vec<Skip>) -> Vec<Timestamp> {
+    fn settle_missed(
+        &self,
+        due: Due,
+        now: Timestamp,
+        skipped: &mut Vec<SkippedTicks>,
+    ) -> Vec<Timestamp> {
         let Due {
             older,
             newest: mut ticks,
             ..
         } = due;
-        if self.missed == Missed::RunAll {
+        if self.missed == MissedTickPolicy::RunAll {
             skip(skipped, older, &[], SkipReason::MissedLimit);
             return ticks;
         }
         let missed = ticks.partition_point(|tick| now.since(*tick) > LATENESS_MAX);
         let run_from = match self.missed {
             // A tick that was seen runs now and makes up for those before it.
-            Missed::RunOnce if missed == ticks.len() => missed.saturating_sub(1),
+            MissedTickPolicy::RunOnce if missed == ticks.len() => missed.saturating_sub(1),
             _ => missed,
         };
         let ticks_to_run = ticks.split_off(run_from);
@@ -175,13 +187,15 @@ impl Timetable {
         progress: &ScheduleProgress,
         mut ticks: Vec<Timestamp>,
         unfinished: bool,
-        skipped: &mut Vec<Skip>,
+        skipped: &mut Vec<SkippedTicks>,
     ) -> Vec<Timestamp> {
         let overlap_places = match (self.overlap, unfinished) {
-            (Overlap::Allow, _) => u64::MAX,
-            (Overlap::Skip, true) => 0,
-            (Overlap::Skip, false) | (Overlap::Replace, _) | (Overlap::QueueOne, true) => 1,
-            (Overlap::QueueOne, false) => 2,
+            (OverlapPolicy::Allow, _) => u64::MAX,
+            (OverlapPolicy::Skip, true) => 0,
+            (OverlapPolicy::Skip, false)
+            | (OverlapPolicy::Replace, _)
+            | (OverlapPolicy::QueueOne, true) => 1,
+            (OverlapPolicy::QueueOne, false) => 2,
         };
         let runs_left = self
             .max_runs
@@ -194,7 +208,7 @@ impl Timetable {
         let places = usize::try_from(places).unwrap_or(usize::MAX);
         let kept = progress
             .queued_tick
-            .filter(|_| self.overlap == Overlap::QueueOne && places > 0);
+            .filter(|_| self.overlap == OverlapPolicy::QueueOne && places > 0);
         if kept.is_none() {
             ticks.splice(0..0, progress.queued_tick);
         }
@@ -213,7 +227,12 @@ impl Timetable {
 }
 
 /// Records ticks, and the range before them if there is one, as skipped.
-fn skip(skipped: &mut Vec<Skip>, older: Option<Range>, ticks: &[Timestamp], reason: SkipReason) {
+fn skip(
+    skipped: &mut Vec<SkippedTicks>,
+    older: Option<Range>,
+    ticks: &[Timestamp],
+    reason: SkipReason,
+) {
     let listed = match ticks {
         [] => None,
         [only] => Some((*only, *only)),
@@ -225,7 +244,7 @@ fn skip(skipped: &mut Vec<Skip>, older: Option<Range>, ticks: &[Timestamp], reas
         (None, Some((from, to))) => (from, to, ticks.len() as u64),
         (Some(older), Some((_, to))) => (older.from, to, older.count + ticks.len() as u64),
     };
-    skipped.push(Skip {
+    skipped.push(SkippedTicks {
         from,
         to,
         count,

@@ -8,7 +8,7 @@ use jiff::{
 };
 use steadfast_core::{Dst, Tick, Timestamp};
 
-use crate::rule::Rule;
+use crate::rule::RetryRule;
 
 const DAY: i64 = 86_400;
 
@@ -73,7 +73,7 @@ impl Window {
         self.looks.iter().any(|look| look.local != look.expected)
     }
 
-    pub fn ticks(&self, rule: &Rule) -> Vec<Tick> {
+    pub fn ticks(&self, rule: &RetryRule) -> Vec<Tick> {
         let first_day = self.from.div_euclid(DAY) - 2;
         let last_day = self.until.div_euclid(DAY) + 2;
         let days: Vec<bool> = (first_day..=last_day)

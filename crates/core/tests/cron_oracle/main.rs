@@ -6,7 +6,7 @@ mod clock;
 mod rule;
 
 use clock::{Window, changes, second};
-use rule::{Dice, Rule};
+use rule::{Dice, RetryRule};
 use steadfast_core::{Cron, Timestamp, Zone};
 
 const ZONES: [&str; 9] = [
@@ -25,7 +25,7 @@ const HOUR: i64 = 3_600;
 const DAY: i64 = 24 * HOUR;
 
 /// Every next tick that is asked for must be the one that the watched clock saw.
-fn check(seed: u64, rule: &Rule, window: &Window, dice: &mut Dice) -> usize {
+fn check(seed: u64, rule: &RetryRule, window: &Window, dice: &mut Dice) -> usize {
     let Ok(cron) = Cron::parse(&rule.text) else {
         assert_never_fires(seed, rule);
         return 0;
@@ -58,7 +58,7 @@ fn check(seed: u64, rule: &Rule, window: &Window, dice: &mut Dice) -> usize {
 }
 
 /// A refused rule must match no day of 400 years, after which the calendar repeats.
-fn assert_never_fires(seed: u64, rule: &Rule) {
+fn assert_never_fires(seed: u64, rule: &RetryRule) {
     let first = jiff::civil::date(2000, 1, 1);
     let mut days = first.series(jiff::ToSpan::day(1)).take(146_097);
     let day = days.find(|day| rule.matches_day(*day));
@@ -79,7 +79,7 @@ fn random_rules_agree_with_a_watched_clock_around_every_change_of_clocks() {
     let mut ticks = 0;
     for seed in 0..4_000 {
         let mut dice = Dice::new(seed);
-        let rule = Rule::random(&mut dice, false);
+        let rule = RetryRule::random(&mut dice, false);
         for _ in 0..2 {
             let index = dice.roll(0, i64::try_from(windows.len()).unwrap() - 1);
             ticks += check(
@@ -109,7 +109,7 @@ fn random_rules_with_seconds_agree_with_a_clock_watched_every_second() {
     let mut ticks = 0;
     for seed in 0..150 {
         let mut dice = Dice::new(seed);
-        let rule = Rule::random(&mut dice, true);
+        let rule = RetryRule::random(&mut dice, true);
         let index = dice.roll(0, i64::try_from(windows.len()).unwrap() - 1);
         ticks += check(
             seed,
@@ -129,7 +129,7 @@ fn random_rules_agree_with_a_watched_clock_over_years() {
         for seed in 0..5 {
             let seed = 1_000_000 + zone_seed * 1_000 + seed;
             let mut dice = Dice::new(seed);
-            let rule = Rule::random(&mut dice, false);
+            let rule = RetryRule::random(&mut dice, false);
             check(seed, &rule, &window, &mut dice);
         }
     }

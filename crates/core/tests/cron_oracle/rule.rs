@@ -180,7 +180,7 @@ fn nearest_weekday(date: Date, target: i64) -> Option<Date> {
 }
 
 #[derive(Clone, Debug)]
-pub struct Rule {
+pub struct RetryRule {
     second: Option<Plain>,
     minute: Plain,
     hour: Plain,
@@ -192,7 +192,7 @@ pub struct Rule {
     pub text: String,
 }
 
-impl Rule {
+impl RetryRule {
     /// Mostly at night, when clocks change, and mostly on every day.
     pub fn random(dice: &mut Dice, seconds: bool) -> Self {
         let mut rule = Self {

@@ -1,20 +1,24 @@
 //! What holds however a schedule is driven.
 
 use proptest::prelude::*;
-use steadfast_core::{Missed, Overlap, Timetable};
+use steadfast_core::{MissedTickPolicy, OverlapPolicy, Timetable};
 
 use crate::{at, cron, every};
 
 fn any_timetable() -> impl Strategy<Value = Timetable> {
     let overlaps = vec![
-        Overlap::Skip,
-        Overlap::Allow,
-        Overlap::QueueOne,
-        Overlap::Replace,
+        OverlapPolicy::Skip,
+        OverlapPolicy::Allow,
+        OverlapPolicy::QueueOne,
+        OverlapPolicy::Replace,
     ];
-    let missed = vec![Missed::Skip, Missed::RunOnce, Missed::RunAll];
+    let missed = vec![
+        MissedTickPolicy::Skip,
+        MissedTickPolicy::RunOnce,
+        MissedTickPolicy::RunAll,
+    ];
     let rules = vec![
-        every(7, Overlap::Skip, Missed::Skip),
+        every(7, OverlapPolicy::Skip, MissedTickPolicy::Skip),
         cron("*/7 * * * * *"),
         cron("*/3 * * * *"),
     ];
@@ -48,7 +52,7 @@ proptest! {
         for (passed, unfinished) in drive {
             now = (now + passed).max(0);
             let step = timetable.step(&state, unfinished, at(now));
-            let overlapping = timetable.overlap() == Overlap::Allow || step.fire.len() <= 1;
+            let overlapping = timetable.overlap() == OverlapPolicy::Allow || step.fire.len() <= 1;
             prop_assert!(overlapping, "{:?}", step);
             prop_assert!(!step.cancel_unfinished || !step.fire.is_empty());
             prop_assert!(step.progress.next_tick.is_none_or(|next| next > at(now)));

@@ -1,15 +1,18 @@
 //! Bounds: the newest hundred, the last run, the end of the timetable.
 
-use steadfast_core::{Missed, Overlap, ScheduleProgress};
+use steadfast_core::{MissedTickPolicy, OverlapPolicy, ScheduleProgress};
 
 use crate::{at, cron, every, progress, second, show, show_skip};
 
 #[test]
 fn run_all_makes_up_for_the_newest_hundred_and_records_the_rest() {
-    for timetable in [every(60, Overlap::Skip, Missed::Skip), cron("* * * * *")] {
+    for timetable in [
+        every(60, OverlapPolicy::Skip, MissedTickPolicy::Skip),
+        cron("* * * * *"),
+    ] {
         let timetable = timetable
-            .with_overlap(Overlap::Allow)
-            .with_missed(Missed::RunAll);
+            .with_overlap(OverlapPolicy::Allow)
+            .with_missed(MissedTickPolicy::RunAll);
         let step = timetable.step(&progress(0), false, at(60 * 249 + 5));
         let fired: Vec<i64> = step.fire.iter().map(|tick| second(*tick) / 60).collect();
         assert_eq!(fired, (150..250).collect::<Vec<_>>());
@@ -25,7 +28,7 @@ fn run_all_makes_up_for_the_newest_hundred_and_records_the_rest() {
 #[test]
 fn a_year_of_missed_seconds_is_one_record() {
     let year = 365 * 86_400;
-    let timetable = every(1, Overlap::Skip, Missed::Skip);
+    let timetable = every(1, OverlapPolicy::Skip, MissedTickPolicy::Skip);
     let step = timetable.step(&progress(0), true, at(year));
     let skipped: Vec<String> = step.skipped.iter().map(show_skip).collect();
     assert_eq!(
@@ -37,8 +40,8 @@ fn a_year_of_missed_seconds_is_one_record() {
     );
 
     let timetable = cron("* * * * * *")
-        .with_missed(Missed::RunAll)
-        .with_overlap(Overlap::Allow);
+        .with_missed(MissedTickPolicy::RunAll)
+        .with_overlap(OverlapPolicy::Allow);
     let step = timetable.step(&progress(0), true, at(year));
     let fired: Vec<i64> = step.fire.iter().map(|tick| second(*tick)).collect();
     assert_eq!(fired, (year - 99..=year).collect::<Vec<_>>());
@@ -58,8 +61,8 @@ fn a_year_of_missed_seconds_is_one_record() {
 fn the_newest_ticks_are_found_behind_a_long_silence_too() {
     // Every second of January, looked at in December: the newest lie eleven months back.
     let timetable = cron("* * * * 1 *")
-        .with_missed(Missed::RunAll)
-        .with_overlap(Overlap::Allow);
+        .with_missed(MissedTickPolicy::RunAll)
+        .with_overlap(OverlapPolicy::Allow);
     let step = timetable.step(&progress(0), false, at(340 * 86_400));
     let last = 31 * 86_400 - 1;
     let fired: Vec<i64> = step.fire.iter().map(|tick| second(*tick)).collect();
@@ -67,8 +70,8 @@ fn the_newest_ticks_are_found_behind_a_long_silence_too() {
     assert_eq!(second(step.skipped[0].to), last - 100);
     // An hour of seconds each midnight, looked at when the newest of them has only begun.
     let timetable = cron("* * 0 * * *")
-        .with_missed(Missed::RunAll)
-        .with_overlap(Overlap::Allow);
+        .with_missed(MissedTickPolicy::RunAll)
+        .with_overlap(OverlapPolicy::Allow);
     let midnight = 10 * 86_400;
     let step = timetable.step(&progress(0), false, at(midnight + 70));
     let fired: Vec<i64> = step.fire.iter().map(|tick| second(*tick)).collect();
@@ -80,8 +83,8 @@ fn the_newest_ticks_are_found_behind_a_long_silence_too() {
     for extra in [1, 50, 150, 399, 400, 401, 900] {
         let now = 10_000 + extra;
         let timetable = cron("* * * * * *")
-            .with_missed(Missed::RunOnce)
-            .with_overlap(Overlap::Skip);
+            .with_missed(MissedTickPolicy::RunOnce)
+            .with_overlap(OverlapPolicy::Skip);
         let step = timetable.step(&progress(0), false, at(now));
         assert_eq!(step.fire, [at(now)], "{now}");
     }
@@ -89,7 +92,7 @@ fn the_newest_ticks_are_found_behind_a_long_silence_too() {
 
 #[test]
 fn the_last_run_ends_the_schedule() {
-    let timetable = every(60, Overlap::Allow, Missed::RunAll)
+    let timetable = every(60, OverlapPolicy::Allow, MissedTickPolicy::RunAll)
         .with_max_runs(Some(3))
         .unwrap();
     let used = |runs| ScheduleProgress {
@@ -110,7 +113,7 @@ fn the_last_run_ends_the_schedule() {
 
 #[test]
 fn a_waiting_tick_counts_against_the_runs_that_are_left() {
-    let timetable = every(60, Overlap::QueueOne, Missed::RunAll)
+    let timetable = every(60, OverlapPolicy::QueueOne, MissedTickPolicy::RunAll)
         .with_max_runs(Some(3))
         .unwrap();
     let used = |runs| ScheduleProgress {
@@ -138,7 +141,7 @@ fn a_waiting_tick_counts_against_the_runs_that_are_left() {
 
 #[test]
 fn where_overlap_leaves_no_more_than_the_runs_that_are_left_overlap_is_the_reason() {
-    let timetable = every(60, Overlap::Skip, Missed::RunAll)
+    let timetable = every(60, OverlapPolicy::Skip, MissedTickPolicy::RunAll)
         .with_max_runs(Some(1))
         .unwrap();
     assert_eq!(
@@ -149,7 +152,7 @@ fn where_overlap_leaves_no_more_than_the_runs_that_are_left_overlap_is_the_reaso
 
 #[test]
 fn skipped_ticks_do_not_use_up_runs() {
-    let timetable = every(60, Overlap::Skip, Missed::RunOnce)
+    let timetable = every(60, OverlapPolicy::Skip, MissedTickPolicy::RunOnce)
         .with_max_runs(Some(1))
         .unwrap();
     assert_eq!(
@@ -160,7 +163,10 @@ fn skipped_ticks_do_not_use_up_runs() {
 
 #[test]
 fn no_tick_lies_past_the_end_and_those_before_it_are_still_made_up_for() {
-    for timetable in [every(60, Overlap::Skip, Missed::RunOnce), cron("* * * * *")] {
+    for timetable in [
+        every(60, OverlapPolicy::Skip, MissedTickPolicy::RunOnce),
+        cron("* * * * *"),
+    ] {
         let timetable = timetable.with_window(None, Some(at(150))).unwrap();
         assert_eq!(
             show(&timetable, &progress(60), false, 60),

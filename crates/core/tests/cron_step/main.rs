@@ -8,7 +8,8 @@ mod limits;
 use std::time::Duration;
 
 use steadfast_core::{
-    Cron, Missed, Overlap, ScheduleProgress, Skip, SkipReason, TickRule, Timestamp, Timetable, Zone,
+    Cron, MissedTickPolicy, OverlapPolicy, ScheduleProgress, SkipReason, SkippedTicks, TickRule,
+    Timestamp, Timetable, Zone,
 };
 
 /// Ticks are written as seconds of this day.
@@ -22,7 +23,7 @@ fn second(at: Timestamp) -> i64 {
     at.as_millis() / 1_000 - DAY
 }
 
-fn every(secs: u64, overlap: Overlap, missed: Missed) -> Timetable {
+fn every(secs: u64, overlap: OverlapPolicy, missed: MissedTickPolicy) -> Timetable {
     Timetable::new(TickRule::Every(Duration::from_secs(secs)))
         .unwrap()
         .with_overlap(overlap)
@@ -41,7 +42,7 @@ fn progress(next: i64) -> ScheduleProgress {
     }
 }
 
-fn show_skip(skip: &Skip) -> String {
+fn show_skip(skip: &SkippedTicks) -> String {
     let (from, to) = (second(skip.from), second(skip.to));
     format!("{:?} {from}-{to} x{}", skip.reason, skip.count)
 }
@@ -78,8 +79,8 @@ fn show(timetable: &Timetable, progress: &ScheduleProgress, unfinished: bool, no
 // long: it is one table
 #[test]
 fn overlap_by_missed_by_lateness_as_one_table() {
-    use Missed::{RunAll, RunOnce, Skip as SkipMissed};
-    use Overlap::{Allow, QueueOne, Replace, Skip};
+    use MissedTickPolicy::{RunAll, RunOnce, Skip as SkipMissed};
+    use OverlapPolicy::{Allow, QueueOne, Replace, Skip};
     // Every 60 s, the first tick at 60. Seen at 65: on time; at 200: two missed (60, 120) and
     // one on time (180); at 230: three missed and none on time.
     let expected = [
@@ -220,7 +221,7 @@ fn overlap_by_missed_by_lateness_as_one_table() {
 
 #[test]
 fn a_tick_that_is_45_seconds_late_is_not_missed_and_a_later_one_is() {
-    let timetable = every(3_600, Overlap::Skip, Missed::Skip);
+    let timetable = every(3_600, OverlapPolicy::Skip, MissedTickPolicy::Skip);
     assert_eq!(
         show(&timetable, &progress(60), false, 60),
         "fire 60, next 3660"
@@ -237,7 +238,7 @@ fn a_tick_that_is_45_seconds_late_is_not_missed_and_a_later_one_is() {
 
 #[test]
 fn nothing_happens_before_the_next_tick() {
-    let timetable = every(60, Overlap::Replace, Missed::RunAll);
+    let timetable = every(60, OverlapPolicy::Replace, MissedTickPolicy::RunAll);
     let before = ScheduleProgress {
         last_tick: Some(at(0)),
         runs: 7,
@@ -250,7 +251,7 @@ fn nothing_happens_before_the_next_tick() {
 
 #[test]
 fn a_fast_rule_that_is_looked_at_late_fires_each_tick_where_runs_may_overlap() {
-    let timetable = every(1, Overlap::Allow, Missed::RunOnce);
+    let timetable = every(1, OverlapPolicy::Allow, MissedTickPolicy::RunOnce);
     assert_eq!(
         show(&timetable, &progress(10), true, 12),
         "fire 10, fire 11, fire 12, next 13"
@@ -259,7 +260,7 @@ fn a_fast_rule_that_is_looked_at_late_fires_each_tick_where_runs_may_overlap() {
 
 #[test]
 fn a_waiting_tick_keeps_its_place_and_runs_when_the_unfinished_run_is_gone() {
-    let timetable = every(60, Overlap::QueueOne, Missed::RunOnce);
+    let timetable = every(60, OverlapPolicy::QueueOne, MissedTickPolicy::RunOnce);
     let waiting = ScheduleProgress {
         queued_tick: Some(at(60)),
         ..progress(120)
@@ -283,11 +284,11 @@ fn a_tick_that_waits_when_the_policy_changes_is_treated_as_the_new_one_says() {
         ..progress(120)
     };
     for (overlap, expected) in [
-        (Overlap::Skip, "Overlap 60-60 x1, next 120"),
-        (Overlap::Allow, "fire 60, next 120"),
-        (Overlap::Replace, "fire 60, cancel, next 120"),
+        (OverlapPolicy::Skip, "Overlap 60-60 x1, next 120"),
+        (OverlapPolicy::Allow, "fire 60, next 120"),
+        (OverlapPolicy::Replace, "fire 60, cancel, next 120"),
     ] {
-        let timetable = every(60, overlap, Missed::RunOnce);
+        let timetable = every(60, overlap, MissedTickPolicy::RunOnce);
         assert_eq!(
             show(&timetable, &waiting, true, 90),
             expected,
@@ -298,7 +299,7 @@ fn a_tick_that_waits_when_the_policy_changes_is_treated_as_the_new_one_says() {
 
 #[test]
 fn a_clock_that_goes_back_fires_nothing_twice() {
-    let timetable = every(60, Overlap::Allow, Missed::RunAll);
+    let timetable = every(60, OverlapPolicy::Allow, MissedTickPolicy::RunAll);
     let step = timetable.step(&progress(60), false, at(300));
     assert_eq!(step.progress.last_tick, Some(at(300)));
     for now in [0, 60, 299, 300, 359] {
@@ -324,7 +325,7 @@ fn a_clock_that_goes_back_fires_nothing_twice() {
 
 #[test]
 fn ticks_of_a_pause_are_not_missed_and_the_beat_goes_on() {
-    let timetable = every(60, Overlap::Skip, Missed::RunAll);
+    let timetable = every(60, OverlapPolicy::Skip, MissedTickPolicy::RunAll);
     let paused = ScheduleProgress {
         last_tick: Some(at(7)),
         runs: 3,
@@ -342,7 +343,7 @@ fn ticks_of_a_pause_are_not_missed_and_the_beat_goes_on() {
 
 #[test]
 fn reasons_are_stored_in_the_spelling_of_the_api() {
-    let skip = Skip {
+    let skip = SkippedTicks {
         from: at(0),
         to: at(60),
         count: 2,

@@ -64,7 +64,7 @@ pub struct OutboundRules {
 /// An address that may not be dialled, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{address} is not allowed: it is {class}")]
-pub struct Blocked {
+pub struct BlockedAddress {
     pub address: IpAddr,
     /// What the address belongs to, as "a private network".
     pub class: &'static str,
@@ -97,7 +97,7 @@ impl OutboundRules {
         Ok(self)
     }
 
-    pub fn check(&self, address: IpAddr) -> Result<(), Blocked> {
+    pub fn check(&self, address: IpAddr) -> Result<(), BlockedAddress> {
         // `::ffff:10.0.0.1` is another way to write 10.0.0.1: the kernel dials the same.
         let real = address.to_canonical();
         if self.policy() == AddressPolicy::Any || self.allow.iter().any(|net| net.contains(&real)) {
@@ -107,7 +107,7 @@ impl OutboundRules {
             IpAddr::V4(v4) => class_of_v4(v4),
             IpAddr::V6(v6) => class_of_v6(v6),
         };
-        class.map_or(Ok(()), |class| Err(Blocked { address, class }))
+        class.map_or(Ok(()), |class| Err(BlockedAddress { address, class }))
     }
 }
 

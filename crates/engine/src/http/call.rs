@@ -15,10 +15,10 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::{
-    Answer, OutboundRules, Resolver, SystemResolver,
-    answer::Excerpt,
+    OutboundRules, RecordedResponse, Resolver, SystemResolver,
     connect::{Connection, Connector, Origin, failed},
     pool::Pool,
+    response::Excerpt,
     trace::{Phase, Trace},
 };
 
@@ -49,7 +49,7 @@ impl Outbound {
         request: Request<Full<Bytes>>,
         budget: Duration,
         fresh: bool,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<RecordedResponse, Failure> {
         let (origin, request) = addressed(request)?;
         let mut trace = Trace::start();
         let exchange = self.exchange(&origin, request, fresh, &mut trace);
@@ -65,7 +65,7 @@ impl Outbound {
         request: Request<Full<Bytes>>,
         fresh: bool,
         trace: &mut Trace,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<RecordedResponse, Failure> {
         let (connection, response) = self.send(origin, request, fresh, trace).await?;
         trace.enter(Phase::Body);
         let (head, body) = response.into_parts();
@@ -76,7 +76,7 @@ impl Outbound {
         if excerpt.whole && !fresh {
             self.pool.put(origin.clone(), connection);
         }
-        Ok(Answer::new(&head, &excerpt, trace.timings()))
+        Ok(RecordedResponse::new(&head, &excerpt, trace.timings()))
     }
 
     async fn send(

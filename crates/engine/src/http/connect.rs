@@ -169,13 +169,13 @@ impl Connector {
         for (index, address) in addresses.iter().enumerate() {
             let is_last = index + 1 == addresses.len();
             // An address that swallows everything must leave time for those after it.
-            let patience = match is_last {
+            let backoff = match is_last {
                 true => Duration::MAX,
                 false => limits::http::DIAL_MAX,
             };
-            let dialled = timeout(patience, TcpStream::connect(address)).await;
+            let dialled = timeout(backoff, TcpStream::connect(address)).await;
             match dialled.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
-                Ok(stream) => return self.greeted(origin, stream),
+                Ok(stream) => return self.check_peer(origin, stream),
                 Err(error) => refusals.push(format!("{address}: {error}")),
             }
         }
@@ -191,7 +191,7 @@ impl Connector {
     }
 
     /// Looks once more at whom we have really reached.
-    fn greeted(&self, origin: &Origin, stream: TcpStream) -> Result<TcpStream, Failure> {
+    fn check_peer(&self, origin: &Origin, stream: TcpStream) -> Result<TcpStream, Failure> {
         let lost = |error| {
             let what = format!("lost the connection to {origin}");
             failed(FailureClass::CONNECTION, &what, error)

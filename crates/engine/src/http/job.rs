@@ -9,7 +9,7 @@ use http_body_util::Full;
 use steadfast_core::{Failure, FailureClass, Guarantee, Job, Outcome};
 
 use super::{HttpRequest, Outbound};
-use crate::{Attempting, Handler, StopReason, limits};
+use crate::{AttemptContext, Handler, StopReason, limits};
 
 /// The kind of jobs that are HTTP requests.
 pub const HTTP_KIND: &str = "http";
@@ -27,8 +27,8 @@ impl HttpHandler {
 
 #[async_trait]
 impl Handler for HttpHandler {
-    async fn handle(&self, attempting: Attempting) -> Outcome {
-        let job = attempting.job();
+    async fn handle(&self, attempt: AttemptContext) -> Outcome {
+        let job = attempt.job();
         let request = match job.payload.decode::<HttpRequest>() {
             Ok(request) => request,
             Err(error) => {
@@ -36,12 +36,10 @@ impl Handler for HttpHandler {
                 return failure(Failure::new(FailureClass::PAYLOAD, message));
             }
         };
-        self.outbound
-            .attempt(request.to_request(), &attempting)
-            .await
+        self.outbound.attempt(request.to_request(), &attempt).await
     }
 
-    fn keeps_time(&self) -> bool {
+    fn has_own_timeout(&self) -> bool {
         true
     }
 }
@@ -52,17 +50,17 @@ impl Outbound {
     pub async fn attempt(
         &self,
         mut request: Request<Full<Bytes>>,
-        attempting: &Attempting,
+        attempt: &AttemptContext,
     ) -> Outcome {
-        let job = attempting.job();
+        let job = attempt.job();
         attempt_headers(job, request.headers_mut());
         tokio::select! {
             biased;
             answer = self.call(request, budget(job), has_one_try(job)) => match answer {
-                Ok(answer) => answer.outcome(attempting.client().now()),
+                Ok(answer) => answer.outcome(attempt.client().now()),
                 Err(error) => failure(error),
             },
-            outcome = called_off(attempting) => outcome,
+            outcome = until_stopped(attempt) => outcome,
         }
     }
 }
@@ -77,7 +75,9 @@ fn attempt_headers(job: &Job, headers: &mut HeaderMap) {
         Guarantee::AtLeastOnce => job.policy.max_retries(),
         Guarantee::AtMostOnce => 0,
     };
-    let scheduled_for = job.run_of.map_or(job.progress.run_at, |run| run.tick);
+    let scheduled_for = job
+        .scheduled_run
+        .map_or(job.progress.run_at, |run| run.tick);
     for (name, value) in [
         ("idempotency-key", job.id.to_string()),
         ("steadfast-job-id", job.id.to_string()),
@@ -106,8 +106,8 @@ fn has_one_try(job: &Job) -> bool {
 
 /// Ends when nobody wants the answer any more. A node that stops is patient: the answer may
 /// come within the grace period.
-async fn called_off(attempting: &Attempting) -> Outcome {
-    match attempting.stopped().await {
+async fn until_stopped(attempt: &AttemptContext) -> Outcome {
+    match attempt.stopped().await {
         StopReason::Cancelled => Outcome::Cancelled {
             message: "cancelled while the request was under way; it may have been carried out"
                 .to_owned(),
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::{
         Client,
-        attending::Attending,
+        attempt_signals::AttemptSignals,
         http::{AddressPolicy, OutboundRules},
     };
 
@@ -162,15 +162,15 @@ mod tests {
                 "Cancelled { message: \"cancelled while",
             ),
         ] {
-            let attempting = Attempting {
+            let context = AttemptContext {
                 job: claim.share(),
-                attending: Arc::new(Attending::default()),
+                signals: Arc::new(AttemptSignals::default()),
                 client: Client::new(Arc::new(MemoryStore::default())),
             };
-            let attempt = outbound.attempt(request.to_request(), &attempting);
+            let attempt = outbound.attempt(request.to_request(), &context);
             let told = async {
                 listener.accept().await.unwrap();
-                attempting.attending.stop(reason);
+                context.signals.stop(reason);
                 std::future::pending::<()>().await;
             };
             let outcome = tokio::select! {

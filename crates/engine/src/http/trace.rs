@@ -5,7 +5,7 @@ use std::time::Duration;
 use steadfast_core::{Failure, FailureClass, duration};
 use tokio::time::Instant;
 
-use super::{answer::Timings, connect::Origin};
+use super::{connect::Origin, response::Timings};
 
 #[derive(Clone, Copy, PartialEq)]
 pub enum Phase {

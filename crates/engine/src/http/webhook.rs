@@ -7,10 +7,12 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, header::CONTENT_TYPE};
 use http_body_util::Full;
-use steadfast_core::{Failure, FailureClass, Job, Outcome, Secret, Timestamp, WebhookTarget};
+use steadfast_core::{
+    Failure, FailureClass, Job, Outcome, Timestamp, WebhookSecret, WebhookTarget,
+};
 
 use super::{HttpRequest, Outbound, SigningKey, job::failure, sign};
-use crate::{Attempting, Handler};
+use crate::{AttemptContext, Handler};
 
 /// Sends the deliveries that transitions put in the outbox.
 pub struct WebhookHandler {
@@ -26,38 +28,38 @@ impl WebhookHandler {
 /// Where a delivery goes, and what it is signed with.
 struct Address {
     url: String,
-    secrets: Vec<Secret>,
+    secrets: Vec<WebhookSecret>,
 }
 
 #[async_trait]
 impl Handler for WebhookHandler {
-    async fn handle(&self, attempting: Attempting) -> Outcome {
-        let now = attempting.client().now();
-        let address = match address(&attempting, now).await {
+    async fn handle(&self, attempt: AttemptContext) -> Outcome {
+        let now = attempt.client().now();
+        let address = match address(&attempt, now).await {
             Ok(address) => address,
             Err(outcome) => return outcome,
         };
-        match request(attempting.job(), &address, now) {
-            Ok(request) => self.outbound.attempt(request, &attempting).await,
+        match request(attempt.job(), &address, now) {
+            Ok(request) => self.outbound.attempt(request, &attempt).await,
             Err(failed) => failure(failed),
         }
     }
 
-    fn keeps_time(&self) -> bool {
+    fn has_own_timeout(&self) -> bool {
         true
     }
 }
 
 /// An endpoint is looked up at the last moment: it may have moved, or have new keys.
-async fn address(attempting: &Attempting, now: Timestamp) -> Result<Address, Outcome> {
-    let target = attempting.job().webhook.as_ref().map(|it| &it.target);
+async fn address(attempt: &AttemptContext, now: Timestamp) -> Result<Address, Outcome> {
+    let target = attempt.job().webhook.as_ref().map(|it| &it.target);
     match target {
         Some(WebhookTarget::Url { url, secret }) => Ok(Address {
             url: url.clone(),
             secrets: secret.iter().cloned().collect(),
         }),
         Some(WebhookTarget::Endpoint { endpoint }) => {
-            let known = attempting.client().endpoint_cache().get().await;
+            let known = attempt.client().endpoint_cache().get().await;
             let known = known.map_err(|error| failure(error.into()))?;
             let endpoint = known.get(*endpoint).filter(|endpoint| !endpoint.disabled);
             let endpoint = endpoint.ok_or_else(|| Outcome::Cancelled {

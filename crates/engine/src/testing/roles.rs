@@ -2,15 +2,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use steadfast_core::{Claim, Ended, Invalid, Tenant};
+use steadfast_core::{Claim, EndedAttempt, Invalid, Tenant};
 use steadfast_store::{ClaimRequest, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Client, EngineBuilder, Node,
+    Client, EngineBuilder, NodeHandle,
     parts::Parts,
     pruner::Pruner,
-    settle::{Settled, Undecided},
+    settle::{PendingSettlement, SettleResult},
 };
 
 /// The parts of an engine without the loops around them.
@@ -32,7 +32,7 @@ impl Roles {
         self.0.client.clone()
     }
 
-    pub fn node(&self) -> Node {
+    pub fn node(&self) -> NodeHandle {
         self.0.node(CancellationToken::new())
     }
 
@@ -49,19 +49,19 @@ impl Roles {
         Ok(self.0.store.claim(request).await?.claims)
     }
 
-    pub async fn attempt(&self, claim: Claim) -> Ended {
+    pub async fn attempt(&self, claim: Claim) -> EndedAttempt {
         self.0.executor.attempt(claim).await
     }
 
-    pub fn undecided(&self, ended: Ended) -> Undecided {
+    pub fn undecided(&self, ended: EndedAttempt) -> PendingSettlement {
         self.0.settler.undecided(ended)
     }
 
     /// Settles one attempt and says whether it counted.
-    pub async fn settle(&self, undecided: &mut Undecided) -> Result<bool, StoreError> {
+    pub async fn settle(&self, undecided: &mut PendingSettlement) -> Result<bool, StoreError> {
         let batch = std::slice::from_mut(undecided);
         let settled = self.0.settler.settle(batch).await?;
-        Ok(settled == [Settled::Done])
+        Ok(settled == [SettleResult::Done])
     }
 
     pub async fn keep(&self) -> Result<(), StoreError> {
@@ -85,7 +85,7 @@ impl Roles {
     pub async fn prune(&self, retention: Duration) -> Result<usize, StoreError> {
         let pruner = Pruner {
             store: self.0.store.clone(),
-            rolls: self.0.rolls.clone(),
+            random: self.0.random.clone(),
             retention,
             every: Duration::ZERO,
         };

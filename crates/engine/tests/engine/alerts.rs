@@ -5,14 +5,16 @@ use std::{sync::Arc, time::Duration};
 use serde::Deserialize;
 use steadfast_core::{
     AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, BodyFormat, Dice, Endpoint,
-    EndpointId, EndpointSecret, EventType, Failure, FailureClass, Hooks, Job, JobId, Kind, Outcome,
-    Payload, PolicyPatch, Preset, Queue, Secret, Tenant, WorkerName, after_attempt,
+    EndpointId, EndpointSecret, EventType, Failure, FailureClass, Job, JobId, Kind, Outcome,
+    Payload, PolicyPatch, Preset, Queue, Subscriptions, Tenant, WebhookSecret, WorkerName,
+    after_attempt,
 };
 use steadfast_engine::{
-    Client, Config, Context, Engine, JobError, JobKind as _, JobRequest, testing::TestEngine,
+    Client, Context, Engine, EngineConfig, JobError, JobKind as _, JobRequest, testing::TestEngine,
 };
 use steadfast_store::{
-    ClaimRequest, Committed, Document, JobFilter, JobPage, ManualClock, MemoryStore, Space, Store,
+    ClaimRequest, CommitResult, Document, DocumentKind, JobFilter, JobPageRequest, ManualClock,
+    MemoryStore, Store,
 };
 
 use crate::{
@@ -50,9 +52,9 @@ impl World {
 }
 
 fn engine_on(store: Arc<dyn Store>, clock: ManualClock, alerts: AlertSettings) -> TestEngine {
-    let config = Config {
+    let config = EngineConfig {
         alerts,
-        ..Config::default()
+        ..EngineConfig::default()
     };
     TestEngine::on(store, clock, |builder| {
         builder
@@ -83,7 +85,7 @@ async fn endpoint(client: &Client, tenant: &str, number: u128, events: &[EventTy
         format: BodyFormat::Standard,
         retry: PolicyPatch::default(),
         secrets: vec![EndpointSecret {
-            secret: Secret::new("whsec_c2VjcmV0"),
+            secret: WebhookSecret::new("whsec_c2VjcmV0"),
             expires_at: None,
         }],
         disabled: false,
@@ -105,7 +107,10 @@ async fn deliveries(client: &Client) -> Vec<Job> {
         kind: Some(Kind::webhook()),
         ..JobFilter::default()
     };
-    let mut listed = client.jobs(filter, JobPage::first(99)).await.unwrap();
+    let mut listed = client
+        .jobs(filter, JobPageRequest::first(99))
+        .await
+        .unwrap();
     listed.items.reverse();
     listed.items
 }
@@ -328,9 +333,9 @@ async fn refuse_deliveries(store: &dyn Store) {
             output: None,
         };
         let ended = claim.ended(gone, store.now());
-        let transition = after_attempt(&ended, &Hooks::default(), Dice::new(0));
+        let transition = after_attempt(&ended, &Subscriptions::default(), Dice::new(0));
         let committed = store.commit(vec![transition]).await.unwrap();
-        assert_eq!(committed, [Committed::Done]);
+        assert_eq!(committed, [CommitResult::Done]);
     }
 }
 
@@ -399,7 +404,11 @@ async fn an_alert_of_a_tenant_that_has_nothing_any_more_resolves() {
     let engine = world.engine_with(settings);
     dead_letter(&engine, "acme").await;
     engine.watch().await.unwrap();
-    let documents = world.store.documents(Space::Alert).await.unwrap();
+    let documents = world
+        .store
+        .list_documents(DocumentKind::Alert)
+        .await
+        .unwrap();
     assert_eq!(documents[0].id, "acme/jobs/dlq");
 
     let empty = World::new();
@@ -423,7 +432,7 @@ async fn a_state_that_cannot_be_read_is_written_over() {
     settings.dlq.after = Duration::ZERO;
     let engine = world.engine_with(settings);
     let broken = Document {
-        space: Space::Alert,
+        space: DocumentKind::Alert,
         id: "acme/jobs/dlq".to_owned(),
         body: Payload::default(),
         revision: 0,
@@ -439,7 +448,7 @@ async fn a_state_that_cannot_be_read_is_written_over() {
 
 #[tokio::test]
 async fn an_engine_with_settings_that_make_no_sense_does_not_start() {
-    let mut config = Config::default();
+    let mut config = EngineConfig::default();
     config.alerts.window = Duration::ZERO;
     let builder = Engine::builder(MemoryStore::default()).config(config);
     let error = builder.start().err().unwrap();
@@ -451,9 +460,9 @@ async fn a_running_engine_watches_by_itself() {
     async fn refuse(_: Flaky, _: Context) -> Result<(), JobError> {
         Err(JobError::failure("validation", "no"))
     }
-    let mut config = Config {
+    let mut config = EngineConfig {
         watch_every: Duration::from_millis(10),
-        ..Config::default()
+        ..EngineConfig::default()
     };
     config.alerts.dlq.after = Duration::ZERO;
     let builder = Engine::builder(MemoryStore::default()).handler(refuse);

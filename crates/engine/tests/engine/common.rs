@@ -7,7 +7,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{FailureClass, JobId};
-use steadfast_engine::{Context, Event, JobError, JobKind, Notice, Notices};
+use steadfast_engine::{Context, JobError, JobEvent, JobKind, Notice, Notices};
 
 /// Fails the first `failures` times with `class`, then succeeds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -63,12 +63,12 @@ pub async fn notice(notices: &mut Notices, wanted: impl Fn(&Notice) -> bool) -> 
         .expect("the notice did not come within 20 s")
 }
 
-pub async fn ends(notices: &mut Notices, job: JobId) -> Event {
+pub async fn ends(notices: &mut Notices, job: JobId) -> JobEvent {
     let ended = |notice: &Notice| {
         notice.job == job
             && matches!(
                 notice.event,
-                Event::Succeeded | Event::Failed { .. } | Event::Cancelled
+                JobEvent::Succeeded | JobEvent::Failed { .. } | JobEvent::Cancelled
             )
     };
     notice(notices, ended).await.event
@@ -76,7 +76,7 @@ pub async fn ends(notices: &mut Notices, job: JobId) -> Event {
 
 pub async fn starts(notices: &mut Notices, job: JobId) -> Notice {
     notice(notices, |notice| {
-        notice.job == job && matches!(notice.event, Event::Started { .. })
+        notice.job == job && matches!(notice.event, JobEvent::Started { .. })
     })
     .await
 }

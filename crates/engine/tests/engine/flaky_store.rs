@@ -10,14 +10,15 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Claim, Command, Hooks, Job, JobId, Label, NewJob, OnceName, Payload, Queue, Schedule,
-    ScheduleId, Tenant, Timestamp, Transition,
+    Attempt, Claim, Job, JobCommand, JobId, JobLabel, NewJob, Payload, Queue, Schedule, ScheduleId,
+    StepName, Subscriptions, Tenant, Timestamp, Transition,
 };
 use steadfast_store::{
-    AttemptCursor, AttemptsOf, ClaimRequest, Claimed, CommandError, Committed, Document,
-    DocumentSaved, DueSchedules, EnqueueError, Enqueued, Fired, Firing, JobFilter, JobPage,
-    LaneStats, Listed, MemoryStore, Minute, Page, Renewal, Renewed, Saved, ScheduleFilter, Space,
-    Store, StoreError, TickRecord, Wakeups,
+    AttemptCursor, AttemptOwner, ClaimRequest, ClaimResult, CommandError, CommitResult, Document,
+    DocumentKind, DocumentSaveResult, DueSchedules, EnqueueError, EnqueueResult, FireRequest,
+    FireResult, JobFilter, JobPageRequest, LaneStats, MemoryStore, MinuteStats, Page, PageRequest,
+    RenewResult, Renewal, ScheduleFilter, ScheduleSaveResult, Store, StoreError, TickRecord,
+    Wakeups,
 };
 use tokio::sync::{Barrier, Notify};
 
@@ -72,10 +73,14 @@ impl FlakyStore {
 
     async fn all_running(&self) -> Result<Vec<Claim>, StoreError> {
         let running = JobFilter {
-            label: Some(Label::Running),
+            label: Some(JobLabel::Running),
             ..JobFilter::default()
         };
-        let listed = self.0.memory.list(running, JobPage::first(100)).await?;
+        let listed = self
+            .0
+            .memory
+            .list_jobs(running, JobPageRequest::first(100))
+            .await?;
         let claims = listed.items.into_iter().map(|job| {
             let fence = job.progress.fence;
             Claim::resume(job, fence).unwrap()
@@ -121,11 +126,11 @@ macro_rules! through {
                 self.0.memory.wakeups()
             }
 
-            async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, EnqueueError> {
+            async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError> {
                 self.ask("enqueue")?.enqueue(jobs).await
             }
 
-            async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<Committed>, StoreError> {
+            async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError> {
                 let cannot = *self.0.cannot_store.lock().unwrap();
                 if transitions.iter().any(|transition| Some(transition.job) == cannot) {
                     return Err(StoreError::Broken("it does not fit".to_owned()));
@@ -138,24 +143,24 @@ macro_rules! through {
                 }
             }
 
-            async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<Renewed>, StoreError> {
+            async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError> {
                 let answer = self.ask("renew")?.renew(renewals).await;
                 self.0.renewals.fetch_add(1, Ordering::SeqCst);
                 self.0.renewed.notify_waiters();
                 answer
             }
 
-            async fn expired(&self, limit: usize) -> Result<Vec<Claim>, StoreError> {
+            async fn expired_leases(&self, limit: usize) -> Result<Vec<Claim>, StoreError> {
                 match self.0.call_running_expired.load(Ordering::SeqCst) {
                     true => self.all_running().await,
-                    false => self.ask("expired")?.expired(limit).await,
+                    false => self.ask("expired")?.expired_leases(limit).await,
                 }
             }
 
-            async fn documents(&self, space: Space) -> Result<Vec<Document>, StoreError> {
-                let read = self.ask("documents")?.documents(space).await;
+            async fn list_documents(&self, space: DocumentKind) -> Result<Vec<Document>, StoreError> {
+                let read = self.ask("documents")?.list_documents(space).await;
                 let readers = self.0.alert_readers.lock().unwrap().clone();
-                if let Some(readers) = readers.filter(|_| space == Space::Alert) {
+                if let Some(readers) = readers.filter(|_| space == DocumentKind::Alert) {
                     readers.wait().await;
                 }
                 read
@@ -169,24 +174,24 @@ macro_rules! through {
 }
 
 through! {
-    claim(request: ClaimRequest) -> Claimed;
-    recall(job: JobId, step: OnceName) -> Option<Payload>;
-    remember(job: JobId, step: OnceName, result: Payload) -> Payload;
-    command(jobs: Vec<JobId>, command: Command, hooks: Arc<Hooks>) -> Vec<Result<Job, CommandError>>;
-    minutes(tenant: Option<Tenant>, since: Timestamp) -> Vec<Minute>;
-    save_document(document: Document, outbox: Vec<NewJob>) -> DocumentSaved;
-    delete_document(space: Space, id: String) -> bool;
-    jobs(ids: Vec<JobId>) -> Vec<Option<Job>>;
-    list(filter: JobFilter, page: JobPage) -> Listed<Job, JobId>;
-    count(filter: JobFilter, most: u64) -> u64;
-    attempts(of: AttemptsOf, page: Page<AttemptCursor>) -> Listed<Attempt, AttemptCursor>;
-    stats(since: Timestamp) -> Vec<LaneStats>;
-    set_paused(tenant: Tenant, queue: Queue, paused: bool) -> ();
-    save_schedule(schedule: Schedule) -> Saved;
+    claim(request: ClaimRequest) -> ClaimResult;
+    step_result(job: JobId, step: StepName) -> Option<Payload>;
+    save_step(job: JobId, step: StepName, result: Payload) -> Payload;
+    run_command(jobs: Vec<JobId>, command: JobCommand, subscriptions: Arc<Subscriptions>) -> Vec<Result<Job, CommandError>>;
+    minute_stats(tenant: Option<Tenant>, since: Timestamp) -> Vec<MinuteStats>;
+    save_document(document: Document, outbox: Vec<NewJob>) -> DocumentSaveResult;
+    delete_document(space: DocumentKind, id: String) -> bool;
+    get_jobs(ids: Vec<JobId>) -> Vec<Option<Job>>;
+    list_jobs(filter: JobFilter, page: JobPageRequest) -> Page<Job, JobId>;
+    count_jobs(filter: JobFilter, most: u64) -> u64;
+    list_attempts(of: AttemptOwner, page: PageRequest<AttemptCursor>) -> Page<Attempt, AttemptCursor>;
+    lane_stats(since: Timestamp) -> Vec<LaneStats>;
+    set_queue_paused(tenant: Tenant, queue: Queue, paused: bool) -> ();
+    save_schedule(schedule: Schedule) -> ScheduleSaveResult;
     delete_schedule(id: ScheduleId) -> bool;
-    schedules(filter: ScheduleFilter, page: Page<ScheduleId>) -> Listed<Schedule, ScheduleId>;
+    list_schedules(filter: ScheduleFilter, page: PageRequest<ScheduleId>) -> Page<Schedule, ScheduleId>;
     due_schedules(limit: usize) -> DueSchedules;
-    fire(firings: Vec<Firing>) -> Vec<Fired>;
-    ticks(schedule: ScheduleId, page: Page<Timestamp>) -> Listed<TickRecord, Timestamp>;
+    fire_schedules(firings: Vec<FireRequest>) -> Vec<FireResult>;
+    list_ticks(schedule: ScheduleId, page: PageRequest<Timestamp>) -> Page<TickRecord, Timestamp>;
     prune(ended_before: Timestamp, limit: usize) -> usize;
 }

@@ -3,13 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
-use steadfast_core::{AttemptStatus, JobId, Outcome, PolicyPatch, Preset, Reason, State};
+use steadfast_core::{AttemptStatus, EndReason, JobId, JobState, Outcome, PolicyPatch, Preset};
 use steadfast_engine::{
-    Attempting, Config, Context, Engine, Event, Handler, JobError, JobKind, JobRequest, Made,
-    StopReason,
+    AttemptContext, Context, CreateResult, Engine, EngineConfig, Handler, JobError, JobEvent,
+    JobKind, JobRequest, StopReason,
 };
 use steadfast_store::{
-    AttemptsOf, ManualClock, MemoryStore, Page, SqliteOptions, SqliteStore, Store,
+    AttemptOwner, ManualClock, MemoryStore, PageRequest, SqliteOptions, SqliteStore, Store,
 };
 use tokio::sync::Semaphore;
 
@@ -40,7 +40,7 @@ async fn wait_politely(_: Wait, ctx: Context) -> Result<(), JobError> {
 }
 
 /// An engine on a flaky store whose handler waits at the gate.
-fn gated(config: Config) -> (FlakyStore, Arc<Semaphore>, Engine) {
+fn gated(config: EngineConfig) -> (FlakyStore, Arc<Semaphore>, Engine) {
     let store = FlakyStore::default();
     let gate = Arc::new(Semaphore::new(0));
     let builder = Engine::builder(store.clone()).state(gate.clone());
@@ -60,8 +60,11 @@ fn quick() -> PolicyPatch {
 }
 
 async fn statuses(store: &dyn Store, job: JobId) -> Vec<AttemptStatus> {
-    let page = Page::first(99);
-    let listed = store.attempts(AttemptsOf::Job(job), page).await.unwrap();
+    let page = PageRequest::first(99);
+    let listed = store
+        .list_attempts(AttemptOwner::Job(job), page)
+        .await
+        .unwrap();
     listed
         .items
         .iter()
@@ -81,7 +84,7 @@ async fn a_job_runs_fails_and_is_retried_until_it_succeeds() {
         .enqueue(fails(2).job().retry(quick()))
         .await
         .unwrap();
-    assert!(matches!(ends(&mut notices, id).await, Event::Succeeded));
+    assert!(matches!(ends(&mut notices, id).await, JobEvent::Succeeded));
     use AttemptStatus::{Failed, Success};
     assert_eq!(statuses(&*store, id).await, [Failed, Failed, Success]);
     engine.stop().await;
@@ -101,7 +104,7 @@ async fn a_timeout_ends_an_attempt_as_class_timeout() {
         .timeout(Duration::from_millis(5))
         .retry(Preset::Once);
     let id = engine.client().enqueue(request).await.unwrap();
-    let Event::Failed { failure, .. } = ends(&mut notices, id).await else {
+    let JobEvent::Failed { failure, .. } = ends(&mut notices, id).await else {
         panic!("it did not fail");
     };
     assert_eq!(failure.unwrap().class.as_str(), "timeout");
@@ -125,12 +128,12 @@ async fn a_graceful_stop_lets_a_running_attempt_end() {
     let stopping = tokio::spawn(engine.stop());
     gate.add_permits(1);
     stopping.await.unwrap();
-    let jobs = store.jobs(vec![id, waiting]).await.unwrap();
-    let states: Vec<State> = jobs
+    let jobs = store.get_jobs(vec![id, waiting]).await.unwrap();
+    let states: Vec<JobState> = jobs
         .into_iter()
         .map(|job| job.unwrap().progress.state)
         .collect();
-    assert_eq!(states, [State::Succeeded, State::Waiting]);
+    assert_eq!(states, [JobState::Succeeded, JobState::Waiting]);
 }
 
 #[tokio::test]
@@ -151,16 +154,16 @@ async fn what_outlasts_the_grace_period_is_given_back_uncounted() {
     starts(&mut notices, once).await;
     engine.stop().await;
 
-    let jobs = store.jobs(vec![id, once]).await.unwrap();
+    let jobs = store.get_jobs(vec![id, once]).await.unwrap();
     let [Some(job), Some(once)] = &jobs[..] else {
         panic!("jobs are gone");
     };
     assert_eq!(
         (job.progress.state, job.progress.attempt),
-        (State::Waiting, 0)
+        (JobState::Waiting, 0)
     );
     assert_eq!(statuses(&*store, id).await, [AttemptStatus::Released]);
-    assert_eq!(once.progress.reason, Some(Reason::OutcomeUnknown));
+    assert_eq!(once.progress.reason, Some(EndReason::OutcomeUnknown));
 }
 
 #[tokio::test]
@@ -176,7 +179,7 @@ async fn a_running_job_that_is_cancelled_is_told_to_stop_and_ends_cancelled() {
         let id = engine.client().enqueue(request).await.unwrap();
         starts(&mut notices, id).await;
         canceller.cancel(id).await.unwrap();
-        assert_eq!(ends(&mut notices, id).await, Event::Cancelled);
+        assert_eq!(ends(&mut notices, id).await, JobEvent::Cancelled);
     }
     engine.stop().await;
 }
@@ -200,14 +203,14 @@ async fn an_expired_lease_is_settled_by_another_engine_and_the_late_result_is_re
     let lost = store.claim(claim("gone")).await.unwrap().claims.remove(0);
 
     let gate = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
-    let config = Config {
+    let config = EngineConfig {
         sweep_every: Duration::from_millis(50),
-        ..Config::default()
+        ..EngineConfig::default()
     };
     let builder = steadfast_engine::EngineBuilder::new(store.clone()).state(gate);
     let engine = builder.handler(wait).config(config).start().unwrap();
     let mut notices = engine.subscribe();
-    assert!(matches!(ends(&mut notices, id).await, Event::Succeeded));
+    assert!(matches!(ends(&mut notices, id).await, JobEvent::Succeeded));
     use AttemptStatus::{Lost, Success};
     assert_eq!(statuses(&*store, id).await, [Lost, Success]);
 
@@ -217,11 +220,11 @@ async fn an_expired_lease_is_settled_by_another_engine_and_the_late_result_is_re
     );
     let transition = steadfast_core::after_attempt(
         &late,
-        &steadfast_core::Hooks::default(),
+        &steadfast_core::Subscriptions::default(),
         steadfast_core::Dice::new(0),
     );
     let answer = store.commit(vec![transition]).await.unwrap();
-    assert_eq!(answer, [steadfast_store::Committed::Stale]);
+    assert_eq!(answer, [steadfast_store::CommitResult::Stale]);
     engine.stop().await;
 }
 
@@ -238,16 +241,16 @@ async fn a_late_result_is_refused_counted_and_told() {
     starts(&mut notices, id).await;
     // Another node finds the lease expired and settles it.
     clock.advance(Duration::from_secs(60));
-    let expired = store.expired(9).await.unwrap().remove(0);
+    let expired = store.expired_leases(9).await.unwrap().remove(0);
     let lost = expired.ended(steadfast_core::Outcome::Lost, store.now());
     let transition = steadfast_core::after_attempt(
         &lost,
-        &steadfast_core::Hooks::default(),
+        &steadfast_core::Subscriptions::default(),
         steadfast_core::Dice::new(0),
     );
     store.commit(vec![transition]).await.unwrap();
     gate.add_permits(1);
-    notice(&mut notices, |notice| notice.event == Event::FenceLost).await;
+    notice(&mut notices, |notice| notice.event == JobEvent::FenceLost).await;
     assert_eq!(engine.fences_lost(), 1);
     assert_eq!(statuses(&*store, id).await, [AttemptStatus::Lost]);
     engine.stop().await;
@@ -258,8 +261,8 @@ struct Loser;
 
 #[async_trait::async_trait]
 impl Handler for Loser {
-    async fn handle(&self, attempting: Attempting) -> Outcome {
-        assert_eq!(attempting.stopped().await, StopReason::LeaseLost);
+    async fn handle(&self, attempt: AttemptContext) -> Outcome {
+        assert_eq!(attempt.stopped().await, StopReason::LeaseLost);
         Outcome::Lost
     }
 }
@@ -278,10 +281,11 @@ async fn an_attempt_that_ends_with_its_lease_is_let_go() {
     assert_eq!(engine.in_flight(), 1);
     // Another node is quicker than the renewal, and settles it.
     clock.advance(Duration::from_secs(60));
-    let expired = store.expired(9).await.unwrap().remove(0);
+    let expired = store.expired_leases(9).await.unwrap().remove(0);
     let lost = expired.ended(Outcome::Lost, store.now());
-    let hooks = steadfast_core::Hooks::default();
-    let transition = steadfast_core::after_attempt(&lost, &hooks, steadfast_core::Dice::new(0));
+    let subscriptions = steadfast_core::Subscriptions::default();
+    let transition =
+        steadfast_core::after_attempt(&lost, &subscriptions, steadfast_core::Dice::new(0));
     store.commit(vec![transition]).await.unwrap();
     // Later, so that nobody takes one end for the other.
     clock.advance(Duration::from_secs(1));
@@ -298,7 +302,7 @@ async fn an_attempt_that_ends_with_its_lease_is_let_go() {
 
 #[tokio::test]
 async fn a_store_that_goes_away_loses_nothing_and_is_not_hammered() {
-    let (store, gate, engine) = gated(Config::default());
+    let (store, gate, engine) = gated(EngineConfig::default());
     let mut notices = engine.subscribe();
     let client = engine.client();
     let id = client.enqueue(Wait).await.unwrap();
@@ -322,15 +326,18 @@ async fn a_store_that_goes_away_loses_nothing_and_is_not_hammered() {
     assert!(refused < 50, "{refused} calls while the store was away");
     store.set_away(false);
 
-    assert!(matches!(ends(&mut notices, id).await, Event::Succeeded));
+    assert!(matches!(ends(&mut notices, id).await, JobEvent::Succeeded));
     let next = client.enqueue(Wait).await.unwrap();
-    assert!(matches!(ends(&mut notices, next).await, Event::Succeeded));
+    assert!(matches!(
+        ends(&mut notices, next).await,
+        JobEvent::Succeeded
+    ));
     engine.stop().await;
 }
 
 #[tokio::test]
 async fn an_outcome_that_cannot_be_stored_does_not_hold_up_the_others() {
-    let (store, gate, engine) = gated(Config::default());
+    let (store, gate, engine) = gated(EngineConfig::default());
     let mut notices = engine.subscribe();
     let client = engine.client();
     let bad = client.enqueue(Wait).await.unwrap();
@@ -340,11 +347,14 @@ async fn an_outcome_that_cannot_be_stored_does_not_hold_up_the_others() {
     }
     store.cannot_store(bad);
     gate.add_permits(2);
-    assert!(matches!(ends(&mut notices, good).await, Event::Succeeded));
+    assert!(matches!(
+        ends(&mut notices, good).await,
+        JobEvent::Succeeded
+    ));
     engine.stop().await;
     // Nobody holds it any more: its lease runs out, and then somebody else may try.
     let job = client.job(bad).await.unwrap().unwrap();
-    assert_eq!(job.progress.state, State::Running);
+    assert_eq!(job.progress.state, JobState::Running);
 }
 
 /// The machine slept, or its clock was set: every lease looks expired, and none is.
@@ -363,14 +373,14 @@ async fn a_clock_that_jumps_ahead_loses_nothing_that_runs() {
     // sleep: by the paused timer, until the sweeper has been round a few times
     tokio::time::sleep(Duration::from_secs(120)).await;
     gate.add_permits(1);
-    assert!(matches!(ends(&mut notices, id).await, Event::Succeeded));
+    assert!(matches!(ends(&mut notices, id).await, JobEvent::Succeeded));
     assert_eq!(statuses(&*store, id).await, [AttemptStatus::Success]);
     engine.stop().await;
 }
 
 #[tokio::test]
 async fn a_stop_waits_for_a_store_that_is_away_within_its_grace() {
-    let (store, gate, engine) = gated(Config::default());
+    let (store, gate, engine) = gated(EngineConfig::default());
     let mut notices = engine.subscribe();
     let client = engine.client();
     let id = client.enqueue(Wait.job().at_most_once()).await.unwrap();
@@ -391,14 +401,14 @@ async fn a_stop_waits_for_a_store_that_is_away_within_its_grace() {
     store.set_away(false);
     stopping.await.unwrap();
     let job = client.job(id).await.unwrap().unwrap();
-    assert_eq!(job.progress.state, State::Succeeded);
+    assert_eq!(job.progress.state, JobState::Succeeded);
 }
 
 #[tokio::test]
 async fn a_sweeper_that_is_wrong_about_a_lease_does_not_stop_its_renewal() {
-    let (store, gate, engine) = gated(Config {
+    let (store, gate, engine) = gated(EngineConfig {
         sweep_every: Duration::from_millis(10),
-        ..Config::default()
+        ..EngineConfig::default()
     });
     let mut notices = engine.subscribe();
     let request = Wait.job().lease(Duration::from_secs(1));
@@ -410,7 +420,7 @@ async fn a_sweeper_that_is_wrong_about_a_lease_does_not_stop_its_renewal() {
         .await
         .unwrap();
     gate.add_permits(1);
-    assert!(matches!(ends(&mut notices, id).await, Event::Succeeded));
+    assert!(matches!(ends(&mut notices, id).await, JobEvent::Succeeded));
     assert_eq!(statuses(&store, id).await, [AttemptStatus::Success]);
     engine.stop().await;
 }
@@ -481,7 +491,7 @@ async fn a_commit_whose_answer_was_lost_counts_once() {
         .enqueue(fails(1).job().retry(quick()))
         .await
         .unwrap();
-    assert!(matches!(ends(&mut notices, id).await, Event::Succeeded));
+    assert!(matches!(ends(&mut notices, id).await, JobEvent::Succeeded));
     use AttemptStatus::{Failed, Success};
     assert_eq!(statuses(&store, id).await, [Failed, Success]);
     let stats = engine.client().stats(store.now()).await.unwrap();
@@ -494,11 +504,16 @@ async fn jobs_that_were_there_before_are_answered_in_their_places() {
     let client = steadfast_engine::Client::new(Arc::new(MemoryStore::default()));
     let keyed = |key: &str| fails(0).job().idempotency_key(key).tag("key", key);
     let made = client.create_all([keyed("a"), keyed("b")]).await.unwrap();
-    let [a, b] = <[Made; 2]>::try_from(made).unwrap().map(Made::job);
+    let [a, b] = <[CreateResult; 2]>::try_from(made)
+        .unwrap()
+        .map(CreateResult::job);
     let made = client.create_all([keyed("b"), keyed("c"), keyed("a")]);
-    let [first, second, third] = <[Made; 3]>::try_from(made.await.unwrap()).unwrap();
-    assert_eq!([first, third], [Made::Existing(b), Made::Existing(a)]);
-    assert!(matches!(second, Made::New(job) if job.tags["key"] == "c"));
+    let [first, second, third] = <[CreateResult; 3]>::try_from(made.await.unwrap()).unwrap();
+    assert_eq!(
+        [first, third],
+        [CreateResult::Existing(b), CreateResult::Existing(a)]
+    );
+    assert!(matches!(second, CreateResult::New(job) if job.tags["key"] == "c"));
 }
 
 #[tokio::test]
@@ -508,7 +523,7 @@ async fn busy_jobs_do_not_have_schedules_looked_at_each_time() {
     let mut notices = engine.subscribe();
     for _ in 0..100 {
         let id = engine.client().enqueue(fails(0)).await.unwrap();
-        assert!(matches!(ends(&mut notices, id).await, Event::Succeeded));
+        assert!(matches!(ends(&mut notices, id).await, JobEvent::Succeeded));
     }
     let looks = u128::from(store.asked("due_schedules"));
     // Once every 50 ms, however long the jobs took.
@@ -560,7 +575,7 @@ async fn two_engines([store, other]: [Arc<dyn Store>; 2]) {
     let mut succeeded = 0;
     while succeeded < 2_000 {
         let [a, b] = &mut notices;
-        let done = |notice: &steadfast_engine::Notice| matches!(notice.event, Event::Succeeded);
+        let done = |notice: &steadfast_engine::Notice| matches!(notice.event, JobEvent::Succeeded);
         tokio::select! {
             _ = notice(a, done) => succeeded += 1,
             _ = notice(b, done) => succeeded += 1,
@@ -569,7 +584,7 @@ async fn two_engines([store, other]: [Arc<dyn Store>; 2]) {
     one.stop().await;
     two.stop().await;
     assert_eq!(calls.count(), 2_400);
-    let stats = store.stats(store.now()).await.unwrap();
+    let stats = store.lane_stats(store.now()).await.unwrap();
     assert_eq!(stats[0].total.attempts, 2_400);
     assert_eq!(stats[0].succeeded, 2_000);
 }

@@ -10,13 +10,13 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    AttemptStatus, Jitter, Overlap, Payload, PolicyPatch, Preset, Reason, Schedule, State,
-    Timestamp,
+    AttemptStatus, EndReason, Jitter, JobState, OverlapPolicy, Payload, PolicyPatch, Preset,
+    Schedule, Timestamp,
 };
 use steadfast_engine::{
     Client, Context, JobError, JobKind, JobRequest, ScheduleRequest, testing::TestEngine,
 };
-use steadfast_store::{JobFilter, JobPage, Page, TickRecord};
+use steadfast_store::{JobFilter, JobPageRequest, PageRequest, TickRecord};
 
 use crate::common::{Calls, Flaky, fails, flaky};
 
@@ -67,10 +67,10 @@ async fn a_job_that_always_fails_is_tried_at_0_1_3_7_and_becomes_a_dead_letter()
     );
     let dead = engine
         .client()
-        .dead_letters(JobPage::first(9))
+        .dead_letters(JobPageRequest::first(9))
         .await
         .unwrap();
-    assert_eq!(dead.items[0].progress.reason, Some(Reason::Exhausted));
+    assert_eq!(dead.items[0].progress.reason, Some(EndReason::Exhausted));
 }
 
 #[tokio::test]
@@ -108,8 +108,8 @@ async fn a_payload_that_does_not_decode_fails_for_good_with_class_payload() {
     let id = engine.client().enqueue(job).await.unwrap();
     engine.run_to_end().await.unwrap();
     let job = engine.job(id).await.unwrap();
-    assert_eq!(job.progress.state, State::Failed);
-    assert_eq!(job.progress.reason, Some(Reason::NonRetryable));
+    assert_eq!(job.progress.state, JobState::Failed);
+    assert_eq!(job.progress.reason, Some(EndReason::NonRetryable));
     assert_eq!(job.progress.failure.unwrap().class.as_str(), "payload");
 }
 
@@ -217,7 +217,7 @@ async fn higher_priority_goes_first_and_a_retry_keeps_it() {
     let mut order = Vec::new();
     while order.len() < 3 {
         let notice = notices.next().await.unwrap();
-        if matches!(notice.event, steadfast_engine::Event::Started { .. }) {
+        if matches!(notice.event, steadfast_engine::JobEvent::Started { .. }) {
             order.push(notice.job);
         }
     }
@@ -239,7 +239,7 @@ async fn dead_letters_can_be_requeued_all_at_once_and_edited() {
         client.count(JobFilter::dead_letters(), 99).await.unwrap(),
         3
     );
-    let retry = steadfast_core::Command::Retry { payload: None };
+    let retry = steadfast_core::JobCommand::Retry { payload: None };
     let requeued = client
         .command_all(JobFilter::dead_letters(), retry)
         .await
@@ -252,7 +252,7 @@ async fn dead_letters_can_be_requeued_all_at_once_and_edited() {
     );
 }
 
-async fn every_ten_seconds(client: &Client, overlap: Overlap) -> Schedule {
+async fn every_ten_seconds(client: &Client, overlap: OverlapPolicy) -> Schedule {
     let job = fails(99).job().retry(steady(3));
     let request = ScheduleRequest::cron("tens", "*/10 * * * * *", job).overlap(overlap);
     client.schedule(request).await.unwrap()
@@ -262,9 +262,9 @@ async fn every_ten_seconds(client: &Client, overlap: Overlap) -> Schedule {
 async fn a_schedule_whose_runs_fail_goes_on_with_its_next_tick() {
     let engine = engine();
     let start = engine.now();
-    let schedule = every_ten_seconds(&engine.client(), Overlap::Skip).await;
+    let schedule = every_ten_seconds(&engine.client(), OverlapPolicy::Skip).await;
     engine.advance(Duration::from_secs(25)).await.unwrap();
-    let page = Page::first(99);
+    let page = PageRequest::first(99);
     let attempts = engine.client().attempts(schedule.id, page).await.unwrap();
     let mut seconds: Vec<u64> = attempts
         .items
@@ -275,25 +275,25 @@ async fn a_schedule_whose_runs_fail_goes_on_with_its_next_tick() {
     assert_eq!(seconds, [10, 11, 13, 17, 20, 21, 23]);
     let dead = engine
         .client()
-        .dead_letters(JobPage::first(9))
+        .dead_letters(JobPageRequest::first(9))
         .await
         .unwrap();
     assert_eq!(dead.items.len(), 1);
-    assert_eq!(dead.items[0].run_of.unwrap().schedule, schedule.id);
+    assert_eq!(dead.items[0].scheduled_run.unwrap().schedule, schedule.id);
 }
 
 #[tokio::test]
 async fn saving_an_unchanged_schedule_again_keeps_its_place() {
     let engine = engine();
-    let first = every_ten_seconds(&engine.client(), Overlap::Allow).await;
+    let first = every_ten_seconds(&engine.client(), OverlapPolicy::Allow).await;
     engine.advance(Duration::from_secs(15)).await.unwrap();
-    let second = every_ten_seconds(&engine.client(), Overlap::Allow).await;
+    let second = every_ten_seconds(&engine.client(), OverlapPolicy::Allow).await;
     assert_eq!(second.id, first.id);
     assert_eq!(second.progress.runs, 1);
     engine.advance(Duration::from_secs(10)).await.unwrap();
     let ticks = engine
         .client()
-        .ticks(first.id, Page::first(9))
+        .ticks(first.id, PageRequest::first(9))
         .await
         .unwrap();
     let fired = ticks
@@ -308,13 +308,19 @@ async fn saving_an_unchanged_schedule_again_keeps_its_place() {
 async fn a_paused_schedule_does_not_fire_and_can_be_run_by_hand() {
     let engine = engine();
     let client = engine.client();
-    let schedule = every_ten_seconds(&client, Overlap::Skip).await;
+    let schedule = every_ten_seconds(&client, OverlapPolicy::Skip).await;
     client.pause_schedule(schedule.id).await.unwrap();
     assert_eq!(engine.advance(Duration::from_secs(30)).await.unwrap(), 0);
     let job = client.run_schedule_now(schedule.id).await.unwrap();
     assert_eq!(engine.run_due().await.unwrap(), 1);
     assert_eq!(
-        engine.job(job).await.unwrap().run_of.unwrap().schedule,
+        engine
+            .job(job)
+            .await
+            .unwrap()
+            .scheduled_run
+            .unwrap()
+            .schedule,
         schedule.id
     );
     client.delete_schedule(schedule.id).await.unwrap();
@@ -448,11 +454,14 @@ async fn what_a_schedule_decides_cannot_be_said_of_its_job() {
 async fn a_run_by_hand_exactly_on_a_tick_does_not_stop_the_schedule() {
     let engine = engine();
     let client = engine.client();
-    let schedule = every_ten_seconds(&client, Overlap::Allow).await;
+    let schedule = every_ten_seconds(&client, OverlapPolicy::Allow).await;
     engine.advance(Duration::from_secs(10)).await.unwrap();
     let by_hand = client.run_schedule_now(schedule.id).await.unwrap();
     assert!(client.job(by_hand).await.unwrap().is_some());
     engine.advance(Duration::from_secs(10)).await.unwrap();
-    let ticks = client.ticks(schedule.id, Page::first(9)).await.unwrap();
+    let ticks = client
+        .ticks(schedule.id, PageRequest::first(9))
+        .await
+        .unwrap();
     assert_eq!(ticks.items.len(), 3);
 }

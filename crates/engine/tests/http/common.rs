@@ -15,7 +15,7 @@ use bytes::Bytes;
 use http::Request;
 use http_body_util::Full;
 use steadfast_core::Failure;
-use steadfast_engine::http::{AddressPolicy, Answer, Outbound, OutboundRules, Resolver};
+use steadfast_engine::http::{AddressPolicy, Outbound, OutboundRules, RecordedResponse, Resolver};
 
 /// Longer than anything here takes, unless it is what the test is about.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -29,7 +29,7 @@ pub fn post(url: &str) -> Request<Full<Bytes>> {
     Request::post(url).body(Full::from("{}")).unwrap()
 }
 
-pub async fn call(outbound: &Outbound, url: &str) -> Result<Answer, Failure> {
+pub async fn call(outbound: &Outbound, url: &str) -> Result<RecordedResponse, Failure> {
     outbound.call(post(url), PATIENCE, false).await
 }
 

@@ -3,13 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use steadfast_core::{FailureClass, Job, Outcome, Payload, PolicyPatch, Reason, State};
+use steadfast_core::{EndReason, FailureClass, Job, JobState, Outcome, Payload, PolicyPatch};
 use steadfast_engine::{
-    Attempting, Engine, EngineBuilder, Handler, JobRequest, ScheduleRequest,
+    AttemptContext, Engine, EngineBuilder, Handler, JobRequest, ScheduleRequest,
     http::{HTTP_KIND, HttpHandler, HttpRequest},
     testing::TestEngine,
 };
-use steadfast_store::{MemoryStore, Page};
+use steadfast_store::{MemoryStore, PageRequest};
 
 use crate::{
     common::anywhere,
@@ -47,7 +47,7 @@ async fn every_attempt_carries_the_same_key_and_its_own_number() {
     let request = to(&target).with_body(body);
     let request = request.with_header("authorization", "Bearer t").unwrap();
     let job = run(&engine(), request).await;
-    assert_eq!(job.progress.state, State::Succeeded);
+    assert_eq!(job.progress.state, JobState::Succeeded);
 
     let seen = target.seen();
     assert_eq!(seen.len(), 3);
@@ -126,7 +126,7 @@ async fn a_permanent_failure_is_not_tried_again() {
     ] {
         let target = Target::start(move |_| answer(status, "location: /\r\n", "")).await;
         let job = run(&engine(), to(&target)).await;
-        assert_eq!(job.progress.reason, Some(Reason::NonRetryable));
+        assert_eq!(job.progress.reason, Some(EndReason::NonRetryable));
         assert_eq!((class_of(&job), target.seen().len()), (class, 1));
     }
 }
@@ -148,7 +148,7 @@ async fn retry_after_moves_the_next_attempt_by_the_stores_clock() {
         let engine = engine();
         let steady = PolicyPatch::fixed(Duration::from_secs(1)).max_retries(1);
         let job = run(&engine, JobRequest::of(&to(&target)).retry(steady)).await;
-        assert_eq!(job.progress.state, State::Succeeded);
+        assert_eq!(job.progress.state, JobState::Succeeded);
         let second = engine.attempts(job.id).await.unwrap()[1].started_at;
         assert!(second.to_string().starts_with(expected), "{second}");
     }
@@ -157,7 +157,7 @@ async fn retry_after_moves_the_next_attempt_by_the_stores_clock() {
 #[tokio::test]
 async fn a_job_with_one_try_gets_a_connection_of_its_own() {
     let once = PolicyPatch::default().max_retries(0);
-    for (at_most_once, reason) in [(true, Reason::AtMostOnce), (false, Reason::Exhausted)] {
+    for (at_most_once, reason) in [(true, EndReason::AtMostOnce), (false, EndReason::Exhausted)] {
         let target = Target::start(|number| match number {
             0 => ok(""),
             _ => Reply::SendAndClose(String::new()),
@@ -194,25 +194,25 @@ struct Unhurried;
 
 #[async_trait]
 impl Handler for Unhurried {
-    async fn handle(&self, attempting: Attempting) -> Outcome {
-        let timeout = attempting.job().timeout.unwrap();
+    async fn handle(&self, attempt: AttemptContext) -> Outcome {
+        let timeout = attempt.job().timeout.unwrap();
         let never = std::future::pending::<()>();
         let _elapsed = tokio::time::timeout(20 * timeout, never).await;
         Outcome::Success { output: None }
     }
 
-    fn keeps_time(&self) -> bool {
+    fn has_own_timeout(&self) -> bool {
         true
     }
 }
 
 #[tokio::test]
-async fn a_handler_that_keeps_time_is_not_cut_off() {
+async fn a_handler_with_its_own_timeout_is_not_cut_off() {
     let set_up = |builder: EngineBuilder| builder.raw_handler("own", Arc::new(Unhurried));
     let engine = TestEngine::new(set_up).unwrap();
     let request = JobRequest::new("own", Payload::default());
     let job = run(&engine, request.timeout(Duration::from_millis(2))).await;
-    assert_eq!(job.progress.state, State::Succeeded);
+    assert_eq!(job.progress.state, JobState::Succeeded);
 }
 
 #[tokio::test]
@@ -220,7 +220,7 @@ async fn a_payload_that_is_no_request_ends_the_job() {
     let payload = Payload::from_json(r#"{"url":"ftp://example.com/"}"#).unwrap();
     let job = run(&engine(), JobRequest::new(HTTP_KIND, payload)).await;
     assert_eq!(class_of(&job), FailureClass::PAYLOAD);
-    assert_eq!(job.progress.reason, Some(Reason::NonRetryable));
+    assert_eq!(job.progress.reason, Some(EndReason::NonRetryable));
 }
 
 #[tokio::test]
@@ -233,7 +233,7 @@ async fn cancelling_a_job_drops_its_request() {
     target.arrival().await;
     engine.client().cancel(id).await.unwrap();
     let job = engine.finished(id).await.unwrap();
-    assert_eq!(job.progress.state, State::Cancelled);
+    assert_eq!(job.progress.state, JobState::Cancelled);
     target.closure().await;
     assert_eq!(target.seen().len(), 1);
     engine.stop().await;
@@ -252,7 +252,11 @@ async fn a_node_that_stops_waits_for_the_answer() {
     let id = client.enqueue(to(&target)).await.unwrap();
     target.arrival().await;
     engine.stop().await;
-    let attempts = client.attempts(id, Page::first(9)).await.unwrap().items;
+    let attempts = client
+        .attempts(id, PageRequest::first(9))
+        .await
+        .unwrap()
+        .items;
     assert_eq!(attempts.len(), 1);
     let output = attempts[0].output.as_ref().unwrap();
     assert!(output.as_str().contains(&"x".repeat(20)), "{output:?}");

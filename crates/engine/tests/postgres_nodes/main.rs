@@ -10,10 +10,11 @@ use std::{
 
 use node::{Cluster, MAX_RETRIES, Tick, Work};
 use steadfast_core::{
-    AttemptStatus, Guarantee, Job, JobId, Missed, NewJob, Overlap, Reason, State, Timestamp,
+    AttemptStatus, EndReason, Guarantee, Job, JobId, JobState, MissedTickPolicy, NewJob,
+    OverlapPolicy, Timestamp,
 };
 use steadfast_engine::{Client, JobKind as _, JobRequest, ScheduleRequest};
-use steadfast_store::{JobFilter, JobPage, Page, Store};
+use steadfast_store::{JobFilter, JobPageRequest, PageRequest, Store};
 
 /// Rounds of trouble in the short pass and in the long one, and jobs in each round.
 const ROUNDS: usize = 12;
@@ -47,8 +48,8 @@ async fn jobs_outlive_nodes_connections_and_the_server_itself() {
     };
     let mut cluster = Cluster::start(NODES).await;
     let schedule = ScheduleRequest::every("beat", Duration::from_secs(1), Tick {})
-        .overlap(Overlap::Allow)
-        .missed(Missed::RunAll);
+        .overlap(OverlapPolicy::Allow)
+        .missed(MissedTickPolicy::RunAll);
     let schedule = cluster.client.schedule(schedule).await.unwrap();
     let mut ids = Vec::new();
     for round in 0..rounds {
@@ -96,7 +97,7 @@ async fn check_ends(client: &Client, ids: &[JobId], starts: &Starts) -> BTreeMap
         for job in jobs {
             let job = job.unwrap();
             let attempts = client
-                .attempts(job.id, Page::first(99))
+                .attempts(job.id, PageRequest::first(99))
                 .await
                 .unwrap()
                 .items;
@@ -108,9 +109,9 @@ async fn check_ends(client: &Client, ids: &[JobId], starts: &Starts) -> BTreeMap
             let started = started.get(&job.id).copied().unwrap_or_default();
             assert!(started <= attempts.len(), "{job:?}");
             match (job.guarantee, job.progress.state) {
-                (_, State::Succeeded) => assert_eq!((successes, started > 0), (1, true)),
-                (Guarantee::AtMostOnce, State::Failed) => {
-                    assert_eq!(job.progress.reason, Some(Reason::OutcomeUnknown));
+                (_, JobState::Succeeded) => assert_eq!((successes, started > 0), (1, true)),
+                (Guarantee::AtMostOnce, JobState::Failed) => {
+                    assert_eq!(job.progress.reason, Some(EndReason::OutcomeUnknown));
                 }
                 (_, state) => panic!("ended as {state}: {job:?}"),
             }
@@ -124,7 +125,7 @@ async fn check_ends(client: &Client, ids: &[JobId], starts: &Starts) -> BTreeMap
 }
 
 fn end_of(job: &Job) -> String {
-    let reason = job.progress.reason.map_or("", Reason::as_str);
+    let reason = job.progress.reason.map_or("", EndReason::as_str);
     format!("{} {reason}", job.progress.state)
 }
 
@@ -134,11 +135,16 @@ async fn check_ticks(client: &Client, schedule: steadfast_core::ScheduleId) -> u
         schedule: Some(schedule),
         ..JobFilter::default()
     };
-    let mut page = JobPage::first(500);
+    let mut page = JobPageRequest::first(500);
     let mut ticks: Vec<Timestamp> = Vec::new();
     loop {
         let listed = client.jobs(filter.clone(), page).await.unwrap();
-        ticks.extend(listed.items.iter().map(|job| job.run_of.unwrap().tick));
+        ticks.extend(
+            listed
+                .items
+                .iter()
+                .map(|job| job.scheduled_run.unwrap().tick),
+        );
         match listed.next {
             Some(next) => page.after = Some(next),
             None => break,
@@ -182,7 +188,7 @@ async fn a_rolling_restart_loses_nothing_and_no_job_waits_for_a_lease() {
     for some in ids.chunks(500) {
         for job in cluster.client.jobs_of(some.to_vec()).await.unwrap() {
             let job = job.unwrap();
-            assert_eq!(job.progress.state, State::Succeeded, "{job:?}");
+            assert_eq!(job.progress.state, JobState::Succeeded, "{job:?}");
             // The first time, one in five fails as it should; nothing else counts as an attempt.
             assert!(job.progress.attempt <= 2, "{job:?}");
             given_back += usize::from(job.progress.fence.0 > job.progress.attempt);

@@ -12,7 +12,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{JobId, PolicyPatch};
-use steadfast_engine::{Client, Config, Context, Engine, JobError, JobKind};
+use steadfast_engine::{Client, Context, Engine, EngineConfig, JobError, JobKind};
 use steadfast_store::{
     PostgresOptions, PostgresStore,
     testing::Server,
@@ -80,11 +80,11 @@ pub async fn run_if_asked() -> bool {
         }
         tokio::time::sleep(LOOK_EVERY).await; // sleep: between looks at another process
     };
-    let config = Config {
+    let config = EngineConfig {
         concurrency: 10,
         grace: GRACE,
         sweep_every: Duration::from_millis(200),
-        ..Config::default()
+        ..EngineConfig::default()
     };
     let builder = Engine::builder(store).state(starts_file(Path::new(&directory)));
     let builder = builder.handler(work).handler(tick).config(config);
@@ -109,7 +109,7 @@ fn orphaned() -> oneshot::Receiver<()> {
 fn options() -> PostgresOptions {
     PostgresOptions::default()
         .connections(4)
-        .patience(Duration::from_secs(10))
+        .timeout(Duration::from_secs(10))
 }
 
 fn starts_file(directory: &Path) -> PathBuf {
@@ -120,14 +120,14 @@ fn starts_file(directory: &Path) -> PathBuf {
 pub struct Cluster {
     pub store: PostgresStore,
     pub client: Client,
-    nodes: Vec<Node>,
+    nodes: Vec<NodeHandle>,
     pub server: Server,
     directory: tempfile::TempDir,
 }
 
-struct Node(Child);
+struct NodeHandle(Child);
 
-impl Node {
+impl NodeHandle {
     fn start(server: &Server, directory: &Path) -> Self {
         let child = Command::new(std::env::current_exe().unwrap())
             .args([TEST, "--exact", "--nocapture"])
@@ -140,7 +140,7 @@ impl Node {
     }
 }
 
-impl Drop for Node {
+impl Drop for NodeHandle {
     /// As `kill -9` does.
     fn drop(&mut self) {
         self.0.kill().unwrap();
@@ -154,7 +154,7 @@ impl Cluster {
         let directory = tempfile::tempdir().unwrap();
         File::create(starts_file(directory.path())).unwrap();
         let store = PostgresStore::open(&server.url(), options()).await.unwrap();
-        let nodes = (0..nodes).map(|_| Node::start(&server, directory.path()));
+        let nodes = (0..nodes).map(|_| NodeHandle::start(&server, directory.path()));
         Self {
             client: Client::new(Arc::new(store.clone())),
             store,
@@ -166,7 +166,7 @@ impl Cluster {
 
     pub fn kill_and_restart(&mut self, node: usize) {
         // The old one dies as it is replaced.
-        self.nodes[node] = Node::start(&self.server, self.directory.path());
+        self.nodes[node] = NodeHandle::start(&self.server, self.directory.path());
     }
 
     pub async fn restart_in_order(&mut self, node: usize) {
@@ -202,8 +202,8 @@ impl Cluster {
     }
 
     /// Waits until so many jobs of the kind that works have ended.
-    pub async fn finished(&self, count: usize, patience: Duration) {
-        let deadline = Instant::now() + patience;
+    pub async fn finished(&self, count: usize, backoff: Duration) {
+        let deadline = Instant::now() + backoff;
         loop {
             let lanes = self.client.lanes(self.client.now()).await.unwrap();
             let lane = lanes.iter().find(|lane| lane.kind.as_str() == Work::KIND);
@@ -232,7 +232,7 @@ impl Cluster {
 }
 
 /// As an operator does, with SIGTERM.
-async fn stop_in_order(node: &mut Node) {
+async fn stop_in_order(node: &mut NodeHandle) {
     let pid = node.0.id().to_string();
     let asked = Command::new("kill").args(["-TERM", &pid]).status();
     assert!(asked.unwrap().success());

@@ -3,7 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use steadfast_core::{FailureClass, Timestamp};
-use steadfast_engine::http::{AddressPolicy, HttpRequest, OutboundRules, SigningKey, retry_after};
+use steadfast_engine::http::{
+    AddressPolicy, HttpRequest, OutboundRules, SigningKey, parse_retry_after,
+};
 
 pub fn check(input: &[u8]) -> bool {
     addresses(input);
@@ -33,7 +35,7 @@ fn secret(text: &str) -> bool {
 
 fn wish(text: &str) -> bool {
     let now = Timestamp::from_millis(1_767_225_600_000);
-    retry_after(text, now).is_some_and(|wait| {
+    parse_retry_after(text, now).is_some_and(|wait| {
         // A wish may be anything, but never wraps around into the past.
         assert!(now.plus(wait) >= now);
         true

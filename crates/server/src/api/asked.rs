@@ -2,8 +2,8 @@
 
 use sha2::{Digest, Sha256};
 use steadfast_core::{
-    EventType, Guarantee, Invalid, Kind, Payload, Preset, Secret, Shorthands, Tenant, Timestamp,
-    Webhook, WebhookTarget,
+    EventType, Guarantee, Invalid, Kind, Payload, Preset, Shorthands, Tenant, Timestamp, Webhook,
+    WebhookSecret, WebhookTarget,
 };
 use steadfast_engine::{
     JobRequest, ScheduleRequest,
@@ -252,9 +252,9 @@ fn own_webhook(body: WebhookBody) -> Result<Webhook, Problem> {
 }
 
 /// A key for signing that can be used.
-pub fn checked_secret(text: &str) -> Result<Secret, Invalid> {
+pub fn checked_secret(text: &str) -> Result<WebhookSecret, Invalid> {
     text.parse::<SigningKey>()?;
-    Ok(Secret::new(text))
+    Ok(WebhookSecret::new(text))
 }
 
 pub fn events(names: &[String]) -> Result<Vec<EventType>, Invalid> {

@@ -8,7 +8,7 @@ use steadfast_core::{
     WorkerName, duration, limits as core_limits,
 };
 use steadfast_engine::{SettleError, Settlement};
-use steadfast_store::{ClaimRequest, Renewal, Renewed};
+use steadfast_store::{ClaimRequest, RenewResult, Renewal};
 
 use super::{
     Answer,
@@ -117,7 +117,7 @@ pub async fn heartbeat(
         note,
     };
     match app.node.renew(vec![renewal]).await?.first() {
-        Some(Renewed::Held {
+        Some(RenewResult::Held {
             until,
             cancel_requested,
         }) => Ok(Json(LeaseShown {

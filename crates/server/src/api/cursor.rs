@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use steadfast_core::{Fence, Timestamp};
-use steadfast_store::{AttemptCursor, Page};
+use steadfast_store::{AttemptCursor, PageRequest};
 
 use crate::{limits, problem::Problem};
 
@@ -12,8 +12,8 @@ pub fn page<Cursor: std::str::FromStr>(
     limit: Option<usize>,
     default: usize,
     after: Option<&str>,
-) -> Result<Page<Cursor>, Problem> {
-    Ok(Page {
+) -> Result<PageRequest<Cursor>, Problem> {
+    Ok(PageRequest {
         limit: size(limit, default)?,
         after: after
             .map(|text| text.parse().map_err(|_| bad()))

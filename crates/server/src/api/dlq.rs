@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::extract::State;
 use serde::Deserialize;
 use steadfast_core::{
-    Command, FailureClass, JobId, Kind, Payload, Queue, Reason, ScheduleId, Tenant, Timestamp,
-    limits as core_limits,
+    EndReason, FailureClass, JobCommand, JobId, Kind, Payload, Queue, ScheduleId, Tenant,
+    Timestamp, limits as core_limits,
 };
 use steadfast_store::JobFilter;
 use utoipa::ToSchema;
@@ -89,7 +89,7 @@ pub async fn requeue(
     Body(body): Body<DeadLetters>,
 ) -> Answer<Done> {
     let payload = body.payload.clone();
-    resolve(&app, &caller, body, Command::Retry { payload }).await
+    resolve(&app, &caller, body, JobCommand::Retry { payload }).await
 }
 
 /// Put dead letters away without trying them again.
@@ -106,10 +106,15 @@ pub async fn discard(
         let detail = "payload makes no sense for what is put away";
         return Err(Problem::invalid("payload", detail));
     }
-    resolve(&app, &caller, body, Command::Discard).await
+    resolve(&app, &caller, body, JobCommand::Discard).await
 }
 
-async fn resolve(app: &App, caller: &Caller, body: DeadLetters, command: Command) -> Answer<Done> {
+async fn resolve(
+    app: &App,
+    caller: &Caller,
+    body: DeadLetters,
+    command: JobCommand,
+) -> Answer<Done> {
     let filter = body.filter(caller)?;
     let is_narrow = body.ids.is_some() || filter != everything(&filter);
     match &body.ids {
@@ -152,7 +157,7 @@ async fn by_ids(
     caller: &Caller,
     ids: &[String],
     body: &DeadLetters,
-    command: Command,
+    command: JobCommand,
 ) -> Answer<Done> {
     let most = core_limits::BULK_JOBS_MAX;
     if ids.is_empty() || ids.len() > most {
@@ -196,7 +201,7 @@ impl DeadLetters {
             reason: self
                 .reason
                 .as_deref()
-                .map(str::parse::<Reason>)
+                .map(str::parse::<EndReason>)
                 .transpose()?,
             ..JobFilter::dead_letters()
         })

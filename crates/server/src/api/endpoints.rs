@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{extract::State, http::StatusCode};
 use steadfast_core::{
-    BodyFormat, Endpoint, EndpointId, EndpointSecret, EventType, Invalid, Preset, Secret, Tenant,
-    limits as core_limits,
+    BodyFormat, Endpoint, EndpointId, EndpointSecret, EventType, Invalid, Preset, Tenant,
+    WebhookSecret, limits as core_limits,
 };
 use steadfast_engine::http::{HttpRequest, SigningKey};
 
@@ -81,17 +81,21 @@ pub async fn create(
     Ok((StatusCode::CREATED, Json(made(&endpoint, &secret, now))))
 }
 
-fn made(endpoint: &Endpoint, secret: &Secret, now: steadfast_core::Timestamp) -> MadeEndpoint {
+fn made(
+    endpoint: &Endpoint,
+    secret: &WebhookSecret,
+    now: steadfast_core::Timestamp,
+) -> MadeEndpoint {
     MadeEndpoint {
         endpoint: EndpointShown::of(endpoint, now),
         secret: secret.reveal().to_owned(),
     }
 }
 
-fn secret_or_new(text: Option<&str>) -> Result<Secret, Invalid> {
+fn secret_or_new(text: Option<&str>) -> Result<WebhookSecret, Invalid> {
     match text {
         Some(text) => checked_secret(text),
-        None => Ok(Secret::new(SigningKey::generate().reveal())),
+        None => Ok(WebhookSecret::new(SigningKey::generate().reveal())),
     }
 }
 

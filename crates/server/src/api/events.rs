@@ -9,7 +9,7 @@ use axum::{
 use futures_util::Stream;
 use serde_json::json;
 use steadfast_core::duration;
-use steadfast_engine::{Event, Notice};
+use steadfast_engine::{JobEvent, Notice};
 
 use super::queues::TenantQuery;
 use crate::{
@@ -56,12 +56,12 @@ fn sent(notice: &Notice) -> Option<Sent> {
         data["durationMs"] = json!(duration::millis(ended.took));
     }
     let name = match &notice.event {
-        Event::Started { late, .. } => {
+        JobEvent::Started { late, .. } => {
             data["lateMs"] = json!(duration::millis(*late));
             "job.started"
         }
-        Event::Succeeded => "job.succeeded",
-        Event::Retrying {
+        JobEvent::Succeeded => "job.succeeded",
+        JobEvent::Retrying {
             failure,
             next_run_at,
         } => {
@@ -69,18 +69,18 @@ fn sent(notice: &Notice) -> Option<Sent> {
             data["nextRunAt"] = json!(next_run_at);
             "job.retrying"
         }
-        Event::Snoozed { next_run_at } => {
+        JobEvent::Snoozed { next_run_at } => {
             data["nextRunAt"] = json!(next_run_at);
             "job.snoozed"
         }
-        Event::Released => "job.released",
-        Event::Failed { reason, failure } => {
+        JobEvent::Released => "job.released",
+        JobEvent::Failed { reason, failure } => {
             data["reason"] = json!(reason);
             data["failure"] = json!(failure);
             "job.failed"
         }
-        Event::Cancelled => "job.cancelled",
-        Event::FenceLost => return None,
+        JobEvent::Cancelled => "job.cancelled",
+        JobEvent::FenceLost => return None,
     };
     Some(Sent::default().event(name).data(data.to_string()))
 }

@@ -13,11 +13,11 @@ use axum::{
 use futures_util::{FutureExt as _, future::BoxFuture};
 use serde::Deserialize;
 use steadfast_core::{
-    Command, Edit, FailureClass, Invalid, Job, JobId, Kind, Label, Priority, Queue, Reason,
-    ScheduleId, Tenant, Timestamp, limits as core_limits,
+    EndReason, FailureClass, Invalid, Job, JobCommand, JobEdit, JobId, JobLabel, Kind, Priority,
+    Queue, ScheduleId, Tenant, Timestamp, limits as core_limits,
 };
-use steadfast_engine::{ClientError, JobRequest, Made, ScheduleRequest};
-use steadfast_store::{JobFilter, JobPage, Listed, Page};
+use steadfast_engine::{ClientError, CreateResult, JobRequest, ScheduleRequest};
+use steadfast_store::{JobFilter, JobPageRequest, Page, PageRequest};
 use utoipa::IntoParams;
 
 use super::{
@@ -116,14 +116,14 @@ enum MadeJob {
 
 async fn create_one(
     app: &App,
-    making: impl Future<Output = Result<Made, ClientError>>,
+    making: impl Future<Output = Result<CreateResult, ClientError>>,
 ) -> Result<Response, Problem> {
     Ok(match making.await? {
-        Made::New(job) => {
+        CreateResult::New(job) => {
             let (id, now) = (job.id, job.created_at);
             made("jobs", id, Json(JobShown::whole(job, now)))
         }
-        Made::Existing(job) => {
+        CreateResult::Existing(job) => {
             let mut response = Json(JobShown::whole(job, app.client.now())).into_response();
             let headers = response.headers_mut();
             headers.insert(REPLAYED, HeaderValue::from_static("true"));
@@ -251,7 +251,11 @@ impl JobQuery {
             tenant: caller.choose(asked)?,
             queue: self.queue.as_deref().map(Queue::new).transpose()?,
             kind: self.kind.as_deref().map(Kind::new).transpose()?,
-            label: self.label.as_deref().map(str::parse::<Label>).transpose()?,
+            label: self
+                .label
+                .as_deref()
+                .map(str::parse::<JobLabel>)
+                .transpose()?,
             schedule: schedule.transpose().map_err(|error| Invalid {
                 field: "schedule".to_owned(),
                 ..error
@@ -263,13 +267,13 @@ impl JobQuery {
             reason: self
                 .reason
                 .as_deref()
-                .map(str::parse::<Reason>)
+                .map(str::parse::<EndReason>)
                 .transpose()?,
             dead_letters: false,
         })
     }
 
-    pub fn page(&self) -> Result<JobPage, Problem> {
+    pub fn page(&self) -> Result<JobPageRequest, Problem> {
         cursor::page(self.limit, limits::PAGE_DEFAULT, self.after.as_deref())
     }
 }
@@ -290,15 +294,19 @@ pub async fn list(
 }
 
 /// A page of jobs. The store bounds the work of one look, so a rare kind of job may take a few.
-pub async fn listed(app: &App, filter: JobFilter, mut page: JobPage) -> Result<Jobs, Problem> {
+pub async fn listed(
+    app: &App,
+    filter: JobFilter,
+    mut page: JobPageRequest,
+) -> Result<Jobs, Problem> {
     let wanted = page.limit;
-    let patience_ends = tokio::time::Instant::now() + limits::LIST_TIME_MAX;
+    let deadline = tokio::time::Instant::now() + limits::LIST_TIME_MAX;
     let mut found: Vec<Job> = Vec::new();
     let next = loop {
         page.limit = wanted - found.len();
-        let Listed { items, next } = app.client.jobs(filter.clone(), page).await?;
+        let Page { items, next } = app.client.jobs(filter.clone(), page).await?;
         found.extend(items);
-        let is_enough = found.len() >= wanted || tokio::time::Instant::now() >= patience_ends;
+        let is_enough = found.len() >= wanted || tokio::time::Instant::now() >= deadline;
         match next {
             Some(next) if !is_enough => page.after = Some(next),
             next => break next,
@@ -354,13 +362,13 @@ pub async fn edit(
         .map(|payload| checked_payload(&job, payload))
         .transpose()?;
     let policy = body.retry.map(|patch| patch.over(&job.policy)).transpose();
-    let edit = Edit {
+    let edit = JobEdit {
         payload,
         policy: policy.map_err(|error| error.within("retry"))?.map(Arc::new),
         run_at: body.run_at,
         priority: body.priority.map(Priority::new).transpose()?,
     };
-    command(&app, &caller, id, Command::Edit(edit)).await
+    command(&app, &caller, id, JobCommand::Edit(edit)).await
 }
 
 /// The payload of an HTTP job is a request, and a wrong one is better refused now than later.
@@ -406,11 +414,11 @@ pub async fn history(
         (Ok(job), _) => find(&app, &caller, job).await?.id.into(),
         (_, Ok(schedule)) => {
             let found = app.client.find_schedule(schedule).await?;
-            steadfast_store::AttemptsOf::from(caller.schedule(found, schedule)?.id)
+            steadfast_store::AttemptOwner::from(caller.schedule(found, schedule)?.id)
         }
         _ => return Err(Problem::not_found(id.chars().take(64).collect::<String>())),
     };
-    let page = Page {
+    let page = PageRequest {
         limit: cursor::size(query.limit, limits::HISTORY_DEFAULT)?,
         after: query.after.as_deref().map(cursor::attempt).transpose()?,
     };
@@ -431,7 +439,7 @@ pub async fn cancel(
     Writes(caller): Writes,
     Id(id): Id<JobId>,
 ) -> Answer<JobShown> {
-    command(&app, &caller, id, Command::Cancel).await
+    command(&app, &caller, id, JobCommand::Cancel).await
 }
 
 /// Try a job that failed or was cancelled once more, with a fresh retry budget, and with
@@ -454,7 +462,7 @@ pub async fn retry(
         }
         None => None,
     };
-    command(&app, &caller, id, Command::Retry { payload }).await
+    command(&app, &caller, id, JobCommand::Retry { payload }).await
 }
 
 /// Start a waiting job without waiting for its time.
@@ -467,10 +475,10 @@ pub async fn run_now(
     Writes(caller): Writes,
     Id(id): Id<JobId>,
 ) -> Answer<JobShown> {
-    command(&app, &caller, id, Command::RunNow).await
+    command(&app, &caller, id, JobCommand::RunNow).await
 }
 
-async fn command(app: &App, caller: &Caller, id: JobId, command: Command) -> Answer<JobShown> {
+async fn command(app: &App, caller: &Caller, id: JobId, command: JobCommand) -> Answer<JobShown> {
     find(app, caller, id).await?;
     let job = app.client.command(id, command).await?;
     Ok(Json(JobShown::whole(job, app.client.now())))

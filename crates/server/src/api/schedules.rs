@@ -6,7 +6,7 @@ use axum::{extract::State, http::StatusCode, response::Response};
 use serde::Deserialize;
 use steadfast_core::{JobId, Schedule, ScheduleId, Tenant};
 use steadfast_engine::ScheduleEdit;
-use steadfast_store::Page;
+use steadfast_store::PageRequest;
 use utoipa::IntoParams;
 
 use super::{
@@ -212,7 +212,7 @@ pub async fn ticks(
     Params(query): Params<PageQuery>,
 ) -> Answer<Ticks> {
     let schedule = find(&app, &caller, id).await?;
-    let page = Page {
+    let page = PageRequest {
         limit: cursor::size(query.limit, limits::TICKS_DEFAULT)?,
         after: query.after.as_deref().map(cursor::tick).transpose()?,
     };

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use steadfast_core::{EventType, KeyId};
 
 use super::{
-    frame::{Failed, Frame, Page, done, render},
+    frame::{Frame, HtmlPage, PageError, done, render},
     viewer::{Editor, Viewer},
 };
 use crate::{
@@ -56,11 +56,11 @@ struct Endpoint {
     disabled: bool,
 }
 
-pub async fn endpoints(viewer: Viewer) -> Page {
+pub async fn endpoints(viewer: Viewer) -> HtmlPage {
     endpoints_page(viewer, None).await
 }
 
-async fn endpoints_page(viewer: Viewer, made: Option<Made>) -> Page {
+async fn endpoints_page(viewer: Viewer, made: Option<Made>) -> HtmlPage {
     let tenant = viewer.caller.tenant.as_ref();
     let now = viewer.app.client.now();
     let endpoints = viewer.app.client.endpoints(tenant).await?;
@@ -84,7 +84,7 @@ async fn endpoints_page(viewer: Viewer, made: Option<Made>) -> Page {
 }
 
 /// Through the API's own functions, so that the same rules hold.
-pub async fn change_endpoint(editor: Editor) -> Page {
+pub async fn change_endpoint(editor: Editor) -> HtmlPage {
     let writes = editor.writes();
     let Editor { viewer, form } = editor;
     let app = State(viewer.app.clone());
@@ -145,11 +145,11 @@ impl KeysPage {
     }
 }
 
-pub async fn keys(viewer: Viewer) -> Page {
+pub async fn keys(viewer: Viewer) -> HtmlPage {
     keys_page(viewer, None).await
 }
 
-async fn keys_page(viewer: Viewer, made: Option<Made>) -> Page {
+async fn keys_page(viewer: Viewer, made: Option<Made>) -> HtmlPage {
     let rows = match viewer.may_write() {
         true => listed(&viewer).await?,
         false => Vec::new(),
@@ -164,13 +164,13 @@ async fn keys_page(viewer: Viewer, made: Option<Made>) -> Page {
     })
 }
 
-async fn listed(viewer: &Viewer) -> Result<Vec<Value>, Failed> {
+async fn listed(viewer: &Viewer) -> Result<Vec<Value>, PageError> {
     let writes = crate::access::Writes(viewer.caller.clone());
     let Json(keys) = api::keys::list(State(viewer.app.clone()), writes).await?;
     Ok(keys.keys.iter().map(|key| json!(key)).collect())
 }
 
-pub async fn change_key(editor: Editor) -> Page {
+pub async fn change_key(editor: Editor) -> HtmlPage {
     let writes = editor.writes();
     let Editor { viewer, form } = editor;
     let app = State(viewer.app.clone());

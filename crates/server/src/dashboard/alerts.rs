@@ -4,7 +4,7 @@ use askama::Template;
 use steadfast_core::{AlertState, AlertStatus};
 
 use super::{
-    frame::{Frame, Page, render},
+    frame::{Frame, HtmlPage, render},
     shown::When,
     viewer::Viewer,
 };
@@ -24,7 +24,7 @@ struct Row {
     resolved: Option<When>,
 }
 
-pub async fn page(viewer: Viewer) -> Page {
+pub async fn page(viewer: Viewer) -> HtmlPage {
     let tenant = viewer.caller.tenant.clone();
     let mut alerts = viewer.app.client.alerts(tenant.as_ref()).await?;
     alerts.sort_by_key(|alert| {

@@ -15,13 +15,13 @@ use std::{
 
 use askama::Template;
 use axum::http::StatusCode;
-use steadfast_core::{Command, JobId, Tenant, limits as core_limits};
-use steadfast_store::{JobFilter, JobPage};
+use steadfast_core::{JobCommand, JobId, Tenant, limits as core_limits};
+use steadfast_store::{JobFilter, JobPageRequest};
 
 use super::{
     fields::Fields,
     fingerprint,
-    frame::{Failed, Frame, Page, done, render},
+    frame::{Frame, HtmlPage, PageError, done, render},
     shown::count,
     viewer::{Editor, Viewer},
 };
@@ -85,11 +85,11 @@ impl Action {
         }
     }
 
-    fn command(self) -> Command {
+    fn command(self) -> JobCommand {
         match self {
-            Self::Cancel => Command::Cancel,
-            Self::Retry => Command::Retry { payload: None },
-            Self::Discard => Command::Discard,
+            Self::Cancel => JobCommand::Cancel,
+            Self::Retry => JobCommand::Retry { payload: None },
+            Self::Discard => JobCommand::Discard,
         }
     }
 }
@@ -132,8 +132,13 @@ impl Work {
     }
 
     /// Carries the action out on every job that matches, a page at a time.
-    async fn run(&self, app: &App, filter: JobFilter, group: Option<&str>) -> Result<(), Failed> {
-        let mut page = JobPage::first(PAGE);
+    async fn run(
+        &self,
+        app: &App,
+        filter: JobFilter,
+        group: Option<&str>,
+    ) -> Result<(), PageError> {
+        let mut page = JobPageRequest::first(PAGE);
         loop {
             let listed = app.client.jobs(filter.clone(), page).await?;
             let is_meant = |job: &&steadfast_core::Job| {
@@ -170,7 +175,7 @@ struct ConfirmPage {
     back: String,
 }
 
-pub async fn act(editor: Editor) -> Page {
+pub async fn act(editor: Editor) -> HtmlPage {
     let Editor { viewer, form } = editor;
     let action = Action::named(form.get("action"))?;
     let back = form.get("back").unwrap_or("/jobs");
@@ -233,13 +238,13 @@ pub async fn act(editor: Editor) -> Page {
 }
 
 /// How many jobs are meant. Those of a group are only counted as far as one page of a list.
-async fn how_many(app: &App, filter: &JobFilter, group: Option<&str>) -> Result<u64, Failed> {
+async fn how_many(app: &App, filter: &JobFilter, group: Option<&str>) -> Result<u64, PageError> {
     let Some(group) = group else {
         return Ok(app.client.count(filter.clone(), COUNT_MAX).await?);
     };
     let listed = app
         .client
-        .jobs(filter.clone(), JobPage::first(PAGE))
+        .jobs(filter.clone(), JobPageRequest::first(PAGE))
         .await?;
     let alike = listed
         .items
@@ -253,7 +258,7 @@ async fn on_selected(
     viewer: &Viewer,
     form: &Fields,
     action: Action,
-) -> Result<Option<u64>, Failed> {
+) -> Result<Option<u64>, PageError> {
     let ids = form.all("id").take(core_limits::BULK_JOBS_MAX);
     let ids: Vec<JobId> = ids.filter_map(|id| id.parse().ok()).collect();
     if ids.is_empty() {

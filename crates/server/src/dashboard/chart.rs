@@ -15,7 +15,7 @@ use askama::filters::{Escaper as _, HtmlSafe};
 pub use minutes::{Span, rates, throughput};
 pub use policy::{curve, herd};
 pub use strip::strip;
-pub use timeline::{Mark, Stretch, is_bent, timeline};
+pub use timeline::{Mark, Segment, is_bent, timeline};
 
 /// A finished picture.
 pub struct Svg(String);

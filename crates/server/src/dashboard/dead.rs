@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 
 use askama::Template;
-use steadfast_core::{Job, Reason};
+use steadfast_core::{EndReason, Job};
 use steadfast_engine::Stats;
-use steadfast_store::{JobFilter, JobPage};
+use steadfast_store::{JobFilter, JobPageRequest};
 
 use super::{
     bulk::Working,
     explain,
     fields::Fields,
     fingerprint,
-    frame::{Frame, Page, render},
+    frame::{Frame, HtmlPage, render},
     jobs::{Row, listed},
     shown::{When, count, line},
     viewer::Viewer,
@@ -29,7 +29,7 @@ struct DeadPage {
     frame: Frame,
     fields: Fields,
     filters: Vec<(&'static str, String)>,
-    reasons: &'static [Reason],
+    reasons: &'static [EndReason],
     groups: Vec<Group>,
     total: String,
     sampled: String,
@@ -53,14 +53,14 @@ struct Group {
     hidden: usize,
 }
 
-pub async fn page(viewer: Viewer) -> Page {
+pub async fn page(viewer: Viewer) -> HtmlPage {
     let filter = JobFilter {
         dead_letters: true,
         ..viewer.fields.job_query()?.filter(&viewer.caller)?
     };
     let tenant = filter.tenant.clone();
     let frame = Frame::of(&viewer, "/dead-letters", "Dead letters");
-    let (jobs, next) = listed(&viewer.app, filter, JobPage::first(SAMPLE)).await?;
+    let (jobs, next) = listed(&viewer.app, filter, JobPageRequest::first(SAMPLE)).await?;
     let lanes = viewer.app.lanes.of(&viewer.app, tenant.as_ref()).await?;
     let stats: Stats = lanes.into_iter().collect();
     let chosen = viewer.fields.get("group").map(str::to_owned);
@@ -72,7 +72,7 @@ pub async fn page(viewer: Viewer) -> Page {
     let query = viewer.fields.with(&[("did", ""), ("n", "")]);
     render(&DeadPage {
         filters: viewer.fields.filters(),
-        reasons: Reason::ALL,
+        reasons: EndReason::ALL,
         groups,
         total: count(stats.dead_letters),
         sampled: count(jobs.len() as u64),

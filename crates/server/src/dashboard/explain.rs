@@ -1,7 +1,7 @@
 //! Why a job went where it went after an attempt, in plain sentences.
 
 use steadfast_core::{
-    Attempt, Backoff, DecidedBy, Decision, Jitter, Reason, RetryDelay, RetryPolicy,
+    Attempt, Backoff, DecidedBy, Decision, EndReason, Jitter, RetryDelay, RetryPolicy,
 };
 
 use super::shown::short;
@@ -14,7 +14,7 @@ pub fn sentence(attempt: &Attempt, policy: &RetryPolicy) -> Option<String> {
         .as_ref()
         .map(|failure| failure.class.as_str());
     let class = class.unwrap_or("unknown");
-    let said = match (decision.rule, &decision.delay) {
+    let said = match (decision.decided_by, &decision.delay) {
         (DecidedBy::Policy, Some(delay)) => {
             format!("Next try after {}.", waited(delay, policy))
         }
@@ -110,15 +110,15 @@ pub fn jitter(jitter: Jitter) -> &'static str {
 }
 
 /// Why a job ended, for people.
-pub fn reason(reason: Reason) -> &'static str {
+pub fn reason(reason: EndReason) -> &'static str {
     match reason {
-        Reason::AtMostOnce => "it may start only once",
-        Reason::Cancelled => "it was cancelled",
-        Reason::Rule => "a rule of its policy says so",
-        Reason::NonRetryable => "the failure is permanent",
-        Reason::Exhausted => "no retry was left",
-        Reason::Expired => "its time was over",
-        Reason::OutcomeUnknown => "nobody knows how it went",
+        EndReason::AtMostOnce => "it may start only once",
+        EndReason::Cancelled => "it was cancelled",
+        EndReason::Rule => "a rule of its policy says so",
+        EndReason::NonRetryable => "the failure is permanent",
+        EndReason::Exhausted => "no retry was left",
+        EndReason::Expired => "its time was over",
+        EndReason::OutcomeUnknown => "nobody knows how it went",
     }
 }
 
@@ -158,7 +158,7 @@ mod tests {
             output: None,
             note: None,
             decision: Some(Decision {
-                rule,
+                decided_by: rule,
                 matched: None,
                 delay,
                 next_run_at: None,

@@ -142,7 +142,7 @@ pub fn see(location: &str) -> Response {
     (StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response()
 }
 
-pub fn render(page: &impl Template) -> Result<Response, Failed> {
+pub fn render(page: &impl Template) -> Result<Response, PageError> {
     let html = page.render().map_err(|error| {
         tracing::error!(%error, "a page could not be written");
         let detail = "something is wrong on our side; the log of the node says more";
@@ -174,13 +174,13 @@ pub async fn secured(mut response: Response) -> Response {
 }
 
 /// A page that could not be made.
-pub enum Failed {
+pub enum PageError {
     /// Who asks has to say who they are first; then they are led here.
     SignIn(String),
     Problem(Problem),
 }
 
-pub type Page = Result<Response, Failed>;
+pub type HtmlPage = Result<Response, PageError>;
 
 #[derive(Template)]
 #[template(path = "error.html")]
@@ -190,7 +190,7 @@ struct ErrorPage<'a> {
     problem: &'a Problem,
 }
 
-impl IntoResponse for Failed {
+impl IntoResponse for PageError {
     fn into_response(self) -> Response {
         let problem = match self {
             Self::SignIn(next) => {
@@ -222,25 +222,25 @@ impl IntoResponse for Failed {
     }
 }
 
-impl From<Problem> for Failed {
+impl From<Problem> for PageError {
     fn from(problem: Problem) -> Self {
         Self::Problem(problem)
     }
 }
 
-impl From<ClientError> for Failed {
+impl From<ClientError> for PageError {
     fn from(error: ClientError) -> Self {
         Self::Problem(error.into())
     }
 }
 
-impl From<StoreError> for Failed {
+impl From<StoreError> for PageError {
     fn from(error: StoreError) -> Self {
         Self::Problem(error.into())
     }
 }
 
-impl From<steadfast_core::Invalid> for Failed {
+impl From<steadfast_core::Invalid> for PageError {
     fn from(invalid: steadfast_core::Invalid) -> Self {
         Self::Problem(invalid.into())
     }

@@ -3,15 +3,15 @@
 use askama::Template;
 use axum::extract::Path;
 use steadfast_core::{
-    Attempt, AttemptStatus, Command, Dice, Edit, Guarantee, Job, JobId, Kind, Payload, Queue,
-    State, Timestamp,
+    Attempt, AttemptStatus, Dice, Guarantee, Job, JobCommand, JobEdit, JobId, JobState, Kind,
+    Payload, Queue, Timestamp,
 };
-use steadfast_store::{JobFilter, JobPage, Page as Stretch};
+use steadfast_store::{JobFilter, JobPageRequest, PageRequest};
 
 use super::{
     chart::{self, Svg},
     explain,
-    frame::{Failed, Frame, Page, done, render},
+    frame::{Frame, HtmlPage, PageError, done, render},
     jobs::Row,
     shown::{Countdown, Excerpt, When, short},
     viewer::{Editor, Viewer},
@@ -61,9 +61,9 @@ impl Can {
         let had_its_try = job.guarantee == Guarantee::AtMostOnce && job.progress.attempt > 0;
         Self {
             cancel: !state.is_final() && !job.progress.cancel_requested,
-            retry: matches!(state, State::Failed | State::Cancelled) && !had_its_try,
-            run_now: state == State::Waiting,
-            edit: state == State::Waiting,
+            retry: matches!(state, JobState::Failed | JobState::Cancelled) && !had_its_try,
+            run_now: state == JobState::Waiting,
+            edit: state == JobState::Waiting,
             discard: job.is_dead_letter(),
         }
     }
@@ -121,30 +121,30 @@ fn class(status: AttemptStatus) -> &'static str {
     }
 }
 
-pub async fn page(viewer: Viewer, Path(id): Path<String>) -> Page {
+pub async fn page(viewer: Viewer, Path(id): Path<String>) -> HtmlPage {
     let job = find(&viewer, &id).await?;
     let frame = Frame::of(&viewer, "/jobs", format!("{} {}", job.kind, job.id));
     let listed = viewer
         .app
         .client
-        .attempts(job.id, Stretch::first(ATTEMPTS_MAX))
+        .attempts(job.id, PageRequest::first(ATTEMPTS_MAX))
         .await?;
     let ahead = ahead(&job, frame.now);
-    let stretches = stretches(&job, &listed.items, &ahead, frame.now);
+    let segments = segments(&job, &listed.items, &ahead, frame.now);
     let summary = format!(
         "{} attempts so far, {} retries to come; the job is {}",
         job.progress.attempt,
         ahead.len(),
         job.label(frame.now)
     );
-    let is_due_later = job.progress.state == State::Waiting && job.progress.run_at > frame.now;
+    let is_due_later = job.progress.state == JobState::Waiting && job.progress.run_at > frame.now;
     let next = frame.when(job.progress.run_at);
     render(&JobPageShown {
         row: Row::of(&job, &frame),
         policy: explain::policy(&job.policy),
         reason: job.progress.reason.map(explain::reason),
-        timeline: chart::timeline(&stretches, summary),
-        is_bent: chart::is_bent(&stretches),
+        timeline: chart::timeline(&segments, summary),
+        is_bent: chart::is_bent(&segments),
         next: is_due_later.then(|| (next, next.countdown())),
         ahead: shown_ahead(&ahead, &frame),
         attempts: listed
@@ -156,7 +156,7 @@ pub async fn page(viewer: Viewer, Path(id): Path<String>) -> Page {
         payload: Excerpt::json(job.payload.as_str()),
         payload_text: pretty(&job.payload),
         deliveries: deliveries(&viewer.app, &job, &frame).await?,
-        schedule: job.run_of.map(|run| run.schedule.to_string()),
+        schedule: job.scheduled_run.map(|run| run.schedule.to_string()),
         finished: job.progress.finished_at.map(|at| frame.when(at)),
         can: Can::of(&job),
         job,
@@ -164,7 +164,7 @@ pub async fn page(viewer: Viewer, Path(id): Path<String>) -> Page {
     })
 }
 
-async fn find(viewer: &Viewer, id: &str) -> Result<Job, Failed> {
+async fn find(viewer: &Viewer, id: &str) -> Result<Job, PageError> {
     let shown: String = id.chars().take(64).collect();
     let id: JobId = id.parse().map_err(|_| Problem::not_found(&shown))?;
     Ok(viewer.caller.job(viewer.app.client.job(id).await?, id)?)
@@ -181,13 +181,13 @@ fn pretty(payload: &Payload) -> String {
 fn ahead(job: &Job, now: Timestamp) -> Vec<(u32, Timestamp)> {
     let progress = &job.progress;
     let (mut at, mut attempt, used, mut starts) = match progress.state {
-        State::Waiting => {
+        JobState::Waiting => {
             let used = progress.attempt.saturating_sub(progress.attempts_before);
             let (next, at) = (progress.attempt + 1, progress.run_at.max(now));
             (at, next, used, vec![(next, at)])
         }
-        State::Running => (now, progress.attempt, progress.retries_used(), Vec::new()),
-        State::Succeeded | State::Failed | State::Cancelled => return Vec::new(),
+        JobState::Running => (now, progress.attempt, progress.retries_used(), Vec::new()),
+        JobState::Succeeded | JobState::Failed | JobState::Cancelled => return Vec::new(),
     };
     if job.guarantee == Guarantee::AtMostOnce {
         return starts;
@@ -223,18 +223,18 @@ fn shown_ahead(ahead: &[(u32, Timestamp)], frame: &Frame) -> Vec<Ahead> {
 }
 
 /// The pieces of the picture, oldest first.
-fn stretches(
+fn segments(
     job: &Job,
     attempts: &[Attempt],
     ahead: &[(u32, Timestamp)],
     now: Timestamp,
-) -> Vec<chart::Stretch> {
+) -> Vec<chart::Segment> {
     let mut pieces = Vec::new();
     let mut end: Option<Timestamp> = None;
-    let wait = |pieces: &mut Vec<chart::Stretch>, end: Option<Timestamp>, until: Timestamp| {
+    let wait = |pieces: &mut Vec<chart::Segment>, end: Option<Timestamp>, until: Timestamp| {
         if let Some(end) = end {
             let (long, ahead) = (until.since(end), until > now);
-            pieces.push(chart::Stretch::Wait { long, ahead });
+            pieces.push(chart::Segment::Wait { long, ahead });
         }
     };
     for attempt in attempts.iter().take(DRAWN_MAX).rev() {
@@ -245,7 +245,7 @@ fn stretches(
             _ => chart::Mark::Grey,
         };
         let failure = attempt.failure.as_ref().map(|it| format!(": {it}"));
-        pieces.push(chart::Stretch::Attempt {
+        pieces.push(chart::Segment::Attempt {
             number: attempt.attempt,
             took: attempt.duration(),
             mark,
@@ -253,10 +253,10 @@ fn stretches(
         });
         end = Some(attempt.finished_at);
     }
-    if job.progress.state == State::Running {
+    if job.progress.state == JobState::Running {
         let started = job.progress.started_at.unwrap_or(now);
         wait(&mut pieces, end, started);
-        pieces.push(chart::Stretch::Attempt {
+        pieces.push(chart::Segment::Attempt {
             number: job.progress.attempt,
             took: now.since(started),
             mark: chart::Mark::Running,
@@ -266,7 +266,7 @@ fn stretches(
     }
     for (number, at) in ahead.iter().take(AHEAD_MAX) {
         wait(&mut pieces, end.or(Some(now)), *at);
-        pieces.push(chart::Stretch::Attempt {
+        pieces.push(chart::Segment::Attempt {
             number: *number,
             took: std::time::Duration::ZERO,
             mark: chart::Mark::Future,
@@ -278,7 +278,7 @@ fn stretches(
 }
 
 /// What was sent to others about this job, as far as a bounded look finds it.
-async fn deliveries(app: &App, job: &Job, frame: &Frame) -> Result<Vec<Row>, Failed> {
+async fn deliveries(app: &App, job: &Job, frame: &Frame) -> Result<Vec<Row>, PageError> {
     let is_told =
         job.webhook.is_some() || !app.client.endpoints(Some(&job.tenant)).await?.is_empty();
     if job.kind == Kind::webhook() || !is_told || job.progress.attempt == 0 {
@@ -293,7 +293,7 @@ async fn deliveries(app: &App, job: &Job, frame: &Frame) -> Result<Vec<Row>, Fai
         created_before: until.map(|at| at.plus(std::time::Duration::from_secs(60))),
         ..JobFilter::default()
     };
-    let page = JobPage::first(DELIVERIES_LOOK_MAX);
+    let page = JobPageRequest::first(DELIVERIES_LOOK_MAX);
     let listed = app.client.jobs(filter, page).await?;
     let id = job.id.to_string();
     let of_this = listed
@@ -303,7 +303,7 @@ async fn deliveries(app: &App, job: &Job, frame: &Frame) -> Result<Vec<Row>, Fai
     Ok(of_this.map(|job| Row::of(job, frame)).collect())
 }
 
-pub async fn act(Path(id): Path<String>, editor: Editor) -> Page {
+pub async fn act(Path(id): Path<String>, editor: Editor) -> HtmlPage {
     let Editor { viewer, form } = editor;
     let job = find(&viewer, &id).await?;
     let payload = match form.get("payload") {
@@ -311,16 +311,16 @@ pub async fn act(Path(id): Path<String>, editor: Editor) -> Page {
         None => None,
     };
     let (command, did) = match form.get("action") {
-        Some("cancel") => (Command::Cancel, "cancel"),
-        Some("retry") => (Command::Retry { payload }, "retry"),
-        Some("run-now") => (Command::RunNow, "run-now"),
-        Some("discard") => (Command::Discard, "discard"),
+        Some("cancel") => (JobCommand::Cancel, "cancel"),
+        Some("retry") => (JobCommand::Retry { payload }, "retry"),
+        Some("run-now") => (JobCommand::RunNow, "run-now"),
+        Some("discard") => (JobCommand::Discard, "discard"),
         Some("edit") => {
-            let edit = Edit {
+            let edit = JobEdit {
                 payload,
-                ..Edit::default()
+                ..JobEdit::default()
             };
-            (Command::Edit(edit), "edit")
+            (JobCommand::Edit(edit), "edit")
         }
         _ => return Err(Problem::invalid("action", "there is no such action").into()),
     };

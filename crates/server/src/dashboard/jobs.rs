@@ -1,15 +1,15 @@
 //! The list of jobs.
 
 use askama::Template;
-use steadfast_core::{Job, JobId, Label};
+use steadfast_core::{Job, JobId, JobLabel};
 use steadfast_engine::Stats;
-use steadfast_store::{JobFilter, JobPage};
+use steadfast_store::{JobFilter, JobPageRequest};
 use tokio::time::Instant;
 
 use super::{
     bulk::Working,
     fields::Fields,
-    frame::{Failed, Frame, Page, render},
+    frame::{Frame, HtmlPage, PageError, render},
     overview::labelled,
     shown::{When, count, line},
     viewer::Viewer,
@@ -24,7 +24,7 @@ struct JobsPage {
     frame: Frame,
     fields: Fields,
     filters: Vec<(&'static str, String)>,
-    labels: &'static [Label],
+    labels: &'static [JobLabel],
     rows: Vec<Row>,
     /// How many match, where that is known without counting.
     total: Option<String>,
@@ -68,10 +68,10 @@ impl Row {
     }
 }
 
-pub async fn page(viewer: Viewer) -> Page {
+pub async fn page(viewer: Viewer) -> HtmlPage {
     let filter = viewer.fields.job_query()?.filter(&viewer.caller)?;
     let after = viewer.fields.get("after").map(str::parse::<JobId>);
-    let page = JobPage {
+    let page = JobPageRequest {
         limit: limits::PAGE_DEFAULT,
         after: after.transpose()?,
     };
@@ -87,7 +87,7 @@ pub async fn page(viewer: Viewer) -> Page {
     render(&JobsPage {
         rows: jobs.iter().map(|job| Row::of(job, &frame)).collect(),
         filters: viewer.fields.filters(),
-        labels: Label::ALL,
+        labels: JobLabel::ALL,
         total,
         next,
         first: page.after.map(|_| here(&[("after", "")])),
@@ -103,17 +103,17 @@ pub async fn page(viewer: Viewer) -> Page {
 pub async fn listed(
     app: &App,
     filter: JobFilter,
-    mut page: JobPage,
-) -> Result<(Vec<Job>, Option<JobId>), Failed> {
+    mut page: JobPageRequest,
+) -> Result<(Vec<Job>, Option<JobId>), PageError> {
     /// One more look may take as long again, and pages are to be there in a tenth of a second.
     const TIME_MAX: std::time::Duration = std::time::Duration::from_millis(25);
-    let (wanted, patience_ends) = (page.limit, Instant::now() + TIME_MAX);
+    let (wanted, deadline) = (page.limit, Instant::now() + TIME_MAX);
     let mut found: Vec<Job> = Vec::new();
     loop {
         page.limit = wanted - found.len();
         let listed = app.client.jobs(filter.clone(), page).await?;
         found.extend(listed.items);
-        let is_enough = found.len() >= wanted || Instant::now() >= patience_ends;
+        let is_enough = found.len() >= wanted || Instant::now() >= deadline;
         match listed.next {
             Some(next) if !is_enough => page.after = Some(next),
             next => return Ok((found, next)),
@@ -122,7 +122,7 @@ pub async fn listed(
 }
 
 /// How many jobs match, if the counters of the lanes can say it.
-async fn total(app: &App, filter: &JobFilter) -> Result<Option<String>, Failed> {
+async fn total(app: &App, filter: &JobFilter) -> Result<Option<String>, PageError> {
     let counted = JobFilter {
         tenant: filter.tenant.clone(),
         queue: filter.queue.clone(),
@@ -139,7 +139,7 @@ async fn total(app: &App, filter: &JobFilter) -> Result<Option<String>, Failed> 
             && filter.kind.as_ref().is_none_or(|it| *it == lane.kind)
     });
     let stats: Stats = lanes.into_iter().collect();
-    let sum = Label::ALL
+    let sum = JobLabel::ALL
         .iter()
         .filter(|label| filter.label.is_none_or(|wanted| wanted == **label))
         .map(|label| labelled(&stats, *label))

@@ -9,7 +9,7 @@ use steadfast_core::Tenant;
 use steadfast_store::LaneStats;
 use tokio::{sync::Mutex, time::Instant};
 
-use super::frame::Failed;
+use super::frame::PageError;
 use crate::{App, api::WINDOW};
 
 /// How old counts may be.
@@ -22,7 +22,11 @@ pub struct Lanes(Mutex<Option<Counted>>);
 
 impl Lanes {
     /// The lanes of a tenant, or all; `recent` over the last five minutes.
-    pub async fn of(&self, app: &App, tenant: Option<&Tenant>) -> Result<Vec<LaneStats>, Failed> {
+    pub async fn of(
+        &self,
+        app: &App,
+        tenant: Option<&Tenant>,
+    ) -> Result<Vec<LaneStats>, PageError> {
         let all = self.all(app).await?;
         let theirs = all
             .iter()
@@ -35,7 +39,7 @@ impl Lanes {
         *self.0.lock().await = None;
     }
 
-    async fn all(&self, app: &App) -> Result<Arc<Vec<LaneStats>>, Failed> {
+    async fn all(&self, app: &App) -> Result<Arc<Vec<LaneStats>>, PageError> {
         let mut counted = self.0.lock().await;
         if let Some((at, lanes)) = &*counted
             && at.elapsed() < AGE_MAX

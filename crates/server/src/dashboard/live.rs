@@ -7,12 +7,12 @@ use futures_util::Stream;
 use serde_json::json;
 use steadfast_engine::Notice;
 
-use super::{frame::Failed, viewer::Viewer};
+use super::{frame::PageError, viewer::Viewer};
 use crate::stream;
 
 pub async fn events(
     viewer: Viewer,
-) -> Result<Sse<impl Stream<Item = Result<Sent, Infallible>>>, Failed> {
+) -> Result<Sse<impl Stream<Item = Result<Sent, Infallible>>>, PageError> {
     let (app, tenant) = (viewer.app.clone(), viewer.caller.tenant.clone());
     let viewer = Arc::new(viewer);
     let taken_back = stream::taken_back(move || {

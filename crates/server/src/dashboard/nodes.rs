@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use askama::Template;
-use steadfast_core::Label;
+use steadfast_core::JobLabel;
 use steadfast_engine::NodeState;
-use steadfast_store::{JobFilter, JobPage};
+use steadfast_store::{JobFilter, JobPageRequest};
 
 use super::{
-    frame::{Frame, Page, render},
+    frame::{Frame, HtmlPage, render},
     shown::{When, line},
     viewer::Viewer,
 };
@@ -60,15 +60,18 @@ struct Worker {
     note: Option<String>,
 }
 
-pub async fn page(viewer: Viewer) -> Page {
+pub async fn page(viewer: Viewer) -> HtmlPage {
     let app = &viewer.app;
     let frame = Frame::of(&viewer, "/nodes", "Nodes and workers");
     let filter = JobFilter {
         tenant: viewer.caller.tenant.clone(),
-        label: Some(Label::Running),
+        label: Some(JobLabel::Running),
         ..JobFilter::default()
     };
-    let listed = app.client.jobs(filter, JobPage::first(SAMPLE)).await?;
+    let listed = app
+        .client
+        .jobs(filter, JobPageRequest::first(SAMPLE))
+        .await?;
     let mut workers: BTreeMap<String, Worker> = BTreeMap::new();
     for job in &listed.items {
         let Some(name) = &job.progress.worker else {

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use askama::Template;
-use steadfast_core::{AlertState, AlertStatus, Kind, Label, Tenant};
+use steadfast_core::{AlertState, AlertStatus, JobLabel, Kind, Tenant};
 use steadfast_engine::Stats;
-use steadfast_store::{JobFilter, JobPage, LaneStats};
+use steadfast_store::{JobFilter, JobPageRequest, LaneStats};
 
 use super::{
     chart::{self, Span, Svg},
-    frame::{Failed, Frame, Page, render},
+    frame::{Frame, HtmlPage, PageError, render},
     shown::{When, count, percent, short},
     viewer::Viewer,
 };
@@ -50,7 +50,7 @@ struct Worst {
     count: String,
 }
 
-pub async fn page(viewer: Viewer) -> Page {
+pub async fn page(viewer: Viewer) -> HtmlPage {
     let asked = viewer.fields.get("tenant").map(Tenant::new).transpose()?;
     let tenant = viewer.caller.choose(asked)?;
     let app = &viewer.app;
@@ -86,27 +86,30 @@ pub async fn page(viewer: Viewer) -> Page {
 }
 
 fn jobs(stats: &Stats) -> u64 {
-    Label::ALL.iter().map(|label| labelled(stats, *label)).sum()
+    JobLabel::ALL
+        .iter()
+        .map(|label| labelled(stats, *label))
+        .sum()
 }
 
-pub fn labelled(stats: &Stats, label: Label) -> u64 {
+pub fn labelled(stats: &Stats, label: JobLabel) -> u64 {
     match label {
-        Label::Scheduled => stats.scheduled,
-        Label::Ready => stats.ready,
-        Label::Running => stats.running,
-        Label::Retrying => stats.retrying,
-        Label::Succeeded => stats.succeeded,
-        Label::Failed => stats.failed,
-        Label::Cancelled => stats.cancelled,
+        JobLabel::Scheduled => stats.scheduled,
+        JobLabel::Ready => stats.ready,
+        JobLabel::Running => stats.running,
+        JobLabel::Retrying => stats.retrying,
+        JobLabel::Succeeded => stats.succeeded,
+        JobLabel::Failed => stats.failed,
+        JobLabel::Cancelled => stats.cancelled,
     }
 }
 
 fn tiles(stats: &Stats) -> Vec<Tile> {
-    let tile = |label: &Label| Tile {
+    let tile = |label: &JobLabel| Tile {
         label: label.as_str(),
         count: count(labelled(stats, *label)),
     };
-    Label::ALL.iter().map(tile).collect()
+    JobLabel::ALL.iter().map(tile).collect()
 }
 
 fn worst(counts: BTreeMap<String, u64>) -> Vec<Worst> {
@@ -129,13 +132,16 @@ fn failing_kinds(lanes: &[LaneStats]) -> Vec<Worst> {
 }
 
 /// By the hosts of the newest dead letters that were calls.
-async fn failing_destinations(app: &App, tenant: Option<Tenant>) -> Result<Vec<Worst>, Failed> {
+async fn failing_destinations(app: &App, tenant: Option<Tenant>) -> Result<Vec<Worst>, PageError> {
     let filter = JobFilter {
         tenant,
         kind: Some(Kind::http()),
         ..JobFilter::dead_letters()
     };
-    let listed = app.client.jobs(filter, JobPage::first(SAMPLE)).await?;
+    let listed = app
+        .client
+        .jobs(filter, JobPageRequest::first(SAMPLE))
+        .await?;
     let mut counts = BTreeMap::new();
     for job in listed.items {
         if let Some(host) = host(job.payload.as_str()) {

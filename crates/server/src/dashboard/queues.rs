@@ -8,7 +8,7 @@ use steadfast_engine::Stats;
 use steadfast_store::LaneStats;
 
 use super::{
-    frame::{Frame, Page, done, render},
+    frame::{Frame, HtmlPage, done, render},
     shown::{When, count, percent},
     viewer::{Editor, Viewer},
 };
@@ -40,7 +40,7 @@ struct Row {
     rate: String,
 }
 
-pub async fn page(viewer: Viewer) -> Page {
+pub async fn page(viewer: Viewer) -> HtmlPage {
     let asked = viewer.fields.get("tenant").map(Tenant::new).transpose()?;
     let tenant = viewer.caller.choose(asked)?;
     let frame = Frame::of(&viewer, "/queues", "Queues");
@@ -80,7 +80,7 @@ fn row(tenant: Tenant, queue: Queue, lanes: Vec<LaneStats>, frame: &Frame) -> Ro
     }
 }
 
-pub async fn act(editor: Editor) -> Page {
+pub async fn act(editor: Editor) -> HtmlPage {
     let Editor { viewer, form } = editor;
     let asked = form.get("tenant").map(Tenant::new).transpose()?;
     let tenant = viewer.caller.choose(asked)?.unwrap_or_default();

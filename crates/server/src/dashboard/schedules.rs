@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use askama::Template;
 use axum::extract::Path;
 use steadfast_core::{
-    Dst, Job, JobId, Label, Missed, Overlap, Schedule, ScheduleId, Skip, SkipReason, Tenant, Tick,
-    TickRule, duration,
+    Dst, Job, JobId, JobLabel, MissedTickPolicy, OverlapPolicy, Schedule, ScheduleId, SkipReason,
+    SkippedTicks, Tenant, Tick, TickRule, duration,
 };
-use steadfast_store::{Page as Stretch, TickRecord};
+use steadfast_store::{PageRequest, TickRecord};
 
 use super::{
     chart::{self, Svg},
     explain,
-    frame::{Failed, Frame, Page, done, render},
+    frame::{Frame, HtmlPage, PageError, done, render},
     shown::{Excerpt, When, count},
     viewer::{Editor, Viewer},
 };
@@ -97,7 +97,7 @@ fn rule(rule: &TickRule) -> (String, String) {
     }
 }
 
-fn skipped(skip: &Skip) -> String {
+fn skipped(skip: &SkippedTicks) -> String {
     let why = match skip.reason {
         SkipReason::Overlap => "the run before had not ended",
         SkipReason::Missed => "nobody was there to see them",
@@ -115,7 +115,7 @@ async fn ticked(
     viewer: &Viewer,
     frame: &Frame,
     records: Vec<TickRecord>,
-) -> Result<Vec<Ticked>, Failed> {
+) -> Result<Vec<Ticked>, PageError> {
     let ids: Vec<JobId> = records
         .iter()
         .filter_map(|record| match record {
@@ -135,9 +135,9 @@ async fn ticked(
         TickRecord::Fired { tick, job } => {
             let label = runs.get(&job).map(|job| job.label(frame.now));
             let class = match label {
-                Some(Label::Succeeded) => "good",
-                Some(Label::Failed) => "bad",
-                Some(Label::Running | Label::Ready | Label::Retrying) => "running",
+                Some(JobLabel::Succeeded) => "good",
+                Some(JobLabel::Failed) => "bad",
+                Some(JobLabel::Running | JobLabel::Ready | JobLabel::Retrying) => "running",
                 _ => "grey",
             };
             Ticked {
@@ -145,7 +145,7 @@ async fn ticked(
                 job: label.map(|_| job.to_string()),
                 class,
                 said: label
-                    .map_or("ended, and is not kept any more", Label::as_str)
+                    .map_or("ended, and is not kept any more", JobLabel::as_str)
                     .to_owned(),
             }
         }
@@ -153,17 +153,17 @@ async fn ticked(
     Ok(shown.collect())
 }
 
-async fn row(viewer: &Viewer, frame: &Frame, schedule: &Schedule) -> Result<Row, Failed> {
+async fn row(viewer: &Viewer, frame: &Frame, schedule: &Schedule) -> Result<Row, PageError> {
     let listed = viewer
         .app
         .client
-        .ticks(schedule.id, Stretch::first(STRIP))
+        .ticks(schedule.id, PageRequest::first(STRIP))
         .await?;
     let skips = listed.items.iter().filter_map(|record| match record {
         TickRecord::Skipped(skip) => Some(*skip),
         TickRecord::Fired { .. } => None,
     });
-    let skips: Vec<Skip> = skips.collect();
+    let skips: Vec<SkippedTicks> = skips.collect();
     let ticks = ticked(viewer, frame, listed.items).await?;
     let marks: Vec<(&'static str, String)> = ticks
         .iter()
@@ -190,11 +190,11 @@ async fn row(viewer: &Viewer, frame: &Frame, schedule: &Schedule) -> Result<Row,
     })
 }
 
-pub async fn page(viewer: Viewer) -> Page {
+pub async fn page(viewer: Viewer) -> HtmlPage {
     let asked = viewer.fields.get("tenant").map(Tenant::new).transpose()?;
     let tenant = viewer.caller.choose(asked)?;
     let after = viewer.fields.get("after").map(str::parse::<ScheduleId>);
-    let page = Stretch {
+    let page = PageRequest {
         limit: PAGE,
         after: after.transpose()?,
     };
@@ -216,18 +216,18 @@ pub async fn page(viewer: Viewer) -> Page {
     })
 }
 
-async fn find(viewer: &Viewer, id: &str) -> Result<Schedule, Failed> {
+async fn find(viewer: &Viewer, id: &str) -> Result<Schedule, PageError> {
     let shown: String = id.chars().take(64).collect();
     let id: ScheduleId = id.parse().map_err(|_| Problem::not_found(&shown))?;
     let found = viewer.app.client.find_schedule(id).await?;
     Ok(viewer.caller.schedule(found, id)?)
 }
 
-pub async fn one(viewer: Viewer, Path(id): Path<String>) -> Page {
+pub async fn one(viewer: Viewer, Path(id): Path<String>) -> HtmlPage {
     let schedule = find(&viewer, &id).await?;
     let frame = Frame::of(&viewer, "/schedules", schedule.name.to_string());
     let client = &viewer.app.client;
-    let listed = client.ticks(schedule.id, Stretch::first(TICKS)).await?;
+    let listed = client.ticks(schedule.id, PageRequest::first(TICKS)).await?;
     let upcoming = schedule.timetable.upcoming(&schedule.progress, 10);
     let template = &schedule.template;
     render(&SchedulePage {
@@ -237,15 +237,17 @@ pub async fn one(viewer: Viewer, Path(id): Path<String>) -> Page {
         policy: explain::policy(&template.policy),
         payload: Excerpt::json(template.payload.as_str()),
         overlap: match schedule.timetable.overlap() {
-            Overlap::Skip => "a tick is skipped while the run before it has not ended",
-            Overlap::Allow => "runs may overlap",
-            Overlap::QueueOne => "one tick waits for the run before it to end",
-            Overlap::Replace => "a new tick cancels the unfinished run",
+            OverlapPolicy::Skip => "a tick is skipped while the run before it has not ended",
+            OverlapPolicy::Allow => "runs may overlap",
+            OverlapPolicy::QueueOne => "one tick waits for the run before it to end",
+            OverlapPolicy::Replace => "a new tick cancels the unfinished run",
         },
         missed: match schedule.timetable.missed() {
-            Missed::Skip => "ticks that nobody saw are skipped",
-            Missed::RunOnce => "one run makes up for all ticks that nobody saw",
-            Missed::RunAll => "every tick that nobody saw is run, the newest hundred at most",
+            MissedTickPolicy::Skip => "ticks that nobody saw are skipped",
+            MissedTickPolicy::RunOnce => "one run makes up for all ticks that nobody saw",
+            MissedTickPolicy::RunAll => {
+                "every tick that nobody saw is run, the newest hundred at most"
+            }
         },
         runs: count(schedule.progress.runs),
         upcoming: upcoming
@@ -258,7 +260,7 @@ pub async fn one(viewer: Viewer, Path(id): Path<String>) -> Page {
     })
 }
 
-pub async fn act(Path(id): Path<String>, editor: Editor) -> Page {
+pub async fn act(Path(id): Path<String>, editor: Editor) -> HtmlPage {
     let Editor { viewer, form } = editor;
     let id = find(&viewer, &id).await?.id;
     let client = &viewer.app.client;

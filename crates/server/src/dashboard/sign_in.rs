@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 
 use super::{
     fields::Fields,
-    frame::{Failed, Frame, Page, done, render, see},
+    frame::{Frame, HtmlPage, PageError, done, render, see},
     viewer::{COOKIE, OwnForm, token},
 };
 use crate::{App, access, problem::Problem, sessions};
@@ -22,9 +22,9 @@ use crate::{App, access, problem::Problem, sessions};
 const WRONG_KEY_TIME: Duration = Duration::from_millis(300);
 const WRONG_KEYS_MAX: usize = 16;
 
-pub struct Patience(Arc<Semaphore>);
+pub struct SignInLimiter(Arc<Semaphore>);
 
-impl Default for Patience {
+impl Default for SignInLimiter {
     fn default() -> Self {
         Self(Arc::new(Semaphore::new(WRONG_KEYS_MAX)))
     }
@@ -38,7 +38,7 @@ struct SignInPage {
     is_wrong: bool,
 }
 
-pub async fn page(State(app): State<Arc<App>>, query: axum::http::Uri) -> Page {
+pub async fn page(State(app): State<Arc<App>>, query: axum::http::Uri) -> HtmlPage {
     if access::anybody(&app).await?.is_some() {
         return Ok(see("/"));
     }
@@ -54,11 +54,11 @@ fn shown(next: &str, is_wrong: bool) -> SignInPage {
     }
 }
 
-pub async fn sign_in(State(app): State<Arc<App>>, OwnForm(form): OwnForm) -> Page {
+pub async fn sign_in(State(app): State<Arc<App>>, OwnForm(form): OwnForm) -> HtmlPage {
     let keys = app.keys.get().await?;
     let Some(key) = keys.find(form.value("key")) else {
-        let patience = app.patience.0.clone().try_acquire_owned();
-        let _place = patience.map_err(|_| {
+        let permit = app.sign_ins.0.clone().try_acquire_owned();
+        let _permit = permit.map_err(|_| {
             let detail = "too many wrong keys at once; try again in a moment";
             Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many", detail)
         })?;
@@ -81,7 +81,7 @@ pub async fn sign_out(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
     _form: OwnForm,
-) -> Result<Response, Failed> {
+) -> Result<Response, PageError> {
     if let Some(token) = token(&headers) {
         sessions::end(&*app.node.store(), &token).await?;
         app.sessions.refresh().await?;

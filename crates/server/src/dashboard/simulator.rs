@@ -8,7 +8,7 @@ use super::{
     chart::{self, Svg},
     explain,
     fields::Fields,
-    frame::{Frame, Page, render},
+    frame::{Frame, HtmlPage, render},
     shown::{count, short},
     viewer::Viewer,
 };
@@ -64,7 +64,7 @@ struct Herd {
     is_plain: bool,
 }
 
-pub async fn page(viewer: Viewer) -> Page {
+pub async fn page(viewer: Viewer) -> HtmlPage {
     let fields = viewer.fields.clone();
     let preset = fields.get("preset").unwrap_or(PRESET_DEFAULT.name());
     let preset: Preset = preset.parse().unwrap_or(PRESET_DEFAULT);

@@ -11,7 +11,7 @@ use axum::{
     http::{HeaderMap, StatusCode, header, request::Parts},
 };
 
-use super::{fields::Fields, frame::Failed};
+use super::{fields::Fields, frame::PageError};
 use crate::{
     App,
     access::{self, Caller, Writes},
@@ -51,9 +51,9 @@ impl Viewer {
 }
 
 impl FromRequestParts<Arc<App>> for Viewer {
-    type Rejection = Failed;
+    type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Failed> {
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, PageError> {
         let fields = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
         let known = match access::anybody(app).await? {
             Some(anybody) => Some((anybody, None)),
@@ -62,7 +62,7 @@ impl FromRequestParts<Arc<App>> for Viewer {
         let Some((caller, session)) = known else {
             let path = parts.uri.path_and_query();
             let next = path.map_or("/", |path| path.as_str());
-            return Err(Failed::SignIn(next.to_owned()));
+            return Err(PageError::SignIn(next.to_owned()));
         };
         Ok(Self {
             app: app.clone(),
@@ -117,9 +117,9 @@ impl Editor {
 }
 
 impl FromRequest<Arc<App>> for Editor {
-    type Rejection = Failed;
+    type Rejection = PageError;
 
-    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Failed> {
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, PageError> {
         let (mut parts, body) = request.into_parts();
         from_our_own_page(&parts.headers)?;
         let viewer = Viewer::from_request_parts(&mut parts, app).await?;
@@ -134,9 +134,9 @@ impl FromRequest<Arc<App>> for Editor {
 pub struct OwnForm(pub Fields);
 
 impl FromRequest<Arc<App>> for OwnForm {
-    type Rejection = Failed;
+    type Rejection = PageError;
 
-    async fn from_request(request: Request, _: &Arc<App>) -> Result<Self, Failed> {
+    async fn from_request(request: Request, _: &Arc<App>) -> Result<Self, PageError> {
         from_our_own_page(request.headers())?;
         let bytes = body::collect(request).await?;
         Ok(Self(Fields::parse(&bytes)))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use steadfast_core::{AlertSettings, DlqAlert};
-use steadfast_engine::Config;
+use steadfast_engine::EngineConfig;
 
 use crate::{
     client::Http,
@@ -15,7 +15,7 @@ use crate::{
 /// Alerts after a second in the place of five minutes.
 fn quick() -> Setup {
     Setup {
-        config: Config {
+        config: EngineConfig {
             watch_every: Duration::from_millis(200),
             alerts: AlertSettings {
                 dlq: DlqAlert {

@@ -5,7 +5,7 @@ use std::{future::Future, sync::Arc, time::Duration};
 use serde_json::Value;
 use steadfast_core::{PolicyPatch, Timestamp};
 use steadfast_engine::{
-    Config, Engine, EngineBuilder,
+    Engine, EngineBuilder, EngineConfig,
     http::{AddressPolicy, Outbound, OutboundRules},
 };
 use steadfast_server::{
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(40);
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 
 pub struct Setup {
-    pub config: Config,
+    pub config: EngineConfig,
     pub policy: AddressPolicy,
     /// Whether no key is needed until there is one.
     pub open: bool,
@@ -34,10 +34,10 @@ pub struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         Self {
-            config: Config {
+            config: EngineConfig {
                 // Leases of a second are looked after within a second.
                 sweep_every: Duration::from_millis(200),
-                ..Config::default()
+                ..EngineConfig::default()
             },
             policy: AddressPolicy::Any,
             open: true,
@@ -131,13 +131,13 @@ impl Server {
 
 /// Asks until there is an answer; says what it waited for when there is none.
 pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut ask: impl FnMut() -> F) -> T {
-    let patience_ends = tokio::time::Instant::now() + PATIENCE;
+    let deadline = tokio::time::Instant::now() + PATIENCE;
     loop {
         if let Some(answer) = ask().await {
             return answer;
         }
         assert!(
-            tokio::time::Instant::now() < patience_ends,
+            tokio::time::Instant::now() < deadline,
             "waited in vain for {what}"
         );
         tokio::time::sleep(LOOK_EVERY).await; // sleep: polling a real server

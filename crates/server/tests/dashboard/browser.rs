@@ -98,9 +98,9 @@ impl Browser {
 
     /// Waits, without a script, until there are so many.
     pub async fn until_count(&self, css: &str, wanted: usize) {
-        let patience_ends = tokio::time::Instant::now() + PATIENCE;
+        let deadline = tokio::time::Instant::now() + PATIENCE;
         while self.count(css).await != wanted {
-            let is_over = tokio::time::Instant::now() > patience_ends;
+            let is_over = tokio::time::Instant::now() > deadline;
             assert!(!is_over, "never {wanted} of {css}");
             tokio::time::sleep(PAUSE).await; // sleep: the browser takes its time
         }
@@ -122,9 +122,9 @@ impl Browser {
 
     /// Waits until a script in the page finds something true.
     pub async fn until(&self, script: &str) {
-        let patience_ends = tokio::time::Instant::now() + PATIENCE;
+        let deadline = tokio::time::Instant::now() + PATIENCE;
         while self.eval(script).await != true {
-            let is_over = tokio::time::Instant::now() > patience_ends;
+            let is_over = tokio::time::Instant::now() > deadline;
             assert!(
                 !is_over,
                 "never true: {script}\n{}",

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde_json::json;
 use steadfast_core::{Failure, FailureClass, Outcome, Payload, Preset, WorkerName};
 use steadfast_engine::{JobRequest, Settlement};
-use steadfast_store::{ClaimRequest, JobFilter, JobPage, SqliteOptions, SqliteStore};
+use steadfast_store::{ClaimRequest, JobFilter, JobPageRequest, SqliteOptions, SqliteStore};
 use tokio::time::Instant;
 
 use crate::{
@@ -81,7 +81,7 @@ async fn every_page_is_there_in_a_tenth_of_a_second_with_millions_of_jobs() {
     println!("filled {} jobs in {:?}", jobs(), began.elapsed());
     let dead = node
         .client
-        .jobs(JobFilter::dead_letters(), JobPage::first(1))
+        .jobs(JobFilter::dead_letters(), JobPageRequest::first(1))
         .await
         .unwrap();
     let mut pages: Vec<String> = PAGES.map(str::to_owned).into();

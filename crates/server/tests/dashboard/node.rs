@@ -11,7 +11,9 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{Timestamp, WorkerName};
-use steadfast_engine::{Client, Config, Context, Engine, EngineBuilder, JobError, JobKind, Node};
+use steadfast_engine::{
+    Client, Context, Engine, EngineBuilder, EngineConfig, JobError, JobKind, NodeHandle,
+};
 use steadfast_server::{
     App, Metrics, Settings,
     keys::{self, NewKey, Scope},
@@ -62,7 +64,7 @@ pub struct TestNode {
     pub address: SocketAddr,
     pub clock: ShiftedClock,
     pub client: Client,
-    pub node: Node,
+    pub node: NodeHandle,
     engine: Engine,
     _stop: oneshot::Sender<()>,
 }
@@ -76,9 +78,9 @@ impl TestNode {
     }
 
     pub async fn on(store: Arc<dyn Store>, clock: ShiftedClock) -> Self {
-        let config = Config {
+        let config = EngineConfig {
             worker: Some(WorkerName::new("node-1").unwrap()),
-            ..Config::default()
+            ..EngineConfig::default()
         };
         let engine = EngineBuilder::new(store)
             .config(config)

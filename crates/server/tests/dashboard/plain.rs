@@ -2,7 +2,7 @@
 
 use steadfast_core::{Failure, Job, Outcome, Payload, WorkerName};
 use steadfast_engine::{JobRequest, Settlement};
-use steadfast_store::{ClaimRequest, JobFilter, JobPage};
+use steadfast_store::{ClaimRequest, JobFilter, JobPageRequest};
 
 use crate::{
     node::{EVIL, TestNode},
@@ -56,7 +56,7 @@ async fn every_page_is_there_after_a_busy_hour() {
     let star = seed::busy_hour(&node).await;
     let schedules = node
         .client
-        .schedules(None, steadfast_store::Page::first(9))
+        .schedules(None, steadfast_store::PageRequest::first(9))
         .await
         .unwrap();
     let mut pages: Vec<String> = PAGES.map(str::to_owned).into();
@@ -238,7 +238,7 @@ async fn queues_and_schedules_are_paused_and_resumed() {
     assert!(node.get("/queues").await.body.contains("chip-paused"));
     let listed = node
         .client
-        .schedules(None, steadfast_store::Page::first(1))
+        .schedules(None, steadfast_store::PageRequest::first(1))
         .await
         .unwrap();
     let id = listed.items[0].id;
@@ -251,7 +251,11 @@ async fn queues_and_schedules_are_paused_and_resumed() {
         schedule: Some(id),
         ..JobFilter::default()
     };
-    let runs = node.client.jobs(filter, JobPage::first(5)).await.unwrap();
+    let runs = node
+        .client
+        .jobs(filter, JobPageRequest::first(5))
+        .await
+        .unwrap();
     assert!(!runs.items.is_empty());
     node.stop().await;
 }

@@ -109,7 +109,10 @@ async fn a_group_of_dead_letters_is_requeued_together() {
         .await;
     let jobs = node
         .client
-        .jobs(Default::default(), steadfast_store::JobPage::first(9))
+        .jobs(
+            Default::default(),
+            steadfast_store::JobPageRequest::first(9),
+        )
         .await
         .unwrap();
     assert!(jobs.items.iter().all(|job| job.progress.attempt == 2));

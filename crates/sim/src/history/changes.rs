@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use steadfast_core::{Command, Job, JobId, State, Timestamp, limits};
+use steadfast_core::{Job, JobCommand, JobId, JobState, Timestamp, limits};
 
 use super::{Event, History};
 use crate::Invariant;
@@ -12,17 +12,17 @@ impl History {
     pub fn commanded(
         &mut self,
         id: JobId,
-        command: &Command,
+        command: &JobCommand,
         done: Option<&Job>,
         news: &[Option<Job>],
         now: Timestamp,
     ) {
         let word = match command {
-            Command::Cancel => "cancel",
-            Command::Retry { .. } => "retry",
-            Command::RunNow => "run now",
-            Command::Edit(_) => "edit",
-            Command::Discard => "discard",
+            JobCommand::Cancel => "cancel",
+            JobCommand::Retry { .. } => "retry",
+            JobCommand::RunNow => "run now",
+            JobCommand::Edit(_) => "edit",
+            JobCommand::Discard => "discard",
         };
         let to = done.map(|job| job.progress.state);
         let event = Event::Commanded { command: word, to };
@@ -31,34 +31,35 @@ impl History {
             return;
         };
         let before = known.state;
-        if let Command::Retry { .. } = command {
+        if let JobCommand::Retry { .. } = command {
             known.used = 0;
         }
         known.follow(job);
         match command {
-            Command::Cancel => {
+            JobCommand::Cancel => {
                 known.cancelled = true;
                 self.exercise(Invariant::CancelledStays);
             }
-            Command::Retry { .. } => {
+            JobCommand::Retry { .. } => {
                 known.cancelled = false;
-                if !matches!(before, State::Failed | State::Cancelled) {
+                if !matches!(before, JobState::Failed | JobState::Cancelled) {
                     let why = format!("tried again though it was {before}");
                     self.broken(Invariant::SettledStays, id, why);
                 }
             }
-            Command::RunNow | Command::Edit(_) | Command::Discard => {}
+            JobCommand::RunNow | JobCommand::Edit(_) | JobCommand::Discard => {}
         }
         self.told(id, news, now);
     }
 
     /// A schedule cancelled its unfinished run.
     pub fn replaced(&mut self, job: &Job, news: &[Option<Job>], now: Timestamp) {
-        let is_cancelled = job.progress.state == State::Cancelled || job.progress.cancel_requested;
+        let is_cancelled =
+            job.progress.state == JobState::Cancelled || job.progress.cancel_requested;
         let known = self.jobs.get(&job.id);
         // It may have ended long before, and its news with it.
         if is_cancelled && known.is_some_and(|known| !known.state.is_final()) {
-            self.commanded(job.id, &Command::Cancel, Some(job), news, now);
+            self.commanded(job.id, &JobCommand::Cancel, Some(job), news, now);
         }
     }
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use steadfast_core::{
-    Claim, Fence, Guarantee, Job, JobId, NewJob, OnceName, Payload, State, Timestamp,
+    Claim, Fence, Guarantee, Job, JobId, JobState, NewJob, Payload, StepName, Timestamp,
 };
-use steadfast_store::{ClaimRequest, Enqueued, Renewal, Renewed};
+use steadfast_store::{ClaimRequest, EnqueueResult, RenewResult, Renewal};
 
 use super::{Event, History};
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl History {
-    pub fn enqueued(&mut self, new: &NewJob, answer: Enqueued, now: Timestamp) {
+    pub fn enqueued(&mut self, new: &NewJob, answer: EnqueueResult, now: Timestamp) {
         let known_key = new.idempotency_key.as_ref().and_then(|key| {
             let key = (new.tenant.clone(), key.clone());
             self.keys.get(&key).copied()
@@ -24,19 +24,19 @@ impl History {
             self.exercise(Invariant::OneKeyOneJob);
         }
         match (answer, known_key) {
-            (Enqueued::Created(id, _), Some(old)) => {
+            (EnqueueResult::Created(id, _), Some(old)) => {
                 let why = format!("its key already made {old}");
                 self.broken(Invariant::OneKeyOneJob, id, why);
             }
-            (Enqueued::Created(_, at), None) => self.learn(&new.clone().stored(at), now),
-            (Enqueued::Existing(id), Some(old)) if id != old => {
+            (EnqueueResult::Created(_, at), None) => self.learn(&new.clone().stored(at), now),
+            (EnqueueResult::Existing(id), Some(old)) if id != old => {
                 let why = format!("its key belongs to {old}");
                 self.broken(Invariant::OneKeyOneJob, id, why);
             }
-            (Enqueued::Existing(id), _) if !self.jobs.contains_key(&id) => {
+            (EnqueueResult::Existing(id), _) if !self.jobs.contains_key(&id) => {
                 self.broken(Invariant::JobsStay, id, "it never was made");
             }
-            (Enqueued::Existing(id), _) => self.tell(now, id, Event::EnqueuedAgain),
+            (EnqueueResult::Existing(id), _) => self.tell(now, id, Event::EnqueuedAgain),
         }
     }
 
@@ -93,7 +93,7 @@ impl History {
             (CancelledStays, known.cancelled, "claimed after a cancel"),
             (
                 SettledStays,
-                known.state != State::Waiting,
+                known.state != JobState::Waiting,
                 "claimed while it does not wait",
             ),
             (
@@ -134,7 +134,7 @@ impl History {
         let Some(known) = self.jobs.get_mut(&job.id) else {
             return;
         };
-        known.state = State::Running;
+        known.state = JobState::Running;
         known.fence = fence;
         known.lease_until = job.progress.lease_until;
         known.cancel_requested = false;
@@ -156,7 +156,7 @@ impl History {
             return;
         };
         let wanted = |known: &Known| {
-            known.state == State::Waiting
+            known.state == JobState::Waiting
                 && !known.gone
                 && !known.cancelled
                 && known.run_at <= now
@@ -216,14 +216,14 @@ impl History {
         }
     }
 
-    pub fn renewed(&mut self, renewal: &Renewal, answer: Renewed, now: Timestamp) {
+    pub fn renewed(&mut self, renewal: &Renewal, answer: RenewResult, now: Timestamp) {
         let (id, fence) = (renewal.job, renewal.fence);
-        let held = answer != Renewed::Lost;
+        let held = answer != RenewResult::Lost;
         self.tell(now, id, Event::Renewed { fence, held });
         let holds = self
             .jobs
             .get(&id)
-            .is_some_and(|known| known.state == State::Running && known.fence == fence);
+            .is_some_and(|known| known.state == JobState::Running && known.fence == fence);
         if !holds {
             self.exercise(Invariant::FencesHold);
         }
@@ -231,12 +231,12 @@ impl History {
             let why = format!("its claim {} holds: {holds}; renewed: {held}", fence.0);
             self.broken(Invariant::FencesHold, id, why);
         }
-        if let (Renewed::Held { until, .. }, Some(known)) = (answer, self.jobs.get_mut(&id)) {
+        if let (RenewResult::Held { until, .. }, Some(known)) = (answer, self.jobs.get_mut(&id)) {
             known.lease_until = Some(until);
         }
     }
 
-    pub fn step_ran(&mut self, id: JobId, fence: Fence, step: &OnceName, now: Timestamp) {
+    pub fn step_ran(&mut self, id: JobId, fence: Fence, step: &StepName, now: Timestamp) {
         let name = step.clone();
         self.tell(now, id, Event::StepRan { fence, step: name });
         let Some(known) = self.jobs.get(&id) else {
@@ -250,7 +250,7 @@ impl History {
         }
     }
 
-    pub fn recalled(&mut self, id: JobId, step: &OnceName, answer: Option<&Payload>) {
+    pub fn recalled(&mut self, id: JobId, step: &StepName, answer: Option<&Payload>) {
         let known = self.jobs.get(&id).filter(|known| !known.gone);
         let kept = known.and_then(|known| known.steps.get(step));
         let kept = kept.map(|(_, result)| result.clone());
@@ -263,7 +263,7 @@ impl History {
         }
     }
 
-    pub fn remembered(&mut self, id: JobId, step: &OnceName, answer: &Payload, now: Timestamp) {
+    pub fn remembered(&mut self, id: JobId, step: &StepName, answer: &Payload, now: Timestamp) {
         let place = self.entries.len();
         let step = step.clone();
         let Some(known) = self.jobs.get_mut(&id).filter(|known| !known.gone) else {

@@ -1,7 +1,7 @@
 //! The ends of attempts.
 
-use steadfast_core::{AttemptStatus, EventType, Guard, Job, Kind, State, Timestamp, Transition};
-use steadfast_store::Committed;
+use steadfast_core::{AttemptStatus, EventType, Guard, Job, JobState, Kind, Timestamp, Transition};
+use steadfast_store::CommitResult;
 
 use super::{Event, History};
 use crate::{Invariant, known::Known};
@@ -9,7 +9,7 @@ use crate::{Invariant, known::Known};
 /// One transition, what the store said to it, and what could be read on either side.
 pub struct CommitSeen {
     pub transition: Transition,
-    pub answer: Committed,
+    pub answer: CommitResult,
     pub before: Option<Job>,
     pub after: Option<Job>,
     /// Which of the outbox there were already.
@@ -38,34 +38,34 @@ impl History {
         self.tell(now, id, event);
         let known = self.jobs.get(&id).filter(|known| !known.gone).cloned();
         let Some(known) = known else {
-            if *answer != Committed::Stale {
+            if *answer != CommitResult::Stale {
                 self.broken(Invariant::FencesHold, id, "written, but it is not there");
             }
             return;
         };
-        let holds = known.state == State::Running && known.fence == fence;
+        let holds = known.state == JobState::Running && known.fence == fence;
         let lease_is_over = !lease_expired || known.lease_until <= Some(now);
         let cancel_is_news = known.cancel_requested && !cancel_requested;
         let may_write = holds && lease_is_over && !cancel_is_news;
         match answer {
-            Committed::Done if may_write => self.ended(seen, now),
-            Committed::Done if was_written(&known, seen) => self.unchanged(seen),
-            Committed::Done if cancel_is_news && holds => {
+            CommitResult::Done if may_write => self.ended(seen, now),
+            CommitResult::Done if was_written(&known, seen) => self.unchanged(seen),
+            CommitResult::Done if cancel_is_news && holds => {
                 let why = "an attempt ended as if nobody had asked to cancel";
                 self.broken(Invariant::CancelledStays, id, why);
             }
-            Committed::Done => {
+            CommitResult::Done => {
                 let why = format!("claim {} was ended, but it does not hold", fence.0);
                 self.broken(Invariant::FencesHold, id, why);
             }
-            Committed::Stale if may_write => {
+            CommitResult::Stale if may_write => {
                 let why = format!("claim {} holds, but its end was refused", fence.0);
                 self.broken(Invariant::OneRecord, id, why);
             }
-            Committed::CancelRequested if !(holds && cancel_is_news) => {
+            CommitResult::CancelRequested if !(holds && cancel_is_news) => {
                 self.broken(Invariant::FencesHold, id, "nobody has asked to cancel it");
             }
-            Committed::Stale | Committed::CancelRequested => self.unchanged(seen),
+            CommitResult::Stale | CommitResult::CancelRequested => self.unchanged(seen),
         }
     }
 
@@ -116,7 +116,7 @@ impl History {
         if to.state.is_final() {
             self.exercise(Invariant::SettledStays);
         }
-        if to.state == State::Failed {
+        if to.state == JobState::Failed {
             self.exercise(Invariant::DeadLetters);
         }
         if is_due_news || !transition.outbox.is_empty() {
@@ -152,11 +152,11 @@ fn wants_news(known: &Known, transition: &Transition) -> bool {
         .as_ref()
         .is_some_and(|record| record.failure.is_some());
     let event = match transition.to.state {
-        State::Succeeded => EventType::JobSucceeded,
-        State::Failed => EventType::JobFailed,
-        State::Cancelled => EventType::JobCancelled,
-        State::Waiting if failed => EventType::JobRetrying,
-        State::Waiting | State::Running => return false,
+        JobState::Succeeded => EventType::JobSucceeded,
+        JobState::Failed => EventType::JobFailed,
+        JobState::Cancelled => EventType::JobCancelled,
+        JobState::Waiting if failed => EventType::JobRetrying,
+        JobState::Waiting | JobState::Running => return false,
     };
     let own = known.webhook.as_ref();
     known.kind != Kind::webhook() && own.is_some_and(|own| own.events.contains(&event))

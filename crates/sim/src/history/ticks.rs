@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use steadfast_core::{Job, JobId, ScheduleId, ScheduleProgress, Timestamp};
-use steadfast_store::{Fired, Firing};
+use steadfast_store::{FireRequest, FireResult};
 
 use super::{Event, History};
 use crate::Invariant;
@@ -34,8 +34,14 @@ impl History {
     }
 
     /// `runs` are the runs of the firing, as far as they are there now.
-    pub fn fired(&mut self, firing: &Firing, answer: Fired, runs: &[Option<Job>], now: Timestamp) {
-        if answer == Fired::Outdated {
+    pub fn fired(
+        &mut self,
+        firing: &FireRequest,
+        answer: FireResult,
+        runs: &[Option<Job>],
+        now: Timestamp,
+    ) {
+        if answer == FireResult::Outdated {
             self.exercise(Invariant::TicksOnce);
             if runs.iter().any(Option::is_some) {
                 let why = "runs of an outdated firing were stored";
@@ -50,7 +56,7 @@ impl History {
         let skips = firing.skipped.iter().map(|skip| (skip.from, skip.to));
         known.skipped.extend(skips);
         for (run, stored) in firing.runs.iter().zip(runs) {
-            let Some(tick) = run.run_of.map(|run| run.tick) else {
+            let Some(tick) = run.scheduled_run.map(|run| run.tick) else {
                 continue;
             };
             self.exercise(Invariant::TicksOnce);

@@ -3,12 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
-    Claim, Command, Dice, Ended, Failure, FailureClass, Guarantee, Hooks, Jitter, JobId, Kind,
-    NewJob, Outcome, Payload, PolicyPatch, Priority, Timestamp, WorkerName, after_attempt,
+    Claim, Dice, EndedAttempt, Failure, FailureClass, Guarantee, Jitter, JobCommand, JobId, Kind,
+    NewJob, Outcome, Payload, PolicyPatch, Priority, Subscriptions, Timestamp, WorkerName,
+    after_attempt,
 };
 use steadfast_store::{
-    ClaimRequest, Clock as _, Committed, JobFilter, ManualClock, MemoryStore, Renewal, Renewed,
-    Store,
+    ClaimRequest, Clock as _, CommitResult, JobFilter, ManualClock, MemoryStore, RenewResult,
+    Renewal, Store,
 };
 
 use super::world::{
@@ -70,14 +71,14 @@ impl Replay {
                 Answer::Done
             }
             Action::Sweep => {
-                for claim in at_once(self.store.expired(JOBS)).unwrap() {
+                for claim in at_once(self.store.expired_leases(JOBS)).unwrap() {
                     self.settle(claim.ended(Outcome::Lost, self.clock.now()));
                 }
                 Answer::Done
             }
-            Action::Cancel(job) => self.command(job, Command::Cancel),
-            Action::Retry(job) => self.command(job, Command::Retry { payload: None }),
-            Action::Discard(job) => self.command(job, Command::Discard),
+            Action::Cancel(job) => self.command(job, JobCommand::Cancel),
+            Action::Retry(job) => self.command(job, JobCommand::Retry { payload: None }),
+            Action::Discard(job) => self.command(job, JobCommand::Discard),
             Action::Pass => {
                 self.clock.advance(STEP);
                 Answer::Done
@@ -110,13 +111,13 @@ impl Replay {
     }
 
     /// As the engine's settler does it.
-    fn settle(&self, mut ended: Ended) -> Answer {
+    fn settle(&self, mut ended: EndedAttempt) -> Answer {
         loop {
-            let transition = after_attempt(&ended, &Hooks::default(), Dice::new(0));
+            let transition = after_attempt(&ended, &Subscriptions::default(), Dice::new(0));
             match at_once(self.store.commit(vec![transition])).unwrap()[0] {
-                Committed::Done => return Answer::Done,
-                Committed::Stale => return Answer::Refused,
-                Committed::CancelRequested => ended.set_cancel_requested(),
+                CommitResult::Done => return Answer::Done,
+                CommitResult::Stale => return Answer::Refused,
+                CommitResult::CancelRequested => ended.set_cancel_requested(),
             }
         }
     }
@@ -132,15 +133,15 @@ impl Replay {
             note: None,
         };
         match at_once(self.store.renew(vec![renewal])).unwrap()[0] {
-            Renewed::Held { .. } => Answer::Done,
-            Renewed::Lost => Answer::Refused,
+            RenewResult::Held { .. } => Answer::Done,
+            RenewResult::Lost => Answer::Refused,
         }
     }
 
-    fn command(&self, job: usize, command: Command) -> Answer {
+    fn command(&self, job: usize, command: JobCommand) -> Answer {
         let done = self
             .store
-            .command(vec![self.ids[job]], command, Arc::default());
+            .run_command(vec![self.ids[job]], command, Arc::default());
         match at_once(done).unwrap()[0] {
             Ok(_) => Answer::Done,
             Err(_) => Answer::Refused,
@@ -148,11 +149,11 @@ impl Replay {
     }
 
     pub fn dead_letters(&self) -> u64 {
-        at_once(self.store.count(JobFilter::dead_letters(), u64::MAX)).unwrap()
+        at_once(self.store.count_jobs(JobFilter::dead_letters(), u64::MAX)).unwrap()
     }
 
     pub fn jobs(&self) -> [ModelJob; JOBS] {
-        let jobs = at_once(self.store.jobs(self.ids.to_vec())).unwrap();
+        let jobs = at_once(self.store.get_jobs(self.ids.to_vec())).unwrap();
         let steps = |time: Timestamp| {
             let steps = time.since(self.start).as_secs() / STEP.as_secs();
             u8::try_from(steps).unwrap()

@@ -2,7 +2,7 @@
 //!
 //! Time is counted in steps of ten seconds: a retry waits one, a lease lasts three.
 
-use steadfast_core::State;
+use steadfast_core::JobState;
 
 use crate::Invariant;
 
@@ -38,7 +38,7 @@ pub enum Answer {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ModelJob {
-    pub state: State,
+    pub state: JobState,
     pub run_at: u8,
     pub attempt: u8,
     pub attempts_before: u8,
@@ -78,7 +78,7 @@ impl Action {
 impl World {
     pub fn new() -> Self {
         let job = ModelJob {
-            state: State::Waiting,
+            state: JobState::Waiting,
             run_at: 0,
             attempt: 0,
             attempts_before: 0,
@@ -141,7 +141,7 @@ impl World {
             Action::Retry(job) => self.retry(job),
             Action::Discard(job) => {
                 let job = &mut self.jobs[job];
-                if job.state != State::Failed || job.resolved {
+                if job.state != JobState::Failed || job.resolved {
                     return Answer::Refused;
                 }
                 job.resolved = true;
@@ -155,12 +155,12 @@ impl World {
     }
 
     fn claim(&mut self, node: usize) -> Answer {
-        let is_due = |job: &ModelJob| job.state == State::Waiting && job.run_at <= self.now;
+        let is_due = |job: &ModelJob| job.state == JobState::Waiting && job.run_at <= self.now;
         let Some(index) = self.jobs.iter().position(is_due) else {
             return Answer::Claimed(None);
         };
         let job = &mut self.jobs[index];
-        job.state = State::Running;
+        job.state = JobState::Running;
         job.attempt += 1;
         job.fence += 1;
         job.lease_until = Some(self.now + LEASE);
@@ -173,7 +173,7 @@ impl World {
     fn held(&self, node: usize) -> Option<usize> {
         let (index, fence) = self.nodes[node]?;
         let job = &self.jobs[index];
-        (job.state == State::Running && job.fence == fence).then_some(index)
+        (job.state == JobState::Running && job.fence == fence).then_some(index)
     }
 
     fn end(&mut self, node: usize, how: fn(&mut Self, usize)) -> Answer {
@@ -187,28 +187,28 @@ impl World {
     }
 
     fn succeed(&mut self, job: usize) {
-        self.settle(job, State::Succeeded);
+        self.settle(job, JobState::Succeeded);
     }
 
     fn fail(&mut self, index: usize) {
         let job = &self.jobs[index];
         let retries = job.attempt - job.attempts_before - 1;
         let state = if index == AT_MOST_ONCE {
-            State::Failed
+            JobState::Failed
         } else if job.cancel_requested {
-            State::Cancelled
+            JobState::Cancelled
         } else if retries >= MAX_RETRIES {
-            State::Failed
+            JobState::Failed
         } else {
-            State::Waiting
+            JobState::Waiting
         };
         self.settle(index, state);
-        if state == State::Waiting {
+        if state == JobState::Waiting {
             self.jobs[index].run_at = self.now + DELAY;
         }
     }
 
-    fn settle(&mut self, job: usize, state: State) {
+    fn settle(&mut self, job: usize, state: JobState) {
         let job = &mut self.jobs[job];
         job.state = state;
         job.lease_until = None;
@@ -218,8 +218,8 @@ impl World {
     fn cancel(&mut self, index: usize) -> Answer {
         let job = &mut self.jobs[index];
         match job.state {
-            State::Waiting => job.state = State::Cancelled,
-            State::Running => job.cancel_requested = true,
+            JobState::Waiting => job.state = JobState::Cancelled,
+            JobState::Running => job.cancel_requested = true,
             _ => return Answer::Refused,
         }
         self.cancelled[index] = true;
@@ -229,11 +229,11 @@ impl World {
     fn retry(&mut self, index: usize) -> Answer {
         let now = self.now;
         let job = &mut self.jobs[index];
-        let has_ended = matches!(job.state, State::Failed | State::Cancelled);
+        let has_ended = matches!(job.state, JobState::Failed | JobState::Cancelled);
         if !has_ended || (index == AT_MOST_ONCE && job.attempt > 0) {
             return Answer::Refused;
         }
-        job.state = State::Waiting;
+        job.state = JobState::Waiting;
         job.run_at = now;
         job.attempts_before = job.attempt;
         job.resolved = false;
@@ -265,7 +265,7 @@ impl World {
 
     /// Whether this world breaks a rule, with so many dead letters listed.
     pub fn broken(&self, dead_letters: u64) -> Option<Invariant> {
-        let unresolved = |job: &&ModelJob| job.state == State::Failed && !job.resolved;
+        let unresolved = |job: &&ModelJob| job.state == JobState::Failed && !job.resolved;
         let expected = self.jobs.iter().filter(unresolved).count() as u64;
         let over_budget = |job: &ModelJob| job.attempt - job.attempts_before > MAX_RETRIES + 1;
         if dead_letters != expected {

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use steadfast_core::{AttemptStatus, Claim, Command, Hooks, Job, JobId, Reason, State, Transition};
-use steadfast_store::{CommandError, Committed, EnqueueError, StoreError};
+use steadfast_core::{
+    AttemptStatus, Claim, EndReason, Job, JobCommand, JobId, JobState, Subscriptions, Transition,
+};
+use steadfast_store::{CommandError, CommitResult, EnqueueError, StoreError};
 
 use super::{Bug, Planted};
 
@@ -11,7 +13,7 @@ impl Planted {
     pub(super) async fn commit_wrongly(
         &self,
         mut transitions: Vec<Transition>,
-    ) -> Result<Vec<Committed>, StoreError> {
+    ) -> Result<Vec<CommitResult>, StoreError> {
         for transition in &mut transitions {
             self.twist(transition);
         }
@@ -26,8 +28,8 @@ impl Planted {
         let mut answers = self.inner.commit(transitions.clone()).await?;
         for (answer, transition) in answers.iter_mut().zip(transitions) {
             match self.bug {
-                Bug::StaleIsDone if *answer == Committed::Stale => *answer = Committed::Done,
-                Bug::FenceNotCompared if *answer == Committed::Stale => {
+                Bug::StaleIsDone if *answer == CommitResult::Stale => *answer = CommitResult::Done,
+                Bug::FenceNotCompared if *answer == CommitResult::Stale => {
                     *answer = self.commit_anyway(transition).await?;
                 }
                 _ => {}
@@ -41,14 +43,14 @@ impl Planted {
         let now = self.inner.now();
         let Transition { to, record, .. } = transition;
         match self.bug {
-            Bug::AttemptNotCounted if to.state == State::Waiting && status.is_some() => {
+            Bug::AttemptNotCounted if to.state == JobState::Waiting && status.is_some() => {
                 to.attempt = to.attempts_before;
             }
             Bug::AtMostOnceRetried
-                if to.reason == Some(Reason::OutcomeUnknown)
+                if to.reason == Some(EndReason::OutcomeUnknown)
                     && !transition.guard.cancel_requested =>
             {
-                to.state = State::Waiting;
+                to.state = JobState::Waiting;
                 to.run_at = now;
                 to.reason = None;
                 to.finished_at = None;
@@ -57,16 +59,16 @@ impl Planted {
                 transition.outbox.clear();
             }
             Bug::RecordDropped if status == Some(AttemptStatus::Lost) => *record = None,
-            Bug::RetryFromStart if to.state == State::Waiting => {
+            Bug::RetryFromStart if to.state == JobState::Waiting => {
                 let took = record.as_ref().map(|record| record.duration());
                 to.run_at = to.run_at.minus(took.unwrap_or_default());
             }
             Bug::CancelNotSeen => transition.guard.cancel_requested = true,
-            Bug::DeadLetterResolved if to.state == State::Failed => to.resolved_at = Some(now),
+            Bug::DeadLetterResolved if to.state == JobState::Failed => to.resolved_at = Some(now),
             Bug::LeaseByWallClock => transition.guard.lease_expired = false,
             Bug::OutboxDropped => transition.outbox.clear(),
-            Bug::SettledAgain if to.state == State::Succeeded && self.every(3) => {
-                to.state = State::Waiting;
+            Bug::SettledAgain if to.state == JobState::Succeeded && self.every(3) => {
+                to.state = JobState::Waiting;
                 to.finished_at = None;
             }
             _ => {}
@@ -74,10 +76,10 @@ impl Planted {
     }
 
     /// Ends whatever attempt runs now.
-    async fn commit_anyway(&self, mut transition: Transition) -> Result<Committed, StoreError> {
-        let job = self.inner.jobs(vec![transition.job]).await?.remove(0);
-        let Some(job) = job.filter(|job| job.progress.state == State::Running) else {
-            return Ok(Committed::Stale);
+    async fn commit_anyway(&self, mut transition: Transition) -> Result<CommitResult, StoreError> {
+        let job = self.inner.get_jobs(vec![transition.job]).await?.remove(0);
+        let Some(job) = job.filter(|job| job.progress.state == JobState::Running) else {
+            return Ok(CommitResult::Stale);
         };
         transition.guard.fence = job.progress.fence;
         transition.guard.lease_expired = false;
@@ -89,31 +91,33 @@ impl Planted {
         match self.bug {
             Bug::NothingExpires => Ok(Vec::new()),
             Bug::LeaseByWallClock => self.running().await,
-            _ => self.inner.expired(limit).await,
+            _ => self.inner.expired_leases(limit).await,
         }
     }
 
     pub(super) async fn command_wrongly(
         &self,
         jobs: Vec<JobId>,
-        command: Command,
-        hooks: Arc<Hooks>,
+        command: JobCommand,
+        subscriptions: Arc<Subscriptions>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
-        if self.bug != Bug::CancelForgotten || command != Command::Cancel {
-            return self.inner.command(jobs, command, hooks).await;
+        if self.bug != Bug::CancelForgotten || command != JobCommand::Cancel {
+            return self.inner.run_command(jobs, command, subscriptions).await;
         }
         let mut answers = Vec::new();
-        for (id, job) in jobs.iter().zip(self.inner.jobs(jobs.clone()).await?) {
-            let running = job.filter(|job| job.progress.state == State::Running);
+        for (id, job) in jobs.iter().zip(self.inner.get_jobs(jobs.clone()).await?) {
+            let running = job.filter(|job| job.progress.state == JobState::Running);
             match running {
                 Some(mut job) => {
                     job.progress.cancel_requested = true;
                     answers.push(Ok(job));
                 }
                 None => {
-                    let one = self
-                        .inner
-                        .command(vec![*id], Command::Cancel, hooks.clone());
+                    let one = self.inner.run_command(
+                        vec![*id],
+                        JobCommand::Cancel,
+                        subscriptions.clone(),
+                    );
                     answers.extend(one.await?);
                 }
             }

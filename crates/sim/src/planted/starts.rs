@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use steadfast_core::{
-    Claim, Command, Dice, Hooks, JobId, Label, NewJob, Outcome, RunOf, after_attempt,
+    Claim, Dice, JobCommand, JobId, JobLabel, NewJob, Outcome, ScheduledRun, Subscriptions,
+    after_attempt,
 };
 use steadfast_store::{
-    ClaimRequest, Claimed, EnqueueError, Enqueued, Fired, Firing, JobFilter, StoreError,
+    ClaimRequest, ClaimResult, EnqueueError, EnqueueResult, FireRequest, FireResult, JobFilter,
+    StoreError,
 };
 
 use super::{Bug, Planted};
@@ -18,7 +20,7 @@ impl Planted {
     pub(super) async fn enqueue_wrongly(
         &self,
         mut jobs: Vec<NewJob>,
-    ) -> Result<Vec<Enqueued>, EnqueueError> {
+    ) -> Result<Vec<EnqueueResult>, EnqueueError> {
         match self.bug {
             Bug::KeyForgotten => {
                 for job in &mut jobs {
@@ -28,7 +30,7 @@ impl Planted {
             }
             Bug::NotStored if self.every(7) => {
                 let now = self.inner.now();
-                let lost = jobs.pop().map(|job| Enqueued::Created(job.id, now));
+                let lost = jobs.pop().map(|job| EnqueueResult::Created(job.id, now));
                 let mut answers = self.inner.enqueue(jobs).await?;
                 answers.extend(lost);
                 Ok(answers)
@@ -40,13 +42,15 @@ impl Planted {
     pub(super) async fn claim_wrongly(
         &self,
         mut request: ClaimRequest,
-    ) -> Result<Claimed, StoreError> {
+    ) -> Result<ClaimResult, StoreError> {
         match self.bug {
             Bug::RunAtIgnored => {
-                let retrying = self.labelled(Label::Retrying).await?;
-                let scheduled = self.labelled(Label::Scheduled).await?;
+                let retrying = self.labelled(JobLabel::Retrying).await?;
+                let scheduled = self.labelled(JobLabel::Scheduled).await?;
                 let ids = retrying.into_iter().chain(scheduled).collect();
-                let now = self.inner.command(ids, Command::RunNow, Default::default());
+                let now = self
+                    .inner
+                    .run_command(ids, JobCommand::RunNow, Default::default());
                 now.await?;
             }
             Bug::TenantIgnored => request.tenant = None,
@@ -66,7 +70,7 @@ impl Planted {
         Ok(claimed)
     }
 
-    async fn labelled(&self, label: Label) -> Result<Vec<JobId>, StoreError> {
+    async fn labelled(&self, label: JobLabel) -> Result<Vec<JobId>, StoreError> {
         let filter = JobFilter {
             label: Some(label),
             ..JobFilter::default()
@@ -78,7 +82,7 @@ impl Planted {
     /// The claims of everything that runs, as if they were ours.
     pub(super) async fn running(&self) -> Result<Vec<Claim>, StoreError> {
         let filter = JobFilter {
-            label: Some(Label::Running),
+            label: Some(JobLabel::Running),
             ..JobFilter::default()
         };
         let jobs = self.some(filter).await?.into_iter();
@@ -93,15 +97,15 @@ impl Planted {
     async fn put_back(&self, claim: Claim) -> Result<(), StoreError> {
         let outcome = Outcome::Released { started: false };
         let ended = claim.ended(outcome, self.inner.now());
-        let transition = after_attempt(&ended, &Hooks::default(), Dice::new(0));
+        let transition = after_attempt(&ended, &Subscriptions::default(), Dice::new(0));
         self.inner.commit(vec![transition]).await?;
         Ok(())
     }
 
     pub(super) async fn fire_wrongly(
         &self,
-        mut firings: Vec<Firing>,
-    ) -> Result<Vec<Fired>, StoreError> {
+        mut firings: Vec<FireRequest>,
+    ) -> Result<Vec<FireResult>, StoreError> {
         let runs = firings.iter().flat_map(|firing| firing.runs.clone());
         let runs: Vec<NewJob> = runs.collect();
         for firing in &mut firings {
@@ -111,7 +115,7 @@ impl Planted {
                 _ => {}
             }
         }
-        let fired = self.inner.fire(firings).await?;
+        let fired = self.inner.fire_schedules(firings).await?;
         if self.bug == Bug::TickTwice {
             let again = runs.into_iter().filter_map(again).collect();
             // A run of this very tick is refused by any store; one beside it is not.
@@ -124,9 +128,9 @@ impl Planted {
 }
 
 fn again(mut run: NewJob) -> Option<NewJob> {
-    let RunOf { schedule, tick } = run.run_of?;
+    let ScheduledRun { schedule, tick } = run.scheduled_run?;
     let tick = tick.plus(Duration::from_micros(1));
     run.id = JobId::from_bits(run.id.bits() ^ 1);
-    run.run_of = Some(RunOf { schedule, tick });
+    run.scheduled_run = Some(ScheduledRun { schedule, tick });
     Some(run)
 }

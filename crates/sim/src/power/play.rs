@@ -174,7 +174,7 @@ impl Play {
         let file = self.directory.path().join(FILE);
         let options = SqliteOptions {
             vfs: Some(self.disk.name.to_owned()),
-            patience: Duration::from_millis(100),
+            busy_timeout: Duration::from_millis(100),
             ..SqliteOptions::default().clock(self.clock.clone())
         };
         let opened = match SqliteStore::open(&file, options.clone()) {

@@ -3,14 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
-    Claim, Command, Dice, EventType, Failure, FailureClass, Fence, Hooks, IdempotencyKey, JobId,
-    Kind, NewJob, OnceName, Outcome, Payload, PolicyPatch, Priority, Queue, RunAt, Schedule,
-    ScheduleId, ScheduleName, ScheduleProgress, Tenant, TickRule, Timetable, Transition, Webhook,
-    WebhookTarget, WorkerName, after_attempt,
+    Claim, Dice, EventType, Failure, FailureClass, Fence, IdempotencyKey, JobCommand, JobId, Kind,
+    NewJob, Outcome, Payload, PolicyPatch, Priority, Queue, RunAt, Schedule, ScheduleId,
+    ScheduleName, ScheduleProgress, StepName, Subscriptions, Tenant, TickRule, Timetable,
+    Transition, Webhook, WebhookTarget, WorkerName, after_attempt,
 };
 use steadfast_store::{
-    ClaimRequest, Clock as _, Committed, Document, DocumentSaved, EnqueueError, Fired, Firing,
-    Renewal, Saved, Space, Store as _,
+    ClaimRequest, Clock as _, CommitResult, Document, DocumentKind, DocumentSaveResult,
+    EnqueueError, FireRequest, FireResult, Renewal, ScheduleSaveResult, Store as _,
 };
 
 use super::{play::Play, world::STEP};
@@ -57,12 +57,12 @@ impl Play {
         self.renew(&held).await;
         let first = held[0].0;
         self.call("remember a step", async |store| {
-            let step = OnceName::new(STEP).unwrap();
-            store.remember(first, step, payload(round)).await
+            let step = StepName::new(STEP).unwrap();
+            store.save_step(first, step, payload(round)).await
         })
         .await;
         let cancelled = held[4].0;
-        self.command(cancelled, Command::Cancel).await;
+        self.command(cancelled, JobCommand::Cancel).await;
         let transitions: Vec<Transition> = claims
             .into_iter()
             .zip(outcomes())
@@ -71,7 +71,7 @@ impl Play {
         // One at a time and several in one transaction.
         self.commit(&transitions[..1]).await;
         self.commit(&transitions[1..]).await;
-        self.command(cancelled, Command::Cancel).await;
+        self.command(cancelled, JobCommand::Cancel).await;
         self.advance(Duration::from_secs(20));
         for claim in self.claim(20).await {
             let transition = self.decide(claim, success());
@@ -83,21 +83,23 @@ impl Play {
     async fn people(&mut self, round: u64) {
         let batch: Vec<NewJob> = (0..3).map(|place| self.job(round + 10, place)).collect();
         self.enqueue(&batch).await;
-        self.command(batch[0].id, Command::Cancel).await;
-        self.command(batch[0].id, Command::Retry { payload: None })
+        self.command(batch[0].id, JobCommand::Cancel).await;
+        self.command(batch[0].id, JobCommand::Retry { payload: None })
             .await;
-        self.command(batch[1].id, Command::RunNow).await;
+        self.command(batch[1].id, JobCommand::RunNow).await;
         let claims = self.claim(1).await;
         for claim in claims {
             let id = claim.job().id;
             let transition = self.decide(claim, failure(FailureClass::VALIDATION));
             self.commit(&[transition]).await;
-            self.command(id, Command::Discard).await;
+            self.command(id, JobCommand::Discard).await;
         }
         let paused = round.is_multiple_of(2);
         self.call("pause", async |store| {
             let queue = Queue::new("side").unwrap();
-            store.set_paused(Tenant::default(), queue, paused).await
+            store
+                .set_queue_paused(Tenant::default(), queue, paused)
+                .await
         })
         .await;
     }
@@ -145,7 +147,7 @@ impl Play {
             })
             .await;
         match saved {
-            Saved::Done(schedule) => schedule,
+            ScheduleSaveResult::Done(schedule) => schedule,
             other => panic!("not saved: {other:?}"),
         }
     }
@@ -158,19 +160,21 @@ impl Play {
             runs: schedule.progress.runs + 1,
             queued_tick: None,
         };
-        let firing = Firing {
+        let firing = FireRequest {
             schedule: schedule.id,
             revision: schedule.revision,
             runs: vec![schedule.run(tick, self.id())],
             skipped: Vec::new(),
             cancel: None,
-            hooks: Arc::default(),
+            subscriptions: Arc::default(),
             progress,
         };
         let fired = self
-            .call("fire", async |store| store.fire(vec![firing.clone()]).await)
+            .call("fire", async |store| {
+                store.fire_schedules(vec![firing.clone()]).await
+            })
             .await;
-        assert_eq!(fired, [Fired::Done]);
+        assert_eq!(fired, [FireResult::Done]);
         Schedule {
             progress,
             revision: schedule.revision + 1,
@@ -181,7 +185,7 @@ impl Play {
     /// A document, with a job that tells of it.
     async fn note(&mut self, revision: u64) -> u64 {
         let document = Document {
-            space: Space::Alert,
+            space: DocumentKind::Alert,
             id: "late".to_owned(),
             body: payload(revision),
             revision,
@@ -193,7 +197,7 @@ impl Play {
             })
             .await;
         match saved {
-            DocumentSaved::Done(document) => document.revision,
+            DocumentSaveResult::Done(document) => document.revision,
             other => panic!("not saved: {other:?}"),
         }
     }
@@ -232,15 +236,15 @@ impl Play {
                 store.commit(transitions.to_vec()).await
             })
             .await;
-        assert!(!committed.contains(&Committed::Stale), "{committed:?}");
+        assert!(!committed.contains(&CommitResult::Stale), "{committed:?}");
     }
 
-    async fn command(&mut self, id: JobId, command: Command) {
+    async fn command(&mut self, id: JobId, command: JobCommand) {
         // Some are refused, rightly; that is an answer too.
         let _answered = self
             .call("command", async |store| {
                 store
-                    .command(vec![id], command.clone(), Arc::default())
+                    .run_command(vec![id], command.clone(), Arc::default())
                     .await
             })
             .await;
@@ -248,7 +252,7 @@ impl Play {
 
     fn decide(&self, claim: Claim, outcome: Outcome) -> Transition {
         let ended = claim.ended(outcome, self.clock.now());
-        after_attempt(&ended, &Hooks::default(), Dice::new(7))
+        after_attempt(&ended, &Subscriptions::default(), Dice::new(7))
     }
 
     /// Those at the second place have a webhook, those at the third a key and a large payload,

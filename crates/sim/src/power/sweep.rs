@@ -10,10 +10,11 @@ use std::{
 
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use steadfast_core::{
-    Dice, Hooks, JobId, Kind, NewJob, Payload, Preset, State, Timestamp, Transition, after_attempt,
+    Dice, JobId, JobState, Kind, NewJob, Payload, Preset, Subscriptions, Timestamp, Transition,
+    after_attempt,
 };
 use steadfast_store::{
-    Clock as _, Committed, ManualClock, SqliteOptions, SqliteStore, Store,
+    Clock as _, CommitResult, ManualClock, SqliteOptions, SqliteStore, Store,
     rusqlite::{Connection, OpenFlags},
 };
 use tempfile::TempDir;
@@ -241,17 +242,17 @@ async fn go_on(store: &SqliteStore, now: Timestamp) -> Result<(), String> {
         .map(|claim| {
             after_attempt(
                 &claim.ended(success(), now),
-                &Hooks::default(),
+                &Subscriptions::default(),
                 Dice::new(0),
             )
         })
         .collect();
     let committed = store.commit(transitions).await.map_err(text)?;
-    let done = committed.iter().all(|answer| *answer == Committed::Done);
-    let jobs = store.jobs(ids).await.map_err(text)?;
+    let done = committed.iter().all(|answer| *answer == CommitResult::Done);
+    let jobs = store.get_jobs(ids).await.map_err(text)?;
     let ended = |job: &Option<steadfast_core::Job>| {
         job.as_ref()
-            .is_some_and(|job| job.progress.state == State::Succeeded)
+            .is_some_and(|job| job.progress.state == JobState::Succeeded)
     };
     match done && !jobs.is_empty() && jobs.iter().all(ended) {
         true => Ok(()),

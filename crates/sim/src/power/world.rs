@@ -6,9 +6,10 @@ use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
 };
 
-use steadfast_core::{JobId, OnceName, Timestamp};
+use steadfast_core::{JobId, StepName, Timestamp};
 use steadfast_store::{
-    AttemptsOf, JobFilter, JobPage, LaneStats, Page, ScheduleFilter, Space, Store, StoreError,
+    AttemptOwner, DocumentKind, JobFilter, JobPageRequest, LaneStats, PageRequest, ScheduleFilter,
+    Store, StoreError,
 };
 
 const PAGE: usize = 100;
@@ -24,9 +25,9 @@ pub struct World(BTreeMap<String, String>);
 impl World {
     pub async fn read(store: &dyn Store) -> Result<Self, StoreError> {
         let mut world = Self::default();
-        let mut page = JobPage::first(PAGE);
+        let mut page = JobPageRequest::first(PAGE);
         loop {
-            let listed = store.list(JobFilter::default(), page).await?;
+            let listed = store.list_jobs(JobFilter::default(), page).await?;
             for job in &listed.items {
                 world.add(&job.id, job);
                 if job.progress.fence.0 > 0 {
@@ -38,13 +39,13 @@ impl World {
                 None => break,
             }
         }
-        for space in [Space::Endpoint, Space::Alert] {
-            for document in store.documents(space).await? {
+        for space in [DocumentKind::Endpoint, DocumentKind::Alert] {
+            for document in store.list_documents(space).await? {
                 world.add(&format!("document {}", document.id), &document);
             }
         }
         world.read_schedules(store).await?;
-        for lane in store.stats(Timestamp::EPOCH).await? {
+        for lane in store.lane_stats(Timestamp::EPOCH).await? {
             let name = format!("lane {} {} {}", lane.tenant, lane.queue, lane.kind);
             world.add(&name, &counts(&lane));
         }
@@ -52,22 +53,26 @@ impl World {
     }
 
     async fn read_attempts(&mut self, store: &dyn Store, job: JobId) -> Result<(), StoreError> {
-        let attempts = store.attempts(AttemptsOf::Job(job), Page::first(PAGE));
+        let attempts = store.list_attempts(AttemptOwner::Job(job), PageRequest::first(PAGE));
         for attempt in attempts.await?.items {
             self.add(&format!("{job} attempt {}", attempt.fence.0), &attempt);
         }
-        let step = OnceName::new(STEP).unwrap();
-        if let Some(kept) = store.recall(job, step).await? {
+        let step = StepName::new(STEP).unwrap();
+        if let Some(kept) = store.step_result(job, step).await? {
             self.add(&format!("{job} step"), &kept);
         }
         Ok(())
     }
 
     async fn read_schedules(&mut self, store: &dyn Store) -> Result<(), StoreError> {
-        let all = store.schedules(ScheduleFilter::default(), Page::first(PAGE));
+        let all = store.list_schedules(ScheduleFilter::default(), PageRequest::first(PAGE));
         for schedule in all.await?.items {
             self.add(&format!("schedule {}", schedule.name), &schedule);
-            for tick in store.ticks(schedule.id, Page::first(PAGE)).await?.items {
+            for tick in store
+                .list_ticks(schedule.id, PageRequest::first(PAGE))
+                .await?
+                .items
+            {
                 let name = format!("schedule {} tick {}", schedule.name, tick.at());
                 self.add(&name, &tick);
             }

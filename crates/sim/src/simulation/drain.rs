@@ -58,7 +58,7 @@ impl Simulation {
     fn resume_all(&self) {
         let paused = self.history.lock().paused.clone();
         for (tenant, queue) in paused {
-            at_once(self.store.set_paused(tenant, queue, false)).unwrap();
+            at_once(self.store.set_queue_paused(tenant, queue, false)).unwrap();
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use rand::{RngExt as _, rngs::StdRng};
 use steadfast_core::{Claim, JobId, Kind, Outcome, Timestamp, WorkerName};
-use steadfast_engine::{Config, Node, Settlement, testing::Roles};
+use steadfast_engine::{EngineConfig, NodeHandle, Settlement, testing::Roles};
 use steadfast_store::{ClaimRequest, Clock as _, EnqueueError, Renewal, Store, StoreError};
 
 use crate::{
@@ -59,9 +59,9 @@ impl Nodes {
     }
 
     fn start(&self, node: usize, seed: u64) -> Alive {
-        let config = Config {
+        let config = EngineConfig {
             worker: Some(worker(&format!("node-{node}"))),
-            ..Config::default()
+            ..EngineConfig::default()
         };
         let script = self.script.clone();
         let set_up = |builder| script.set_up(builder).config(config);
@@ -81,10 +81,10 @@ impl Nodes {
     pub fn enqueue(&self, random: &mut StdRng, inbox: &Inbox, now: Timestamp) {
         let count = random.random_range(1..3);
         let jobs: Vec<_> = (0..count).map(|_| wishes::job(random, now)).collect();
-        let (store, patience) = (self.store.clone(), random.random_range(1..4));
+        let (store, backoff) = (self.store.clone(), random.random_range(1..4));
         let (node, _) = self.any(random);
         inbox.spawn(node, async move {
-            for _ in 0..patience {
+            for _ in 0..backoff {
                 match store.enqueue(jobs.clone()).await {
                     Err(EnqueueError::Store(_)) => pause().await,
                     Ok(_) | Err(EnqueueError::Conflict { .. }) => return,
@@ -178,7 +178,7 @@ impl Nodes {
         let (node, _) = self.any(random);
         let store = self.store.clone();
         inbox.spawn(node, async move {
-            forgive(store.set_paused(tenant, queue, paused).await);
+            forgive(store.set_queue_paused(tenant, queue, paused).await);
         });
     }
 
@@ -232,7 +232,7 @@ async fn attempt(roles: Arc<Roles>, script: Arc<Script>, claim: Claim) {
 }
 
 /// A worker's attempt: it renews when it thinks of it, and says how it went until it is heard.
-async fn work(door: Node, script: Arc<Script>, claim: Claim) {
+async fn work(door: NodeHandle, script: Arc<Script>, claim: Claim) {
     let (id, fence) = (claim.job().id, claim.fence());
     let now = script.clock.now();
     script.history.lock().started(id, fence, now);

@@ -1,9 +1,11 @@
 //! The history: every record, newest first, of a job or of all runs of a schedule.
 
-use steadfast_core::{Attempt, Dice, Hooks, JobId, Outcome, RunOf, ScheduleId, after_attempt};
+use steadfast_core::{
+    Attempt, Dice, JobId, Outcome, ScheduleId, ScheduledRun, Subscriptions, after_attempt,
+};
 
 use super::fixture::{Fixture, failure, held, ids_of, permanent, secs, success};
-use crate::{AttemptCursor, AttemptsOf, Committed, Page};
+use crate::{AttemptCursor, AttemptOwner, CommitResult, PageRequest};
 
 pub async fn attempts_of_a_job_are_its_own_newest_first(f: Fixture) {
     f.ended(f.job(), success()).await;
@@ -19,7 +21,9 @@ pub async fn attempts_of_a_job_are_its_own_newest_first(f: Fixture) {
 
 pub async fn attempts_that_ended_together_are_met_once_each(f: Fixture) {
     let schedule = ScheduleId::from_bits(7);
-    let runs = (1..=5).map(|number| run_of(&f, schedule, number)).collect();
+    let runs = (1..=5)
+        .map(|number| scheduled_run(&f, schedule, number))
+        .collect();
     f.enqueue(runs).await;
     for claim in f.claim(10).await {
         f.end(claim, Outcome::Snoozed(secs(0))).await;
@@ -27,7 +31,7 @@ pub async fn attempts_that_ended_together_are_met_once_each(f: Fixture) {
     for claim in f.claim(10).await {
         f.end(claim, success()).await;
     }
-    let attempts = f.attempts(AttemptsOf::Schedule(schedule)).await;
+    let attempts = f.attempts(AttemptOwner::Schedule(schedule)).await;
     let cursors: Vec<_> = attempts.iter().map(cursor).collect();
     let mut sorted = cursors.clone();
     sorted.sort();
@@ -42,7 +46,9 @@ pub async fn attempts_of_a_schedule_are_those_of_all_its_runs(f: Fixture) {
     let mut expected = Vec::new();
     for number in 1..=6 {
         let schedule = if number % 3 == 0 { theirs } else { ours };
-        let run = f.ended(run_of(&f, schedule, number), permanent("no")).await;
+        let run = f
+            .ended(scheduled_run(&f, schedule, number), permanent("no"))
+            .await;
         if schedule == ours {
             expected.push(run.id);
         }
@@ -50,13 +56,15 @@ pub async fn attempts_of_a_schedule_are_those_of_all_its_runs(f: Fixture) {
     }
     f.ended(f.job(), success()).await;
     expected.reverse();
-    let attempts = f.attempts(AttemptsOf::Schedule(ours)).await;
+    let attempts = f.attempts(AttemptOwner::Schedule(ours)).await;
     assert_eq!(jobs_of(&attempts), expected);
 }
 
 pub async fn attempts_of_several_runs_are_in_the_order_they_ended(f: Fixture) {
     let schedule = ScheduleId::from_bits(7);
-    let runs = (1..=3).map(|number| run_of(&f, schedule, number)).collect();
+    let runs = (1..=3)
+        .map(|number| scheduled_run(&f, schedule, number))
+        .collect();
     let ids = f.enqueue(runs).await;
     let mut claims = f.claim(3).await;
     claims.sort_by_key(|claim| claim.job().id);
@@ -72,7 +80,7 @@ pub async fn attempts_of_several_runs_are_in_the_order_they_ended(f: Fixture) {
     }
     assert_eq!(ended[..3], [ids[2], ids[1], ids[0]]);
     ended.reverse();
-    let attempts = f.attempts(AttemptsOf::Schedule(schedule)).await;
+    let attempts = f.attempts(AttemptOwner::Schedule(schedule)).await;
     assert_eq!(jobs_of(&attempts), ended);
 }
 
@@ -80,8 +88,8 @@ pub async fn a_record_reads_back_to_the_last_digit(f: Fixture) {
     // Its sample is 0.9700894796725211, which a hasty parser takes for its neighbour.
     let dice = Dice::new(8_737_789_238_338_409 << 11);
     let ended = f.claimed(f.job()).await.ended(failure("no"), f.now());
-    let transition = after_attempt(&ended, &Hooks::default(), dice);
-    assert_eq!(f.commit(transition.clone()).await, Committed::Done);
+    let transition = after_attempt(&ended, &Subscriptions::default(), dice);
+    assert_eq!(f.commit(transition.clone()).await, CommitResult::Done);
     let records = f.attempts_of(transition.job).await;
     assert_eq!(records, Vec::from_iter(transition.record));
 }
@@ -90,7 +98,7 @@ pub async fn what_has_no_attempts_has_an_empty_history(f: Fixture) {
     let waiting = f.enqueue_one(f.job()).await;
     assert!(f.attempts_of(waiting).await.is_empty());
     assert!(f.attempts_of(f.id()).await.is_empty());
-    let nobody = AttemptsOf::Schedule(ScheduleId::from_bits(9));
+    let nobody = AttemptOwner::Schedule(ScheduleId::from_bits(9));
     assert!(f.attempts(nobody).await.is_empty());
 }
 
@@ -104,15 +112,19 @@ pub async fn a_record_added_during_a_walk_does_not_disturb_it(f: Fixture) {
     for _ in 0..3 {
         retry().await;
     }
-    let of = AttemptsOf::Job(id);
-    let first = f.store.attempts(of, Page::first(2)).await.unwrap();
+    let of = AttemptOwner::Job(id);
+    let first = f
+        .store
+        .list_attempts(of, PageRequest::first(2))
+        .await
+        .unwrap();
     assert_eq!(fences_of(&first.items), [3, 2]);
     retry().await;
-    let after = Page {
+    let after = PageRequest {
         limit: 2,
         after: first.next,
     };
-    let second = f.store.attempts(of, after).await.unwrap();
+    let second = f.store.list_attempts(of, after).await.unwrap();
     assert_eq!(fences_of(&second.items), [1]);
     assert_eq!(second.next, None);
 }
@@ -132,9 +144,9 @@ pub async fn a_record_is_not_changed_by_what_follows(f: Fixture) {
     assert_eq!(records.len(), 2);
 }
 
-fn run_of(f: &Fixture, schedule: ScheduleId, number: u64) -> steadfast_core::NewJob {
+fn scheduled_run(f: &Fixture, schedule: ScheduleId, number: u64) -> steadfast_core::NewJob {
     let tick = f.now().plus(secs(number));
-    f.job_with(|job| job.run_of = Some(RunOf { schedule, tick }))
+    f.job_with(|job| job.scheduled_run = Some(ScheduledRun { schedule, tick }))
 }
 
 fn cursor(attempt: &Attempt) -> AttemptCursor {

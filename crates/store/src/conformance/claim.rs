@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
-use steadfast_core::{Command, Job, NewJob, Outcome, RunAt, State, Timestamp, WorkerName};
+use steadfast_core::{Job, JobCommand, JobState, NewJob, Outcome, RunAt, Timestamp, WorkerName};
 
 use super::fixture::{
     Fixture, MICRO, failure, ids_of, kind, priority, queue, request, secs, success, tenant,
@@ -130,7 +130,7 @@ pub async fn what_runs_or_has_ended_is_not_claimed(f: Fixture) {
     )
     .await;
     let cancelled = f.enqueue_one(f.job()).await;
-    f.command(cancelled, Command::Cancel).await;
+    f.command(cancelled, JobCommand::Cancel).await;
 
     // Not even when its lease has run out: that is for the sweep to settle.
     f.clock
@@ -295,7 +295,7 @@ pub async fn an_expired_lease_that_was_renewed_is_still_one_claim(f: Fixture) {
     };
     f.store.renew(vec![renewal]).await.unwrap();
     assert!(f.claim(1).await.is_empty());
-    assert_eq!(f.read(job.id).await.progress.state, State::Running);
+    assert_eq!(f.read(job.id).await.progress.state, JobState::Running);
 }
 
 /// Many lanes and priorities at once, against a plain sort.

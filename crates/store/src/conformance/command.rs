@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    Command, Edit, Guarantee, Hooks, Job, JobId, Outcome, Preset, RefusedWhy, RunAt, State,
-    on_command,
+    Guarantee, Job, JobCommand, JobEdit, JobId, JobState, Outcome, Preset, RefusalReason, RunAt,
+    Subscriptions, on_command,
 };
 
 use super::fixture::{Fixture, failure, ids_of, json, permanent, priority, secs, success};
@@ -14,12 +14,12 @@ pub async fn every_command_on_every_state_does_what_core_says(f: Fixture) {
     for command in commands(&f) {
         for job in one_of_each_state(&f).await {
             let now = f.clock.advance(secs(1));
-            let expected = on_command(job.clone(), &command, &Hooks::default(), now)
+            let expected = on_command(job.clone(), &command, &Subscriptions::default(), now)
                 .map(|changed| changed.job);
             let after = expected.clone().unwrap_or(job.clone());
             let answers = f
                 .store
-                .command(vec![job.id], command.clone(), Arc::default())
+                .run_command(vec![job.id], command.clone(), Arc::default())
                 .await
                 .unwrap();
             let context = format!("{command:?} on {job:?}");
@@ -37,7 +37,7 @@ pub async fn a_batch_is_answered_in_its_order(f: Fixture) {
     let batch = vec![ids[1], unknown, ids[0], ids[1]];
     let answers = f
         .store
-        .command(batch, Command::Cancel, Arc::default())
+        .run_command(batch, JobCommand::Cancel, Arc::default())
         .await
         .unwrap();
     let answers: Vec<_> = answers
@@ -52,7 +52,7 @@ pub async fn a_batch_is_answered_in_its_order(f: Fixture) {
         Err(CommandError::Refused(refused)) => {
             assert_eq!(
                 (refused.job, refused.why),
-                (ids[1], RefusedWhy::AlreadyEnded)
+                (ids[1], RefusalReason::AlreadyEnded)
             );
         }
         ref other => panic!("{other:?}"),
@@ -64,23 +64,23 @@ pub async fn run_now_makes_a_job_claimable(f: Fixture) {
         .enqueue_one(f.job_with(|job| job.run_at = RunAt::After(secs(60))))
         .await;
     assert!(f.claim(1).await.is_empty());
-    f.command(id, Command::RunNow).await;
+    f.command(id, JobCommand::RunNow).await;
     f.claim_of(id).await;
 }
 
 pub async fn an_edited_job_is_claimed_as_it_now_is(f: Fixture) {
     let ids = f.enqueue(f.jobs(3)).await;
     let policy = Arc::new(Preset::Once.policy());
-    let edit = |edit| Command::Edit(edit);
-    let first = Edit {
+    let edit = |edit| JobCommand::Edit(edit);
+    let first = JobEdit {
         priority: Some(priority(9)),
         payload: Some(json("[9]")),
         policy: Some(policy.clone()),
-        ..Edit::default()
+        ..JobEdit::default()
     };
-    let later = Edit {
+    let later = JobEdit {
         run_at: Some(f.now().plus(secs(60))),
-        ..Edit::default()
+        ..JobEdit::default()
     };
     f.command(ids[2], edit(first)).await;
     f.command(ids[0], edit(later)).await;
@@ -96,11 +96,11 @@ pub async fn a_payload_can_grow_and_shrink(f: Fixture) {
         .await;
     for bytes in [2, 100_000, 3, 200_000, 50_000, 4] {
         let payload = json(&format!("\"{}\"", "x".repeat(bytes)));
-        let edit = Edit {
+        let edit = JobEdit {
             payload: Some(payload.clone()),
-            ..Edit::default()
+            ..JobEdit::default()
         };
-        f.command(id, Command::Edit(edit)).await;
+        f.command(id, JobCommand::Edit(edit)).await;
         assert!(f.read(id).await.payload == payload, "{bytes} bytes");
     }
 }
@@ -109,7 +109,7 @@ pub async fn a_retried_dead_letter_has_a_fresh_budget_and_its_history(f: Fixture
     let dead = f.ended(f.job(), permanent("no")).await;
     f.clock.advance(secs(5));
     let payload = Some(json("2"));
-    f.command(dead.id, Command::Retry { payload }).await;
+    f.command(dead.id, JobCommand::Retry { payload }).await;
     let claim = f.claim_of(dead.id).await;
     let job = claim.job();
     assert_eq!((job.progress.attempt, job.progress.attempts_before), (2, 1));
@@ -120,41 +120,46 @@ pub async fn a_retried_dead_letter_has_a_fresh_budget_and_its_history(f: Fixture
 
 pub async fn a_cancelled_run_keeps_its_claim_until_it_ends(f: Fixture) {
     let claim = f.claimed(f.job()).await;
-    let asked = f.command(claim.job().id, Command::Cancel).await;
-    assert_eq!(asked.progress.state, State::Running);
+    let asked = f.command(claim.job().id, JobCommand::Cancel).await;
+    assert_eq!(asked.progress.state, JobState::Running);
     assert_eq!(asked.progress.lease_until, claim.job().progress.lease_until);
     let held = f.held(asked.id).await;
     assert!(held.job().progress.cancel_requested);
     let job = f.end(held, failure("stopped")).await;
-    assert_eq!(job.progress.state, State::Cancelled);
+    assert_eq!(job.progress.state, JobState::Cancelled);
 }
 
 pub async fn a_discarded_job_is_no_dead_letter(f: Fixture) {
     let dead = f.ended(f.job(), permanent("no")).await;
-    let letters = async || f.store.count(JobFilter::dead_letters(), 10).await.unwrap();
+    let letters = async || {
+        f.store
+            .count_jobs(JobFilter::dead_letters(), 10)
+            .await
+            .unwrap()
+    };
     assert_eq!(letters().await, 1);
-    f.command(dead.id, Command::Discard).await;
+    f.command(dead.id, JobCommand::Discard).await;
     assert_eq!(letters().await, 0);
-    assert_eq!(f.read(dead.id).await.progress.state, State::Failed);
+    assert_eq!(f.read(dead.id).await.progress.state, JobState::Failed);
 }
 
-fn commands(f: &Fixture) -> Vec<Command> {
-    let edit = Edit {
+fn commands(f: &Fixture) -> Vec<JobCommand> {
+    let edit = JobEdit {
         payload: Some(json(r#"{"edited":  true}"#)),
         policy: Some(Arc::new(Preset::Patient.policy())),
         run_at: Some(f.now().plus(secs(1_000_000))),
         priority: Some(priority(1)),
     };
     vec![
-        Command::Cancel,
-        Command::Retry { payload: None },
-        Command::Retry {
+        JobCommand::Cancel,
+        JobCommand::Retry { payload: None },
+        JobCommand::Retry {
             payload: Some(json("2")),
         },
-        Command::RunNow,
-        Command::Edit(edit),
-        Command::Edit(Edit::default()),
-        Command::Discard,
+        JobCommand::RunNow,
+        JobCommand::Edit(edit),
+        JobCommand::Edit(JobEdit::default()),
+        JobCommand::Discard,
     ]
 }
 
@@ -174,11 +179,11 @@ async fn one_of_each_state(f: &Fixture) -> Vec<Job> {
         f.running(f.job()).await,
     ];
     let asked = f.running(f.job()).await.id;
-    jobs.push(f.command(asked, Command::Cancel).await);
+    jobs.push(f.command(asked, JobCommand::Cancel).await);
     let discarded = f.ended(f.job(), permanent("no")).await.id;
-    jobs.push(f.command(discarded, Command::Discard).await);
+    jobs.push(f.command(discarded, JobCommand::Discard).await);
     let never_started = f.enqueue_one(far()).await;
-    jobs.push(f.command(never_started, Command::Cancel).await);
+    jobs.push(f.command(never_started, JobCommand::Cancel).await);
     let scheduled: JobId = f.enqueue_one(far()).await;
     jobs.push(f.read(scheduled).await);
     jobs.push(retrying(f).await);
@@ -190,9 +195,9 @@ async fn one_of_each_state(f: &Fixture) -> Vec<Job> {
 /// Its next attempt is not due while a case goes on.
 async fn retrying(f: &Fixture) -> Job {
     let job = f.ended(f.job(), failure("again")).await;
-    let far = Edit {
+    let far = JobEdit {
         run_at: Some(f.now().plus(secs(1_000_000))),
-        ..Edit::default()
+        ..JobEdit::default()
     };
-    f.command(job.id, Command::Edit(far)).await
+    f.command(job.id, JobCommand::Edit(far)).await
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    AttemptStatus, Claim, Command, Failure, Fence, Job, Outcome, State, Tally, Transition,
+    AttemptStatus, Claim, Failure, Fence, Job, JobCommand, JobState, Outcome, Tally, Transition,
 };
 
 use super::fixture::{Fixture, MICRO, failure, held, json, permanent, secs, success};
-use crate::{Committed, Renewal};
+use crate::{CommitResult, Renewal};
 
 pub async fn every_outcome_is_written_as_decided(f: Fixture) {
     let detailed = Outcome::Failure {
@@ -37,7 +37,7 @@ pub async fn every_outcome_is_written_as_decided(f: Fixture) {
         ended.set_note("half way".into());
         let transition = steadfast_core::after_attempt(
             &ended,
-            &steadfast_core::Hooks::default(),
+            &steadfast_core::Subscriptions::default(),
             steadfast_core::Dice::new(1 << 63),
         );
         let mut expected = ended.job().clone();
@@ -46,7 +46,7 @@ pub async fn every_outcome_is_written_as_decided(f: Fixture) {
         let before = f.tally().await;
         assert_eq!(
             f.commit(transition.clone()).await,
-            Committed::Done,
+            CommitResult::Done,
             "{outcome:?}"
         );
         assert_eq!(f.read(expected.id).await, expected, "{outcome:?}");
@@ -57,7 +57,7 @@ pub async fn every_outcome_is_written_as_decided(f: Fixture) {
         assert_eq!(f.tally().await, counted, "{outcome:?}");
         // Out of the way of the next round.
         f.store
-            .command(vec![expected.id], Command::Cancel, Arc::default())
+            .run_command(vec![expected.id], JobCommand::Cancel, Arc::default())
             .await
             .unwrap();
     }
@@ -133,20 +133,20 @@ pub async fn a_job_that_has_ended_stays_as_it_is(f: Fixture) {
 pub async fn a_job_that_is_gone_is_stale(f: Fixture) {
     let mut transition = f.decide(f.claimed(f.job()).await, success());
     transition.job = f.id();
-    assert_eq!(f.commit(transition).await, Committed::Stale);
+    assert_eq!(f.commit(transition).await, CommitResult::Stale);
 }
 
 pub async fn an_expired_lease_that_nobody_settled_can_be_committed(f: Fixture) {
     let claim = f.claimed(f.job()).await;
     f.clock.advance(secs(3_600));
     let job = f.end(claim, success()).await;
-    assert_eq!(job.progress.state, State::Succeeded);
+    assert_eq!(job.progress.state, JobState::Succeeded);
 }
 
 pub async fn a_loss_is_refused_if_the_lease_was_renewed(f: Fixture) {
     let job = f.running(f.job()).await;
     f.clock.set(job.progress.lease_until.unwrap());
-    let swept = f.store.expired(1).await.unwrap().remove(0);
+    let swept = f.store.expired_leases(1).await.unwrap().remove(0);
     let lost = f.decide(swept, Outcome::Lost);
     let renewal = Renewal {
         job: job.id,
@@ -162,7 +162,7 @@ pub async fn a_loss_is_refused_if_the_lease_was_renewed(f: Fixture) {
     f.clock.set(until.minus(MICRO));
     refused(&f, &renewed, lost.clone()).await;
     f.clock.set(until);
-    assert_eq!(f.commit(lost).await, Committed::Done);
+    assert_eq!(f.commit(lost).await, CommitResult::Done);
 }
 
 pub async fn a_request_to_cancel_that_the_decision_did_not_know_sends_it_back(f: Fixture) {
@@ -172,15 +172,15 @@ pub async fn a_request_to_cancel_that_the_decision_did_not_know_sends_it_back(f:
         let mut ended = held(job.clone()).ended(outcome.clone(), at);
         let unaware = steadfast_core::after_attempt(
             &ended,
-            &steadfast_core::Hooks::default(),
+            &steadfast_core::Subscriptions::default(),
             steadfast_core::Dice::new(0),
         );
-        let asked = f.command(job.id, Command::Cancel).await;
+        let asked = f.command(job.id, JobCommand::Cancel).await;
 
         let before = f.tally().await;
         assert_eq!(
             f.commit(unaware).await,
-            Committed::CancelRequested,
+            CommitResult::CancelRequested,
             "{outcome:?}"
         );
         assert_eq!(f.read(job.id).await, asked, "{outcome:?}");
@@ -190,12 +190,12 @@ pub async fn a_request_to_cancel_that_the_decision_did_not_know_sends_it_back(f:
         ended.set_cancel_requested();
         let aware = steadfast_core::after_attempt(
             &ended,
-            &steadfast_core::Hooks::default(),
+            &steadfast_core::Subscriptions::default(),
             steadfast_core::Dice::new(0),
         );
         assert_eq!(
             f.commit(aware.clone()).await,
-            Committed::Done,
+            CommitResult::Done,
             "{outcome:?}"
         );
         assert_eq!(f.read(job.id).await.progress, aware.to, "{outcome:?}");
@@ -210,7 +210,7 @@ pub async fn a_stale_transition_does_not_hinder_the_others(f: Fixture) {
         .iter()
         .map(|claim| claim.job().clone())
         .collect();
-    let asked = f.command(jobs[2].id, Command::Cancel).await;
+    let asked = f.command(jobs[2].id, JobCommand::Cancel).await;
     let mut batch: Vec<Transition> = jobs
         .iter()
         .map(|job| f.decide(held(job.clone()), success()))
@@ -222,14 +222,14 @@ pub async fn a_stale_transition_does_not_hinder_the_others(f: Fixture) {
     assert_eq!(
         answers,
         [
-            Committed::Done,
-            Committed::Stale,
-            Committed::Done,
-            Committed::CancelRequested,
+            CommitResult::Done,
+            CommitResult::Stale,
+            CommitResult::Done,
+            CommitResult::CancelRequested,
         ]
     );
     for job in &jobs[..2] {
-        assert_eq!(f.read(job.id).await.progress.state, State::Succeeded);
+        assert_eq!(f.read(job.id).await.progress.state, JobState::Succeeded);
     }
     assert_eq!(f.read(asked.id).await, asked);
     assert_eq!(f.tally().await.successes, 2);
@@ -240,7 +240,7 @@ pub async fn the_first_of_two_ends_in_one_batch_is_written(f: Fixture) {
     let first = f.decide(held(job.clone()), success());
     let second = f.decide(held(job.clone()), failure("too late"));
     let answers = f.store.commit(vec![first.clone(), second]).await.unwrap();
-    assert_eq!(answers, [Committed::Done, Committed::Stale]);
+    assert_eq!(answers, [CommitResult::Done, CommitResult::Stale]);
     assert_eq!(f.read(job.id).await.progress, first.to);
     assert_eq!(f.attempts_of(job.id).await, Vec::from_iter(first.record));
 }
@@ -255,20 +255,20 @@ pub async fn a_repeated_commit_is_done_and_counted_once(f: Fixture) {
         let transition = f.decide(f.claimed(f.job()).await, outcome.clone());
         let batch = vec![transition.clone(), transition.clone()];
         let answers = f.store.commit(batch).await.unwrap();
-        assert_eq!(answers, [Committed::Done; 2], "{outcome:?}");
+        assert_eq!(answers, [CommitResult::Done; 2], "{outcome:?}");
         let (job, tally) = (f.read(transition.job).await, f.tally().await);
 
         f.clock.advance(secs(1));
         assert_eq!(
             f.commit(transition.clone()).await,
-            Committed::Done,
+            CommitResult::Done,
             "{outcome:?}"
         );
         assert_eq!(f.read(transition.job).await, job, "{outcome:?}");
         assert_eq!(f.tally().await, tally, "{outcome:?}");
         assert_eq!(f.attempts_of(job.id).await.len(), 1, "{outcome:?}");
         f.store
-            .command(vec![job.id], Command::Cancel, Arc::default())
+            .run_command(vec![job.id], JobCommand::Cancel, Arc::default())
             .await
             .unwrap();
     }
@@ -277,24 +277,24 @@ pub async fn a_repeated_commit_is_done_and_counted_once(f: Fixture) {
 pub async fn another_end_that_looks_like_the_written_one_is_stale(f: Fixture) {
     let job = f.running(f.job()).await;
     let first = f.decide(held(job.clone()), failure("one"));
-    assert_eq!(f.commit(first.clone()).await, Committed::Done);
+    assert_eq!(f.commit(first.clone()).await, CommitResult::Done);
     let after = f.read(job.id).await;
     // At the same moment and with the same status, but not the same record.
     refused(&f, &after, f.decide(held(job), failure("two"))).await;
-    assert_eq!(f.commit(first).await, Committed::Done);
+    assert_eq!(f.commit(first).await, CommitResult::Done);
 }
 
 pub async fn a_commit_repeated_after_the_job_went_on_leaves_it_alone(f: Fixture) {
     let first = f.decide(f.claimed(f.job()).await, failure("x"));
-    assert_eq!(f.commit(first.clone()).await, Committed::Done);
+    assert_eq!(f.commit(first.clone()).await, CommitResult::Done);
     f.clock.set(first.to.run_at);
     let second = f.claim_of(first.job).await;
-    assert_eq!(f.commit(first.clone()).await, Committed::Done);
+    assert_eq!(f.commit(first.clone()).await, CommitResult::Done);
     assert_eq!(f.read(first.job).await, *second.job());
 
     let done = f.end(second, success()).await;
     let tally = f.tally().await;
-    assert_eq!(f.commit(first.clone()).await, Committed::Done);
+    assert_eq!(f.commit(first.clone()).await, CommitResult::Done);
     assert_eq!(f.read(first.job).await, done);
     assert_eq!(f.tally().await, tally);
 }
@@ -304,12 +304,12 @@ pub async fn a_repeated_release_without_a_record_is_done(f: Fixture) {
     let release = f.decide(claim, Outcome::Released { started: false });
     assert_eq!(release.record, None);
     for _ in 0..2 {
-        assert_eq!(f.commit(release.clone()).await, Committed::Done);
+        assert_eq!(f.commit(release.clone()).await, CommitResult::Done);
     }
     assert_eq!(f.read(release.job).await.progress, release.to);
 
     let second: Claim = f.claim_of(release.job).await;
-    assert_eq!(f.commit(release).await, Committed::Stale);
+    assert_eq!(f.commit(release).await, CommitResult::Stale);
     assert_eq!(f.read(second.job().id).await, *second.job());
 }
 
@@ -318,7 +318,7 @@ async fn refused(f: &Fixture, job: &Job, transition: Transition) {
     let outbox: Vec<_> = transition.outbox.iter().map(|new| new.id).collect();
     let records = f.attempts_of(job.id).await;
     let tally: Tally = f.tally().await;
-    assert_eq!(f.commit(transition).await, Committed::Stale);
+    assert_eq!(f.commit(transition).await, CommitResult::Stale);
     assert_eq!(f.read(job.id).await, *job);
     assert_eq!(f.attempts_of(job.id).await, records);
     assert_eq!(f.tally().await, tally);

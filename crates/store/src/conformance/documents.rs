@@ -1,13 +1,13 @@
 //! Small things beside the jobs: nobody writes over a change it has not seen.
 
 use super::fixture::{Fixture, json, key};
-use crate::{Document, DocumentSaved, Space};
+use crate::{Document, DocumentKind, DocumentSaveResult};
 
 pub async fn a_document_is_kept_as_it_was_saved(f: Fixture) {
     let saved = f.save_document(document("a", r#"{"n":  1.0}"#)).await;
     assert_eq!(saved.revision, 1);
     assert_eq!(
-        f.documents(Space::Endpoint).await,
+        f.documents(DocumentKind::Endpoint).await,
         std::slice::from_ref(&saved)
     );
     let changed = Document {
@@ -16,7 +16,7 @@ pub async fn a_document_is_kept_as_it_was_saved(f: Fixture) {
     };
     let changed = f.save_document(changed).await;
     assert_eq!((changed.revision, &changed.body), (2, &json("2")));
-    assert_eq!(f.documents(Space::Endpoint).await, [changed]);
+    assert_eq!(f.documents(DocumentKind::Endpoint).await, [changed]);
 }
 
 pub async fn a_document_is_saved_only_over_the_revision_it_was_read_at(f: Fixture) {
@@ -28,19 +28,22 @@ pub async fn a_document_is_saved_only_over_the_revision_it_was_read_at(f: Fixtur
             ..first.clone()
         };
         let answer = f.store.save_document(late, Vec::new()).await.unwrap();
-        assert_eq!(answer, DocumentSaved::Outdated(Some(second.clone())));
+        assert_eq!(answer, DocumentSaveResult::Outdated(Some(second.clone())));
     }
-    assert_eq!(f.documents(Space::Endpoint).await, [second]);
+    assert_eq!(f.documents(DocumentKind::Endpoint).await, [second]);
 }
 
 pub async fn a_document_that_is_gone_is_not_saved_over(f: Fixture) {
     let saved = f.save_document(document("a", "1")).await;
-    let delete = || f.store.delete_document(Space::Endpoint, "a".to_owned());
+    let delete = || {
+        f.store
+            .delete_document(DocumentKind::Endpoint, "a".to_owned())
+    };
     assert!(delete().await.unwrap());
     assert!(!delete().await.unwrap());
     let answer = f.store.save_document(saved, Vec::new()).await.unwrap();
-    assert_eq!(answer, DocumentSaved::Outdated(None));
-    assert!(f.documents(Space::Endpoint).await.is_empty());
+    assert_eq!(answer, DocumentSaveResult::Outdated(None));
+    assert!(f.documents(DocumentKind::Endpoint).await.is_empty());
     assert_eq!(f.save_document(document("a", "2")).await.revision, 1);
 }
 
@@ -49,7 +52,7 @@ pub async fn the_outbox_of_a_document_is_written_with_it_or_not_at_all(f: Fixtur
     let namesake = f.job_with(|job| job.idempotency_key = key("k"));
     let outbox = vec![job.clone(), job.clone(), namesake.clone()];
     let answer = f.store.save_document(document("a", "1"), outbox);
-    let DocumentSaved::Done(saved) = answer.await.unwrap() else {
+    let DocumentSaveResult::Done(saved) = answer.await.unwrap() else {
         panic!("not saved");
     };
     assert_eq!(f.read(job.id).await, job.clone().stored(f.now()));
@@ -61,7 +64,7 @@ pub async fn the_outbox_of_a_document_is_written_with_it_or_not_at_all(f: Fixtur
         ..saved
     };
     let answer = f.store.save_document(outdated, vec![late.clone()]);
-    assert!(matches!(answer.await, Ok(DocumentSaved::Outdated(_))));
+    assert!(matches!(answer.await, Ok(DocumentSaveResult::Outdated(_))));
     assert_eq!(f.find(late.id).await, None);
     f.claim_of(job.id).await;
 }
@@ -72,15 +75,18 @@ pub async fn documents_are_apart_by_space_and_id(f: Fixture) {
         saved.push(f.save_document(document(id, "1")).await);
     }
     let key = Document {
-        space: Space::Key,
+        space: DocumentKind::Key,
         ..document("a", "2")
     };
     let key = f.save_document(key).await;
     saved.sort_by(|one, other| one.id.cmp(&other.id));
-    assert_eq!(f.documents(Space::Endpoint).await, saved);
-    assert_eq!(f.documents(Space::Key).await, [key]);
-    assert!(f.documents(Space::Alert).await.is_empty());
-    let there = f.store.delete_document(Space::Alert, "a".to_owned()).await;
+    assert_eq!(f.documents(DocumentKind::Endpoint).await, saved);
+    assert_eq!(f.documents(DocumentKind::Key).await, [key]);
+    assert!(f.documents(DocumentKind::Alert).await.is_empty());
+    let there = f
+        .store
+        .delete_document(DocumentKind::Alert, "a".to_owned())
+        .await;
     assert!(!there.unwrap());
 }
 
@@ -95,17 +101,17 @@ pub async fn of_two_savers_one_is_outdated(f: Fixture) {
     let saves: Vec<_> = saves.collect();
     let mut done = Vec::new();
     for save in saves {
-        if let DocumentSaved::Done(document) = save.await.unwrap() {
+        if let DocumentSaveResult::Done(document) = save.await.unwrap() {
             done.push(document);
         }
     }
     assert_eq!(done.len(), 1);
-    assert_eq!(f.documents(Space::Endpoint).await, done);
+    assert_eq!(f.documents(DocumentKind::Endpoint).await, done);
 }
 
 fn document(id: &str, body: &str) -> Document {
     Document {
-        space: Space::Endpoint,
+        space: DocumentKind::Endpoint,
         id: id.to_owned(),
         body: json(body),
         revision: 0,
@@ -115,12 +121,12 @@ fn document(id: &str, body: &str) -> Document {
 impl Fixture {
     async fn save_document(&self, document: Document) -> Document {
         match self.store.save_document(document, Vec::new()).await {
-            Ok(DocumentSaved::Done(saved)) => saved,
+            Ok(DocumentSaveResult::Done(saved)) => saved,
             other => panic!("not saved: {other:?}"),
         }
     }
 
-    async fn documents(&self, space: Space) -> Vec<Document> {
-        self.store.documents(space).await.unwrap()
+    async fn documents(&self, space: DocumentKind) -> Vec<Document> {
+        self.store.list_documents(space).await.unwrap()
     }
 }

@@ -1,6 +1,6 @@
 //! Which schedules have something to decide.
 
-use steadfast_core::{Command, JobId, Outcome, Schedule};
+use steadfast_core::{JobCommand, JobId, Outcome, Schedule};
 
 use super::fixture::{Fixture, MICRO, failure, permanent, secs, success};
 
@@ -112,7 +112,7 @@ pub async fn a_queued_tick_is_due_when_no_run_is_unfinished(f: Fixture) {
 pub async fn a_queued_tick_is_due_when_the_run_before_it_is_cancelled(f: Fixture) {
     let (schedule, run) = with_queued_tick(&f, "nightly").await;
     assert!(f.due_ids().await.is_empty());
-    f.command(run, Command::Cancel).await;
+    f.command(run, JobCommand::Cancel).await;
     assert_eq!(f.due_ids().await, [schedule.id]);
 }
 
@@ -139,9 +139,9 @@ pub async fn the_newest_unfinished_run_is_told(f: Fixture) {
         due.unwrap().unfinished
     };
     assert_eq!(told().await, Some(second.id));
-    f.command(second.id, Command::Cancel).await;
+    f.command(second.id, JobCommand::Cancel).await;
     assert_eq!(told().await, Some(first.id));
-    f.command(first.id, Command::Cancel).await;
+    f.command(first.id, JobCommand::Cancel).await;
     assert_eq!(told().await, None);
 }
 

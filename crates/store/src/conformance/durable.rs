@@ -9,7 +9,7 @@ use super::{
     fixture::{Durable, Fixture, ids_of, json, key, queue, request, secs, step, tenant},
     workload::Workload,
 };
-use crate::{Enqueued, JobFilter, Page, Store};
+use crate::{EnqueueResult, JobFilter, PageRequest, Store};
 
 pub async fn jobs_history_and_counts_are_there_after_reopening(
     mut f: Fixture,
@@ -45,15 +45,15 @@ pub async fn keys_steps_and_pauses_are_there_after_reopening(
 ) {
     let keyed = |f: &Fixture| f.job_with(|job| job.idempotency_key = key("k"));
     let id = f.enqueue_one(keyed(&f)).await;
-    f.store.remember(id, step("s"), json("1")).await.unwrap();
+    f.store.save_step(id, step("s"), json("1")).await.unwrap();
     let lane = f.job();
-    let pause = f.store.set_paused(lane.tenant, lane.queue, true);
+    let pause = f.store.set_queue_paused(lane.tenant, lane.queue, true);
     pause.await.unwrap();
 
     reopen(&mut f, harness).await;
     let answers = f.store.enqueue(vec![keyed(&f)]).await.unwrap();
-    assert_eq!(answers, [Enqueued::Existing(id)]);
-    let kept = f.store.remember(id, step("s"), json("2")).await.unwrap();
+    assert_eq!(answers, [EnqueueResult::Existing(id)]);
+    let kept = f.store.save_step(id, step("s"), json("2")).await.unwrap();
     assert_eq!(kept, json("1"));
     assert!(f.claim(1).await.is_empty());
 }
@@ -72,7 +72,7 @@ pub async fn a_second_store_sees_what_the_first_has_acknowledged(
 ) {
     let second = harness.reopen(f.clock.clone()).await;
     let ids = f.enqueue(f.jobs(3)).await;
-    let found = second.jobs(ids.clone()).await.unwrap();
+    let found = second.get_jobs(ids.clone()).await.unwrap();
     assert!(found.iter().all(Option::is_some));
     let claims = second.claim(request(2)).await.unwrap().claims;
     assert_eq!(claims.len(), 2);
@@ -96,13 +96,13 @@ pub async fn two_stores_agree_on_lanes_and_pauses(f: Fixture, harness: &dyn Dura
     }
     let [ours, theirs] = &stores;
     ours.enqueue(vec![job_in("a")]).await.unwrap();
-    ours.set_paused(tenant("default"), queue("a"), true)
+    ours.set_queue_paused(tenant("default"), queue("a"), true)
         .await
         .unwrap();
     let while_paused = theirs.claim(request(10)).await.unwrap();
     assert_eq!((while_paused.claims, while_paused.next_due), (vec![], None));
     theirs
-        .set_paused(tenant("default"), queue("a"), false)
+        .set_queue_paused(tenant("default"), queue("a"), false)
         .await
         .unwrap();
     assert_eq!(ours.claim(request(10)).await.unwrap().claims.len(), 1);
@@ -142,19 +142,19 @@ async fn reopen(f: &mut Fixture, harness: &dyn Durable) {
 /// Everything that can be read of these jobs, as text.
 async fn everything(f: &Fixture, ids: &[steadfast_core::JobId]) -> Vec<String> {
     let mut seen = Vec::new();
-    let jobs = f.store.jobs(ids.to_vec()).await.unwrap();
+    let jobs = f.store.get_jobs(ids.to_vec()).await.unwrap();
     let jobs: Vec<Job> = jobs.into_iter().map(Option::unwrap).collect();
     for job in jobs {
         seen.push(format!("{job:?}"));
         let attempts = f.attempts_of(job.id).await;
         seen.extend(attempts.iter().map(|attempt| format!("{attempt:?}")));
     }
-    let mut lanes = f.store.stats(f.now().minus(secs(300))).await.unwrap();
+    let mut lanes = f.store.lane_stats(f.now().minus(secs(300))).await.unwrap();
     lanes.sort_by_key(|lane| format!("{lane:?}"));
     seen.extend(lanes.iter().map(|lane| format!("{lane:?}")));
     let listed = f
         .store
-        .list(JobFilter::default(), Page::first(1_000))
+        .list_jobs(JobFilter::default(), PageRequest::first(1_000))
         .await
         .unwrap();
     seen.extend(listed.items.iter().map(|job| job.id.to_string()));

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    Guarantee, Job, JobId, Kind, NewJob, Preset, RunAt, RunOf, ScheduleId, Tags, Timestamp, limits,
+    Guarantee, Job, JobId, Kind, NewJob, Preset, RunAt, ScheduleId, ScheduledRun, Tags, Timestamp,
+    limits,
 };
 
 use super::fixture::{Fixture, json, key, kind, priority, queue, secs, success, tenant};
-use crate::Enqueued::{Created, Existing};
+use crate::EnqueueResult::{Created, Existing};
 
 pub async fn a_job_is_stored_as_it_was_asked(f: Fixture) {
     let job = everything_set(&f);
@@ -109,7 +110,7 @@ pub async fn answers_come_in_the_order_of_the_batch(f: Fixture) {
 pub async fn a_large_batch_is_stored_whole(f: Fixture) {
     let jobs = f.jobs(limits::BULK_JOBS_MAX);
     let ids = f.enqueue(jobs.clone()).await;
-    let stored = f.store.jobs(ids).await.unwrap();
+    let stored = f.store.get_jobs(ids).await.unwrap();
     let expected: Vec<Option<Job>> = jobs
         .into_iter()
         .map(|job| Some(job.stored(f.now())))
@@ -146,7 +147,7 @@ pub async fn a_long_list_of_ids_is_read(f: Fixture) {
     let id = f.enqueue_one(f.job()).await;
     let mut asked: Vec<JobId> = (0..40_000).map(|_| f.id()).collect();
     asked.push(id);
-    let found = f.store.jobs(asked).await.unwrap();
+    let found = f.store.get_jobs(asked).await.unwrap();
     assert_eq!(found.len(), 40_001);
     let places: Vec<usize> = (0..found.len())
         .filter(|place| found[*place].is_some())
@@ -157,7 +158,7 @@ pub async fn a_long_list_of_ids_is_read(f: Fixture) {
 pub async fn jobs_are_read_in_the_order_asked(f: Fixture) {
     let ids = f.enqueue(f.jobs(2)).await;
     let asked = vec![ids[1], f.id(), ids[0], ids[1]];
-    let found = f.store.jobs(asked).await.unwrap();
+    let found = f.store.get_jobs(asked).await.unwrap();
     let found: Vec<_> = found.into_iter().map(|job| job.map(|job| job.id)).collect();
     assert_eq!(found, [Some(ids[1]), None, Some(ids[0]), Some(ids[1])]);
 }
@@ -167,12 +168,12 @@ pub async fn an_empty_batch_is_an_empty_answer(f: Fixture) {
     assert!(store.enqueue(Vec::new()).await.unwrap().is_empty());
     assert!(store.renew(Vec::new()).await.unwrap().is_empty());
     assert!(store.commit(Vec::new()).await.unwrap().is_empty());
-    assert!(store.jobs(Vec::new()).await.unwrap().is_empty());
-    assert!(store.fire(Vec::new()).await.unwrap().is_empty());
-    let cancel = steadfast_core::Command::Cancel;
+    assert!(store.get_jobs(Vec::new()).await.unwrap().is_empty());
+    assert!(store.fire_schedules(Vec::new()).await.unwrap().is_empty());
+    let cancel = steadfast_core::JobCommand::Cancel;
     assert!(
         store
-            .command(Vec::new(), cancel, Arc::default())
+            .run_command(Vec::new(), cancel, Arc::default())
             .await
             .unwrap()
             .is_empty()
@@ -191,7 +192,7 @@ fn everything_set(f: &Fixture) -> NewJob {
         job.policy = Arc::new(Preset::Webhook.policy());
         job.guarantee = Guarantee::AtMostOnce;
         job.idempotency_key = key("order #17, für Zoë");
-        job.run_of = Some(RunOf {
+        job.scheduled_run = Some(ScheduledRun {
             schedule: ScheduleId::from_bits(7),
             tick: f.now().minus(secs(5)),
         });

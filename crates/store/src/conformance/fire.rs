@@ -1,12 +1,12 @@
 //! Firing: runs, skips and progress together, once per tick.
 
-use steadfast_core::{Command, State};
+use steadfast_core::{JobCommand, JobState};
 
 use super::{
     fixture::{Fixture, secs, success},
     planned::{EVERY, skip},
 };
-use crate::{Fired, Page, TickRecord};
+use crate::{FireResult, PageRequest, TickRecord};
 
 pub async fn a_firing_is_written_whole(f: Fixture) {
     let schedule = f.saved_schedule("nightly").await;
@@ -15,7 +15,7 @@ pub async fn a_firing_is_written_whole(f: Fixture) {
     let now = f.clock.advance(secs(60 * 6));
     let mut firing = f.firing(&schedule, &ticks);
     firing.skipped = vec![skip(first, 3)];
-    assert_eq!(f.fire(firing.clone()).await, Fired::Done);
+    assert_eq!(f.fire(firing.clone()).await, FireResult::Done);
 
     for run in &firing.runs {
         assert_eq!(f.read(run.id).await, run.clone().stored(now));
@@ -44,7 +44,7 @@ pub async fn runs_can_be_claimed(f: Fixture) {
     let tick = f.clock.advance(secs(60));
     let (_, run) = f.fired(&schedule, tick).await;
     let claim = f.claim_of(run.id).await;
-    assert_eq!(claim.job().run_of.unwrap().tick, tick);
+    assert_eq!(claim.job().scheduled_run.unwrap().tick, tick);
 }
 
 pub async fn a_firing_without_runs_moves_the_schedule_on(f: Fixture) {
@@ -53,7 +53,7 @@ pub async fn a_firing_without_runs_moves_the_schedule_on(f: Fixture) {
     let mut firing = f.firing(&schedule, &[]);
     firing.progress.queued_tick = Some(tick);
     firing.progress.next_tick = None;
-    assert_eq!(f.fire(firing.clone()).await, Fired::Done);
+    assert_eq!(f.fire(firing.clone()).await, FireResult::Done);
     assert_eq!(f.read_schedule(schedule.id).await.progress, firing.progress);
     assert_eq!(f.count_all().await, 0);
     assert!(f.ticks(schedule.id).await.is_empty());
@@ -69,7 +69,11 @@ pub async fn a_firing_of_another_revision_writes_nothing(f: Fixture) {
         let mut firing = f.firing(&first, &[tick]);
         firing.revision = revision;
         firing.skipped = vec![skip(tick.minus(secs(60)), 1)];
-        assert_eq!(f.fire(firing).await, Fired::Outdated, "revision {revision}");
+        assert_eq!(
+            f.fire(firing).await,
+            FireResult::Outdated,
+            "revision {revision}"
+        );
     }
     assert_eq!(f.count_all().await, 0);
     assert!(f.ticks(first.id).await.is_empty());
@@ -80,9 +84,9 @@ pub async fn a_repeated_firing_writes_nothing(f: Fixture) {
     let schedule = f.saved_schedule("nightly").await;
     let tick = f.clock.advance(secs(60));
     let firing = f.firing(&schedule, &[tick]);
-    assert_eq!(f.fire(firing.clone()).await, Fired::Done);
+    assert_eq!(f.fire(firing.clone()).await, FireResult::Done);
     let stored = f.read_schedule(schedule.id).await;
-    assert_eq!(f.fire(firing).await, Fired::Outdated);
+    assert_eq!(f.fire(firing).await, FireResult::Outdated);
     assert_eq!(f.read_schedule(schedule.id).await, stored);
     assert_eq!(f.count_all().await, 1);
 }
@@ -95,7 +99,7 @@ pub async fn a_tick_that_has_fired_does_not_fire_again(f: Fixture) {
     let later = tick.plus(EVERY);
     let firing = f.firing(&stored, &[tick, later]);
     let new = firing.runs[1].id;
-    assert_eq!(f.fire(firing).await, Fired::Done);
+    assert_eq!(f.fire(firing).await, FireResult::Done);
     assert_eq!(f.count_all().await, 2);
     assert_eq!(
         f.ticks(schedule.id).await,
@@ -125,7 +129,7 @@ pub async fn a_deleted_schedule_fires_nothing(f: Fixture) {
     assert!(f.store.delete_schedule(schedule.id).await.unwrap());
     let tick = f.clock.advance(secs(60));
     let firing = f.firing(&schedule, &[tick]);
-    assert_eq!(f.fire(firing).await, Fired::Outdated);
+    assert_eq!(f.fire(firing).await, FireResult::Outdated);
     assert_eq!(f.count_all().await, 0);
     assert!(f.ticks(schedule.id).await.is_empty());
 }
@@ -142,9 +146,12 @@ pub async fn an_outdated_firing_does_not_hinder_the_others(f: Fixture) {
         .map(|schedule| f.firing(schedule, &[tick]));
     firings[1].revision = 9;
     let runs: Vec<_> = firings.iter().map(|firing| firing.runs[0].id).collect();
-    let answers = f.store.fire(firings.into()).await.unwrap();
-    assert_eq!(answers, [Fired::Done, Fired::Outdated, Fired::Done]);
-    let found = f.store.jobs(runs).await.unwrap();
+    let answers = f.store.fire_schedules(firings.into()).await.unwrap();
+    assert_eq!(
+        answers,
+        [FireResult::Done, FireResult::Outdated, FireResult::Done]
+    );
+    let found = f.store.get_jobs(runs).await.unwrap();
     let found: Vec<bool> = found.iter().map(Option::is_some).collect();
     assert_eq!(found, [true, false, true]);
 }
@@ -158,15 +165,15 @@ pub async fn a_waiting_run_is_cancelled_with_the_firing(f: Fixture) {
     firing.cancel = Some(waiting.id);
     let expected = steadfast_core::on_command(
         waiting,
-        &Command::Cancel,
-        &steadfast_core::Hooks::default(),
+        &JobCommand::Cancel,
+        &steadfast_core::Subscriptions::default(),
         f.now(),
     )
     .unwrap()
     .job;
-    assert_eq!(f.fire(firing).await, Fired::Done);
+    assert_eq!(f.fire(firing).await, FireResult::Done);
     assert_eq!(f.read(expected.id).await, expected);
-    assert_eq!(expected.progress.state, State::Cancelled);
+    assert_eq!(expected.progress.state, JobState::Cancelled);
 }
 
 pub async fn a_running_run_is_asked_to_stop_with_the_firing(f: Fixture) {
@@ -177,11 +184,11 @@ pub async fn a_running_run_is_asked_to_stop_with_the_firing(f: Fixture) {
     let tick = f.clock.advance(secs(60));
     let mut firing = f.firing(&schedule, &[tick]);
     firing.cancel = Some(run.id);
-    assert_eq!(f.fire(firing).await, Fired::Done);
+    assert_eq!(f.fire(firing).await, FireResult::Done);
     let run = f.read(run.id).await;
     assert_eq!(
         (run.progress.state, run.progress.cancel_requested),
-        (State::Running, true)
+        (JobState::Running, true)
     );
 }
 
@@ -195,7 +202,7 @@ pub async fn a_run_to_cancel_that_has_ended_does_not_hinder_the_firing(f: Fixtur
         let tick = f.clock.advance(secs(60));
         let mut firing = f.firing(&schedule, &[tick]);
         firing.cancel = Some(cancel);
-        assert_eq!(f.fire(firing).await, Fired::Done);
+        assert_eq!(f.fire(firing).await, FireResult::Done);
         schedule = f.read_schedule(schedule.id).await;
     }
     assert_eq!(f.read(done.id).await, done);
@@ -208,7 +215,7 @@ pub async fn an_outdated_firing_cancels_nothing(f: Fixture) {
     let (_, waiting) = f.fired(&schedule, tick).await;
     let mut late = f.firing(&schedule, &[tick.plus(EVERY)]);
     late.cancel = Some(waiting.id);
-    assert_eq!(f.fire(late).await, Fired::Outdated);
+    assert_eq!(f.fire(late).await, FireResult::Outdated);
     assert_eq!(f.read(waiting.id).await, waiting);
 }
 
@@ -227,11 +234,11 @@ pub async fn ticks_are_listed_newest_first(f: Fixture) {
         .map(TickRecord::at)
         .collect();
     assert_eq!(met, ticks);
-    let page = Page {
+    let page = PageRequest {
         limit: 2,
         after: Some(ticks[1]),
     };
-    let listed = f.store.ticks(schedule.id, page).await.unwrap();
+    let listed = f.store.list_ticks(schedule.id, page).await.unwrap();
     let met: Vec<_> = listed.items.iter().map(TickRecord::at).collect();
     assert_eq!(met, ticks[2..4]);
 }

@@ -12,14 +12,14 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Claim, Command, Dice, Failure, FailureClass, IdempotencyKey, Jitter, Job, JobId, Kind,
-    NewJob, OnceName, Outcome, Payload, PolicyPatch, Preset, Priority, Queue, RetryPolicy, Tally,
-    Tenant, Timestamp, Transition, WorkerName, after_attempt,
+    Attempt, Claim, Dice, Failure, FailureClass, IdempotencyKey, Jitter, Job, JobCommand, JobId,
+    Kind, NewJob, Outcome, Payload, PolicyPatch, Preset, Priority, Queue, RetryPolicy, StepName,
+    Tally, Tenant, Timestamp, Transition, WorkerName, after_attempt,
 };
 
 use crate::{
-    AttemptsOf, ClaimRequest, Clock, Committed, Enqueued, JobFilter, Listed, ManualClock, Page,
-    Store, StoreError,
+    AttemptOwner, ClaimRequest, Clock, CommitResult, EnqueueResult, JobFilter, ManualClock, Page,
+    PageRequest, Store, StoreError,
 };
 
 /// How a driver is made for a test.
@@ -86,7 +86,7 @@ impl Fixture {
     pub(super) async fn enqueue(&self, jobs: Vec<NewJob>) -> Vec<JobId> {
         let ids: Vec<JobId> = jobs.iter().map(|job| job.id).collect();
         let answers = self.store.enqueue(jobs).await.unwrap();
-        let created = ids.iter().map(|id| Enqueued::Created(*id, self.now()));
+        let created = ids.iter().map(|id| EnqueueResult::Created(*id, self.now()));
         let created: Vec<_> = created.collect();
         assert_eq!(answers, created);
         ids
@@ -128,12 +128,12 @@ impl Fixture {
     pub(super) fn decide(&self, claim: Claim, outcome: Outcome) -> Transition {
         after_attempt(
             &claim.ended(outcome, self.now()),
-            &steadfast_core::Hooks::default(),
+            &steadfast_core::Subscriptions::default(),
             Dice::new(0),
         )
     }
 
-    pub(super) async fn commit(&self, transition: Transition) -> Committed {
+    pub(super) async fn commit(&self, transition: Transition) -> CommitResult {
         self.store.commit(vec![transition]).await.unwrap()[0]
     }
 
@@ -141,7 +141,7 @@ impl Fixture {
     pub(super) async fn end(&self, claim: Claim, outcome: Outcome) -> Job {
         let transition = self.decide(claim, outcome);
         let id = transition.job;
-        assert_eq!(self.commit(transition).await, Committed::Done);
+        assert_eq!(self.commit(transition).await, CommitResult::Done);
         self.read(id).await
     }
 
@@ -151,17 +151,17 @@ impl Fixture {
         self.end(claim, outcome).await
     }
 
-    pub(super) async fn command(&self, id: JobId, command: Command) -> Job {
+    pub(super) async fn command(&self, id: JobId, command: JobCommand) -> Job {
         let mut answers = self
             .store
-            .command(vec![id], command, Arc::default())
+            .run_command(vec![id], command, Arc::default())
             .await
             .unwrap();
         answers.remove(0).unwrap()
     }
 
     pub(super) async fn find(&self, id: JobId) -> Option<Job> {
-        self.store.jobs(vec![id]).await.unwrap().remove(0)
+        self.store.get_jobs(vec![id]).await.unwrap().remove(0)
     }
 
     pub(super) async fn read(&self, id: JobId) -> Job {
@@ -170,22 +170,22 @@ impl Fixture {
 
     pub(super) async fn count_all(&self) -> u64 {
         let everything = JobFilter::default();
-        self.store.count(everything, u64::MAX).await.unwrap()
+        self.store.count_jobs(everything, u64::MAX).await.unwrap()
     }
 
     /// All attempts, newest first.
-    pub(super) async fn attempts(&self, of: AttemptsOf) -> Vec<Attempt> {
-        walk(2, async |page| self.store.attempts(of, page).await).await
+    pub(super) async fn attempts(&self, of: AttemptOwner) -> Vec<Attempt> {
+        walk(2, async |page| self.store.list_attempts(of, page).await).await
     }
 
     pub(super) async fn attempts_of(&self, job: JobId) -> Vec<Attempt> {
-        self.attempts(AttemptsOf::Job(job)).await
+        self.attempts(AttemptOwner::Job(job)).await
     }
 
     /// What has been counted in all lanes.
     pub(super) async fn tally(&self) -> Tally {
         let mut sum = Tally::default();
-        for lane in self.store.stats(self.now()).await.unwrap() {
+        for lane in self.store.lane_stats(self.now()).await.unwrap() {
             sum += lane.total;
         }
         sum
@@ -195,9 +195,9 @@ impl Fixture {
 /// Everything on a list, met by walking short pages.
 pub(super) async fn walk<Item, Cursor: Copy + Ord + Debug>(
     limit: usize,
-    list: impl AsyncFn(Page<Cursor>) -> Result<Listed<Item, Cursor>, StoreError>,
+    list: impl AsyncFn(PageRequest<Cursor>) -> Result<Page<Item, Cursor>, StoreError>,
 ) -> Vec<Item> {
-    let mut page = Page::first(limit);
+    let mut page = PageRequest::first(limit);
     let mut met = Vec::new();
     loop {
         let listed = list(page).await.unwrap();
@@ -284,8 +284,8 @@ pub(super) fn key(text: &str) -> Option<IdempotencyKey> {
     Some(IdempotencyKey::new(text).unwrap())
 }
 
-pub(super) fn step(name: &str) -> OnceName {
-    OnceName::new(name).unwrap()
+pub(super) fn step(name: &str) -> StepName {
+    StepName::new(name).unwrap()
 }
 
 pub(super) fn priority(value: u8) -> Priority {

@@ -1,11 +1,11 @@
 //! One idempotency key, one request, one job.
 
-use steadfast_core::{Command, Edit, Guarantee, NewJob, Preset, RunAt, Tags, Tenant};
+use steadfast_core::{Guarantee, JobCommand, JobEdit, NewJob, Preset, RunAt, Tags, Tenant};
 
 use super::fixture::{Fixture, json, key, kind, priority, queue, secs, success, tenant};
 use crate::{
     EnqueueError,
-    Enqueued::{Created, Existing},
+    EnqueueResult::{Created, Existing},
 };
 
 pub async fn a_known_key_answers_with_its_job(f: Fixture) {
@@ -40,7 +40,10 @@ pub async fn a_key_with_another_request_is_a_conflict(f: Fixture) {
         ("payload", with(|job| job.payload = json("{}"))),
         ("priority", with(|job| job.priority = priority(6))),
         ("run_at", with(|job| job.run_at = RunAt::After(secs(1)))),
-        ("retry", with(|job| job.asked_retry = Preset::Once.into())),
+        (
+            "retry",
+            with(|job| job.requested_retry = Preset::Once.into()),
+        ),
         (
             "guarantee",
             with(|job| job.guarantee = Guarantee::AtMostOnce),
@@ -125,12 +128,12 @@ pub async fn a_key_twice_in_one_batch_with_another_request_is_a_conflict(f: Fixt
 
 pub async fn a_key_stands_for_the_request_as_it_was_made(f: Fixture) {
     let job = f.enqueue_one(keyed(&f, "k")).await;
-    let edit = Edit {
+    let edit = JobEdit {
         payload: Some(json("1")),
         priority: Some(priority(9)),
-        ..Edit::default()
+        ..JobEdit::default()
     };
-    f.command(job, Command::Edit(edit)).await;
+    f.command(job, JobCommand::Edit(edit)).await;
     let claim = f.claim_of(job).await;
     f.end(claim, success()).await;
     let answers = f.store.enqueue(vec![keyed(&f, "k")]).await.unwrap();

@@ -1,13 +1,13 @@
 //! Lists and counts of jobs, against the reference meaning of a filter.
 
 use rand::{RngExt, rngs::StdRng, seq::IndexedRandom};
-use steadfast_core::{FailureClass, Job, JobId, Label, Reason, RunAt, ScheduleId};
+use steadfast_core::{EndReason, FailureClass, Job, JobId, JobLabel, RunAt, ScheduleId};
 
 use super::{
     fixture::{Fixture, failure, kind, permanent, queue, secs, tenant, walk},
     workload::{CLASSES, KINDS, MESSAGES, QUEUES, TENANTS, Workload},
 };
-use crate::{JobFilter, JobPage, Page};
+use crate::{JobFilter, JobPageRequest, PageRequest};
 
 pub async fn jobs_are_listed_newest_id_first(f: Fixture) {
     let jobs = f.jobs(5);
@@ -21,7 +21,7 @@ pub async fn jobs_are_listed_newest_id_first(f: Fixture) {
     assert_eq!(listed.iter().map(|job| job.id).collect::<Vec<_>>(), ids);
     let page = f
         .store
-        .list(JobFilter::default(), Page::first(5))
+        .list_jobs(JobFilter::default(), PageRequest::first(5))
         .await
         .unwrap();
     assert_eq!(page.items, listed);
@@ -31,15 +31,19 @@ pub async fn what_is_added_during_a_walk_does_not_disturb_it(f: Fixture) {
     let ids = f.enqueue(f.jobs(4)).await;
     let first = f
         .store
-        .list(JobFilter::default(), Page::first(2))
+        .list_jobs(JobFilter::default(), PageRequest::first(2))
         .await
         .unwrap();
     f.enqueue(f.jobs(3)).await;
-    let after = JobPage {
+    let after = JobPageRequest {
         limit: 10,
         after: first.next,
     };
-    let second = f.store.list(JobFilter::default(), after).await.unwrap();
+    let second = f
+        .store
+        .list_jobs(JobFilter::default(), after)
+        .await
+        .unwrap();
     let met: Vec<JobId> = first
         .items
         .iter()
@@ -58,15 +62,21 @@ pub async fn labels_follow_the_clock(f: Fixture) {
             label: Some(label),
             ..JobFilter::default()
         };
-        f.store.count(filter, 10).await.unwrap()
+        f.store.count_jobs(filter, 10).await.unwrap()
     };
     assert_eq!(
-        (count(Label::Scheduled).await, count(Label::Ready).await),
+        (
+            count(JobLabel::Scheduled).await,
+            count(JobLabel::Ready).await
+        ),
         (1, 0)
     );
     f.clock.advance(secs(60));
     assert_eq!(
-        (count(Label::Scheduled).await, count(Label::Ready).await),
+        (
+            count(JobLabel::Scheduled).await,
+            count(JobLabel::Ready).await
+        ),
         (0, 1)
     );
 }
@@ -128,7 +138,7 @@ pub async fn the_newest_failure_is_the_one_asked_for(f: Fixture) {
             failure_class: Some(class),
             ..JobFilter::default()
         };
-        f.store.count(filter, 10).await.unwrap()
+        f.store.count_jobs(filter, 10).await.unwrap()
     };
     assert_eq!(count("second", FailureClass::VALIDATION).await, 1);
     assert_eq!(count("first", FailureClass::CONNECTION).await, 0);
@@ -138,7 +148,11 @@ pub async fn the_newest_failure_is_the_one_asked_for(f: Fixture) {
 pub async fn a_count_goes_no_further_than_asked(f: Fixture) {
     f.enqueue(f.jobs(5)).await;
     for (most, expected) in [(0, 0), (3, 3), (5, 5), (100, 5), (u64::MAX, 5)] {
-        let count = f.store.count(JobFilter::default(), most).await.unwrap();
+        let count = f
+            .store
+            .count_jobs(JobFilter::default(), most)
+            .await
+            .unwrap();
         assert_eq!(count, expected);
     }
 }
@@ -158,7 +172,7 @@ pub async fn filters_agree_with_their_meaning(f: Fixture) {
         let found = found(&f, &filter, limit).await;
         assert_eq!(found, expected, "round {round}: {filter:?}");
         let most = workload.random.random_range(0..20);
-        let count = f.store.count(filter.clone(), most).await.unwrap();
+        let count = f.store.count_jobs(filter.clone(), most).await.unwrap();
         assert_eq!(
             count,
             most.min(expected.len() as u64),
@@ -176,13 +190,13 @@ fn random_filter(random: &mut StdRng, jobs: &[Job]) -> JobFilter {
             0 => filter.tenant = TENANTS.choose(random).map(|name| tenant(name)),
             1 => filter.queue = QUEUES.choose(random).map(|name| queue(name)),
             2 => filter.kind = KINDS.choose(random).map(|name| kind(name)),
-            3 => filter.label = Label::ALL.choose(random).copied(),
+            3 => filter.label = JobLabel::ALL.choose(random).copied(),
             4 => filter.schedule = Some(ScheduleId::from_bits(random.random_range(1..4))),
             5 => filter.created_from = Some(job.created_at),
             6 => filter.created_before = Some(job.created_at),
             7 => filter.failure_text = MESSAGES.choose(random).map(|text| text[..3].to_uppercase()),
             8 => filter.failure_class = CLASSES.choose(random).cloned(),
-            9 => filter.reason = Reason::ALL.choose(random).copied(),
+            9 => filter.reason = EndReason::ALL.choose(random).copied(),
             _ => filter.dead_letters = true,
         }
     }
@@ -191,7 +205,10 @@ fn random_filter(random: &mut StdRng, jobs: &[Job]) -> JobFilter {
 
 /// All jobs that match, met by walking pages of `limit`.
 async fn found(f: &Fixture, filter: &JobFilter, limit: usize) -> Vec<Job> {
-    walk(limit, async |page| f.store.list(filter.clone(), page).await).await
+    walk(limit, async |page| {
+        f.store.list_jobs(filter.clone(), page).await
+    })
+    .await
 }
 
 fn message_of(job: &Job) -> &str {

@@ -6,7 +6,7 @@ use super::fixture::{Fixture, failure, json, step};
 
 pub async fn a_step_that_never_succeeded_left_nothing(f: Fixture) {
     let job = f.running(f.job()).await;
-    let recalled = f.store.recall(job.id, step("charge")).await.unwrap();
+    let recalled = f.store.step_result(job.id, step("charge")).await.unwrap();
     assert_eq!(recalled, None);
 }
 
@@ -14,9 +14,13 @@ pub async fn the_first_result_of_a_step_is_kept(f: Fixture) {
     let job = f.running(f.job()).await.id;
     let first = json(r#"{"receipt":  1.0}"#);
     for result in [first.clone(), json("2")] {
-        let kept = f.store.remember(job, step("charge"), result).await.unwrap();
+        let kept = f
+            .store
+            .save_step(job, step("charge"), result)
+            .await
+            .unwrap();
         assert_eq!(kept, first);
-        let recalled = f.store.recall(job, step("charge")).await.unwrap();
+        let recalled = f.store.step_result(job, step("charge")).await.unwrap();
         assert_eq!(recalled, Some(first.clone()));
     }
 }
@@ -26,13 +30,13 @@ pub async fn steps_are_apart_by_job_and_name(f: Fixture) {
     let places = [(ids[0], "a"), (ids[0], "A"), (ids[0], "b"), (ids[1], "a")];
     for (number, (job, name)) in places.into_iter().enumerate() {
         let result = json(&number.to_string());
-        f.store.remember(job, step(name), result).await.unwrap();
+        f.store.save_step(job, step(name), result).await.unwrap();
     }
     for (number, (job, name)) in places.into_iter().enumerate() {
-        let recalled = f.store.recall(job, step(name)).await.unwrap();
+        let recalled = f.store.step_result(job, step(name)).await.unwrap();
         assert_eq!(recalled, Some(json(&number.to_string())));
     }
-    assert_eq!(f.store.recall(ids[1], step("b")).await.unwrap(), None);
+    assert_eq!(f.store.step_result(ids[1], step("b")).await.unwrap(), None);
 }
 
 pub async fn a_step_outlives_its_attempt(f: Fixture) {
@@ -40,12 +44,12 @@ pub async fn a_step_outlives_its_attempt(f: Fixture) {
     let id = claim.job().id;
     let receipt = json(&format!("\"{}\"", "r".repeat(limits::ONCE_BYTES_MAX - 2)));
     f.store
-        .remember(id, step("charge"), receipt.clone())
+        .save_step(id, step("charge"), receipt.clone())
         .await
         .unwrap();
     let job = f.end(claim, failure("later")).await;
     f.clock.set(job.progress.run_at);
     f.claim_of(id).await;
-    let recalled = f.store.recall(id, step("charge")).await.unwrap();
+    let recalled = f.store.step_result(id, step("charge")).await.unwrap();
     assert!(recalled == Some(receipt));
 }

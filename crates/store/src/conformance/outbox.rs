@@ -1,15 +1,15 @@
 //! Jobs that a transition makes: they exist if and only if it does.
 
-use steadfast_core::{Command, NewJob, Outcome, RunAt};
+use steadfast_core::{JobCommand, NewJob, Outcome, RunAt};
 
 use super::fixture::{Fixture, failure, held, key, kind, queue, secs, success};
-use crate::Committed;
+use crate::CommitResult;
 
 pub async fn the_outbox_is_written_with_its_transition(f: Fixture) {
     let mut transition = f.decide(f.claimed(f.job()).await, success());
     transition.outbox = vec![webhook(&f), webhook(&f)];
     let now = f.clock.advance(secs(1));
-    assert_eq!(f.commit(transition.clone()).await, Committed::Done);
+    assert_eq!(f.commit(transition.clone()).await, CommitResult::Done);
     for new in transition.outbox {
         assert_eq!(f.read(new.id).await, new.stored(now));
     }
@@ -19,7 +19,7 @@ pub async fn the_outbox_can_be_claimed(f: Fixture) {
     let mut transition = f.decide(f.claimed(f.job()).await, success());
     let delivery = f.job();
     transition.outbox = vec![delivery.clone()];
-    assert_eq!(f.commit(transition).await, Committed::Done);
+    assert_eq!(f.commit(transition).await, CommitResult::Done);
     f.claim_of(delivery.id).await;
 }
 
@@ -27,13 +27,13 @@ pub async fn the_outbox_of_a_refused_transition_is_not_written(f: Fixture) {
     let stale = f.running(f.job()).await;
     f.end(held(stale.clone()), success()).await;
     let cancelled = f.running(f.job()).await;
-    f.command(cancelled.id, Command::Cancel).await;
+    f.command(cancelled.id, JobCommand::Cancel).await;
     let renewed = f.running(f.job()).await;
 
     let refusals = [
-        (stale, failure("late"), Committed::Stale),
-        (cancelled, success(), Committed::CancelRequested),
-        (renewed, Outcome::Lost, Committed::Stale),
+        (stale, failure("late"), CommitResult::Stale),
+        (cancelled, success(), CommitResult::CancelRequested),
+        (renewed, Outcome::Lost, CommitResult::Stale),
     ];
     for (job, outcome, expected) in refusals {
         let mut transition = f.decide(held(job), outcome);
@@ -47,14 +47,14 @@ pub async fn the_outbox_of_a_refused_transition_is_not_written(f: Fixture) {
 pub async fn the_outbox_of_a_repeated_commit_is_written_once(f: Fixture) {
     let mut transition = f.decide(f.claimed(f.job()).await, success());
     transition.outbox = vec![f.job()];
-    assert_eq!(f.commit(transition.clone()).await, Committed::Done);
+    assert_eq!(f.commit(transition.clone()).await, CommitResult::Done);
     let delivery = f.running_of(transition.outbox[0].id).await;
 
     // A sender that rolls new ids when it decides again makes no second delivery either.
     let mut again = transition.clone();
     again.outbox = vec![f.job()];
     for repeated in [transition, again] {
-        assert_eq!(f.commit(repeated).await, Committed::Done);
+        assert_eq!(f.commit(repeated).await, CommitResult::Done);
     }
     assert_eq!(f.read(delivery.id).await, delivery);
     assert_eq!(f.count_all().await, 2);
@@ -65,7 +65,7 @@ pub async fn a_known_id_or_key_in_the_outbox_does_not_hinder_the_transition(f: F
     let mut keyed = webhook(&f);
     keyed.idempotency_key = key("k");
     f.enqueue(vec![known.clone(), keyed.clone()]).await;
-    let before = f.store.jobs(vec![known.id, keyed.id]).await.unwrap();
+    let before = f.store.get_jobs(vec![known.id, keyed.id]).await.unwrap();
 
     let mut same_id = known.clone();
     same_id.kind = kind("other");
@@ -79,9 +79,9 @@ pub async fn a_known_id_or_key_in_the_outbox_does_not_hinder_the_transition(f: F
     let mut transition = f.decide(f.claimed(f.job()).await, success());
     let outbox = [same_id, same_key, same_key_other_request, fresh.clone()];
     transition.outbox = outbox.into();
-    assert_eq!(f.commit(transition).await, Committed::Done);
+    assert_eq!(f.commit(transition).await, CommitResult::Done);
     assert_eq!(f.find(fresh.id).await, Some(fresh.stored(f.now())));
-    let after = f.store.jobs(vec![known.id, keyed.id]).await.unwrap();
+    let after = f.store.get_jobs(vec![known.id, keyed.id]).await.unwrap();
     assert_eq!(after, before);
     assert_eq!(f.count_all().await, 4);
 }

@@ -1,6 +1,6 @@
 //! Paused queues: nothing is claimed from them, and everything else goes on.
 
-use steadfast_core::{RunAt, State};
+use steadfast_core::{JobState, RunAt};
 
 use super::fixture::{Fixture, ids_of, queue, request, secs, success, tenant};
 use crate::ClaimRequest;
@@ -16,7 +16,7 @@ pub async fn jobs_of_a_paused_queue_are_left_alone(f: Fixture) {
     let claimed = f.store.claim(request(10)).await.unwrap();
     assert_eq!(ids_of(&claimed.claims), [other]);
     assert_eq!(claimed.next_due, None);
-    assert_eq!(f.read(paused).await.progress.state, State::Waiting);
+    assert_eq!(f.read(paused).await.progress.state, JobState::Waiting);
 
     pause(&f, "default", "a", false).await;
     f.claim_of(paused).await;
@@ -80,10 +80,13 @@ pub async fn what_ran_before_the_pause_can_end(f: Fixture) {
     let claim = f.claimed(f.job()).await;
     pause(&f, "default", "default", true).await;
     let job = f.end(claim, success()).await;
-    assert_eq!(job.progress.state, State::Succeeded);
+    assert_eq!(job.progress.state, JobState::Succeeded);
 }
 
 async fn pause(f: &Fixture, owner: &str, lane: &str, paused: bool) {
-    let done = f.store.set_paused(tenant(owner), queue(lane), paused).await;
+    let done = f
+        .store
+        .set_queue_paused(tenant(owner), queue(lane), paused)
+        .await;
     done.unwrap();
 }

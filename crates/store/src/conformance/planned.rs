@@ -3,12 +3,15 @@
 use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
-    Job, Schedule, ScheduleId, ScheduleName, ScheduleProgress, Skip, SkipReason, TickRule,
+    Job, Schedule, ScheduleId, ScheduleName, ScheduleProgress, SkipReason, SkippedTicks, TickRule,
     Timestamp, Timetable,
 };
 
 use super::fixture::{Fixture, secs, walk};
-use crate::{DueSchedules, Fired, Firing, Page, Saved, ScheduleFilter, TickRecord};
+use crate::{
+    DueSchedules, FireRequest, FireResult, PageRequest, ScheduleFilter, ScheduleSaveResult,
+    TickRecord,
+};
 
 pub(super) const EVERY: Duration = Duration::from_secs(60);
 
@@ -31,7 +34,7 @@ impl Fixture {
 
     pub(super) async fn save(&self, schedule: Schedule) -> Schedule {
         match self.store.save_schedule(schedule).await.unwrap() {
-            Saved::Done(stored) => stored,
+            ScheduleSaveResult::Done(stored) => stored,
             other => panic!("not saved: {other:?}"),
         }
     }
@@ -45,7 +48,11 @@ impl Fixture {
             id: Some(id),
             ..ScheduleFilter::default()
         };
-        let listed = self.store.schedules(filter, Page::first(2)).await.unwrap();
+        let listed = self
+            .store
+            .list_schedules(filter, PageRequest::first(2))
+            .await
+            .unwrap();
         assert!(listed.items.len() < 2);
         listed.items.into_iter().next()
     }
@@ -55,9 +62,9 @@ impl Fixture {
     }
 
     /// The step of a schedule whose due ticks all fire.
-    pub(super) fn firing(&self, schedule: &Schedule, ticks: &[Timestamp]) -> Firing {
+    pub(super) fn firing(&self, schedule: &Schedule, ticks: &[Timestamp]) -> FireRequest {
         let last_tick = ticks.last().copied().or(schedule.progress.last_tick);
-        Firing {
+        FireRequest {
             schedule: schedule.id,
             revision: schedule.revision,
             runs: ticks
@@ -66,7 +73,7 @@ impl Fixture {
                 .collect(),
             skipped: Vec::new(),
             cancel: None,
-            hooks: Arc::default(),
+            subscriptions: Arc::default(),
             progress: ScheduleProgress {
                 next_tick: last_tick.map(|tick| tick.plus(EVERY)),
                 last_tick,
@@ -76,15 +83,15 @@ impl Fixture {
         }
     }
 
-    pub(super) async fn fire(&self, firing: Firing) -> Fired {
-        self.store.fire(vec![firing]).await.unwrap()[0]
+    pub(super) async fn fire(&self, firing: FireRequest) -> FireResult {
+        self.store.fire_schedules(vec![firing]).await.unwrap()[0]
     }
 
     /// Fires a tick and answers with the schedule and the run as they then are.
     pub(super) async fn fired(&self, schedule: &Schedule, tick: Timestamp) -> (Schedule, Job) {
         let firing = self.firing(schedule, &[tick]);
         let run = firing.runs[0].id;
-        assert_eq!(self.fire(firing).await, Fired::Done);
+        assert_eq!(self.fire(firing).await, FireResult::Done);
         (self.read_schedule(schedule.id).await, self.read(run).await)
     }
 
@@ -99,7 +106,7 @@ impl Fixture {
 
     /// All tick records of a schedule, newest first.
     pub(super) async fn ticks(&self, schedule: ScheduleId) -> Vec<TickRecord> {
-        walk(2, async |page| self.store.ticks(schedule, page).await).await
+        walk(2, async |page| self.store.list_ticks(schedule, page).await).await
     }
 }
 
@@ -107,8 +114,8 @@ pub(super) fn schedule_name(name: &str) -> ScheduleName {
     ScheduleName::new(name).unwrap()
 }
 
-pub(super) fn skip(from: Timestamp, count: u64) -> Skip {
-    Skip {
+pub(super) fn skip(from: Timestamp, count: u64) -> SkippedTicks {
+    SkippedTicks {
         from,
         to: from.plus(secs(60 * (count - 1))),
         count,

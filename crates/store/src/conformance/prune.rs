@@ -1,12 +1,12 @@
 //! What may be forgotten, when, and what goes with it.
 
-use steadfast_core::{Command, Job, Outcome, RunAt, limits::DAY};
+use steadfast_core::{Job, JobCommand, Outcome, RunAt, limits::DAY};
 
 use super::{
     fixture::{Fixture, MICRO, json, key, permanent, secs, step, success},
     planned::skip,
 };
-use crate::{AttemptsOf, Enqueued, Fired, TickRecord};
+use crate::{AttemptOwner, EnqueueResult, FireResult, TickRecord};
 
 pub async fn what_ended_before_the_time_goes(f: Fixture) {
     let succeeded = f.ended(f.job(), success()).await;
@@ -19,7 +19,7 @@ pub async fn what_ended_before_the_time_goes(f: Fixture) {
         )
         .await;
     let never_started = f.enqueue_one(f.job()).await;
-    let never_started = f.command(never_started, Command::Cancel).await;
+    let never_started = f.command(never_started, JobCommand::Cancel).await;
     let ended_at = f.now();
     f.clock.advance(secs(60));
     let later = f.ended(f.job(), success()).await;
@@ -53,7 +53,7 @@ pub async fn a_dead_letter_stays_until_it_was_discarded(f: Fixture) {
     assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 0);
     assert_eq!(f.read(dead.id).await, dead);
 
-    f.command(dead.id, Command::Discard).await;
+    f.command(dead.id, JobCommand::Discard).await;
     let discarded_at = f.now();
     f.clock.advance(secs(60));
     let pruned = f.store.prune(discarded_at, 10).await.unwrap();
@@ -65,8 +65,9 @@ pub async fn a_dead_letter_stays_until_it_was_discarded(f: Fixture) {
 
 pub async fn a_job_that_was_retried_after_its_end_stays(f: Fixture) {
     let dead = f.ended(f.job(), permanent("no")).await;
-    f.command(dead.id, Command::Discard).await;
-    f.command(dead.id, Command::Retry { payload: None }).await;
+    f.command(dead.id, JobCommand::Discard).await;
+    f.command(dead.id, JobCommand::Retry { payload: None })
+        .await;
     f.clock.advance(DAY);
     assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 0);
     f.claim_of(dead.id).await;
@@ -79,7 +80,7 @@ pub async fn a_key_lives_a_day_and_then_goes_with_its_job(f: Fixture) {
     f.clock.set(created_at.plus(DAY).minus(MICRO));
     assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 0);
     let answers = f.store.enqueue(vec![keyed()]).await.unwrap();
-    assert_eq!(answers, [Enqueued::Existing(job.id)]);
+    assert_eq!(answers, [EnqueueResult::Existing(job.id)]);
 
     f.clock.set(created_at.plus(DAY));
     assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 1);
@@ -103,7 +104,7 @@ pub async fn attempts_and_steps_go_with_their_job(f: Fixture) {
     let (_, run) = f.fired(&schedule, tick).await;
     let claim = f.claim_of(run.id).await;
     f.store
-        .remember(run.id, step("s"), json("1"))
+        .save_step(run.id, step("s"), json("1"))
         .await
         .unwrap();
     f.end(claim, success()).await;
@@ -111,7 +112,7 @@ pub async fn attempts_and_steps_go_with_their_job(f: Fixture) {
     assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 1);
     nothing_is_left_of(&f, &run).await;
     assert!(
-        f.attempts(AttemptsOf::Schedule(schedule.id))
+        f.attempts(AttemptOwner::Schedule(schedule.id))
             .await
             .is_empty()
     );
@@ -124,7 +125,7 @@ pub async fn attempts_and_steps_go_with_their_job(f: Fixture) {
     f.enqueue(vec![other, again]).await;
     nothing_is_left_of(&f, &run).await;
     assert!(f.attempts_of(other_id).await.is_empty());
-    let recalled = f.store.recall(other_id, step("s")).await.unwrap();
+    let recalled = f.store.step_result(other_id, step("s")).await.unwrap();
     assert_eq!(recalled, None);
 }
 
@@ -134,7 +135,7 @@ pub async fn tick_records_from_before_the_time_go(f: Fixture) {
     let tick = f.clock.advance(secs(60));
     let mut firing = f.firing(&schedule, &[tick]);
     firing.skipped = vec![skip(start, 1)];
-    assert_eq!(f.fire(firing).await, Fired::Done);
+    assert_eq!(f.fire(firing).await, FireResult::Done);
     let schedule = f.read_schedule(schedule.id).await;
     let later = f.clock.advance(secs(60));
     f.fired(&schedule, later).await;
@@ -153,6 +154,6 @@ pub async fn tick_records_from_before_the_time_go(f: Fixture) {
 
 async fn nothing_is_left_of(f: &Fixture, job: &Job) {
     assert!(f.attempts_of(job.id).await.is_empty());
-    let recalled = f.store.recall(job.id, step("s")).await.unwrap();
+    let recalled = f.store.step_result(job.id, step("s")).await.unwrap();
     assert_eq!(recalled, None);
 }

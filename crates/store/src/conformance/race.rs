@@ -3,12 +3,12 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use steadfast_core::{
-    Claim, Command, Dice, JobId, Label, Outcome, ScheduleId, State, after_attempt,
+    Claim, Dice, JobCommand, JobId, JobLabel, JobState, Outcome, ScheduleId, after_attempt,
 };
 use tokio::task::JoinSet;
 
 use super::fixture::{Fixture, failure, held, json, key, request, secs, step, success};
-use crate::{Committed, Enqueued, Fired, JobFilter, Saved};
+use crate::{CommitResult, EnqueueResult, FireResult, JobFilter, ScheduleSaveResult};
 
 const CALLERS: usize = 8;
 
@@ -44,7 +44,7 @@ pub async fn creates_with_one_key_make_one_job(f: Fixture) {
     let answers = callers.join_all().await;
     let created: Vec<_> = answers
         .iter()
-        .filter(|answer| matches!(answer, Enqueued::Created(..)))
+        .filter(|answer| matches!(answer, EnqueueResult::Created(..)))
         .collect();
     assert_eq!(created.len(), 1);
     assert!(answers.iter().all(|answer| answer.id() == created[0].id()));
@@ -64,14 +64,18 @@ pub async fn a_busy_store_loses_nothing_and_counts_once(f: Fixture) {
     for _ in 0..4 {
         let store = f.store.clone();
         callers.spawn(async move {
-            while store.count(succeeded(), 240).await.unwrap() < 240 {
+            while store.count_jobs(succeeded(), 240).await.unwrap() < 240 {
                 let claims = store.claim(request(9)).await.unwrap().claims;
                 let ends = claims.into_iter().map(|claim| {
                     let ended = claim.ended(success(), store.now());
-                    after_attempt(&ended, &steadfast_core::Hooks::default(), Dice::new(0))
+                    after_attempt(
+                        &ended,
+                        &steadfast_core::Subscriptions::default(),
+                        Dice::new(0),
+                    )
                 });
                 for committed in store.commit(ends.collect()).await.unwrap() {
-                    assert_eq!(committed, Committed::Done);
+                    assert_eq!(committed, CommitResult::Done);
                 }
             }
         });
@@ -89,7 +93,7 @@ pub async fn a_cancelled_job_was_claimed_or_never_will_be(f: Fixture) {
         callers.spawn(async move {
             for id in half {
                 store
-                    .command(vec![id], Command::Cancel, Arc::default())
+                    .run_command(vec![id], JobCommand::Cancel, Arc::default())
                     .await
                     .unwrap();
             }
@@ -111,7 +115,7 @@ pub async fn a_cancelled_job_was_claimed_or_never_will_be(f: Fixture) {
     }
     let claimed = callers.join_all().await;
     let claimed: BTreeSet<JobId> = claimed.into_iter().flatten().collect();
-    for job in f.store.jobs(ids).await.unwrap() {
+    for job in f.store.get_jobs(ids).await.unwrap() {
         let job = job.unwrap();
         let seen = (
             job.progress.state,
@@ -119,8 +123,8 @@ pub async fn a_cancelled_job_was_claimed_or_never_will_be(f: Fixture) {
             job.progress.cancel_requested,
         );
         match claimed.contains(&job.id) {
-            true => assert_eq!(seen, (State::Running, 1, true)),
-            false => assert_eq!(seen, (State::Cancelled, 0, false)),
+            true => assert_eq!(seen, (JobState::Running, 1, true)),
+            false => assert_eq!(seen, (JobState::Cancelled, 0, false)),
         }
     }
 }
@@ -147,7 +151,7 @@ pub async fn one_of_several_ends_of_an_attempt_is_written(f: Fixture) {
     let ends = callers.join_all().await;
     let written: Vec<_> = ends
         .into_iter()
-        .filter(|(committed, _)| *committed == Committed::Done)
+        .filter(|(committed, _)| *committed == CommitResult::Done)
         .map(|(_, transition)| transition)
         .collect();
     assert_eq!(written.len(), 1);
@@ -163,11 +167,11 @@ pub async fn results_of_a_step_agree(f: Fixture) {
     for number in 0..CALLERS {
         let store = f.store.clone();
         let result = json(&number.to_string());
-        callers.spawn(async move { store.remember(job, step("s"), result).await.unwrap() });
+        callers.spawn(async move { store.save_step(job, step("s"), result).await.unwrap() });
     }
-    let kept = f.store.recall(job, step("s")).await.unwrap();
+    let kept = f.store.step_result(job, step("s")).await.unwrap();
     let answers = callers.join_all().await;
-    let kept_after = f.store.recall(job, step("s")).await.unwrap().unwrap();
+    let kept_after = f.store.step_result(job, step("s")).await.unwrap().unwrap();
     assert!(answers.iter().all(|answer| *answer == kept_after));
     assert!(kept.is_none_or(|kept| kept == kept_after));
 }
@@ -180,10 +184,10 @@ pub async fn one_of_several_firings_of_a_tick_is_written(f: Fixture) {
     for _ in 0..CALLERS {
         let firing = f.firing(&schedule, &[tick]);
         let store = f.store.clone();
-        callers.spawn(async move { store.fire(vec![firing]).await.unwrap()[0] });
+        callers.spawn(async move { store.fire_schedules(vec![firing]).await.unwrap()[0] });
     }
     let answers = callers.join_all().await;
-    let done = answers.iter().filter(|fired| **fired == Fired::Done);
+    let done = answers.iter().filter(|fired| **fired == FireResult::Done);
     assert_eq!(done.count(), 1);
     assert_eq!(f.count_all().await, 1);
 }
@@ -200,10 +204,12 @@ pub async fn one_of_several_schedules_gets_a_name(f: Fixture) {
     let mut winners = BTreeSet::new();
     let mut done = 0;
     for saved in callers.join_all().await {
-        done += usize::from(matches!(saved, Saved::Done(_)));
+        done += usize::from(matches!(saved, ScheduleSaveResult::Done(_)));
         match saved {
-            Saved::Done(stored) | Saved::Outdated(stored) => winners.insert(stored.id),
-            Saved::Gone => panic!("a new schedule cannot be gone"),
+            ScheduleSaveResult::Done(stored) | ScheduleSaveResult::Outdated(stored) => {
+                winners.insert(stored.id)
+            }
+            ScheduleSaveResult::Gone => panic!("a new schedule cannot be gone"),
         };
     }
     assert_eq!((done, winners.len()), (1, 1));
@@ -212,7 +218,7 @@ pub async fn one_of_several_schedules_gets_a_name(f: Fixture) {
 
 fn succeeded() -> JobFilter {
     JobFilter {
-        label: Some(Label::Succeeded),
+        label: Some(JobLabel::Succeeded),
         ..JobFilter::default()
     }
 }

@@ -1,9 +1,9 @@
 //! Renewals: a lease lasts as long as its holder says so, and no other can.
 
-use steadfast_core::{Command, Fence, Job, Outcome, Timestamp};
+use steadfast_core::{Fence, Job, JobCommand, Outcome, Timestamp};
 
 use super::fixture::{Fixture, secs, success};
-use crate::{Renewal, Renewed};
+use crate::{RenewResult, Renewal};
 
 pub async fn a_renewed_lease_counts_from_now(f: Fixture) {
     let job = f.running(f.job()).await;
@@ -19,10 +19,10 @@ pub async fn a_renewed_lease_counts_from_now(f: Fixture) {
 pub async fn an_expired_lease_can_still_be_renewed(f: Fixture) {
     let job = f.running(f.job()).await;
     f.clock.advance(secs(3_600));
-    assert_eq!(f.store.expired(10).await.unwrap().len(), 1);
+    assert_eq!(f.store.expired_leases(10).await.unwrap().len(), 1);
     let until = f.now().plus(secs(30));
     assert_eq!(renew(&f, &renewal(&job, 30)).await, held(until));
-    assert!(f.store.expired(10).await.unwrap().is_empty());
+    assert!(f.store.expired_leases(10).await.unwrap().is_empty());
 }
 
 pub async fn another_fence_renews_nothing(f: Fixture) {
@@ -33,7 +33,7 @@ pub async fn another_fence_renews_nothing(f: Fixture) {
             fence,
             ..renewal(&job, 500)
         };
-        assert_eq!(renew(&f, &other).await, Renewed::Lost);
+        assert_eq!(renew(&f, &other).await, RenewResult::Lost);
     }
     assert_eq!(f.read(job.id).await, job);
 }
@@ -44,12 +44,12 @@ pub async fn what_does_not_run_cannot_be_renewed(f: Fixture) {
     let waiting = f.end(claim, Outcome::Snoozed(secs(10))).await;
     let done = f.ended(f.job(), success()).await;
     for job in [waiting, done] {
-        assert_eq!(renew(&f, &renewal(&job, 30)).await, Renewed::Lost);
+        assert_eq!(renew(&f, &renewal(&job, 30)).await, RenewResult::Lost);
         assert_eq!(f.read(job.id).await, job);
     }
     let mut unknown = f.job().stored(f.now());
     unknown.progress.fence = Fence(1);
-    assert_eq!(renew(&f, &renewal(&unknown, 30)).await, Renewed::Lost);
+    assert_eq!(renew(&f, &renewal(&unknown, 30)).await, RenewResult::Lost);
 }
 
 pub async fn a_holder_that_was_given_up_has_lost(f: Fixture) {
@@ -59,7 +59,7 @@ pub async fn a_holder_that_was_given_up_has_lost(f: Fixture) {
     let job = f.end(claim, Outcome::Lost).await;
     f.clock.set(job.progress.run_at);
     let second = f.claim_of(stalled.id).await;
-    assert_eq!(renew(&f, &renewal(&stalled, 30)).await, Renewed::Lost);
+    assert_eq!(renew(&f, &renewal(&stalled, 30)).await, RenewResult::Lost);
     assert_eq!(f.read(stalled.id).await, *second.job());
 }
 
@@ -83,8 +83,8 @@ pub async fn a_note_is_kept_until_there_is_another(f: Fixture) {
 
 pub async fn a_holder_learns_of_a_request_to_cancel(f: Fixture) {
     let job = f.running(f.job()).await;
-    f.command(job.id, Command::Cancel).await;
-    let expected = Renewed::Held {
+    f.command(job.id, JobCommand::Cancel).await;
+    let expected = RenewResult::Held {
         until: f.now().plus(secs(30)),
         cancel_requested: true,
     };
@@ -104,7 +104,7 @@ pub async fn renewals_of_a_batch_are_apart(f: Fixture) {
     ];
     let answers = f.store.renew(batch).await.unwrap();
     let [soon, late] = [60, 90].map(|seconds| f.now().plus(secs(seconds)));
-    assert_eq!(answers, [held(soon), Renewed::Lost, held(late)]);
+    assert_eq!(answers, [held(soon), RenewResult::Lost, held(late)]);
     for (job, until) in [(first, soon), (second, late)] {
         let job = f.read(job.id).await;
         assert_eq!(job.progress.lease_until, Some(until));
@@ -120,12 +120,12 @@ fn renewal(job: &Job, lease: u64) -> Renewal {
     }
 }
 
-async fn renew(f: &Fixture, renewal: &Renewal) -> Renewed {
+async fn renew(f: &Fixture, renewal: &Renewal) -> RenewResult {
     f.store.renew(vec![renewal.clone()]).await.unwrap()[0]
 }
 
-fn held(until: Timestamp) -> Renewed {
-    Renewed::Held {
+fn held(until: Timestamp) -> RenewResult {
+    RenewResult::Held {
         until,
         cancel_requested: false,
     }

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    Cron, Guarantee, Missed, Overlap, Preset, Schedule, ScheduleId, ScheduleProgress, Tags,
-    TickRule, Timetable, Zone,
+    Cron, Guarantee, MissedTickPolicy, OverlapPolicy, Preset, Schedule, ScheduleId,
+    ScheduleProgress, Tags, TickRule, Timetable, Zone,
 };
 
 use super::{
     fixture::{Fixture, json, kind, permanent, priority, queue, secs, tenant, walk},
     planned::schedule_name,
 };
-use crate::{AttemptsOf, Saved, ScheduleFilter};
+use crate::{AttemptOwner, ScheduleFilter, ScheduleSaveResult};
 
 pub async fn a_schedule_is_stored_as_it_was_asked(f: Fixture) {
     for asked in [f.schedule("plain"), everything_set(&f)] {
@@ -19,7 +19,7 @@ pub async fn a_schedule_is_stored_as_it_was_asked(f: Fixture) {
         expected.revision = 1;
         assert_eq!(
             f.store.save_schedule(asked).await.unwrap(),
-            Saved::Done(expected.clone())
+            ScheduleSaveResult::Done(expected.clone())
         );
         assert_eq!(f.read_schedule(expected.id).await, expected);
     }
@@ -48,7 +48,7 @@ pub async fn a_change_of_an_older_revision_is_outdated(f: Fixture) {
         let saved = f.store.save_schedule(late).await.unwrap();
         assert_eq!(
             saved,
-            Saved::Outdated(stored.clone()),
+            ScheduleSaveResult::Outdated(stored.clone()),
             "revision {revision}"
         );
     }
@@ -59,20 +59,20 @@ pub async fn a_change_of_a_deleted_schedule_finds_it_gone(f: Fixture) {
     let schedule = f.saved_schedule("nightly").await;
     assert!(f.store.delete_schedule(schedule.id).await.unwrap());
     let saved = f.store.save_schedule(schedule.clone()).await.unwrap();
-    assert_eq!(saved, Saved::Gone);
+    assert_eq!(saved, ScheduleSaveResult::Gone);
     assert_eq!(f.find_schedule(schedule.id).await, None);
 }
 
 pub async fn a_name_is_unique_within_its_tenant(f: Fixture) {
     let first = f.saved_schedule("nightly").await;
     let saved = f.store.save_schedule(f.schedule("nightly")).await.unwrap();
-    assert_eq!(saved, Saved::Outdated(first.clone()));
+    assert_eq!(saved, ScheduleSaveResult::Outdated(first.clone()));
 
     let other = f.saved_schedule("weekly").await;
     let mut renamed = other.clone();
     renamed.name = first.name.clone();
     let saved = f.store.save_schedule(renamed).await.unwrap();
-    assert_eq!(saved, Saved::Outdated(first));
+    assert_eq!(saved, ScheduleSaveResult::Outdated(first));
     assert_eq!(f.read_schedule(other.id).await, other);
 
     let mut theirs = f.schedule("nightly");
@@ -88,11 +88,14 @@ pub async fn the_revision_is_looked_at_before_the_name(f: Fixture) {
     let mut late = schedule;
     late.name = taken.name;
     let saved = f.store.save_schedule(late).await.unwrap();
-    assert_eq!(saved, Saved::Outdated(stored));
+    assert_eq!(saved, ScheduleSaveResult::Outdated(stored));
 
     let mut gone = f.schedule("taken");
     gone.revision = 4;
-    assert_eq!(f.store.save_schedule(gone).await.unwrap(), Saved::Gone);
+    assert_eq!(
+        f.store.save_schedule(gone).await.unwrap(),
+        ScheduleSaveResult::Gone
+    );
 }
 
 pub async fn a_name_is_free_again_after_a_change_or_deletion(f: Fixture) {
@@ -129,7 +132,7 @@ pub async fn a_deleted_schedule_takes_its_ticks_and_leaves_its_runs(f: Fixture) 
     assert!(f.ticks(goes.id).await.is_empty());
     assert_eq!(f.ticks(stays.id).await.len(), 1);
     assert_eq!(f.read(run.id).await, run);
-    assert_eq!(f.attempts(AttemptsOf::Schedule(goes.id)).await.len(), 1);
+    assert_eq!(f.attempts(AttemptOwner::Schedule(goes.id)).await.len(), 1);
 }
 
 pub async fn schedules_are_listed_newest_id_first(f: Fixture) {
@@ -177,7 +180,7 @@ pub async fn schedules_are_found_by_what_is_asked(f: Fixture) {
 }
 
 async fn found(f: &Fixture, filter: ScheduleFilter) -> Vec<ScheduleId> {
-    let list = async |page| f.store.schedules(filter.clone(), page).await;
+    let list = async |page| f.store.list_schedules(filter.clone(), page).await;
     let schedules = walk(2, list).await;
     schedules.iter().map(|schedule| schedule.id).collect()
 }
@@ -189,8 +192,8 @@ fn everything_set(f: &Fixture) -> Schedule {
         .and_then(|it| it.with_window(Some(f.now()), Some(f.now().plus(secs(86_400 * 30)))))
         .and_then(|it| it.with_max_runs(Some(12)))
         .unwrap()
-        .with_overlap(Overlap::QueueOne)
-        .with_missed(Missed::RunAll);
+        .with_overlap(OverlapPolicy::QueueOne)
+        .with_missed(MissedTickPolicy::RunAll);
     let mut schedule = f.schedule("everything");
     schedule.timetable = timetable;
     schedule.template = f

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use steadfast_core::{Command, Job, JobId, Label, RunAt, Tally, Timestamp};
+use steadfast_core::{Job, JobCommand, JobId, JobLabel, RunAt, Tally, Timestamp};
 
 use super::{
     fixture::{Fixture, MICRO, failure, kind, permanent, queue, secs, success, tenant},
     workload::Workload,
 };
-use crate::{Committed, Fired, LaneStats};
+use crate::{CommitResult, FireResult, LaneStats};
 
 pub async fn a_store_without_jobs_has_no_counts(f: Fixture) {
     assert_eq!(lanes(&f, f.now()).await, []);
@@ -18,12 +18,12 @@ pub async fn counts_are_by_label_and_follow_the_clock(f: Fixture) {
     f.ended(f.job(), success()).await;
     f.ended(f.job(), permanent("dead")).await;
     let discarded = f.ended(f.job(), permanent("seen")).await.id;
-    f.command(discarded, Command::Discard).await;
+    f.command(discarded, JobCommand::Discard).await;
     f.running(f.job()).await;
     f.ended(f.job(), failure("again")).await;
     let soon = f.job_with(|job| job.run_at = RunAt::After(secs(60)));
     let cancelled = f.enqueue(vec![soon, f.job()]).await[1];
-    f.command(cancelled, Command::Cancel).await;
+    f.command(cancelled, JobCommand::Cancel).await;
 
     let seen = |lane: &LaneStats| (lane.scheduled, lane.retrying, lane.ready, lane.oldest_ready);
     let stats = only_lane(&f).await;
@@ -71,7 +71,7 @@ pub async fn an_attempt_counts_in_the_minute_it_ended(f: Fixture) {
     let transition = f.decide(claim, success());
     // The store was away for a while, and the commit came late.
     f.clock.advance(secs(600));
-    assert_eq!(f.commit(transition).await, Committed::Done);
+    assert_eq!(f.commit(transition).await, CommitResult::Done);
     for (since, expected) in [(ended_at, 1), (ended_at.plus(secs(60)), 0)] {
         let stats = lanes(&f, since).await;
         assert_eq!(stats[0].recent.attempts, expected, "since {since}");
@@ -93,7 +93,7 @@ pub async fn a_paused_queue_says_so_in_each_of_its_lanes(f: Fixture) {
         .await;
     }
     f.store
-        .set_paused(tenant("acme"), queue("a"), true)
+        .set_queue_paused(tenant("acme"), queue("a"), true)
         .await
         .unwrap();
     let paused: Vec<_> = lanes(&f, f.now())
@@ -107,7 +107,7 @@ pub async fn a_paused_queue_says_so_in_each_of_its_lanes(f: Fixture) {
 pub async fn jobs_of_an_outbox_and_runs_of_a_schedule_are_counted(f: Fixture) {
     let mut transition = f.decide(f.claimed(f.job()).await, success());
     transition.outbox = vec![f.job_with(|job| job.kind = kind("webhook"))];
-    assert_eq!(f.commit(transition).await, Committed::Done);
+    assert_eq!(f.commit(transition).await, CommitResult::Done);
 
     let mut schedule = f.schedule("nightly");
     schedule.template.kind = kind("report");
@@ -117,7 +117,7 @@ pub async fn jobs_of_an_outbox_and_runs_of_a_schedule_are_counted(f: Fixture) {
     let tick = f.clock.advance(secs(60));
     let mut firing = f.firing(&schedule, &[tick]);
     firing.cancel = Some(first.id);
-    assert_eq!(f.fire(firing).await, Fired::Done);
+    assert_eq!(f.fire(firing).await, FireResult::Done);
 
     let counts: Vec<_> = lanes(&f, f.now())
         .await
@@ -188,19 +188,19 @@ fn model(
 fn count(stats: &mut LaneStats, job: &Job, now: Timestamp) {
     let label = job.label(now);
     let counts = [
-        (Label::Scheduled, &mut stats.scheduled),
-        (Label::Ready, &mut stats.ready),
-        (Label::Running, &mut stats.running),
-        (Label::Retrying, &mut stats.retrying),
-        (Label::Succeeded, &mut stats.succeeded),
-        (Label::Failed, &mut stats.failed),
-        (Label::Cancelled, &mut stats.cancelled),
+        (JobLabel::Scheduled, &mut stats.scheduled),
+        (JobLabel::Ready, &mut stats.ready),
+        (JobLabel::Running, &mut stats.running),
+        (JobLabel::Retrying, &mut stats.retrying),
+        (JobLabel::Succeeded, &mut stats.succeeded),
+        (JobLabel::Failed, &mut stats.failed),
+        (JobLabel::Cancelled, &mut stats.cancelled),
     ];
     for (counted, count) in counts {
         *count += u64::from(counted == label);
     }
     stats.dead_letters += u64::from(job.is_dead_letter());
-    if label == Label::Ready {
+    if label == JobLabel::Ready {
         let run_at = job.progress.run_at;
         stats.oldest_ready = Some(stats.oldest_ready.unwrap_or(run_at).min(run_at));
     }
@@ -240,7 +240,7 @@ fn lane_of(job: &Job) -> Lane {
 
 /// The lanes in the order of their names; the contract gives them none.
 async fn lanes(f: &Fixture, since: Timestamp) -> Vec<LaneStats> {
-    let mut lanes = f.store.stats(since).await.unwrap();
+    let mut lanes = f.store.lane_stats(since).await.unwrap();
     lanes.sort_by_key(|lane| {
         let LaneStats {
             tenant,
@@ -267,13 +267,13 @@ pub async fn attempts_are_counted_by_the_minute(f: Fixture) {
     }
     f.clock.advance(secs(120));
     f.end(f.claimed(f.job()).await, failure("no")).await;
-    let minutes = f.store.minutes(None, start).await.unwrap();
+    let minutes = f.store.minute_stats(None, start).await.unwrap();
     let counts: Vec<_> = minutes.iter().map(|minute| ended(minute.tally)).collect();
     assert_eq!(counts, [2, 1]);
     assert_eq!(minutes[1].tally.failures, 1);
     assert_eq!(minutes[1].at.since(minutes[0].at), secs(120));
     assert!(minutes[0].at <= start && start.since(minutes[0].at) < secs(60));
-    let later = f.store.minutes(None, f.now()).await.unwrap();
+    let later = f.store.minute_stats(None, f.now()).await.unwrap();
     assert_eq!(later, minutes[1..]);
 }
 
@@ -283,10 +283,14 @@ pub async fn minutes_are_of_a_tenant_or_of_all(f: Fixture) {
         f.end(f.claimed(job).await, success()).await;
     }
     for (owner, attempts) in [(None, 2), (Some("acme"), 1)] {
-        let minutes = f.store.minutes(owner.map(tenant), f.now()).await.unwrap();
+        let minutes = f
+            .store
+            .minute_stats(owner.map(tenant), f.now())
+            .await
+            .unwrap();
         assert_eq!(minutes.len(), 1);
         assert_eq!(minutes[0].tally.attempts, attempts, "{owner:?}");
     }
-    let nobodys = f.store.minutes(Some(tenant("none")), f.now()).await;
+    let nobodys = f.store.minute_stats(Some(tenant("none")), f.now()).await;
     assert!(nobodys.unwrap().is_empty());
 }

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use steadfast_core::{AttemptStatus, Outcome, State};
+use steadfast_core::{AttemptStatus, JobState, Outcome};
 
 use super::fixture::{Fixture, MICRO, failure, ids_of, secs, success};
-use crate::{Committed, Renewal};
+use crate::{CommitResult, Renewal};
 
 pub async fn a_lease_has_run_out_at_its_end_and_not_before(f: Fixture) {
     let job = f.running(f.job()).await;
     let end = job.progress.lease_until.unwrap();
     f.clock.set(end.minus(MICRO));
-    assert!(f.store.expired(10).await.unwrap().is_empty());
+    assert!(f.store.expired_leases(10).await.unwrap().is_empty());
     f.clock.set(end);
-    let expired = f.store.expired(10).await.unwrap();
+    let expired = f.store.expired_leases(10).await.unwrap();
     assert_eq!(ids_of(&expired), [job.id]);
     assert_eq!(*expired[0].job(), job);
 }
@@ -26,14 +26,14 @@ pub async fn only_running_jobs_are_swept(f: Fixture) {
     let patient = f.job().with_lease(secs(7_200)).unwrap();
     f.claimed(patient).await;
     f.clock.advance(secs(3_600));
-    assert!(f.store.expired(10).await.unwrap().is_empty());
+    assert!(f.store.expired_leases(10).await.unwrap().is_empty());
 }
 
 pub async fn looking_changes_nothing(f: Fixture) {
     let job = f.running(f.job()).await;
     f.clock.advance(secs(60));
     for _ in 0..2 {
-        assert_eq!(ids_of(&f.store.expired(10).await.unwrap()), [job.id]);
+        assert_eq!(ids_of(&f.store.expired_leases(10).await.unwrap()), [job.id]);
         assert_eq!(f.read(job.id).await, job);
     }
     assert!(f.attempts_of(job.id).await.is_empty());
@@ -43,9 +43,9 @@ pub async fn no_more_than_asked_are_swept(f: Fixture) {
     f.enqueue(f.jobs(5)).await;
     let mut left: BTreeSet<_> = ids_of(&f.claim(5).await).into_iter().collect();
     f.clock.advance(secs(60));
-    assert!(f.store.expired(0).await.unwrap().is_empty());
+    assert!(f.store.expired_leases(0).await.unwrap().is_empty());
     for expected in [2, 2, 1, 0] {
-        let expired = f.store.expired(2).await.unwrap();
+        let expired = f.store.expired_leases(2).await.unwrap();
         assert_eq!(expired.len(), expected);
         for claim in expired {
             assert!(left.remove(&claim.job().id));
@@ -65,9 +65,9 @@ pub async fn a_lost_attempt_is_retried_and_recorded(f: Fixture) {
     };
     f.store.renew(vec![renewal]).await.unwrap();
     f.clock.advance(secs(60));
-    let claim = f.store.expired(1).await.unwrap().remove(0);
+    let claim = f.store.expired_leases(1).await.unwrap().remove(0);
     let job = f.end(claim, Outcome::Lost).await;
-    assert_eq!(job.progress.state, State::Waiting);
+    assert_eq!(job.progress.state, JobState::Waiting);
     assert_eq!(job.progress.run_at, f.now().plus(secs(10)));
     let records = f.attempts_of(job.id).await;
     let seen: Vec<_> = records
@@ -81,16 +81,16 @@ pub async fn two_sweepers_settle_a_lease_once(f: Fixture) {
     let job = f.running(f.job()).await;
     f.clock.advance(secs(60));
     let mut swept = [
-        f.store.expired(1).await.unwrap(),
-        f.store.expired(1).await.unwrap(),
+        f.store.expired_leases(1).await.unwrap(),
+        f.store.expired_leases(1).await.unwrap(),
     ]
     .map(|mut claims| claims.remove(0))
     .into_iter();
     let first = f.decide(swept.next().unwrap(), Outcome::Lost);
     f.clock.advance(secs(1));
     let second = f.decide(swept.next().unwrap(), Outcome::Lost);
-    assert_eq!(f.commit(first.clone()).await, Committed::Done);
-    assert_eq!(f.commit(second).await, Committed::Stale);
+    assert_eq!(f.commit(first.clone()).await, CommitResult::Done);
+    assert_eq!(f.commit(second).await, CommitResult::Stale);
     assert_eq!(f.read(job.id).await.progress, first.to);
     assert_eq!(f.attempts_of(job.id).await, Vec::from_iter(first.record));
     assert_eq!(f.tally().await.failures, 1);

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use rand::{RngExt, seq::IndexedRandom};
-use steadfast_core::{Command, Edit, RunAt, Timestamp};
+use steadfast_core::{JobCommand, JobEdit, RunAt, Timestamp};
 
 use super::{
     fixture::{Fixture, failure, permanent, queue, request, secs, success, tenant},
     workload::{QUEUES, Workload},
 };
-use crate::{ClaimRequest, Committed, Fired, Wakeups};
+use crate::{ClaimRequest, CommitResult, FireResult, Wakeups};
 
 pub async fn enqueueing_wakes(f: Fixture) {
     let wakeups = f.store.wakeups();
@@ -38,14 +38,14 @@ pub async fn a_command_that_makes_a_job_due_sooner_wakes(f: Fixture) {
     let far = || f.job_with(|job| job.run_at = RunAt::After(secs(600)));
     let [run_now, edited] = [f.enqueue_one(far()).await, f.enqueue_one(far()).await];
     let retried = f.ended(f.job(), permanent("no")).await.id;
-    let edit = Edit {
+    let edit = JobEdit {
         run_at: Some(f.now().plus(secs(1))),
-        ..Edit::default()
+        ..JobEdit::default()
     };
     for (id, command) in [
-        (run_now, Command::RunNow),
-        (edited, Command::Edit(edit)),
-        (retried, Command::Retry { payload: None }),
+        (run_now, JobCommand::RunNow),
+        (edited, JobCommand::Edit(edit)),
+        (retried, JobCommand::Retry { payload: None }),
     ] {
         let wakeups = f.store.wakeups();
         f.command(id, command).await;
@@ -68,7 +68,7 @@ pub async fn a_job_that_is_due_elsewhere_does_not_drown_a_wake_up(f: Fixture) {
 pub async fn a_later_job_wakes_once_the_earlier_one_is_gone(f: Fixture) {
     let at = |seconds: u64| f.job_with(|job| job.run_at = RunAt::After(secs(seconds)));
     let cancelled = f.enqueue_one(at(10)).await;
-    f.command(cancelled, Command::Cancel).await;
+    f.command(cancelled, JobCommand::Cancel).await;
     assert_eq!(look(&f, "default", 1).await, None);
     let wakeups = f.store.wakeups();
     f.enqueue_one(at(20)).await;
@@ -93,19 +93,19 @@ pub async fn an_outbox_wakes(f: Fixture) {
     let mut transition = f.decide(f.claimed(f.job()).await, success());
     transition.outbox = f.jobs(1);
     let wakeups = f.store.wakeups();
-    assert_eq!(f.commit(transition).await, Committed::Done);
+    assert_eq!(f.commit(transition).await, CommitResult::Done);
     woken(wakeups).await;
 }
 
 pub async fn resuming_a_queue_wakes(f: Fixture) {
     f.enqueue_one(f.job()).await;
     f.store
-        .set_paused(tenant("default"), queue("default"), true)
+        .set_queue_paused(tenant("default"), queue("default"), true)
         .await
         .unwrap();
     let wakeups = f.store.wakeups();
     f.store
-        .set_paused(tenant("default"), queue("default"), false)
+        .set_queue_paused(tenant("default"), queue("default"), false)
         .await
         .unwrap();
     woken(wakeups).await;
@@ -122,7 +122,7 @@ pub async fn firing_wakes(f: Fixture) {
     let tick = f.clock.advance(secs(60));
     let firing = f.firing(&schedule, &[tick]);
     let wakeups = f.store.wakeups();
-    assert_eq!(f.fire(firing).await, Fired::Done);
+    assert_eq!(f.fire(firing).await, FireResult::Done);
     woken(wakeups).await;
 }
 
@@ -132,7 +132,7 @@ pub async fn the_end_of_a_run_wakes_because_a_tick_may_wait_for_it(f: Fixture) {
     let mut firing = f.firing(&schedule, &[tick]);
     firing.progress.queued_tick = Some(tick);
     let run = firing.runs[0].id;
-    assert_eq!(f.fire(firing).await, Fired::Done);
+    assert_eq!(f.fire(firing).await, FireResult::Done);
     let claim = f.claim_of(run).await;
     let wakeups = f.store.wakeups();
     f.end(claim, success()).await;

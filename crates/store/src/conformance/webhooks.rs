@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    BodyFormat, Command, EndpointId, EventType, Hooks, Job, Kind, NewJob, Preset, Secret,
-    Subscription, Tenant, Webhook, WebhookTarget,
+    BodyFormat, EndpointId, EventType, Job, JobCommand, Kind, NewJob, Preset, Subscription,
+    Subscriptions, Tenant, Webhook, WebhookSecret, WebhookTarget,
 };
 
 use super::fixture::{Fixture, secs};
-use crate::{Fired, JobFilter, Page};
+use crate::{FireResult, JobFilter, PageRequest};
 
 pub async fn a_jobs_webhook_is_kept_with_it(f: Fixture) {
     let new = with_webhook(&f, EventType::OF_JOBS);
@@ -24,7 +24,7 @@ pub async fn a_cancelled_job_tells_in_the_same_step(f: Fixture) {
         .await;
     let answer = f
         .store
-        .command(vec![id], Command::Cancel, Arc::new(hooks()))
+        .run_command(vec![id], JobCommand::Cancel, Arc::new(subscriptions()))
         .await;
     assert!(answer.unwrap()[0].is_ok());
     let deliveries = deliveries(&f).await;
@@ -39,11 +39,13 @@ pub async fn a_command_that_ends_nothing_tells_nothing(f: Fixture) {
     let running = f.running(with_webhook(&f, EventType::ALL)).await;
     let waiting = f.enqueue_one(with_webhook(&f, EventType::ALL)).await;
     for (job, command) in [
-        (running.id, Command::Cancel),
-        (waiting, Command::RunNow),
-        (waiting, Command::Discard),
+        (running.id, JobCommand::Cancel),
+        (waiting, JobCommand::RunNow),
+        (waiting, JobCommand::Discard),
     ] {
-        let answer = f.store.command(vec![job], command, Arc::new(hooks()));
+        let answer = f
+            .store
+            .run_command(vec![job], command, Arc::new(subscriptions()));
         answer.await.unwrap();
     }
     assert!(deliveries(&f).await.is_empty());
@@ -55,8 +57,11 @@ pub async fn a_run_cancelled_by_its_schedule_tells(f: Fixture) {
     let (schedule, run) = f.fired(&schedule, tick).await;
     let mut firing = f.firing(&schedule, &[f.clock.advance(secs(60))]);
     firing.cancel = Some(run.id);
-    firing.hooks = Arc::new(hooks());
-    assert_eq!(f.store.fire(vec![firing]).await.unwrap(), [Fired::Done]);
+    firing.subscriptions = Arc::new(subscriptions());
+    assert_eq!(
+        f.store.fire_schedules(vec![firing]).await.unwrap(),
+        [FireResult::Done]
+    );
     let deliveries = deliveries(&f).await;
     assert_eq!(deliveries.len(), 1);
     assert_eq!(deliveries[0].tags["job"], run.id.to_string());
@@ -67,7 +72,7 @@ fn with_webhook(f: &Fixture, events: &[EventType]) -> NewJob {
         job.webhook = Some(Arc::new(Webhook {
             target: WebhookTarget::Url {
                 url: "https://example.com/hook".to_owned(),
-                secret: Some(Secret::new("whsec_c2VjcmV0")),
+                secret: Some(WebhookSecret::new("whsec_c2VjcmV0")),
             },
             events: events.to_vec(),
             retry: Preset::Patient.into(),
@@ -75,16 +80,16 @@ fn with_webhook(f: &Fixture, events: &[EventType]) -> NewJob {
     })
 }
 
-fn hooks() -> Hooks {
-    let mut hooks = Hooks::default();
+fn subscriptions() -> Subscriptions {
+    let mut subscriptions = Subscriptions::default();
     let subscription = Subscription {
         endpoint: EndpointId::from_bits(7),
         events: vec![EventType::JobCancelled],
         format: BodyFormat::Standard,
         policy: Arc::new(Preset::Webhook.policy()),
     };
-    hooks.subscribe(Tenant::default(), subscription);
-    hooks
+    subscriptions.subscribe(Tenant::default(), subscription);
+    subscriptions
 }
 
 async fn deliveries(f: &Fixture) -> Vec<Job> {
@@ -92,5 +97,9 @@ async fn deliveries(f: &Fixture) -> Vec<Job> {
         kind: Some(Kind::webhook()),
         ..JobFilter::default()
     };
-    f.store.list(filter, Page::first(10)).await.unwrap().items
+    f.store
+        .list_jobs(filter, PageRequest::first(10))
+        .await
+        .unwrap()
+        .items
 }

@@ -4,14 +4,14 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use steadfast_core::{
-    Claim, Command, Dice, Edit, FailureClass, Job, JobId, NewJob, Outcome, Preset, RunAt, RunOf,
-    ScheduleId, Tally, Timestamp, after_attempt,
+    Claim, Dice, FailureClass, Job, JobCommand, JobEdit, JobId, NewJob, Outcome, Preset, RunAt,
+    ScheduleId, ScheduledRun, Tally, Timestamp, after_attempt,
 };
 
 use super::fixture::{
     Fixture, failure_of, json, kind, priority, queue, request, secs, success, tenant,
 };
-use crate::Committed;
+use crate::CommitResult;
 
 pub(super) const TENANTS: [&str; 2] = ["acme", "default"];
 pub(super) const QUEUES: [&str; 3] = ["a", "b", "c"];
@@ -58,7 +58,7 @@ impl<'a> Workload<'a> {
 
     /// All jobs as they are, newest id first.
     pub(super) async fn jobs(&self) -> Vec<Job> {
-        let jobs = self.f.store.jobs(self.ids.clone()).await.unwrap();
+        let jobs = self.f.store.get_jobs(self.ids.clone()).await.unwrap();
         let mut jobs: Vec<Job> = jobs.into_iter().map(Option::unwrap).collect();
         jobs.sort_by_key(|job| std::cmp::Reverse(job.id));
         jobs
@@ -101,7 +101,7 @@ impl<'a> Workload<'a> {
                 let schedule = ScheduleId::from_bits(random.random_range(1..3));
                 // No two runs are of one tick.
                 let tick = Timestamp::from_micros(i64::try_from(job.id.bits() & 0xffff).unwrap());
-                job.run_of = Some(RunOf { schedule, tick });
+                job.scheduled_run = Some(ScheduledRun { schedule, tick });
             }
         })
     }
@@ -139,14 +139,14 @@ impl<'a> Workload<'a> {
     async fn settle(&mut self, claim: Claim, outcome: Outcome) {
         let mut ended = claim.ended(outcome, self.f.now());
         let dice = Dice::new(self.random.random());
-        let mut transition = after_attempt(&ended, &steadfast_core::Hooks::default(), dice);
+        let mut transition = after_attempt(&ended, &steadfast_core::Subscriptions::default(), dice);
         let mut committed = self.f.commit(transition.clone()).await;
-        if committed == Committed::CancelRequested {
+        if committed == CommitResult::CancelRequested {
             ended.set_cancel_requested();
-            transition = after_attempt(&ended, &steadfast_core::Hooks::default(), dice);
+            transition = after_attempt(&ended, &steadfast_core::Subscriptions::default(), dice);
             committed = self.f.commit(transition.clone()).await;
         }
-        if committed == Committed::Done
+        if committed == CommitResult::Done
             && let Some(record) = transition.record
         {
             let counted = (record.job, record.finished_at, transition.tally);
@@ -155,7 +155,7 @@ impl<'a> Workload<'a> {
     }
 
     async fn sweep(&mut self) {
-        for claim in self.f.store.expired(3).await.unwrap() {
+        for claim in self.f.store.expired_leases(3).await.unwrap() {
             self.settle(claim, Outcome::Lost).await;
         }
     }
@@ -164,23 +164,23 @@ impl<'a> Workload<'a> {
         let Some(id) = self.ids.choose(&mut self.random) else {
             return;
         };
-        let edit = Edit {
+        let edit = JobEdit {
             priority: Some(priority(self.random.random_range(0..=9))),
             run_at: Some(self.f.now().plus(secs(self.random.random_range(0..60)))),
             payload: Some(json("[]")),
             policy: None,
         };
         let command = match self.random.random_range(0..5) {
-            0 => Command::Cancel,
-            1 => Command::Retry { payload: None },
-            2 => Command::RunNow,
-            3 => Command::Edit(edit),
-            _ => Command::Discard,
+            0 => JobCommand::Cancel,
+            1 => JobCommand::Retry { payload: None },
+            2 => JobCommand::RunNow,
+            3 => JobCommand::Edit(edit),
+            _ => JobCommand::Discard,
         };
         // Many are refused; that they are refused rightly is another case's question.
         self.f
             .store
-            .command(vec![*id], command, Arc::default())
+            .run_command(vec![*id], command, Arc::default())
             .await
             .unwrap()
             .clear();
@@ -199,7 +199,7 @@ impl<'a> Workload<'a> {
         let done = self
             .f
             .store
-            .set_paused(tenant(lane.0), queue(lane.1), paused);
+            .set_queue_paused(tenant(lane.0), queue(lane.1), paused);
         done.await.unwrap();
     }
 }

@@ -2,26 +2,26 @@
 
 use steadfast_core::{NewJob, Timestamp};
 
-use super::state::State;
-use crate::{Document, DocumentSaved};
+use super::state::Tables;
+use crate::{Document, DocumentSaveResult};
 
-impl State {
+impl Tables {
     pub(super) fn save_document(
         &mut self,
         mut document: Document,
         outbox: Vec<NewJob>,
         now: Timestamp,
-    ) -> DocumentSaved {
+    ) -> DocumentSaveResult {
         let place = (document.space, document.id.clone());
         let stored = self.documents.get(&place);
         if stored.map_or(0, |stored| stored.revision) != document.revision {
-            return DocumentSaved::Outdated(stored.cloned());
+            return DocumentSaveResult::Outdated(stored.cloned());
         }
         document.revision += 1;
         self.documents.insert(place, document.clone());
         for new in outbox {
             self.insert(new, now);
         }
-        DocumentSaved::Done(document)
+        DocumentSaveResult::Done(document)
     }
 }

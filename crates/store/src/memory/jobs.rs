@@ -6,24 +6,25 @@ use std::{
 };
 
 use steadfast_core::{
-    Changed, Claim, Command, Guard, Hooks, Job, JobId, NewJob, Priority, Timestamp, Transition,
-    limits, on_command,
+    Claim, CommandResult, Guard, Job, JobCommand, JobId, NewJob, Priority, Subscriptions,
+    Timestamp, Transition, limits, on_command,
 };
 
-use super::state::{KeyHolder, Lane, State, Stored};
+use super::state::{KeyHolder, Lane, Stored, Tables};
 use crate::{
-    ClaimRequest, Claimed, CommandError, Committed, EnqueueError, Enqueued, Renewal, Renewed,
+    ClaimRequest, ClaimResult, CommandError, CommitResult, EnqueueError, EnqueueResult,
+    RenewResult, Renewal,
 };
 
 const LAST_ID: JobId = JobId::from_bits(u128::MAX);
 
-impl State {
+impl Tables {
     /// Answers for the whole batch before it stores any of it.
     pub(super) fn enqueue(
         &mut self,
         jobs: Vec<NewJob>,
         now: Timestamp,
-    ) -> Result<Vec<Enqueued>, EnqueueError> {
+    ) -> Result<Vec<EnqueueResult>, EnqueueError> {
         let mut keys_of_batch = BTreeMap::new();
         let mut ids_of_batch = BTreeSet::new();
         let mut answers = Vec::with_capacity(jobs.len());
@@ -44,8 +45,8 @@ impl State {
             }
             let known = self.jobs.contains_key(&id) || !ids_of_batch.insert(id);
             answers.push(match known {
-                true => Enqueued::Existing(id),
-                false => Enqueued::Created(id, now),
+                true => EnqueueResult::Existing(id),
+                false => EnqueueResult::Created(id, now),
             });
         }
         for new in jobs {
@@ -54,7 +55,7 @@ impl State {
         Ok(answers)
     }
 
-    pub(super) fn claim(&mut self, request: &ClaimRequest, now: Timestamp) -> Claimed {
+    pub(super) fn claim(&mut self, request: &ClaimRequest, now: Timestamp) -> ClaimResult {
         let mut due: Vec<_> = self
             .wanted(request)
             .flat_map(|(priority, jobs)| {
@@ -76,15 +77,15 @@ impl State {
             .filter_map(|(_, jobs)| jobs.first())
             .map(|(run_at, _)| *run_at)
             .min();
-        Claimed { claims, next_due }
+        ClaimResult { claims, next_due }
     }
 
-    pub(super) fn renew(&mut self, renewal: Renewal, now: Timestamp) -> Renewed {
+    pub(super) fn renew(&mut self, renewal: Renewal, now: Timestamp) -> RenewResult {
         let held = self
             .job(renewal.job)
             .and_then(|job| Claim::resume(job, renewal.fence).ok());
         let Some(claim) = held else {
-            return Renewed::Lost;
+            return RenewResult::Lost;
         };
         let mut job = claim.job().clone();
         let until = now.plus(renewal.lease);
@@ -92,15 +93,15 @@ impl State {
         job.progress.lease_until = Some(until);
         job.progress.note = renewal.note.or(job.progress.note);
         self.update(job);
-        Renewed::Held {
+        RenewResult::Held {
             until,
             cancel_requested,
         }
     }
 
-    pub(super) fn commit(&mut self, transition: Transition, now: Timestamp) -> Committed {
+    pub(super) fn commit(&mut self, transition: Transition, now: Timestamp) -> CommitResult {
         let Some(stored) = self.jobs.get_mut(&transition.job) else {
-            return Committed::Stale;
+            return CommitResult::Stale;
         };
         let Guard {
             fence,
@@ -109,16 +110,16 @@ impl State {
         } = transition.guard;
         let Ok(claim) = Claim::resume(stored.job.clone(), fence) else {
             return match stored.has_written(&transition) {
-                true => Committed::Done,
-                false => Committed::Stale,
+                true => CommitResult::Done,
+                false => CommitResult::Stale,
             };
         };
         let mut job = claim.job().clone();
         if lease_expired && job.progress.lease_until > Some(now) {
-            return Committed::Stale;
+            return CommitResult::Stale;
         }
         if job.progress.cancel_requested && !cancel_requested {
-            return Committed::CancelRequested;
+            return CommitResult::CancelRequested;
         }
         if let Some(record) = transition.record {
             let minute = minute(record.finished_at);
@@ -131,7 +132,7 @@ impl State {
         for new in transition.outbox {
             self.insert(new, now);
         }
-        Committed::Done
+        CommitResult::Done
     }
 
     pub(super) fn expired(&self, limit: usize, now: Timestamp) -> Vec<Claim> {
@@ -149,12 +150,12 @@ impl State {
     pub(super) fn command(
         &mut self,
         id: JobId,
-        command: &Command,
-        hooks: &Hooks,
+        command: &JobCommand,
+        subscriptions: &Subscriptions,
         now: Timestamp,
     ) -> Result<Job, CommandError> {
         let job = self.job(id).ok_or(CommandError::NotFound(id))?;
-        let Changed { job, outbox } = on_command(job, command, hooks, now)?;
+        let CommandResult { job, outbox } = on_command(job, command, subscriptions, now)?;
         self.update(job.clone());
         for new in outbox {
             self.insert(new, now);

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use steadfast_core::{Attempt, Job, Label, Tally, Tenant, Timestamp};
+use steadfast_core::{Attempt, Job, JobLabel, Tally, Tenant, Timestamp};
 
 use super::{
     jobs::minute,
-    state::{Lane, State, Stored},
+    state::{Lane, Stored, Tables},
 };
-use crate::{AttemptCursor, AttemptsOf, JobFilter, LaneStats, Listed, Minute, Page};
+use crate::{AttemptCursor, AttemptOwner, JobFilter, LaneStats, MinuteStats, Page, PageRequest};
 
-impl State {
+impl Tables {
     /// Newest id first.
     pub(super) fn matching(
         &self,
@@ -23,12 +23,12 @@ impl State {
 
     pub(super) fn attempts(
         &self,
-        of: AttemptsOf,
-        page: Page<AttemptCursor>,
-    ) -> Listed<Attempt, AttemptCursor> {
+        of: AttemptOwner,
+        page: PageRequest<AttemptCursor>,
+    ) -> Page<Attempt, AttemptCursor> {
         let is_meant = |job: &Job| match of {
-            AttemptsOf::Job(id) => job.id == id,
-            AttemptsOf::Schedule(id) => job.run_of.is_some_and(|run| run.schedule == id),
+            AttemptOwner::Job(id) => job.id == id,
+            AttemptOwner::Schedule(id) => job.scheduled_run.is_some_and(|run| run.schedule == id),
         };
         let stored = self.jobs.values().filter(|stored| is_meant(&stored.job));
         let mut attempts: Vec<_> = stored.flat_map(|stored| stored.attempts.values()).collect();
@@ -45,19 +45,19 @@ impl State {
                 .or_insert_with_key(|lane| self.empty(lane));
             let run_at = job.progress.run_at;
             match job.label(now) {
-                Label::Scheduled => stats.scheduled += 1,
-                Label::Ready => {
+                JobLabel::Scheduled => stats.scheduled += 1,
+                JobLabel::Ready => {
                     stats.ready += 1;
                     let oldest = stats
                         .oldest_ready
                         .map_or(run_at, |oldest| oldest.min(run_at));
                     stats.oldest_ready = Some(oldest);
                 }
-                Label::Running => stats.running += 1,
-                Label::Retrying => stats.retrying += 1,
-                Label::Succeeded => stats.succeeded += 1,
-                Label::Failed => stats.failed += 1,
-                Label::Cancelled => stats.cancelled += 1,
+                JobLabel::Running => stats.running += 1,
+                JobLabel::Retrying => stats.retrying += 1,
+                JobLabel::Succeeded => stats.succeeded += 1,
+                JobLabel::Failed => stats.failed += 1,
+                JobLabel::Cancelled => stats.cancelled += 1,
             }
             stats.dead_letters += u64::from(job.is_dead_letter());
         }
@@ -75,7 +75,7 @@ impl State {
         lanes.into_values().collect()
     }
 
-    pub(super) fn minutes(&self, tenant: Option<&Tenant>, since: Timestamp) -> Vec<Minute> {
+    pub(super) fn minutes(&self, tenant: Option<&Tenant>, since: Timestamp) -> Vec<MinuteStats> {
         let mut minutes: BTreeMap<i64, Tally> = BTreeMap::new();
         let wanted = |lane: &Lane| tenant.is_none_or(|tenant| lane.tenant == *tenant);
         for (_, tallies) in self.tallies.iter().filter(|(lane, _)| wanted(lane)) {
@@ -86,7 +86,7 @@ impl State {
         minutes
             .into_iter()
             .filter(|(_, tally)| *tally != Tally::default())
-            .map(|(minute, tally)| Minute {
+            .map(|(minute, tally)| MinuteStats {
                 at: Timestamp::from_micros(minute * 60_000_000),
                 tally,
             })
@@ -125,12 +125,12 @@ fn cursor(attempt: &Attempt) -> AttemptCursor {
 /// A stretch of `items`, which come newest first.
 pub(super) fn listed<'a, Item: Clone + 'a, Cursor: Ord + Copy>(
     items: impl Iterator<Item = &'a Item>,
-    page: Page<Cursor>,
+    page: PageRequest<Cursor>,
     cursor: impl Fn(&Item) -> Cursor,
-) -> Listed<Item, Cursor> {
+) -> Page<Item, Cursor> {
     let is_further = |item: &&Item| page.after.is_none_or(|after| cursor(item) < after);
     let mut further = items.filter(is_further);
     let items: Vec<Item> = further.by_ref().take(page.limit).cloned().collect();
     let next = further.next().and(items.last()).map(&cursor);
-    Listed { items, next }
+    Page { items, next }
 }

@@ -1,18 +1,19 @@
 //! The verbs of schedules.
 
-use steadfast_core::{Command, JobId, Schedule, ScheduleId, Timestamp};
+use steadfast_core::{JobCommand, JobId, Schedule, ScheduleId, Timestamp};
 
-use super::{lists::listed, state::State};
+use super::{lists::listed, state::Tables};
 use crate::{
-    DueSchedule, DueSchedules, Fired, Firing, Listed, Page, Saved, ScheduleFilter, TickRecord,
+    DueSchedule, DueSchedules, FireRequest, FireResult, Page, PageRequest, ScheduleFilter,
+    ScheduleSaveResult, TickRecord,
 };
 
-impl State {
-    pub(super) fn save_schedule(&mut self, mut schedule: Schedule) -> Saved {
+impl Tables {
+    pub(super) fn save_schedule(&mut self, mut schedule: Schedule) -> ScheduleSaveResult {
         match self.schedules.get(&schedule.id) {
-            None if schedule.revision > 0 => return Saved::Gone,
+            None if schedule.revision > 0 => return ScheduleSaveResult::Gone,
             Some(stored) if stored.revision != schedule.revision => {
-                return Saved::Outdated(stored.clone());
+                return ScheduleSaveResult::Outdated(stored.clone());
             }
             _ => {}
         }
@@ -22,19 +23,19 @@ impl State {
                 && other.name == schedule.name
         });
         if let Some(namesake) = namesake {
-            return Saved::Outdated(namesake.clone());
+            return ScheduleSaveResult::Outdated(namesake.clone());
         }
         schedule.revision += 1;
         self.due_sooner = true;
         self.schedules.insert(schedule.id, schedule.clone());
-        Saved::Done(schedule)
+        ScheduleSaveResult::Done(schedule)
     }
 
     pub(super) fn list_schedules(
         &self,
         filter: &ScheduleFilter,
-        page: Page<ScheduleId>,
-    ) -> Listed<Schedule, ScheduleId> {
+        page: PageRequest<ScheduleId>,
+    ) -> Page<Schedule, ScheduleId> {
         let ScheduleFilter { tenant, id, name } = filter;
         let newest_first = self.schedules.values().rev();
         let matching = newest_first.filter(|schedule| {
@@ -78,20 +79,20 @@ impl State {
         }
     }
 
-    pub(super) fn fire(&mut self, firing: Firing, now: Timestamp) -> Fired {
+    pub(super) fn fire(&mut self, firing: FireRequest, now: Timestamp) -> FireResult {
         match self.schedules.get_mut(&firing.schedule) {
             Some(schedule) if schedule.revision == firing.revision => {
                 schedule.progress = firing.progress;
                 schedule.revision += 1;
             }
-            _ => return Fired::Outdated,
+            _ => return FireResult::Outdated,
         }
         if let Some(job) = firing.cancel {
             // A run that has ended meanwhile needs no cancelling.
-            let _ = self.command(job, &Command::Cancel, &firing.hooks, now);
+            let _ = self.command(job, &JobCommand::Cancel, &firing.subscriptions, now);
         }
         for run in firing.runs {
-            if let Some(tick) = run.run_of.map(|run| run.tick) {
+            if let Some(tick) = run.scheduled_run.map(|run| run.tick) {
                 let place = (firing.schedule, tick);
                 if let Some(TickRecord::Fired { .. }) = self.ticks.get(&place) {
                     continue;
@@ -105,14 +106,14 @@ impl State {
             let place = self.ticks.entry((firing.schedule, skip.from));
             place.or_insert(TickRecord::Skipped(skip));
         }
-        Fired::Done
+        FireResult::Done
     }
 
     pub(super) fn list_ticks(
         &self,
         schedule: ScheduleId,
-        page: Page<Timestamp>,
-    ) -> Listed<TickRecord, Timestamp> {
+        page: PageRequest<Timestamp>,
+    ) -> Page<TickRecord, Timestamp> {
         let whole = (schedule, Timestamp::EPOCH)..=(schedule, Timestamp::MAX);
         let newest_first = self.ticks.range(whole).rev().map(|(_, record)| record);
         listed(newest_first, page, TickRecord::at)

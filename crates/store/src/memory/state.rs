@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use steadfast_core::{
-    Attempt, Fence, IdempotencyKey, Job, JobId, Kind, NewJob, OnceName, Payload, Priority, Queue,
-    Schedule, ScheduleId, State as JobState, Tally, Tenant, Timestamp,
+    Attempt, Fence, IdempotencyKey, Job, JobId, JobState, Kind, NewJob, Payload, Priority, Queue,
+    Schedule, ScheduleId, StepName, Tally, Tenant, Timestamp,
 };
 
-use crate::{Document, Space, TickRecord};
+use crate::{Document, DocumentKind, TickRecord};
 
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct Tables {
     pub(super) jobs: BTreeMap<JobId, Stored>,
     /// Apart by priority, so that future jobs of a high one are not in the way of due ones.
     pub(super) waiting: BTreeMap<(Lane, Priority), BTreeSet<(Timestamp, JobId)>>,
@@ -22,7 +22,7 @@ pub(super) struct State {
     pub(super) tallies: BTreeMap<Lane, BTreeMap<i64, Tally>>,
     pub(super) schedules: BTreeMap<ScheduleId, Schedule>,
     pub(super) ticks: BTreeMap<(ScheduleId, Timestamp), TickRecord>,
-    pub(super) documents: BTreeMap<(Space, String), Document>,
+    pub(super) documents: BTreeMap<(DocumentKind, String), Document>,
     /// A verb has made something due, or may have, that sleepers do not know of.
     pub(super) due_sooner: bool,
 }
@@ -31,7 +31,7 @@ pub(super) struct State {
 pub(super) struct Stored {
     pub(super) job: Job,
     pub(super) attempts: BTreeMap<Fence, Attempt>,
-    pub(super) steps: BTreeMap<OnceName, Payload>,
+    pub(super) steps: BTreeMap<StepName, Payload>,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,7 +67,7 @@ impl Lane {
     }
 }
 
-impl State {
+impl Tables {
     pub(super) fn job(&self, id: JobId) -> Option<Job> {
         self.jobs.get(&id).map(|stored| stored.job.clone())
     }
@@ -105,7 +105,7 @@ impl State {
         self.index(&old, false);
         self.index(&job, true);
         // The end of a run may let a queued tick go.
-        self.due_sooner |= job.progress.state.is_final() && job.run_of.is_some();
+        self.due_sooner |= job.progress.state.is_final() && job.scheduled_run.is_some();
     }
 
     pub(super) fn remove(&mut self, id: JobId) {
@@ -130,7 +130,7 @@ impl State {
             JobState::Running => set(&mut self.leases, (progress.lease_until, job.id), present),
             JobState::Succeeded | JobState::Failed | JobState::Cancelled => return,
         }
-        if let Some(run) = job.run_of {
+        if let Some(run) = job.scheduled_run {
             let run = (run.schedule, run.tick, job.id);
             set(&mut self.unfinished_runs, run, present);
         }

@@ -3,8 +3,8 @@
 use std::{collections::HashMap, error::Error};
 
 use steadfast_core::{
-    Changed, Command, Hooks, Job, JobId, NewJob, OnceName, Payload, Queue, State, Tenant,
-    Timestamp, on_command,
+    CommandResult, Job, JobCommand, JobId, JobState, NewJob, Payload, Queue, StepName,
+    Subscriptions, Tenant, Timestamp, on_command,
 };
 
 use super::{
@@ -17,9 +17,9 @@ use super::{
     names::{LaneId, PolicyId},
     rows::{self, JOB_COLUMNS, Key, duration_micros, to_json},
     session::{Conn, Session},
-    told::News,
+    wake_filter::WakeHints,
 };
-use crate::{CommandError, Renewal, Renewed};
+use crate::{CommandError, RenewResult, Renewal};
 
 /// How many jobs one transaction of a command locks.
 const COMMANDED_MAX: usize = 1_000;
@@ -27,8 +27,8 @@ const COMMANDED_MAX: usize = 1_000;
 pub(super) async fn renew(
     session: &Session<'_>,
     renewals: &[Renewal],
-) -> Result<Vec<Renewed>, Fault> {
-    let mut answers = vec![Renewed::Lost; renewals.len()];
+) -> Result<Vec<RenewResult>, Fault> {
+    let mut answers = vec![RenewResult::Lost; renewals.len()];
     for round in rounds(renewals, |renewal| renewal.job) {
         let batch = || round.iter().map(|index| &renewals[*index]);
         let jobs: Vec<Key> = batch().map(|renewal| renewal.job.into()).collect();
@@ -46,7 +46,7 @@ pub(super) async fn renew(
             .await?;
         let mut held = HashMap::with_capacity(rows.len());
         for row in rows {
-            let renewed = Renewed::Held {
+            let renewed = RenewResult::Held {
                 until: rows::time(row.try_get(1)?),
                 cancel_requested: row.try_get(2)?,
             };
@@ -65,7 +65,7 @@ pub(super) async fn renew(
 pub(super) async fn remember(
     session: &Session<'_>,
     job: JobId,
-    step: &OnceName,
+    step: &StepName,
     result: &Payload,
 ) -> Result<Payload, Fault> {
     let sql = include_str!("sql/once_remember.sql");
@@ -81,12 +81,12 @@ pub(super) async fn remember(
 pub(super) async fn command(
     conn: &mut Conn<'_>,
     jobs: &[JobId],
-    command: &Command,
-    hooks: &Hooks,
-    news: &mut News,
+    command: &JobCommand,
+    subscriptions: &Subscriptions,
+    news: &mut WakeHints,
 ) -> Result<Vec<Result<Job, CommandError>>, Fault> {
     // A number that is given inside a transaction is not remembered.
-    if let Command::Edit(edit) = command
+    if let JobCommand::Edit(edit) = command
         && let Some(policy) = &edit.policy
     {
         let names = &conn.shared.names;
@@ -95,7 +95,8 @@ pub(super) async fn command(
     let mut answers = Vec::with_capacity(jobs.len());
     for some in jobs.chunks(COMMANDED_MAX) {
         let transaction = conn.begin().await?;
-        answers.extend(command_in(&transaction.session(), some, command, hooks, news).await?);
+        answers
+            .extend(command_in(&transaction.session(), some, command, subscriptions, news).await?);
         transaction.commit().await?;
     }
     Ok(answers)
@@ -105,9 +106,9 @@ pub(super) async fn command(
 pub(super) async fn command_in(
     session: &Session<'_>,
     ids: &[JobId],
-    command: &Command,
-    hooks: &Hooks,
-    news: &mut News,
+    command: &JobCommand,
+    subscriptions: &Subscriptions,
+    news: &mut WakeHints,
 ) -> Result<Vec<Result<Job, CommandError>>, Fault> {
     let mut found = Found::lock(session, ids).await?;
     let mut answers = Vec::with_capacity(ids.len());
@@ -115,9 +116,9 @@ pub(super) async fn command_in(
     for id in ids {
         answers.push(match found.jobs.get_mut(id) {
             None => Err(CommandError::NotFound(*id)),
-            Some(held) => match on_command(held.job.clone(), command, hooks, found.now) {
+            Some(held) => match on_command(held.job.clone(), command, subscriptions, found.now) {
                 Err(refused) => Err(refused.into()),
-                Ok(Changed { job, outbox: told }) => {
+                Ok(CommandResult { job, outbox: told }) => {
                     outbox.extend(told);
                     held.job = job.clone();
                     held.is_changed = true;
@@ -171,7 +172,7 @@ impl Found {
         Ok(Self { now, jobs })
     }
 
-    async fn write(&self, session: &Session<'_>, news: &mut News) -> Result<(), Fault> {
+    async fn write(&self, session: &Session<'_>, news: &mut WakeHints) -> Result<(), Fault> {
         let changed: Vec<&Held> = self.jobs.values().filter(|held| held.is_changed).collect();
         if changed.is_empty() {
             return Ok(());
@@ -216,13 +217,13 @@ impl Composite for Commanded<'_> {
 }
 
 impl Held {
-    fn tell(&self, news: &mut News) {
+    fn tell(&self, news: &mut WakeHints) {
         let progress = &self.job.progress;
-        if progress.state == State::Waiting {
+        if progress.state == JobState::Waiting {
             news.waits(progress.run_at);
         }
         // The end of a run may let a queued tick go.
-        if progress.state.is_final() && self.job.run_of.is_some() {
+        if progress.state.is_final() && self.job.scheduled_run.is_some() {
             news.for_everybody();
         }
     }

@@ -11,13 +11,16 @@ use super::{
     rows::{self, JOB_COLUMNS, Key, duration_micros, limit},
     session::Session,
 };
-use crate::{ClaimRequest, Claimed};
+use crate::{ClaimRequest, ClaimResult};
 
 /// One answer is built in memory; whoever wants more is told that more is due, and asks again.
 const CLAIMS_MAX: usize = 10_000;
 const PAYLOAD_BYTES_MAX: i64 = 16 * 1024 * 1024;
 
-pub(super) async fn claim(session: &Session<'_>, request: &ClaimRequest) -> Result<Claimed, Fault> {
+pub(super) async fn claim(
+    session: &Session<'_>,
+    request: &ClaimRequest,
+) -> Result<ClaimResult, Fault> {
     let tenant = request.tenant.as_ref().map(Tenant::as_str);
     let queues: Vec<&str> = request.queues.iter().map(Queue::as_str).collect();
     let kinds: Vec<&str> = request.kinds.iter().map(Kind::as_str).collect();
@@ -60,7 +63,7 @@ pub(super) async fn claim(session: &Session<'_>, request: &ClaimRequest) -> Resu
         session.shared.time.learn(row.try_get(JOB_COLUMNS)?, asked);
     }
     let claims = read(session, &taken).await?;
-    Ok(Claimed {
+    Ok(ClaimResult {
         claims,
         // The claims are ours already, so a failure to look ahead must not lose them.
         next_due: match next {

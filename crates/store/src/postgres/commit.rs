@@ -5,7 +5,7 @@ use std::{
     error::Error,
 };
 
-use steadfast_core::{Attempt, Job, JobId, State, Tally, Transition, WorkerName};
+use steadfast_core::{Attempt, Job, JobId, JobState, Tally, Transition, WorkerName};
 
 use super::{
     composite::{AsRow, Composite, Fields},
@@ -14,9 +14,9 @@ use super::{
     find,
     rows::{Key, micros, to_json},
     session::{Conn, Session},
-    told::News,
+    wake_filter::WakeHints,
 };
-use crate::Committed;
+use crate::CommitResult;
 
 /// How many transitions are written at once; callers send fewer.
 const BATCH_MAX: usize = 10_000;
@@ -24,9 +24,9 @@ const BATCH_MAX: usize = 10_000;
 pub(super) async fn commit(
     conn: &mut Conn<'_>,
     transitions: &[Transition],
-    news: &mut News,
-) -> Result<Vec<Committed>, Fault> {
-    let mut answers = vec![Committed::Stale; transitions.len()];
+    news: &mut WakeHints,
+) -> Result<Vec<CommitResult>, Fault> {
+    let mut answers = vec![CommitResult::Stale; transitions.len()];
     for round in rounds(transitions, |transition| transition.job) {
         for indexes in round.chunks(BATCH_MAX) {
             let batch: Vec<&Transition> = indexes.iter().map(|at| &transitions[*at]).collect();
@@ -61,8 +61,8 @@ pub(super) fn rounds<T>(items: &[T], job_of: impl Fn(&T) -> JobId) -> Vec<Vec<us
 async fn commit_batch(
     conn: &mut Conn<'_>,
     batch: &[&Transition],
-    news: &mut News,
-) -> Result<Vec<Committed>, Fault> {
+    news: &mut WakeHints,
+) -> Result<Vec<CommitResult>, Fault> {
     let has_outbox = batch.iter().any(|transition| !transition.outbox.is_empty());
     let written = match has_outbox {
         // One statement is a transaction by itself.
@@ -79,11 +79,11 @@ async fn commit_batch(
         false => reasons(&conn.session(), &refused).await?,
     };
     let answer = |transition: &&Transition| match written.contains(&transition.job) {
-        true => Committed::Done,
+        true => CommitResult::Done,
         false => reasons
             .get(&transition.job)
             .copied()
-            .unwrap_or(Committed::Stale),
+            .unwrap_or(CommitResult::Stale),
     };
     Ok(batch.iter().map(answer).collect())
 }
@@ -91,7 +91,7 @@ async fn commit_batch(
 async fn write_with_outbox(
     conn: &mut Conn<'_>,
     batch: &[&Transition],
-    news: &mut News,
+    news: &mut WakeHints,
 ) -> Result<HashSet<JobId>, Fault> {
     let outboxes = batch.iter().flat_map(|transition| &transition.outbox);
     let numbered = enqueue::numbered(&conn.session(), outboxes).await?;
@@ -116,7 +116,7 @@ async fn write_with_outbox(
 async fn write(
     session: &Session<'_>,
     batch: &[&Transition],
-    news: &mut News,
+    news: &mut WakeHints,
 ) -> Result<HashSet<JobId>, Fault> {
     let new: Vec<AsRow<&Transition>> = batch.iter().copied().map(AsRow).collect();
     let now = session.shared.time.given();
@@ -133,7 +133,7 @@ async fn write(
         }
     }
     for Transition { job, to, .. } in batch {
-        if written.contains(job) && to.state == State::Waiting {
+        if written.contains(job) && to.state == JobState::Waiting {
             news.waits(to.run_at);
         }
         // The end of a run may let a queued tick go.
@@ -148,7 +148,7 @@ async fn write(
 async fn reasons(
     session: &Session<'_>,
     refused: &[&Transition],
-) -> Result<HashMap<JobId, Committed>, Fault> {
+) -> Result<HashMap<JobId, CommitResult>, Fault> {
     let ids: Vec<JobId> = refused.iter().map(|transition| transition.job).collect();
     let jobs = find::jobs(session, &ids).await?;
     let records = find::records(
@@ -163,16 +163,16 @@ async fn reasons(
     Ok(reasons.collect())
 }
 
-fn reason(transition: &Transition, job: Option<Job>, record: Option<&Attempt>) -> Committed {
+fn reason(transition: &Transition, job: Option<Job>, record: Option<&Attempt>) -> CommitResult {
     let Some(job) = job else {
-        return Committed::Stale;
+        return CommitResult::Stale;
     };
     let guard = transition.guard;
     let progress = &job.progress;
-    if progress.state == State::Running && progress.fence == guard.fence {
+    if progress.state == JobState::Running && progress.fence == guard.fence {
         return match progress.cancel_requested && !guard.cancel_requested {
-            true => Committed::CancelRequested,
-            false => Committed::Stale,
+            true => CommitResult::CancelRequested,
+            false => CommitResult::Stale,
         };
     }
     // A claim that does not hold any more may have been ended by this very transition, whose
@@ -182,8 +182,8 @@ fn reason(transition: &Transition, job: Option<Job>, record: Option<&Attempt>) -
         None => *progress == transition.to,
     };
     match is_written {
-        true => Committed::Done,
-        false => Committed::Stale,
+        true => CommitResult::Done,
+        false => CommitResult::Stale,
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::error::Error;
 
-use steadfast_core::{Progress, WorkerName};
+use steadfast_core::{JobProgress, WorkerName};
 use tokio_postgres::types::{Field, IsNull, Kind, ToSql, Type, private::BytesMut};
 
 use super::rows::{micros, to_json};
@@ -42,7 +42,7 @@ impl Fields<'_> {
         Ok(())
     }
 
-    pub(super) fn put_progress(&mut self, progress: &Progress) -> Written {
+    pub(super) fn put_progress(&mut self, progress: &JobProgress) -> Written {
         self.put(&state_number(progress.state))?;
         self.put(&progress.run_at.as_micros())?;
         self.put(&i64::from(progress.fence.0))?;

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use steadfast_core::{Progress, State};
+use steadfast_core::{JobProgress, JobState};
 
 use super::{fault::Fault, names::LaneId, session::Session};
 use crate::columns::state_number;
@@ -22,7 +22,7 @@ struct LaneChange {
 
 impl Counts {
     /// A job of a lane has gone from one progress to another.
-    pub(super) fn moved(&mut self, lane: LaneId, from: &Progress, to: &Progress) {
+    pub(super) fn moved(&mut self, lane: LaneId, from: &JobProgress, to: &JobProgress) {
         let change = self.0.entry(lane).or_default();
         for (progress, by) in [(from, -1), (to, 1)] {
             let number = usize::try_from(state_number(progress.state)).unwrap_or_default();
@@ -60,8 +60,8 @@ impl Counts {
     }
 }
 
-fn is_dead_letter(progress: &Progress) -> bool {
-    progress.state == State::Failed && progress.resolved_at.is_none()
+fn is_dead_letter(progress: &JobProgress) -> bool {
+    progress.state == JobState::Failed && progress.resolved_at.is_none()
 }
 
 /// Moves all changes into the totals, a little at a time.

@@ -7,27 +7,27 @@ use super::{
     enqueue,
     fault::Fault,
     session::{Conn, Session},
-    told::News,
+    wake_filter::WakeHints,
 };
-use crate::{Document, DocumentSaved, Space};
+use crate::{Document, DocumentKind, DocumentSaveResult};
 
 pub(super) async fn save(
     conn: &mut Conn<'_>,
     document: &Document,
     outbox: &[NewJob],
-    news: &mut News,
-) -> Result<DocumentSaved, Fault> {
+    news: &mut WakeHints,
+) -> Result<DocumentSaveResult, Fault> {
     let jobs = enqueue::numbered(&conn.session(), outbox.iter()).await?;
     let transaction = conn.begin().await?;
     let session = transaction.session();
     if !write(&session, document).await? {
         let stored = find(&session, document).await?;
         transaction.roll_back().await?;
-        return Ok(DocumentSaved::Outdated(stored));
+        return Ok(DocumentSaveResult::Outdated(stored));
     }
     enqueue::insert_unless_known(&session, &jobs, news).await?;
     transaction.commit().await?;
-    Ok(DocumentSaved::Done(Document {
+    Ok(DocumentSaveResult::Done(Document {
         revision: document.revision + 1,
         ..document.clone()
     }))
@@ -59,19 +59,26 @@ async fn find(session: &Session<'_>, document: &Document) -> Result<Option<Docum
     stored.transpose()
 }
 
-pub(super) async fn list(session: &Session<'_>, space: Space) -> Result<Vec<Document>, Fault> {
+pub(super) async fn list(
+    session: &Session<'_>,
+    space: DocumentKind,
+) -> Result<Vec<Document>, Fault> {
     let sql = include_str!("sql/documents.sql");
     let found = session.query(sql, &[&space.as_str()]).await?;
     found.iter().map(|row| read(space, row)).collect()
 }
 
-pub(super) async fn delete(session: &Session<'_>, space: Space, id: &str) -> Result<bool, Fault> {
+pub(super) async fn delete(
+    session: &Session<'_>,
+    space: DocumentKind,
+    id: &str,
+) -> Result<bool, Fault> {
     let sql = include_str!("sql/document_delete.sql");
     let deleted = session.query(sql, &[&space.as_str(), &id]).await?;
     Ok(!deleted.is_empty())
 }
 
-fn read(space: Space, row: &Row) -> Result<Document, Fault> {
+fn read(space: DocumentKind, row: &Row) -> Result<Document, Fault> {
     Ok(Document {
         space,
         id: row.try_get(0)?,

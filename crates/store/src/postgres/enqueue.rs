@@ -13,11 +13,11 @@ use super::{
     names::{LaneId, PolicyId},
     rows::{Key, duration_micros, time, to_json},
     session::{Conn, Session},
-    told::News,
+    wake_filter::WakeHints,
 };
-use crate::{EnqueueError, Enqueued, columns::nanos};
+use crate::{EnqueueError, EnqueueResult, columns::nanos};
 
-pub(super) type Answer = Result<Vec<Enqueued>, EnqueueError>;
+pub(super) type Answer = Result<Vec<EnqueueResult>, EnqueueError>;
 
 /// A new job with the numbers of its lane and policy.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ pub(super) async fn numbered<'j>(
 pub(super) async fn enqueue(
     conn: &mut Conn<'_>,
     jobs: &[NewJob],
-    news: &mut News,
+    news: &mut WakeHints,
 ) -> Result<Answer, Fault> {
     let numbered = numbered(&conn.session(), jobs.iter()).await?;
     if jobs.iter().all(|job| job.idempotency_key.is_none()) {
@@ -63,7 +63,7 @@ pub(super) async fn enqueue(
 pub(super) async fn keyed(
     session: &Session<'_>,
     jobs: &[Numbered<'_>],
-    news: &mut News,
+    news: &mut WakeHints,
 ) -> Result<Answer, Fault> {
     let keys = Keys::keep(session, jobs).await?;
     let known = match keys.known(jobs) {
@@ -79,7 +79,7 @@ pub(super) async fn keyed(
 pub(super) async fn insert_unless_known(
     session: &Session<'_>,
     jobs: &[Numbered<'_>],
-    news: &mut News,
+    news: &mut WakeHints,
 ) -> Result<(), Fault> {
     if jobs.is_empty() {
         return Ok(());
@@ -96,7 +96,7 @@ async fn insert_others(
     jobs: &[Numbered<'_>],
     keys: &Keys<'_>,
     known: &HashMap<usize, JobId>,
-    news: &mut News,
+    news: &mut WakeHints,
 ) -> Result<HashMap<JobId, Timestamp>, Fault> {
     let others = (0..jobs.len()).filter(|index| !known.contains_key(index));
     let others: Vec<Numbered<'_>> = others.map(|index| jobs[index]).collect();
@@ -109,13 +109,13 @@ fn answers<'j>(
     jobs: impl IntoIterator<Item = &'j NewJob>,
     known: &HashMap<usize, JobId>,
     mut created: HashMap<JobId, Timestamp>,
-) -> Vec<Enqueued> {
+) -> Vec<EnqueueResult> {
     let answer = |(index, job): (usize, &NewJob)| match known.get(&index) {
-        Some(id) => Enqueued::Existing(*id),
+        Some(id) => EnqueueResult::Existing(*id),
         // An id twice in one batch was stored for the first of the two.
         None => match created.remove(&job.id) {
-            Some(at) => Enqueued::Created(job.id, at),
-            None => Enqueued::Existing(job.id),
+            Some(at) => EnqueueResult::Created(job.id, at),
+            None => EnqueueResult::Existing(job.id),
         },
     };
     jobs.into_iter().enumerate().map(answer).collect()
@@ -125,7 +125,7 @@ fn answers<'j>(
 async fn insert(
     session: &Session<'_>,
     jobs: &[Numbered<'_>],
-    news: &mut News,
+    news: &mut WakeHints,
 ) -> Result<HashMap<JobId, Timestamp>, Fault> {
     if jobs.is_empty() {
         return Ok(HashMap::new());
@@ -163,8 +163,8 @@ impl Composite for Numbered<'_> {
         fields.put(&job.timeout().map(nanos))?;
         fields.put(&nanos(job.lease()))?;
         fields.put(&job.idempotency_key.as_ref().map(IdempotencyKey::as_str))?;
-        fields.put(&job.run_of.map(|run| Key::from(run.schedule)))?;
-        fields.put(&job.run_of.map(|run| run.tick.as_micros()))?;
+        fields.put(&job.scheduled_run.map(|run| Key::from(run.schedule)))?;
+        fields.put(&job.scheduled_run.map(|run| run.tick.as_micros()))?;
         fields.put(&tags.map(to_json).transpose()?)?;
         fields.put(&job.payload.as_str())?;
         fields.put(&job.webhook.as_deref().map(to_json).transpose()?)

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use steadfast_core::{Attempt, Claim, Fence, Job, JobId, OnceName, Payload, Timestamp};
+use steadfast_core::{Attempt, Claim, Fence, Job, JobId, Payload, StepName, Timestamp};
 
 use tokio_postgres::Row;
 
@@ -84,7 +84,7 @@ pub(super) async fn records(
 pub(super) async fn recall(
     session: &Session<'_>,
     job: JobId,
-    step: &OnceName,
+    step: &StepName,
 ) -> Result<Option<Payload>, Fault> {
     let sql = include_str!("sql/once_recall.sql");
     let found = session

@@ -6,7 +6,7 @@
 
 use std::cmp::Reverse;
 
-use steadfast_core::{Attempt, Fence, Job, JobId, Label, Timestamp};
+use steadfast_core::{Attempt, Fence, Job, JobId, JobLabel, Timestamp};
 use tokio_postgres::Row;
 
 use super::{
@@ -18,7 +18,7 @@ use super::{
     stats,
 };
 use crate::{
-    AttemptCursor, AttemptsOf, JobFilter, JobPage, Listed, Page,
+    AttemptCursor, AttemptOwner, JobFilter, JobPageRequest, Page, PageRequest,
     columns::{state_number, stored_state},
 };
 
@@ -33,9 +33,9 @@ const READ_MAX: usize = 500;
 pub(super) async fn list(
     session: &Session<'_>,
     filter: &JobFilter,
-    page: JobPage,
+    page: JobPageRequest,
     now: Timestamp,
-) -> Result<Listed<Job, JobId>, Fault> {
+) -> Result<Page<Job, JobId>, Fault> {
     let most = page.limit.saturating_add(1);
     let mut walk = Walk::new(filter, page.after, now);
     let mut items = Vec::new();
@@ -48,7 +48,7 @@ pub(super) async fn list(
         true => items.last().map(|job| job.id),
         false => walk.below.filter(|_| !walk.is_at_end),
     };
-    Ok(Listed { items, next })
+    Ok(Page { items, next })
 }
 
 pub(super) async fn count(
@@ -154,8 +154,8 @@ impl<'f> Walk<'f> {
 fn source(filter: &JobFilter) -> &'static str {
     match (filter.schedule, filter.label, filter.dead_letters) {
         (Some(_), ..) => include_str!("sql/list_runs.sql"),
-        (None, Some(Label::Failed), _) | (None, _, true) => include_str!("sql/list_failed.sql"),
-        (None, Some(Label::Running), false) => include_str!("sql/list_running.sql"),
+        (None, Some(JobLabel::Failed), _) | (None, _, true) => include_str!("sql/list_failed.sql"),
+        (None, Some(JobLabel::Running), false) => include_str!("sql/list_running.sql"),
         (None, ..) => include_str!("sql/list_all.sql"),
     }
 }
@@ -186,17 +186,17 @@ fn may_match(names: &Names, filter: &JobFilter, row: &Row) -> Result<bool, Fault
 
 pub(super) async fn attempts(
     session: &Session<'_>,
-    of: AttemptsOf,
-    page: Page<AttemptCursor>,
-) -> Result<Listed<Attempt, AttemptCursor>, Fault> {
+    of: AttemptOwner,
+    page: PageRequest<AttemptCursor>,
+) -> Result<Page<Attempt, AttemptCursor>, Fault> {
     let after = page.after.unwrap_or(AttemptCursor {
         finished_at: Timestamp::MAX,
         job: JobId::from_bits(u128::MAX),
         fence: Fence(u32::MAX),
     });
     let (sql, of) = match of {
-        AttemptsOf::Job(job) => (include_str!("sql/attempts_of_job.sql"), Key::from(job)),
-        AttemptsOf::Schedule(schedule) => {
+        AttemptOwner::Job(job) => (include_str!("sql/attempts_of_job.sql"), Key::from(job)),
+        AttemptOwner::Schedule(schedule) => {
             let sql = include_str!("sql/attempts_of_schedule.sql");
             (sql, Key::from(schedule))
         }
@@ -231,11 +231,11 @@ pub(super) fn listed<Item, Cursor>(
     mut items: Vec<Item>,
     most: usize,
     cursor: impl FnOnce(&Item) -> Cursor,
-) -> Listed<Item, Cursor> {
+) -> Page<Item, Cursor> {
     let has_more = items.len() > most;
     items.truncate(most);
     let last = items.last().filter(|_| has_more);
-    Listed {
+    Page {
         next: last.map(cursor),
         items,
     }

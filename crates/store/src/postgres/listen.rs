@@ -22,7 +22,7 @@ use tokio_postgres::{AsyncMessage, Client, Connection, Socket, tls::TlsStream};
 use super::{
     fault::Fault,
     open::Address,
-    told::{News, Told},
+    wake_filter::{WakeFilter, WakeHints},
 };
 use crate::Waker;
 
@@ -40,14 +40,14 @@ const CLOCK_ERROR_MAX: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(super) struct Wakes {
     pub waker: Waker,
-    pub told: Told,
+    pub told: WakeFilter,
     /// Others are to be told.
     to_tell: Notify,
 }
 
 impl Wakes {
     /// Wakes whoever these news concern, here and on other nodes.
-    pub(super) fn tell(&self, news: &News, now: Timestamp) {
+    pub(super) fn tell(&self, news: &WakeHints, now: Timestamp) {
         if self.told.matters(news, now.plus(CLOCK_ERROR_MAX)) {
             self.wake_here();
             self.to_tell.notify_one();

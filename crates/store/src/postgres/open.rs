@@ -127,7 +127,7 @@ pub(super) fn pool(
     let settings = format!(
         "{} SET statement_timeout = {};",
         include_str!("sql/settings.sql"),
-        options.patience.as_millis()
+        options.timeout.as_millis()
     );
     let settings: Arc<str> = settings.into();
     let shared = Arc::clone(shared);
@@ -144,8 +144,8 @@ pub(super) fn pool(
     Pool::builder(manager)
         .runtime(Runtime::Tokio1)
         .max_size(options.connections.max(1))
-        .wait_timeout(Some(options.patience))
-        .create_timeout(Some(options.patience))
+        .wait_timeout(Some(options.timeout))
+        .create_timeout(Some(options.timeout))
         .post_create(greet)
         .build()
         .map_err(|error| OpenError::Database {

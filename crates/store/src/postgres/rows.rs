@@ -4,8 +4,8 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use serde::{Serialize, de::DeserializeOwned};
 use steadfast_core::{
-    Attempt, Fence, Guarantee, IdempotencyKey, Job, JobId, Payload, Priority, Progress, RunOf,
-    ScheduleId, State, Timestamp, WorkerName,
+    Attempt, Fence, Guarantee, IdempotencyKey, Job, JobId, JobProgress, JobState, Payload,
+    Priority, ScheduleId, ScheduledRun, Timestamp, WorkerName,
 };
 use tokio_postgres::{
     Row,
@@ -102,7 +102,7 @@ pub(super) fn job(names: &Needed, row: &Row) -> Result<Job, Fault> {
         lease: duration(row.try_get(23)?),
         created_at: time(row.try_get(24)?),
         idempotency_key: parsed_option(row, 25, "idempotency key", IdempotencyKey::new)?,
-        run_of: run_of(row)?,
+        scheduled_run: scheduled_run(row)?,
         webhook: json_option(row, 30, "webhook")?.map(Arc::new),
         tags: json_option(row, 28, "tags")?.unwrap_or_default(),
         progress: progress(row)?,
@@ -113,17 +113,17 @@ pub(super) fn lane(row: &Row) -> Result<LaneId, Fault> {
     Ok(row.try_get(COLUMN_LANE)?)
 }
 
-fn run_of(row: &Row) -> Result<Option<RunOf>, Fault> {
+fn scheduled_run(row: &Row) -> Result<Option<ScheduledRun>, Fault> {
     let schedule: Option<Key> = row.try_get(26)?;
     let tick = time_option(row, 27)?;
-    Ok(schedule.zip(tick).map(|(schedule, tick)| RunOf {
+    Ok(schedule.zip(tick).map(|(schedule, tick)| ScheduledRun {
         schedule: schedule.schedule(),
         tick,
     }))
 }
 
-fn progress(row: &Row) -> Result<Progress, Fault> {
-    Ok(Progress {
+fn progress(row: &Row) -> Result<JobProgress, Fault> {
+    Ok(JobProgress {
         state: state(row.try_get(3)?)?,
         run_at: time(row.try_get(5)?),
         fence: Fence(number(row, 6)?),
@@ -162,7 +162,7 @@ pub(super) fn attempt(row: &Row) -> Result<Attempt, Fault> {
     })
 }
 
-fn state(stored: i16) -> Result<State, Fault> {
+fn state(stored: i16) -> Result<JobState, Fault> {
     columns::state(stored).ok_or_else(|| Fault::unreadable("state", stored))
 }
 

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use steadfast_core::{
-    Command, JobId, Schedule, ScheduleId, ScheduleName, ScheduleProgress, Skip, Tenant, Timestamp,
+    JobCommand, JobId, Schedule, ScheduleId, ScheduleName, ScheduleProgress, SkippedTicks, Tenant,
+    Timestamp,
 };
 use tokio_postgres::{Row, types::ToSql};
 
@@ -13,35 +14,38 @@ use super::{
     list::{limit_with_one_more, listed},
     rows::{Key, json, json_option, limit, micros, parsed, time, time_option, to_json},
     session::{Conn, Session},
-    told::News,
+    wake_filter::WakeHints,
 };
 use crate::{
-    DueSchedule, DueSchedules, Fired, Firing, Listed, Page, Saved, ScheduleFilter, TickRecord,
-    template::Template,
+    DueSchedule, DueSchedules, FireRequest, FireResult, Page, PageRequest, ScheduleFilter,
+    ScheduleSaveResult, TickRecord, template::Template,
 };
 
-pub(super) async fn save(session: &Session<'_>, schedule: &Schedule) -> Result<Saved, Fault> {
+pub(super) async fn save(
+    session: &Session<'_>,
+    schedule: &Schedule,
+) -> Result<ScheduleSaveResult, Fault> {
     let saved = Schedule {
         revision: schedule.revision + 1,
         ..schedule.clone()
     };
     let stored = find(session, schedule.id).await?;
     match &stored {
-        None if schedule.revision > 0 => return Ok(Saved::Gone),
+        None if schedule.revision > 0 => return Ok(ScheduleSaveResult::Gone),
         Some(stored) if stored.revision != schedule.revision => {
-            return Ok(Saved::Outdated(stored.clone()));
+            return Ok(ScheduleSaveResult::Outdated(stored.clone()));
         }
         _ => {}
     }
     if let Some(namesake) = namesake(session, schedule).await? {
-        return Ok(Saved::Outdated(namesake));
+        return Ok(ScheduleSaveResult::Outdated(namesake));
     }
     let sql = match stored {
         None => include_str!("sql/schedule_create.sql"),
         Some(_) => include_str!("sql/schedule_replace.sql"),
     };
     match write(session, sql, &saved).await {
-        Ok(true) => Ok(Saved::Done(saved)),
+        Ok(true) => Ok(ScheduleSaveResult::Done(saved)),
         // Between the look and the write, someone else changed it or took the name.
         Ok(false) => Err(Fault::Overtaken),
         Err(Fault::Sql(error)) if is_name_taken(&error) => Err(Fault::Overtaken),
@@ -69,8 +73,8 @@ pub(super) async fn delete(session: &Session<'_>, id: ScheduleId) -> Result<bool
 pub(super) async fn list(
     session: &Session<'_>,
     filter: &ScheduleFilter,
-    page: Page<ScheduleId>,
-) -> Result<Listed<Schedule, ScheduleId>, Fault> {
+    page: PageRequest<ScheduleId>,
+) -> Result<Page<Schedule, ScheduleId>, Fault> {
     let found = query(
         session,
         include_str!("sql/schedules.sql"),
@@ -147,20 +151,20 @@ async fn unfinished(
 /// Each firing is a transaction of its own.
 pub(super) async fn fire(
     conn: &mut Conn<'_>,
-    firing: &Firing,
-    news: &mut News,
-) -> Result<Fired, Fault> {
+    firing: &FireRequest,
+    news: &mut WakeHints,
+) -> Result<FireResult, Fault> {
     let runs = enqueue::numbered(&conn.session(), firing.runs.iter()).await?;
     let transaction = conn.begin().await?;
     let session = transaction.session();
     // First of all, for it locks the schedule against all others who would fire it.
     if !write_progress(&session, firing).await? {
         transaction.roll_back().await?;
-        return Ok(Fired::Outdated);
+        return Ok(FireResult::Outdated);
     }
     if let Some(job) = firing.cancel {
-        let (cancel, hooks) = (Command::Cancel, &firing.hooks);
-        let answers = change::command_in(&session, &[job], &cancel, hooks, news).await?;
+        let (cancel, subscriptions) = (JobCommand::Cancel, &firing.subscriptions);
+        let answers = change::command_in(&session, &[job], &cancel, subscriptions, news).await?;
         if let Some(Err(error)) = answers.first() {
             tracing::debug!(%error, "a run to cancel has ended meanwhile");
         }
@@ -169,17 +173,17 @@ pub(super) async fn fire(
     let fresh: Vec<_> = runs
         .into_iter()
         .zip(&firing.runs)
-        .filter(|(_, run)| run.run_of.is_none() || fired.contains(&run.id))
+        .filter(|(_, run)| run.scheduled_run.is_none() || fired.contains(&run.id))
         .map(|(numbered, _)| numbered)
         .collect();
     enqueue::insert_unless_known(&session, &fresh, news).await?;
     mark_skipped(&session, firing).await?;
     transaction.commit().await?;
     news.for_everybody();
-    Ok(Fired::Done)
+    Ok(FireResult::Done)
 }
 
-async fn write_progress(session: &Session<'_>, firing: &Firing) -> Result<bool, Fault> {
+async fn write_progress(session: &Session<'_>, firing: &FireRequest) -> Result<bool, Fault> {
     let Ok(revision) = i64::try_from(firing.revision) else {
         return Ok(false);
     };
@@ -196,12 +200,12 @@ async fn write_progress(session: &Session<'_>, firing: &Firing) -> Result<bool, 
 }
 
 /// Records the runs of ticks, and says which have not fired already.
-async fn mark_fired(session: &Session<'_>, firing: &Firing) -> Result<HashSet<JobId>, Fault> {
+async fn mark_fired(session: &Session<'_>, firing: &FireRequest) -> Result<HashSet<JobId>, Fault> {
     let mut ticks = HashSet::new();
     let (ticks, jobs): (Vec<i64>, Vec<Key>) = firing
         .runs
         .iter()
-        .filter_map(|run| Some((run.run_of?.tick.as_micros(), Key::from(run.id))))
+        .filter_map(|run| Some((run.scheduled_run?.tick.as_micros(), Key::from(run.id))))
         .filter(|(tick, _)| ticks.insert(*tick))
         .unzip();
     if ticks.is_empty() {
@@ -215,7 +219,7 @@ async fn mark_fired(session: &Session<'_>, firing: &Firing) -> Result<HashSet<Jo
         .collect()
 }
 
-async fn mark_skipped(session: &Session<'_>, firing: &Firing) -> Result<(), Fault> {
+async fn mark_skipped(session: &Session<'_>, firing: &FireRequest) -> Result<(), Fault> {
     if firing.skipped.is_empty() {
         return Ok(());
     }
@@ -233,8 +237,8 @@ async fn mark_skipped(session: &Session<'_>, firing: &Firing) -> Result<(), Faul
 pub(super) async fn ticks(
     session: &Session<'_>,
     schedule: ScheduleId,
-    page: Page<Timestamp>,
-) -> Result<Listed<TickRecord, Timestamp>, Fault> {
+    page: PageRequest<Timestamp>,
+) -> Result<Page<TickRecord, Timestamp>, Fault> {
     let below = page.after.map_or(i64::MAX, Timestamp::as_micros);
     let id = Key::from(schedule);
     let sql = include_str!("sql/ticks.sql");
@@ -252,7 +256,7 @@ fn tick_record(row: &Row) -> Result<TickRecord, Fault> {
             job: job.job(),
         });
     }
-    let skip: Option<Skip> = json_option(row, 2, "skip")?;
+    let skip: Option<SkippedTicks> = json_option(row, 2, "skip")?;
     skip.map(TickRecord::Skipped)
         .ok_or_else(|| Fault::unreadable("tick", "it neither fired nor was skipped"))
 }

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use steadfast_core::{Label, Queue, Tally, Tenant, Timestamp};
+use steadfast_core::{JobLabel, Queue, Tally, Tenant, Timestamp};
 use tokio_postgres::Row;
 
 use super::{
@@ -15,7 +15,7 @@ use super::{
     session::{Conn, Session},
 };
 use crate::{
-    JobFilter, LaneStats, Minute,
+    JobFilter, LaneStats, MinuteStats,
     columns::{LaneName, minute},
 };
 
@@ -70,7 +70,7 @@ pub(super) async fn count(session: &Session<'_>, filter: &JobFilter) -> Result<O
     };
     let follows_the_clock = matches!(
         filter.label,
-        Some(Label::Scheduled | Label::Ready | Label::Retrying)
+        Some(JobLabel::Scheduled | JobLabel::Ready | JobLabel::Retrying)
     );
     if *filter != by_counters || (follows_the_clock && !filter.dead_letters) {
         return Ok(None);
@@ -91,17 +91,19 @@ struct Counters {
 }
 
 impl Counters {
-    fn of(&self, label: Option<Label>, dead_letters: bool) -> u64 {
+    fn of(&self, label: Option<JobLabel>, dead_letters: bool) -> u64 {
         let counted = &self.counted;
         match (label, dead_letters) {
-            (None | Some(Label::Failed), true) => counted.dead_letters,
+            (None | Some(JobLabel::Failed), true) => counted.dead_letters,
             (Some(_), true) => 0,
             (None, false) => self.all(),
-            (Some(Label::Running), false) => counted.running,
-            (Some(Label::Succeeded), false) => counted.succeeded,
-            (Some(Label::Failed), false) => counted.failed,
-            (Some(Label::Cancelled), false) => counted.cancelled,
-            (Some(Label::Scheduled | Label::Ready | Label::Retrying), false) => self.waiting,
+            (Some(JobLabel::Running), false) => counted.running,
+            (Some(JobLabel::Succeeded), false) => counted.succeeded,
+            (Some(JobLabel::Failed), false) => counted.failed,
+            (Some(JobLabel::Cancelled), false) => counted.cancelled,
+            (Some(JobLabel::Scheduled | JobLabel::Ready | JobLabel::Retrying), false) => {
+                self.waiting
+            }
         }
     }
 
@@ -173,7 +175,7 @@ pub(super) async fn minutes(
     session: &Session<'_>,
     tenant: Option<&Tenant>,
     since: Timestamp,
-) -> Result<Vec<Minute>, Fault> {
+) -> Result<Vec<MinuteStats>, Fault> {
     let sql = include_str!("sql/minutes.sql");
     let tenant = tenant.map(Tenant::as_str);
     let rows = session.query(sql, &[&minute(since), &tenant]).await?;
@@ -181,7 +183,7 @@ pub(super) async fn minutes(
         .map(|row| {
             let at = Timestamp::from_micros(row.try_get::<_, i64>(0)? * 60_000_000);
             let tally = tally(row, 1)?;
-            Ok(Minute { at, tally })
+            Ok(MinuteStats { at, tally })
         })
         .collect()
 }

@@ -2,7 +2,8 @@
 
 use rusqlite::{OptionalExtension, params};
 use steadfast_core::{
-    Changed, Command, Hooks, Job, JobId, OnceName, Payload, Queue, Tenant, on_command,
+    CommandResult, Job, JobCommand, JobId, Payload, Queue, StepName, Subscriptions, Tenant,
+    on_command,
 };
 
 use super::{
@@ -15,9 +16,9 @@ use super::{
     rows::{JobRow, job_key},
     session::{Session, Spot},
 };
-use crate::{CommandError, Renewal, Renewed};
+use crate::{CommandError, RenewResult, Renewal};
 
-pub(super) fn renew(session: &mut Session<'_>, renewal: &Renewal) -> Result<Renewed, Fault> {
+pub(super) fn renew(session: &mut Session<'_>, renewal: &Renewal) -> Result<RenewResult, Fault> {
     let until = session.now.plus(renewal.lease);
     let held: Option<bool> = session
         .conn
@@ -33,11 +34,11 @@ pub(super) fn renew(session: &mut Session<'_>, renewal: &Renewal) -> Result<Rene
         )
         .optional()?;
     Ok(match held {
-        Some(cancel_requested) => Renewed::Held {
+        Some(cancel_requested) => RenewResult::Held {
             until,
             cancel_requested,
         },
-        None => Renewed::Lost,
+        None => RenewResult::Lost,
     })
 }
 
@@ -45,7 +46,7 @@ pub(super) fn renew(session: &mut Session<'_>, renewal: &Renewal) -> Result<Rene
 pub(super) fn remember(
     session: &mut Session<'_>,
     job: JobId,
-    step: &OnceName,
+    step: &StepName,
     result: &Payload,
 ) -> Result<Payload, Fault> {
     session
@@ -61,8 +62,8 @@ pub(super) fn remember(
 pub(super) fn command(
     session: &mut Session<'_>,
     id: JobId,
-    command: &Command,
-    hooks: &Hooks,
+    command: &JobCommand,
+    subscriptions: &Subscriptions,
 ) -> Result<Result<Job, CommandError>, Fault> {
     let Some(row) = find::job(session.conn, &mut session.names, id)? else {
         return Ok(Err(CommandError::NotFound(id)));
@@ -70,7 +71,7 @@ pub(super) fn command(
     let JobRow { seq, lane, job } = row;
     let from = spot(lane, &job);
     let (priority, policy, payload) = (job.priority, job.policy.clone(), job.payload.clone());
-    let Changed { job, outbox } = match on_command(job, command, hooks, session.now) {
+    let CommandResult { job, outbox } = match on_command(job, command, subscriptions, session.now) {
         Ok(changed) => changed,
         Err(refused) => return Ok(Err(refused.into())),
     };
@@ -102,7 +103,7 @@ fn spot(lane: LaneId, job: &Job) -> Spot {
         run_at: job.progress.run_at,
         place: Place::of(&job.progress),
         state: job.progress.state,
-        is_run: job.run_of.is_some(),
+        is_run: job.scheduled_run.is_some(),
     }
 }
 

@@ -15,7 +15,7 @@ use super::{
     rows::JobRow,
     session::{Seat, Session},
 };
-use crate::{ClaimRequest, Claimed};
+use crate::{ClaimRequest, ClaimResult};
 
 /// One answer is built in memory; whoever wants more is told that more is due, and asks again.
 const CLAIMS_MAX: usize = 10_000;
@@ -25,18 +25,21 @@ const PAYLOAD_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub(super) fn peek(
     session: &mut Session<'_>,
     request: &ClaimRequest,
-) -> Result<Option<Claimed>, Fault> {
+) -> Result<Option<ClaimResult>, Fault> {
     session.look()?;
     let wanted = session.lanes.wanted(session.conn, request)?;
     let next_due = session.lanes.next_due(session.conn, &wanted)?;
     let is_due = next_due.is_some_and(|due| due <= session.now);
-    Ok((!is_due || request.max == 0).then(|| Claimed {
+    Ok((!is_due || request.max == 0).then(|| ClaimResult {
         claims: Vec::new(),
         next_due,
     }))
 }
 
-pub(super) fn claim(session: &mut Session<'_>, request: &ClaimRequest) -> Result<Claimed, Fault> {
+pub(super) fn claim(
+    session: &mut Session<'_>,
+    request: &ClaimRequest,
+) -> Result<ClaimResult, Fault> {
     let wanted = session.lanes.wanted(session.conn, request)?;
     let mut taken = Taken::new(request);
     for priority in (0..PRIORITIES).rev() {
@@ -56,7 +59,7 @@ pub(super) fn claim(session: &mut Session<'_>, request: &ClaimRequest) -> Result
             }
         }
     }
-    Ok(Claimed {
+    Ok(ClaimResult {
         next_due: session.lanes.next_due(session.conn, &wanted)?,
         claims: taken.claims,
     })
@@ -156,7 +159,7 @@ fn take(
             seq: *seq,
             lane,
             priority: claim.job().priority.get(),
-            schedule: claim.job().run_of.map(|run| run.schedule),
+            schedule: claim.job().scheduled_run.map(|run| run.schedule),
         };
         running.claimed(claim.job().id, seat);
     }

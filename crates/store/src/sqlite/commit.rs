@@ -2,7 +2,7 @@
 
 use rusqlite::{Row, Statement, ToSql, params};
 use steadfast_core::{
-    Attempt, Fence, Guard, JobId, Progress, State, Timestamp, Transition, WorkerName,
+    Attempt, Fence, Guard, JobId, JobProgress, JobState, Timestamp, Transition, WorkerName,
 };
 
 use super::{
@@ -13,17 +13,17 @@ use super::{
     rows::{self, job_key, nanos, schedule_id, schedule_key, state_number, to_json},
     session::{Seat, Session, Spot},
 };
-use crate::Committed;
+use crate::CommitResult;
 
 pub(super) fn commit(
     session: &mut Session<'_>,
     transition: &Transition,
-) -> Result<Committed, Fault> {
+) -> Result<CommitResult, Fault> {
     let seat = match session.running.seat(transition.job) {
         Some(seat) => seat,
         None => match Held::find(session, transition.job)? {
             Some(held) => held.seat,
-            None => return Ok(Committed::Stale),
+            None => return Ok(CommitResult::Stale),
         },
     };
     let guard = Some((transition.job, &transition.guard));
@@ -42,16 +42,16 @@ pub(super) fn commit(
     for job in &transition.outbox {
         enqueue::insert_unless_known(session, job)?;
     }
-    Ok(Committed::Done)
+    Ok(CommitResult::Done)
 }
 
-fn spots(seat: Seat, to: &Progress) -> (Spot, Spot) {
+fn spots(seat: Seat, to: &JobProgress) -> (Spot, Spot) {
     let from = Spot {
         lane: seat.lane,
         priority: seat.priority,
         run_at: Timestamp::MAX,
         place: Place::RUNNING,
-        state: State::Running,
+        state: JobState::Running,
         is_run: seat.schedule.is_some(),
     };
     let to = Spot {
@@ -66,7 +66,7 @@ fn spots(seat: Seat, to: &Progress) -> (Spot, Spot) {
 /// What the guard of a transition is compared with.
 struct Held {
     seat: Seat,
-    state: State,
+    state: JobState,
     fence: Fence,
     cancel_requested: bool,
 }
@@ -96,18 +96,18 @@ impl Held {
 }
 
 /// Why a guard did not hold.
-fn refused(session: &mut Session<'_>, transition: &Transition) -> Result<Committed, Fault> {
+fn refused(session: &mut Session<'_>, transition: &Transition) -> Result<CommitResult, Fault> {
     session.running.ended(transition.job);
     let Some(held) = Held::find(session, transition.job)? else {
-        return Ok(Committed::Stale);
+        return Ok(CommitResult::Stale);
     };
     let guard = transition.guard;
-    if held.state != State::Running || held.fence != guard.fence {
+    if held.state != JobState::Running || held.fence != guard.fence {
         return was_written(session, held.seat, transition);
     }
     Ok(match held.cancel_requested && !guard.cancel_requested {
-        true => Committed::CancelRequested,
-        false => Committed::Stale,
+        true => CommitResult::CancelRequested,
+        false => CommitResult::Stale,
     })
 }
 
@@ -117,7 +117,7 @@ fn was_written(
     session: &mut Session<'_>,
     seat: Seat,
     transition: &Transition,
-) -> Result<Committed, Fault> {
+) -> Result<CommitResult, Fault> {
     let is_written = match &transition.record {
         Some(record) => {
             let mut find = session
@@ -131,8 +131,8 @@ fn was_written(
             .is_some_and(|row| row.job.progress == transition.to),
     };
     Ok(match is_written {
-        true => Committed::Done,
-        false => Committed::Stale,
+        true => CommitResult::Done,
+        false => CommitResult::Stale,
     })
 }
 
@@ -140,7 +140,7 @@ fn was_written(
 pub(super) fn write_progress(
     session: &mut Session<'_>,
     seq: i64,
-    to: &Progress,
+    to: &JobProgress,
     guard: Option<(JobId, &Guard)>,
 ) -> Result<bool, Fault> {
     let micros = |time: Option<Timestamp>| time.map(Timestamp::as_micros);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use rusqlite::{Connection, params};
-use steadfast_core::{Progress, State, Tally, Timestamp};
+use steadfast_core::{JobProgress, JobState, Tally, Timestamp};
 
 use super::{fault::Fault, names::LaneId, rows::state_number};
 pub(super) use crate::columns::minute;
@@ -24,30 +24,30 @@ struct LaneChange {
 /// Where a job is counted.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
-    state: State,
+    state: JobState,
     dead_letter: bool,
 }
 
 impl Place {
-    pub(super) const WAITING: Self = Self::of_state(State::Waiting);
-    pub(super) const RUNNING: Self = Self::of_state(State::Running);
+    pub(super) const WAITING: Self = Self::of_state(JobState::Waiting);
+    pub(super) const RUNNING: Self = Self::of_state(JobState::Running);
 
-    const fn of_state(state: State) -> Self {
+    const fn of_state(state: JobState) -> Self {
         Self {
             state,
             dead_letter: false,
         }
     }
 
-    pub(super) fn of(progress: &Progress) -> Self {
+    pub(super) fn of(progress: &JobProgress) -> Self {
         Self {
             state: progress.state,
-            dead_letter: progress.state == State::Failed && progress.resolved_at.is_none(),
+            dead_letter: progress.state == JobState::Failed && progress.resolved_at.is_none(),
         }
     }
 
     /// The place of a job that retention deletes, which is never a dead letter.
-    pub(super) const fn prunable(state: State) -> Self {
+    pub(super) const fn prunable(state: JobState) -> Self {
         Self::of_state(state)
     }
 }

@@ -4,13 +4,13 @@ use rusqlite::{OptionalExtension, Row, params};
 use steadfast_core::{NewJob, Payload};
 
 use super::{enqueue, fault::Fault, readers::Reader, session::Session};
-use crate::{Document, DocumentSaved, Space};
+use crate::{Document, DocumentKind, DocumentSaveResult};
 
 pub(super) fn save(
     session: &mut Session<'_>,
     document: &Document,
     outbox: &[NewJob],
-) -> Result<DocumentSaved, Fault> {
+) -> Result<DocumentSaveResult, Fault> {
     let space = document.space.as_str();
     let stored = session
         .conn
@@ -18,7 +18,7 @@ pub(super) fn save(
         .query_row(params![space, document.id], |row| read(document.space, row))
         .optional()?;
     if stored.as_ref().map_or(0, |stored| stored.revision) != document.revision {
-        return Ok(DocumentSaved::Outdated(stored));
+        return Ok(DocumentSaveResult::Outdated(stored));
     }
     let saved = Document {
         revision: document.revision + 1,
@@ -32,10 +32,10 @@ pub(super) fn save(
     for job in outbox {
         enqueue::insert_unless_known(session, job)?;
     }
-    Ok(DocumentSaved::Done(saved))
+    Ok(DocumentSaveResult::Done(saved))
 }
 
-pub(super) fn list(reader: &mut Reader, space: Space) -> Result<Vec<Document>, Fault> {
+pub(super) fn list(reader: &mut Reader, space: DocumentKind) -> Result<Vec<Document>, Fault> {
     let mut statement = reader
         .conn
         .prepare_cached(include_str!("sql/documents.sql"))?;
@@ -43,7 +43,11 @@ pub(super) fn list(reader: &mut Reader, space: Space) -> Result<Vec<Document>, F
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-pub(super) fn delete(session: &mut Session<'_>, space: Space, id: &str) -> Result<bool, Fault> {
+pub(super) fn delete(
+    session: &mut Session<'_>,
+    space: DocumentKind,
+    id: &str,
+) -> Result<bool, Fault> {
     let deleted = session
         .conn
         .prepare_cached(include_str!("sql/document_delete.sql"))?
@@ -51,7 +55,7 @@ pub(super) fn delete(session: &mut Session<'_>, space: Space, id: &str) -> Resul
     Ok(deleted > 0)
 }
 
-fn read(space: Space, row: &Row<'_>) -> rusqlite::Result<Document> {
+fn read(space: DocumentKind, row: &Row<'_>) -> rusqlite::Result<Document> {
     Ok(Document {
         space,
         id: row.get(0)?,

@@ -10,14 +10,14 @@ use super::{
     rows::{job_id, job_key, nanos, schedule_key, to_json},
     session::Session,
 };
-use crate::{EnqueueError, Enqueued};
+use crate::{EnqueueError, EnqueueResult};
 
 /// A payload up to this size lives in the row that claims and commits rewrite. At this size
 /// about four rows share a page; larger payloads would make each claim write pages of its own,
 /// smaller ones are cheaper to copy than to look up elsewhere.
 pub(super) const PAYLOAD_INLINE_BYTES_MAX: usize = 1_000;
 
-pub(super) type Answer = Result<Vec<Enqueued>, EnqueueError>;
+pub(super) type Answer = Result<Vec<EnqueueResult>, EnqueueError>;
 
 /// Stores jobs, all or none. Conflicts are found before the first is written, because the
 /// transaction is shared with other requests and cannot be rolled back for one of them.
@@ -29,7 +29,7 @@ pub(super) fn enqueue(session: &mut Session<'_>, jobs: &[NewJob]) -> Result<Answ
     let mut answers = Vec::with_capacity(jobs.len());
     for (index, job) in jobs.iter().enumerate() {
         answers.push(match known.get(&index) {
-            Some(id) => Enqueued::Existing(*id),
+            Some(id) => EnqueueResult::Existing(*id),
             None => insert(session, job)?,
         });
     }
@@ -37,7 +37,7 @@ pub(super) fn enqueue(session: &mut Session<'_>, jobs: &[NewJob]) -> Result<Answ
 }
 
 /// Stores a job whose key is known, or has none, unless its id is known.
-fn insert(session: &mut Session<'_>, job: &NewJob) -> Result<Enqueued, Fault> {
+fn insert(session: &mut Session<'_>, job: &NewJob) -> Result<EnqueueResult, Fault> {
     let Session {
         conn,
         now,
@@ -64,14 +64,14 @@ fn insert(session: &mut Session<'_>, job: &NewJob) -> Result<Enqueued, Fault> {
         nanos(job.lease()),
         now.as_micros(),
         job.idempotency_key.as_ref().map(IdempotencyKey::as_str),
-        job.run_of.map(|run| schedule_key(run.schedule)),
-        job.run_of.map(|run| run.tick.as_micros()),
+        job.scheduled_run.map(|run| schedule_key(run.schedule)),
+        job.scheduled_run.map(|run| run.tick.as_micros()),
         tags,
         inline(&job.payload),
         webhook,
     ])?;
     if inserted == 0 {
-        return Ok(Enqueued::Existing(job.id));
+        return Ok(EnqueueResult::Existing(job.id));
     }
     keep_large(session, session.conn.last_insert_rowid(), &job.payload)?;
     if let Some(key) = &job.idempotency_key {
@@ -86,7 +86,7 @@ fn insert(session: &mut Session<'_>, job: &NewJob) -> Result<Enqueued, Fault> {
             ])?;
     }
     session.added(lane, job.priority.get(), run_at);
-    Ok(Enqueued::Created(job.id, session.now))
+    Ok(EnqueueResult::Created(job.id, session.now))
 }
 
 /// Stores a job that came about inside the store, where a known key is nobody's mistake.

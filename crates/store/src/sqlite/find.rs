@@ -1,7 +1,7 @@
 //! Looking up single jobs, expired claims and steps.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use steadfast_core::{Claim, Job, JobId, OnceName, Payload, Timestamp};
+use steadfast_core::{Claim, Job, JobId, Payload, StepName, Timestamp};
 
 use super::{
     fault::Fault,
@@ -54,7 +54,7 @@ pub(super) fn expired(
 pub(super) fn recall(
     conn: &Connection,
     job: JobId,
-    step: &OnceName,
+    step: &StepName,
 ) -> Result<Option<Payload>, Fault> {
     let kept = conn
         .prepare_cached(include_str!("sql/once_recall.sql"))?

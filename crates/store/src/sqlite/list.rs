@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 
 use rusqlite::{Row, params};
-use steadfast_core::{Attempt, Fence, Job, JobId, Label, ScheduleId, Timestamp};
+use steadfast_core::{Attempt, Fence, Job, JobId, JobLabel, ScheduleId, Timestamp};
 
 use super::{
     fault::Fault,
@@ -15,7 +15,10 @@ use super::{
     rows::{COLUMN_LANE, COLUMN_STATE, JobRow, job_id, job_key, schedule_key, state_number},
     stats,
 };
-use crate::{AttemptCursor, AttemptsOf, JobFilter, JobPage, Listed, Page, columns::stored_state};
+use crate::{
+    AttemptCursor, AttemptOwner, JobFilter, JobPageRequest, Page, PageRequest,
+    columns::stored_state,
+};
 
 /// How many rows one call looks at when few of them match.
 const EXAMINED_MAX: usize = 10_000;
@@ -27,9 +30,9 @@ pub(super) const ABOVE_ALL: [u8; 17] = [0xff; 17];
 pub(super) fn list(
     reader: &mut Reader,
     filter: &JobFilter,
-    page: JobPage,
+    page: JobPageRequest,
     now: Timestamp,
-) -> Result<Listed<Job, JobId>, Fault> {
+) -> Result<Page<Job, JobId>, Fault> {
     let mut items: Vec<Job> = Vec::new();
     let mut is_full = false;
     let stopped_at = walk(reader, filter, page.after, now, |job| {
@@ -44,7 +47,7 @@ pub(super) fn list(
         true => items.last().map(|job| job.id),
         false => stopped_at,
     };
-    Ok(Listed { items, next })
+    Ok(Page { items, next })
 }
 
 pub(super) fn count(
@@ -109,8 +112,8 @@ fn walk(
 fn source(filter: &JobFilter) -> &'static str {
     match (filter.schedule, filter.label, filter.dead_letters) {
         (Some(_), ..) => include_str!("sql/list_runs.sql"),
-        (None, Some(Label::Failed), _) | (None, _, true) => include_str!("sql/list_failed.sql"),
-        (None, Some(Label::Running), false) => include_str!("sql/list_running.sql"),
+        (None, Some(JobLabel::Failed), _) | (None, _, true) => include_str!("sql/list_failed.sql"),
+        (None, Some(JobLabel::Running), false) => include_str!("sql/list_running.sql"),
         (None, ..) => include_str!("sql/list_all.sql"),
     }
 }
@@ -133,9 +136,9 @@ fn may_match(
 
 pub(super) fn attempts(
     reader: &mut Reader,
-    of: AttemptsOf,
-    page: Page<AttemptCursor>,
-) -> Result<Listed<Attempt, AttemptCursor>, Fault> {
+    of: AttemptOwner,
+    page: PageRequest<AttemptCursor>,
+) -> Result<Page<Attempt, AttemptCursor>, Fault> {
     let after = page.after.unwrap_or(AttemptCursor {
         finished_at: Timestamp::MAX,
         job: JobId::from_bits(u128::MAX),
@@ -144,8 +147,8 @@ pub(super) fn attempts(
     // One more than asked for tells whether there are more.
     let limit = i64::try_from(page.limit).map_or(i64::MAX, |limit| limit.saturating_add(1));
     let mut items = match of {
-        AttemptsOf::Job(job) => attempts_of_job(reader, job, after, limit)?,
-        AttemptsOf::Schedule(schedule) => attempts_of_runs(reader, schedule, after, limit)?,
+        AttemptOwner::Job(job) => attempts_of_job(reader, job, after, limit)?,
+        AttemptOwner::Schedule(schedule) => attempts_of_runs(reader, schedule, after, limit)?,
     };
     let has_more = items.len() > page.limit;
     items.truncate(page.limit);
@@ -154,7 +157,7 @@ pub(super) fn attempts(
         job: attempt.job,
         fence: attempt.fence,
     });
-    Ok(Listed {
+    Ok(Page {
         next: last.filter(|_| has_more),
         items,
     })

@@ -41,7 +41,7 @@ pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, O
     look(path, options)?;
     let opener = Opener {
         path,
-        patience: options.patience,
+        busy_timeout: options.busy_timeout,
         share: options.share,
         vfs: options.vfs.as_deref(),
     };
@@ -65,7 +65,7 @@ fn look(path: &Path, options: &SqliteOptions) -> Result<(), OpenError> {
     let (share, vfs) = (options.share, options.vfs.as_deref());
     let opener = Opener {
         path,
-        patience: Duration::from_secs(1),
+        busy_timeout: Duration::from_secs(1),
         share,
         vfs,
     };
@@ -242,7 +242,7 @@ fn is_locked(error: &rusqlite::Error) -> bool {
 
 struct Opener<'p> {
     path: &'p Path,
-    patience: Duration,
+    busy_timeout: Duration,
     share: bool,
     vfs: Option<&'p str>,
 }
@@ -253,7 +253,7 @@ impl Opener<'_> {
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let conn = connect(self.path, flags, self.vfs)
-            .and_then(|conn| conn.busy_timeout(self.patience).map(|()| conn));
+            .and_then(|conn| conn.busy_timeout(self.busy_timeout).map(|()| conn));
         conn.map_err(|error| self.error(error.into()))
     }
 
@@ -304,7 +304,7 @@ impl Opener<'_> {
             match switched {
                 Ok(mode) if mode == "wal" => return Ok(()),
                 Ok(mode) => return Err(Fault::unreadable("journal mode", mode)),
-                Err(error) if is_locked(&error) && waited < self.patience => {
+                Err(error) if is_locked(&error) && waited < self.busy_timeout => {
                     std::thread::park_timeout(RETRY_EVERY);
                     waited += RETRY_EVERY;
                 }

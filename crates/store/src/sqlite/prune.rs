@@ -1,7 +1,7 @@
 //! Retention: small batches, so that claims never wait long for the writer.
 
 use rusqlite::{Row, params};
-use steadfast_core::{JobId, ScheduleId, State, Timestamp, limits};
+use steadfast_core::{JobId, JobState, ScheduleId, Timestamp, limits};
 
 use super::{
     counts::{Place, minute},
@@ -37,7 +37,7 @@ struct Old {
     seq: i64,
     id: JobId,
     lane: LaneId,
-    state: State,
+    state: JobState,
     key: Option<String>,
     schedule: Option<ScheduleId>,
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rusqlite::{Connection, Row, types::ValueRef};
 use serde::{Serialize, de::DeserializeOwned};
 use steadfast_core::{
-    Attempt, Fence, Guarantee, IdempotencyKey, Job, JobId, Payload, Priority, Progress, RunOf,
-    ScheduleId, State, Timestamp, WorkerName,
+    Attempt, Fence, Guarantee, IdempotencyKey, Job, JobId, JobProgress, JobState, Payload,
+    Priority, ScheduleId, ScheduledRun, Timestamp, WorkerName,
 };
 
 use super::{
@@ -67,7 +67,7 @@ impl JobRow {
             timeout: row.get::<_, Option<i64>>(23)?.map(duration),
             lease: duration(row.get(24)?),
             idempotency_key: parsed(row, 26, "idempotency key", IdempotencyKey::new)?,
-            run_of: run_of(row.get(27)?, row.get(28)?),
+            scheduled_run: scheduled_run(row.get(27)?, row.get(28)?),
             webhook: json(row, 31, "webhook")?.map(Arc::new),
             tags: json(row, 29, "tags")?.unwrap_or_default(),
             created_at: time(row.get(25)?),
@@ -81,11 +81,11 @@ impl JobRow {
     }
 }
 
-fn progress(row: &Row<'_>) -> Result<Progress, Fault> {
+fn progress(row: &Row<'_>) -> Result<JobProgress, Fault> {
     let time_at = |column| -> Result<Option<Timestamp>, Fault> {
         Ok(row.get::<_, Option<i64>>(column)?.map(time))
     };
-    Ok(Progress {
+    Ok(JobProgress {
         state: state(row.get(COLUMN_STATE)?)?,
         run_at: time(row.get(4)?),
         fence: Fence(row.get(5)?),
@@ -124,14 +124,14 @@ pub(super) fn attempt(row: &Row<'_>) -> Result<Attempt, Fault> {
     })
 }
 
-pub(super) fn state(stored: i64) -> Result<State, Fault> {
+pub(super) fn state(stored: i64) -> Result<JobState, Fault> {
     let number = i16::try_from(stored).ok();
     number
         .and_then(columns::state)
         .ok_or_else(|| Fault::unreadable("state", stored))
 }
 
-pub(super) fn state_number(state: State) -> i64 {
+pub(super) fn state_number(state: JobState) -> i64 {
     columns::state_number(state).into()
 }
 
@@ -187,8 +187,8 @@ fn text<'row>(row: &'row Row<'_>, column: usize) -> Result<Option<&'row str>, Fa
     }
 }
 
-fn run_of(schedule: Option<[u8; 16]>, tick: Option<i64>) -> Option<RunOf> {
-    Some(RunOf {
+fn scheduled_run(schedule: Option<[u8; 16]>, tick: Option<i64>) -> Option<ScheduledRun> {
+    Some(ScheduledRun {
         schedule: schedule_id(schedule?),
         tick: time(tick?),
     })

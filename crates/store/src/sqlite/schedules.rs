@@ -2,7 +2,8 @@
 
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use steadfast_core::{
-    Command, JobId, NewJob, Schedule, ScheduleId, ScheduleName, ScheduleProgress, Skip, Timestamp,
+    JobCommand, JobId, NewJob, Schedule, ScheduleId, ScheduleName, ScheduleProgress, SkippedTicks,
+    Timestamp,
 };
 
 use super::{
@@ -15,15 +16,18 @@ use super::{
     session::Session,
 };
 use crate::{
-    DueSchedule, DueSchedules, Fired, Firing, Listed, Page, Saved, ScheduleFilter, TickRecord,
-    template::Template,
+    DueSchedule, DueSchedules, FireRequest, FireResult, Page, PageRequest, ScheduleFilter,
+    ScheduleSaveResult, TickRecord, template::Template,
 };
 
-pub(super) fn save(session: &mut Session<'_>, schedule: &Schedule) -> Result<Saved, Fault> {
+pub(super) fn save(
+    session: &mut Session<'_>,
+    schedule: &Schedule,
+) -> Result<ScheduleSaveResult, Fault> {
     match find(session.conn, schedule.id)? {
-        None if schedule.revision > 0 => return Ok(Saved::Gone),
+        None if schedule.revision > 0 => return Ok(ScheduleSaveResult::Gone),
         Some(stored) if stored.revision != schedule.revision => {
-            return Ok(Saved::Outdated(stored));
+            return Ok(ScheduleSaveResult::Outdated(stored));
         }
         _ => {}
     }
@@ -33,7 +37,7 @@ pub(super) fn save(session: &mut Session<'_>, schedule: &Schedule) -> Result<Sav
         (schedule.tenant().as_str(), schedule.name.as_str()),
     )?;
     if let Some(namesake) = namesake.into_iter().find(|other| other.id != schedule.id) {
-        return Ok(Saved::Outdated(namesake));
+        return Ok(ScheduleSaveResult::Outdated(namesake));
     }
     let saved = Schedule {
         revision: schedule.revision + 1,
@@ -41,7 +45,7 @@ pub(super) fn save(session: &mut Session<'_>, schedule: &Schedule) -> Result<Sav
     };
     write(session.conn, &saved)?;
     session.due_sooner = true;
-    Ok(Saved::Done(saved))
+    Ok(ScheduleSaveResult::Done(saved))
 }
 
 pub(super) fn delete(session: &mut Session<'_>, id: ScheduleId) -> Result<bool, Fault> {
@@ -60,8 +64,8 @@ pub(super) fn delete(session: &mut Session<'_>, id: ScheduleId) -> Result<bool, 
 pub(super) fn list(
     reader: &mut Reader,
     filter: &ScheduleFilter,
-    page: Page<ScheduleId>,
-) -> Result<Listed<Schedule, ScheduleId>, Fault> {
+    page: PageRequest<ScheduleId>,
+) -> Result<Page<Schedule, ScheduleId>, Fault> {
     let conn = &reader.conn;
     let tenant = filter.tenant.as_ref().map(|tenant| tenant.as_str());
     let name = filter.name.as_ref().map(ScheduleName::as_str);
@@ -90,7 +94,7 @@ pub(super) fn list(
     let has_more = items.len() > page.limit;
     items.truncate(page.limit);
     let last = items.last().map(|schedule| schedule.id);
-    Ok(Listed {
+    Ok(Page {
         items,
         next: last.filter(|_| has_more),
     })
@@ -138,7 +142,7 @@ pub(super) fn due(
 }
 
 /// Everything is checked before anything is written, because the transaction is shared.
-pub(super) fn fire(session: &mut Session<'_>, firing: &Firing) -> Result<Fired, Fault> {
+pub(super) fn fire(session: &mut Session<'_>, firing: &FireRequest) -> Result<FireResult, Fault> {
     let key = schedule_key(firing.schedule);
     let revision: Option<i64> = session
         .conn
@@ -146,10 +150,11 @@ pub(super) fn fire(session: &mut Session<'_>, firing: &Firing) -> Result<Fired, 
         .query_row([key], |row| row.get(0))
         .optional()?;
     if revision != i64::try_from(firing.revision).ok() {
-        return Ok(Fired::Outdated);
+        return Ok(FireResult::Outdated);
     }
     if let Some(job) = firing.cancel
-        && let Err(error) = change::command(session, job, &Command::Cancel, &firing.hooks)?
+        && let Err(error) =
+            change::command(session, job, &JobCommand::Cancel, &firing.subscriptions)?
     {
         tracing::debug!(%error, "a run to cancel has ended meanwhile");
     }
@@ -168,12 +173,12 @@ pub(super) fn fire(session: &mut Session<'_>, firing: &Firing) -> Result<Fired, 
         .prepare_cached(include_str!("sql/schedule_progress.sql"))?
         .execute(params![key, next_tick, last_tick, runs, queued_tick])?;
     session.due_sooner = true;
-    Ok(Fired::Done)
+    Ok(FireResult::Done)
 }
 
 /// Makes the run of a tick, unless the tick has fired already.
 fn make_run(session: &mut Session<'_>, schedule: [u8; 16], run: &NewJob) -> Result<(), Fault> {
-    if let Some(tick) = run.run_of.map(|run| run.tick.as_micros()) {
+    if let Some(tick) = run.scheduled_run.map(|run| run.tick.as_micros()) {
         let has_fired = session
             .conn
             .prepare_cached(include_str!("sql/tick_fired.sql"))?
@@ -192,8 +197,8 @@ fn make_run(session: &mut Session<'_>, schedule: [u8; 16], run: &NewJob) -> Resu
 pub(super) fn ticks(
     reader: &mut Reader,
     schedule: ScheduleId,
-    page: Page<Timestamp>,
-) -> Result<Listed<TickRecord, Timestamp>, Fault> {
+    page: PageRequest<Timestamp>,
+) -> Result<Page<TickRecord, Timestamp>, Fault> {
     let below = page.after.map_or(i64::MAX, Timestamp::as_micros);
     let limit = limit_with_one_more(page.limit);
     let mut statement = reader.conn.prepare_cached(include_str!("sql/ticks.sql"))?;
@@ -205,7 +210,7 @@ pub(super) fn ticks(
     let has_more = items.len() > page.limit;
     items.truncate(page.limit);
     let last = items.last().map(TickRecord::at);
-    Ok(Listed {
+    Ok(Page {
         items,
         next: last.filter(|_| has_more),
     })
@@ -218,7 +223,7 @@ fn tick_record(row: &Row<'_>) -> Result<TickRecord, Fault> {
             job: job_id(job),
         });
     }
-    let skip: Option<Skip> = json(row, 2, "skip")?;
+    let skip: Option<SkippedTicks> = json(row, 2, "skip")?;
     skip.map(TickRecord::Skipped)
         .ok_or_else(|| Fault::unreadable("tick", "it neither fired nor was skipped"))
 }

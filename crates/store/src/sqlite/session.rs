@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use rusqlite::{Connection, PrepFlags, Statement};
-use steadfast_core::{JobId, ScheduleId, State, Timestamp};
+use steadfast_core::{JobId, JobState, ScheduleId, Timestamp};
 
 use super::{
     counts::{Counts, Place},
@@ -117,7 +117,7 @@ pub(super) struct Spot {
     pub priority: u8,
     pub run_at: Timestamp,
     pub place: Place,
-    pub state: State,
+    pub state: JobState,
     pub is_run: bool,
 }
 
@@ -182,10 +182,10 @@ impl<'c> Session<'c> {
     pub(super) fn moved(&mut self, from: Spot, to: Spot) {
         self.counts
             .moved(from.lane, Some(from.place), Some(to.place));
-        if from.state == State::Waiting {
+        if from.state == JobState::Waiting {
             self.lanes.removed(from.lane, from.priority, from.run_at);
         }
-        if to.state == State::Waiting {
+        if to.state == JobState::Waiting {
             self.waits(to.lane, to.priority, to.run_at);
         }
         // The end of a run may let a queued tick go.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use rusqlite::{Connection, Row, params};
-use steadfast_core::{Kind, Label, Queue, Tally, Tenant, Timestamp};
+use steadfast_core::{JobLabel, Kind, Queue, Tally, Tenant, Timestamp};
 
 use super::{
     counts::minute,
@@ -12,7 +12,7 @@ use super::{
     readers::Reader,
     rows::{parsed, time},
 };
-use crate::{JobFilter, LaneStats, Minute};
+use crate::{JobFilter, LaneStats, MinuteStats};
 
 /// Where counting by turns starts, and how it grows.
 const COUNTED_FIRST: u64 = 1_000;
@@ -81,14 +81,16 @@ pub(super) fn count(reader: &mut Reader, filter: &JobFilter) -> Result<Option<u6
             continue;
         }
         total += match (filter.label, filter.dead_letters) {
-            (None | Some(Label::Failed), true) => counted.dead_letters,
+            (None | Some(JobLabel::Failed), true) => counted.dead_letters,
             (Some(_), true) => 0,
             (None, false) => lane.all(),
-            (Some(Label::Running), false) => counted.running,
-            (Some(Label::Succeeded), false) => counted.succeeded,
-            (Some(Label::Failed), false) => counted.failed,
-            (Some(Label::Cancelled), false) => counted.cancelled,
-            (Some(Label::Scheduled | Label::Ready | Label::Retrying), false) => return Ok(None),
+            (Some(JobLabel::Running), false) => counted.running,
+            (Some(JobLabel::Succeeded), false) => counted.succeeded,
+            (Some(JobLabel::Failed), false) => counted.failed,
+            (Some(JobLabel::Cancelled), false) => counted.cancelled,
+            (Some(JobLabel::Scheduled | JobLabel::Ready | JobLabel::Retrying), false) => {
+                return Ok(None);
+            }
         };
     }
     Ok(Some(total))
@@ -162,14 +164,14 @@ pub(super) fn minutes(
     reader: &mut Reader,
     tenant: Option<&Tenant>,
     since: Timestamp,
-) -> Result<Vec<Minute>, Fault> {
+) -> Result<Vec<MinuteStats>, Fault> {
     let mut statement = reader
         .conn
         .prepare_cached(include_str!("sql/minutes.sql"))?;
     let mut rows = statement.query(params![minute(since), tenant.map(Tenant::as_str)])?;
     let mut minutes = Vec::new();
     while let Some(row) = rows.next()? {
-        minutes.push(Minute {
+        minutes.push(MinuteStats {
             at: Timestamp::from_micros(row.get::<_, i64>(0)? * 60_000_000),
             tally: tally(row, 1)?,
         });

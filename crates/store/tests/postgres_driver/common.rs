@@ -9,8 +9,8 @@ use std::{
 };
 
 use steadfast_core::{
-    Claim, Dice, Hooks, JobId, Kind, NewJob, Outcome, Payload, Preset, Transition, WorkerName,
-    after_attempt,
+    Claim, Dice, JobId, Kind, NewJob, Outcome, Payload, Preset, Subscriptions, Transition,
+    WorkerName, after_attempt,
 };
 use steadfast_store::{
     ClaimRequest, PostgresOptions, PostgresStore, Store, Wakeups,
@@ -93,7 +93,7 @@ pub fn request(max: usize) -> ClaimRequest {
 pub fn success(store: &PostgresStore, claim: Claim) -> Transition {
     let outcome = Outcome::Success { output: None };
     let ended = claim.ended(outcome, store.now());
-    after_attempt(&ended, &Hooks::default(), Dice::new(0))
+    after_attempt(&ended, &Subscriptions::default(), Dice::new(0))
 }
 
 /// The bound is only for a driver that never wakes.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use steadfast_core::{IdempotencyKey, JobId, Preset, Priority, RetryPolicy, Timestamp};
-use steadfast_store::{EnqueueError, Enqueued, JobFilter, Store, StoreError};
+use steadfast_store::{EnqueueError, EnqueueResult, JobFilter, Store, StoreError};
 
 use crate::common::{Place, job, jobs, request, woken};
 
@@ -22,16 +22,16 @@ async fn jobs_of_a_users_transaction_exist_from_its_commit_on() {
     assert!(
         stored
             .iter()
-            .all(|answer| matches!(answer, Enqueued::Created(..)))
+            .all(|answer| matches!(answer, EnqueueResult::Created(..)))
     );
     assert!(store.claim(request(10)).await.unwrap().claims.is_empty());
-    assert_eq!(store.count(JobFilter::default(), 10).await.unwrap(), 0);
+    assert_eq!(store.count_jobs(JobFilter::default(), 10).await.unwrap(), 0);
     transaction.commit().await.unwrap();
 
     woken(&mut wakeups).await;
     let claims = store.claim(request(10)).await.unwrap().claims;
     assert_eq!(claims.len(), ids.len());
-    assert_eq!(store.count(JobFilter::default(), 10).await.unwrap(), 3);
+    assert_eq!(store.count_jobs(JobFilter::default(), 10).await.unwrap(), 3);
 }
 
 #[tokio::test]
@@ -44,13 +44,13 @@ async fn jobs_of_a_transaction_that_is_rolled_back_never_were() {
     keyed.idempotency_key = Some(IdempotencyKey::new("k").unwrap());
     let stored = store.enqueue_in(&transaction, vec![keyed.clone()]).await;
     let stored = stored.unwrap();
-    assert!(matches!(stored[..], [Enqueued::Created(id, _)] if id == keyed.id));
+    assert!(matches!(stored[..], [EnqueueResult::Created(id, _)] if id == keyed.id));
     transaction.rollback().await.unwrap();
 
-    assert_eq!(store.jobs(vec![keyed.id]).await.unwrap(), [None]);
-    assert_eq!(store.count(JobFilter::default(), 10).await.unwrap(), 0);
+    assert_eq!(store.get_jobs(vec![keyed.id]).await.unwrap(), [None]);
+    assert_eq!(store.count_jobs(JobFilter::default(), 10).await.unwrap(), 0);
     let again = store.enqueue(vec![keyed.clone()]).await.unwrap();
-    let is_created = matches!(again[..], [Enqueued::Created(id, _)] if id == keyed.id);
+    let is_created = matches!(again[..], [EnqueueResult::Created(id, _)] if id == keyed.id);
     assert!(is_created, "its key is free");
 }
 
@@ -79,7 +79,7 @@ async fn a_conflict_leaves_the_users_transaction_usable() {
         .await
         .unwrap();
     transaction.commit().await.unwrap();
-    assert_eq!(store.count(JobFilter::default(), 10).await.unwrap(), 2);
+    assert_eq!(store.count_jobs(JobFilter::default(), 10).await.unwrap(), 2);
 }
 
 #[tokio::test]
@@ -109,11 +109,11 @@ async fn sql_stores_a_job_with_the_defaults_of_the_library() {
     let sql = place.sql(r#"SELECT steadfast.enqueue('mail', '{"to": "me"}')"#);
     let text: String = transaction.query_one(&*sql, &[]).await.unwrap().get(0);
     let id: JobId = text.parse().unwrap();
-    assert_eq!(store.jobs(vec![id]).await.unwrap(), [None]);
+    assert_eq!(store.get_jobs(vec![id]).await.unwrap(), [None]);
     transaction.commit().await.unwrap();
     woken(&mut wakeups).await;
 
-    let found = store.jobs(vec![id]).await.unwrap().remove(0).unwrap();
+    let found = store.get_jobs(vec![id]).await.unwrap().remove(0).unwrap();
     let mut expected = job(&store);
     expected.id = id;
     expected.payload = steadfast_core::Payload::from_json(r#"{"to": "me"}"#).unwrap();
@@ -123,7 +123,7 @@ async fn sql_stores_a_job_with_the_defaults_of_the_library() {
     let made_at = JobId::new(found.created_at, 0);
     assert_eq!(id.bits() >> 64, made_at.bits() >> 64, "ids sort by time");
     assert_eq!(store.claim(request(9)).await.unwrap().claims.len(), 1);
-    assert_eq!(store.count(JobFilter::default(), 10).await.unwrap(), 1);
+    assert_eq!(store.count_jobs(JobFilter::default(), 10).await.unwrap(), 1);
 }
 
 #[tokio::test]
@@ -137,7 +137,7 @@ async fn sql_says_everything_a_job_can_be_asked() {
     );
     let client = place.client().await;
     let text: String = client.query_one(&*sql, &[]).await.unwrap().get(0);
-    let found = store.jobs(vec![text.parse().unwrap()]).await.unwrap();
+    let found = store.get_jobs(vec![text.parse().unwrap()]).await.unwrap();
     let job = found.into_iter().flatten().next().unwrap();
     let names = (job.tenant.as_str(), job.queue.as_str(), job.kind.as_str());
     assert_eq!(names, ("acme", "slow", "report"));
@@ -166,7 +166,7 @@ async fn sql_makes_one_job_of_one_key() {
     let refused = enqueue("2").await.unwrap_err();
     let refused = refused.as_db_error().unwrap().message();
     assert!(refused.contains(&first), "{refused}");
-    assert_eq!(store.count(JobFilter::default(), 10).await.unwrap(), 1);
+    assert_eq!(store.count_jobs(JobFilter::default(), 10).await.unwrap(), 1);
 }
 
 #[tokio::test]
@@ -188,7 +188,7 @@ async fn sql_refuses_what_the_library_would_refuse() {
         let sql = place.sql(&format!("SELECT steadfast.enqueue({arguments})"));
         assert!(client.query_one(&*sql, &[]).await.is_err(), "{arguments}");
     }
-    assert_eq!(store.count(JobFilter::default(), 10).await.unwrap(), 0);
+    assert_eq!(store.count_jobs(JobFilter::default(), 10).await.unwrap(), 0);
 }
 
 /// The grants are those that docs/postgres.md names.
@@ -212,5 +212,5 @@ async fn an_application_needs_no_more_than_what_enqueue_writes() {
             .execute(&format!("SET ROLE {role}; {enqueue}; RESET ROLE"))
             .await;
     }
-    assert_eq!(store.count(JobFilter::default(), 10).await.unwrap(), 1);
+    assert_eq!(store.count_jobs(JobFilter::default(), 10).await.unwrap(), 1);
 }

@@ -9,9 +9,11 @@ use std::{
     time::Duration,
 };
 
-use steadfast_core::{Command, Dice, Hooks, Payload, Tally, Timestamp, Transition, after_attempt};
+use steadfast_core::{
+    Dice, JobCommand, Payload, Subscriptions, Tally, Timestamp, Transition, after_attempt,
+};
 use steadfast_store::{
-    Committed, Enqueued, JobFilter, PostgresOptions, PostgresStore, Store, StoreError,
+    CommitResult, EnqueueResult, JobFilter, PostgresOptions, PostgresStore, Store, StoreError,
     testing::Server,
     tokio_postgres::{self, NoTls},
 };
@@ -64,7 +66,7 @@ async fn terminate_all(place: &Place) {
 #[tokio::test]
 async fn a_restart_of_the_server_is_waited_out_and_nothing_is_lost() {
     let server = Server::start().unwrap();
-    let options = PostgresOptions::default().patience(Duration::from_secs(5));
+    let options = PostgresOptions::default().timeout(Duration::from_secs(5));
     let store = PostgresStore::open(&server.url(), options).await.unwrap();
     store.enqueue(jobs(&store, 2)).await.unwrap();
     let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
@@ -79,7 +81,7 @@ async fn a_restart_of_the_server_is_waited_out_and_nothing_is_lost() {
 
     let mut wakeups = store.wakeups();
     woken(&mut wakeups).await;
-    assert_eq!(until_back(&store, transition).await, Committed::Done);
+    assert_eq!(until_back(&store, transition).await, CommitResult::Done);
     assert_eq!(store.claim(request(9)).await.unwrap().claims.len(), 1);
 }
 
@@ -99,14 +101,17 @@ async fn a_standby_that_is_promoted_is_found_and_goes_on() {
     primary.crash().unwrap();
     standby.promote().unwrap();
     let ended = until_back(&store, success(&store, claim)).await;
-    assert_eq!(ended, Committed::Done);
+    assert_eq!(ended, CommitResult::Done);
     let claims = store.claim(request(100)).await.unwrap().claims;
     assert_eq!(claims.len(), 9);
     // A lane that the new primary has never seen.
     let mut other = job(&store);
     other.kind = steadfast_core::Kind::new("other").unwrap();
     store.enqueue(vec![other]).await.unwrap();
-    assert_eq!(store.count(JobFilter::default(), 99).await.unwrap(), 11);
+    assert_eq!(
+        store.count_jobs(JobFilter::default(), 99).await.unwrap(),
+        11
+    );
 }
 
 /// Waits until the standby has everything.
@@ -124,7 +129,7 @@ async fn follows(primary: &Server) {
 }
 
 /// As a node does: again, until it is not the connection that is to blame.
-async fn until_back(store: &PostgresStore, transition: Transition) -> Committed {
+async fn until_back(store: &PostgresStore, transition: Transition) -> CommitResult {
     loop {
         match store.commit(vec![transition.clone()]).await {
             Ok(committed) => return committed[0],
@@ -149,7 +154,7 @@ async fn what_was_written_is_recognised_when_its_answer_was_lost() {
     assert!(lost.to_string().contains("does not answer"), "{lost}");
     proxy.stop_losing();
     let again = store.enqueue(vec![new.clone()]).await.unwrap();
-    assert_eq!(again, [Enqueued::Existing(new.id)]);
+    assert_eq!(again, [EnqueueResult::Existing(new.id)]);
 
     let claims = store.claim(request(2)).await.unwrap().claims;
     let mut ends: Vec<Transition> = claims
@@ -164,16 +169,20 @@ async fn what_was_written_is_recognised_when_its_answer_was_lost() {
     assert!(lost.is_transient(), "{lost}");
     proxy.stop_losing();
     let again = store.commit(vec![transition.clone()]).await.unwrap();
-    assert_eq!(again, [Committed::Done]);
+    assert_eq!(again, [CommitResult::Done]);
 
-    let stats = store.stats(Timestamp::EPOCH).await.unwrap();
+    let stats = store.lane_stats(Timestamp::EPOCH).await.unwrap();
     let expected = Tally {
         attempts: 2,
         successes: 2,
         ..Tally::default()
     };
     assert_eq!((stats.len(), stats[0].total), (1, expected));
-    let found = store.jobs(vec![transition.job]).await.unwrap().remove(0);
+    let found = store
+        .get_jobs(vec![transition.job])
+        .await
+        .unwrap()
+        .remove(0);
     assert_eq!(found.unwrap().progress, transition.to);
 }
 
@@ -246,7 +255,7 @@ impl Proxy {
 async fn whoever_waits_too_long_for_a_lock_or_a_connection_is_told_to_come_back() {
     let place = Place::new();
     let options = place.options().connections(1);
-    let options = options.patience(Duration::from_millis(300));
+    let options = options.timeout(Duration::from_millis(300));
     let store = PostgresStore::open(&place.url, options).await.unwrap();
     let id = store.enqueue(jobs(&store, 1)).await.unwrap()[0].id();
 
@@ -256,7 +265,7 @@ async fn whoever_waits_too_long_for_a_lock_or_a_connection_is_told_to_come_back(
     transaction.query_one(&*sql, &[]).await.unwrap();
     // One waits for the lock, the others for its connection, which only one of them can get
     // before their patience ends.
-    let cancel = || store.command(vec![id], Command::Cancel, Arc::default());
+    let cancel = || store.run_command(vec![id], JobCommand::Cancel, Arc::default());
     let (first, second, third) = tokio::join!(cancel(), cancel(), cancel());
     let errors = [first, second, third].map(Result::unwrap_err);
     for error in &errors {
@@ -269,7 +278,7 @@ async fn whoever_waits_too_long_for_a_lock_or_a_connection_is_told_to_come_back(
     }
     transaction.rollback().await.unwrap();
     let commanded = store
-        .command(vec![id], Command::Cancel, Arc::default())
+        .run_command(vec![id], JobCommand::Cancel, Arc::default())
         .await
         .unwrap();
     assert!(commanded[0].is_ok());
@@ -292,10 +301,10 @@ async fn a_row_that_cannot_be_read_does_not_hold_up_the_others() {
     assert_eq!(claimed.claims.len(), 2);
     assert!(claimed.claims.iter().all(|claim| claim.job().id != broken));
     assert!(store.claim(request(10)).await.unwrap().claims.is_empty());
-    let page = steadfast_store::Page::first(10);
-    let listed = store.list(JobFilter::default(), page).await.unwrap();
+    let page = steadfast_store::PageRequest::first(10);
+    let listed = store.list_jobs(JobFilter::default(), page).await.unwrap();
     assert_eq!(listed.items.len(), 2);
-    let error = store.jobs(vec![broken]).await.unwrap_err();
+    let error = store.get_jobs(vec![broken]).await.unwrap_err();
     assert!(matches!(error, StoreError::Broken(_)), "{error}");
 
     place
@@ -328,7 +337,7 @@ async fn time_is_the_databases_however_wrong_a_node_is() {
     assert!(apart < Duration::from_secs(5), "{apart:?}");
 
     let id = store.enqueue(jobs(&store, 1)).await.unwrap()[0].id();
-    let created_at = store.jobs(vec![id]).await.unwrap()[0]
+    let created_at = store.get_jobs(vec![id]).await.unwrap()[0]
         .as_ref()
         .unwrap()
         .created_at;
@@ -337,9 +346,9 @@ async fn time_is_the_databases_however_wrong_a_node_is() {
     let progress = &claim.job().progress;
     let lease = progress.lease_until.unwrap().since(created_at);
     assert!(lease >= claim.job().lease, "{lease:?}");
-    assert!(store.expired(9).await.unwrap().is_empty());
+    assert!(store.expired_leases(9).await.unwrap().is_empty());
     let committed = store.commit(vec![success(&store, claim)]).await.unwrap();
-    assert_eq!(committed, [Committed::Done]);
+    assert_eq!(committed, [CommitResult::Done]);
 }
 
 #[tokio::test]
@@ -356,9 +365,13 @@ async fn text_that_postgres_cannot_store_is_stored_all_the_same() {
         store.now(),
     );
     ended.set_note("half\0way".to_owned());
-    let transition = after_attempt(&ended, &Hooks::default(), Dice::new(0));
+    let transition = after_attempt(&ended, &Subscriptions::default(), Dice::new(0));
     let committed = store.commit(vec![transition.clone()]).await.unwrap();
-    assert_eq!(committed, [Committed::Done]);
-    let found = store.jobs(vec![transition.job]).await.unwrap().remove(0);
+    assert_eq!(committed, [CommitResult::Done]);
+    let found = store
+        .get_jobs(vec![transition.job])
+        .await
+        .unwrap()
+        .remove(0);
     assert_eq!(found.unwrap().progress, transition.to);
 }

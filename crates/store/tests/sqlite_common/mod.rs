@@ -68,7 +68,7 @@ pub fn success(store: &SqliteStore, claim: Claim) -> Transition {
     let outcome = Outcome::Success { output: None };
     after_attempt(
         &claim.ended(outcome, store.now()),
-        &steadfast_core::Hooks::default(),
+        &steadfast_core::Subscriptions::default(),
         Dice::new(0),
     )
 }

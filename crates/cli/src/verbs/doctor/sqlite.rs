@@ -7,7 +7,7 @@ use std::{
 };
 
 use rusqlite::{Connection, OpenFlags};
-use steadfast::{Clock as _, JobFilter, Page, SqliteStore, SystemClock, Timestamp};
+use steadfast::{Clock as _, JobFilter, PageRequest, SqliteStore, SystemClock, Timestamp};
 
 use super::Findings;
 use crate::{settings::Settings, show::brief};
@@ -96,7 +96,9 @@ async fn clock(path: &Path, settings: &Settings, findings: &mut Findings) {
     }
     // The schema is the one we know, so opening changes nothing.
     if let Ok(store) = settings.store.open(settings.share).await
-        && let Ok(listed) = store.list(JobFilter::default(), Page::first(1)).await
+        && let Ok(listed) = store
+            .list_jobs(JobFilter::default(), PageRequest::first(1))
+            .await
         && let Some(job) = listed.items.first()
         && newest.is_none_or(|(_, time)| job.created_at > time)
     {

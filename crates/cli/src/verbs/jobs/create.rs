@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::watch;
 use crate::{
-    ended::usage,
+    exit::usage,
     remote::Remote,
     say::{self, say},
     settings::{Retry, Span},

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::attempts;
 use crate::{
-    ended::Ended,
+    exit::ExitError,
     remote::{Remote, part},
     say::say,
     show::{AttemptView, JobView, ago, brief, now},
@@ -43,7 +43,7 @@ pub async fn one(remote: &Remote, id: &str) -> anyhow::Result<()> {
         }
         match job.label.as_str() {
             "succeeded" => return Ok(()),
-            _ if job.has_ended() => return Err(Ended::Said.into()),
+            _ if job.has_ended() => return Err(ExitError::Said.into()),
             _ => tokio::time::sleep(LOOK_EVERY).await,
         }
     }
@@ -84,7 +84,7 @@ pub async fn all(remote: &Remote, tenant: Option<String>) -> anyhow::Result<()> 
             heard(remote, &String::from_utf8_lossy(&event))?;
         }
     }
-    Err(Ended::Unreachable(format!("{} has ended the stream", remote.url)).into())
+    Err(ExitError::Unreachable(format!("{} has ended the stream", remote.url)).into())
 }
 
 fn heard(remote: &Remote, event: &str) -> anyhow::Result<()> {

@@ -91,7 +91,7 @@ fn addresses_that_are_not_public_are_blocked_by_class() {
     let rules = OutboundRules::default();
     for (text, class) in BLOCKED {
         let address = text.parse().unwrap();
-        let expected = Err(Blocked { address, class });
+        let expected = Err(BlockedAddress { address, class });
         assert_eq!(rules.check(address), expected, "{text}");
     }
 }

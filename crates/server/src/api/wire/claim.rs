@@ -167,7 +167,7 @@ pub struct SettleMany {
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(as = Settled)]
+#[schema(as = SettleResult)]
 pub struct SettledMany {
     /// In the order of the request.
     pub settled: Vec<SettledOne>,

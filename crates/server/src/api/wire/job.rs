@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    Attempt, AttemptStatus, DecidedBy, Decision, Failure, Guarantee, IdempotencyKey, Job, JobId,
-    Kind, Label, Payload, PolicyPatch, Queue, Reason, RetryPolicy, ScheduleId, Tags, Tenant,
+    Attempt, AttemptStatus, DecidedBy, Decision, EndReason, Failure, Guarantee, IdempotencyKey,
+    Job, JobId, JobLabel, Kind, Payload, PolicyPatch, Queue, RetryPolicy, ScheduleId, Tags, Tenant,
     Timestamp, WebhookTarget, WorkerName, duration,
 };
 use steadfast_engine::http::HttpRequest;
@@ -141,7 +141,7 @@ pub enum GuaranteeName {
 
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only describes what core writes")]
-#[schema(as = Label, rename_all = "lowercase")]
+#[schema(as = JobLabel, rename_all = "lowercase")]
 pub enum LabelName {
     Scheduled,
     Ready,
@@ -199,7 +199,7 @@ pub struct JobShown {
     #[schema(value_type = String)]
     kind: Kind,
     #[schema(value_type = LabelName)]
-    pub label: Label,
+    pub label: JobLabel,
     #[serde(rename = "type")]
     #[schema(value_type = GuaranteeName)]
     guarantee: Guarantee,
@@ -227,7 +227,7 @@ pub struct JobShown {
     failure: Option<Failure>,
     /// Why it ended, where it did not succeed.
     #[schema(value_type = Option<String>)]
-    reason: Option<Reason>,
+    reason: Option<EndReason>,
     http: Option<HttpShown>,
     webhook: Option<WebhookShown>,
     /// Null for HTTP jobs, whose headers may hold secrets, and in lists.
@@ -308,8 +308,8 @@ impl JobShown {
             priority: job.priority.get(),
             max_retries: job.policy.max_retries(),
             created_at: job.created_at,
-            schedule_id: job.run_of.map(|run| run.schedule),
-            scheduled_for: job.run_of.map(|run| run.tick),
+            schedule_id: job.scheduled_run.map(|run| run.schedule),
+            scheduled_for: job.scheduled_run.map(|run| run.tick),
             retry: job.policy,
             http,
             webhook: job.webhook.as_deref().map(WebhookShown::of),
@@ -461,7 +461,7 @@ impl DecisionShown {
     fn of(decision: Decision) -> Self {
         let delay = decision.delay.as_ref();
         Self {
-            rule: decision.rule,
+            rule: decision.decided_by,
             matched_rule: decision.matched,
             delay_ms: delay.map(|it| duration::millis(it.delay)),
             jitter: delay.map(|it| it.jitter),

@@ -4,7 +4,7 @@ use std::{cell::RefCell, sync::Arc};
 
 use serde::{Deserialize, Serialize, Serializer, ser};
 use serde_json::value::{RawValue, to_raw_value};
-use steadfast_core::{PolicyPatch, Preview, RetryPolicy, Spread, duration, limits};
+use steadfast_core::{DelayRange, PolicyPatch, Preview, RetryPolicy, duration, limits};
 use utoipa::ToSchema;
 
 /// A duration: text as `30s`, `5m`, `1h30m`, or a number of milliseconds.
@@ -231,15 +231,15 @@ struct PreviewRow {
 /// The luckiest roll of the dice, the middle one, and the unluckiest.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(as = Spread)]
+#[schema(as = DelayRange)]
 struct SpreadShown {
     min_ms: u64,
     typical_ms: u64,
     max_ms: u64,
 }
 
-impl From<Spread> for SpreadShown {
-    fn from(spread: Spread) -> Self {
+impl From<DelayRange> for SpreadShown {
+    fn from(spread: DelayRange) -> Self {
         Self {
             min_ms: duration::millis(spread.min),
             typical_ms: duration::millis(spread.typical),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use steadfast_core::{AlertState, Tally, Timestamp};
 use steadfast_engine::{NodeState, Stats};
-use steadfast_store::{LaneStats, Minute};
+use steadfast_store::{LaneStats, MinuteStats};
 use utoipa::ToSchema;
 
 #[derive(Serialize, ToSchema)]
@@ -151,7 +151,7 @@ pub struct Minutes {
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(as = Minute)]
+#[schema(as = MinuteStats)]
 pub struct MinuteShown {
     #[schema(value_type = String, format = DateTime)]
     at: Timestamp,
@@ -159,8 +159,8 @@ pub struct MinuteShown {
     tally: TallyShown,
 }
 
-impl From<Minute> for MinuteShown {
-    fn from(minute: Minute) -> Self {
+impl From<MinuteStats> for MinuteShown {
+    fn from(minute: MinuteStats) -> Self {
         Self {
             at: minute.at,
             tally: minute.tally.into(),
@@ -216,7 +216,7 @@ pub struct Nodes {
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(as = Node)]
+#[schema(as = NodeHandle)]
 pub struct NodeShown {
     name: String,
     version: String,

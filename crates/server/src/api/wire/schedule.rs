@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    Dst, JobId, Missed, Overlap, Schedule, ScheduleId, SkipReason, Tick, TickRule, Timestamp,
-    duration,
+    Dst, JobId, MissedTickPolicy, OverlapPolicy, Schedule, ScheduleId, SkipReason, Tick, TickRule,
+    Timestamp, duration,
 };
 use steadfast_store::TickRecord;
 use utoipa::ToSchema;
@@ -32,17 +32,17 @@ pub struct CreateSchedule {
     pub max_runs: Option<u64>,
     /// What happens at a tick while the run before it has not ended.
     #[schema(value_type = Option<OverlapName>)]
-    pub overlap: Option<Overlap>,
+    pub overlap: Option<OverlapPolicy>,
     /// What happens to ticks that nobody was there to fire.
     #[schema(value_type = Option<MissedName>)]
-    pub missed: Option<Missed>,
+    pub missed: Option<MissedTickPolicy>,
     /// What each run looks like.
     pub job: CreateJob,
 }
 
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only describes what core reads")]
-#[schema(as = Overlap, rename_all = "camelCase")]
+#[schema(as = OverlapPolicy, rename_all = "camelCase")]
 enum OverlapName {
     Skip,
     Allow,
@@ -52,7 +52,7 @@ enum OverlapName {
 
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only describes what core reads")]
-#[schema(as = Missed, rename_all = "camelCase")]
+#[schema(as = MissedTickPolicy, rename_all = "camelCase")]
 enum MissedName {
     Skip,
     RunOnce,
@@ -72,9 +72,9 @@ pub struct EditSchedule {
     pub end_at: Option<Timestamp>,
     pub max_runs: Option<u64>,
     #[schema(value_type = Option<OverlapName>)]
-    pub overlap: Option<Overlap>,
+    pub overlap: Option<OverlapPolicy>,
     #[schema(value_type = Option<MissedName>)]
-    pub missed: Option<Missed>,
+    pub missed: Option<MissedTickPolicy>,
     /// What each run looks like from now on, in the place of what it looked like.
     pub job: Option<CreateJob>,
 }
@@ -104,9 +104,9 @@ pub struct ScheduleShown {
     end_at: Option<Timestamp>,
     max_runs: Option<u64>,
     #[schema(value_type = OverlapName)]
-    overlap: Overlap,
+    overlap: OverlapPolicy,
     #[schema(value_type = MissedName)]
-    missed: Missed,
+    missed: MissedTickPolicy,
     paused: bool,
     runs: u64,
     #[schema(value_type = Option<String>, format = DateTime)]

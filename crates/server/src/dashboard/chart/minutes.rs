@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use steadfast_core::{Tally, Timestamp};
-use steadfast_store::Minute;
+use steadfast_store::MinuteStats;
 
 use super::{Drawing, Svg, round_up};
 use crate::dashboard::shown::{count, percent};
@@ -40,7 +40,7 @@ impl Span {
         end.minus(self.bucket * self.buckets)
     }
 
-    fn sums(&self, minutes: &[Minute]) -> Vec<Tally> {
+    fn sums(&self, minutes: &[MinuteStats]) -> Vec<Tally> {
         let (start, length) = (self.start(), self.bucket.as_micros().max(1));
         let places = usize::try_from(self.buckets).unwrap_or(0);
         let mut sums = vec![Tally::default(); places];
@@ -83,7 +83,7 @@ fn height(value: u64, most: u64) -> f64 {
 }
 
 /// Successes and failures as stacked bars, with a dot for the retries among them.
-pub fn throughput(span: &Span, minutes: &[Minute]) -> Svg {
+pub fn throughput(span: &Span, minutes: &[MinuteStats]) -> Svg {
     let sums = span.sums(minutes);
     let most = round_up(sums.iter().map(|sum| sum.attempts).max().unwrap_or(0));
     let mut all = Tally::default();
@@ -126,7 +126,7 @@ pub fn throughput(span: &Span, minutes: &[Minute]) -> Svg {
 }
 
 /// Retries among attempts.
-pub fn rates(span: &Span, minutes: &[Minute]) -> Svg {
+pub fn rates(span: &Span, minutes: &[MinuteStats]) -> Svg {
     let sums = span.sums(minutes);
     let worst = sums
         .iter()
@@ -157,7 +157,7 @@ mod tests {
         let now: Timestamp = "2026-01-01T12:34:56Z".parse().unwrap();
         let span = Span::new(now, Span::HOUR);
         assert_eq!(span.start().to_string(), "2026-01-01T11:35:00Z");
-        let minute = |text: &str| Minute {
+        let minute = |text: &str| MinuteStats {
             at: text.parse().unwrap(),
             tally: Tally {
                 attempts: 1,

@@ -21,7 +21,7 @@ pub enum Mark {
 }
 
 /// A piece of the line of time.
-pub enum Stretch {
+pub enum Segment {
     Attempt {
         number: u32,
         took: Duration,
@@ -42,19 +42,19 @@ const GAP_MIN: f64 = 34.0;
 /// Where the longest stretch is this many times the shortest, the axis bends.
 const EVEN_MAX: f64 = 12.0;
 
-pub fn timeline(stretches: &[Stretch], summary: String) -> Svg {
+pub fn timeline(segments: &[Segment], summary: String) -> Svg {
     let mut drawing = Drawing::new("timeline", (WIDTH, HEIGHT), "Attempts over time", summary);
-    let widths = widths(stretches);
+    let widths = widths(segments);
     let mut x = 6.0;
-    for (stretch, width) in stretches.iter().zip(widths) {
+    for (stretch, width) in segments.iter().zip(widths) {
         match stretch {
-            Stretch::Wait { long, ahead } => {
+            Segment::Wait { long, ahead } => {
                 let class = if *ahead { "wait ahead" } else { "wait" };
                 drawing.line(class, (x, MIDDLE), (x + width, MIDDLE));
                 let middle = (x + width / 2.0, MIDDLE - 8.0);
                 drawing.text("label", middle, "middle", &short(*long));
             }
-            Stretch::Attempt {
+            Segment::Attempt {
                 number,
                 took,
                 mark,
@@ -85,15 +85,15 @@ pub fn timeline(stretches: &[Stretch], summary: String) -> Svg {
 }
 
 /// Whether the picture has to bend time, which its reader should know.
-pub fn is_bent(stretches: &[Stretch]) -> bool {
-    let lengths = stretches.iter().map(|stretch| stretch.seconds());
+pub fn is_bent(segments: &[Segment]) -> bool {
+    let lengths = segments.iter().map(|stretch| stretch.seconds());
     let (least, most) = lengths.fold((f64::MAX, 0.0_f64), |(least, most), it| {
         (least.min(it), most.max(it))
     });
     most > EVEN_MAX * least.max(0.001)
 }
 
-impl Stretch {
+impl Segment {
     fn seconds(&self) -> f64 {
         match self {
             Self::Attempt { took, .. } => took.as_secs_f64(),
@@ -109,20 +109,20 @@ impl Stretch {
     }
 }
 
-fn widths(stretches: &[Stretch]) -> Vec<f64> {
-    let is_bent = is_bent(stretches);
-    let weights: Vec<f64> = stretches
+fn widths(segments: &[Segment]) -> Vec<f64> {
+    let is_bent = is_bent(segments);
+    let weights: Vec<f64> = segments
         .iter()
         .map(|stretch| match is_bent {
             true => (1.0 + stretch.seconds() * 1_000.0).ln(),
             false => stretch.seconds(),
         })
         .collect();
-    let least: f64 = stretches.iter().map(Stretch::least).sum();
+    let least: f64 = segments.iter().map(Segment::least).sum();
     let room = (WIDTH - 12.0 - least).max(0.0);
     let sum: f64 = weights.iter().sum();
     let squeeze = ((WIDTH - 12.0) / least.max(1.0)).min(1.0);
-    let shares = stretches.iter().zip(weights);
+    let shares = segments.iter().zip(weights);
     shares
         .map(|(stretch, weight)| {
             let share = if sum > 0.0 { room * weight / sum } else { 0.0 };
@@ -136,8 +136,8 @@ fn widths(stretches: &[Stretch]) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    fn attempt(millis: u64) -> Stretch {
-        Stretch::Attempt {
+    fn attempt(millis: u64) -> Segment {
+        Segment::Attempt {
             number: 1,
             took: Duration::from_millis(millis),
             mark: Mark::Bad,
@@ -145,8 +145,8 @@ mod tests {
         }
     }
 
-    fn wait(seconds: u64) -> Stretch {
-        Stretch::Wait {
+    fn wait(seconds: u64) -> Segment {
+        Segment::Wait {
             long: Duration::from_secs(seconds),
             ahead: false,
         }
@@ -154,16 +154,16 @@ mod tests {
 
     #[test]
     fn a_short_attempt_is_seen_beside_a_long_wait() {
-        let stretches = [attempt(5), wait(3_600), attempt(5)];
-        let widths = widths(&stretches);
+        let segments = [attempt(5), wait(3_600), attempt(5)];
+        let widths = widths(&segments);
         assert!(widths[0] >= BAR_MIN && widths[1] > widths[0], "{widths:?}");
         assert!(widths.iter().sum::<f64>() <= WIDTH, "{widths:?}");
     }
 
     #[test]
     fn a_hundred_attempts_fit() {
-        let stretches: Vec<Stretch> = (0..100).flat_map(|_| [attempt(5), wait(1)]).collect();
-        let sum: f64 = widths(&stretches).iter().sum();
+        let segments: Vec<Segment> = (0..100).flat_map(|_| [attempt(5), wait(1)]).collect();
+        let sum: f64 = widths(&segments).iter().sum();
         assert!(sum <= WIDTH, "{sum}");
     }
 }

@@ -14,7 +14,7 @@ use crate::limits::http::{
 
 /// The part of an answer that an attempt's record keeps.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct RecordedResponse {
     pub status: StatusCode,
     /// By lower-case name, repeated ones joined; secrets are hidden, and what is too much is
     /// left out.
@@ -37,7 +37,7 @@ pub struct Timings {
     pub first_byte: Option<Duration>,
 }
 
-impl Answer {
+impl RecordedResponse {
     pub(super) fn new(head: &response::Parts, excerpt: &Excerpt, timings: Timings) -> Self {
         let text = |name| {
             let value = head.headers.get(name)?;
@@ -76,7 +76,7 @@ impl Answer {
         if !heard.contains(&self.status) {
             return None;
         }
-        wish(self.retry_after.as_deref()?, now)
+        parse_retry_after(self.retry_after.as_deref()?, now)
     }
 
     fn message(&self) -> String {
@@ -129,7 +129,7 @@ impl Answer {
 }
 
 /// How long a `Retry-After` header asks us to stay away: seconds, or a date.
-pub fn wish(header: &str, now: Timestamp) -> Option<Duration> {
+pub fn parse_retry_after(header: &str, now: Timestamp) -> Option<Duration> {
     let text = header.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         // More seconds than a number holds are very many.

@@ -1,6 +1,6 @@
 use super::*;
 
-fn answer(status: u16, headers: &[(&'static str, &str)], body: &[u8]) -> Answer {
+fn answer(status: u16, headers: &[(&'static str, &str)], body: &[u8]) -> RecordedResponse {
     let mut response = http::Response::new(());
     *response.status_mut() = StatusCode::from_u16(status).unwrap();
     for (name, value) in headers {
@@ -11,10 +11,10 @@ fn answer(status: u16, headers: &[(&'static str, &str)], body: &[u8]) -> Answer 
         truncated: false,
         whole: true,
     };
-    Answer::new(&response.into_parts().0, &excerpt, Timings::default())
+    RecordedResponse::new(&response.into_parts().0, &excerpt, Timings::default())
 }
 
-fn failure(answer: Answer, now: Timestamp) -> Failure {
+fn failure(answer: RecordedResponse, now: Timestamp) -> Failure {
     match answer.outcome(now) {
         Outcome::Failure { failure, .. } => failure,
         other => panic!("not a failure: {other:?}"),

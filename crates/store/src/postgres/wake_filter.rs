@@ -11,12 +11,12 @@ use steadfast_core::Timestamp;
 
 /// What a write may have made due sooner.
 #[derive(Default)]
-pub(super) struct News {
+pub(super) struct WakeHints {
     earliest: Option<Timestamp>,
     concerns_everybody: bool,
 }
 
-impl News {
+impl WakeHints {
     /// A job waits that did not, or not for this time.
     pub(super) fn waits(&mut self, run_at: Timestamp) {
         self.earliest = Some(self.earliest.map_or(run_at, |known| known.min(run_at)));
@@ -28,7 +28,7 @@ impl News {
     }
 }
 
-pub(super) struct Told(Mutex<State>);
+pub(super) struct WakeFilter(Mutex<State>);
 
 struct State {
     /// The latest time that anybody may be sleeping for.
@@ -37,7 +37,7 @@ struct State {
     looking: usize,
 }
 
-impl Default for Told {
+impl Default for WakeFilter {
     fn default() -> Self {
         Self(Mutex::new(State {
             latest: Timestamp::MAX,
@@ -46,7 +46,7 @@ impl Default for Told {
     }
 }
 
-impl Told {
+impl WakeFilter {
     pub(super) fn looks(&self) -> Look<'_> {
         self.lock().looking += 1;
         Look {
@@ -56,7 +56,7 @@ impl Told {
     }
 
     /// Whether a sleeper may have to be woken.
-    pub(super) fn matters(&self, news: &News, now: Timestamp) -> bool {
+    pub(super) fn matters(&self, news: &WakeHints, now: Timestamp) -> bool {
         let state = self.lock();
         let is_earlier = news
             .earliest
@@ -77,7 +77,7 @@ impl Told {
 /// Someone is looking for jobs. A look that comes to nothing counts as if all had been told
 /// that nothing waits.
 pub(super) struct Look<'t> {
-    told: &'t Told,
+    told: &'t WakeFilter,
     next_due: Option<Timestamp>,
 }
 
@@ -103,15 +103,15 @@ mod tests {
         Timestamp::from_millis(millis)
     }
 
-    fn matters(told: &Told, run_at: i64) -> bool {
-        let mut news = News::default();
+    fn matters(told: &WakeFilter, run_at: i64) -> bool {
+        let mut news = WakeHints::default();
         news.waits(at(run_at));
         told.matters(&news, at(1_000))
     }
 
     #[test]
     fn only_times_before_the_latest_that_was_told_matter() {
-        let told = Told::default();
+        let told = WakeFilter::default();
         assert!(matters(&told, 9_000), "nobody has been told anything");
         told.forget();
         told.looks().was_told(Some(at(5_000)));
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn what_is_due_always_matters() {
-        let told = Told::default();
+        let told = WakeFilter::default();
         told.forget();
         assert!(matters(&told, 1_000));
         assert!(!matters(&told, 1_001));
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn everything_matters_to_one_who_is_looking() {
-        let told = Told::default();
+        let told = WakeFilter::default();
         told.forget();
         let look = told.looks();
         assert!(matters(&told, 9_000));

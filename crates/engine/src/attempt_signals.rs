@@ -31,14 +31,14 @@ impl StopReason {
 
 /// One running attempt's ear and mouth.
 #[derive(Default)]
-pub struct Attending {
+pub struct AttemptSignals {
     reason: AtomicU8,
     told: Notify,
     note: Mutex<Option<String>>,
     outbox: Mutex<Vec<NewJob>>,
 }
 
-impl Attending {
+impl AttemptSignals {
     pub fn add_to_outbox(&self, job: NewJob) -> Result<(), Invalid> {
         let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
         if outbox.len() >= limits::OUTBOX_MAX {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{Payload, Queue, Timestamp, WorkerName};
-use steadfast_store::{Document, Space, Store, StoreError};
+use steadfast_store::{Document, DocumentKind, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::{Client, ClientError, cache::bodies, inflight::Inflight};
@@ -37,7 +37,7 @@ impl NodeState {
     }
 }
 
-pub struct Presence {
+pub struct NodeHeartbeat {
     pub store: Arc<dyn Store>,
     pub inflight: Arc<Inflight>,
     pub name: WorkerName,
@@ -45,7 +45,7 @@ pub struct Presence {
     pub concurrency: usize,
 }
 
-impl Presence {
+impl NodeHeartbeat {
     pub async fn run(&self, stop: &CancellationToken) {
         let started_at = self.store.now();
         while !stop.is_cancelled() {
@@ -59,7 +59,7 @@ impl Presence {
         }
         let gone = self
             .store
-            .delete_document(Space::Node, self.name.to_string());
+            .delete_document(DocumentKind::Node, self.name.to_string());
         if let Err(error) = gone.await {
             tracing::debug!(%error, "cannot say that this node is gone");
         }
@@ -67,7 +67,7 @@ impl Presence {
 
     pub async fn tick(&self, started_at: Timestamp) -> Result<(), StoreError> {
         let now = self.store.now();
-        let documents = self.store.documents(Space::Node).await?;
+        let documents = self.store.list_documents(DocumentKind::Node).await?;
         let known = documents
             .iter()
             .find(|known| known.id == self.name.as_str());
@@ -84,7 +84,7 @@ impl Presence {
         let body = Payload::encode(&state)
             .map_err(|error| StoreError::Broken(format!("a node cannot be kept: {error}")))?;
         let document = Document {
-            space: Space::Node,
+            space: DocumentKind::Node,
             id: self.name.to_string(),
             body,
             revision,
@@ -92,7 +92,9 @@ impl Presence {
         self.store.save_document(document, Vec::new()).await?;
         for (document, state) in bodies::<NodeState>(documents) {
             if now.since(state.last_seen) > FORGOTTEN {
-                self.store.delete_document(Space::Node, document.id).await?;
+                self.store
+                    .delete_document(DocumentKind::Node, document.id)
+                    .await?;
             }
         }
         Ok(())
@@ -102,7 +104,7 @@ impl Presence {
 impl Client {
     /// The nodes that serve this store, by name, those included that have just gone silent.
     pub async fn nodes(&self) -> Result<Vec<NodeState>, ClientError> {
-        let documents = self.store().documents(Space::Node).await?;
+        let documents = self.store().list_documents(DocumentKind::Node).await?;
         Ok(bodies(documents).map(|(_, state)| state).collect())
     }
 }

@@ -5,9 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use rand::{RngExt as _, SeedableRng as _, rngs::SmallRng};
 use steadfast_core::{Dice, JobId, ScheduleId, Timestamp};
 
-pub struct Rolls(Mutex<SmallRng>);
+pub struct Random(Mutex<SmallRng>);
 
-impl Rolls {
+impl Random {
     pub fn from_entropy() -> Self {
         Self(Mutex::new(rand::make_rng()))
     }

@@ -5,18 +5,18 @@ use std::time::Duration;
 use steadfast_store::StoreError;
 use tokio_util::sync::CancellationToken;
 
-use crate::rolls::Rolls;
+use crate::random::Random;
 
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// One role's patience with the store.
+/// One role's backoff with the store.
 #[derive(Default)]
-pub struct Patience {
+pub struct StoreBackoff {
     delay: Option<Duration>,
 }
 
-impl Patience {
+impl StoreBackoff {
     /// The store answered.
     pub fn restore(&mut self, role: &'static str) {
         if self.delay.take().is_some() {
@@ -29,7 +29,7 @@ impl Patience {
         &mut self,
         role: &'static str,
         error: &StoreError,
-        rolls: &Rolls,
+        random: &Random,
         stop: &CancellationToken,
     ) {
         let delay = match self.delay {
@@ -41,7 +41,7 @@ impl Patience {
         };
         self.delay = Some(delay);
         tokio::select! {
-            () = tokio::time::sleep(delay.mul_f64(rolls.fraction())) => {}
+            () = tokio::time::sleep(delay.mul_f64(random.fraction())) => {}
             () = stop.cancelled() => {}
         }
     }

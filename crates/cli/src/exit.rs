@@ -12,7 +12,7 @@ const NOT_FOUND: u8 = 4;
 
 /// An end that has an exit code of its own; every other error is a plain 1.
 #[derive(Debug, thiserror::Error)]
-pub enum Ended {
+pub enum ExitError {
     #[error("{0}")]
     Refused(Problem),
     #[error("{0}")]
@@ -47,7 +47,7 @@ impl fmt::Display for Problem {
     }
 }
 
-impl Ended {
+impl ExitError {
     fn code(&self) -> u8 {
         match self {
             Self::Refused(problem) if problem.status == 404 => NOT_FOUND,
@@ -60,7 +60,7 @@ impl Ended {
 
 /// Something that was asked for and makes no sense.
 pub fn usage(sentence: impl Into<String>) -> anyhow::Error {
-    Ended::Usage(sentence.into()).into()
+    ExitError::Usage(sentence.into()).into()
 }
 
 /// Says what went wrong, and with which code to end.
@@ -73,9 +73,9 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     if error.chain().any(broken_pipe) {
         return ExitCode::SUCCESS;
     }
-    let ended = error.downcast_ref::<Ended>();
-    if !matches!(ended, Some(Ended::Said)) {
+    let ended = error.downcast_ref::<ExitError>();
+    if !matches!(ended, Some(ExitError::Said)) {
         eprintln!("steadfast: {error:#}");
     }
-    ExitCode::from(ended.map_or(REFUSED, Ended::code))
+    ExitCode::from(ended.map_or(REFUSED, ExitError::code))
 }
