@@ -178,6 +178,9 @@ pub struct Attempt {
     pub fence: Fence,
     /// Numbered from 1; an attempt that was not counted shares its number with the next.
     pub attempt: u32,
+    /// How many attempts of the job belong to earlier retry budgets; more than the attempt before
+    /// it has if a person retried the job in between.
+    pub attempts_before: u32,
     pub status: AttemptStatus,
     pub started_at: Timestamp,
     /// For a lost attempt, when that was found out.
@@ -191,8 +194,12 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// Retries of its budget before this attempt: 0 for the first one, and again for the first one
+    /// after a manual retry.
     pub fn retry_count(&self) -> u32 {
-        self.attempt.saturating_sub(1)
+        self.attempt
+            .saturating_sub(self.attempts_before)
+            .saturating_sub(1)
     }
 
     pub fn duration(&self) -> Duration {

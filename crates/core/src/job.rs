@@ -111,9 +111,9 @@ impl JobProgress {
 }
 
 impl Job {
-    /// Retries so far: attempts after the first.
+    /// Retries so far: attempts after the first of this retry budget.
     pub fn retry_count(&self) -> u32 {
-        self.progress.attempt.saturating_sub(1)
+        self.progress.retries_used()
     }
 
     pub fn is_dead_letter(&self) -> bool {

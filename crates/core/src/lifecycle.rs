@@ -319,6 +319,7 @@ fn record(
         job: job.id,
         fence: progress.fence,
         attempt: progress.attempt,
+        attempts_before: progress.attempts_before,
         status,
         started_at: progress.started_at.unwrap_or(*now),
         finished_at: *now,

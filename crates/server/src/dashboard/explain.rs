@@ -150,6 +150,7 @@ mod tests {
             job: JobId::from_bits(1),
             fence: Fence(1),
             attempt: 1,
+            attempts_before: 0,
             status: AttemptStatus::Failed,
             started_at: Timestamp::EPOCH,
             finished_at: Timestamp::EPOCH,

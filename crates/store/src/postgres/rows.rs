@@ -151,6 +151,7 @@ pub(super) fn attempt(row: &Row) -> Result<Attempt, Fault> {
         job: row.try_get::<_, Key>(0)?.job(),
         fence: Fence(number(row, 1)?),
         attempt: number(row, 2)?,
+        attempts_before: 0,
         status: parsed(row, 3, "status", str::parse)?,
         started_at: time(row.try_get(4)?),
         finished_at: time(row.try_get(5)?),

@@ -113,6 +113,7 @@ pub(super) fn attempt(row: &Row<'_>) -> Result<Attempt, Fault> {
         job: job_id(row.get(0)?),
         fence: Fence(row.get(1)?),
         attempt: row.get(2)?,
+        attempts_before: 0,
         status: status.map_err(|error| Fault::unreadable("status", error))?,
         started_at: time(row.get(4)?),
         finished_at: time(row.get(5)?),
