@@ -39,6 +39,8 @@ pub fn run(root: &Path, seed: u64, examples: u64) -> Result<Ran, String> {
     let token = server.key()?;
     let mut command = Command::new(tool);
     command
+        // It keeps a cache of crashes where it is started, and that is no part of the tree.
+        .current_dir(place(&target(root)))
         .arg("run")
         .arg(format!("http://{}/api/v1/openapi.json", server.address))
         .args(["--header", &format!("Authorization: Bearer {token}")])
@@ -63,14 +65,19 @@ pub fn cases(lines: &[String]) -> u64 {
     told.unwrap_or(0)
 }
 
-/// Where cargo builds.
+/// Where cargo builds, which is started in the root.
 pub fn target(root: &Path) -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+    root.join(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+}
+
+/// Where the tool is installed and keeps its cache.
+fn place(target: &Path) -> PathBuf {
+    target.join(format!("schemathesis-{VERSION}"))
 }
 
 /// The tool, in an environment of its own that is made once.
 fn tool(target: &Path) -> Result<PathBuf, String> {
-    let place = target.join(format!("schemathesis-{VERSION}"));
+    let place = place(target);
     let tool = place.join("bin/schemathesis");
     let works = || process::succeeds(&tool.to_string_lossy(), &["--version"]);
     if works() {
