@@ -10,27 +10,29 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use crate::process::{self, Ran};
+use crate::process::{self, CommandOutput};
 
 const VERSION: &str = "4.32.5";
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
+
+/// All programs, as the tests build them, so that nothing is compiled again for other features.
+pub const BUILD: &[&str] = &[
+    "build",
+    "--workspace",
+    "--all-features",
+    "--examples",
+    "--bins",
+];
 
 /// A change must stand the same requests as the one before; `cargo xtask prove` makes others.
 pub const SEED: u64 = 1;
 /// How many requests of each kind a change must stand.
 pub const EXAMPLES: u64 = 10;
 
-pub fn run(root: &Path, seed: u64, examples: u64) -> Result<Ran, String> {
+pub fn run(root: &Path, seed: u64, examples: u64) -> Result<CommandOutput, String> {
     let tool = tool(&target(root))?;
     let mut build = process::cargo(root);
-    // As the tests build it, so that nothing is compiled again for other features.
-    build.args([
-        "build",
-        "--workspace",
-        "--all-features",
-        "--examples",
-        "--bins",
-    ]);
+    build.args(BUILD);
     let built = process::run_quietly(build).map_err(|error| error.to_string())?;
     if !built.success {
         return Ok(built);

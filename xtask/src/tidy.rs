@@ -2,13 +2,14 @@
 //!
 //! A rule that only a document knows is a rule that reviewers repeat. Each rule here is a function
 //! from the tree of files to its findings, and each finding says how to mend it. The rules read
-//! text and not a syntax tree: a heuristic that answers at once beats an exact one nobody runs.
+//! text and not a syntax tree: a heuristic that answers at once beats an exact one that is not
+//! run.
 
 mod arrows;
 mod leftovers;
 mod length;
 mod lexer;
-mod manifest;
+pub mod manifest;
 mod markdown;
 mod places;
 mod rust;
@@ -21,7 +22,7 @@ use std::fmt;
 use std::path::Path;
 
 use self::tree::Tree;
-use crate::{Done, root};
+use crate::{VerbResult, root};
 
 type Rule = fn(&Tree) -> Vec<Finding>;
 
@@ -59,7 +60,7 @@ impl fmt::Display for Finding {
     }
 }
 
-pub fn run(args: &[String]) -> Done {
+pub fn run(args: &[String]) -> VerbResult {
     if let Some(arg) = args.first() {
         return Err(format!("tidy takes no arguments, not even `{arg}`"));
     }
