@@ -11,6 +11,7 @@ mod length;
 mod lexer;
 pub mod manifest;
 mod markdown;
+mod phrases;
 mod places;
 mod rust;
 mod sleeps;
@@ -32,6 +33,7 @@ const RULES: &[Rule] = &[
     leftovers::check,
     sleeps::check,
     words::check,
+    phrases::check,
     markdown::check,
     sql::check,
     places::check,
