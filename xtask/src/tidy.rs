@@ -6,9 +6,11 @@
 //! run.
 
 mod arrows;
+mod dead_files;
 mod leftovers;
 mod length;
 mod lexer;
+mod limits;
 pub mod manifest;
 mod markdown;
 mod phrases;
@@ -17,6 +19,7 @@ mod rust;
 mod sleeps;
 mod sql;
 mod tree;
+mod types;
 mod words;
 
 use std::fmt;
@@ -34,9 +37,12 @@ const RULES: &[Rule] = &[
     sleeps::check,
     words::check,
     phrases::check,
+    types::check,
+    limits::check,
     markdown::check,
     sql::check,
     places::check,
+    dead_files::check,
 ];
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
