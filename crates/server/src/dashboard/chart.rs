@@ -26,11 +26,11 @@ impl fmt::Display for Svg {
     }
 }
 
-/// Text in a chart has passed [`Drawing::text`] or [`escaped`].
+/// Text in a chart has passed [`SvgBuilder::text`] or [`escaped`].
 impl HtmlSafe for Svg {}
 
 /// A chart that shapes are added to. Coordinates are in units of the chart's own size.
-struct Drawing {
+struct SvgBuilder {
     body: String,
     width: f64,
     height: f64,
@@ -39,7 +39,7 @@ struct Drawing {
     summary: String,
 }
 
-impl Drawing {
+impl SvgBuilder {
     fn new(id: &'static str, (width, height): (f64, f64), title: &str, summary: String) -> Self {
         Self {
             body: String::new(),
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn text_of_jobs_cannot_become_markup() {
-        let mut drawing = Drawing::new("t", (10.0, 10.0), "<b>", "a \"b\" & c".to_owned());
+        let mut drawing = SvgBuilder::new("t", (10.0, 10.0), "<b>", "a \"b\" & c".to_owned());
         drawing.text(
             "label",
             (0.0, 0.0),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use steadfast_core::{Tally, Timestamp};
 use steadfast_store::MinuteStats;
 
-use super::{Drawing, Svg, round_up};
+use super::{SvgBuilder, Svg, round_up};
 use crate::dashboard::format::{format_count, format_percent};
 
 const SIZE: (f64, f64) = (720.0, 190.0); // not a limit: layout of the drawing
@@ -64,7 +64,7 @@ impl TimeBuckets {
         (SIZE.0 - LEFT) / f64::from(self.number.max(1))
     }
 
-    fn axis(&self, drawing: &mut Drawing, top: &str) {
+    fn axis(&self, drawing: &mut SvgBuilder, top: &str) {
         drawing.line("axis", (LEFT, BOTTOM), (SIZE.0, BOTTOM));
         drawing.line("grid", (LEFT, TOP), (SIZE.0, TOP));
         drawing.text("label", (LEFT - 6.0, TOP + 5.0), "end", top);
@@ -100,7 +100,7 @@ pub fn throughput(buckets: &TimeBuckets, minutes: &[MinuteStats]) -> Svg {
         format_count(all.failures),
         format_count(all.retries)
     );
-    let mut drawing = Drawing::new("throughput", SIZE, "Attempts over time", summary);
+    let mut drawing = SvgBuilder::new("throughput", SIZE, "Attempts over time", summary);
     buckets.axis(&mut drawing, &format_count(most));
     let width = buckets.width();
     let mut line = Vec::new();
@@ -143,7 +143,7 @@ pub fn rates(buckets: &TimeBuckets, minutes: &[MinuteStats]) -> Svg {
         "at worst {} of attempts were retries",
         format_percent(Some(worst))
     );
-    let mut drawing = Drawing::new("rates", SIZE, "Retry rate over time", summary);
+    let mut drawing = SvgBuilder::new("rates", SIZE, "Retry rate over time", summary);
     buckets.axis(&mut drawing, &format!("{:.0} %", top * 100.0));
     let (width, mut line) = (buckets.width(), vec![(LEFT, BOTTOM)]);
     for (index, sum) in (0..).zip(&sums) {

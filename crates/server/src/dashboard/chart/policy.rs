@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use steadfast_core::{Dice, PreviewRow, RetryPolicy, explain::brief};
 
-use super::{Drawing, Svg};
+use super::{SvgBuilder, Svg};
 use crate::{dashboard::format::format_count, limits};
 
 const WIDTH: f64 = 720.0; // not a limit: layout of the drawing
@@ -28,7 +28,7 @@ pub fn curve(rows: &[PreviewRow]) -> Svg {
         })
         .collect();
     let size = (WIDTH, 224.0);
-    let mut drawing = Drawing::new("curve", size, "Delay before each retry", summary.join(", "));
+    let mut drawing = SvgBuilder::new("curve", size, "Delay before each retry", summary.join(", "));
     let millis = |duration: Duration| 1.0 + duration.as_secs_f64() * 1_000.0;
     let typical = retries.iter().map(|row| row.delay.typical);
     let most = retries.iter().map(|row| row.delay.max).max();
@@ -121,7 +121,7 @@ pub fn herd(policy: &RetryPolicy, without_jitter: &RetryPolicy, retry: usize) ->
         "{} jobs that failed together come back",
         format_count(limits::HERD_JOBS)
     );
-    let mut drawing = Drawing::new("herd", size, &title, summary);
+    let mut drawing = SvgBuilder::new("herd", size, &title, summary);
     let width = (WIDTH - LEFT) / BINS as f64;
     for (name, class, bins, top, bottom) in [
         ("no jitter", "bad", &without, 14.0, 104.0),

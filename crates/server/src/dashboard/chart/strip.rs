@@ -1,6 +1,6 @@
 //! The last runs of a schedule, oldest first, as a row of marks.
 
-use super::{Drawing, Svg};
+use super::{SvgBuilder, Svg};
 
 const STEP: f64 = 14.0; // not a limit: layout of the drawing
 const HEIGHT: f64 = 22.0; // not a limit: layout of the drawing
@@ -10,7 +10,7 @@ pub fn strip(marks: &[(&'static str, String)]) -> Svg {
     let width = STEP * marks.len().max(1) as f64;
     let summary: Vec<&str> = marks.iter().map(|(_, tooltip)| tooltip.as_str()).collect();
     let title = format!("The last {} runs", marks.len());
-    let mut drawing = Drawing::new("strip", (width, HEIGHT), &title, summary.join("; "));
+    let mut drawing = SvgBuilder::new("strip", (width, HEIGHT), &title, summary.join("; "));
     for (index, (class, tooltip)) in marks.iter().enumerate() {
         let x = STEP * index as f64 + 2.0;
         let height = match *class {

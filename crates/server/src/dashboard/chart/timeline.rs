@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use steadfast_core::explain::brief;
 
-use super::{Drawing, Svg};
+use super::{SvgBuilder, Svg};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
@@ -48,7 +48,7 @@ const GAP_MIN: f64 = 34.0; // not a limit: layout of the drawing
 const LINEAR_RATIO_MAX: f64 = 12.0; // not a limit: layout of the drawing
 
 pub fn timeline(segments: &[Segment], summary: String) -> Svg {
-    let mut drawing = Drawing::new("timeline", (WIDTH, HEIGHT), "Attempts over time", summary);
+    let mut drawing = SvgBuilder::new("timeline", (WIDTH, HEIGHT), "Attempts over time", summary);
     let widths = widths(segments);
     let mut x = 6.0;
     for (segment, width) in segments.iter().zip(widths) {
