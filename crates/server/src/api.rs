@@ -118,7 +118,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(metrics::metrics))
         .merge(dashboard::router())
-        .fallback(dashboard::nowhere)
+        .fallback(dashboard::not_found)
         .method_not_allowed_fallback(|| async {
             let detail = "this address knows other verbs; see /api/docs";
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)

@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    dashboard::{Bulk, Lanes, SignInLimiter},
+    dashboard::{BulkTracker, LaneStatsCache, SignInLimiter},
     keys::Keys,
     limits,
     metrics::Metrics,
@@ -43,9 +43,9 @@ pub struct App {
     /// Browsers that have signed in.
     pub sessions: Cache<Sessions>,
     /// What the dashboard counted a moment ago.
-    pub lanes: Lanes,
+    pub lane_stats: LaneStatsCache,
     /// What the dashboard does to many jobs at once.
-    pub bulk: Bulk,
+    pub bulk: BulkTracker,
     /// How many wrong keys are looked at.
     pub sign_ins: SignInLimiter,
     pub settings: Settings,
@@ -66,8 +66,8 @@ impl App {
             client,
             keys: Keys::cache(node.store()),
             sessions: Sessions::cache(node.store()),
-            lanes: Lanes::default(),
-            bulk: Bulk::default(),
+            lane_stats: LaneStatsCache::default(),
+            bulk: BulkTracker::default(),
             sign_ins: SignInLimiter::default(),
             node,
             settings,
