@@ -2,12 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    Attempt, AttemptStatus, DecidedBy, Decision, Failure, Jitter, JobId, Kind, Payload, Timestamp,
-    WorkerName, duration,
+    Attempt, AttemptStatus, Backoff, DecidedBy, Decision, DelaySource, Failure, Jitter, JobId,
+    Kind, Payload, Timestamp, WorkerName, duration, explain,
 };
 
 #[cfg(feature = "openapi")]
-use crate::schema::{AttemptStatusSchema, DecidedBySchema, FailureSchema, JitterSchema};
+use crate::schema::{
+    AttemptStatusSchema, BackoffSchema, DecidedBySchema, DelaySourceSchema, FailureSchema,
+    JitterSchema,
+};
 
 /// A page of attempts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,13 +84,13 @@ impl AttemptBody {
         } else {
             (None, attempt.output.clone())
         };
-        let retry_count = attempt.retry_count();
         Self {
+            explanation: explain::decision(&attempt),
             job_id: attempt.job,
             attempt: attempt.attempt,
             attempts_before: attempt.attempts_before,
-            retry_count,
-            requeued: attempt.attempts_before > 0 && retry_count == 0,
+            retry_count: attempt.retry_count(),
+            requeued: attempt.is_first_after_requeue(),
             status: attempt.status,
             execution_time: attempt.started_at,
             finished_at: attempt.finished_at,
@@ -97,7 +100,6 @@ impl AttemptBody {
             response,
             result,
             note: attempt.note,
-            explanation: None,
             next_run_at: attempt.decision.as_ref().and_then(|it| it.next_run_at),
             decision: attempt.decision.as_ref().map(DecisionBody::from),
         }
@@ -116,6 +118,12 @@ pub struct DecisionBody {
     pub decided_by: DecidedBy,
     /// Which of the policy's rules matched, counted from 0.
     pub matched_rule: Option<usize>,
+    /// Where the delay came from: the policy's backoff, the rule that matched, or Retry-After.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<DelaySourceSchema>))]
+    pub delay_source: Option<DelaySource>,
+    /// The backoff that gave the delay; null if a rule gave it.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<BackoffSchema>))]
+    pub backoff: Option<Backoff>,
     /// The delay after backoff and cap, before jitter.
     pub delay_ms: Option<u64>,
     /// How the delay was spread.
@@ -133,6 +141,12 @@ pub struct DecisionBody {
     pub retry_after_ms: Option<u64>,
     /// The longest delay that the policy allows.
     pub cap_ms: Option<u64>,
+    /// Retries of the budget before this attempt, by the policy of that time.
+    pub retries_used: Option<u32>,
+    /// How many retries the policy of that time allowed.
+    pub max_retries: Option<u32>,
+    /// How long the policy of that time allowed since the first attempt; null if for ever.
+    pub max_elapsed_ms: Option<u64>,
 }
 
 impl From<&Decision> for DecisionBody {
@@ -141,6 +155,8 @@ impl From<&Decision> for DecisionBody {
         Self {
             decided_by: decision.decided_by,
             matched_rule: decision.matched,
+            delay_source: delay.map(|it| it.source),
+            backoff: delay.and_then(|it| it.backoff),
             delay_ms: delay.map(|it| duration::millis(it.delay)),
             jitter: delay.map(|it| it.jitter),
             jitter_low_ms: delay.map(|it| duration::millis(it.low)),
@@ -149,6 +165,11 @@ impl From<&Decision> for DecisionBody {
             jittered_ms: delay.map(|it| duration::millis(it.jittered)),
             retry_after_ms: delay.and_then(|it| it.retry_after.map(duration::millis)),
             cap_ms: delay.map(|it| duration::millis(it.cap)),
+            retries_used: decision.budget.map(|it| it.retries_used),
+            max_retries: decision.budget.map(|it| it.max_retries),
+            max_elapsed_ms: decision
+                .budget
+                .and_then(|it| it.max_elapsed.map(duration::millis)),
         }
     }
 }

@@ -6,9 +6,9 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::value::RawValue;
 use steadfast_core::{EventType, Guarantee, Payload, PolicyPatch, Tags, Timestamp};
 
-use crate::{DurationText, JobBody, JobList, ScheduleBody};
 #[cfg(feature = "openapi")]
 use crate::schema::{EventTypeSchema, GuaranteeSchema, NameSchema, PolicyPatchSchema};
+use crate::{DurationText, JobBody, JobList, ScheduleBody};
 
 /// What `POST /jobs` takes: one job, or many at once.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use steadfast_core::{
     EndReason, EndpointId, EventType, Failure, Guarantee, IdempotencyKey, Job, JobId, JobLabel,
     Kind, Payload, Queue, RetryPolicy, ScheduleId, Tags, Tenant, Timestamp, Webhook, WebhookTarget,
-    WorkerName, duration,
+    WorkerName, duration, explain,
 };
 
 #[cfg(feature = "openapi")]
@@ -137,6 +137,7 @@ impl JobBody {
     pub fn without_payload(job: Job, now: Timestamp) -> Self {
         Self {
             label: job.label(now),
+            explanation: job.progress.reason.map(|it| explain::reason(it).to_owned()),
             retry_count: job.retry_count(),
             http: HttpTargetBody::of(&job),
             id: job.id,
@@ -163,7 +164,6 @@ impl JobBody {
             finished_at: job.progress.finished_at,
             failure: job.progress.failure,
             reason: job.progress.reason,
-            explanation: None,
             lease_until: job.progress.lease_until,
             worker: job.progress.worker,
             note: job.progress.note,

@@ -36,9 +36,9 @@ mod webhook;
 pub use attempt::{AttemptBody, AttemptList, DecisionBody};
 pub use bulk::{BulkResult, DeadLettersRequest};
 pub use claim::{
-    ClaimBody, ClaimList, ClaimJobsRequest, FailRequest, FailureRequest, HeartbeatRequest, LeaseBody,
-    SettleRequest, SettlementList, SettlementOutcome, SettlementRequest, SettlementResult,
-    SnoozeRequest, SucceedRequest,
+    ClaimBody, ClaimJobsRequest, ClaimList, FailRequest, FailureRequest, HeartbeatRequest,
+    LeaseBody, SettleRequest, SettlementList, SettlementOutcome, SettlementRequest,
+    SettlementResult, SnoozeRequest, SucceedRequest,
 };
 pub use create::{
     CreateJobRequest, CreateJobsRequest, CreateRequest, CreateResult, EditJobRequest,
@@ -52,9 +52,7 @@ pub use event::JobEventBody;
 pub use job::{HttpTargetBody, JobBody, JobList, PolicyBody, WebhookTargetBody};
 pub use key::{CreateKeyRequest, KeyBody, KeyList, KeyWithToken, Scope};
 pub use node::{AlertList, NodeBody, NodeList};
-pub use policy::{
-    DelayRangeBody, PolicyPreviewAttempt, PolicyPreviewBody, PreviewPolicyRequest,
-};
+pub use policy::{DelayRangeBody, PolicyPreviewAttempt, PolicyPreviewBody, PreviewPolicyRequest};
 pub use problem::ProblemBody;
 pub use query::{JobQuery, MinutesQuery, PageQuery, ScheduleQuery, TenantQuery};
 pub use queue::{

@@ -6,9 +6,9 @@ use steadfast_core::{
     Tenant, Tick, TickRule, Timestamp, duration,
 };
 
-use crate::{CreateJobRequest, DurationText, JobBody};
 #[cfg(feature = "openapi")]
 use crate::schema::{DstSchema, MissedTickSchema, NameSchema, OverlapSchema, SkipReasonSchema};
+use crate::{CreateJobRequest, DurationText, JobBody};
 
 /// A schedule to be created, or updated if its name exists: a rule (`schedule` or `every`), and the
 /// job that each tick makes.

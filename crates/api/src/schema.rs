@@ -5,9 +5,9 @@
 
 use serde_json::json;
 use steadfast_core::{
-    AlertRule, AlertStatus, AlertSubject, AttemptStatus, Backoff, BodyFormat, DecidedBy, Dst,
-    EndReason, EventType, Guarantee, Jitter, JobLabel, MissedTickPolicy, OverlapPolicy, Preset,
-    SkipReason, limits,
+    AlertRule, AlertStatus, AlertSubject, AttemptStatus, Backoff, BodyFormat, DecidedBy,
+    DelaySource, Dst, EndReason, EventType, Guarantee, Jitter, JobLabel, MissedTickPolicy,
+    OverlapPolicy, Preset, SkipReason, limits,
 };
 use utoipa::{
     PartialSchema, ToSchema,
@@ -76,6 +76,10 @@ words! {
     AttemptStatusSchema as "AttemptStatus": AttemptStatus::ALL;
     /// Of [`DecidedBy`].
     DecidedBySchema as "DecidedBy": DecidedBy::ALL;
+    /// Of [`DelaySource`].
+    DelaySourceSchema as "DelaySource": [
+        DelaySource::Policy, DelaySource::Rule, DelaySource::RetryAfter,
+    ];
     /// Of [`EventType`].
     EventTypeSchema as "EventType": EventType::ALL;
     /// Of [`BodyFormat`].
@@ -145,7 +149,9 @@ fn any() -> ObjectBuilder {
 
 fn one_or_many(one: impl Into<Schema>) -> OneOfBuilder {
     let one: Schema = one.into();
-    let many = ArrayBuilder::new().items(RefOr::T(one.clone())).min_items(Some(1));
+    let many = ArrayBuilder::new()
+        .items(RefOr::T(one.clone()))
+        .min_items(Some(1));
     OneOfBuilder::new().item(one).item(many)
 }
 
@@ -207,10 +213,7 @@ schema!(
         ))
 );
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "limits are small whole numbers"
-)]
+#[expect(clippy::cast_precision_loss, reason = "limits are small whole numbers")]
 fn policy_fields() -> ObjectBuilder {
     let retries = f64::from(limits::MAX_RETRIES);
     let duration = reference::<DurationText>;
@@ -225,11 +228,13 @@ fn policy_fields() -> ObjectBuilder {
         .property("preset", reference::<PresetSchema>())
         .property(
             "maxRetries",
-            number(Type::Integer, 0.0, retries).description(Some("Retries after the first attempt")),
+            number(Type::Integer, 0.0, retries)
+                .description(Some("Retries after the first attempt")),
         )
         .property(
             "maxAttempts",
-            number(Type::Integer, 1.0, retries + 1.0).description(Some("The same as maxRetries + 1")),
+            number(Type::Integer, 1.0, retries + 1.0)
+                .description(Some("The same as maxRetries + 1")),
         )
         .property("backoff", reference::<BackoffSchema>())
         .property("baseDelay", duration())
@@ -340,16 +345,32 @@ fn alert() -> ObjectBuilder {
         ("tenant", text().into()),
         ("subject", reference::<AlertSubjectSchema>().into()),
         ("status", reference::<AlertStatusSchema>().into()),
-        ("since", time().description(Some("Since when the rule is broken, or kept again")).into()),
+        (
+            "since",
+            time()
+                .description(Some("Since when the rule is broken, or kept again"))
+                .into(),
+        ),
         ("firedAt", time_or_null().into()),
         ("notifiedAt", time_or_null().into()),
         ("resolvedAt", time_or_null().into()),
         ("updatedAt", time().into()),
-        ("value", any().description(Some("What was found: a count, a rate, or a duration")).into()),
-        ("threshold", any().description(Some("The limit it is held against")).into()),
+        (
+            "value",
+            any()
+                .description(Some("What was found: a count, a rate, or a duration"))
+                .into(),
+        ),
+        (
+            "threshold",
+            any()
+                .description(Some("The limit it is held against"))
+                .into(),
+        ),
         ("message", text().into()),
     ];
-    let object = ObjectBuilder::new().description(Some("A rule for one tenant, and whether it is broken"));
+    let object =
+        ObjectBuilder::new().description(Some("A rule for one tenant, and whether it is broken"));
     fields.into_iter().fold(object, |object, (name, schema)| {
         object.property(name, schema).required(name)
     })
