@@ -122,7 +122,7 @@ pub async fn change_endpoint(editor: Editor) -> PageResult {
         }
         Some("rotate") => {
             let id = id(form.value("id"))?;
-            let body = MaybeBody(read(json!({}))?);
+            let body = MaybeBody(steadfast_api::RotateSecretRequest::default());
             let Json(rotated) = api::endpoints::rotate(app, writes, Id(id), body).await?;
             NewCredential::secret(&json!(rotated))
         }
