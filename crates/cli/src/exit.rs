@@ -1,16 +1,16 @@
-//! How a command ends, for scripts: 0 it worked, 1 somebody said no, 2 it was asked wrongly, 3
-//! the server cannot be reached, 4 there is no such thing.
+//! Exit codes, for scripts: 0 success, 1 refused or failed, 2 usage error, 3 the server cannot be
+//! reached, 4 not found.
 
 use std::{fmt, io, process::ExitCode};
 
 use serde::Deserialize;
 
-const REFUSED: u8 = 1;
-const USAGE: u8 = 2;
-const UNREACHABLE: u8 = 3;
-const NOT_FOUND: u8 = 4;
+const REFUSED: u8 = 1; // not a limit: an exit code
+const USAGE: u8 = 2; // not a limit: an exit code
+const UNREACHABLE: u8 = 3; // not a limit: an exit code
+const NOT_FOUND: u8 = 4; // not a limit: an exit code
 
-/// An end that has an exit code of its own; every other error is a plain 1.
+/// An error with its own exit code; every other error exits with 1.
 #[derive(Debug, thiserror::Error)]
 pub enum ExitError {
     #[error("{0}")]
@@ -19,12 +19,12 @@ pub enum ExitError {
     Usage(String),
     #[error("{0}")]
     Unreachable(String),
-    /// Everything is said already; only the code is left.
+    /// The output already says everything; only the exit code is left.
     #[error("failed")]
-    Said,
+    Reported,
 }
 
-/// What the server says when it says no.
+/// The server's answer to a request that it refuses.
 #[derive(Debug, Deserialize)]
 pub struct Problem {
     pub status: u16,
@@ -41,7 +41,7 @@ impl fmt::Display for Problem {
         }
         f.write_str(")")?;
         if matches!(self.code.as_str(), "no_key" | "unknown_key") {
-            f.write_str("\n  give it with --api-key, or as STEADFAST_API_KEY")?;
+            f.write_str("\n  pass the API key with --api-key or as STEADFAST_API_KEY")?;
         }
         Ok(())
     }
@@ -51,31 +51,31 @@ impl ExitError {
     fn code(&self) -> u8 {
         match self {
             Self::Refused(problem) if problem.status == 404 => NOT_FOUND,
-            Self::Refused(_) | Self::Said => REFUSED,
+            Self::Refused(_) | Self::Reported => REFUSED,
             Self::Usage(_) => USAGE,
             Self::Unreachable(_) => UNREACHABLE,
         }
     }
 }
 
-/// Something that was asked for and makes no sense.
+/// A usage error: the command line or the settings make no sense.
 pub fn usage(sentence: impl Into<String>) -> anyhow::Error {
     ExitError::Usage(sentence.into()).into()
 }
 
-/// Says what went wrong, and with which code to end.
+/// Prints an error, and returns its exit code.
 pub fn report(error: &anyhow::Error) -> ExitCode {
-    let broken_pipe = |cause: &(dyn std::error::Error + 'static)| {
+    let is_broken_pipe = |cause: &(dyn std::error::Error + 'static)| {
         let cause = cause.downcast_ref::<io::Error>();
         cause.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     };
-    // Whoever read our output has seen enough, as `head` does.
-    if error.chain().any(broken_pipe) {
+    // The reader of our output has closed it, as `head` does after ten lines.
+    if error.chain().any(is_broken_pipe) {
         return ExitCode::SUCCESS;
     }
-    let ended = error.downcast_ref::<ExitError>();
-    if !matches!(ended, Some(ExitError::Said)) {
+    let exit = error.downcast_ref::<ExitError>();
+    if !matches!(exit, Some(ExitError::Reported)) {
         eprintln!("steadfast: {error:#}");
     }
-    ExitCode::from(ended.map_or(REFUSED, ExitError::code))
+    ExitCode::from(exit.map_or(REFUSED, ExitError::code))
 }

@@ -7,46 +7,47 @@ use steadfast::{Notice, Notices};
 use tokio::{sync::watch, time::Instant};
 
 use super::{
-    cast::{self, Cast, TICKS, WEBHOOKS},
-    heading,
+    print_heading,
+    scenarios::{DemoJobs, SCENARIOS},
 };
 use crate::{
+    limits::{DEMO_TICKS, DEMO_WEBHOOKS},
+    output::{has_colours, print_line},
     remote::Remote,
-    say::{has_colours, say},
-    show::{AttemptView, brief},
+    show::AttemptView,
 };
 
-/// What was seen besides the jobs' own histories.
-pub struct Seen {
+/// What the jobs' own histories do not hold.
+pub struct DemoTotals {
     pub ticks: u32,
     pub webhooks_verified: u32,
     pub took: Duration,
 }
 
-pub fn introduce(url: &str) -> anyhow::Result<()> {
-    say!("A Steadfast server runs on {url}, with its store in a")?;
-    say!("temporary file, beside a target that misbehaves. These jobs are made there:\n")?;
-    for (name, does) in cast::names() {
-        say!("  {name:<12} {does}")?;
+pub fn print_intro(url: &str) -> anyhow::Result<()> {
+    print_line!("A Steadfast server runs on {url}, with its store in a")?;
+    print_line!("temporary file, beside a target that fails in many ways. It gets these jobs:\n")?;
+    for scenario in SCENARIOS {
+        print_line!("  {:<12} {}", scenario.name, scenario.description)?;
     }
-    say!(
-        "  {:<12} a schedule: one run each second, {TICKS} times",
+    print_line!(
+        "  {:<12} a schedule: one run each second, {DEMO_TICKS} times",
         "ticker"
     )?;
-    Ok(heading("attempts, as they happen")?)
+    Ok(print_heading("attempts, as they happen")?)
 }
 
 /// Until every job has ended, every tick has run and every webhook has arrived.
 pub async fn watch(
     remote: &Remote,
-    cast: &Cast,
+    jobs: &DemoJobs,
     mut notices: Notices,
     mut verified: watch::Receiver<u32>,
-) -> anyhow::Result<Seen> {
+) -> anyhow::Result<DemoTotals> {
     let started = Instant::now();
-    let mut open: HashSet<&str> = cast.roles.iter().map(|role| role.id.as_str()).collect();
+    let mut open: HashSet<&str> = jobs.iter().map(|(_, id)| id).collect();
     let (mut ticks, mut webhooks) = (0, 0);
-    while !open.is_empty() || ticks < TICKS || webhooks < WEBHOOKS {
+    while !open.is_empty() || ticks < DEMO_TICKS || webhooks < DEMO_WEBHOOKS {
         let Some(notice) = notices.next().await else {
             break;
         };
@@ -54,9 +55,9 @@ pub async fn watch(
             continue;
         }
         let id = notice.job.to_string();
-        let name = cast.name_of(&id, notice.kind.as_str());
-        let attempt = record(remote, &id, &notice).await?;
-        say!("{}", line(started.elapsed(), name, &attempt))?;
+        let name = jobs.name_of(&id, notice.kind.as_str());
+        let attempt = find_attempt(remote, &id, &notice).await?;
+        print_line!("{}", line(started.elapsed(), name, &attempt))?;
         if notice.event.is_final() {
             open.remove(id.as_str());
             ticks += u32::from(name == "ticker");
@@ -64,15 +65,15 @@ pub async fn watch(
         }
     }
     let webhooks_verified = *verified.borrow_and_update();
-    Ok(Seen {
+    Ok(DemoTotals {
         ticks,
         webhooks_verified,
         took: started.elapsed(),
     })
 }
 
-/// The record that an attempt left.
-async fn record(remote: &Remote, id: &str, notice: &Notice) -> anyhow::Result<AttemptView> {
+/// The record of the attempt that a notice is about.
+async fn find_attempt(remote: &Remote, id: &str, notice: &Notice) -> anyhow::Result<AttemptView> {
     #[derive(Deserialize)]
     struct History {
         attempts: Vec<AttemptView>,
@@ -83,7 +84,7 @@ async fn record(remote: &Remote, id: &str, notice: &Notice) -> anyhow::Result<At
     let mut found = found.filter(|attempt| attempt.attempt == notice.attempt);
     found
         .next()
-        .ok_or_else(|| anyhow::anyhow!("an attempt of {id} left no record"))
+        .ok_or_else(|| anyhow::anyhow!("an attempt of {id} has no record"))
 }
 
 fn line(at: Duration, name: &str, attempt: &AttemptView) -> String {
@@ -93,9 +94,10 @@ fn line(at: Duration, name: &str, attempt: &AttemptView) -> String {
     } else {
         ("✗", "31")
     };
-    let mark = match has_colours() {
-        true => format!("\x1b[{colour}m{mark}\x1b[0m"),
-        false => mark.to_owned(),
+    let mark = if has_colours() {
+        format!("\x1b[{colour}m{mark}\x1b[0m")
+    } else {
+        mark.to_owned()
     };
     let what = attempt.in_a_word();
     let then = attempt.then_briefly();
@@ -105,8 +107,4 @@ fn line(at: Duration, name: &str, attempt: &AttemptView) -> String {
     format!("{secs:>5.1}s {mark} {name:<12} {attempt:<9} {what:<9}{then}")
         .trim_end()
         .to_owned()
-}
-
-pub fn duration(seen: &Seen) -> String {
-    brief(seen.took)
 }

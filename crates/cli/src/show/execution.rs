@@ -2,11 +2,11 @@
 
 use comfy_table::{CellAlignment, Table};
 
-use super::{AttemptView, boxed, status_cell};
+use super::{AttemptView, boxed_table, status_cell, thousands};
 
 /// Attempts in the order in which they happened.
 pub fn execution_log<'a>(attempts: impl Iterator<Item = &'a AttemptView>) -> Table {
-    let mut table = boxed(["Attempt", "Status", "Duration", "Notes"]);
+    let mut table = boxed_table(["Attempt", "Status", "Duration", "Notes"]);
     for attempt in attempts {
         let notes = match (attempt.what(), attempt.then()) {
             (what, Some(then)) if what.is_empty() => then,
@@ -16,7 +16,7 @@ pub fn execution_log<'a>(attempts: impl Iterator<Item = &'a AttemptView>) -> Tab
         table.add_row(vec![
             attempt.name().into(),
             status_cell(&attempt.status),
-            format!("{}ms", grouped(attempt.duration_ms)).into(),
+            format!("{}ms", thousands(attempt.duration_ms)).into(),
             notes.into(),
         ]);
     }
@@ -26,36 +26,11 @@ pub fn execution_log<'a>(attempts: impl Iterator<Item = &'a AttemptView>) -> Tab
     table
 }
 
-/// `1234` as `1,234`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn thousands_are_grouped() {
-        for (number, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1_234, "1,234"),
-            (1_234_567, "1,234,567"),
-        ] {
-            assert_eq!(grouped(number), text);
-        }
-    }
 
     #[test]
     fn the_log_is_a_box_that_says_what_happened_and_why() {

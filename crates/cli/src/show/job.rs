@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use steadfast::{RetryPolicy, Timestamp};
 
-use super::{FailureView, ago, moment, now, plain, policy_sentence, status_cell};
+use super::{FailureView, moment, now, plain_table, policy_sentence, relative, status_cell};
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -74,8 +74,8 @@ impl JobView {
     /// When something happened or will happen to it.
     fn when(&self, now: Timestamp) -> String {
         match (self.label.as_str(), self.finished_at) {
-            ("scheduled" | "retrying" | "ready", _) => ago(self.run_at, now),
-            (_, Some(finished)) => ago(finished, now),
+            ("scheduled" | "retrying" | "ready", _) => relative(self.run_at, now),
+            (_, Some(finished)) => relative(finished, now),
             _ => String::new(),
         }
     }
@@ -85,7 +85,7 @@ const NEWS_CHARS_MAX: usize = 60;
 
 pub fn job_table(jobs: &[JobView]) -> Table {
     let now = now();
-    let mut table = plain([
+    let mut table = plain_table([
         "id",
         "label",
         "kind",

@@ -1,9 +1,9 @@
-//! A retry policy in a sentence, and its timetable as a drawing.
+//! A retry policy in a sentence, and its policy_table as a drawing.
 
 use comfy_table::{CellAlignment, Table};
 use steadfast::{Backoff, DelayRange, Jitter, RetryPolicy};
 
-use super::{bar, brief, plain};
+use super::{bar, brief, plain_table};
 
 const BAR_CHARS: usize = 24;
 
@@ -39,11 +39,11 @@ pub fn policy_sentence(policy: &RetryPolicy) -> String {
 }
 
 /// When each attempt would start if every one failed at once, with a bar per typical start.
-pub fn timetable(policy: &RetryPolicy) -> Table {
+pub fn policy_table(policy: &RetryPolicy) -> Table {
     let preview = policy.preview();
     let last = preview.rows.last().map(|row| row.at.typical);
     let last = last.unwrap_or_default();
-    let mut table = plain([
+    let mut table = plain_table([
         "attempt",
         "delay",
         "min",

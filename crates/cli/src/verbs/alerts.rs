@@ -4,9 +4,9 @@ use serde::Deserialize;
 use steadfast::Timestamp;
 
 use crate::{
+    output::{self, print_line},
     remote::Remote,
-    say::{self, say},
-    show::{ago, lines_of, now, plain, status_cell},
+    show::{now, plain_table, relative, status_cell, table_lines},
 };
 
 #[derive(clap::Args)]
@@ -43,26 +43,26 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     }
     let alerts: Vec<AlertView> = serde_json::from_value(answer["alerts"].clone())?;
     if args.remote.json {
-        say::json(&answer)?;
+        output::print_json(&answer)?;
     } else if alerts.is_empty() {
-        say!("no alerts")?;
+        print_line!("no alerts")?;
     } else {
         let now = now();
-        let mut table = plain(["status", "rule", "tenant", "subject", "since", "message"]);
+        let mut table = plain_table(["status", "rule", "tenant", "subject", "since", "message"]);
         for alert in &alerts {
             table.add_row(vec![
                 status_cell(&alert.status),
                 alert.rule.as_str().into(),
                 alert.tenant.as_str().into(),
                 alert.subject.as_str().into(),
-                ago(alert.since, now).into(),
+                relative(alert.since, now).into(),
                 alert.message.as_str().into(),
             ]);
         }
-        say!("{}", lines_of(&table))?;
+        print_line!("{}", table_lines(&table))?;
     }
     match args.firing && !alerts.is_empty() {
-        true => Err(crate::exit::ExitError::Said.into()),
+        true => Err(crate::exit::ExitError::Reported.into()),
         false => Ok(()),
     }
 }

@@ -13,12 +13,10 @@ use serde_json::{Value, json};
 use super::{confirm, jobs::listed, read_json, said};
 use crate::{
     exit::{ExitError, Problem, usage},
+    limits::DEAD_LETTER_PAGE,
+    output::{self, print_line},
     remote::Remote,
-    say::{self, say},
 };
-
-/// What the API takes at once.
-const PAGE: u64 = 500;
 
 #[derive(clap::Args)]
 #[command(
@@ -146,7 +144,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             query.push(("after", after));
             let answer = remote.get("/dlq", &query).await?;
             match answer["jobs"].as_array().is_some_and(Vec::is_empty) && !remote.json {
-                true => Ok(say!("no dead letters")?),
+                true => Ok(print_line!("no dead letters")?),
                 false => listed(remote, answer),
             }
         }
@@ -243,7 +241,7 @@ async fn walk(remote: &Remote, which: &Which, path: &str, total: u64) -> anyhow:
     let mut after = None;
     loop {
         let mut query = which.filter.query().to_vec();
-        query.push(("limit", Some(PAGE.to_string())));
+        query.push(("limit", Some(DEAD_LETTER_PAGE.to_string())));
         query.push(("after", after));
         let page = remote.get("/dlq", &query).await?;
         let jobs = page["jobs"].as_array().map_or(&[][..], Vec::as_slice);
@@ -264,7 +262,7 @@ async fn walk(remote: &Remote, which: &Which, path: &str, total: u64) -> anyhow:
 
 /// Hidden by itself where standard error is no terminal.
 fn progress(total: u64) -> ProgressBar {
-    if total <= PAGE {
+    if total <= u64::from(DEAD_LETTER_PAGE) {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(total);
@@ -276,13 +274,13 @@ fn progress(total: u64) -> ProgressBar {
 
 fn answered(remote: &Remote, verb: &str, done: &Done) -> anyhow::Result<()> {
     if remote.json {
-        return Ok(say::json(&json!(done))?);
+        return Ok(output::print_json(&json!(done))?);
     }
     let letters = letters(done.count);
     let at_least = if done.at_least { "at least " } else { "" };
     match done.dry_run {
-        true => Ok(say!("would {verb} {at_least}{letters}")?),
-        false => Ok(say!("{letters} {}", past(verb))?),
+        true => Ok(print_line!("would {verb} {at_least}{letters}")?),
+        false => Ok(print_line!("{letters} {}", past(verb))?),
     }
 }
 

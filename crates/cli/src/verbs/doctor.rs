@@ -10,10 +10,10 @@ use steadfast::http::OutboundRules;
 
 use crate::{
     exit::ExitError,
+    output::{self, print_line},
     remote::Remote,
-    say::{self, say},
-    serve::reachable,
-    settings::{Flags, Settings, StoreAt},
+    serve::local_url,
+    settings::{Flags, Settings, StoreUrl},
 };
 
 #[derive(clap::Args)]
@@ -90,7 +90,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     }
     show(&findings, args.json)?;
     match findings.0.iter().any(|finding| finding.verdict == "fail") {
-        true => Err(ExitError::Said.into()),
+        true => Err(ExitError::Reported.into()),
         false => Ok(()),
     }
 }
@@ -102,7 +102,7 @@ fn show(findings: &Findings, is_json: bool) -> anyhow::Result<()> {
             .iter()
             .map(|it| json!({"verdict": it.verdict, "check": it.what, "detail": it.sentence}))
             .collect();
-        return Ok(say::json(&json!({"checks": checks}))?);
+        return Ok(output::print_json(&json!({"checks": checks}))?);
     }
     for Finding {
         verdict,
@@ -115,9 +115,9 @@ fn show(findings: &Findings, is_json: bool) -> anyhow::Result<()> {
             "warn" => "33",
             _ => "31",
         };
-        match say::has_colours() {
-            true => say!("\x1b[{colour}m{verdict:<4}\x1b[0m  {what:<9} {sentence}")?,
-            false => say!("{verdict:<4}  {what:<9} {sentence}")?,
+        match output::has_colours() {
+            true => print_line!("\x1b[{colour}m{verdict:<4}\x1b[0m  {what:<9} {sentence}")?,
+            false => print_line!("{verdict:<4}  {what:<9} {sentence}")?,
         }
     }
     Ok(())
@@ -158,9 +158,9 @@ fn outbound(settings: &Settings, findings: &mut Findings) {
 
 async fn store(settings: &Settings, findings: &mut Findings) {
     match &settings.store {
-        StoreAt::Sqlite(path) => sqlite::look(path, settings, findings).await,
-        StoreAt::Memory => findings.warn("store", "memory: everything is gone when a node ends"),
-        StoreAt::Postgres(_) => match settings.store.open(false).await {
+        StoreUrl::Sqlite(path) => sqlite::check_file(path, settings, findings).await,
+        StoreUrl::Memory => findings.warn("store", "memory: everything is gone when a node ends"),
+        StoreUrl::Postgres(_) => match settings.store.open(false).await {
             Ok(store) => findings.ok(
                 "store",
                 format!("{} answers; its time is {}", settings.store, store.now()),
@@ -173,7 +173,7 @@ async fn store(settings: &Settings, findings: &mut Findings) {
 /// The server of these settings, as it is reached from this machine.
 fn remote(settings: &Settings, api_key: Option<String>) -> Remote {
     Remote {
-        url: reachable(settings.listen),
+        url: local_url(settings.listen),
         api_key,
         ca_file: None,
         json: false,

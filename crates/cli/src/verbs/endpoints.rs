@@ -7,10 +7,10 @@ use steadfast::Timestamp;
 
 use super::said;
 use crate::{
+    output::{self, print_line},
     remote::{Remote, part},
-    say::{self, say},
-    settings::{Retry, Span},
-    show::{age, lines_of, now, plain},
+    settings::{DurationArg, RetryArg},
+    show::{age, now, plain_table, table_lines},
 };
 
 #[derive(clap::Args)]
@@ -47,7 +47,7 @@ enum Verb {
         id: String,
         /// How long the old key signs beside the new one [default: 24h].
         #[arg(long, value_name = "DURATION")]
-        overlap: Option<Span>,
+        overlap: Option<DurationArg>,
     },
 }
 
@@ -68,7 +68,7 @@ struct CreateArgs {
     description: Option<String>,
     /// When a delivery is tried again: a preset's name, or JSON [default: webhook].
     #[arg(long, value_name = "POLICY")]
-    retry: Option<Retry>,
+    retry: Option<RetryArg>,
     /// For admin keys; others have a tenant of their own.
     #[arg(long)]
     tenant: Option<String>,
@@ -106,8 +106,8 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         Verb::Delete { id } => {
             let answer = remote.delete(&format!("/endpoints/{}", part(&id))).await?;
             match remote.json {
-                true => Ok(say::json(&answer)?),
-                false => Ok(say!("{id} is gone")?),
+                true => Ok(output::print_json(&answer)?),
+                false => Ok(print_line!("{id} is gone")?),
             }
         }
     }
@@ -128,23 +128,23 @@ impl CreateArgs {
 
 fn with_secret(remote: &Remote, answer: &Value, what: &str) -> anyhow::Result<()> {
     if remote.json {
-        return Ok(say::json(answer)?);
+        return Ok(output::print_json(answer)?);
     }
     let of = |name: &str| answer[name].as_str().unwrap_or_default();
-    say!("{} {what}; its key is shown this once:", of("id"))?;
-    Ok(say!("{}", of("secret"))?)
+    print_line!("{} {what}; its key is shown this once:", of("id"))?;
+    Ok(print_line!("{}", of("secret"))?)
 }
 
 fn list(remote: &Remote, answer: Value) -> anyhow::Result<()> {
     if remote.json {
-        return Ok(say::json(&answer)?);
+        return Ok(output::print_json(&answer)?);
     }
     let endpoints: Vec<EndpointView> = serde_json::from_value(answer["endpoints"].clone())?;
     if endpoints.is_empty() {
-        return Ok(say!("no endpoints")?);
+        return Ok(print_line!("no endpoints")?);
     }
     let now = now();
-    let mut table = plain(["id", "tenant", "url", "events", "format", "keys", "age"]);
+    let mut table = plain_table(["id", "tenant", "url", "events", "format", "keys", "age"]);
     for endpoint in &endpoints {
         table.add_row(vec![
             endpoint.id.clone(),
@@ -156,5 +156,5 @@ fn list(remote: &Remote, answer: Value) -> anyhow::Result<()> {
             age(endpoint.created_at, now),
         ]);
     }
-    Ok(say!("{}", lines_of(&table))?)
+    Ok(print_line!("{}", table_lines(&table))?)
 }

@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::{read_json, said};
 use crate::{
+    output::{self, print_line},
     remote::{Remote, part},
-    say::{self, say},
-    settings::Retry,
-    show::{AttemptView, JobView, execution_log, job_details, job_table, lines_of},
+    settings::RetryArg,
+    show::{AttemptView, JobView, execution_log, job_details, job_table, table_lines},
 };
 
 #[derive(clap::Args)]
@@ -131,7 +131,7 @@ struct EditArgs {
     payload: Option<String>,
     /// Laid over the policy it has: a preset's name, or JSON.
     #[arg(long, value_name = "POLICY")]
-    retry: Option<Retry>,
+    retry: Option<RetryArg>,
     /// Not before this time.
     #[arg(long, value_name = "TIME")]
     run_at: Option<String>,
@@ -201,15 +201,15 @@ impl ListArgs {
 /// A page of jobs, and where to go on.
 pub fn listed(remote: &Remote, answer: Value) -> anyhow::Result<()> {
     if remote.json {
-        return Ok(say::json(&answer)?);
+        return Ok(output::print_json(&answer)?);
     }
     let list: JobList = serde_json::from_value(answer)?;
     match list.jobs.as_slice() {
-        [] if list.next_cursor.is_none() => say!("no jobs")?,
-        jobs => say!("{}", lines_of(&job_table(jobs)))?,
+        [] if list.next_cursor.is_none() => print_line!("no jobs")?,
+        jobs => print_line!("{}", table_lines(&job_table(jobs)))?,
     }
     if let Some(cursor) = list.next_cursor {
-        say!("more: --after {cursor}")?;
+        print_line!("more: --after {cursor}")?;
     }
     Ok(())
 }
@@ -232,25 +232,25 @@ impl EditArgs {
 /// A job after something was done to it.
 fn changed(remote: &Remote, answer: Value, what: &str) -> anyhow::Result<()> {
     if remote.json {
-        return Ok(say::json(&answer)?);
+        return Ok(output::print_json(&answer)?);
     }
     let job: JobView = serde_json::from_value(answer)?;
-    Ok(say!("{} {what}: it is {}", job.id, job.label)?)
+    Ok(print_line!("{} {what}: it is {}", job.id, job.label)?)
 }
 
 async fn show(remote: &Remote, id: &str) -> anyhow::Result<()> {
     let answer = remote.get(&format!("/jobs/{}", part(id)), &[]).await?;
     if remote.json {
-        return Ok(say::json(&answer)?);
+        return Ok(output::print_json(&answer)?);
     }
     let job: JobView = serde_json::from_value(answer)?;
-    say!("Job: {} ({})", job.title(), job.id)?;
+    print_line!("Job: {} ({})", job.title(), job.id)?;
     for (name, fact) in job_details(&job) {
-        say!("  {name:<9} {fact}")?;
+        print_line!("  {name:<9} {fact}")?;
     }
     let attempts = attempts(remote, id, SHOWN_ATTEMPTS_MAX).await?;
     if !attempts.is_empty() {
-        say!("\n{}", execution_log(attempts.iter()))?;
+        print_line!("\n{}", execution_log(attempts.iter()))?;
     }
     Ok(())
 }
@@ -263,11 +263,11 @@ async fn history(remote: &Remote, id: &str, limit: u32) -> anyhow::Result<()> {
         let answer = remote
             .get(&format!("/jobs/{}/history", part(id)), &query)
             .await?;
-        return Ok(say::json(&answer)?);
+        return Ok(output::print_json(&answer)?);
     }
     let attempts = attempts(remote, id, limit).await?;
     if attempts.is_empty() {
-        return Ok(say!("no attempts yet")?);
+        return Ok(print_line!("no attempts yet")?);
     }
     // The runs of a schedule are told one after the other.
     let mut jobs: Vec<&str> = attempts
@@ -276,9 +276,9 @@ async fn history(remote: &Remote, id: &str, limit: u32) -> anyhow::Result<()> {
         .collect();
     jobs.dedup();
     for job in jobs {
-        say!("Job: {job}")?;
+        print_line!("Job: {job}")?;
         let theirs = attempts.iter().filter(|attempt| attempt.job_id == job);
-        say!("{}", execution_log(theirs))?;
+        print_line!("{}", execution_log(theirs))?;
     }
     Ok(())
 }

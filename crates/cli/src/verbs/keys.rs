@@ -12,10 +12,10 @@ use steadfast_server::keys::{self, NewKey, Scope};
 use super::said;
 use crate::{
     exit::{ExitError, Problem, usage},
+    output::{self, print_line},
     remote::{Remote, part},
-    say::{self, say},
-    settings::StoreAt,
-    show::{age, lines_of, now, plain},
+    settings::StoreUrl,
+    show::{age, now, plain_table, table_lines},
 };
 
 #[derive(clap::Args)]
@@ -27,7 +27,7 @@ pub struct Args {
     remote: Remote,
     /// Work on this store itself and not over the API; for the first key.
     #[arg(long, global = true, value_name = "STORE")]
-    store: Option<StoreAt>,
+    store: Option<StoreUrl>,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -76,23 +76,23 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         None => over_api(remote, &verb).await?,
     };
     if remote.json {
-        return Ok(say::json(&answer)?);
+        return Ok(output::print_json(&answer)?);
     }
     match verb {
         Verb::Create { .. } => {
             made(&answer)?;
             let was_open = args.store.is_none() && remote.api_key.is_none();
             match was_open {
-                true => Ok(say!("{FIRST_KEY}")?),
+                true => Ok(print_line!("{FIRST_KEY}")?),
                 false => Ok(()),
             }
         }
         Verb::List => list(&answer),
-        Verb::Delete { id } => Ok(say!("{id} is gone")?),
+        Verb::Delete { id } => Ok(print_line!("{id} is gone")?),
     }
 }
 
-async fn open(store: &StoreAt) -> anyhow::Result<Arc<dyn Store>> {
+async fn open(store: &StoreUrl) -> anyhow::Result<Arc<dyn Store>> {
     match store.is_durable() {
         // Sharing only matters where the file is ours for the first time.
         true => store.open(false).await,
@@ -174,13 +174,13 @@ async fn in_store(store: &dyn Store, verb: &Verb) -> anyhow::Result<Value> {
 
 fn made(answer: &Value) -> anyhow::Result<()> {
     let of = |name: &str| answer[name].as_str().unwrap_or_default();
-    say!(
+    print_line!(
         "{} made, of scope {}; its token is shown this once:",
         of("id"),
         of("scope")
     )?;
-    say!("{}", of("token"))?;
-    Ok(say!(
+    print_line!("{}", of("token"))?;
+    Ok(print_line!(
         "use it as STEADFAST_API_KEY, or as Authorization: Bearer …"
     )?)
 }
@@ -188,10 +188,10 @@ fn made(answer: &Value) -> anyhow::Result<()> {
 fn list(answer: &Value) -> anyhow::Result<()> {
     let keys: Vec<KeyView> = serde_json::from_value(answer["keys"].clone())?;
     if keys.is_empty() {
-        return Ok(say!("no keys")?);
+        return Ok(print_line!("no keys")?);
     }
     let now = now();
-    let mut table = plain(["id", "scope", "tenant", "name", "age"]);
+    let mut table = plain_table(["id", "scope", "tenant", "name", "age"]);
     for key in keys {
         let tenant = key.tenant.unwrap_or_else(|| "all".to_owned());
         table.add_row(vec![
@@ -202,5 +202,5 @@ fn list(answer: &Value) -> anyhow::Result<()> {
             age(key.created_at, now),
         ]);
     }
-    Ok(say!("{}", lines_of(&table))?)
+    Ok(print_line!("{}", table_lines(&table))?)
 }

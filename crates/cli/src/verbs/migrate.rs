@@ -1,6 +1,6 @@
 //! `steadfast migrate`: bring a store to the schema this binary knows, and do nothing else.
 
-use crate::{exit::usage, say::say, settings::StoreAt};
+use crate::{exit::usage, output::print_line, settings::StoreUrl};
 
 #[derive(clap::Args)]
 #[command(
@@ -9,7 +9,7 @@ use crate::{exit::usage, say::say, settings::StoreAt};
 pub struct Args {
     /// Which store: sqlite:FILE or postgres://USER@HOST/DATABASE.
     #[arg(long, env = "STEADFAST_STORE", hide_env_values = true)]
-    store: StoreAt,
+    store: StoreUrl,
     /// Move into an SQLite file that has tables of another application.
     #[arg(long)]
     share: bool,
@@ -20,5 +20,5 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         return Err(usage("memory: has nothing to bring up to date"));
     }
     drop(args.store.open(args.share).await?);
-    Ok(say!("{} is up to date", args.store)?)
+    Ok(print_line!("{} is up to date", args.store)?)
 }

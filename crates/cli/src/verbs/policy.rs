@@ -6,9 +6,9 @@ use steadfast::{RetryPolicy, duration};
 
 use crate::{
     exit::usage,
-    say::{self, say},
-    settings::{Retry, Span},
-    show::{brief, lines_of, policy_sentence, timetable},
+    output::{self, print_line},
+    settings::{DurationArg, RetryArg},
+    show::{brief, policy_sentence, policy_table, table_lines},
 };
 
 #[derive(clap::Args)]
@@ -20,7 +20,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Draw the timetable of a job that always fails at once.
+    /// Draw the policy_table of a job that always fails at once.
     Preview(PreviewArgs),
 }
 
@@ -30,7 +30,7 @@ enum Verb {
 )]
 struct PreviewArgs {
     /// A preset's name, or JSON as the API takes it [default: queue].
-    policy: Option<Retry>,
+    policy: Option<RetryArg>,
     /// Retries after the first attempt.
     #[arg(long, value_name = "N")]
     max_retries: Option<u32>,
@@ -39,16 +39,16 @@ struct PreviewArgs {
     backoff: Option<String>,
     /// The first delay.
     #[arg(long, value_name = "DURATION")]
-    base_delay: Option<Span>,
+    base_delay: Option<DurationArg>,
     /// Of exponential backoff.
     #[arg(long)]
     factor: Option<f64>,
     /// The cap on any delay.
     #[arg(long, value_name = "DURATION")]
-    max_delay: Option<Span>,
+    max_delay: Option<DurationArg>,
     /// An explicit list, separated by commas; the last one repeats.
     #[arg(long, value_name = "DURATIONS", value_delimiter = ',')]
-    delays: Option<Vec<Span>>,
+    delays: Option<Vec<DurationArg>>,
     /// none, proportional, full, equal or decorrelated.
     #[arg(long)]
     jitter: Option<String>,
@@ -57,7 +57,7 @@ struct PreviewArgs {
     jitter_factor: Option<f64>,
     /// Give up when this long has passed since the first attempt.
     #[arg(long, value_name = "DURATION")]
-    max_elapsed: Option<Span>,
+    max_elapsed: Option<DurationArg>,
     /// Print JSON, for programs.
     #[arg(long)]
     json: bool,
@@ -67,16 +67,16 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let Verb::Preview(preview) = args.verb;
     let policy = preview.policy()?;
     if preview.json {
-        return Ok(say::json(&as_api(&policy))?);
+        return Ok(output::print_json(&as_api(&policy))?);
     }
-    say!("{}", policy_sentence(&policy))?;
-    say!("\n{}\n", lines_of(&timetable(&policy)))?;
+    print_line!("{}", policy_sentence(&policy))?;
+    print_line!("\n{}\n", table_lines(&policy_table(&policy)))?;
     let gives_up = policy.preview().gives_up;
     let spread = match gives_up.min == gives_up.max {
         true => String::new(),
         false => format!(" ({} to {})", brief(gives_up.min), brief(gives_up.max)),
     };
-    Ok(say!(
+    Ok(print_line!(
         "A job that always fails at once is given up after {} attempts, {}{spread}\nafter the first. Attempts that take longer push everything after them back.",
         policy.preview().rows.len(),
         brief(gives_up.typical),
@@ -90,7 +90,7 @@ impl PreviewArgs {
             Value::Object(fields) => fields,
             _ => Map::new(),
         };
-        let text = |span: Option<Span>| span.map(|span| Value::from(span.to_string()));
+        let text = |span: Option<DurationArg>| span.map(|span| Value::from(span.to_string()));
         let list = self.delays.as_ref().map(|list| {
             let texts: Vec<String> = list.iter().map(ToString::to_string).collect();
             Value::from(texts)
@@ -112,7 +112,7 @@ impl PreviewArgs {
             }
         }
         let wrong = |error: &dyn std::fmt::Display| usage(format!("no such policy: {error}"));
-        let retry: Retry =
+        let retry: RetryArg =
             serde_json::from_value(Value::Object(fields)).map_err(|error| wrong(&error))?;
         retry.build().map_err(|error| wrong(&error))
     }

@@ -6,9 +6,9 @@ use serde_json::Value;
 use steadfast::Timestamp;
 
 use crate::{
+    output::{self, print_line},
     remote::{Remote, part},
-    say::{self, say},
-    show::{age, lines_of, now, plain, status_cell},
+    show::{age, now, plain_table, status_cell, table_lines},
 };
 
 #[derive(clap::Args)]
@@ -75,8 +75,8 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let path = format!("/queues/{}/{verb}{tenant}", part(&name));
     let answer = remote.post(&path, Value::Null).await?;
     match remote.json {
-        true => Ok(say::json(&answer)?),
-        false => Ok(say!("queue {name} {sentence}")?),
+        true => Ok(output::print_json(&answer)?),
+        false => Ok(print_line!("queue {name} {sentence}")?),
     }
 }
 
@@ -86,14 +86,14 @@ fn list(remote: &Remote, answer: Value) -> anyhow::Result<()> {
         queues: Vec<QueueView>,
     }
     if remote.json {
-        return Ok(say::json(&answer)?);
+        return Ok(output::print_json(&answer)?);
     }
     let list: Queues = serde_json::from_value(answer)?;
     if list.queues.is_empty() {
-        return Ok(say!("no queues yet")?);
+        return Ok(print_line!("no queues yet")?);
     }
     let now = now();
-    let mut table = plain([
+    let mut table = plain_table([
         "tenant",
         "queue",
         "",
@@ -126,5 +126,5 @@ fn list(remote: &Remote, answer: Value) -> anyhow::Result<()> {
             lately.into(),
         ]);
     }
-    Ok(say!("{}", lines_of(&table))?)
+    Ok(print_line!("{}", table_lines(&table))?)
 }

@@ -8,10 +8,10 @@ use steadfast::Timestamp;
 use super::{read_json, said};
 use crate::{
     exit::usage,
+    output::{self, print_line},
     remote::{Remote, part},
-    say::{self, say},
-    settings::{Retry, Span},
-    show::{ago, lines_of, moment, now, plain, status_cell},
+    settings::{DurationArg, RetryArg},
+    show::{moment, now, plain_table, relative, status_cell, table_lines},
 };
 
 #[derive(clap::Args)]
@@ -82,7 +82,7 @@ struct CreateArgs {
     cron: Option<String>,
     /// At equal distances, in the place of --cron.
     #[arg(long, value_name = "DURATION", conflicts_with = "cron")]
-    every: Option<Span>,
+    every: Option<DurationArg>,
     /// An IANA time zone for --cron [default: UTC].
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
@@ -100,7 +100,7 @@ struct CreateArgs {
     job: Option<String>,
     /// When a run is tried again: a preset's name, or JSON.
     #[arg(long, value_name = "POLICY")]
-    retry: Option<Retry>,
+    retry: Option<RetryArg>,
     /// Which lane runs wait in [default: default].
     #[arg(long)]
     queue: Option<String>,
@@ -179,8 +179,8 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
 
 fn done(remote: &Remote, answer: &Value, sentence: &str) -> anyhow::Result<()> {
     match remote.json {
-        true => Ok(say::json(answer)?),
-        false => Ok(say!("{sentence}")?),
+        true => Ok(output::print_json(answer)?),
+        false => Ok(print_line!("{sentence}")?),
     }
 }
 
@@ -235,16 +235,16 @@ fn list(remote: &Remote, answer: Value) -> anyhow::Result<()> {
         next_cursor: Option<String>,
     }
     if remote.json {
-        return Ok(say::json(&answer)?);
+        return Ok(output::print_json(&answer)?);
     }
     let list: List = serde_json::from_value(answer)?;
     if list.schedules.is_empty() {
-        return Ok(say!("no schedules")?);
+        return Ok(print_line!("no schedules")?);
     }
     let now = now();
-    let mut table = plain(["id", "name", "rule", "runs", "last", "next"]);
+    let mut table = plain_table(["id", "name", "rule", "runs", "last", "next"]);
     for schedule in &list.schedules {
-        let when = |time: Option<Timestamp>| time.map_or(String::new(), |time| ago(time, now));
+        let when = |time: Option<Timestamp>| time.map_or(String::new(), |time| relative(time, now));
         let next = match (schedule.paused, schedule.next_tick) {
             (true, _) => status_cell("paused"),
             (false, None) => "never".into(),
@@ -259,30 +259,30 @@ fn list(remote: &Remote, answer: Value) -> anyhow::Result<()> {
             next,
         ]);
     }
-    say!("{}", lines_of(&table))?;
+    print_line!("{}", table_lines(&table))?;
     if let Some(cursor) = list.next_cursor {
-        say!("more: --after {cursor}")?;
+        print_line!("more: --after {cursor}")?;
     }
     Ok(())
 }
 
 fn shown(remote: &Remote, answer: Value) -> anyhow::Result<()> {
     if remote.json {
-        return Ok(say::json(&answer)?);
+        return Ok(output::print_json(&answer)?);
     }
     let schedule: ScheduleView = serde_json::from_value(answer)?;
     let now = now();
-    say!("Schedule: {} ({})", schedule.name, schedule.id)?;
-    say!("  rule      {}", schedule.rule())?;
-    say!("  tenant    {}", schedule.tenant)?;
-    say!("  overlap   {}", schedule.overlap)?;
-    say!("  missed    {}", schedule.missed)?;
-    say!("  runs      {}", schedule.runs)?;
+    print_line!("Schedule: {} ({})", schedule.name, schedule.id)?;
+    print_line!("  rule      {}", schedule.rule())?;
+    print_line!("  tenant    {}", schedule.tenant)?;
+    print_line!("  overlap   {}", schedule.overlap)?;
+    print_line!("  missed    {}", schedule.missed)?;
+    print_line!("  runs      {}", schedule.runs)?;
     if let Some(last) = schedule.last_tick {
-        say!("  last      {}", moment(last, now))?;
+        print_line!("  last      {}", moment(last, now))?;
     }
     if schedule.paused {
-        return Ok(say!(
+        return Ok(print_line!(
             "  next      paused; steadfast schedules resume {}",
             schedule.id
         )?);
@@ -297,7 +297,7 @@ fn coming(upcoming: &[UpcomingView], now: Timestamp) -> anyhow::Result<()> {
             Some(_) => "  (the clock shows this time twice)",
             None => "",
         };
-        say!("  next      {}{dst}", moment(tick.at, now))?;
+        print_line!("  next      {}{dst}", moment(tick.at, now))?;
     }
     Ok(())
 }
@@ -321,22 +321,22 @@ fn ticks(remote: &Remote, answer: Value) -> anyhow::Result<()> {
         count: u64,
     }
     if remote.json {
-        return Ok(say::json(&answer)?);
+        return Ok(output::print_json(&answer)?);
     }
     let ticks: Ticks = serde_json::from_value(answer)?;
     let now = now();
     coming(ticks.upcoming.get(..3).unwrap_or(&ticks.upcoming), now)?;
-    let mut table = plain(["tick", "", "what became of it"]);
+    let mut table = plain_table(["tick", "", "what became of it"]);
     for tick in &ticks.ticks {
         let what = match (&tick.job_id, &tick.skipped) {
             (Some(job), _) => job.clone(),
             (None, Some(skip)) => format!("{} skipped: {}", skip.count, skip.reason),
             (None, None) => String::new(),
         };
-        table.add_row(vec![tick.at.to_string(), ago(tick.at, now), what]);
+        table.add_row(vec![tick.at.to_string(), relative(tick.at, now), what]);
     }
     match ticks.ticks.is_empty() {
-        true => Ok(say!("no ticks yet")?),
-        false => Ok(say!("{}", lines_of(&table))?),
+        true => Ok(print_line!("no ticks yet")?),
+        false => Ok(print_line!("{}", table_lines(&table))?),
     }
 }

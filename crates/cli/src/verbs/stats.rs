@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::{
+    output::{self, print_line},
     remote::Remote,
-    say::{self, say},
 };
 
 #[derive(clap::Args)]
@@ -23,36 +23,36 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         .get("/stats", &[("tenant", args.tenant)])
         .await?;
     if args.remote.json {
-        return Ok(say::json(&stats)?);
+        return Ok(output::print_json(&stats)?);
     }
     let count = |name: &str| stats[name].as_u64().unwrap_or_default();
-    say!("Jobs now")?;
+    print_line!("Jobs now")?;
     for label in ["ready", "running", "retrying", "scheduled"] {
-        say!("  {label:<12} {:>10}", count(label))?;
+        print_line!("  {label:<12} {:>10}", count(label))?;
     }
-    say!("Ended, and still kept")?;
+    print_line!("Ended, and still kept")?;
     for label in ["succeeded", "failed", "cancelled"] {
-        say!("  {label:<12} {:>10}", count(label))?;
+        print_line!("  {label:<12} {:>10}", count(label))?;
     }
-    say!("  dead letters {:>10}", count("dlqSize"))?;
-    say!("Attempts")?;
-    say!(
+    print_line!("  dead letters {:>10}", count("dlqSize"))?;
+    print_line!("Attempts")?;
+    print_line!(
         "  in all       {:>10}",
         stats["total"]["attempts"].as_u64().unwrap_or_default()
     )?;
-    say!(
+    print_line!(
         "  last 5 min   {:>10}",
         stats["recent"]["attempts"].as_u64().unwrap_or_default()
     )?;
-    say!(
+    print_line!(
         "  per second   {:>10.2}",
         stats["throughput"].as_f64().unwrap_or_default()
     )?;
-    say!("Retries")?;
-    say!("  in all       {:>10}", count("totalRetries"))?;
-    say!("  successful   {:>10}", count("successfulRetries"))?;
-    say!("  success rate {:>10}", rate(&stats["retrySuccessRate"]))?;
-    Ok(say!(
+    print_line!("Retries")?;
+    print_line!("  in all       {:>10}", count("totalRetries"))?;
+    print_line!("  successful   {:>10}", count("successfulRetries"))?;
+    print_line!("  success rate {:>10}", rate(&stats["retrySuccessRate"]))?;
+    Ok(print_line!(
         "  retry rate   {:>10} of attempts in the last 5 min",
         rate(&stats["retryRate"])
     )?)

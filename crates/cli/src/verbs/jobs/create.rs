@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::watch;
 use crate::{
     exit::usage,
+    output::{self, print_line},
     remote::Remote,
-    say::{self, say},
-    settings::{Retry, Span},
+    settings::{DurationArg, RetryArg},
     show::{JobView, moment, now},
     verbs::{pairs, read_json, said},
 };
@@ -54,7 +54,7 @@ pub struct Args {
     priority: Option<u8>,
     /// Not before this long from now.
     #[arg(long, value_name = "DURATION", conflicts_with = "run_at")]
-    delay: Option<Span>,
+    delay: Option<DurationArg>,
     /// Not before this time.
     #[arg(long, value_name = "TIME")]
     run_at: Option<String>,
@@ -63,13 +63,13 @@ pub struct Args {
     at_most_once: bool,
     /// When to try again: a preset's name, or JSON.
     #[arg(long, value_name = "POLICY")]
-    retry: Option<Retry>,
+    retry: Option<RetryArg>,
     /// Retries after the first attempt.
     #[arg(long, value_name = "N")]
     max_retries: Option<u32>,
     /// How long one attempt may take.
     #[arg(long, value_name = "DURATION")]
-    timeout: Option<Span>,
+    timeout: Option<DurationArg>,
     /// One key, one job: the same command again makes no second one.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
@@ -88,28 +88,28 @@ pub async fn run(remote: &Remote, args: Args) -> anyhow::Result<()> {
     let (watch, body) = (args.watch, args.request()?);
     let answer = remote.post("/jobs", body).await?;
     if remote.json && !watch {
-        return Ok(say::json(&answer)?);
+        return Ok(output::print_json(&answer)?);
     }
     if let Some(jobs) = answer["jobs"].as_array() {
-        return Ok(say!("{} jobs made", jobs.len())?);
+        return Ok(print_line!("{} jobs made", jobs.len())?);
     }
     let id = answer["id"].as_str().unwrap_or_default().to_owned();
     if id.starts_with("sch_") {
         let next = answer["nextTick"].as_str().unwrap_or("never");
-        return Ok(say!("{id} made: its next tick is {next}")?);
+        return Ok(print_line!("{id} made: its next tick is {next}")?);
     }
     let job: JobView = serde_json::from_value(answer)?;
     if watch {
         if !remote.json {
-            say!("{id} made")?;
+            print_line!("{id} made")?;
         }
         return watch::one(remote, &id).await;
     }
     match job.label.as_str() {
-        "scheduled" => say!("{id} made: it runs {}", moment(job.run_at, now()))?,
-        label => say!("{id} made: it is {label}")?,
+        "scheduled" => print_line!("{id} made: it runs {}", moment(job.run_at, now()))?,
+        label => print_line!("{id} made: it is {label}")?,
     }
-    Ok(say!("see it with: steadfast jobs show {id}")?)
+    Ok(print_line!("see it with: steadfast jobs show {id}")?)
 }
 
 impl Args {

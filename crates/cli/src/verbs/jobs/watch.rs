@@ -11,9 +11,9 @@ use serde_json::Value;
 use super::attempts;
 use crate::{
     exit::ExitError,
+    output::print_line,
     remote::{Remote, part},
-    say::say,
-    show::{AttemptView, JobView, ago, brief, now},
+    show::{AttemptView, JobView, brief, now, relative},
 };
 
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -36,14 +36,14 @@ pub async fn one(remote: &Remote, id: &str) -> anyhow::Result<()> {
         if !remote.json && (job.has_ended() || shown == 0 && job.label != label) {
             label.clone_from(&job.label);
             match label.as_str() {
-                "scheduled" => say!("{id} is scheduled, {}", ago(job.run_at, now()))?,
-                _ if job.has_ended() => say!("{id} {label}")?,
-                _ => say!("{id} is {label}")?,
+                "scheduled" => print_line!("{id} is scheduled, {}", relative(job.run_at, now()))?,
+                _ if job.has_ended() => print_line!("{id} {label}")?,
+                _ => print_line!("{id} is {label}")?,
             }
         }
         match job.label.as_str() {
             "succeeded" => return Ok(()),
-            _ if job.has_ended() => return Err(ExitError::Said.into()),
+            _ if job.has_ended() => return Err(ExitError::Reported.into()),
             _ => tokio::time::sleep(LOOK_EVERY).await,
         }
     }
@@ -52,7 +52,7 @@ pub async fn one(remote: &Remote, id: &str) -> anyhow::Result<()> {
 fn told(remote: &Remote, attempt: &AttemptView) -> anyhow::Result<()> {
     let took = brief(Duration::from_millis(attempt.duration_ms));
     if remote.json {
-        return Ok(say!(
+        return Ok(print_line!(
             "{}",
             serde_json::json!({
                 "jobId": attempt.job_id, "attempt": attempt.attempt, "status": attempt.status,
@@ -60,14 +60,14 @@ fn told(remote: &Remote, attempt: &AttemptView) -> anyhow::Result<()> {
             })
         )?);
     }
-    say!(
+    print_line!(
         "  {:<8} {:<8} {took:>6}  {}",
         attempt.name(),
         attempt.status,
         attempt.what()
     )?;
     if let Some(then) = attempt.then() {
-        say!("  {:26}→ {then}", "")?;
+        print_line!("  {:26}→ {then}", "")?;
     }
     Ok(())
 }
@@ -95,7 +95,7 @@ fn heard(remote: &Remote, event: &str) -> anyhow::Result<()> {
     let mut data: Value = serde_json::from_str(data)?;
     if remote.json {
         data["event"] = name.into();
-        return Ok(say!("{data}")?);
+        return Ok(print_line!("{data}")?);
     }
     let what = name.strip_prefix("job.").unwrap_or(name);
     let of = |key: &str| data[key].as_str().unwrap_or_default().to_owned();
@@ -103,8 +103,10 @@ fn heard(remote: &Remote, event: &str) -> anyhow::Result<()> {
     let next = data["nextRunAt"]
         .as_str()
         .and_then(|text| text.parse().ok());
-    let next = next.map_or(String::new(), |next| format!(" → {}", ago(next, now())));
-    Ok(say!(
+    let next = next.map_or(String::new(), |next| {
+        format!(" → {}", relative(next, now()))
+    });
+    Ok(print_line!(
         "{} {what:<9} {} attempt {}  {failure}{next}",
         of("jobId"),
         of("kind"),

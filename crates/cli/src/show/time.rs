@@ -1,4 +1,4 @@
-//! Times and durations as people say them.
+//! Times and durations for people.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub fn brief(duration: Duration) -> String {
 }
 
 /// `in 3s`, `2m ago`, `now`.
-pub fn ago(time: Timestamp, now: Timestamp) -> String {
+pub fn relative(time: Timestamp, now: Timestamp) -> String {
     match (time.since(now), now.since(time)) {
         (ahead, _) if ahead >= Duration::from_millis(1) => format!("in {}", brief(ahead)),
         (_, behind) if behind >= Duration::from_secs(1) => format!("{} ago", brief(behind)),
@@ -40,7 +40,7 @@ pub fn ago(time: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// How long ago, without a word for it.
+/// How long ago, without the word.
 pub fn age(time: Timestamp, now: Timestamp) -> String {
     brief(now.since(time))
 }
@@ -48,12 +48,12 @@ pub fn age(time: Timestamp, now: Timestamp) -> String {
 /// Both ways: `2026-01-01T12:00:00Z (2m ago)`.
 pub fn moment(time: Timestamp, now: Timestamp) -> String {
     let whole = Timestamp::from_millis(time.as_millis());
-    format!("{whole} ({})", ago(time, now))
+    format!("{whole} ({})", relative(time, now))
 }
 
 const BAR: &str = "█";
 
-/// A bar as long as `part` is of `whole`, at least one block where there is anything.
+/// A bar as long as `part` is of `whole`; at least one block unless `part` is zero.
 pub fn bar(part: Duration, whole: Duration, width: usize) -> String {
     let most = whole.as_micros().max(1);
     let blocks = part.as_micros().saturating_mul(width as u128) / most;
@@ -67,8 +67,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_said_in_two_units_at_most() {
-        for (millis, said) in [
+    fn durations_have_two_units_at_most() {
+        for (millis, text) in [
             (0, "0ms"),
             (850, "850ms"),
             (1_000, "1s"),
@@ -78,25 +78,25 @@ mod tests {
             (3_600_000, "1h"),
             (90_061_000, "1d 1h"),
         ] {
-            assert_eq!(brief(Duration::from_millis(millis)), said);
+            assert_eq!(brief(Duration::from_millis(millis)), text);
         }
     }
 
     #[test]
     fn a_time_is_ahead_behind_or_now() {
         let now = Timestamp::from_millis(1_000_000);
-        for (millis, said) in [
+        for (millis, text) in [
             (1_003_000, "in 3s"),
             (880_000, "2m ago"),
             (1_000_000, "now"),
             (999_500, "now"),
         ] {
-            assert_eq!(ago(Timestamp::from_millis(millis), now), said);
+            assert_eq!(relative(Timestamp::from_millis(millis), now), text);
         }
     }
 
     #[test]
-    fn a_bar_is_never_longer_than_its_room() {
+    fn a_bar_is_never_longer_than_its_width() {
         let second = Duration::from_secs(1);
         assert_eq!(bar(second, second, 4), "████");
         assert_eq!(bar(Duration::from_micros(1), second, 4), "█");

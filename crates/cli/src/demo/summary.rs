@@ -1,0 +1,89 @@
+//! The history of each job of the demo, and what it shows.
+
+use serde::Deserialize;
+
+use super::{live::DemoTotals, print_heading, scenarios::DemoJobs};
+use crate::{
+    limits::{DEMO_TEXT_CHARS, DEMO_TICKS, DEMO_WEBHOOKS},
+    output::print_line,
+    remote::Remote,
+    show::{AttemptView, JobView, brief, execution_log},
+};
+
+pub async fn print(remote: &Remote, jobs: &DemoJobs, totals: &DemoTotals) -> anyhow::Result<()> {
+    print_heading("what happened to each job")?;
+    for (scenario, id) in jobs.iter() {
+        let job = remote.get(&format!("/jobs/{id}"), &[]).await?;
+        let job: JobView = serde_json::from_value(job)?;
+        let label = match job.reason {
+            Some(reason) => format!("{} ({reason})", job.label),
+            None => job.label,
+        };
+        print_line!("\nJob: {} ({id}): {label}", scenario.name)?;
+        print_line!("{}", execution_log(attempts(remote, id).await?.iter()))?;
+        for line in wrapped(scenario.lesson) {
+            print_line!("{line}")?;
+        }
+    }
+    print_line!("\nSchedule: ticker ({})", jobs.schedule)?;
+    print_line!(
+        "{} of {DEMO_TICKS} ticks ran, each exactly once and as its own job.",
+        totals.ticks
+    )?;
+    print_line!(
+        "\nWebhooks: {} of {DEMO_WEBHOOKS} arrived, with a valid signature.",
+        totals.webhooks_verified
+    )?;
+    print_heading("in short")?;
+    for line in wrapped(
+        "Every retry was a row in a file with a time on it, not a timer in memory: if this process had been killed in the middle, the next one would have continued. Every attempt has a record that says what failed, which rule decided, and when the next attempt came.",
+    ) {
+        print_line!("{line}")?;
+    }
+    Ok(print_line!("It took {}.", brief(totals.took))?)
+}
+
+pub fn print_next_steps(url: &str, is_kept: bool) -> anyhow::Result<()> {
+    print_heading("where to go next")?;
+    if is_kept {
+        print_line!("  {url}/           the dashboard; the server runs until Ctrl-C")?;
+        print_line!("  {url}/api/docs   the API, to try out")?;
+        print_line!("  steadfast jobs list --url {url}")?;
+        print_line!("  steadfast dlq requeue --all --url {url}")?;
+        return Ok(());
+    }
+    print_line!(
+        "  steadfast demo --keep            the same, and the server stays to look around"
+    )?;
+    print_line!("  steadfast serve                  your own server, on ./steadfast.db")?;
+    print_line!("  steadfast jobs create URL --watch")?;
+    Ok(print_line!(
+        "  steadfast policy preview patient a retry policy as a timetable"
+    )?)
+}
+
+async fn attempts(remote: &Remote, id: &str) -> anyhow::Result<Vec<AttemptView>> {
+    #[derive(Deserialize)]
+    struct History {
+        attempts: Vec<AttemptView>,
+    }
+    let answer = remote.get(&format!("/jobs/{id}/history"), &[]).await?;
+    let mut history: History = serde_json::from_value(answer)?;
+    history.attempts.reverse();
+    Ok(history.attempts)
+}
+
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= DEMO_TEXT_CHARS => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
