@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Failure, Fence, Job, JobId, JobState, NewJob, Payload, RetryDelay, Timestamp, WorkerName,
-    failure::shortened, limits, string_enum,
+    duration, failure::shortened, limits, string_enum,
 };
 
 /// A job that is ours to run, for as long as its lease lasts.
@@ -202,12 +202,18 @@ impl Attempt {
             .saturating_sub(1)
     }
 
+    /// Whether a person retried the job and this was the first attempt after that.
+    pub fn is_first_after_requeue(&self) -> bool {
+        self.attempts_before > 0 && self.attempt == self.attempts_before + 1
+    }
+
     pub fn duration(&self) -> Duration {
         self.finished_at.since(self.started_at)
     }
 }
 
-/// Which rule decided, and the numbers behind the next time.
+/// Which rule decided, and the numbers behind the next time: enough to explain the decision
+/// later, when the job's policy may have changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
@@ -220,6 +226,49 @@ pub struct Decision {
     pub delay: Option<RetryDelay>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_run_at: Option<Timestamp>,
+    /// How much of the retry budget was used, and what the policy allowed then. Snoozes and
+    /// releases do not touch it; records from before it was kept lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<RetryBudget>,
+}
+
+impl Decision {
+    pub(crate) fn by(decided_by: DecidedBy) -> Self {
+        Self {
+            decided_by,
+            matched: None,
+            delay: None,
+            next_run_at: None,
+            budget: None,
+        }
+    }
+}
+
+/// What a policy allowed, and how much of it was used, when a decision was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RetryBudget {
+    /// Retries before the attempt that was decided upon.
+    pub retries_used: u32,
+    /// The policy's `maxRetries`.
+    pub max_retries: u32,
+    /// The policy's `maxElapsed`.
+    #[serde(
+        default,
+        with = "duration::text_option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub max_elapsed: Option<Duration>,
+}
+
+impl RetryBudget {
+    pub(crate) fn of(job: &Job) -> Self {
+        Self {
+            retries_used: job.progress.retries_used(),
+            max_retries: job.policy.max_retries(),
+            max_elapsed: job.policy.max_elapsed(),
+        }
+    }
 }
 
 string_enum! {

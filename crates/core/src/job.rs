@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Failure, IdempotencyKey, Invalid, JobId, Kind, Payload, Queue, RetryPolicy, ScheduleId, Tenant,
-    Timestamp, Webhook, WorkerName,
+    Timestamp, Webhook, WorkerName, limits,
 };
 
 pub use new::{NewJob, RunAt};
@@ -102,6 +102,11 @@ impl JobProgress {
         }
     }
 
+    /// Whether the job ended `failed` and no person has dealt with it yet.
+    pub fn is_dead_letter(&self) -> bool {
+        self.state == JobState::Failed && self.resolved_at.is_none()
+    }
+
     /// Retries used up in the present budget.
     pub fn retries_used(&self) -> u32 {
         self.attempt
@@ -117,7 +122,29 @@ impl Job {
     }
 
     pub fn is_dead_letter(&self) -> bool {
-        self.progress.state == JobState::Failed && self.progress.resolved_at.is_none()
+        self.progress.is_dead_letter()
+    }
+
+    /// Whether a failure of the attempt that runs now would be the last, because of its guarantee
+    /// or because no retry is left. `maxElapsed` and the failure itself may end the job earlier.
+    pub fn is_last_attempt(&self) -> bool {
+        let used = self.progress.retries_used();
+        self.guarantee == Guarantee::AtMostOnce
+            || self.policy.gives_up(used, Duration::ZERO).is_some()
+    }
+
+    /// Whether retention may delete the job: it ended before the time given and is no dead
+    /// letter. A job with an idempotency key stays for at least a day after it was created, and
+    /// a discarded one counts as ended when it was discarded.
+    pub fn may_be_pruned(&self, ended_before: Timestamp, now: Timestamp) -> bool {
+        let progress = &self.progress;
+        let ended_at = progress.resolved_at.or(progress.finished_at);
+        let is_key_in_use =
+            self.idempotency_key.is_some() && now.since(self.created_at) < limits::DAY;
+        progress.state.is_final()
+            && !progress.is_dead_letter()
+            && ended_at.is_some_and(|ended_at| ended_at < ended_before)
+            && !is_key_in_use
     }
 
     /// The word people are shown.

@@ -16,13 +16,16 @@
 //! * the rest: checked values (ids, names, payloads, times) that cannot be built wrong.
 
 pub mod duration;
+pub mod explain;
 pub mod limits;
 
 mod alert;
 mod attempt;
+mod command;
 mod cron;
 mod endpoint;
 mod failure;
+mod forecast;
 mod id;
 mod invalid;
 mod job;
@@ -34,6 +37,7 @@ mod schedule;
 mod tally;
 mod time;
 mod timetable;
+mod transition;
 mod webhook;
 mod zone;
 
@@ -42,26 +46,26 @@ pub use alert::{
     AlertStatus, AlertSubject, DlqAlert, ExhaustedAlert, OverdueAlert, RetryRateAlert,
 };
 pub use attempt::{
-    Attempt, AttemptStatus, Claim, DecidedBy, Decision, EndedAttempt, Outcome, StaleFence,
+    Attempt, AttemptStatus, Claim, DecidedBy, Decision, EndedAttempt, Outcome, RetryBudget,
+    StaleFence,
 };
+pub use command::{CommandRefusal, CommandResult, JobCommand, JobEdit, RefusalReason, on_command};
 pub use cron::{Cron, Dst, Tick};
 pub use endpoint::{Endpoint, EndpointSecret};
 pub use failure::{Failure, FailureClass};
+pub use forecast::AttemptForecast;
 pub use id::{EndpointId, EventId, JobId, KeyId, ScheduleId};
 pub use invalid::Invalid;
 pub use job::{
     EndReason, Fence, Guarantee, Job, JobLabel, JobProgress, JobState, NewJob, Priority, RunAt,
     ScheduledRun, Tags,
 };
-pub use lifecycle::{
-    CommandRefusal, CommandResult, Guard, JobCommand, JobEdit, RefusalReason, Transition,
-    after_attempt, on_command,
-};
+pub use lifecycle::after_attempt;
 pub use name::{IdempotencyKey, Kind, Queue, ScheduleName, StepName, Tenant, WorkerName};
 pub use payload::Payload;
 pub use policy::{
-    Backoff, DelayRange, Dice, Jitter, PolicyPatch, Preset, Preview, PreviewRow, RetryDelay,
-    RetryPolicy, RetryRule, RuleAction, RuleMatch, Shorthands, StatusRange,
+    Backoff, DelayRange, DelaySource, Dice, Jitter, PolicyPatch, Preset, Preview, PreviewRow,
+    RetryDelay, RetryPolicy, RetryRule, RuleAction, RuleMatch, Shorthands, StatusRange,
 };
 pub use schedule::Schedule;
 pub use tally::Tally;
@@ -70,6 +74,7 @@ pub use timetable::{
     MissedTickPolicy, OverlapPolicy, ScheduleProgress, SkipReason, SkippedTicks, TickRule,
     Timetable, TimetableStep,
 };
+pub use transition::{CommitResult, Guard, Transition};
 pub use webhook::{
     BodyFormat, EventType, Subscription, Subscriptions, Webhook, WebhookEvent, WebhookSecret,
     WebhookTarget,

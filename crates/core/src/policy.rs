@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Invalid, duration, limits};
 
 pub(crate) use delay::DelayInput;
-pub use delay::{Dice, RetryDelay};
+pub use delay::{DelaySource, Dice, RetryDelay};
 pub use patch::{PolicyPatch, Shorthands};
 pub use preset::Preset;
 pub use preview::{DelayRange, Preview, PreviewRow};

@@ -363,7 +363,7 @@ fn a_manual_retry_gets_a_fresh_budget_and_keeps_the_history() {
     let (lines, job) = timeline(retried, std::iter::repeat(http(503)));
     assert_eq!(
         lines,
-        ["T+100 FAILED retryCount 2", "T+101 FAILED retryCount 3"]
+        ["T+100 FAILED retryCount 0", "T+101 FAILED retryCount 1"]
     );
     assert!(job.is_dead_letter());
 }

@@ -8,6 +8,7 @@
 use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+pub use steadfast_core::CommitResult;
 use steadfast_core::{
     Attempt, Claim, Fence, Job, JobCommand, JobId, Kind, NewJob, Payload, Queue, Schedule,
     ScheduleId, ScheduleProgress, SkippedTicks, StepName, Subscriptions, Tally, Tenant, Timestamp,
@@ -235,15 +236,6 @@ pub enum RenewResult {
         cancel_requested: bool,
     },
     Lost,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CommitResult {
-    Done,
-    /// The claim does not hold any more, or its lease was renewed after all: nothing written.
-    Stale,
-    /// Someone asked to cancel after this was decided: decide again, knowing that.
-    CancelRequested,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

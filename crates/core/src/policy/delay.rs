@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Backoff, Jitter, RetryPolicy};
-use crate::{duration, limits};
+use crate::{EndReason, duration, limits};
 
 /// One roll of the dice: a number in [0, 1), made elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +35,14 @@ impl Dice {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RetryDelay {
-    /// What backoff and cap gave, before jitter.
+    /// What asked for this wait. Records from before it was kept say `policy`.
+    #[serde(default)]
+    pub source: DelaySource,
+    /// The backoff that gave `delay`; none where a rule gave it, and in records from before it
+    /// was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backoff: Option<Backoff>,
+    /// What backoff and cap, or a rule, gave before jitter.
     #[serde(with = "duration::text")]
     pub delay: Duration,
     pub jitter: Jitter,
@@ -59,6 +66,20 @@ pub struct RetryDelay {
     pub retry_after: Option<Duration>,
     #[serde(with = "duration::text")]
     pub cap: Duration,
+}
+
+/// What asked for a delay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum DelaySource {
+    /// The policy's backoff.
+    #[default]
+    Policy,
+    /// The rule that matched has a delay of its own.
+    Rule,
+    /// The target's Retry-After, which was longer than either.
+    RetryAfter,
 }
 
 /// What a delay depends on besides the policy.
@@ -99,7 +120,14 @@ impl RetryPolicy {
             let (low, high) = lifted(low.min(cap), high.min(cap), floor);
             (low, high, high)
         };
+        let source = match input.fixed_by_rule {
+            _ if floor > delay => DelaySource::RetryAfter,
+            Some(_) => DelaySource::Rule,
+            None => DelaySource::Policy,
+        };
         RetryDelay {
+            source,
+            backoff: input.fixed_by_rule.is_none().then_some(self.backoff),
             delay,
             jitter,
             low,
@@ -109,6 +137,16 @@ impl RetryPolicy {
             retry_after,
             cap: self.max_delay,
         }
+    }
+
+    /// Whether a failure that may be retried ends a job all the same, after this many retries
+    /// and this long after its first attempt, and why.
+    pub(crate) fn gives_up(&self, retries_used: u32, elapsed: Duration) -> Option<EndReason> {
+        if retries_used >= self.max_retries {
+            return Some(EndReason::Exhausted);
+        }
+        let is_over = self.max_elapsed.is_some_and(|most| elapsed >= most);
+        is_over.then_some(EndReason::Expired)
     }
 
     /// The delay before retry `retry` (1 for the first), capped, before jitter.

@@ -37,7 +37,7 @@ impl RetryPolicy {
     /// The timetable of this policy. Attempts that `maxElapsed` would cut off even with the
     /// luckiest rolls are left out.
     pub fn preview(&self) -> Preview {
-        let of = |dice: Dice| self.delays_after(0, None, || dice);
+        let of = |dice: Dice| self.delays_after(0, Duration::ZERO, None, || dice);
         let min = of(Dice::new(0));
         let typical = of(Dice::TYPICAL);
         let max = of(Dice::new(u64::MAX));
@@ -81,31 +81,29 @@ impl RetryPolicy {
         }
     }
 
-    /// The delays of the retries that are left after `used` of them, each with a roll of its
-    /// own, if every attempt fails at once.
+    /// The delays of the retries that are left after `used` of them, `elapsed` after the first
+    /// attempt, if every attempt fails at once. Each delay has a roll of its own.
     pub fn delays_after(
         &self,
-        used: u32,
+        mut used: u32,
+        mut elapsed: Duration,
         mut previous: Option<Duration>,
         mut roll: impl FnMut() -> Dice,
     ) -> Vec<RetryDelay> {
-        let mut elapsed = Duration::ZERO;
-        let mut line = Vec::new();
-        for retry in used.saturating_add(1)..=self.max_retries {
-            if self.max_elapsed.is_some_and(|most| elapsed >= most) {
-                break;
-            }
+        let mut delays = Vec::new();
+        while self.gives_up(used, elapsed).is_none() {
+            used += 1;
             let input = DelayInput {
-                retry,
+                retry: used,
                 previous,
                 ..DelayInput::default()
             };
-            let step = self.retry_delay(input, roll());
-            elapsed = elapsed.saturating_add(step.jittered);
-            previous = Some(step.jittered);
-            line.push(step);
+            let delay = self.retry_delay(input, roll());
+            elapsed = elapsed.saturating_add(delay.jittered);
+            previous = Some(delay.jittered);
+            delays.push(delay);
         }
-        line
+        delays
     }
 }
 

@@ -46,7 +46,7 @@ fn delays_are_within_bounds(policy: &RetryPolicy) {
         before = delay;
     }
     for roll in [0, u64::MAX / 3, u64::MAX] {
-        let line = policy.delays_after(0, None, || Dice::new(roll));
+        let line = policy.delays_after(0, Duration::ZERO, None, || Dice::new(roll));
         let most = usize::try_from(policy.max_retries()).unwrap_or(usize::MAX);
         assert!(line.len() <= most, "{policy:?}: {} retries", line.len());
         for step in &line {

@@ -159,6 +159,7 @@ mod tests {
             output: None,
             note: None,
             decision: Some(Decision {
+                budget: None,
                 decided_by: rule,
                 matched: None,
                 delay,
@@ -171,6 +172,8 @@ mod tests {
     fn a_retry_says_how_its_time_came_about() {
         let seconds = Duration::from_secs;
         let delay = RetryDelay {
+            source: steadfast_core::DelaySource::Policy,
+            backoff: Some(Backoff::Exponential),
             delay: seconds(2),
             jitter: Jitter::Proportional,
             low: Duration::from_millis(1_600),

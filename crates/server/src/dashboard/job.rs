@@ -194,9 +194,11 @@ fn ahead(job: &Job, now: Timestamp) -> Vec<(u32, Timestamp)> {
     }
     let ends = progress.first_started_at.zip(job.policy.max_elapsed());
     let ends = ends.map(|(first, most)| first.plus(most));
-    let delays = job
-        .policy
-        .delays_after(used, progress.last_delay, || Dice::TYPICAL);
+    let delays =
+        job.policy
+            .delays_after(used, std::time::Duration::ZERO, progress.last_delay, || {
+                Dice::TYPICAL
+            });
     for delay in delays {
         if ends.is_some_and(|ends| at > ends) {
             break;

@@ -159,7 +159,7 @@ pub fn herd(policy: &RetryPolicy, plain: &RetryPolicy, retry: usize) -> Herd {
 fn returns(policy: &RetryPolicy, retry: usize) -> Vec<Duration> {
     let mut random = 0x5eed_u64;
     let of_one = |_| {
-        let delays = policy.delays_after(0, None, || Dice::new(next(&mut random)));
+        let delays = policy.delays_after(0, Duration::ZERO, None, || Dice::new(next(&mut random)));
         let waited = delays.iter().take(retry);
         waited.map(|delay| delay.jittered).sum()
     };
