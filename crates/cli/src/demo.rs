@@ -16,7 +16,12 @@ use steadfast::{
 use steadfast_server::{App, Metrics};
 use tokio::net::TcpListener;
 
-use crate::{exit::usage, limits::DEMO_MAX, output::print_line, remote::Remote};
+use crate::{
+    exit::usage,
+    limits::DEMO_MAX,
+    output::print_line,
+    server_args::{Server, ServerArgs},
+};
 use scenarios::DemoJobs;
 use target::Target;
 
@@ -43,17 +48,18 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let dir = tempfile::tempdir()?;
     let store = SqliteStore::open(dir.path().join("demo.db"), SqliteOptions::default())?;
     let target = Target::start().await?;
-    let (engine, remote) = serve(store, args.listen).await?;
+    let (engine, server) = serve(store, args.listen).await?;
 
-    live::print_intro(&remote.url)?;
+    live::print_intro(server.client.url())?;
     let notices = engine.subscribe();
-    let jobs = DemoJobs::start(&remote, &target).await?;
-    let watching = live::watch(&remote, &jobs, notices, target.verified());
+    let jobs = DemoJobs::start(&server, &target).await?;
+    let client = engine.client();
+    let watching = live::watch(&client, &jobs, notices, target.verified());
     let totals = tokio::time::timeout(DEMO_MAX, watching)
         .await
         .context("the demo takes much longer than it should; is this machine busy?")??;
-    summary::print(&remote, &jobs, &totals).await?;
-    summary::print_next_steps(&remote.url, args.keep)?;
+    summary::print(&server, &jobs, &totals).await?;
+    summary::print_next_steps(server.client.url(), args.keep)?;
     if args.keep {
         engine.run_until_signal().await?;
     } else {
@@ -63,7 +69,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
 }
 
 /// An engine and its API, in this process.
-async fn serve(store: SqliteStore, listen: SocketAddr) -> anyhow::Result<(Engine, Remote)> {
+async fn serve(store: SqliteStore, listen: SocketAddr) -> anyhow::Result<(Engine, Server)> {
     let listener = TcpListener::bind(listen).await;
     let listener = listener.with_context(|| format!("cannot listen on {listen}"))?;
     let url = format!("http://{}", listener.local_addr()?);
@@ -84,13 +90,13 @@ async fn serve(store: SqliteStore, listen: SocketAddr) -> anyhow::Result<(Engine
     tokio::spawn(steadfast_server::serve(listener, app, async move {
         node.stopping().await;
     }));
-    let remote = Remote {
+    let args = ServerArgs {
         url,
         api_key: None,
         ca_file: None,
         json: false,
     };
-    Ok((engine, remote))
+    Ok((engine, args.connect()?))
 }
 
 /// The input of a handler in Rust that panics at its first attempt.

@@ -15,22 +15,22 @@ pub const RUNTIME_SHUTDOWN_MAX: Duration = Duration::from_secs(1);
 pub const OPEN_FILES: u64 = 16_384;
 
 /// A page of bulk work on dead letters: the most ids that the API accepts in one request.
-pub const DEAD_LETTER_PAGE: u32 = 500;
+pub const DEAD_LETTER_PAGE: usize = 500;
 /// The page size of lists unless the caller gives one: what a person scrolls through.
-pub const LIST_DEFAULT: u32 = 50;
+pub const LIST_DEFAULT: usize = 50;
 /// Ticks of a schedule in a list unless the caller gives a number.
-pub const TICKS_DEFAULT: u32 = 20;
+pub const TICKS_DEFAULT: usize = 20;
 /// Attempts in `jobs history` unless the caller gives a number.
-pub const HISTORY_DEFAULT: u32 = 10;
+pub const HISTORY_DEFAULT: usize = 10;
 /// Attempts in `jobs show`: one whole retry budget.
-pub const SHOW_ATTEMPTS_MAX: u32 = MAX_RETRIES + 1;
+pub const SHOW_ATTEMPTS_MAX: usize = MAX_RETRIES as usize + 1;
 /// Upcoming ticks above the list of past ones.
 pub const UPCOMING_TICKS: usize = 3;
 
 /// How often `jobs watch ID` asks for the job: a person sees no shorter delay.
 pub const WATCH_EVERY: Duration = Duration::from_millis(250);
 /// More attempts than this between two requests of `jobs watch` scroll by unread.
-pub const WATCH_ATTEMPTS_MAX: u32 = 20;
+pub const WATCH_ATTEMPTS_MAX: usize = 20;
 /// How often a progress bar is redrawn.
 pub const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 

@@ -8,10 +8,11 @@ mod table;
 mod text;
 mod time;
 
-pub use attempt::{AttemptView, FailureView};
+pub use attempt::{attempt_name, attempt_result, attempt_summary};
 pub use execution::execution_log;
-pub use job::{JobView, job_details, job_table};
-pub use policy::{policy_sentence, policy_table};
+pub use job::{job_facts, job_table, job_title};
+pub use policy::policy_table;
+pub use steadfast_core::explain::brief;
 pub use table::{boxed_table, plain_table, status_cell, table_lines, terminal_width};
 pub use text::{quantity, shorten, thousands};
-pub use time::{age, bar, brief, moment, now, relative};
+pub use time::{age, bar, moment, now, relative};

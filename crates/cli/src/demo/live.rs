@@ -2,8 +2,10 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use serde::Deserialize;
-use steadfast::{Notice, Notices};
+use anyhow::Context as _;
+use steadfast::{Client, Notice, Notices, PageRequest};
+use steadfast_api::AttemptBody;
+use steadfast_core::{AttemptStatus, explain};
 use tokio::{sync::watch, time::Instant};
 
 use super::{
@@ -11,10 +13,9 @@ use super::{
     scenarios::{DemoJobs, SCENARIOS},
 };
 use crate::{
-    limits::{DEMO_TICKS, DEMO_WEBHOOKS},
+    limits::{DEMO_TICKS, DEMO_WEBHOOKS, HISTORY_DEFAULT},
     output::{has_colours, print_line},
-    remote::Remote,
-    show::AttemptView,
+    show::{attempt_name, attempt_summary},
 };
 
 /// What the jobs' own histories do not hold.
@@ -39,13 +40,13 @@ pub fn print_intro(url: &str) -> anyhow::Result<()> {
 
 /// Until every job has ended, every tick has run and every webhook has arrived.
 pub async fn watch(
-    remote: &Remote,
+    client: &Client,
     jobs: &DemoJobs,
     mut notices: Notices,
     mut verified: watch::Receiver<u32>,
 ) -> anyhow::Result<DemoTotals> {
     let started = Instant::now();
-    let mut open: HashSet<&str> = jobs.iter().map(|(_, id)| id).collect();
+    let mut open: HashSet<_> = jobs.iter().map(|(_, id)| id).collect();
     let (mut ticks, mut webhooks) = (0, 0);
     while !open.is_empty() || ticks < DEMO_TICKS || webhooks < DEMO_WEBHOOKS {
         let Some(notice) = notices.next().await else {
@@ -54,12 +55,11 @@ pub async fn watch(
         if notice.ended.is_none() {
             continue;
         }
-        let id = notice.job.to_string();
-        let name = jobs.name_of(&id, notice.kind.as_str());
-        let attempt = find_attempt(remote, &id, &notice).await?;
-        print_line!("{}", line(started.elapsed(), name, &attempt))?;
+        let name = jobs.name_of(notice.job, &notice.kind);
+        let line = attempt_line(client, started.elapsed(), name, &notice).await?;
+        print_line!("{line}")?;
         if notice.event.is_final() {
-            open.remove(id.as_str());
+            open.remove(&notice.job);
             ticks += u32::from(name == "ticker");
             webhooks += u32::from(name == "webhook");
         }
@@ -72,39 +72,33 @@ pub async fn watch(
     })
 }
 
-/// The record of the attempt that a notice is about.
-async fn find_attempt(remote: &Remote, id: &str, notice: &Notice) -> anyhow::Result<AttemptView> {
-    #[derive(Deserialize)]
-    struct History {
-        attempts: Vec<AttemptView>,
-    }
-    let answer = remote.get(&format!("/jobs/{id}/history"), &[]).await?;
-    let history: History = serde_json::from_value(answer)?;
-    let found = history.attempts.into_iter();
-    let mut found = found.filter(|attempt| attempt.attempt == notice.attempt);
-    found
-        .next()
-        .ok_or_else(|| anyhow::anyhow!("an attempt of {id} has no record"))
-}
-
-fn line(at: Duration, name: &str, attempt: &AttemptView) -> String {
-    let is_good = attempt.status == "SUCCESS";
-    let (mark, colour) = if is_good {
-        ("✓", "32")
-    } else {
-        ("✗", "31")
+/// The attempt that a notice is about, from its record.
+async fn attempt_line(
+    client: &Client,
+    at: Duration,
+    name: &str,
+    notice: &Notice,
+) -> anyhow::Result<String> {
+    let page = PageRequest::first(HISTORY_DEFAULT);
+    let history = client.attempts(notice.job, page).await?;
+    let mut attempts = history.items.into_iter();
+    let attempt = attempts
+        .find(|attempt| attempt.attempt == notice.attempt)
+        .with_context(|| format!("an attempt of {} has no record", notice.job))?;
+    let (mark, colour) = match attempt.status {
+        AttemptStatus::Success => ("✓", "32"),
+        _ => ("✗", "31"),
     };
     let mark = if has_colours() {
         format!("\x1b[{colour}m{mark}\x1b[0m")
     } else {
         mark.to_owned()
     };
-    let what = attempt.in_a_word();
-    let then = attempt.then_briefly();
-    let then = then.map_or(String::new(), |then| format!(" → {then}"));
-    let attempt = attempt.name();
+    let decision = explain::decision_brief(&attempt);
+    let decision = decision.map_or(String::new(), |decision| format!(" → {decision}"));
+    let attempt = AttemptBody::new(attempt, &notice.kind);
+    let (retry, summary) = (attempt_name(&attempt), attempt_summary(&attempt));
     let secs = at.as_secs_f64();
-    format!("{secs:>5.1}s {mark} {name:<12} {attempt:<9} {what:<9}{then}")
-        .trim_end()
-        .to_owned()
+    let line = format!("{secs:>5.1}s {mark} {name:<12} {retry:<9} {summary:<9}{decision}");
+    Ok(line.trim_end().to_owned())
 }

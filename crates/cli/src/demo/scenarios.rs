@@ -1,9 +1,12 @@
 //! The jobs of the demo, each with one way to fail and a policy that is over soon.
 
-use serde_json::{Value, json};
+use std::time::Duration;
+
+use steadfast_api::{CreateJobRequest, CreateScheduleRequest, DurationText, WebhookRequest};
+use steadfast_core::{Jitter, JobId, Kind, PolicyPatch, ScheduleId};
 
 use super::target::Target;
-use crate::{limits::DEMO_TICKS, remote::Remote};
+use crate::{limits::DEMO_TICKS, server_args::Server};
 
 /// One job of the demo.
 pub struct Scenario {
@@ -11,107 +14,143 @@ pub struct Scenario {
     pub description: &'static str,
     /// What its history shows.
     pub lesson: &'static str,
+    /// The first delay of its policy, in milliseconds.
+    base_delay_ms: u64,
+    timeout_ms: Option<u64>,
+    has_webhook: bool,
 }
+
+impl Scenario {
+    const fn new(
+        name: &'static str,
+        base_delay_ms: u64,
+        description: &'static str,
+        lesson: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            description,
+            lesson,
+            base_delay_ms,
+            timeout_ms: None,
+            has_webhook: false,
+        }
+    }
+}
+
+pub const PANICKY: &str = "panicky";
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario {
-        name: "always-down",
-        description: "its target answers 503 every time; it has a webhook",
-        lesson: "The waits doubled. With no retries left it became a dead letter, kept with its history until a person requeues or discards it.",
+        has_webhook: true,
+        ..Scenario::new(
+            "always-down",
+            500,
+            "its target answers 503 every time; it has a webhook",
+            "The waits doubled. With no retries left it became a dead letter, kept with its history until a person requeues or discards it.",
+        )
     },
     Scenario {
-        name: "flaky",
-        description: "its target fails twice and then works; it has a webhook",
-        lesson: "Retries turned an outage into a success without anyone's help.",
+        has_webhook: true,
+        ..Scenario::new(
+            "flaky",
+            400,
+            "its target fails twice and then works; it has a webhook",
+            "Retries turned an outage into a success without anyone's help.",
+        )
     },
     Scenario {
-        name: "slow",
-        description: "its target takes 20 s, the job's timeout is 700 ms; then it is fast",
-        lesson: "A timeout is a failure like any other, and was retried.",
+        timeout_ms: Some(700),
+        ..Scenario::new(
+            "slow",
+            300,
+            "its target takes 20 s, its timeout is 700 ms; then it is fast",
+            "A timeout is a failure like any other, and was retried.",
+        )
     },
-    Scenario {
-        name: "gone",
-        description: "its target answers 404",
-        lesson: "A retry cannot fix a 404, so none was wasted on it.",
-    },
-    Scenario {
-        name: "busy",
-        description: "its target answers 429 with Retry-After: 2; then it works",
-        lesson: "The target asked for 2 s and got them, although the policy said 200 ms.",
-    },
-    Scenario {
-        name: "panicky",
-        description: "its handler in Rust panics the first time",
-        lesson: "The panic was caught and recorded, and the node kept running.",
-    },
+    Scenario::new(
+        "gone",
+        500,
+        "its target answers 404",
+        "A retry cannot fix a 404, so none was wasted on it.",
+    ),
+    Scenario::new(
+        "busy",
+        200,
+        "its target answers 429 with Retry-After: 2; then it works",
+        "The target asked for 2 s and got them, although the policy said 200 ms.",
+    ),
+    Scenario::new(
+        PANICKY,
+        300,
+        "its handler in Rust panics the first time",
+        "The panic was caught and recorded, and the node kept running.",
+    ),
 ];
 
 /// The jobs and the schedule that were created for the scenarios.
 pub struct DemoJobs {
-    jobs: Vec<(&'static Scenario, String)>,
-    pub schedule: String,
+    jobs: Vec<(&'static Scenario, JobId)>,
+    pub schedule: ScheduleId,
 }
 
 impl DemoJobs {
     /// Creates everything over the API.
-    pub async fn start(remote: &Remote, target: &Target) -> anyhow::Result<Self> {
+    pub async fn start(server: &Server, target: &Target) -> anyhow::Result<Self> {
+        let client = &server.client;
         let mut jobs = Vec::new();
         for scenario in SCENARIOS {
-            let created = remote.post("/jobs", request(scenario.name, target)).await?;
-            jobs.push((
-                scenario,
-                created["id"].as_str().unwrap_or_default().to_owned(),
-            ));
+            let request = client.create_job(&scenario.request(target));
+            jobs.push((scenario, server.fetch(request).await?.id));
         }
-        let schedule = json!({
-            "name": "ticker", "schedule": "* * * * * *", "maxRuns": DEMO_TICKS,
-            "job": {"api": format!("{}/tick", target.url)},
-        });
-        let created = remote.post("/schedules", schedule).await?;
-        let schedule = created["id"].as_str().unwrap_or_default().to_owned();
+        let schedule = CreateScheduleRequest {
+            name: "ticker".to_owned(),
+            schedule: Some("* * * * * *".to_owned()),
+            max_runs: Some(DEMO_TICKS.into()),
+            job: CreateJobRequest {
+                api: Some(format!("{}/tick", target.url)),
+                ..CreateJobRequest::default()
+            },
+            ..CreateScheduleRequest::default()
+        };
+        let schedule = server.fetch(client.create_schedule(&schedule)).await?.id;
         Ok(Self { jobs, schedule })
     }
 
     /// The scenarios with the ids of their jobs.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static Scenario, &str)> {
-        self.jobs
-            .iter()
-            .map(|(scenario, id)| (*scenario, id.as_str()))
+    pub fn iter(&self) -> impl Iterator<Item = (&'static Scenario, JobId)> {
+        self.jobs.iter().copied()
     }
 
     /// The name under which the demo prints a job.
-    pub fn name_of(&self, id: &str, kind: &str) -> &'static str {
+    pub fn name_of(&self, id: JobId, kind: &Kind) -> &'static str {
         match self.iter().find(|(_, job)| *job == id) {
             Some((scenario, _)) => scenario.name,
-            None if kind == "webhook" => "webhook",
+            None if *kind == Kind::webhook() => "webhook",
             None => "ticker",
         }
     }
 }
 
-/// Without jitter, so that the numbers are easy to recognise.
-fn request(name: &str, target: &Target) -> Value {
-    let webhook = json!({"url": format!("{}/webhook", target.url), "secret": target.secret});
-    let retry = |base: &str, retries: u32| json!({"baseDelay": base, "maxRetries": retries, "jitter": "none", "backoff": "exponential"});
-    let mut body = match name {
-        "panicky" => json!({"kind": "panicky", "retry": retry("300ms", 3)}),
-        _ => json!({"api": format!("{}/{name}", target.url), "jobName": name}),
-    };
-    match name {
-        "always-down" => {
-            body["retry"] = retry("500ms", 3);
-            body["webhook"] = webhook;
+impl Scenario {
+    /// Without jitter, so that the numbers are easy to recognise.
+    fn request(&self, target: &Target) -> CreateJobRequest {
+        let retry = PolicyPatch::exponential(Duration::from_millis(self.base_delay_ms));
+        let is_handler = self.name == PANICKY;
+        CreateJobRequest {
+            kind: is_handler.then(|| self.name.to_owned()),
+            api: (!is_handler).then(|| format!("{}/{}", target.url, self.name)),
+            job_name: (!is_handler).then(|| self.name.to_owned()),
+            retry: Some(retry.max_retries(3).jitter(Jitter::None)),
+            timeout: self
+                .timeout_ms
+                .map(|millis| DurationText(Duration::from_millis(millis))),
+            webhook: self.has_webhook.then(|| WebhookRequest {
+                url: format!("{}/webhook", target.url),
+                secret: Some(target.secret.clone()),
+                ..WebhookRequest::default()
+            }),
+            ..CreateJobRequest::default()
         }
-        "flaky" => {
-            body["retry"] = retry("400ms", 3);
-            body["webhook"] = webhook;
-        }
-        "slow" => {
-            body["retry"] = retry("300ms", 3);
-            body["timeout"] = "700ms".into();
-        }
-        "busy" => body["retry"] = retry("200ms", 3),
-        _ => {}
     }
-    body
 }

@@ -1,26 +1,27 @@
 //! The history of each job of the demo, and what it shows.
 
-use serde::Deserialize;
+use steadfast_api::PageQuery;
 
 use super::{live::DemoTotals, print_heading, scenarios::DemoJobs};
 use crate::{
     limits::{DEMO_TEXT_CHARS, DEMO_TICKS, DEMO_WEBHOOKS},
     output::print_line,
-    remote::Remote,
-    show::{AttemptView, JobView, brief, execution_log},
+    server_args::Server,
+    show::{brief, execution_log},
 };
 
-pub async fn print(remote: &Remote, jobs: &DemoJobs, totals: &DemoTotals) -> anyhow::Result<()> {
+pub async fn print(server: &Server, jobs: &DemoJobs, totals: &DemoTotals) -> anyhow::Result<()> {
     print_heading("what happened to each job")?;
     for (scenario, id) in jobs.iter() {
-        let job = remote.get(&format!("/jobs/{id}"), &[]).await?;
-        let job: JobView = serde_json::from_value(job)?;
-        let label = match job.reason {
-            Some(reason) => format!("{} ({reason})", job.label),
-            None => job.label,
+        let job = server.fetch(server.client.get_job(id)).await?;
+        let history = server.client.list_attempts(id, &PageQuery::default());
+        let attempts = server.fetch(history).await?.attempts;
+        let label = match &job.explanation {
+            Some(reason) => format!("{}, {reason}", job.label),
+            None => job.label.to_string(),
         };
         print_line!("\nJob: {} ({id}): {label}", scenario.name)?;
-        print_line!("{}", execution_log(attempts(remote, id).await?.iter()))?;
+        print_line!("{}", execution_log(attempts.iter().rev()))?;
         for line in wrapped(scenario.lesson) {
             print_line!("{line}")?;
         }
@@ -60,17 +61,6 @@ pub fn print_next_steps(url: &str, is_kept: bool) -> anyhow::Result<()> {
     Ok(print_line!(
         "  steadfast policy preview patient a retry policy as a timetable"
     )?)
-}
-
-async fn attempts(remote: &Remote, id: &str) -> anyhow::Result<Vec<AttemptView>> {
-    #[derive(Deserialize)]
-    struct History {
-        attempts: Vec<AttemptView>,
-    }
-    let answer = remote.get(&format!("/jobs/{id}/history"), &[]).await?;
-    let mut history: History = serde_json::from_value(answer)?;
-    history.attempts.reverse();
-    Ok(history.attempts)
 }
 
 fn wrapped(text: &str) -> Vec<String> {

@@ -3,32 +3,10 @@
 use std::time::Duration;
 
 use steadfast::{Clock as _, SystemClock, Timestamp};
+use steadfast_core::explain::brief;
 
 pub fn now() -> Timestamp {
     SystemClock.now()
-}
-
-/// Two units at most: `1h 5m`, `3.2s`, `850ms`.
-pub fn brief(duration: Duration) -> String {
-    let secs = duration.as_secs();
-    let two = |big: u64, unit: &str, small: u64, small_unit: &str| match small {
-        0 => format!("{big}{unit}"),
-        _ => format!("{big}{unit} {small}{small_unit}"),
-    };
-    match secs {
-        0 => format!("{}ms", duration.as_millis()),
-        // A tenth of a second, where there is one.
-        1..60 => {
-            let tenths = duration.as_millis() % 1_000 / 100;
-            match tenths {
-                0 => format!("{secs}s"),
-                _ => format!("{secs}.{tenths}s"),
-            }
-        }
-        60..3_600 => two(secs / 60, "m", secs % 60, "s"),
-        3_600..86_400 => two(secs / 3_600, "h", secs % 3_600 / 60, "m"),
-        _ => two(secs / 86_400, "d", secs % 86_400 / 3_600, "h"),
-    }
 }
 
 /// `in 3s`, `2m ago`, `now`.
@@ -65,22 +43,6 @@ pub fn bar(part: Duration, whole: Duration, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn durations_have_two_units_at_most() {
-        for (millis, text) in [
-            (0, "0ms"),
-            (850, "850ms"),
-            (1_000, "1s"),
-            (3_250, "3.2s"),
-            (60_000, "1m"),
-            (65_000, "1m 5s"),
-            (3_600_000, "1h"),
-            (90_061_000, "1d 1h"),
-        ] {
-            assert_eq!(brief(Duration::from_millis(millis)), text);
-        }
-    }
 
     #[test]
     fn a_time_is_ahead_behind_or_now() {
