@@ -122,7 +122,7 @@ async fn in_store(store: &dyn Store, verb: Verb, is_json: bool) -> anyhow::Resul
             let tenant = tenant.map_err(|error| usage(error.to_string()))?;
             let new = NewKey {
                 name,
-                scope: scope.as_str().parse()?,
+                scope,
                 tenant,
             };
             let (key, token) = keys::create(store, new).await?;
@@ -165,7 +165,7 @@ fn key_body(key: Key) -> KeyBody {
     KeyBody {
         id: key.id,
         name: key.name,
-        scope: key.scope.as_str().parse().unwrap_or(Scope::Read),
+        scope: key.scope,
         tenant: key.tenant,
         created_at: key.created_at,
     }
