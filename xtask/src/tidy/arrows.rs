@@ -51,7 +51,12 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// What tests may use besides.
-const TEST_ARROWS: &[(&str, &str)] = &[("steadfast-cli", "steadfast-sim")];
+const TEST_ARROWS: &[(&str, &str)] = &[
+    ("steadfast-cli", "steadfast-sim"),
+    ("steadfast-client", "steadfast-engine"),
+    ("steadfast-client", "steadfast-server"),
+    ("steadfast-client", "steadfast-store"),
+];
 
 const BELOW_THE_TOP: &[&str] = &[
     "steadfast-core",
