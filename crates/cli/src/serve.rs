@@ -91,16 +91,14 @@ fn start(
     store: Arc<dyn Store>,
     metrics: Arc<Metrics>,
 ) -> anyhow::Result<Engine> {
-    let config = EngineConfig {
-        worker: settings.node.clone(),
-        queues: settings.queues.clone(),
-        concurrency: settings.concurrency.get(),
-        grace: settings.grace.0,
-        sweep_every: settings.sweep_every.0,
-        retention: settings.retention.0,
-        alerts: settings.alerts.clone(),
-        ..EngineConfig::default()
-    };
+    let mut config = EngineConfig::default()
+        .with_queues(settings.queues.clone())
+        .with_concurrency(settings.concurrency.get())
+        .with_grace(settings.grace.0)
+        .with_sweep_every(settings.sweep_every.0)
+        .with_retention(settings.retention.0)
+        .with_alerts(settings.alerts.clone());
+    config.worker = settings.node.clone();
     let retry = &settings.retry;
     // What a setting leaves out comes from the preset of its kind, and not from the default.
     let whole = |retry: &Retry, preset: Preset| retry.0.over(&preset.policy());

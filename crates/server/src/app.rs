@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use steadfast_engine::{Cache, Client, NodeHandle, http::OutboundRules};
+use steadfast_engine::{Client, DocumentCache, NodeHandle, http::OutboundRules};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -39,9 +39,9 @@ impl Default for Settings {
 pub struct App {
     pub client: Client,
     pub node: NodeHandle,
-    pub keys: Cache<Keys>,
+    pub keys: DocumentCache<Keys>,
     /// Browsers that have signed in.
-    pub sessions: Cache<Sessions>,
+    pub sessions: DocumentCache<Sessions>,
     /// What the dashboard counted a moment ago.
     pub lanes: Lanes,
     /// What the dashboard does to many jobs at once.

@@ -80,7 +80,7 @@ fn sent(notice: &Notice) -> Option<Sent> {
             "job.failed"
         }
         JobEvent::Cancelled => "job.cancelled",
-        JobEvent::FenceLost => return None,
+        _ => return None,
     };
     Some(Sent::default().event(name).data(data.to_string()))
 }
