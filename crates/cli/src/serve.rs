@@ -9,8 +9,9 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use steadfast::{
-    Engine, EngineBuilder, EngineConfig, Kind, Preset, Store,
+    Engine, EngineBuilder, EngineConfig, Kind, Preset,
     http::{Outbound, OutboundRules},
+    store::Store,
 };
 use steadfast_server::{App, Metrics};
 use tokio::net::TcpListener;

@@ -12,7 +12,7 @@ mod store_at;
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
-use steadfast::{AlertSettings, EngineConfig, Queue, WorkerName, http::AddressPolicy};
+use steadfast::{EngineConfig, Queue, alert::AlertSettings, http::AddressPolicy, node::WorkerName};
 
 pub use flags::Flags;
 pub use retry::{Retry, RetrySettings};

@@ -1,7 +1,10 @@
 //! A retry policy in a sentence, and its timetable as a drawing.
 
 use comfy_table::{CellAlignment, Table};
-use steadfast::{Backoff, DelayRange, Jitter, RetryPolicy};
+use steadfast::{
+    RetryPolicy,
+    policy::{Backoff, DelayRange, Jitter},
+};
 
 use super::{bar, brief, plain};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Subcommand;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use steadfast::{Store, Tenant, Timestamp};
+use steadfast::{Tenant, Timestamp, store::Store};
 use steadfast_server::keys::{self, NewKey, Scope};
 
 use super::said;

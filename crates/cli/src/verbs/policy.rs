@@ -120,7 +120,7 @@ impl PreviewArgs {
 
 /// As `POST /policies/preview` answers.
 fn as_api(policy: &RetryPolicy) -> Value {
-    let spread = |spread: steadfast::DelayRange| {
+    let spread = |spread: steadfast::policy::DelayRange| {
         json!({
             "minMs": duration::millis(spread.min),
             "typicalMs": duration::millis(spread.typical),
