@@ -32,7 +32,7 @@ pub struct NodeState {
     pub in_flight: usize,
     /// When it started, by the store's clock.
     pub started_at: Timestamp,
-    /// When it last said that it is alive.
+    /// The time of its last heartbeat.
     pub last_seen: Timestamp,
 }
 

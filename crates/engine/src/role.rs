@@ -32,7 +32,7 @@ pub trait Role: Send + Sync {
     /// Returns when there may be work earlier than the last tick expected. Only heard by roles
     /// that answer with [`Next::AtWakeup`].
     async fn wakeup(&self) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     /// Runs once, after the last tick of an orderly stop.
