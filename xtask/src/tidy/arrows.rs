@@ -7,13 +7,18 @@ use super::Finding;
 use super::manifest::{self, Manifest};
 use super::tree::{File, Tree};
 
-/// Each crate with those of ours it may depend on. Of the product, nobody may depend on the
+/// Each crate with those of ours it may depend on. No crate of the product may depend on the
 /// simulator, so that fault injection can never be linked into it; only the binary's tests may,
 /// to tell what they have proved in the same way.
 const ARROWS: &[(&str, &[&str])] = &[
     ("steadfast-core", &[]),
     ("steadfast-store", &["steadfast-core"]),
-    ("steadfast-engine", &["steadfast-core", "steadfast-store"]),
+    ("steadfast-api", &["steadfast-core"]),
+    (
+        "steadfast-engine",
+        &["steadfast-core", "steadfast-api", "steadfast-store"],
+    ),
+    ("steadfast-client", &["steadfast-core", "steadfast-api"]),
     ("steadfast", BELOW_THE_TOP),
     ("steadfast-server", BELOW_THE_TOP),
     ("steadfast-sim", BELOW_THE_TOP),
@@ -21,6 +26,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         "steadfast-cli",
         &[
             "steadfast-core",
+            "steadfast-api",
+            "steadfast-client",
             "steadfast-store",
             "steadfast-engine",
             "steadfast",
@@ -31,6 +38,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         "steadfast-fuzz",
         &[
             "steadfast-core",
+            "steadfast-api",
+            "steadfast-client",
             "steadfast-store",
             "steadfast-engine",
             "steadfast-server",
@@ -42,9 +51,19 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// What tests may use besides.
-const TEST_ARROWS: &[(&str, &str)] = &[("steadfast-cli", "steadfast-sim")];
+const TEST_ARROWS: &[(&str, &str)] = &[
+    ("steadfast-cli", "steadfast-sim"),
+    ("steadfast-client", "steadfast-engine"),
+    ("steadfast-client", "steadfast-server"),
+    ("steadfast-client", "steadfast-store"),
+];
 
-const BELOW_THE_TOP: &[&str] = &["steadfast-core", "steadfast-store", "steadfast-engine"];
+const BELOW_THE_TOP: &[&str] = &[
+    "steadfast-core",
+    "steadfast-api",
+    "steadfast-store",
+    "steadfast-engine",
+];
 
 /// All that the rules of retry may be built from: none of these asks a clock, rolls dice or does
 /// I/O in the way we use it. Tests of the core may use more.
@@ -179,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_nobody_has_placed_is_found() {
+    fn a_crate_without_a_place_is_found() {
         assert!(findings_for("steadfast-extra", "")[0].contains("no place"));
     }
 
