@@ -161,7 +161,7 @@ fn examples() -> Vec<(Operation, Vec<Value>)> {
 async fn every_request_body_has_an_example_that_works() {
     let server = Server::start().await;
     let examples = examples();
-    assert_eq!(examples.len(), 16);
+    assert_eq!(examples.len(), 17);
     for (operation, examples) in examples {
         let Operation {
             path,
