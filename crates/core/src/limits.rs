@@ -68,6 +68,10 @@ pub const NOTE_BYTES_MAX: usize = 1024;
 /// A `once` result is a receipt, not a document.
 pub const ONCE_BYTES_MAX: usize = 64 * 1024;
 
+/// What `runAll` fires at most: enough for a weekend of hourly runs, few enough for one
+/// transaction and for the queue behind it.
+pub const DUE_LISTED_MAX: usize = 100;
+
 const _: () = assert!(PRIORITY_DEFAULT <= PRIORITY_MAX);
 const _: () = assert!(RETRY_AFTER_MAX.as_secs() <= DELAY_MAX.as_secs());
 const _: () = assert!(LEASE_MIN.as_secs() <= LEASE_DEFAULT.as_secs());

@@ -1,4 +1,4 @@
-//! Where webhooks go: kept in the store, known to every node.
+//! The endpoints of webhooks: kept in the store, cached by every node.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -6,11 +6,12 @@ use steadfast_core::{Endpoint, EndpointId, Payload, Subscriptions, Tenant};
 use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Store};
 
 use crate::{
-    Client, ClientError,
-    cache::{Cache, bodies},
+    client::{Client, ClientError},
+    document_cache::{DocumentCache, decode_documents},
+    limits::REVISION_TRIES_MAX,
 };
 
-/// The endpoints as they are looked up.
+/// All endpoints, indexed for lookup.
 #[derive(Default)]
 pub struct Endpoints {
     by_id: HashMap<EndpointId, Arc<Endpoint>>,
@@ -18,14 +19,14 @@ pub struct Endpoints {
 }
 
 impl Endpoints {
-    pub fn cache(store: Arc<dyn Store>) -> Cache<Self> {
-        Cache::new(store, DocumentKind::Endpoint, Self::read)
+    pub fn cache(store: Arc<dyn Store>) -> DocumentCache<Self> {
+        DocumentCache::new(store, DocumentKind::Endpoint, Self::read)
     }
 
     fn read(documents: Vec<Document>) -> Self {
         let mut subscriptions = Subscriptions::new(steadfast_api::webhook_job);
         let mut by_id = HashMap::new();
-        for (_, endpoint) in bodies::<Endpoint>(documents) {
+        for (_, endpoint) in decode_documents::<Endpoint>(documents) {
             if let Some(subscription) = endpoint.subscription() {
                 subscriptions.subscribe(endpoint.tenant.clone(), subscription);
             }
@@ -47,16 +48,16 @@ impl Endpoints {
 }
 
 impl Client {
-    /// A tenant's endpoints, or all, oldest first.
+    /// The endpoints of a tenant, or of all, oldest first.
     pub async fn endpoints(&self, tenant: Option<&Tenant>) -> Result<Vec<Endpoint>, ClientError> {
         let documents = self.store().list_documents(DocumentKind::Endpoint).await?;
-        Ok(bodies::<Endpoint>(documents)
+        Ok(decode_documents::<Endpoint>(documents)
             .map(|(_, endpoint)| endpoint)
             .filter(|endpoint| tenant.is_none_or(|tenant| *tenant == endpoint.tenant))
             .collect())
     }
 
-    /// Keeps a new endpoint.
+    /// Stores a new endpoint.
     pub async fn create_endpoint(&self, endpoint: Endpoint) -> Result<Endpoint, ClientError> {
         let document = Document {
             space: DocumentKind::Endpoint,
@@ -69,16 +70,17 @@ impl Client {
         Ok(endpoint)
     }
 
-    /// Changes an endpoint, unless it is not the tenant's.
+    /// Changes an endpoint and returns it; `None` if there is no such endpoint of this tenant.
     pub async fn change_endpoint(
         &self,
         id: EndpointId,
         tenant: Option<&Tenant>,
         change: impl Fn(&mut Endpoint),
     ) -> Result<Option<Endpoint>, ClientError> {
-        loop {
+        for _ in 0..REVISION_TRIES_MAX {
             let documents = self.store().list_documents(DocumentKind::Endpoint).await?;
-            let found = bodies::<Endpoint>(documents).find(|(_, endpoint)| endpoint.id == id);
+            let found =
+                decode_documents::<Endpoint>(documents).find(|(_, endpoint)| endpoint.id == id);
             let Some((mut document, mut endpoint)) = found else {
                 return Ok(None);
             };
@@ -93,18 +95,19 @@ impl Client {
                 return Ok(Some(endpoint));
             }
         }
+        Err(ClientError::contended(id))
     }
 
-    /// Forgets an endpoint, unless it is not the tenant's; says whether it was there. What was
-    /// on its way there is called off.
+    /// Deletes an endpoint and returns whether there was one of this tenant. Deliveries that wait
+    /// for it are cancelled at their next attempt.
     pub async fn delete_endpoint(
         &self,
         id: EndpointId,
         tenant: Option<&Tenant>,
     ) -> Result<bool, ClientError> {
-        let known = self.endpoint_cache().refresh().await?.get(id);
-        let is_theirs = |endpoint: &Endpoint| tenant.is_none_or(|it| *it == endpoint.tenant);
-        if !known.is_some_and(|endpoint| is_theirs(&endpoint)) {
+        let endpoint = self.endpoint_cache().refresh().await?.get(id);
+        let is_visible = |endpoint: &Endpoint| tenant.is_none_or(|it| *it == endpoint.tenant);
+        if !endpoint.is_some_and(|endpoint| is_visible(&endpoint)) {
             return Ok(false);
         }
         let store = self.store();

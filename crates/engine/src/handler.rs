@@ -1,6 +1,6 @@
 //! Handlers: your code for one kind of job.
 //!
-//! Whatever a handler can return is folded into an [`Outcome`] here, before anything touches
+//! Everything that a handler can return is folded into an [`Outcome`] here, before anything touches
 //! the store.
 
 use std::{collections::HashMap, marker::PhantomData, sync::Arc, time::Duration};
@@ -9,7 +9,11 @@ use async_trait::async_trait;
 use serde::{Serialize, de::DeserializeOwned};
 use steadfast_core::{Failure, FailureClass, Invalid, Kind, Outcome, Payload, PolicyPatch, limits};
 
-use crate::{Context, JobRequest, context::AttemptContext, limits::RELEASE_MIN};
+use crate::{
+    context::{AttemptContext, Context},
+    limits::RELEASE_MIN,
+    request::JobRequest,
+};
 
 /// The input of a handler, and the name that joins the two.
 ///
@@ -27,9 +31,10 @@ use crate::{Context, JobRequest, context::AttemptContext, limits::RELEASE_MIN};
 /// }
 /// ```
 pub trait JobKind: Serialize + DeserializeOwned + Send + 'static {
+    /// The name that stored jobs carry. Do not change it while jobs wait.
     const KIND: &'static str;
 
-    /// The retry policy of this kind, where a job does not say otherwise.
+    /// The retry policy of this kind; a job can override it. By default that of its queue.
     fn retry() -> PolicyPatch {
         PolicyPatch::default()
     }
@@ -45,14 +50,16 @@ pub trait JobKind: Serialize + DeserializeOwned + Send + 'static {
 /// `?` makes a retryable failure of anything that is a `std::error::Error`. Boxed errors are
 /// not; for them, and for those of `anyhow`, there is `map_err(JobError::any)?`.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum JobError {
+    /// The attempt failed; the retry policy decides what follows.
     Failure(Failure),
-    /// "Not now": try again later, without counting this attempt.
+    /// Try again after this long, without counting this attempt.
     Snooze(Duration),
-    /// The job has become pointless.
+    /// The job has become pointless; the text says why.
     Cancel(String),
-    /// "Somebody else": give the job back, without counting this attempt. For handlers that
-    /// are told to stop; from others it is a snooze of a second.
+    /// Give the job back for another node to take, without counting this attempt. For handlers
+    /// that got the signal to stop; from others it is a snooze of a second.
     Release,
 }
 
@@ -67,7 +74,7 @@ impl JobError {
         Self::Failure(Failure::from(&*error.into()))
     }
 
-    /// A failure that no retry can mend, of class `validation`.
+    /// A failure that no retry can cure, of class `validation`.
     pub fn permanent(message: impl Into<String>) -> Self {
         Self::Failure(Failure::new(FailureClass::VALIDATION, message))
     }
@@ -97,14 +104,14 @@ impl<E: std::error::Error> From<E> for JobError {
 }
 
 /// A handler as the executor sees it, for kinds whose input is not a Rust type, and for
-/// outcomes that a [`JobError`] cannot say. Most handlers are plain functions instead, as
+/// outcomes that a [`JobError`] cannot express. Most handlers are plain functions instead, as
 /// [`EngineBuilder::handler`](crate::EngineBuilder::handler) takes them.
 #[async_trait]
 pub trait Handler: Send + Sync {
     /// Runs one attempt to its end. A panic is caught and recorded.
     async fn handle(&self, attempt: AttemptContext) -> Outcome;
 
-    /// Whether this handler ends by itself when the job's timeout is over, and can say better
+    /// Whether this handler ends by itself when the job's timeout is over, because it knows better
     /// than the executor what it was waiting for.
     fn has_own_timeout(&self) -> bool {
         false
@@ -172,7 +179,7 @@ where
         let context = Context::new(attempt, self.state.clone());
         match (self.function)(input, context).await {
             Ok(value) => success(&value),
-            // Nobody asked for it back: without a wait it would come round for ever.
+            // The engine did not ask for it back: without a wait it would come round for ever.
             Err(JobError::Release) if signals.stop_reason().is_none() => {
                 Outcome::Snoozed(RELEASE_MIN)
             }
@@ -183,9 +190,9 @@ where
 
 /// A value too large to keep does not turn a success into a failure: the work is done.
 fn success<T: Serialize>(value: &T) -> Outcome {
-    let kept = Payload::encode(value)
+    let output = Payload::encode(value)
         .ok()
         .filter(|output| output.as_str().len() <= limits::OUTPUT_BYTES_MAX)
         .filter(|output| output.as_str() != "null");
-    Outcome::Success { output: kept }
+    Outcome::Success { output }
 }

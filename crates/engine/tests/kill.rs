@@ -59,11 +59,9 @@ async fn work(job: Work, ctx: Context) -> Result<(), JobError> {
 
 fn node(file: &Path) -> Engine {
     let store = SqliteStore::open(file, SqliteOptions::default()).unwrap();
-    let config = EngineConfig {
-        concurrency: 5,
-        sweep_every: Duration::from_millis(50),
-        ..EngineConfig::default()
-    };
+    let config = EngineConfig::default()
+        .with_concurrency(5)
+        .with_sweep_every(Duration::from_millis(50));
     let builder = Engine::builder(store).handler(work).config(config);
     builder.start().unwrap()
 }

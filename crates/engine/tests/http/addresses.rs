@@ -7,7 +7,7 @@ use steadfast_core::{Failure, FailureClass};
 use steadfast_engine::http::{Outbound, OutboundRules, Resolver};
 
 use crate::{
-    common::{Names, PATIENCE, anywhere, call, post},
+    common::{DEADLINE, Names, anywhere, call, post},
     target::{Target, ok},
 };
 
@@ -95,7 +95,7 @@ async fn what_was_checked_is_what_is_dialled() {
     let url = format!("http://rebound.example:{}/", target.address.port());
     let names = Names::saying(&[&["127.0.0.1"], &["10.0.0.1"]]);
     let outbound = local_is_public(&names);
-    let answer = outbound.call(post(&url), PATIENCE, true).await.unwrap();
+    let answer = outbound.call(post(&url), DEADLINE, true).await.unwrap();
     assert_eq!(answer.status, 200);
     assert_eq!(
         names.lookups(),
@@ -103,7 +103,7 @@ async fn what_was_checked_is_what_is_dialled() {
         "a second lookup could say something else"
     );
 
-    let failure = outbound.call(post(&url), PATIENCE, true).await.unwrap_err();
+    let failure = outbound.call(post(&url), DEADLINE, true).await.unwrap_err();
     assert_blocked(&failure, "10.0.0.1");
     assert_eq!(target.connections(), 1);
 }

@@ -18,7 +18,7 @@ use steadfast_core::Failure;
 use steadfast_engine::http::{AddressPolicy, Outbound, OutboundRules, RecordedResponse, Resolver};
 
 /// Longer than anything here takes, unless it is what the test is about.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const DEADLINE: Duration = Duration::from_secs(20);
 
 pub fn anywhere() -> Outbound {
     let rules = OutboundRules::new(AddressPolicy::Any);
@@ -30,7 +30,7 @@ pub fn post(url: &str) -> Request<Full<Bytes>> {
 }
 
 pub async fn call(outbound: &Outbound, url: &str) -> Result<RecordedResponse, Failure> {
-    outbound.call(post(url), PATIENCE, false).await
+    outbound.call(post(url), DEADLINE, false).await
 }
 
 /// Gives its answers in turn, and then the last one for ever.

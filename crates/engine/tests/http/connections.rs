@@ -8,7 +8,7 @@ use steadfast_engine::http::{Outbound, OutboundRules, Resolver};
 use tokio::net::TcpListener;
 
 use crate::{
-    common::{PATIENCE, anywhere, call, post},
+    common::{DEADLINE, anywhere, call, post},
     target::{Reply, Target, answer, ok},
 };
 
@@ -36,7 +36,7 @@ async fn a_fresh_call_neither_takes_nor_leaves_a_connection() {
     let target = Target::start(|_| ok("")).await;
     let outbound = anywhere();
     for _ in 0..3 {
-        let fresh = outbound.call(post(&target.url()), PATIENCE, true).await;
+        let fresh = outbound.call(post(&target.url()), DEADLINE, true).await;
         fresh.unwrap();
     }
     assert_eq!(target.connections(), 3);

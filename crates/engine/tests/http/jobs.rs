@@ -93,7 +93,7 @@ async fn a_run_of_a_schedule_says_its_tick_on_every_attempt() {
 }
 
 #[tokio::test]
-async fn the_record_of_an_attempt_holds_the_answer() {
+async fn the_record_of_an_attempt_holds_the_response() {
     let target = Target::start(|number| match number {
         0 => answer("503 Service Unavailable", "set-cookie: s=1\r\n", "busy"),
         _ => ok("done"),
@@ -155,7 +155,7 @@ async fn retry_after_moves_the_next_attempt_by_the_stores_clock() {
 }
 
 #[tokio::test]
-async fn a_job_with_one_try_gets_a_connection_of_its_own() {
+async fn the_last_attempt_gets_a_new_connection() {
     let once = PolicyPatch::default().max_retries(0);
     for (at_most_once, reason) in [(true, EndReason::AtMostOnce), (false, EndReason::Exhausted)] {
         let target = Target::start(|number| match number {
@@ -178,14 +178,14 @@ async fn a_job_with_one_try_gets_a_connection_of_its_own() {
 }
 
 #[tokio::test]
-async fn the_timeout_of_the_job_is_the_budget_of_the_request() {
+async fn the_timeout_of_the_job_limits_the_request() {
     let target = Target::start(|_| Reply::Hang(String::new())).await;
     let once = PolicyPatch::default().max_retries(0);
     let request = JobRequest::of(&to(&target)).retry(once);
     let job = run(&engine(), request.timeout(Duration::from_millis(50))).await;
     let failure = job.progress.failure.unwrap();
     assert_eq!(failure.class, FailureClass::TIMEOUT);
-    let expected = format!("no answer from {} within 50ms", target.address);
+    let expected = format!("no response from {} within 50ms", target.address);
     assert_eq!(failure.message, expected);
 }
 
@@ -240,7 +240,7 @@ async fn cancelling_a_job_drops_its_request() {
 }
 
 #[tokio::test]
-async fn a_node_that_stops_waits_for_the_answer() {
+async fn a_node_that_stops_waits_for_the_response() {
     let target = Target::start(|_| {
         Reply::Trickle("HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n".to_owned())
     })

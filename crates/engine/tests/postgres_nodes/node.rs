@@ -80,12 +80,10 @@ pub async fn run_if_asked() -> bool {
         }
         tokio::time::sleep(LOOK_EVERY).await; // sleep: between looks at another process
     };
-    let config = EngineConfig {
-        concurrency: 10,
-        grace: GRACE,
-        sweep_every: Duration::from_millis(200),
-        ..EngineConfig::default()
-    };
+    let config = EngineConfig::default()
+        .with_concurrency(10)
+        .with_grace(GRACE)
+        .with_sweep_every(Duration::from_millis(200));
     let builder = Engine::builder(store).state(starts_file(Path::new(&directory)));
     let builder = builder.handler(work).handler(tick).config(config);
     let engine = builder.start().unwrap();

@@ -84,7 +84,7 @@ fn sse_event(notice: &Notice) -> Option<SseEvent> {
             "job.failed"
         }
         JobEvent::Cancelled => "job.cancelled",
-        JobEvent::FenceLost => return None,
+        _ => return None,
     };
     let data = serde_json::to_string(&body).ok()?;
     Some(SseEvent::default().event(name).data(data))

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use steadfast_core::{AlertSettings, DlqAlert};
-use steadfast_engine::EngineConfig;
 
 use crate::{
     client::Http,
@@ -15,17 +14,16 @@ use crate::{
 /// Alerts after a second in the place of five minutes.
 fn quick() -> Setup {
     Setup {
-        config: EngineConfig {
-            watch_every: Duration::from_millis(200),
-            alerts: AlertSettings {
+        config: Setup::default()
+            .config
+            .with_watch_every(Duration::from_millis(200))
+            .with_alerts(AlertSettings {
                 dlq: DlqAlert {
                     after: Duration::from_secs(1),
                     ..DlqAlert::default()
                 },
                 ..AlertSettings::default()
-            },
-            ..Setup::default().config
-        },
+            }),
         ..Setup::default()
     }
 }

@@ -34,11 +34,8 @@ pub struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         Self {
-            config: EngineConfig {
-                // Leases of a second are looked after within a second.
-                sweep_every: Duration::from_millis(200),
-                ..EngineConfig::default()
-            },
+            // Leases of a second are looked after within a second.
+            config: EngineConfig::default().with_sweep_every(Duration::from_millis(200)),
             policy: AddressPolicy::Any,
             open: true,
             http_retry: r#"{"preset": "http", "jitter": "none"}"#,

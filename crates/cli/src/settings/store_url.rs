@@ -1,0 +1,190 @@
+//! The store as people write it. A password in it is never shown.
+
+use std::{fmt, path::PathBuf, str::FromStr, sync::Arc};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use steadfast::{
+    MemoryStore, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore, store::Store,
+};
+
+#[derive(Clone, PartialEq, Eq)]
+pub enum StoreUrl {
+    Sqlite(PathBuf),
+    Memory,
+    /// A connection URL, which may hold a password. Its parameter `schema` is Steadfast's own.
+    Postgres(String),
+}
+
+impl StoreUrl {
+    /// Opens the store; creates it if it does not exist, and migrates it.
+    pub async fn open(&self, share: bool) -> anyhow::Result<Arc<dyn Store>> {
+        match self {
+            Self::Sqlite(path) => {
+                let options = SqliteOptions::default().share(share);
+                Ok(Arc::new(SqliteStore::open(path, options)?))
+            }
+            Self::Memory => Ok(Arc::new(MemoryStore::default())),
+            Self::Postgres(url) => {
+                let (url, schema) = split_schema(url);
+                let mut options = PostgresOptions::default();
+                if let Some(schema) = schema {
+                    options = options.schema(schema);
+                }
+                Ok(Arc::new(PostgresStore::open(&url, options).await?))
+            }
+        }
+    }
+
+    /// Whether the next process still finds what this one stored.
+    pub fn is_durable(&self) -> bool {
+        !matches!(self, Self::Memory)
+    }
+}
+
+impl FromStr for StoreUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            Some(("sqlite", path)) if !path.is_empty() => Ok(Self::Sqlite(path.into())),
+            Some(("memory", "")) => Ok(Self::Memory),
+            Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => {
+                Ok(Self::Postgres(text.to_owned()))
+            }
+            _ => Err(format!(
+                "{text:?} is not a store: use sqlite:FILE or memory: or postgres://USER@HOST/DATABASE"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            Self::Memory => f.write_str("memory:"),
+            Self::Postgres(url) => f.write_str(&without_password(url)),
+        }
+    }
+}
+
+impl fmt::Debug for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The schema is part of the URL, so that one text names the store; PostgreSQL itself knows no
+/// such parameter.
+fn split_schema(url: &str) -> (String, Option<&str>) {
+    let Some((address, parameters)) = url.split_once('?') else {
+        return (url.to_owned(), None);
+    };
+    let (ours, theirs): (Vec<&str>, Vec<&str>) = parameters
+        .split('&')
+        .partition(|parameter| parameter.starts_with("schema="));
+    let schema = ours.last().and_then(|it| it.strip_prefix("schema="));
+    let mark = if theirs.is_empty() { "" } else { "?" };
+    (format!("{address}{mark}{}", theirs.join("&")), schema)
+}
+
+/// Hides what is between the user's name and the host, and a `password` among the parameters.
+fn without_password(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("postgres", url));
+    let authority = rest.split(['/', '?']).next().unwrap_or(rest);
+    // The driver reads on to an `@`, so a password may hold what would end it elsewhere.
+    let end = authority.rfind('@').or_else(|| rest.rfind('@'));
+    let (user, place) = match end {
+        Some(end) => {
+            let (user, password) = rest[..end].split_once(':').unwrap_or((&rest[..end], ""));
+            let hidden = if password.is_empty() { "" } else { ":***" };
+            (format!("{user}{hidden}@"), &rest[end + 1..])
+        }
+        None => (String::new(), rest),
+    };
+    let (path, parameters) = place.split_once('?').unwrap_or((place, ""));
+    let shown: Vec<String> = parameters
+        .split('&')
+        .filter(|parameter| !parameter.is_empty())
+        .map(|parameter| match parameter.split_once('=') {
+            Some((name, _)) if is_password(name) => format!("{name}=***"),
+            _ => parameter.to_owned(),
+        })
+        .collect();
+    let mark = if shown.is_empty() { "" } else { "?" };
+    format!("{scheme}://{user}{path}{mark}{}", shown.join("&"))
+}
+
+/// The driver decodes names, so `p%61ssword` is one, too.
+fn is_password(name: &str) -> bool {
+    let mut decoded = form_urlencoded::parse(name.as_bytes());
+    decoded.any(|(name, _)| name.contains("password"))
+}
+
+impl Serialize for StoreUrl {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for StoreUrl {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_never_shown() {
+        for (url, shown) in [
+            ("postgres://me:s3cret@db/jobs", "postgres://me:***@db/jobs"),
+            ("postgres://me:s@c@db/jobs", "postgres://me:***@db/jobs"),
+            ("postgres://me@db/jobs", "postgres://me@db/jobs"),
+            ("postgres://me:s/3?c@db/jobs", "postgres://me:***@db/jobs"),
+            (
+                "postgres://db/jobs?p%61ssword=s3cret",
+                "postgres://db/jobs?p%61ssword=***",
+            ),
+            ("postgres://db", "postgres://db"),
+            (
+                "postgres://db/jobs?user=me&password=s3cret&sslmode=require",
+                "postgres://db/jobs?user=me&password=***&sslmode=require",
+            ),
+        ] {
+            let store: StoreUrl = url.parse().unwrap();
+            assert_eq!(store.to_string(), shown);
+            assert_eq!(format!("{store:?}"), shown);
+        }
+    }
+
+    #[test]
+    fn the_schema_is_taken_out_of_the_url() {
+        for (url, plain, schema) in [
+            ("postgres://db/x", "postgres://db/x", None),
+            (
+                "postgres://db/x?schema=jobs",
+                "postgres://db/x",
+                Some("jobs"),
+            ),
+            (
+                "postgres://db/x?sslmode=require&schema=jobs&user=me",
+                "postgres://db/x?sslmode=require&user=me",
+                Some("jobs"),
+            ),
+        ] {
+            assert_eq!(split_schema(url), (plain.to_owned(), schema));
+        }
+    }
+
+    #[test]
+    fn a_wrong_store_is_answered_with_the_right_forms() {
+        for text in ["", "redis:", "sqlite:", "memory", "memory:x", "postgres:db"] {
+            let message = text.parse::<StoreUrl>().unwrap_err();
+            assert!(message.contains("use sqlite:FILE or memory:"), "{message}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Pages over a store with millions of jobs.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::json;
+use steadfast_core::{Failure, FailureClass, Outcome, Payload, Preset, WorkerName};
+use steadfast_engine::{JobRequest, Settlement};
+use steadfast_store::{ClaimRequest, JobFilter, JobPageRequest, SqliteOptions, SqliteStore};
+use tokio::time::Instant;
+
+use crate::{
+    node::{ShiftedClock, TestNode},
+    pages::PAGES,
+};
+
+const ROUNDS: u32 = 3;
+const TIME_MAX: Duration = Duration::from_millis(100);
+
+fn jobs() -> usize {
+    let number = std::env::var("STEADFAST_LARGE_JOBS").ok();
+    number.map_or(5_000_000, |text| text.parse().unwrap())
+}
+
+/// A third of the jobs have ended, one in a hundred of those as a dead letter.
+async fn fill(node: &TestNode, jobs: usize) {
+    for batch in 0..jobs / 1_000 {
+        let requests = (0..1_000).map(|number| {
+            let payload = json!({"batch": batch, "number": number, "text": "x".repeat(150)});
+            let payload = Payload::encode(&payload).unwrap();
+            let tenant = format!("tenant-{}", number % 5);
+            let queue = format!("queue-{}", number % 4);
+            let kind = ["http", "mail.send", "invoice.render"][number % 3];
+            let request = JobRequest::new(kind, payload).tenant(tenant).queue(queue);
+            request.retry(Preset::Once)
+        });
+        node.client.enqueue_all(requests).await.unwrap();
+        if batch % 3 == 0 {
+            settle(node, batch).await;
+        }
+    }
+}
+
+async fn settle(node: &TestNode, batch: usize) {
+    let request = ClaimRequest {
+        worker: WorkerName::new("filler").unwrap(),
+        tenant: None,
+        queues: Vec::new(),
+        kinds: Vec::new(),
+        except_kinds: Vec::new(),
+        max: 1_000,
+        lease: None,
+    };
+    let claims = node.node.claim(request, Duration::ZERO).await.unwrap();
+    let settlements = claims.iter().enumerate().map(|(index, claim)| {
+        let message = format!("row {batch} of {index} is broken");
+        let outcome = match index % 100 {
+            0 => Outcome::Failure {
+                failure: Failure::new(FailureClass::ERROR, message),
+                output: None,
+            },
+            _ => Outcome::Success { output: None },
+        };
+        Settlement {
+            job: claim.job().id,
+            fence: claim.fence(),
+            outcome,
+        }
+    });
+    node.node.settle(settlements.collect(), None).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes: cargo test --release -p steadfast-server --test dashboard -- --ignored --nocapture"]
+async fn every_page_takes_at_most_a_tenth_of_a_second_with_millions_of_jobs() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = ShiftedClock::default();
+    let store = SqliteStore::open(dir.path().join("large.db"), SqliteOptions::default()).unwrap();
+    let node = TestNode::on(Arc::new(store), clock).await;
+    let began = Instant::now();
+    fill(&node, jobs()).await;
+    println!("filled {} jobs in {:?}", jobs(), began.elapsed());
+    let dead = node
+        .client
+        .jobs(JobFilter::dead_letters(), JobPageRequest::first(1))
+        .await
+        .unwrap();
+    let mut pages: Vec<String> = PAGES.map(str::to_owned).into();
+    pages.extend([
+        "/jobs?queue=queue-1&tenant=tenant-1&label=succeeded".to_owned(),
+        "/jobs?text=no+such+words".to_owned(),
+        format!("/jobs/{}", dead.items[0].id),
+    ]);
+    let mut slow = Vec::new();
+    for page in &pages {
+        let mut best = Duration::MAX;
+        for _ in 0..ROUNDS {
+            let began = Instant::now();
+            assert_eq!(node.get(page).await.status, 200, "{page}");
+            best = best.min(began.elapsed());
+            // Counts are cached; a page must be quick without the cache, too.
+            tokio::time::sleep(Duration::from_millis(1_100)).await; // sleep: counts are cached for a second
+        }
+        println!("{best:>12.1?}  {page}");
+        if best > TIME_MAX {
+            slow.push(page);
+        }
+    }
+    assert!(slow.is_empty(), "too slow: {slow:?}");
+    node.stop().await;
+}
