@@ -9,7 +9,7 @@ use crate::schema::{PolicyPatchSchema, PolicySchema};
 /// A policy to be looked at.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = PolicyPreviewRequest))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PreviewPolicyRequest {
     /// The policy, over the preset it names or over `queue`.
     #[serde(default, skip_serializing_if = "PolicyPatch::is_empty")]

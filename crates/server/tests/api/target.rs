@@ -1,4 +1,4 @@
-//! The scripted server of the engine's tests, told what to do in a word or two.
+//! The scripted server of the engine's tests, in a shorter spelling.
 
 #[path = "../../../engine/tests/http/target.rs"]
 #[expect(dead_code, reason = "the tests of the engine use the rest")]
