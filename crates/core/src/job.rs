@@ -228,8 +228,10 @@ macro_rules! string_enum {
         }
 
         impl $name {
+            /// Every word.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
+            /// The word itself.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word),+

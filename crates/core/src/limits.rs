@@ -21,6 +21,8 @@ pub const FACTOR_MAX: f64 = 10.0;
 pub const DELAYS_MAX: usize = MAX_RETRIES as usize;
 /// Rules are tried in order on every failure.
 pub const RULES_MAX: usize = 32;
+/// Classes or statuses of one rule; more are better written as a range.
+pub const RULE_CHOICES_MAX: usize = 32;
 pub const PATTERN_BYTES_MAX: usize = 256;
 
 /// Snoozes are not counted as attempts, so they need a bound of their own.

@@ -39,9 +39,7 @@ mod viewer;
 use std::sync::Arc;
 
 use axum::{
-    Router,
-    extract::Request,
-    middleware,
+    Router, middleware,
     response::{IntoResponse as _, Response},
     routing::{get, post},
 };
@@ -79,12 +77,8 @@ pub fn router() -> Router<Arc<App>> {
         .layer(middleware::map_response(frame::add_security_headers))
 }
 
-/// The response to an unknown address: JSON below `/api`, a page elsewhere.
-pub async fn not_found(request: Request) -> Response {
-    let problem = Problem::not_found("such page");
-    if request.uri().path().starts_with("/api") {
-        return problem.into_response();
-    }
+/// A problem as a page.
+pub async fn error_page(problem: Problem) -> Response {
     let page = PageError::from(problem).into_response();
     frame::add_security_headers(page).await
 }

@@ -21,7 +21,7 @@ use super::{
     page_error::{PageError, PageResult},
     viewer::{Editor, Viewer},
 };
-use crate::{App, access::Caller, limits, problem::Problem};
+use crate::{App, access::Caller, api::query, limits, problem::Problem};
 
 /// The bulk operations that run on this node, the newest first. The task of an operation owns
 /// it, so that one which ends in any way is gone from here.
@@ -242,7 +242,7 @@ pub async fn act(editor: Editor) -> PageResult {
     let dead_letters = form.get("deadLetters").is_some();
     let filter = JobFilter {
         dead_letters,
-        ..form.job_query()?.filter(&viewer.caller)?
+        ..query::job_filter(&form.job_query()?, &viewer.caller)?
     };
     let group = match form.get("group") {
         Some(id) => Some(GroupSummary::read(&viewer.app, &filter, id).await?),

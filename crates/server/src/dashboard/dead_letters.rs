@@ -17,7 +17,7 @@ use super::{
     page_error::PageResult,
     viewer::Viewer,
 };
-use crate::limits;
+use crate::{api::query, limits};
 
 #[derive(Template)]
 #[template(path = "dead_letters.html")]
@@ -52,7 +52,7 @@ struct FailureGroup {
 pub async fn page(viewer: Viewer) -> PageResult {
     let filter = JobFilter {
         dead_letters: true,
-        ..viewer.fields.job_query()?.filter(&viewer.caller)?
+        ..query::job_filter(&viewer.fields.job_query()?, &viewer.caller)?
     };
     let tenant = filter.tenant.clone();
     let frame = Frame::of(&viewer, "/dead-letters", "Dead letters");

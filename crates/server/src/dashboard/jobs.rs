@@ -15,7 +15,7 @@ use super::{
     page_error::{PageError, PageResult},
     viewer::Viewer,
 };
-use crate::{App, limits};
+use crate::{App, api::query, limits};
 
 #[derive(Template)]
 #[template(path = "jobs.html")]
@@ -72,7 +72,7 @@ impl JobRow {
 }
 
 pub async fn page(viewer: Viewer) -> PageResult {
-    let filter = viewer.fields.job_query()?.filter(&viewer.caller)?;
+    let filter = query::job_filter(&viewer.fields.job_query()?, &viewer.caller)?;
     let after = viewer.fields.get("after").map(str::parse::<JobId>);
     let page = JobPageRequest {
         limit: limits::PAGE_DEFAULT,

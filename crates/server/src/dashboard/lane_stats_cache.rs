@@ -3,17 +3,14 @@
 //! The store keeps counts by lane, so reading them is cheap; but an open page asks every second,
 //! and ten people who watch one incident need not read them ten times.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use steadfast_core::Tenant;
 use steadfast_store::LaneStats;
 use tokio::{sync::Mutex, time::Instant};
 
 use super::page_error::PageError;
-use crate::{App, api, limits};
-
-/// How far back the `recent` counts reach.
-pub const RECENT: Duration = api::WINDOW;
+use crate::{App, limits};
 
 struct Snapshot {
     read_at: Instant,
@@ -49,8 +46,8 @@ impl LaneStatsCache {
         {
             return Ok(snapshot.lanes.clone());
         }
-        let lanes = app.client.lanes(app.client.now().minus(RECENT)).await?;
-        let lanes = Arc::new(lanes);
+        let recent = app.client.now().minus(limits::RECENT_WINDOW);
+        let lanes = Arc::new(app.client.lanes(recent).await?);
         *snapshot = Some(Snapshot {
             read_at: Instant::now(),
             lanes: lanes.clone(),

@@ -16,11 +16,11 @@ pub async fn events(
 ) -> Result<Sse<impl Stream<Item = Result<SseEvent, Infallible>>>, PageError> {
     let (app, tenant) = (viewer.app.clone(), viewer.caller.tenant.clone());
     let viewer = Arc::new(viewer);
-    let taken_back = stream::taken_back(move || {
+    let revoked = stream::revoked(move || {
         let viewer = viewer.clone();
         async move { viewer.is_authorized().await }
     });
-    Ok(stream::events(&app, tenant, taken_back, to_event)?)
+    Ok(stream::events(&app, tenant, revoked, to_event)?)
 }
 
 fn to_event(notice: &Notice) -> Option<SseEvent> {

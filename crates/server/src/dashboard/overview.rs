@@ -11,7 +11,6 @@ use super::{
     chart::{self, Svg, TimeBuckets},
     format::{PageTime, format_count, format_percent},
     frame::{Frame, render},
-    lane_stats_cache,
     page_error::{PageError, PageResult},
     viewer::Viewer,
 };
@@ -76,7 +75,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
         overdue: due.map(|due| (frame.time(due), brief(frame.now.since(due)))),
         rate: format_percent(stats.recent.retry_rate()),
         retry_success: format_percent(stats.retry_success_rate()),
-        recent: brief(lane_stats_cache::RECENT),
+        recent: brief(limits::RECENT_WINDOW),
         throughput: chart::throughput(&buckets, &minutes),
         rates: chart::rates(&buckets, &minutes),
         kinds,

@@ -10,7 +10,6 @@ use steadfast_store::LaneStats;
 use super::{
     format::{PageTime, format_count, format_percent},
     frame::{Frame, redirect_back, render},
-    lane_stats_cache,
     page_error::PageResult,
     viewer::{Editor, Viewer},
 };
@@ -62,7 +61,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
             .map(|((tenant, queue), lanes)| queue_row(tenant, queue, lanes, &frame))
             .collect(),
         hidden,
-        recent: brief(lane_stats_cache::RECENT),
+        recent: brief(limits::RECENT_WINDOW),
         shows_tenants: viewer.caller.tenant.is_none(),
         frame,
     })

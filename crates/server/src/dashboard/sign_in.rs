@@ -37,7 +37,7 @@ struct SignInPage {
 }
 
 pub async fn page(State(app): State<Arc<App>>, query: axum::http::Uri) -> PageResult {
-    if access::anybody(&app).await?.is_some() {
+    if access::anonymous(&app).await?.is_some() {
         return Ok(redirect_to("/"));
     }
     let fields = Fields::parse(query.query().unwrap_or_default().as_bytes());
@@ -49,7 +49,7 @@ fn sign_in_page(next: &str, is_wrong: bool) -> SignInPage {
         frame: Frame::bare("Sign in"),
         next: next.to_owned(),
         is_wrong,
-        session_hours: sessions::LASTS.as_secs() / 3_600,
+        session_hours: limits::SESSION_TIME_MAX.as_secs() / 3_600,
     }
 }
 
@@ -75,7 +75,7 @@ pub async fn sign_in(
     Ok(with_cookie(
         redirect_back(next, "", None),
         &token,
-        sessions::LASTS.as_secs(),
+        limits::SESSION_TIME_MAX.as_secs(),
     ))
 }
 

@@ -42,7 +42,7 @@ impl Viewer {
             }
             None => true,
         };
-        Ok(has_session && self.caller.is_welcome(&self.app).await?)
+        Ok(has_session && self.caller.is_authorized(&self.app).await?)
     }
 
     pub fn may_write(&self) -> bool {
@@ -55,8 +55,8 @@ impl FromRequestParts<Arc<App>> for Viewer {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, PageError> {
         let fields = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
-        let found = match access::anybody(app).await? {
-            Some(anybody) => Some((anybody, None)),
+        let found = match access::anonymous(app).await? {
+            Some(caller) => Some((caller, None)),
             None => session_caller(app, &parts.headers).await?,
         };
         let Some((caller, session)) = found else {

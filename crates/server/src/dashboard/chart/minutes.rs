@@ -5,7 +5,7 @@ use std::time::Duration;
 use steadfast_core::{Tally, Timestamp};
 use steadfast_store::MinuteStats;
 
-use super::{SvgBuilder, Svg, round_up};
+use super::{Svg, SvgBuilder, round_up};
 use crate::dashboard::format::{format_count, format_percent};
 
 const SIZE: (f64, f64) = (720.0, 190.0); // not a limit: layout of the drawing

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use steadfast_core::{Dice, PreviewRow, RetryPolicy, explain::brief};
 
-use super::{SvgBuilder, Svg};
+use super::{Svg, SvgBuilder};
 use crate::{dashboard::format::format_count, limits};
 
 const WIDTH: f64 = 720.0; // not a limit: layout of the drawing

@@ -1,6 +1,6 @@
 //! The last runs of a schedule, oldest first, as a row of marks.
 
-use super::{SvgBuilder, Svg};
+use super::{Svg, SvgBuilder};
 
 const STEP: f64 = 14.0; // not a limit: layout of the drawing
 const HEIGHT: f64 = 22.0; // not a limit: layout of the drawing

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use steadfast_core::explain::brief;
 
-use super::{SvgBuilder, Svg};
+use super::{Svg, SvgBuilder};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
