@@ -1,81 +1,110 @@
-//! How a command ends, for scripts: 0 it worked, 1 somebody said no, 2 it was asked wrongly, 3
-//! the server cannot be reached, 4 there is no such thing.
+//! Exit codes, for scripts: 0 success, 1 refused or failed, 2 usage error, 3 the server cannot be
+//! reached, 4 not found.
 
-use std::{fmt, io, process::ExitCode};
+use std::{error::Error, io, process::ExitCode};
 
-use serde::Deserialize;
+use steadfast_client::{ClientError, ErrorKind};
 
-const REFUSED: u8 = 1;
-const USAGE: u8 = 2;
-const UNREACHABLE: u8 = 3;
-const NOT_FOUND: u8 = 4;
+const REFUSED: u8 = 1; // not a limit: an exit code
+const USAGE: u8 = 2; // not a limit: an exit code
+const UNREACHABLE: u8 = 3; // not a limit: an exit code
+const NOT_FOUND: u8 = 4; // not a limit: an exit code
 
-/// An end that has an exit code of its own; every other error is a plain 1.
+/// An error with its own exit code; every other error exits with 1.
 #[derive(Debug, thiserror::Error)]
 pub enum ExitError {
-    #[error("{0}")]
-    Refused(Problem),
     #[error("{0}")]
     Usage(String),
     #[error("{0}")]
     Unreachable(String),
-    /// Everything is said already; only the code is left.
+    #[error("{0}")]
+    NotFound(String),
+    /// The output already says everything; only the exit code is left.
     #[error("failed")]
-    Said,
-}
-
-/// What the server says when it says no.
-#[derive(Debug, Deserialize)]
-pub struct Problem {
-    pub status: u16,
-    pub code: String,
-    pub detail: String,
-    pub field: Option<String>,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({}", self.detail, self.code)?;
-        if let Some(field) = &self.field {
-            write!(f, ", field {field}")?;
-        }
-        f.write_str(")")?;
-        if matches!(self.code.as_str(), "no_key" | "unknown_key") {
-            f.write_str("\n  give it with --api-key, or as STEADFAST_API_KEY")?;
-        }
-        Ok(())
-    }
+    Reported,
 }
 
 impl ExitError {
     fn code(&self) -> u8 {
         match self {
-            Self::Refused(problem) if problem.status == 404 => NOT_FOUND,
-            Self::Refused(_) | Self::Said => REFUSED,
+            Self::Reported => REFUSED,
             Self::Usage(_) => USAGE,
             Self::Unreachable(_) => UNREACHABLE,
+            Self::NotFound(_) => NOT_FOUND,
         }
     }
 }
 
-/// Something that was asked for and makes no sense.
+/// A usage error: the command line or the settings make no sense.
 pub fn usage(sentence: impl Into<String>) -> anyhow::Error {
     ExitError::Usage(sentence.into()).into()
 }
 
-/// Says what went wrong, and with which code to end.
+/// A call to the server at this URL that failed, with what the user can do about it.
+pub fn client_error(error: &ClientError, url: &str) -> anyhow::Error {
+    let sentence = match error.kind() {
+        ErrorKind::Connect(_) => {
+            return ExitError::Unreachable(format!(
+                "cannot reach {url}: {}\n  is `steadfast serve` running? set its URL with --url or STEADFAST_URL",
+                root_cause(error)
+            ))
+            .into();
+        }
+        ErrorKind::Timeout(_) => {
+            return ExitError::Unreachable(format!("{url} does not respond in time")).into();
+        }
+        ErrorKind::Interrupted(_) => {
+            let sentence = format!("{url} broke off its response: {}", root_cause(error));
+            return ExitError::Unreachable(sentence).into();
+        }
+        ErrorKind::Refused(problem) => {
+            let field = problem.field.as_ref();
+            let field = field.map_or(String::new(), |field| format!(", field {field}"));
+            let advice = match problem.code.as_str() {
+                "no_key" | "unknown_key" => {
+                    "\n  pass the API key with --api-key or as STEADFAST_API_KEY"
+                }
+                _ => "",
+            };
+            format!("{} ({}{field}){advice}", problem.detail, problem.code)
+        }
+        ErrorKind::NotSteadfast(status) => {
+            format!("the response of {url} is {status}: is this a Steadfast server?")
+        }
+        ErrorKind::Decode(_) => format!(
+            "the response of {url} cannot be read: {}\n  is this a Steadfast server of this version?",
+            root_cause(error)
+        ),
+        _ => format!("{error}: {}", root_cause(error)),
+    };
+    match error.status() {
+        Some(404) => ExitError::NotFound(sentence).into(),
+        _ => anyhow::anyhow!(sentence),
+    }
+}
+
+/// What went wrong underneath everything else.
+fn root_cause(error: &ClientError) -> String {
+    let mut cause: &dyn Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}
+
+/// Prints an error, and returns its exit code.
 pub fn report(error: &anyhow::Error) -> ExitCode {
-    let broken_pipe = |cause: &(dyn std::error::Error + 'static)| {
+    let is_broken_pipe = |cause: &(dyn Error + 'static)| {
         let cause = cause.downcast_ref::<io::Error>();
         cause.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     };
-    // Whoever read our output has seen enough, as `head` does.
-    if error.chain().any(broken_pipe) {
+    // The reader of our output has closed it, as `head` does after ten lines.
+    if error.chain().any(is_broken_pipe) {
         return ExitCode::SUCCESS;
     }
-    let ended = error.downcast_ref::<ExitError>();
-    if !matches!(ended, Some(ExitError::Said)) {
+    let exit = error.downcast_ref::<ExitError>();
+    if !matches!(exit, Some(ExitError::Reported)) {
         eprintln!("steadfast: {error:#}");
     }
-    ExitCode::from(ended.map_or(REFUSED, ExitError::code))
+    ExitCode::from(exit.map_or(REFUSED, ExitError::code))
 }

@@ -1,17 +1,17 @@
-//! A door for the fuzz targets, and for nobody else.
+//! Entry points for the fuzz targets; only compiled with the feature `_testing`.
 
 use std::path::Path;
 
-use crate::settings::{Settings, StoreAt, file};
+use crate::settings::{Settings, StoreUrl, file};
 
-/// A settings file as a node reads it, and as it would write it down again.
+/// A settings file as a node reads it, and as it would print it again.
 pub fn settings(text: &str) -> Option<String> {
     let settings: Settings = file::parse(text, Path::new("fuzz.toml")).ok()?;
     settings.check().ok()?;
     settings.to_toml().ok()
 }
 
-/// Where a store is, as it is shown to people.
+/// A store's URL, as it is shown to people.
 pub fn store(text: &str) -> Option<String> {
-    text.parse::<StoreAt>().ok().map(|store| store.to_string())
+    text.parse::<StoreUrl>().ok().map(|store| store.to_string())
 }

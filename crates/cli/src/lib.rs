@@ -1,30 +1,32 @@
-//! The `steadfast` binary, as a library, so that what people write for it can be fuzzed.
+//! The `steadfast` binary as a library, so that its parsers can be fuzzed.
 //!
 //! # Layout
 //!
-//! * `serve`: a node, from its `settings`. `demo`: a node, a target that misbehaves, and a story.
-//! * `verbs`: what is asked of a running server through `remote`, and shown through `show`.
-//! * `say`, `ended`: output whose reader may go away, and exit codes.
-//! * `bench`: figures.
+//! * `serve`: a node, from its `settings`. `demo`: a node and a target that fails in many ways.
+//! * `verbs`: requests to a running server, printed through `show`.
+//! * `output`, `exit`: output whose reader may close it, and exit codes.
+//! * `bench`: measurements. `limits`: every limit, with its reason.
 #![expect(
     clippy::print_stdout,
-    reason = "a command line tool speaks on standard output"
+    reason = "a command line tool writes to standard output"
 )]
 
+#[cfg(feature = "_testing")]
 #[doc(hidden)]
 pub mod fuzzing;
 
 mod bench;
 mod demo;
 mod exit;
-mod remote;
-mod say;
+mod limits;
+mod output;
 mod serve;
+mod server_args;
 mod settings;
 mod show;
 mod verbs;
 
-use std::{process::ExitCode, time::Duration};
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use verbs::{
@@ -37,7 +39,7 @@ use verbs::{
     name = "steadfast",
     version,
     arg_required_else_help = true,
-    after_help = "First steps:\n  steadfast demo                          see retry at work, in under a minute\n  steadfast serve                         run a server on ./steadfast.db\n  steadfast jobs create URL --watch       make a job there, and follow it\n\nExit codes: 0 it worked, 1 somebody said no, 2 it was asked wrongly, 3 the server cannot be\nreached, 4 there is no such thing."
+    after_help = "First steps:\n  steadfast demo                          see retries at work, in under a minute\n  steadfast serve                         run a server on ./steadfast.db\n  steadfast jobs create URL --watch       create a job there, and follow it\n\nExit codes: 0 success, 1 refused or failed, 2 usage error, 3 the server cannot be reached,\n4 not found."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -48,35 +50,35 @@ struct Cli {
 enum Verb {
     /// Run a server: API, HTTP jobs, schedules, webhooks, dead letters, alerts.
     Serve(Box<serve::Args>),
-    /// See retry at work: jobs that fail in every way there is, explained, in under a minute.
+    /// See retries at work: jobs that fail in many ways, each explained, in under a minute.
     Demo(demo::Args),
-    /// Make, list, look at, change and watch jobs.
+    /// Create, list, show, change and watch jobs.
     Jobs(jobs::Args),
-    /// Rules that make one job per tick.
+    /// Schedules: rules that create one job per tick.
     Schedules(schedules::Args),
-    /// Dead letters: jobs that were given up.
+    /// Dead letters: jobs that failed for good.
     Dlq(dlq::Args),
-    /// Queues: how full they are, and whether they are served.
+    /// Queues: how full they are, and whether they are paused.
     Queues(queues::Args),
     /// Counts and rates.
     Stats(stats::Args),
-    /// What is wrong at the moment, and what was.
+    /// Alerts: what is wrong now, and what was.
     Alerts(alerts::Args),
-    /// Where webhooks and alerts go.
+    /// Endpoints: URLs that receive webhooks and alerts.
     Endpoints(endpoints::Args),
-    /// Retry policies, drawn without running anything.
+    /// Preview retry policies; needs no server.
     Policy(policy::Args),
     /// API keys.
     Keys(keys::Args),
-    /// Bring a store to the schema this binary knows.
+    /// Migrate a store to the schema of this version.
     Migrate(migrate::Args),
-    /// Look for what could be wrong on this machine.
+    /// Check settings, store and server for problems; changes nothing.
     Doctor(Box<doctor::Args>),
     /// Measure this machine: Steadfast beside a bare SQLite loop that writes the same rows.
     Bench(bench::Args),
 }
 
-/// Does what the command line asks for, and says with which code to end.
+/// Runs the command line of this process, and returns its exit code.
 pub fn main() -> ExitCode {
     match run(Cli::parse().verb) {
         Ok(()) => ExitCode::SUCCESS,
@@ -87,8 +89,7 @@ pub fn main() -> ExitCode {
 fn run(verb: Verb) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     let outcome = runtime.block_on(dispatch(verb));
-    // What still blocks a thread must not keep the process.
-    runtime.shutdown_timeout(Duration::from_secs(1));
+    runtime.shutdown_timeout(limits::RUNTIME_SHUTDOWN_MAX);
     outcome
 }
 

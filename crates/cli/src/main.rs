@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// Jobs are many small allocations that are made on one thread and freed on another.
+/// Jobs are many small allocations, made on one thread and freed on another.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,11 +1,11 @@
 //! `steadfast serve`: one process that runs everything.
 
 mod access;
-mod files;
 mod log;
+mod open_files;
 mod welcome;
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::Context as _;
 use steadfast::{
@@ -16,24 +16,22 @@ use steadfast_server::{App, Metrics};
 use tokio::net::TcpListener;
 
 pub use access::Access;
-pub use welcome::reachable;
+pub use welcome::local_url;
 
 use crate::{
-    say,
-    settings::{Flags, Retry, Settings},
+    limits::DRAIN_MAX,
+    output::print_line,
+    settings::{Flags, RetryArg, Settings},
 };
-
-/// How long answers may take that were under way when the node stopped.
-const LAST_ANSWERS: Duration = Duration::from_secs(6);
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "What is set where: flags go over the environment, which goes over the file, which goes over\nthe defaults. steadfast.example.toml lists every setting.\n\nExamples:\n  steadfast serve\n  steadfast serve --store sqlite:/var/lib/steadfast/jobs.db --listen 127.0.0.1:8080\n  steadfast serve --config /etc/steadfast.toml --log-format json\n  STEADFAST_GRACE=2m steadfast serve --print-config"
+    after_help = "Flags override environment variables, which override the settings file, which overrides the\ndefaults. steadfast.example.toml lists every setting.\n\nExamples:\n  steadfast serve\n  steadfast serve --store sqlite:/var/lib/steadfast/jobs.db --listen 127.0.0.1:8080\n  steadfast serve --config /etc/steadfast.toml --log-format json\n  STEADFAST_GRACE=2m steadfast serve --print-config"
 )]
 pub struct Args {
     #[command(flatten)]
     flags: Flags,
-    /// Show the settings that are in force, without secrets, and start nothing.
+    /// Print the settings in force, without secrets, and exit.
     #[arg(long)]
     print_config: bool,
 }
@@ -41,12 +39,11 @@ pub struct Args {
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let settings = Settings::read(&args.flags)?;
     if args.print_config {
-        say::line(format_args!("{}", settings.to_toml()?.trim_end()))?;
-        return Ok(());
+        return Ok(print_line!("{}", settings.to_toml()?.trim_end())?);
     }
     log::start(&settings.log)?;
-    files::allow();
-    Access::before_opening(&settings)?;
+    open_files::raise_limit();
+    Access::check_before_opening(&settings)?;
     let store = settings.store.open(settings.share).await?;
     let access = Access::decide(&settings, &*store).await?;
     let listener = listen(settings.listen).await?;
@@ -58,30 +55,30 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let server_settings = steadfast_server::Settings {
         open: access.open,
         http_timeout: settings.http_timeout.0,
-        // Whoever chose a policy keeps it.
+        // A policy from the settings stays, keys or not.
         restrict_with_keys: settings.outbound.policy.is_none().then_some(rules),
     };
     let app = App::new(engine.client(), engine.node(), metrics, server_settings);
-    welcome::say(&settings, &access, address);
+    welcome::print_welcome(&settings, &access, address);
 
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let server = tokio::spawn(steadfast_server::serve(listener, app, async {
-        // The sender going away is a stop, too.
-        let _gone = stopped.await;
+        // A dropped sender is a stop, too.
+        let _stopped = stopped.await;
     }));
     engine.run_until_signal().await?;
     drop(stop);
     // A client that never ends its request must not hold up the stop.
-    if let Ok(served) = tokio::time::timeout(LAST_ANSWERS, server).await {
+    if let Ok(served) = tokio::time::timeout(DRAIN_MAX, server).await {
         served??;
     }
-    welcome::goodbye(&settings);
+    welcome::print_goodbye(&settings);
     Ok(())
 }
 
 async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| {
-        format!("cannot listen on {address}: is another node running there? --listen says where")
+        format!("cannot listen on {address}: is another node running there? choose another address with --listen")
     })
 }
 
@@ -102,18 +99,18 @@ fn start(
         ..EngineConfig::default()
     };
     let retry = &settings.retry;
-    // What a setting leaves out comes from the preset of its kind, and not from the default.
-    let whole = |retry: &Retry, preset: Preset| retry.0.over(&preset.policy());
+    // Fields that a setting omits come from the preset of its kind, and not from the default.
+    let complete = |retry: &RetryArg, preset: Preset| retry.0.over(&preset.policy());
     let mut builder = EngineBuilder::new(store)
         .config(config)
         .observer(metrics)
         .max_retries(settings.max_retries)
         .outbound(outbound(settings, rules)?)
         .retry(retry.default.0.clone())
-        .kind_retry(Kind::http().as_str(), whole(&retry.http, Preset::Http)?)
+        .kind_retry(Kind::http().as_str(), complete(&retry.http, Preset::Http)?)
         .kind_retry(
             Kind::webhook().as_str(),
-            whole(&retry.webhook, Preset::Webhook)?,
+            complete(&retry.webhook, Preset::Webhook)?,
         );
     for (queue, retry) in &retry.queues {
         builder = builder.queue_retry(queue, retry.0.clone());

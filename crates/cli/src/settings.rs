@@ -1,52 +1,60 @@
-//! What a node is told when it starts: flags over environment over file over defaults.
+//! The settings of a node: flags over environment over file over defaults.
 //!
-//! The file is read straight into [`Settings`], whose fields are the defaults until it says
-//! otherwise; flags and environment are then laid over it.
+//! The file is read straight into [`Settings`], whose fields start as the defaults; flags and
+//! environment are then applied over it.
 
+mod duration_arg;
 pub mod file;
 mod flags;
-mod retry;
-mod span;
-mod store_at;
+mod retry_arg;
+mod store_url;
 
-use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
-use steadfast::{AlertSettings, EngineConfig, Queue, WorkerName, http::AddressPolicy};
+use steadfast::{AlertSettings, EngineConfig, Queue, WorkerName, duration, http::AddressPolicy};
 
+pub use duration_arg::DurationArg;
 pub use flags::Flags;
-pub use retry::{Retry, RetrySettings};
-pub use span::Span;
-pub use store_at::StoreAt;
+pub use retry_arg::{RetryArg, RetrySettings};
+pub use store_url::StoreUrl;
+
+use crate::{
+    exit::usage,
+    limits::{MAX_RETRIES, SWEEP_EVERY_MIN},
+};
+
+/// Where a server listens, and where the other commands look for it, by default.
+pub const PORT_DEFAULT: u16 = 7373; // not a limit: an address
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Settings {
     pub listen: SocketAddr,
-    pub store: StoreAt,
-    /// Move into an SQLite file that has tables of another application.
+    pub store: StoreUrl,
+    /// Create the tables in an SQLite file that has tables of another application.
     pub share: bool,
     pub node: Option<WorkerName>,
-    /// Which queues this node's own handlers serve; none means all.
+    /// The queues whose jobs this node's own handlers run; empty means all.
     pub queues: Vec<Queue>,
     pub concurrency: NonZeroUsize,
-    pub grace: Span,
-    pub sweep_every: Span,
-    pub retention: Span,
-    pub http_timeout: Span,
+    pub grace: DurationArg,
+    pub sweep_every: DurationArg,
+    pub retention: DurationArg,
+    pub http_timeout: DurationArg,
     /// The most retries that a job may ask for.
     pub max_retries: u32,
-    pub log: Log,
-    pub outbound: Outbound,
+    pub log: LogSettings,
+    pub outbound: OutboundSettings,
     pub retry: RetrySettings,
     pub alerts: AlertSettings,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Log {
+pub struct LogSettings {
     pub format: LogFormat,
-    /// A level, or one per part of the program, as `info,steadfast_engine=debug`.
+    /// A level, or one per module, as `info,steadfast_engine=debug`.
     pub level: String,
 }
 
@@ -61,30 +69,30 @@ pub enum LogFormat {
 /// Where jobs may connect to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Outbound {
-    /// Where nobody says, it follows from who can reach the API.
-    pub policy: Option<Policy>,
+pub struct OutboundSettings {
+    /// Optional: the default depends on who can reach the API.
+    pub policy: Option<OutboundPolicy>,
     pub allow: Vec<String>,
     pub ca_file: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "camelCase")]
-pub enum Policy {
+pub enum OutboundPolicy {
     Public,
     Any,
 }
 
-impl From<Policy> for AddressPolicy {
-    fn from(policy: Policy) -> Self {
+impl From<OutboundPolicy> for AddressPolicy {
+    fn from(policy: OutboundPolicy) -> Self {
         match policy {
-            Policy::Public => Self::Public,
-            Policy::Any => Self::Any,
+            OutboundPolicy::Public => Self::Public,
+            OutboundPolicy::Any => Self::Any,
         }
     }
 }
 
-impl Default for Log {
+impl Default for LogSettings {
     fn default() -> Self {
         Self {
             format: LogFormat::default(),
@@ -98,71 +106,66 @@ impl Default for Settings {
     fn default() -> Self {
         let engine = EngineConfig::default();
         Self {
-            listen: SocketAddr::from(([127, 0, 0, 1], 7373)),
-            store: StoreAt::Sqlite("steadfast.db".into()),
+            listen: SocketAddr::from(([127, 0, 0, 1], PORT_DEFAULT)),
+            store: StoreUrl::Sqlite("steadfast.db".into()),
             share: false,
             node: engine.worker,
             queues: engine.queues,
             concurrency: NonZeroUsize::new(engine.concurrency).unwrap_or(NonZeroUsize::MIN),
-            grace: Span(engine.grace),
-            sweep_every: Span(engine.sweep_every),
-            retention: Span(engine.retention),
-            http_timeout: Span(steadfast_server::Settings::default().http_timeout),
+            grace: DurationArg(engine.grace),
+            sweep_every: DurationArg(engine.sweep_every),
+            retention: DurationArg(engine.retention),
+            http_timeout: DurationArg(steadfast_server::Settings::default().http_timeout),
             max_retries: MAX_RETRIES,
-            log: Log::default(),
-            outbound: Outbound::default(),
+            log: LogSettings::default(),
+            outbound: OutboundSettings::default(),
             retry: RetrySettings::default(),
             alerts: engine.alerts,
         }
     }
 }
 
-/// Core takes no more in any policy.
-const MAX_RETRIES: u32 = 100;
-/// Sweeping without a pause would keep the store busy with nothing.
-const SWEEP_MIN: Duration = Duration::from_millis(100);
-
 impl Settings {
-    /// What is in force, from everywhere it can be said.
+    /// The settings in force, from file, environment and flags.
     pub fn read(flags: &Flags) -> anyhow::Result<Self> {
         let mut settings = file::read(flags.config.as_deref())?;
-        flags.lay_over(&mut settings);
+        flags.apply_to(&mut settings);
         settings.check()?;
         Ok(settings)
     }
 
     pub fn check(&self) -> anyhow::Result<()> {
-        let wrong = |sentence: String| Err(crate::exit::usage(sentence));
         if self.max_retries > MAX_RETRIES {
-            let most = self.max_retries;
-            return wrong(format!(
-                "maxRetries is {most}: must be at most {MAX_RETRIES}"
-            ));
+            return Err(usage(format!(
+                "maxRetries is {}: must be at most {MAX_RETRIES}",
+                self.max_retries
+            )));
         }
-        if self.sweep_every.0 < SWEEP_MIN {
-            return wrong(format!(
-                "sweepEvery is {}: must be at least 100ms",
-                self.sweep_every
-            ));
+        if self.sweep_every.0 < SWEEP_EVERY_MIN {
+            return Err(usage(format!(
+                "sweepEvery is {}: must be at least {}",
+                self.sweep_every,
+                duration::format(SWEEP_EVERY_MIN),
+            )));
         }
         if self.http_timeout.0.is_zero() {
-            return wrong("httpTimeout is 0s: must be longer than that".to_owned());
+            return Err(usage("httpTimeout is 0s: must be longer than that"));
         }
         if let Err(error) = tracing_subscriber::EnvFilter::try_new(&self.log.level) {
-            return wrong(format!(
+            return Err(usage(format!(
                 "log.level is {:?}: {error}; use error, warn, info, debug or trace",
                 self.log.level
-            ));
+            )));
         }
-        if self.share && !matches!(self.store, StoreAt::Sqlite(_)) {
-            return wrong("share only makes sense for a store of sqlite:FILE".to_owned());
+        if self.share && !matches!(self.store, StoreUrl::Sqlite(_)) {
+            return Err(usage("share requires a store of sqlite:FILE"));
         }
         self.alerts
             .check()
-            .map_err(|error| crate::exit::usage(format!("alerts: {error}")))
+            .map_err(|error| usage(format!("alerts: {error}")))
     }
 
-    /// As a file that says the same, without secrets.
+    /// The settings file that means the same, without secrets.
     pub fn to_toml(&self) -> anyhow::Result<String> {
         Ok(toml::to_string(self)?)
     }

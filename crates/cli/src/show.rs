@@ -1,15 +1,18 @@
-//! What people see: tables, times, and the story of a job.
+//! What people see: tables, times, and the execution log of a job.
 
 mod attempt;
 mod execution;
 mod job;
 mod policy;
 mod table;
-mod when;
+mod text;
+mod time;
 
-pub use attempt::{AttemptView, FailureView};
+pub use attempt::{attempt_name, attempt_result, attempt_summary};
 pub use execution::execution_log;
-pub use job::{JobView, job_details, job_table};
-pub use policy::{policy_sentence, timetable};
-pub use table::{boxed, lines_of, plain, status_cell};
-pub use when::{age, ago, bar, brief, moment, now};
+pub use job::{job_facts, job_table, job_title};
+pub use policy::policy_table;
+pub use steadfast_core::explain::brief;
+pub use table::{boxed_table, plain_table, status_cell, table_lines, terminal_width};
+pub use text::{quantity, shorten, thousands};
+pub use time::{age, bar, moment, now, relative};

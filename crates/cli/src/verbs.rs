@@ -1,4 +1,4 @@
-//! What the command line can ask, one file per thing it is about.
+//! The commands, one file per subject.
 
 pub mod alerts;
 pub mod dlq;
@@ -12,65 +12,91 @@ pub mod queues;
 pub mod schedules;
 pub mod stats;
 
-use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::{
+    collections::BTreeMap,
+    io::{IsTerminal as _, Read as _, Write as _},
+};
 
 use anyhow::Context as _;
-use serde_json::{Map, Value};
+use serde::{
+    Serialize,
+    de::{DeserializeOwned, IntoDeserializer as _},
+};
+use serde_json::Value;
 
 use crate::exit::usage;
 
 /// JSON as people give it: the text itself, `@FILE`, or `-` for standard input.
-fn read_json(text: &str, what: &str) -> anyhow::Result<Value> {
-    let (text, place) = match text {
-        "-" => {
+fn read_json<T: DeserializeOwned>(text: &str, option: &str) -> anyhow::Result<T> {
+    let (text, origin) = match (text, text.strip_prefix('@')) {
+        ("-", _) => {
             let mut read = String::new();
             std::io::stdin().read_to_string(&mut read)?;
-            (read, "standard input".to_owned())
+            (read, "standard input")
         }
-        _ => match text.strip_prefix('@') {
-            Some(path) => {
-                let read = std::fs::read_to_string(path);
-                (
-                    read.with_context(|| format!("cannot read {path}"))?,
-                    path.to_owned(),
-                )
-            }
-            None => (text.to_owned(), what.to_owned()),
-        },
+        (_, Some(path)) => {
+            let read = std::fs::read_to_string(path);
+            (read.with_context(|| format!("cannot read {path}"))?, path)
+        }
+        (_, None) => (text.to_owned(), option),
     };
-    serde_json::from_str(&text).map_err(|error| usage(format!("{place} is not JSON: {error}")))
+    serde_json::from_str(&text).map_err(|error| {
+        let what = if error.is_data() {
+            "cannot be used"
+        } else {
+            "is not JSON"
+        };
+        usage(format!("{origin} {what}: {error}"))
+    })
 }
 
-/// `name=value` pairs, as an object.
-fn pairs(given: &[String], separator: char, what: &str) -> anyhow::Result<Map<String, Value>> {
-    given
+/// The same for an optional option.
+fn read_optional_json<T: DeserializeOwned>(
+    text: Option<&String>,
+    option: &str,
+) -> anyhow::Result<Option<T>> {
+    text.map(|text| read_json(text, option)).transpose()
+}
+
+/// A word of the API as the value it names.
+fn parse_name<T: DeserializeOwned>(text: &str) -> Result<T, serde::de::value::Error> {
+    T::deserialize(text.into_deserializer())
+}
+
+/// The word of the API for a value.
+fn name_of(value: &impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(name)) => name,
+        _ => String::new(),
+    }
+}
+
+/// `name=value` pairs, as a map.
+fn parse_pairs(
+    pairs: &[String],
+    separator: char,
+    option: &str,
+) -> anyhow::Result<BTreeMap<String, String>> {
+    pairs
         .iter()
         .map(|pair| match pair.split_once(separator) {
             Some((name, value)) if !name.trim().is_empty() => {
-                Ok((name.trim().to_owned(), Value::from(value.trim())))
+                Ok((name.trim().to_owned(), value.trim().to_owned()))
             }
             _ => Err(usage(format!(
-                "{what} {pair:?} must be like name{separator}value"
+                "{option} {pair:?} must be like name{separator}value"
             ))),
         })
         .collect()
 }
 
-/// An object without what nobody said.
-fn said<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
-    let said = fields
-        .into_iter()
-        .filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    Value::Object(said.collect())
-}
-
-/// Asks a person; a program must have said `--yes`.
+/// Asks a person; a script must pass `--yes`.
 fn confirm(question: &str, yes: bool) -> anyhow::Result<()> {
     if yes {
         return Ok(());
     }
     if !std::io::stdin().is_terminal() {
-        return Err(usage(format!("{question} Say --yes if so.")));
+        return Err(usage(format!("{question} Pass --yes to confirm.")));
     }
     let mut err = std::io::stderr().lock();
     write!(err, "{question} [y/N] ")?;

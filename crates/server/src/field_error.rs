@@ -50,7 +50,7 @@ impl FieldError {
         for part in &self.path {
             field = Some(match field {
                 None => part.clone().into_owned(),
-                Some(outer) if part.starts_with('[') => outer + part,
+                Some(outer) if part.starts_with('[') => outer + part.as_ref(),
                 Some(outer) => format!("{outer}.{part}"),
             });
         }

@@ -1,5 +1,5 @@
-//! The server under load: making jobs over HTTP beside a server that only echoes, and HTTP jobs
-//! against a target that fails now and then.
+//! The server under load: creating jobs over HTTP beside a server that only echoes, and HTTP jobs
+//! against a target that fails some of its requests.
 
 use std::{
     net::SocketAddr,
@@ -31,17 +31,17 @@ use super::{
     meter::{Cost, Meter},
 };
 
-const CONNECTIONS: usize = 64;
+const CONNECTIONS: usize = 64; // not a limit: the shape of the measurement
 /// Both take turns, so that a machine which is slow for a while is slow for both.
-const TURNS: usize = 10;
+const TURNS: usize = 10; // not a limit: the shape of the measurement
 
-/// A whole server on a port of its own.
-struct Served {
+/// A complete server on its own port.
+struct BenchServer {
     engine: Engine,
     address: SocketAddr,
 }
 
-async fn serve(file: &Path) -> anyhow::Result<Served> {
+async fn serve(file: &Path) -> anyhow::Result<BenchServer> {
     let store = SqliteStore::open(file, SqliteOptions::default())?;
     let outbound = Outbound::builder(OutboundRules::new(AddressPolicy::Any)).build()?;
     let metrics = Arc::new(Metrics::default());
@@ -62,7 +62,7 @@ async fn serve(file: &Path) -> anyhow::Result<Served> {
         app,
         std::future::pending(),
     ));
-    Ok(Served { engine, address })
+    Ok(BenchServer { engine, address })
 }
 
 /// Durable creates over HTTP, one job per request, beside a server that echoes JSON.
@@ -79,28 +79,30 @@ pub async fn create(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Res
     let address = listener.local_addr()?;
     let echoing = tokio::spawn(async move { axum::serve(listener, echo).await });
 
-    let served = serve(&dir.join("create.db")).await?;
+    let server = serve(&dir.join("create.db")).await?;
     let each = args.requests.div_ceil(TURNS);
     let (mut beside, mut ours) = (Cost::default(), Cost::default());
     for _ in 0..TURNS {
         beside += load(address, &body, each).await?;
-        ours += load(served.address, &body, each).await?;
+        ours += load(server.address, &body, each).await?;
     }
     echoing.abort();
-    let made = each * TURNS;
-    let client = served.engine.client();
+    let created = each * TURNS;
+    let client = server.engine.client();
     let stored = client.count(JobFilter::default(), u64::MAX).await?;
-    if stored != made as u64 {
-        bail!("{stored} jobs are stored, of {made}");
+    if stored != created as u64 {
+        bail!("{stored} jobs are stored, of {created}");
     }
-    served.engine.stop_now().await;
+    server.engine.stop_now().await;
     report.beside(
         "create over HTTP, 64 connections",
-        (ours.per_second(made), beside.per_second(made)),
+        (ours.per_second(created), beside.per_second(created)),
         "requests/s",
         "≥ 0.40 of an echo",
     );
-    let cpu = ours.cpu_micros_each(made).zip(beside.cpu_micros_each(made));
+    let cpu = ours
+        .cpu_micros_each(created)
+        .zip(beside.cpu_micros_each(created));
     if let Some(cpu) = cpu {
         report.beside("create over HTTP, CPU", cpu, "µs/request", "");
     }
@@ -173,7 +175,7 @@ async fn client(
     Ok(())
 }
 
-/// Reads one answer, which must be a 201.
+/// Reads one response, which must be a 201.
 async fn read_created(connection: &mut TcpStream, buffer: &mut Vec<u8>) -> anyhow::Result<()> {
     buffer.clear();
     loop {
@@ -189,27 +191,28 @@ async fn read_created(connection: &mut TcpStream, buffer: &mut Vec<u8>) -> anyho
             name.eq_ignore_ascii_case("content-length")
                 .then(|| value.trim().parse::<usize>().ok())?
         });
-        let length = length.context("an answer without a length")?;
+        let length = length.context("a response without a length")?;
         if buffer.len() >= end + 4 + length {
-            return match head.starts_with("HTTP/1.1 201") {
-                true => Ok(()),
-                false => bail!("{}", String::from_utf8_lossy(buffer)),
-            };
+            if !head.starts_with("HTTP/1.1 201") {
+                bail!("{}", String::from_utf8_lossy(buffer));
+            }
+            return Ok(());
         }
     }
 }
 
 /// Every third request or so fails; each job must end as its policy says.
 pub async fn calls(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Result<()> {
-    let asked = Arc::new(AtomicUsize::new(0));
-    let counted = asked.clone();
+    let received = Arc::new(AtomicUsize::new(0));
+    let counter = received.clone();
     let target = Router::new().route(
         "/",
         post(move || {
-            let number = counted.fetch_add(1, Ordering::Relaxed);
-            std::future::ready(match number % 10 < 3 {
-                true => StatusCode::SERVICE_UNAVAILABLE,
-                false => StatusCode::OK,
+            let number = counter.fetch_add(1, Ordering::Relaxed);
+            std::future::ready(if number % 10 < 3 {
+                StatusCode::SERVICE_UNAVAILABLE
+            } else {
+                StatusCode::OK
             })
         }),
     );
@@ -217,7 +220,7 @@ pub async fn calls(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Resu
     let url = format!("http://{}/", listener.local_addr()?);
     tokio::spawn(async move { axum::serve(listener, target).await });
 
-    let Served { engine, .. } = serve(&dir.join("calls.db")).await?;
+    let BenchServer { engine, .. } = serve(&dir.join("calls.db")).await?;
     let client = engine.client();
     let mut notices = engine.subscribe();
     let payload = Payload::encode(&HttpRequest::new(&url)?)?;
@@ -243,7 +246,7 @@ pub async fn calls(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Resu
     let Tally {
         attempts, failures, ..
     } = stats.total;
-    let requests = asked.load(Ordering::Relaxed) as u64;
+    let requests = received.load(Ordering::Relaxed) as u64;
     // Each failed attempt was followed by a retry, or was the last of its job.
     let is_right = attempts == requests
         && stats.dead_letters == failed as u64
@@ -270,7 +273,7 @@ pub async fn restart(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Re
     store.close();
     drop(client);
     let start = Instant::now();
-    let Served { engine, address } = serve(&file).await?;
+    let BenchServer { engine, address } = serve(&file).await?;
     let mut connection = TcpStream::connect(address).await?;
     connection
         .write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")

@@ -1,4 +1,4 @@
-//! Throughput of making and running jobs, and how late they start.
+//! Throughput of creating and running jobs, and how late they start.
 
 use std::{
     path::Path,
@@ -72,18 +72,18 @@ pub async fn fill(client: &Client, jobs: usize, batch: usize) -> anyhow::Result<
     Ok(())
 }
 
-/// How many jobs have run, and a word when that is enough.
+/// Counts jobs that have run, and wakes the waiter when all have.
 #[derive(Default)]
-pub struct Done {
+pub struct RunCounter {
     count: AtomicUsize,
-    wanted: usize,
+    expected: usize,
     all: Notify,
 }
 
-impl Done {
-    pub fn of(wanted: usize) -> Self {
+impl RunCounter {
+    pub fn of(expected: usize) -> Self {
         Self {
-            wanted,
+            expected,
             ..Self::default()
         }
     }
@@ -97,9 +97,9 @@ impl Done {
     }
 }
 
-pub async fn count(_: Bench, ctx: Context<Arc<Done>>) -> Result<(), JobError> {
+pub async fn count(_: Bench, ctx: Context<Arc<RunCounter>>) -> Result<(), JobError> {
     let done = ctx.state();
-    if done.count.fetch_add(1, Ordering::Relaxed) + 1 == done.wanted {
+    if done.count.fetch_add(1, Ordering::Relaxed) + 1 == done.expected {
         done.all.notify_one();
     }
     Ok(())
@@ -117,7 +117,7 @@ pub async fn whole(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Resu
     let bare = meter.stop();
 
     let store = SqliteStore::open(dir.join("lifecycle.db"), SqliteOptions::default())?;
-    let done = Arc::new(Done::of(args.jobs));
+    let done = Arc::new(RunCounter::of(args.jobs));
     let meter = Meter::start();
     let engine = Engine::builder(store)
         .state(done.clone())
@@ -163,7 +163,7 @@ fn compare(
 /// is durable before anything starts, so beside it stands what one durable commit takes.
 pub async fn lateness(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Result<()> {
     let store = SqliteStore::open(dir.join("lateness.db"), SqliteOptions::default())?;
-    let late = Late::default();
+    let late = Lateness::default();
     let engine = Engine::builder(store)
         .state(late.clone())
         .handler(note)
@@ -194,9 +194,9 @@ pub async fn lateness(args: &Args, dir: &Path, report: &mut Report) -> anyhow::R
     Ok(())
 }
 
-type Late = Arc<(Mutex<Vec<f64>>, Notify)>;
+type Lateness = Arc<(Mutex<Vec<f64>>, Notify)>;
 
-async fn note(_: Bench, ctx: Context<Late>) -> Result<(), JobError> {
+async fn note(_: Bench, ctx: Context<Lateness>) -> Result<(), JobError> {
     let late = SystemClock.now().since(ctx.job().progress.run_at);
     let (all, started) = &**ctx.state();
     if let Ok(mut all) = all.lock() {

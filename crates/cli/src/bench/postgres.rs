@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use super::{
     Args,
     figure::Report,
-    lifecycle::{self, Done},
+    lifecycle::{self, RunCounter},
     meter::Meter,
     postgres_bare::{Bare, Lane, connect, in_schema},
 };
@@ -152,7 +152,7 @@ impl<'a> Bench<'a> {
         for _ in 0..nodes {
             stores.push(open(self.url, &self.schema).await?);
         }
-        let done = Arc::new(Done::of(share * nodes));
+        let done = Arc::new(RunCounter::of(share * nodes));
         let meter = Meter::start();
         let mut filling = JoinSet::new();
         for store in &stores {

@@ -13,10 +13,10 @@ use super::{
     meter::{self, Meter},
 };
 
-const SMALL: usize = 10_000;
-const ROUNDS: usize = 3;
-const CLAIMS: usize = 90;
-const CLAIM_SIZE: usize = 100;
+const SMALL: usize = 10_000; // not a limit: the shape of the measurement
+const ROUNDS: usize = 3; // not a limit: the shape of the measurement
+const CLAIMS: usize = 90; // not a limit: the shape of the measurement
+const CLAIM_SIZE: usize = 100; // not a limit: the shape of the measurement
 
 pub async fn claims(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Result<()> {
     let mut small = Vec::new();

@@ -2,111 +2,103 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use serde::Deserialize;
-use steadfast::{Notice, Notices};
+use anyhow::Context as _;
+use steadfast::{Client, Notice, Notices, PageRequest};
+use steadfast_api::AttemptBody;
+use steadfast_core::{AttemptStatus, explain};
 use tokio::{sync::watch, time::Instant};
 
 use super::{
-    cast::{self, Cast, TICKS, WEBHOOKS},
-    heading,
+    print_heading,
+    scenarios::{DemoJobs, SCENARIOS},
 };
 use crate::{
-    remote::Remote,
-    say::{has_colours, say},
-    show::{AttemptView, brief},
+    limits::{DEMO_TICKS, DEMO_WEBHOOKS, HISTORY_DEFAULT},
+    output::{has_colours, print_line},
+    show::{attempt_name, attempt_summary},
 };
 
-/// What was seen besides the jobs' own histories.
-pub struct Seen {
+/// What the jobs' own histories do not hold.
+pub struct DemoTotals {
     pub ticks: u32,
     pub webhooks_verified: u32,
     pub took: Duration,
 }
 
-pub fn introduce(url: &str) -> anyhow::Result<()> {
-    say!("A Steadfast server runs on {url}, with its store in a")?;
-    say!("temporary file, beside a target that misbehaves. These jobs are made there:\n")?;
-    for (name, does) in cast::names() {
-        say!("  {name:<12} {does}")?;
+pub fn print_intro(url: &str) -> anyhow::Result<()> {
+    print_line!("A Steadfast server runs on {url}, with its store in a")?;
+    print_line!("temporary file, beside a target that fails in many ways. It gets these jobs:\n")?;
+    for scenario in SCENARIOS {
+        print_line!("  {:<12} {}", scenario.name, scenario.description)?;
     }
-    say!(
-        "  {:<12} a schedule: one run each second, {TICKS} times",
+    print_line!(
+        "  {:<12} a schedule: one run each second, {DEMO_TICKS} times",
         "ticker"
     )?;
-    Ok(heading("attempts, as they happen")?)
+    Ok(print_heading("attempts, as they happen")?)
 }
 
 /// Until every job has ended, every tick has run and every webhook has arrived.
 pub async fn watch(
-    remote: &Remote,
-    cast: &Cast,
+    client: &Client,
+    jobs: &DemoJobs,
     mut notices: Notices,
     mut verified: watch::Receiver<u32>,
-) -> anyhow::Result<Seen> {
+) -> anyhow::Result<DemoTotals> {
     let started = Instant::now();
-    let mut open: HashSet<&str> = cast.roles.iter().map(|role| role.id.as_str()).collect();
+    let mut open: HashSet<_> = jobs.iter().map(|(_, id)| id).collect();
     let (mut ticks, mut webhooks) = (0, 0);
-    while !open.is_empty() || ticks < TICKS || webhooks < WEBHOOKS {
+    while !open.is_empty() || ticks < DEMO_TICKS || webhooks < DEMO_WEBHOOKS {
         let Some(notice) = notices.next().await else {
             break;
         };
         if notice.ended.is_none() {
             continue;
         }
-        let id = notice.job.to_string();
-        let name = cast.name_of(&id, notice.kind.as_str());
-        let attempt = record(remote, &id, &notice).await?;
-        say!("{}", line(started.elapsed(), name, &attempt))?;
+        let name = jobs.name_of(notice.job, &notice.kind);
+        let line = attempt_line(client, started.elapsed(), name, &notice).await?;
+        print_line!("{line}")?;
         if notice.event.is_final() {
-            open.remove(id.as_str());
+            open.remove(&notice.job);
             ticks += u32::from(name == "ticker");
             webhooks += u32::from(name == "webhook");
         }
     }
     let webhooks_verified = *verified.borrow_and_update();
-    Ok(Seen {
+    Ok(DemoTotals {
         ticks,
         webhooks_verified,
         took: started.elapsed(),
     })
 }
 
-/// The record that an attempt left.
-async fn record(remote: &Remote, id: &str, notice: &Notice) -> anyhow::Result<AttemptView> {
-    #[derive(Deserialize)]
-    struct History {
-        attempts: Vec<AttemptView>,
-    }
-    let answer = remote.get(&format!("/jobs/{id}/history"), &[]).await?;
-    let history: History = serde_json::from_value(answer)?;
-    let found = history.attempts.into_iter();
-    let mut found = found.filter(|attempt| attempt.attempt == notice.attempt);
-    found
-        .next()
-        .ok_or_else(|| anyhow::anyhow!("an attempt of {id} left no record"))
-}
-
-fn line(at: Duration, name: &str, attempt: &AttemptView) -> String {
-    let is_good = attempt.status == "SUCCESS";
-    let (mark, colour) = if is_good {
-        ("✓", "32")
+/// The attempt that a notice is about, from its record.
+async fn attempt_line(
+    client: &Client,
+    at: Duration,
+    name: &str,
+    notice: &Notice,
+) -> anyhow::Result<String> {
+    let page = PageRequest::first(HISTORY_DEFAULT);
+    let history = client.attempts(notice.job, page).await?;
+    let mut attempts = history.items.into_iter();
+    let attempt = attempts
+        .find(|attempt| attempt.attempt == notice.attempt)
+        .with_context(|| format!("an attempt of {} has no record", notice.job))?;
+    let (mark, colour) = match attempt.status {
+        AttemptStatus::Success => ("✓", "32"),
+        _ => ("✗", "31"),
+    };
+    let mark = if has_colours() {
+        format!("\x1b[{colour}m{mark}\x1b[0m")
     } else {
-        ("✗", "31")
+        mark.to_owned()
     };
-    let mark = match has_colours() {
-        true => format!("\x1b[{colour}m{mark}\x1b[0m"),
-        false => mark.to_owned(),
-    };
-    let what = attempt.in_a_word();
-    let then = attempt.then_briefly();
-    let then = then.map_or(String::new(), |then| format!(" → {then}"));
-    let attempt = attempt.name();
+    let decision = explain::decision_brief(&attempt);
+    let decision = decision.map_or(String::new(), |decision| format!(" → {decision}"));
+    let attempt = AttemptBody::new(attempt, &notice.kind);
+    let (retry, summary) = (attempt_name(&attempt), attempt_summary(&attempt));
     let secs = at.as_secs_f64();
-    format!("{secs:>5.1}s {mark} {name:<12} {attempt:<9} {what:<9}{then}")
-        .trim_end()
-        .to_owned()
-}
-
-pub fn duration(seen: &Seen) -> String {
-    brief(seen.took)
+    let line = format!("{secs:>5.1}s {mark} {name:<12} {retry:<9} {summary:<9}{decision}");
+    Ok(line.trim_end().to_owned())
 }

@@ -1,9 +1,8 @@
-//! A server that misbehaves, and a receiver of webhooks that looks at every signature.
+//! A server that fails in many ways, and a receiver of webhooks that verifies every signature.
 
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
 
 use axum::{
@@ -17,8 +16,7 @@ use axum::{
 use steadfast::http::{SigningKey, sign};
 use tokio::{net::TcpListener, sync::watch};
 
-/// Far longer than the job is willing to wait.
-const SLOW: Duration = Duration::from_secs(20);
+use crate::limits::DEMO_SLOW;
 
 pub struct Target {
     pub url: String,
@@ -26,9 +24,9 @@ pub struct Target {
     verified: watch::Receiver<u32>,
 }
 
-struct Shared {
-    /// How often each path was asked.
-    asked: Mutex<HashMap<String, u32>>,
+struct TargetState {
+    /// The number of requests for each path.
+    requests: Mutex<HashMap<String, u32>>,
     key: SigningKey,
     verified: watch::Sender<u32>,
 }
@@ -40,15 +38,15 @@ impl Target {
         let key = SigningKey::generate();
         let secret = key.reveal();
         let (sender, verified) = watch::channel(0);
-        let shared = Arc::new(Shared {
-            asked: Mutex::default(),
+        let state = Arc::new(TargetState {
+            requests: Mutex::default(),
             key,
             verified: sender,
         });
         let router = Router::new()
             .route("/webhook", post(receive))
-            .route("/{path}", post(misbehave))
-            .with_state(shared);
+            .route("/{path}", post(respond))
+            .with_state(state);
         tokio::spawn(async move { axum::serve(listener, router).await });
         Ok(Self {
             url,
@@ -57,24 +55,27 @@ impl Target {
         })
     }
 
-    /// How many webhooks came with a signature that is right.
+    /// The number of webhooks that came with a valid signature.
     pub fn verified(&self) -> watch::Receiver<u32> {
         self.verified.clone()
     }
 }
 
-async fn misbehave(State(shared): State<Arc<Shared>>, Path(path): Path<String>) -> Response {
-    let asked = {
-        let mut asked = shared.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = asked.entry(path.clone()).or_default();
+async fn respond(State(state): State<Arc<TargetState>>, Path(path): Path<String>) -> Response {
+    let request = {
+        let mut requests = state
+            .requests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let count = requests.entry(path.clone()).or_default();
         *count += 1;
         *count
     };
-    match (path.as_str(), asked) {
+    match (path.as_str(), request) {
         ("always-down", _) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
         ("flaky", 1 | 2) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
         ("slow", 1) => {
-            tokio::time::sleep(SLOW).await;
+            tokio::time::sleep(DEMO_SLOW).await;
             StatusCode::OK.into_response()
         }
         ("gone", _) => StatusCode::NOT_FOUND.into_response(),
@@ -86,17 +87,21 @@ async fn misbehave(State(shared): State<Arc<Shared>>, Path(path): Path<String>) 
     }
 }
 
-/// As a receiver should: sign what came once more, and compare.
-async fn receive(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> StatusCode {
+/// As a receiver should: compute the signature of the body, and compare.
+async fn receive(
+    State(state): State<Arc<TargetState>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> StatusCode {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let time = text("webhook-timestamp").and_then(|text| text.parse().ok());
     let (Some(id), Some(time)) = (text("webhook-id"), time) else {
         return StatusCode::BAD_REQUEST;
     };
-    let expected = sign(id, time, &body, std::slice::from_ref(&shared.key));
+    let expected = sign(id, time, &body, std::slice::from_ref(&state.key));
     if text("webhook-signature") != Some(expected.as_str()) {
         return StatusCode::UNAUTHORIZED;
     }
-    shared.verified.send_modify(|count| *count += 1);
+    state.verified.send_modify(|count| *count += 1);
     StatusCode::NO_CONTENT
 }

@@ -1,24 +1,24 @@
-//! Who may use the API, and what that means for where jobs may connect to.
+//! Who may use the API, and what follows from it for the addresses that jobs may connect to.
 
 use anyhow::bail;
 use steadfast::{Store, http::AddressPolicy};
 
-use crate::settings::{Settings, StoreAt};
+use crate::settings::{Settings, StoreUrl};
 
 pub struct Access {
-    /// Until there is a key, none is needed.
+    /// Requests need no key, because no key exists yet.
     pub open: bool,
     pub outbound: AddressPolicy,
 }
 
 impl Access {
-    /// Refuses what needs no look into the store, so that a store which is not there yet is not
-    /// made only to be found empty.
-    pub fn before_opening(settings: &Settings) -> anyhow::Result<()> {
+    /// Refuses what can be refused without opening the store, so that a new store is not created
+    /// only to be found empty.
+    pub fn check_before_opening(settings: &Settings) -> anyhow::Result<()> {
         let has_no_keys = match &settings.store {
-            StoreAt::Sqlite(path) => !path.exists(),
-            StoreAt::Memory => true,
-            StoreAt::Postgres(_) => false,
+            StoreUrl::Sqlite(path) => !path.exists(),
+            StoreUrl::Memory => true,
+            StoreUrl::Postgres(_) => false,
         };
         if has_no_keys && !settings.listen.ip().is_loopback() {
             bail!(refusal(settings));
@@ -26,8 +26,8 @@ impl Access {
         Ok(())
     }
 
-    /// Without keys only this machine may connect: whoever can is on it already, so that a job
-    /// may connect to whatever its maker could.
+    /// Without keys only this machine may connect. A caller on this machine can connect to any
+    /// address anyway, so its jobs may, too.
     pub async fn decide(settings: &Settings, store: &dyn Store) -> anyhow::Result<Self> {
         let has_keys = !steadfast_server::keys::list(store).await?.is_empty();
         let is_loopback = settings.listen.ip().is_loopback();
@@ -35,29 +35,30 @@ impl Access {
             bail!(refusal(settings));
         }
         let open = is_loopback && !has_keys;
-        let usual = match open {
-            true => AddressPolicy::Any,
-            false => AddressPolicy::Public,
+        let default = if open {
+            AddressPolicy::Any
+        } else {
+            AddressPolicy::Public
         };
         Ok(Self {
             open,
-            outbound: settings.outbound.policy.map_or(usual, Into::into),
+            outbound: settings.outbound.policy.map_or(default, Into::into),
         })
     }
 }
 
 fn refusal(settings: &Settings) -> String {
     let what_to_do = match settings.store {
-        StoreAt::Memory => {
-            "a store in memory has none when it starts; use --store sqlite:FILE".to_owned()
+        StoreUrl::Memory => {
+            "a store in memory has no keys when it starts; use --store sqlite:FILE".to_owned()
         }
         _ => format!(
-            "make the first one:\n    steadfast keys create --store {} --scope admin",
+            "create the first key:\n    steadfast keys create --store {} --scope admin",
             settings.store
         ),
     };
     format!(
-        "will not listen on {}: others can connect there, and there is no API key yet\n  {what_to_do}\n  or listen where only this machine can connect: --listen 127.0.0.1:{}",
+        "will not listen on {}: other machines can connect there, and there is no API key yet\n  {what_to_do}\n  or listen where only this machine can connect: --listen 127.0.0.1:{}",
         settings.listen,
         settings.listen.port(),
     )

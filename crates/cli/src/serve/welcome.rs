@@ -1,55 +1,59 @@
-//! The first thing a person sees: where everything is, and what to do next.
+//! The first lines a person sees: where everything is, and what to do next.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::Access;
 use crate::{
-    say::say,
-    settings::{LogFormat, Settings, StoreAt},
+    output::print_line,
+    settings::{LogFormat, Settings, StoreUrl},
 };
 
-/// A node that nobody listens to any more still runs, so nothing here can fail.
-pub fn say(settings: &Settings, access: &Access, address: SocketAddr) {
-    // A program that reads JSON must not find a poem before it.
+/// Prints the start banner. A node whose output is closed still runs, so nothing here can fail.
+pub fn print_welcome(settings: &Settings, access: &Access, address: SocketAddr) {
+    // A program that reads JSON lines must not find text before them.
     if settings.log.format == LogFormat::Json {
         tracing::info!(url = %format!("http://{address}"), store = %settings.store, "listening");
         return;
     }
     for line in lines(settings, access, address) {
-        let _gone = say!("{line}");
+        let _closed = print_line!("{line}");
     }
 }
 
-pub fn goodbye(settings: &Settings) {
+pub fn print_goodbye(settings: &Settings) {
     match settings.log.format {
         LogFormat::Json => tracing::info!("stopped"),
         LogFormat::Text => {
-            let _gone = say!("stopped");
+            let _closed = print_line!("stopped");
         }
     }
 }
 
 fn lines(settings: &Settings, access: &Access, address: SocketAddr) -> Vec<String> {
-    let url = reachable(address);
+    let url = local_url(address);
     let store = match settings.store {
-        StoreAt::Memory => "memory:, gone when this process ends".to_owned(),
+        StoreUrl::Memory => "memory:, lost when this process ends".to_owned(),
         _ => format!("{}, durable", settings.store),
-    };
-    let keys = match access.open {
-        true => "none needed on this machine until you make one: steadfast keys create",
-        false => "needed: Authorization: Bearer sf_… (steadfast keys create)",
     };
     let outbound = match settings.outbound.allow.as_slice() {
         [] => access.outbound.to_string(),
         allow => format!("{}, and {}", access.outbound, allow.join(", ")),
     };
-    let key = match access.open {
-        true => "",
-        false => " -H 'authorization: Bearer sf_…'",
+    let (keys, header) = if access.open {
+        (
+            "none needed on this machine until you create one: steadfast keys create",
+            "",
+        )
+    } else {
+        (
+            "needed: Authorization: Bearer sf_… (steadfast keys create)",
+            " -H 'authorization: Bearer sf_…'",
+        )
     };
-    let at = match address == Settings::default().listen {
-        true => String::new(),
-        false => format!(" --url {url}"),
+    let server = if address == Settings::default().listen {
+        String::new()
+    } else {
+        format!(" --url {url}")
     };
     vec![
         format!(
@@ -63,16 +67,17 @@ fn lines(settings: &Settings, access: &Access, address: SocketAddr) -> Vec<Strin
         format!("  metrics   {url}/metrics"),
         format!("  API keys  {keys}"),
         format!("  outbound  jobs may connect to {outbound} addresses"),
-        "  next      make a job, and watch it:".to_owned(),
-        format!("    curl {url}/api/v1/jobs{key} -H 'content-type: application/json' \\"),
+        "  next      create a job, and watch it:".to_owned(),
+        format!("    curl {url}/api/v1/jobs{header} -H 'content-type: application/json' \\"),
         r#"      -d '{"api": "https://example.com/", "maxRetryCount": 3}'"#.to_owned(),
-        format!("    steadfast jobs watch{at}"),
+        format!("    steadfast jobs watch{server}"),
         "  stop      Ctrl-C".to_owned(),
     ]
 }
 
-/// Where a browser on this machine finds it: nobody can connect to "every address".
-pub fn reachable(mut address: SocketAddr) -> String {
+/// The URL for a client on this machine: `0.0.0.0` accepts connections, but is no address to
+/// connect to.
+pub fn local_url(mut address: SocketAddr) -> String {
     if address.ip().is_unspecified() {
         address.set_ip(match address {
             SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),

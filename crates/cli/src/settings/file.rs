@@ -9,12 +9,12 @@ use anyhow::Context as _;
 
 use super::Settings;
 
-/// Read if it is there and no other file is named.
-const USUAL: &str = "steadfast.toml";
+/// Read if it exists and no other file is named.
+const DEFAULT_FILE: &str = "steadfast.toml";
 
-/// The settings of the file that is named, or of the usual one, or the defaults.
+/// The settings of the named file, or of the default file, or the defaults.
 pub fn read(named: Option<&Path>) -> anyhow::Result<Settings> {
-    let path = named.map_or_else(|| PathBuf::from(USUAL), Path::to_owned);
+    let path = named.map_or_else(|| PathBuf::from(DEFAULT_FILE), Path::to_owned);
     match std::fs::read_to_string(&path) {
         Ok(text) => parse(&text, &path),
         Err(error) if error.kind() == ErrorKind::NotFound && named.is_none() => {

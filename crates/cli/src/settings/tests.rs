@@ -3,14 +3,14 @@ use super::*;
 const EXAMPLE: &str = include_str!("../../../../steadfast.example.toml");
 
 #[test]
-fn the_example_says_what_is_so_where_nobody_says() {
+fn the_example_file_states_the_defaults() {
     let example: Settings = toml::from_str(EXAMPLE).unwrap();
     assert_eq!(example, Settings::default());
 }
 
 /// In the example `# ` begins prose, and `#` alone a setting without a default.
 #[test]
-fn what_the_example_leaves_out_can_be_said_as_it_shows() {
+fn settings_without_a_default_can_be_uncommented() {
     let whole: String = EXAMPLE
         .lines()
         .map(|line| match line.strip_prefix('#') {
@@ -38,8 +38,8 @@ fn every_setting_is_in_the_example() {
     }
     let all = Settings {
         node: Some(WorkerName::new("n").unwrap()),
-        outbound: Outbound {
-            policy: Some(Policy::Public),
+        outbound: OutboundSettings {
+            policy: Some(OutboundPolicy::Public),
             allow: Vec::new(),
             ca_file: Some("ca.pem".into()),
         },
@@ -51,20 +51,20 @@ fn every_setting_is_in_the_example() {
     assert!(found.len() > 30, "{found:?}");
     for path in found {
         let key = path.rsplit('.').next().unwrap_or(&path);
-        // A policy is said by a preset's name there, and shown by its field here.
-        let is_there = ["", "#"].iter().any(|mark| {
+        // The example names a preset; printed settings show its field.
+        let is_listed = ["", "#"].iter().any(|mark| {
             EXAMPLE.lines().any(|line| {
                 line.starts_with(&format!("{mark}{key} ="))
                     || line.starts_with(&format!("{mark}[{path}]"))
                     || line.starts_with(&format!("{mark}[{path}."))
             })
         });
-        assert!(is_there || key == "preset", "{path} is not in the example");
+        assert!(is_listed || key == "preset", "{path} is not in the example");
     }
 }
 
 #[test]
-fn what_is_printed_can_be_read_again() {
+fn printed_settings_can_be_read_again() {
     let settings = Settings::default();
     let printed = settings.to_toml().unwrap();
     assert_eq!(toml::from_str::<Settings>(&printed).unwrap(), settings);

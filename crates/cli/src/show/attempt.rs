@@ -1,146 +1,43 @@
-//! One attempt, and why the job went where it went after it.
-
-use std::time::Duration;
+//! One attempt in a line. What followed it, and why, is the API's own explanation.
 
 use serde::Deserialize;
-use steadfast::Timestamp;
+use steadfast_api::AttemptBody;
 
-use super::brief;
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct AttemptView {
-    pub job_id: String,
-    pub attempt: u32,
-    pub retry_count: u32,
-    pub status: String,
-    pub finished_at: Timestamp,
-    pub duration_ms: u64,
-    pub failure: Option<FailureView>,
-    pub response: Option<ResponseView>,
-    pub note: Option<String>,
-    pub decision: Option<DecisionView>,
-    pub next_run_at: Option<Timestamp>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct FailureView {
-    pub class: String,
-    pub http_status: Option<u16>,
-    pub message: String,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-pub struct ResponseView {
-    pub status: u16,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct DecisionView {
-    pub rule: String,
-    pub delay_ms: Option<u64>,
-    pub jitter: Option<String>,
-    pub jittered_ms: Option<u64>,
-    pub retry_after_ms: Option<u64>,
-    pub cap_ms: Option<u64>,
-}
-
-impl AttemptView {
-    /// `Initial`, `Retry #1`, …
-    pub fn name(&self) -> String {
-        match self.retry_count {
-            0 => "Initial".to_owned(),
-            retry => format!("Retry #{retry}"),
-        }
-    }
-
-    /// What happened, in a line.
-    pub fn what(&self) -> String {
-        match (&self.failure, &self.response) {
-            (Some(failure), _) => failure.message.clone(),
-            (None, Some(response)) => format!("HTTP {}", response.status),
-            (None, None) => self.note.clone().unwrap_or_default(),
-        }
-    }
-
-    /// What happened, as `HTTP 503` or `timeout`.
-    pub fn in_a_word(&self) -> String {
-        let status = self.response.as_ref().map(|response| response.status);
-        match (&self.failure, status) {
-            (Some(failure), _) => match failure.http_status {
-                Some(status) => format!("HTTP {status}"),
-                None => failure.class.clone(),
-            },
-            (None, Some(status)) => format!("HTTP {status}"),
-            (None, None) => "done".to_owned(),
-        }
-    }
-
-    /// What follows, in a few words.
-    pub fn then_briefly(&self) -> Option<String> {
-        let decision = self.decision.as_ref()?;
-        let Some(next) = self.next_run_at else {
-            return decision.why_never();
-        };
-        let wait = brief(next.since(self.finished_at));
-        Some(match decision.retry_after_ms > decision.delay_ms {
-            true => format!("again in {wait}, as the target asked"),
-            false => format!("again in {wait}, by policy"),
-        })
-    }
-
-    /// What follows, and why.
-    pub fn then(&self) -> Option<String> {
-        let decision = self.decision.as_ref()?;
-        match self.next_run_at {
-            Some(next) => {
-                let wait = brief(next.since(self.finished_at));
-                Some(format!("next in {wait}: {}", decision.why_then()))
-            }
-            None => decision.why_never(),
-        }
+/// `Initial` for the first attempt of each retry budget, then `Retry #1`, `Retry #2`.
+pub fn attempt_name(attempt: &AttemptBody) -> String {
+    match attempt.retry_count {
+        0 => "Initial".to_owned(),
+        retry => format!("Retry #{retry}"),
     }
 }
 
-impl DecisionView {
-    fn why_then(&self) -> String {
-        let ms = |millis: u64| brief(Duration::from_millis(millis));
-        let mut reasons = Vec::new();
-        match (self.rule.as_str(), self.delay_ms) {
-            ("rule", Some(delay)) => reasons.push(format!("a rule says {}", ms(delay))),
-            (_, Some(delay)) if self.cap_ms == Some(delay) => {
-                reasons.push(format!("{} by the policy's cap", ms(delay)));
-            }
-            (_, Some(delay)) => reasons.push(format!("{} by policy", ms(delay))),
-            (rule, None) => reasons.push(rule.replace('_', " ")),
-        }
-        if let Some(asked) = self.retry_after_ms {
-            reasons.push(format!("the target asked for {}", ms(asked)));
-        }
-        match (self.jitter.as_deref(), self.delay_ms, self.jittered_ms) {
-            (None | Some("none"), ..) => {}
-            (Some(jitter), before, after) if before != after => {
-                reasons.push(format!("{jitter} jitter"));
-            }
-            _ => {}
-        }
-        reasons.join(", ")
+/// What happened: the failure's message, the status of an HTTP response, or the handler's note.
+pub fn attempt_result(attempt: &AttemptBody) -> String {
+    match (&attempt.failure, response_status(attempt)) {
+        (Some(failure), _) => failure.message.clone(),
+        (None, Some(status)) => format!("HTTP {status}"),
+        (None, None) => attempt.note.clone().unwrap_or_default(),
     }
+}
 
-    fn why_never(&self) -> Option<String> {
-        let why = match self.rule.as_str() {
-            "exhausted" => "no retries left",
-            "non_retryable" => "given up: no retry can mend this",
-            "rule" => "given up: a rule says so",
-            "at_most_once" => "given up: at most once means no retry",
-            "outcome_unknown" => "given up: nobody knows whether it happened",
-            "expired" => "given up: maxElapsed has passed",
-            "cancelled" => "cancelled",
-            "success" => return None,
-            other => return Some(other.replace('_', " ")),
-        };
-        Some(why.to_owned())
+/// What happened in a word or two: `HTTP 503`, `timeout`, `done`.
+pub fn attempt_summary(attempt: &AttemptBody) -> String {
+    let failure = attempt.failure.as_ref();
+    let status = failure
+        .and_then(|failure| failure.http_status)
+        .or_else(|| response_status(attempt));
+    match (status, failure) {
+        (Some(status), _) => format!("HTTP {status}"),
+        (None, Some(failure)) => failure.class.to_string(),
+        (None, None) => "done".to_owned(),
     }
+}
+
+fn response_status(attempt: &AttemptBody) -> Option<u16> {
+    #[derive(Deserialize)]
+    struct ResponseStatus {
+        status: u16,
+    }
+    let response: ResponseStatus = attempt.response.as_ref()?.decode().ok()?;
+    Some(response.status)
 }

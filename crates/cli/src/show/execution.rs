@@ -1,22 +1,27 @@
-//! The execution log: what a job went through, as a table.
+//! The execution log: the attempts of a job, as a table.
 
 use comfy_table::{CellAlignment, Table};
+use steadfast_api::AttemptBody;
 
-use super::{AttemptView, boxed, status_cell};
+use super::{attempt_name, attempt_result, boxed_table, status_cell, thousands};
 
-/// Attempts in the order in which they happened.
-pub fn execution_log<'a>(attempts: impl Iterator<Item = &'a AttemptView>) -> Table {
-    let mut table = boxed(["Attempt", "Status", "Duration", "Notes"]);
+/// Attempts in the order in which they happened. A line marks where a person requeued the job,
+/// after which the retries count from the beginning.
+pub fn execution_log<'a>(attempts: impl Iterator<Item = &'a AttemptBody>) -> Table {
+    let mut table = boxed_table(["Attempt", "Status", "Duration", "Notes"]);
     for attempt in attempts {
-        let notes = match (attempt.what(), attempt.then()) {
-            (what, Some(then)) if what.is_empty() => then,
-            (what, Some(then)) => format!("{what}\n→ {then}"),
-            (what, None) => what,
+        if attempt.requeued {
+            table.add_row(["requeued", "", "", "with a new retry budget"]);
+        }
+        let notes = match (attempt_result(attempt), &attempt.explanation) {
+            (result, Some(explanation)) if result.is_empty() => explanation.clone(),
+            (result, Some(explanation)) => format!("{result}\n→ {explanation}"),
+            (result, None) => result,
         };
         table.add_row(vec![
-            attempt.name().into(),
-            status_cell(&attempt.status),
-            format!("{}ms", grouped(attempt.duration_ms)).into(),
+            attempt_name(attempt).into(),
+            status_cell(attempt.status.as_str()),
+            format!("{}ms", thousands(attempt.duration_ms)).into(),
             notes.into(),
         ]);
     }
@@ -26,76 +31,51 @@ pub fn execution_log<'a>(attempts: impl Iterator<Item = &'a AttemptView>) -> Tab
     table
 }
 
-/// `1234` as `1,234`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
 
-    #[test]
-    fn thousands_are_grouped() {
-        for (number, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1_234, "1,234"),
-            (1_234_567, "1,234,567"),
-        ] {
-            assert_eq!(grouped(number), text);
+    fn attempt(number: u32, before: u32, more: serde_json::Value) -> AttemptBody {
+        let retry = number - before - 1;
+        let mut attempt = json!({
+            "jobId": "job_01900000000000000000000001", "attempt": number, "attemptsBefore": before,
+            "retryCount": retry, "requeued": before > 0 && retry == 0, "status": "FAILED",
+            "executionTime": "2026-01-01T12:00:00Z", "finishedAt": "2026-01-01T12:00:01.234Z",
+            "durationMs": 1234, "worker": null, "failure": null, "response": null, "result": null,
+            "note": null, "explanation": null, "decision": null, "nextRunAt": null,
+        });
+        for (key, value) in more.as_object().unwrap() {
+            attempt[key] = value.clone();
         }
+        serde_json::from_value(attempt).unwrap()
     }
 
     #[test]
-    fn the_log_is_a_box_that_says_what_happened_and_why() {
-        let attempt = |retry: u32, status: &str, more: serde_json::Value| {
-            let mut attempt = json!({
-                "jobId": "job_x", "attempt": retry + 1, "retryCount": retry, "status": status,
-                "executionTime": "2026-01-01T12:00:00Z", "finishedAt": "2026-01-01T12:00:01.234Z",
-                "durationMs": 1234, "failure": null, "response": null, "note": null,
-                "decision": null, "nextRunAt": null,
-            });
-            for (key, value) in more.as_object().unwrap() {
-                attempt[key] = value.clone();
-            }
-            serde_json::from_value::<AttemptView>(attempt).unwrap()
-        };
+    fn retries_count_from_the_beginning_after_a_requeue() {
+        let failed = json!({
+            "failure": {"class": "server", "message": "503 Service Unavailable"},
+            "explanation": "Not retried: the one retry of the policy is used.",
+        });
         let attempts = [
             attempt(
+                1,
                 0,
-                "FAILED",
                 json!({
-                    "failure": {"class": "http", "message": "503 Service Unavailable"},
-                    "nextRunAt": "2026-01-01T12:00:03.234Z",
-                    "decision": {"rule": "policy", "delayMs": 1000, "jitter": "none",
-                        "jitteredMs": 2000, "retryAfterMs": 2000, "capMs": 300_000},
+                    "failure": {"class": "server", "message": "503 Service Unavailable"},
+                    "explanation": "Retry 1 of 1 in 2s: the target asked for 2s (Retry-After).",
                 }),
             ),
-            attempt(1, "SUCCESS", json!({"response": {"status": 204}})),
+            attempt(2, 0, failed),
+            attempt(
+                3,
+                2,
+                json!({"status": "SUCCESS", "response": {"status": 204}}),
+            ),
         ];
         let mut table = execution_log(attempts.iter());
         table.set_width(80).force_no_tty();
-        assert_eq!(
-            table.to_string(),
-            "┌──────────┬─────────┬──────────┬──────────────────────────────────────────────┐\n\
-             │ Attempt  │ Status  │ Duration │ Notes                                        │\n\
-             ├──────────┼─────────┼──────────┼──────────────────────────────────────────────┤\n\
-             │ Initial  │ FAILED  │  1,234ms │ 503 Service Unavailable                      │\n\
-             │          │         │          │ → next in 2s: 1s by policy, the target asked │\n\
-             │          │         │          │ for 2s                                       │\n\
-             │ Retry #1 │ SUCCESS │  1,234ms │ HTTP 204                                     │\n\
-             └──────────┴─────────┴──────────┴──────────────────────────────────────────────┘"
-        );
+        insta::assert_snapshot!(table.to_string());
     }
 }

@@ -1,91 +1,26 @@
 //! Jobs, in a list and alone.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use comfy_table::Table;
-use serde::Deserialize;
-use serde_json::Value;
-use steadfast::{RetryPolicy, Timestamp};
+use steadfast_api::{AttemptBody, JobBody};
+use steadfast_core::{JobLabel, Timestamp, explain};
 
-use super::{FailureView, ago, moment, now, plain, policy_sentence, status_cell};
+use super::{moment, now, plain_table, relative, shorten, status_cell, terminal_width};
+use crate::limits::FAILURE_CHARS_MAX;
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct JobView {
-    pub id: String,
-    pub tenant: String,
-    pub queue: String,
-    pub kind: String,
-    pub label: String,
-    #[serde(rename = "type")]
-    pub guarantee: String,
-    pub priority: u8,
-    pub attempt: u32,
-    pub retry_count: u32,
-    pub max_retries: u32,
-    pub run_at: Timestamp,
-    pub created_at: Timestamp,
-    pub finished_at: Option<Timestamp>,
-    pub schedule_id: Option<String>,
-    pub retry: RetryPolicy,
-    pub failure: Option<FailureView>,
-    pub reason: Option<String>,
-    pub http: Option<HttpView>,
-    pub payload: Option<Value>,
-    pub tags: BTreeMap<String, String>,
-    pub note: Option<String>,
-    pub worker: Option<String>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-pub struct HttpView {
-    pub url: String,
-    pub method: String,
-}
-
-impl JobView {
-    pub fn has_ended(&self) -> bool {
-        matches!(self.label.as_str(), "succeeded" | "failed" | "cancelled")
-    }
-
-    /// What it is called where people look at it.
-    pub fn title(&self) -> String {
-        match (self.tags.get("jobName"), &self.http) {
-            (Some(name), _) => name.clone(),
-            (None, Some(http)) => format!("{} {}", http.method, http.url),
-            (None, None) => self.kind.clone(),
-        }
-    }
-
-    /// What there is to know of it in a few words.
-    fn news(&self) -> String {
-        let failure = self.failure.as_ref().map(|failure| {
-            let line = failure.message.lines().next().unwrap_or_default();
-            line.chars().take(NEWS_CHARS_MAX).collect::<String>()
-        });
-        match (self.label.as_str(), &self.reason, failure) {
-            ("succeeded", ..) => String::new(),
-            (_, Some(reason), Some(failure)) => format!("{reason}: {failure}"),
-            (_, Some(reason), None) => reason.clone(),
-            (_, None, failure) => failure.unwrap_or_default(),
-        }
-    }
-
-    /// When something happened or will happen to it.
-    fn when(&self, now: Timestamp) -> String {
-        match (self.label.as_str(), self.finished_at) {
-            ("scheduled" | "retrying" | "ready", _) => ago(self.run_at, now),
-            (_, Some(finished)) => ago(finished, now),
-            _ => String::new(),
-        }
+/// The name of a job for people: its `jobName`, its request, or its kind.
+pub fn job_title(job: &JobBody) -> String {
+    match (job.tags.get("jobName"), &job.http) {
+        (Some(name), _) => name.clone(),
+        (None, Some(http)) => format!("{} {}", http.method, http.url),
+        (None, None) => job.kind.to_string(),
     }
 }
 
-const NEWS_CHARS_MAX: usize = 60;
-
-pub fn job_table(jobs: &[JobView]) -> Table {
+pub fn job_table(jobs: &[JobBody]) -> Table {
     let now = now();
-    let mut table = plain([
+    let mut table = plain_table([
         "id",
         "label",
         "kind",
@@ -96,60 +31,121 @@ pub fn job_table(jobs: &[JobView]) -> Table {
     ]);
     for job in jobs {
         table.add_row(vec![
-            job.id.as_str().into(),
-            status_cell(&job.label),
+            job.id.to_string().into(),
+            status_cell(job.label.as_str()),
             job.kind.as_str().into(),
             job.queue.as_str().into(),
             format!("{}/{}", job.retry_count, job.max_retries).into(),
-            job.when(now).into(),
-            job.news().into(),
+            next_or_last_time(job)
+                .map_or(String::new(), |time| relative(time, now))
+                .into(),
+            last_failure(job).into(),
         ]);
     }
     table
 }
 
+/// Why it ended, and the first line of its newest failure. Lists are cut at the width of the
+/// terminal; where that is unknown, this column is.
+fn last_failure(job: &JobBody) -> String {
+    if job.label == JobLabel::Succeeded {
+        return String::new();
+    }
+    let failure = job.failure.as_ref().map(|failure| {
+        let line = failure.message.lines().next().unwrap_or_default();
+        match terminal_width() {
+            Some(_) => line.to_owned(),
+            None => shorten(line, FAILURE_CHARS_MAX),
+        }
+    });
+    match (&job.explanation, failure) {
+        (Some(reason), Some(failure)) => format!("{reason}: {failure}"),
+        (Some(reason), None) => reason.clone(),
+        (None, failure) => failure.unwrap_or_default(),
+    }
+}
+
+/// When it runs, or when it ended.
+fn next_or_last_time(job: &JobBody) -> Option<Timestamp> {
+    match job.label {
+        JobLabel::Scheduled | JobLabel::Retrying | JobLabel::Ready => Some(job.run_at),
+        _ => job.finished_at,
+    }
+}
+
 /// Everything about one job, a fact per line.
-pub fn job_details(job: &JobView) -> Vec<(&'static str, String)> {
+pub fn job_facts(job: &JobBody, attempts: &[AttemptBody]) -> Vec<(&'static str, String)> {
     let now = now();
-    let mut facts = vec![
-        ("label", job.label.clone()),
-        ("kind", job.kind.clone()),
-        ("queue", format!("{}, priority {}", job.queue, job.priority)),
-        ("tenant", job.tenant.clone()),
-        ("type", job.guarantee.clone()),
-    ];
+    let mut facts = vec![("label", job.label.to_string())];
     if let Some(http) = &job.http {
-        facts.insert(1, ("target", format!("{} {}", http.method, http.url)));
+        facts.push(("target", format!("{} {}", http.method, http.url)));
     }
-    let attempts = match job.attempt {
-        0 => "none yet".to_owned(),
-        attempt => format!("{attempt} of {}", job.max_retries + 1),
-    };
-    facts.push(("attempts", attempts));
-    facts.push(("created", moment(job.created_at, now)));
-    match (job.label.as_str(), job.finished_at) {
-        ("scheduled" | "retrying" | "ready", _) => facts.push(("runs", moment(job.run_at, now))),
-        (_, Some(finished)) => facts.push(("ended", moment(finished, now))),
-        _ => {}
+    facts.extend([
+        ("kind", job.kind.to_string()),
+        ("queue", format!("{}, priority {}", job.queue, job.priority)),
+        ("tenant", job.tenant.to_string()),
+        ("type", job.guarantee.to_string()),
+        ("attempts", attempt_count(job, attempts)),
+        ("created", moment(job.created_at, now)),
+    ]);
+    if let Some(time) = next_or_last_time(job) {
+        let name = if job.finished_at.is_some() {
+            "ended"
+        } else {
+            "runs"
+        };
+        facts.push((name, moment(time, now)));
     }
+    let reason = job.reason.map(|reason| {
+        let words = job
+            .explanation
+            .as_deref()
+            .unwrap_or(explain::reason(reason));
+        format!("{words} ({reason})")
+    });
+    let worker = job.worker.as_ref().filter(|_| job.finished_at.is_none());
     let optional = [
-        ("reason", job.reason.clone()),
-        ("schedule", job.schedule_id.clone()),
-        ("worker", job.worker.clone().filter(|_| !job.has_ended())),
+        ("reason", reason),
+        ("schedule", job.schedule_id.map(|id| id.to_string())),
+        ("worker", worker.map(ToString::to_string)),
         ("note", job.note.clone()),
+        (
+            "payload",
+            job.payload
+                .as_ref()
+                .map(|payload| payload.as_str().to_owned()),
+        ),
     ];
-    facts.extend(
-        optional
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?))),
-    );
-    let is_null = |payload: &&Value| !payload.is_null();
-    if let Some(payload) = job.payload.as_ref().filter(is_null) {
-        facts.push(("payload", payload.to_string()));
+    for (name, value) in optional {
+        facts.extend(
+            value
+                .filter(|value| value != "null")
+                .map(|value| (name, value)),
+        );
     }
     for (key, value) in &job.tags {
         facts.push(("tag", format!("{key}={value}")));
     }
-    facts.push(("retry", policy_sentence(&job.retry)));
+    facts.push(("retry", explain::policy(job.retry.get())));
     facts
+}
+
+/// Attempts of the present retry budget: `3 of 4`, and `3 of 4 (7 in all, requeued once)`.
+fn attempt_count(job: &JobBody, attempts: &[AttemptBody]) -> String {
+    if job.attempt == 0 {
+        return "none yet".to_owned();
+    }
+    let in_budget = job.attempt.saturating_sub(job.attempts_before);
+    let count = format!("{in_budget} of {}", job.max_retries + 1);
+    // Each retry budget begins after another number of attempts.
+    let mut budgets: BTreeSet<u32> = attempts.iter().map(|it| it.attempts_before).collect();
+    budgets.insert(job.attempts_before);
+    budgets.remove(&0);
+    let requeued = match budgets.len() {
+        0 => return count,
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        times => format!("{times} times"),
+    };
+    format!("{count} ({} in all, requeued {requeued})", job.attempt)
 }

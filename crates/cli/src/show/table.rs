@@ -1,13 +1,11 @@
-//! Tables: plain columns for lists, which programs can cut, and a box for a story.
+//! Tables: plain columns for lists, which programs can cut, and a box for the execution log.
 
 use comfy_table::{
     Cell, Color, ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle,
 };
 
-use crate::say;
-
-/// What fits where nobody knows the width.
-const WIDTH_DEFAULT: u16 = 80;
+use super::shorten;
+use crate::{limits::WIDTH_DEFAULT, output};
 
 const BOX: TableStyle = TableStyle::new()
     .top_border(LineStyle::new('┌', '─', '┬', '┐'))
@@ -16,75 +14,70 @@ const BOX: TableStyle = TableStyle::new()
     .content_lines(ContentLineStyle::new('│', '│', '│'))
     .bottom_border(LineStyle::new('└', '─', '┴', '┘'));
 
-/// Columns without lines. Rows are never broken, so that one thing is one line.
-pub fn plain<const N: usize>(header: [&str; N]) -> Table {
+/// Columns without lines. Rows are never wrapped, so that one thing is one line.
+pub fn plain_table<const N: usize>(header: [&str; N]) -> Table {
     let mut table = Table::new();
     table
         .load_style(comfy_table::presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Disabled)
         .set_header(header.map(|name| Cell::new(name.to_uppercase())));
-    dress(&mut table);
+    apply_colours(&mut table);
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
     table
 }
 
-/// The lines of a list, cut where the terminal ends: the last column says the least.
-pub fn lines_of(table: &Table) -> String {
+/// The lines of a plain table, cut at the width of the terminal: the last column matters least.
+pub fn table_lines(table: &Table) -> String {
+    lines_within(table, terminal_width())
+}
+
+fn lines_within(table: &Table, width: Option<u16>) -> String {
     let text = table.trim_fmt();
-    match table.width() {
+    match width {
         Some(width) => {
-            let cut: Vec<String> = text.lines().map(|line| fit(line, width.into())).collect();
+            let cut: Vec<String> = text
+                .lines()
+                .map(|line| shorten(line, width.into()))
+                .collect();
             cut.join("\n")
         }
         None => text,
     }
 }
 
-/// Colours take no room.
-fn fit(line: &str, width: usize) -> String {
-    let mut cut = String::new();
-    let mut seen = 0;
-    let mut in_colour = false;
-    for c in line.chars() {
-        in_colour |= c == '\x1b';
-        let takes_room = !in_colour;
-        in_colour &= c != 'm';
-        seen += usize::from(takes_room);
-        if seen <= width || !takes_room {
-            cut.push(c);
-        }
-    }
-    if seen > width {
-        cut.pop();
-        cut.push('…');
-    }
-    cut
-}
-
 /// A box that fits the terminal; long cells are wrapped.
-pub fn boxed<const N: usize>(header: [&str; N]) -> Table {
+pub fn boxed_table<const N: usize>(header: [&str; N]) -> Table {
     let mut table = Table::new();
     table
         .load_style(BOX)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_header(header);
-    dress(&mut table);
-    if !say::is_terminal() {
-        table.set_width(WIDTH_DEFAULT);
-    }
+    apply_colours(&mut table);
+    table.set_width(terminal_width().unwrap_or(WIDTH_DEFAULT));
     table
 }
 
-fn dress(table: &mut Table) {
-    match say::has_colours() {
-        true => table.enforce_styling(),
-        false => table.force_no_tty(),
-    };
+/// The width of the terminal, if standard output is one and its width is known.
+pub fn terminal_width() -> Option<u16> {
+    known_width(Table::new().width())
 }
 
-/// A label or a status in its colour, where there are colours.
+/// A width of 0 means unknown: terminals of CI runners and `docker exec -t` report it.
+fn known_width(width: Option<u16>) -> Option<u16> {
+    width.filter(|width| *width > 0)
+}
+
+fn apply_colours(table: &mut Table) {
+    if output::has_colours() {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+}
+
+/// A label or a status in its colour, if colours are on.
 pub fn status_cell(text: &str) -> Cell {
     let cell = Cell::new(text);
     match text {
@@ -101,9 +94,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_cut_where_the_terminal_ends_and_its_colours_are_kept() {
-        assert_eq!(fit("12345", 5), "12345");
-        assert_eq!(fit("123456", 5), "1234…");
-        assert_eq!(fit("\x1b[31m123\x1b[39m456", 5), "\x1b[31m123\x1b[39m4…");
+    fn a_terminal_of_width_0_is_one_of_unknown_width() {
+        assert_eq!(known_width(Some(0)), None);
+        assert_eq!(known_width(Some(120)), Some(120));
+        let mut table = plain_table(["id", "failure"]);
+        table.add_row(["job_1", "connection refused"]);
+        assert_eq!(
+            lines_within(&table, known_width(Some(0))),
+            "ID     FAILURE\njob_1  connection refused"
+        );
+        assert_eq!(
+            lines_within(&table, known_width(Some(12))),
+            "ID     FAIL…\njob_1  conn…"
+        );
     }
 }

@@ -1,68 +1,59 @@
-//! `steadfast alerts`: what is wrong at the moment, and what was.
+//! `steadfast alerts`: what is wrong now, and what was.
 
-use serde::Deserialize;
-use steadfast::Timestamp;
+use steadfast_api::TenantQuery;
+use steadfast_core::AlertStatus;
 
 use crate::{
-    remote::Remote,
-    say::{self, say},
-    show::{ago, lines_of, now, plain, status_cell},
+    exit::ExitError,
+    output::{self, print_line},
+    server_args::ServerArgs,
+    show::{now, plain_table, relative, status_cell, table_lines},
 };
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  steadfast alerts\n  steadfast alerts --firing --json")]
 pub struct Args {
     #[command(flatten)]
-    remote: Remote,
-    /// For admin keys; others have a tenant of their own.
+    server: ServerArgs,
+    /// Only this tenant; for keys that see all tenants.
     #[arg(long)]
     tenant: Option<String>,
-    /// Only those that fire; ends with 1 if any does.
+    /// Only alerts that fire; exits with 1 if there is one.
     #[arg(long)]
     firing: bool,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct AlertView {
-    rule: String,
-    tenant: String,
-    subject: String,
-    status: String,
-    since: Timestamp,
-    message: String,
-}
-
 pub async fn run(args: Args) -> anyhow::Result<()> {
-    let mut answer = args
-        .remote
-        .get("/alerts", &[("tenant", args.tenant)])
-        .await?;
-    if let Some(alerts) = answer["alerts"].as_array_mut().filter(|_| args.firing) {
-        alerts.retain(|alert| alert["status"] == "firing");
+    let server = args.server.connect()?;
+    let query = TenantQuery {
+        tenant: args.tenant,
+    };
+    let mut list = server.fetch(server.client.list_alerts(&query)).await?;
+    if args.firing {
+        list.alerts
+            .retain(|alert| alert.status == AlertStatus::Firing);
     }
-    let alerts: Vec<AlertView> = serde_json::from_value(answer["alerts"].clone())?;
-    if args.remote.json {
-        say::json(&answer)?;
-    } else if alerts.is_empty() {
-        say!("no alerts")?;
+    if server.json {
+        output::print_json(&list)?;
+    } else if list.alerts.is_empty() {
+        print_line!("no alerts")?;
     } else {
         let now = now();
-        let mut table = plain(["status", "rule", "tenant", "subject", "since", "message"]);
-        for alert in &alerts {
+        let mut table = plain_table(["status", "rule", "tenant", "subject", "since", "message"]);
+        for alert in &list.alerts {
             table.add_row(vec![
-                status_cell(&alert.status),
+                status_cell(alert.status.as_str()),
                 alert.rule.as_str().into(),
                 alert.tenant.as_str().into(),
                 alert.subject.as_str().into(),
-                ago(alert.since, now).into(),
+                relative(alert.since, now).into(),
                 alert.message.as_str().into(),
             ]);
         }
-        say!("{}", lines_of(&table))?;
+        print_line!("{}", table_lines(&table))?;
     }
-    match args.firing && !alerts.is_empty() {
-        true => Err(crate::exit::ExitError::Said.into()),
-        false => Ok(()),
+    if args.firing && !list.alerts.is_empty() {
+        return Err(ExitError::Reported.into());
     }
+    Ok(())
 }

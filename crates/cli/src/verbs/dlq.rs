@@ -1,24 +1,26 @@
-//! `steadfast dlq`: dead letters, tried again or put away.
+//! `steadfast dlq`: dead letters, requeued or discarded.
 //!
-//! All that match are walked through page by page from here, and not in one long request, so that
-//! there is something to see meanwhile and a lost connection leaves nothing in doubt.
-
-use std::time::Duration;
+//! All dead letters that match are changed page by page from here, and not in one long request, so
+//! that there is progress to show, and a lost connection leaves nothing in doubt.
 
 use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use steadfast_api::{BulkResult, DeadLettersRequest};
+use steadfast_client::Request;
+use steadfast_core::Payload;
 
-use super::{confirm, jobs::listed, read_json, said};
-use crate::{
-    exit::{ExitError, Problem, usage},
-    remote::Remote,
-    say::{self, say},
+use super::{
+    confirm,
+    jobs::{JobFilterArgs, print_jobs},
+    read_optional_json,
 };
-
-/// What the API takes at once.
-const PAGE: u64 = 500;
+use crate::{
+    exit::{ExitError, usage},
+    limits::{DEAD_LETTER_PAGE, LIST_DEFAULT, PROGRESS_EVERY},
+    output::{self, print_line},
+    server_args::{Server, ServerArgs},
+    show::quantity,
+};
 
 #[derive(clap::Args)]
 #[command(
@@ -26,7 +28,7 @@ const PAGE: u64 = 500;
 )]
 pub struct Args {
     #[command(flatten)]
-    remote: Remote,
+    server: ServerArgs,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -39,263 +41,238 @@ enum Verb {
     )]
     List {
         #[command(flatten)]
-        filter: Filter,
+        filter: JobFilterArgs,
         /// How many, up to 500.
-        #[arg(long, default_value_t = 50)]
-        limit: u32,
-        /// Where the page before ended.
+        #[arg(long, default_value_t = LIST_DEFAULT)]
+        limit: usize,
+        /// Continue after this cursor, which the page before ended with.
         #[arg(long, value_name = "CURSOR")]
         after: Option<String>,
     },
-    /// Try dead letters again, each with a fresh retry budget.
+    /// Requeue dead letters, each with a new retry budget.
     #[command(
         after_help = "Examples:\n  steadfast dlq requeue job_…\n  steadfast dlq requeue job_… --payload '{\"user\": 8}'\n  steadfast dlq requeue --text 'connection refused' --dry-run\n  steadfast dlq requeue --all --yes"
     )]
     Requeue {
         #[command(flatten)]
-        which: Which,
-        /// In place of the payload they have; only with ids. JSON, @FILE, or -.
+        selection: Selection,
+        /// A new payload for all of them; only with ids. JSON, @FILE, or -.
         #[arg(long, value_name = "JSON", requires = "ids")]
         payload: Option<String>,
     },
-    /// Put dead letters away without trying them again.
+    /// Discard dead letters: they are never retried.
     #[command(
         after_help = "Examples:\n  steadfast dlq discard job_…\n  steadfast dlq discard --class not_found --yes"
     )]
     Discard {
         #[command(flatten)]
-        which: Which,
+        selection: Selection,
     },
 }
 
-#[derive(clap::Args, PartialEq, Default)]
-struct Filter {
-    /// Those in this queue.
-    #[arg(long)]
-    queue: Option<String>,
-    /// Those of this kind, as http.
-    #[arg(long)]
-    kind: Option<String>,
-    /// For admin keys; others have a tenant of their own.
-    #[arg(long)]
-    tenant: Option<String>,
-    /// Runs of this schedule.
-    #[arg(long, value_name = "ID")]
-    schedule: Option<String>,
-    /// Why it was given up, as exhausted or non_retryable.
-    #[arg(long)]
-    reason: Option<String>,
-    /// Class of the failure, as timeout.
-    #[arg(long)]
-    class: Option<String>,
-    /// Part of the failure's message.
-    #[arg(long)]
-    text: Option<String>,
-    /// Created at this time or later.
-    #[arg(long, value_name = "TIME")]
-    from: Option<String>,
-    /// Created before this time.
-    #[arg(long, value_name = "TIME")]
-    before: Option<String>,
-}
-
 #[derive(clap::Args)]
-struct Which {
-    /// Those that are meant; or describe them with the options below.
+struct Selection {
+    /// The dead letters by id; or describe them with the options below.
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     #[command(flatten)]
-    filter: Filter,
-    /// Every dead letter there is, or all that the options describe.
+    filter: JobFilterArgs,
+    /// Every dead letter, or all that the options describe.
     #[arg(long, conflicts_with = "ids")]
     all: bool,
-    /// Only say how many it would be.
+    /// Only count them.
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(long, short)]
     yes: bool,
 }
 
-impl Filter {
-    fn query(&self) -> [(&'static str, Option<String>); 9] {
-        [
-            ("queue", self.queue.clone()),
-            ("kind", self.kind.clone()),
-            ("tenant", self.tenant.clone()),
-            ("schedule", self.schedule.clone()),
-            ("reason", self.reason.clone()),
-            ("class", self.class.clone()),
-            ("text", self.text.clone()),
-            ("from", self.from.clone()),
-            ("before", self.before.clone()),
-        ]
+#[derive(Clone, Copy)]
+enum Action {
+    Requeue,
+    Discard,
+}
+
+impl Action {
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Requeue => "requeue",
+            Self::Discard => "discard",
+        }
+    }
+
+    fn past(self) -> &'static str {
+        match self {
+            Self::Requeue => "requeued",
+            Self::Discard => "discarded",
+        }
+    }
+
+    fn request(self, server: &Server, body: &DeadLettersRequest) -> Request<BulkResult> {
+        match self {
+            Self::Requeue => server.client.requeue_dead_letters(body),
+            Self::Discard => server.client.discard_dead_letters(body),
+        }
     }
 }
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
-    let remote = &args.remote;
+    let server = &args.server.connect()?;
     match args.verb {
         Verb::List {
             filter,
             limit,
             after,
         } => {
-            let mut query = filter.query().to_vec();
-            query.push(("limit", Some(limit.to_string())));
-            query.push(("after", after));
-            let answer = remote.get("/dlq", &query).await?;
-            match answer["jobs"].as_array().is_some_and(Vec::is_empty) && !remote.json {
-                true => Ok(say!("no dead letters")?),
-                false => listed(remote, answer),
+            let request = server.client.list_dead_letters(&filter.query(limit, after));
+            match server.call(request).await? {
+                Some(list) => print_jobs(&list, "no dead letters"),
+                None => Ok(()),
             }
         }
-        Verb::Requeue { which, payload } => {
-            let payload = payload.map(|text| read_json(&text, "--payload"));
-            resolve(remote, which, "requeue", payload.transpose()?).await
+        Verb::Requeue { selection, payload } => {
+            let payload = read_optional_json(payload.as_ref(), "--payload")?;
+            apply(server, Action::Requeue, selection, payload).await
         }
-        Verb::Discard { which } => resolve(remote, which, "discard", None).await,
+        Verb::Discard { selection } => apply(server, Action::Discard, selection, None).await,
     }
 }
 
-async fn resolve(
-    remote: &Remote,
-    which: Which,
-    verb: &str,
-    payload: Option<Value>,
+async fn apply(
+    server: &Server,
+    action: Action,
+    selection: Selection,
+    payload: Option<Payload>,
 ) -> anyhow::Result<()> {
-    let path = format!("/dlq/{verb}");
-    if !which.ids.is_empty() {
-        return by_ids(remote, &which, &path, payload).await;
+    let verb = action.verb();
+    let has_filter = selection.filter != JobFilterArgs::default();
+    if !selection.ids.is_empty() {
+        if has_filter {
+            return Err(usage("pass ids, or options that describe them; not both"));
+        }
+        return apply_to_ids(server, action, selection, payload).await;
     }
-    if which.filter == Filter::default() && !which.all {
+    if !has_filter && !selection.all {
         return Err(usage(format!(
-            "say which dead letters to {verb}: ids, options as --class timeout, or --all"
+            "choose the dead letters to {verb}: pass ids, options such as --class timeout, or --all"
         )));
     }
-    let count = count(remote, &which, &path).await?;
-    if which.dry_run || count.count == 0 {
-        return answered(remote, verb, &count);
+    let body = selection.dry_run_request();
+    let count = server.fetch(action.request(server, &body)).await?;
+    if selection.dry_run || count.count == 0 {
+        return print_result(server, action, &count);
     }
-    let at_least = if count.at_least { "at least " } else { "" };
-    let question = format!("{verb} {at_least}{}?", letters(count.count));
-    confirm(&question, which.yes)?;
-    let done = walk(remote, &which, &path, count.count).await?;
-    answered(
-        remote,
-        verb,
-        &Done {
-            count: done,
-            ..Done::default()
-        },
-    )
+    let question = format!("{verb} {}?", dead_letters(&count));
+    confirm(&question, selection.yes)?;
+    let done = apply_by_page(server, action, &selection.filter, count.count).await?;
+    let result = BulkResult {
+        count: done,
+        dry_run: false,
+        at_least: false,
+    };
+    print_result(server, action, &result)
 }
 
-#[derive(Default, Deserialize, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Done {
-    count: u64,
-    dry_run: bool,
-    at_least: bool,
-}
-
-async fn count(remote: &Remote, which: &Which, path: &str) -> anyhow::Result<Done> {
-    let mut body = json!({"dryRun": true, "all": which.all});
-    for (name, value) in which.filter.query() {
-        if let Some(value) = value {
-            body[name] = value.into();
+impl Selection {
+    fn dry_run_request(&self) -> DeadLettersRequest {
+        let filter = self.filter.clone();
+        DeadLettersRequest {
+            all: self.all,
+            tenant: filter.tenant,
+            queue: filter.queue,
+            kind: filter.kind,
+            schedule: filter.schedule,
+            reason: filter.reason,
+            class: filter.class,
+            text: filter.text,
+            from: filter.from,
+            before: filter.before,
+            dry_run: true,
+            ..DeadLettersRequest::default()
         }
     }
-    Ok(serde_json::from_value(remote.post(path, body).await?)?)
 }
 
-async fn by_ids(
-    remote: &Remote,
-    which: &Which,
-    path: &str,
-    payload: Option<Value>,
+async fn apply_to_ids(
+    server: &Server,
+    action: Action,
+    selection: Selection,
+    payload: Option<Payload>,
 ) -> anyhow::Result<()> {
-    if which.filter != Filter::default() {
-        return Err(usage("name dead letters, or describe them; not both"));
+    let body = DeadLettersRequest {
+        ids: Some(selection.ids),
+        payload,
+        dry_run: selection.dry_run,
+        ..DeadLettersRequest::default()
+    };
+    let result = server.fetch(action.request(server, &body)).await?;
+    if result.count == 0 {
+        let sentence = "none of these is a dead letter (not_found)";
+        return Err(ExitError::NotFound(sentence.to_owned()).into());
     }
-    let body = said([
-        ("ids", Some(json!(which.ids))),
-        ("payload", payload),
-        ("dryRun", Some(which.dry_run.into())),
-    ]);
-    let done: Done = serde_json::from_value(remote.post(path, body).await?)?;
-    if done.count == 0 {
-        let problem = Problem {
-            status: 404,
-            code: "not_found".to_owned(),
-            detail: "none of these is a dead letter".to_owned(),
-            field: None,
-        };
-        return Err(ExitError::Refused(problem).into());
-    }
-    answered(remote, path.rsplit('/').next().unwrap_or_default(), &done)
+    print_result(server, action, &result)
 }
 
-/// From the newest to the oldest; what comes back meanwhile is behind us and is not met again.
-async fn walk(remote: &Remote, which: &Which, path: &str, total: u64) -> anyhow::Result<u64> {
-    let bar = progress(total);
+/// From the newest to the oldest: a job that fails again meanwhile is newer and is not met twice.
+async fn apply_by_page(
+    server: &Server,
+    action: Action,
+    filter: &JobFilterArgs,
+    total: u64,
+) -> anyhow::Result<u64> {
+    let bar = progress_bar(total);
     let mut done = 0;
     let mut after = None;
     loop {
-        let mut query = which.filter.query().to_vec();
-        query.push(("limit", Some(PAGE.to_string())));
-        query.push(("after", after));
-        let page = remote.get("/dlq", &query).await?;
-        let jobs = page["jobs"].as_array().map_or(&[][..], Vec::as_slice);
-        let ids: Vec<&Value> = jobs.iter().map(|job| &job["id"]).collect();
-        if !ids.is_empty() {
-            let answer = remote.post(path, json!({"ids": ids})).await?;
-            done += answer["count"].as_u64().unwrap_or_default();
+        let query = filter.clone().query(DEAD_LETTER_PAGE, after);
+        let page = server
+            .fetch(server.client.list_dead_letters(&query))
+            .await?;
+        if !page.jobs.is_empty() {
+            let body = DeadLettersRequest {
+                ids: Some(page.jobs.iter().map(|job| job.id.to_string()).collect()),
+                ..DeadLettersRequest::default()
+            };
+            done += server.fetch(action.request(server, &body)).await?.count;
             bar.set_position(done);
         }
-        match page["nextCursor"].as_str() {
-            Some(next) => after = Some(next.to_owned()),
-            None => break,
+        after = page.next_cursor;
+        if after.is_none() {
+            break;
         }
     }
     bar.finish_and_clear();
     Ok(done)
 }
 
-/// Hidden by itself where standard error is no terminal.
-fn progress(total: u64) -> ProgressBar {
-    if total <= PAGE {
+/// Hidden if it is one page, or if standard error is not a terminal.
+fn progress_bar(total: u64) -> ProgressBar {
+    if total <= DEAD_LETTER_PAGE as u64 {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(total);
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} {eta}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.enable_steady_tick(Duration::from_millis(200));
+    bar.enable_steady_tick(PROGRESS_EVERY);
     bar
 }
 
-fn answered(remote: &Remote, verb: &str, done: &Done) -> anyhow::Result<()> {
-    if remote.json {
-        return Ok(say::json(&json!(done))?);
+fn print_result(server: &Server, action: Action, result: &BulkResult) -> anyhow::Result<()> {
+    if server.json {
+        return output::print_json(result);
     }
-    let letters = letters(done.count);
-    let at_least = if done.at_least { "at least " } else { "" };
-    match done.dry_run {
-        true => Ok(say!("would {verb} {at_least}{letters}")?),
-        false => Ok(say!("{letters} {}", past(verb))?),
+    let dead_letters = dead_letters(result);
+    if result.dry_run {
+        print_line!("would {} {dead_letters}", action.verb())?;
+    } else {
+        print_line!("{dead_letters} {}", action.past())?;
     }
+    Ok(())
 }
 
-fn past(verb: &str) -> &str {
-    match verb {
-        "requeue" => "requeued",
-        _ => "discarded",
-    }
-}
-
-fn letters(count: u64) -> String {
-    match count {
-        1 => "1 dead letter".to_owned(),
-        count => format!("{count} dead letters"),
-    }
+fn dead_letters(result: &BulkResult) -> String {
+    let at_least = if result.at_least { "at least " } else { "" };
+    let count = quantity(result.count, "dead letter", "dead letters");
+    format!("{at_least}{count}")
 }

@@ -1,4 +1,4 @@
-//! `steadfast doctor`: what could be wrong on this machine, looked at without changing anything.
+//! `steadfast doctor`: checks of settings, store and server that change nothing.
 
 mod server;
 mod sqlite;
@@ -10,20 +10,20 @@ use steadfast::http::OutboundRules;
 
 use crate::{
     exit::ExitError,
-    remote::Remote,
-    say::{self, say},
-    serve::reachable,
-    settings::{Flags, Settings, StoreAt},
+    output::{self, print_line},
+    serve::local_url,
+    server_args::{Server, ServerArgs},
+    settings::{Flags, Settings, StoreUrl},
 };
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Takes the settings that `serve` takes. Ends with 1 if anything fails.\n\nExamples:\n  steadfast doctor\n  steadfast doctor --config /etc/steadfast.toml\n  steadfast doctor --store sqlite:/var/lib/steadfast/jobs.db --json"
+    after_help = "Takes the same settings as `serve`. Exits with 1 if a check fails.\n\nExamples:\n  steadfast doctor\n  steadfast doctor --config /etc/steadfast.toml\n  steadfast doctor --store sqlite:/var/lib/steadfast/jobs.db --json"
 )]
 pub struct Args {
     #[command(flatten)]
     flags: Flags,
-    /// An API key, if the server needs one.
+    /// The API key, if the server needs one.
     #[arg(
         long,
         env = "STEADFAST_API_KEY",
@@ -36,7 +36,7 @@ pub struct Args {
     json: bool,
 }
 
-/// What was found, in the order in which it was looked for.
+/// The results of the checks, in their order.
 #[derive(Default)]
 pub struct Findings(Vec<Finding>);
 
@@ -70,39 +70,38 @@ impl Findings {
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let mut findings = Findings::default();
-    versions(&mut findings);
+    add_versions(&mut findings);
     match Settings::read(&args.flags) {
         Ok(settings) => {
             let from = match &args.flags.config {
                 Some(path) => format!("{}, environment and flags", path.display()),
-                None => "./steadfast.toml if it is there, environment and flags".to_owned(),
+                None => "./steadfast.toml if it exists, environment and flags".to_owned(),
             };
             findings.ok("settings", from);
-            outbound(&settings, &mut findings);
-            store(&settings, &mut findings).await;
-            let remote = remote(&settings, args.api_key);
-            let is_up = server::look(&remote, &mut findings).await;
-            if !is_up {
-                port(settings.listen, &mut findings);
+            check_outbound(&settings, &mut findings);
+            check_store(&settings, &mut findings).await;
+            let server = local_server(&settings, args.api_key)?;
+            if !server::check_server(&server, &mut findings).await {
+                check_port(settings.listen, &mut findings);
             }
         }
         Err(error) => findings.fail("settings", format!("{error:#}")),
     }
-    show(&findings, args.json)?;
-    match findings.0.iter().any(|finding| finding.verdict == "fail") {
-        true => Err(ExitError::Said.into()),
-        false => Ok(()),
+    print_findings(&findings, args.json)?;
+    if findings.0.iter().any(|finding| finding.verdict == "fail") {
+        return Err(ExitError::Reported.into());
     }
+    Ok(())
 }
 
-fn show(findings: &Findings, is_json: bool) -> anyhow::Result<()> {
+fn print_findings(findings: &Findings, is_json: bool) -> anyhow::Result<()> {
     if is_json {
         let checks: Vec<_> = findings
             .0
             .iter()
             .map(|it| json!({"verdict": it.verdict, "check": it.what, "detail": it.sentence}))
             .collect();
-        return Ok(say::json(&json!({"checks": checks}))?);
+        return output::print_json(&json!({"checks": checks}));
     }
     for Finding {
         verdict,
@@ -115,15 +114,16 @@ fn show(findings: &Findings, is_json: bool) -> anyhow::Result<()> {
             "warn" => "33",
             _ => "31",
         };
-        match say::has_colours() {
-            true => say!("\x1b[{colour}m{verdict:<4}\x1b[0m  {what:<9} {sentence}")?,
-            false => say!("{verdict:<4}  {what:<9} {sentence}")?,
+        if output::has_colours() {
+            print_line!("\x1b[{colour}m{verdict:<4}\x1b[0m  {what:<9} {sentence}")?;
+        } else {
+            print_line!("{verdict:<4}  {what:<9} {sentence}")?;
         }
     }
     Ok(())
 }
 
-fn versions(findings: &mut Findings) {
+fn add_versions(findings: &mut Findings) {
     findings.ok(
         "version",
         format!(
@@ -135,7 +135,7 @@ fn versions(findings: &mut Findings) {
     );
 }
 
-fn outbound(settings: &Settings, findings: &mut Findings) {
+fn check_outbound(settings: &Settings, findings: &mut Findings) {
     let rules = settings
         .outbound
         .allow
@@ -156,14 +156,14 @@ fn outbound(settings: &Settings, findings: &mut Findings) {
     }
 }
 
-async fn store(settings: &Settings, findings: &mut Findings) {
+async fn check_store(settings: &Settings, findings: &mut Findings) {
     match &settings.store {
-        StoreAt::Sqlite(path) => sqlite::look(path, settings, findings).await,
-        StoreAt::Memory => findings.warn("store", "memory: everything is gone when a node ends"),
-        StoreAt::Postgres(_) => match settings.store.open(false).await {
+        StoreUrl::Sqlite(path) => sqlite::check_file(path, settings, findings).await,
+        StoreUrl::Memory => findings.warn("store", "memory: everything is lost when a node ends"),
+        StoreUrl::Postgres(_) => match settings.store.open(false).await {
             Ok(store) => findings.ok(
                 "store",
-                format!("{} answers; its time is {}", settings.store, store.now()),
+                format!("{} responds; its time is {}", settings.store, store.now()),
             ),
             Err(error) => findings.fail("store", format!("{error:#}")),
         },
@@ -171,24 +171,25 @@ async fn store(settings: &Settings, findings: &mut Findings) {
 }
 
 /// The server of these settings, as it is reached from this machine.
-fn remote(settings: &Settings, api_key: Option<String>) -> Remote {
-    Remote {
-        url: reachable(settings.listen),
+fn local_server(settings: &Settings, api_key: Option<String>) -> anyhow::Result<Server> {
+    let args = ServerArgs {
+        url: local_url(settings.listen),
         api_key,
         ca_file: None,
         json: false,
-    }
+    };
+    args.connect()
 }
 
-fn port(address: SocketAddr, findings: &mut Findings) {
+fn check_port(address: SocketAddr, findings: &mut Findings) {
     match TcpListener::bind(address) {
         Ok(_) => findings.ok(
             "port",
-            format!("{address} is free, and no server runs there"),
+            format!("{address} is free, no server is running there"),
         ),
         Err(error) => findings.fail(
             "port",
-            format!("{address} is taken, and not by a Steadfast server: {error}"),
+            format!("{address} is in use, and not by a Steadfast server: {error}"),
         ),
     }
 }

@@ -1,25 +1,25 @@
-//! `steadfast endpoints`: where webhooks and alerts go.
+//! `steadfast endpoints`: URLs that receive webhooks and alerts.
 
 use clap::Subcommand;
-use serde::Deserialize;
-use serde_json::{Value, json};
-use steadfast::Timestamp;
+use steadfast_api::{
+    CreateEndpointRequest, EndpointList, EndpointWithSecret, RotateSecretRequest, TenantQuery,
+};
+use steadfast_core::{BodyFormat, EventType};
 
-use super::said;
 use crate::{
-    remote::{Remote, part},
-    say::{self, say},
-    settings::{Retry, Span},
-    show::{age, lines_of, now, plain},
+    output::print_line,
+    server_args::ServerArgs,
+    settings::{DurationArg, RetryArg},
+    show::{age, now, plain_table, table_lines},
 };
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  steadfast endpoints create https://example.com/steadfast\n  steadfast endpoints create https://subscriptions.slack.com/… --format slack --events alert.fired,alert.resolved\n  steadfast endpoints rotate end_…"
+    after_help = "Examples:\n  steadfast endpoints create https://example.com/steadfast\n  steadfast endpoints create https://hooks.slack.com/… --format slack --events alert.fired,alert.resolved\n  steadfast endpoints rotate end_…"
 )]
 pub struct Args {
     #[command(flatten)]
-    remote: Remote,
+    server: ServerArgs,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -29,132 +29,126 @@ enum Verb {
     /// List endpoints, oldest first.
     #[command(after_help = "Example:\n  steadfast endpoints list")]
     List {
-        /// For admin keys; others have a tenant of their own.
+        /// Only this tenant; for keys that see all tenants.
         #[arg(long)]
         tenant: Option<String>,
     },
-    /// Send news of jobs, or alerts, to a URL. The key that signs is shown once.
+    /// Send webhooks or alerts to a URL. The secret that signs them is shown once.
     #[command(
         after_help = "Examples:\n  steadfast endpoints create https://example.com/steadfast\n  steadfast endpoints create https://example.com/oncall --events alert.fired,alert.resolved"
     )]
     Create(Box<CreateArgs>),
-    /// Forget an endpoint; what was on its way there is called off.
+    /// Delete an endpoint; its deliveries are cancelled.
     #[command(after_help = "Example:\n  steadfast endpoints delete end_…")]
     Delete { id: String },
-    /// Sign with a new key; the old one signs beside it for a while.
+    /// Create a new secret; the old one signs beside it for a while.
     #[command(after_help = "Example:\n  steadfast endpoints rotate end_… --overlap 2d")]
     Rotate {
         id: String,
-        /// How long the old key signs beside the new one [default: 24h].
+        /// How long the old secret signs beside the new one [default: 24h].
         #[arg(long, value_name = "DURATION")]
-        overlap: Option<Span>,
+        overlap: Option<DurationArg>,
     },
 }
 
 #[derive(clap::Args)]
 struct CreateArgs {
-    /// Where to send them.
+    /// The URL that receives them.
     #[arg(value_name = "URL")]
     target: String,
     /// Which events, separated by commas: job.succeeded, job.failed, job.retrying, job.cancelled,
     /// alert.fired, alert.renotified, alert.resolved [default: the first two].
     #[arg(long, value_delimiter = ',')]
-    events: Option<Vec<String>>,
-    /// standard (Standard Webhooks), or slack for one line of text.
+    events: Option<Vec<EventType>>,
+    /// standard (Standard Webhooks), or slack for one line of text [default: standard].
     #[arg(long)]
-    format: Option<String>,
-    /// For people.
-    #[arg(long)]
-    description: Option<String>,
-    /// When a delivery is tried again: a preset's name, or JSON [default: webhook].
+    format: Option<BodyFormat>,
+    /// A description for people.
+    #[arg(long, default_value = "", hide_default_value = true)]
+    description: String,
+    /// The retry policy of deliveries: a preset's name, or JSON [default: webhook].
     #[arg(long, value_name = "POLICY")]
-    retry: Option<Retry>,
-    /// For admin keys; others have a tenant of their own.
+    retry: Option<RetryArg>,
+    /// For this tenant; for keys that see all tenants.
     #[arg(long)]
     tenant: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct EndpointView {
-    id: String,
-    tenant: String,
-    url: String,
-    events: Vec<String>,
-    format: String,
-    live_secrets: u64,
-    created_at: Timestamp,
-}
-
 pub async fn run(args: Args) -> anyhow::Result<()> {
-    let remote = &args.remote;
+    let server = args.server.connect()?;
+    let client = &server.client;
     match args.verb {
-        Verb::List { tenant } => list(
-            remote,
-            remote.get("/endpoints", &[("tenant", tenant)]).await?,
-        ),
+        Verb::List { tenant } => {
+            let request = client.list_endpoints(&TenantQuery { tenant });
+            match server.call(request).await? {
+                Some(list) => print_list(&list),
+                None => Ok(()),
+            }
+        }
         Verb::Create(create) => {
-            let answer = remote.post("/endpoints", create.body()).await?;
-            with_secret(remote, &answer, "made")
+            let request = client.create_endpoint(&create.request());
+            match server.call(request).await? {
+                Some(created) => print_secret(&created, "created"),
+                None => Ok(()),
+            }
         }
         Verb::Rotate { id, overlap } => {
-            let path = format!("/endpoints/{}/rotate", part(&id));
-            let overlap = overlap.map(|span| Value::from(span.to_string()));
-            let answer = remote.post(&path, said([("overlap", overlap)])).await?;
-            with_secret(remote, &answer, "has a new key")
+            let rotation = RotateSecretRequest {
+                overlap: overlap.map(|overlap| overlap.0.into()),
+                ..RotateSecretRequest::default()
+            };
+            let request = client.rotate_endpoint_secret(&id, &rotation);
+            match server.call(request).await? {
+                Some(rotated) => print_secret(&rotated, "has a new secret"),
+                None => Ok(()),
+            }
         }
         Verb::Delete { id } => {
-            let answer = remote.delete(&format!("/endpoints/{}", part(&id))).await?;
-            match remote.json {
-                true => Ok(say::json(&answer)?),
-                false => Ok(say!("{id} is gone")?),
+            if server.call(client.delete_endpoint(&id)).await?.is_some() {
+                print_line!("{id} deleted")?;
             }
+            Ok(())
         }
     }
 }
 
 impl CreateArgs {
-    fn body(self) -> Value {
-        said([
-            ("url", Some(self.target.into())),
-            ("events", self.events.map(Value::from)),
-            ("format", self.format.map(Value::from)),
-            ("description", self.description.map(Value::from)),
-            ("retry", self.retry.map(|retry| json!(retry))),
-            ("tenant", self.tenant.map(Value::from)),
-        ])
+    fn request(self) -> CreateEndpointRequest {
+        CreateEndpointRequest {
+            url: self.target,
+            description: self.description,
+            events: self.events,
+            format: self.format,
+            retry: self.retry.unwrap_or_default().0,
+            tenant: self.tenant,
+            ..CreateEndpointRequest::default()
+        }
     }
 }
 
-fn with_secret(remote: &Remote, answer: &Value, what: &str) -> anyhow::Result<()> {
-    if remote.json {
-        return Ok(say::json(answer)?);
-    }
-    let of = |name: &str| answer[name].as_str().unwrap_or_default();
-    say!("{} {what}; its key is shown this once:", of("id"))?;
-    Ok(say!("{}", of("secret"))?)
+fn print_secret(endpoint: &EndpointWithSecret, what: &str) -> anyhow::Result<()> {
+    let id = endpoint.endpoint.id;
+    print_line!("{id} {what}; its secret is shown only this once:")?;
+    Ok(print_line!("{}", endpoint.secret)?)
 }
 
-fn list(remote: &Remote, answer: Value) -> anyhow::Result<()> {
-    if remote.json {
-        return Ok(say::json(&answer)?);
-    }
-    let endpoints: Vec<EndpointView> = serde_json::from_value(answer["endpoints"].clone())?;
-    if endpoints.is_empty() {
-        return Ok(say!("no endpoints")?);
+fn print_list(list: &EndpointList) -> anyhow::Result<()> {
+    if list.endpoints.is_empty() {
+        return Ok(print_line!("no endpoints")?);
     }
     let now = now();
-    let mut table = plain(["id", "tenant", "url", "events", "format", "keys", "age"]);
-    for endpoint in &endpoints {
+    let mut table = plain_table(["id", "tenant", "url", "events", "format", "secrets", "age"]);
+    for endpoint in &list.endpoints {
+        let events: Vec<&str> = endpoint.events.iter().map(|event| event.as_str()).collect();
         table.add_row(vec![
-            endpoint.id.clone(),
-            endpoint.tenant.clone(),
+            endpoint.id.to_string(),
+            endpoint.tenant.to_string(),
             endpoint.url.clone(),
-            endpoint.events.join(","),
-            endpoint.format.clone(),
+            events.join(","),
+            endpoint.format.to_string(),
             endpoint.live_secrets.to_string(),
             age(endpoint.created_at, now),
         ]);
     }
-    Ok(say!("{}", lines_of(&table))?)
+    Ok(print_line!("{}", table_lines(&table))?)
 }

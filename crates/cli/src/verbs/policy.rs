@@ -1,14 +1,17 @@
 //! `steadfast policy preview`: what a retry policy would do, without doing it. Needs no server.
 
+use std::time::Duration;
+
 use clap::Subcommand;
 use serde_json::{Map, Value, json};
-use steadfast::{RetryPolicy, duration};
+use steadfast_api::PolicyPreviewBody;
+use steadfast_core::{RetryPolicy, explain};
 
 use crate::{
     exit::usage,
-    say::{self, say},
-    settings::{Retry, Span},
-    show::{brief, lines_of, policy_sentence, timetable},
+    output::{self, print_line},
+    settings::{DurationArg, RetryArg},
+    show::{brief, policy_table, quantity, table_lines},
 };
 
 #[derive(clap::Args)]
@@ -20,7 +23,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Draw the timetable of a job that always fails at once.
+    /// Print the timetable of a job that always fails at once.
     Preview(PreviewArgs),
 }
 
@@ -29,8 +32,8 @@ enum Verb {
     after_help = "Presets: http, queue, patient, webhook, conservative, aggressive, once.\n\nExamples:\n  steadfast policy preview http\n  steadfast policy preview patient --max-retries 8 --jitter none\n  steadfast policy preview '{\"delays\": [\"30s\", \"5m\", \"1h\"], \"maxRetries\": 5}'\n  steadfast policy preview --backoff linear --base-delay 10s --max-retries 6"
 )]
 struct PreviewArgs {
-    /// A preset's name, or JSON as the API takes it [default: queue].
-    policy: Option<Retry>,
+    /// A preset's name, or JSON as in the API [default: queue].
+    policy: Option<RetryArg>,
     /// Retries after the first attempt.
     #[arg(long, value_name = "N")]
     max_retries: Option<u32>,
@@ -39,58 +42,60 @@ struct PreviewArgs {
     backoff: Option<String>,
     /// The first delay.
     #[arg(long, value_name = "DURATION")]
-    base_delay: Option<Span>,
-    /// Of exponential backoff.
+    base_delay: Option<DurationArg>,
+    /// The factor of exponential backoff.
     #[arg(long)]
     factor: Option<f64>,
     /// The cap on any delay.
     #[arg(long, value_name = "DURATION")]
-    max_delay: Option<Span>,
+    max_delay: Option<DurationArg>,
     /// An explicit list, separated by commas; the last one repeats.
     #[arg(long, value_name = "DURATIONS", value_delimiter = ',')]
-    delays: Option<Vec<Span>>,
+    delays: Option<Vec<DurationArg>>,
     /// none, proportional, full, equal or decorrelated.
     #[arg(long)]
     jitter: Option<String>,
-    /// Of proportional jitter, from 0 to 1.
+    /// The factor of proportional jitter, from 0 to 1.
     #[arg(long)]
     jitter_factor: Option<f64>,
-    /// Give up when this long has passed since the first attempt.
+    /// Give up when this much time has passed since the first attempt.
     #[arg(long, value_name = "DURATION")]
-    max_elapsed: Option<Span>,
+    max_elapsed: Option<DurationArg>,
     /// Print JSON, for programs.
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: Args) -> anyhow::Result<()> {
-    let Verb::Preview(preview) = args.verb;
-    let policy = preview.policy()?;
-    if preview.json {
-        return Ok(say::json(&as_api(&policy))?);
+    let Verb::Preview(args) = args.verb;
+    let preview = PolicyPreviewBody::from(args.policy()?);
+    if args.json {
+        return output::print_json(&preview);
     }
-    say!("{}", policy_sentence(&policy))?;
-    say!("\n{}\n", lines_of(&timetable(&policy)))?;
-    let gives_up = policy.preview().gives_up;
-    let spread = match gives_up.min == gives_up.max {
-        true => String::new(),
-        false => format!(" ({} to {})", brief(gives_up.min), brief(gives_up.max)),
+    print_line!("{}", explain::policy(&preview.retry))?;
+    print_line!("\n{}\n", table_lines(&policy_table(&preview)))?;
+    let gives_up = preview.gives_up;
+    let [typical, min, max] = [gives_up.typical_ms, gives_up.min_ms, gives_up.max_ms]
+        .map(|millis| brief(Duration::from_millis(millis)));
+    let range = if min == max {
+        String::new()
+    } else {
+        format!(" ({min} to {max})")
     };
-    Ok(say!(
-        "A job that always fails at once is given up after {} attempts, {}{spread}\nafter the first. Attempts that take longer push everything after them back.",
-        policy.preview().rows.len(),
-        brief(gives_up.typical),
+    let attempts = quantity(preview.attempts.len() as u64, "attempt", "attempts");
+    Ok(print_line!(
+        "A job that always fails at once is given up after {attempts}, {typical}{range}\nafter the first. Attempts that take longer delay everything after them."
     )?)
 }
 
 impl PreviewArgs {
-    /// Flags go over what is named.
+    /// Flags override the named policy.
     fn policy(&self) -> anyhow::Result<RetryPolicy> {
         let mut fields = match json!(self.policy.clone().unwrap_or_default()) {
             Value::Object(fields) => fields,
             _ => Map::new(),
         };
-        let text = |span: Option<Span>| span.map(|span| Value::from(span.to_string()));
+        let text = |arg: Option<DurationArg>| arg.map(|arg| Value::from(arg.to_string()));
         let list = self.delays.as_ref().map(|list| {
             let texts: Vec<String> = list.iter().map(ToString::to_string).collect();
             Value::from(texts)
@@ -111,34 +116,9 @@ impl PreviewArgs {
                 fields.insert(name.to_owned(), value);
             }
         }
-        let wrong = |error: &dyn std::fmt::Display| usage(format!("no such policy: {error}"));
-        let retry: Retry =
-            serde_json::from_value(Value::Object(fields)).map_err(|error| wrong(&error))?;
-        retry.build().map_err(|error| wrong(&error))
+        let invalid = |error: &dyn std::fmt::Display| usage(format!("invalid policy: {error}"));
+        let retry: RetryArg =
+            serde_json::from_value(Value::Object(fields)).map_err(|error| invalid(&error))?;
+        retry.build().map_err(|error| invalid(&error))
     }
-}
-
-/// As `POST /policies/preview` answers.
-fn as_api(policy: &RetryPolicy) -> Value {
-    let spread = |spread: steadfast::DelayRange| {
-        json!({
-            "minMs": duration::millis(spread.min),
-            "typicalMs": duration::millis(spread.typical),
-            "maxMs": duration::millis(spread.max),
-        })
-    };
-    let preview = policy.preview();
-    let attempts: Vec<Value> = preview
-        .rows
-        .iter()
-        .map(|row| {
-            json!({
-                "attempt": row.attempt,
-                "retryCount": row.attempt.saturating_sub(1),
-                "delay": spread(row.delay),
-                "at": spread(row.at),
-            })
-        })
-        .collect();
-    json!({"retry": policy, "attempts": attempts, "givesUp": spread(preview.gives_up)})
 }

@@ -1,14 +1,12 @@
-//! `steadfast queues`: how full they are, and whether they are served.
+//! `steadfast queues`: how full they are, and whether they are paused.
 
 use clap::Subcommand;
-use serde::Deserialize;
-use serde_json::Value;
-use steadfast::Timestamp;
+use steadfast_api::{QueueList, TenantQuery};
 
 use crate::{
-    remote::{Remote, part},
-    say::{self, say},
-    show::{age, lines_of, now, plain, status_cell},
+    output::print_line,
+    server_args::ServerArgs,
+    show::{age, now, plain_table, quantity, status_cell, table_lines},
 };
 
 #[derive(clap::Args)]
@@ -17,8 +15,8 @@ use crate::{
 )]
 pub struct Args {
     #[command(flatten)]
-    remote: Remote,
-    /// For admin keys; others have a tenant of their own.
+    server: ServerArgs,
+    /// Only this tenant; for keys that see all tenants.
     #[arg(long, global = true)]
     tenant: Option<String>,
     #[command(subcommand)]
@@ -27,73 +25,51 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Queues with their depth, their oldest job and how things went lately.
+    /// List queues with their depth, their oldest job and their attempts of the last minutes.
     #[command(after_help = "Example:\n  steadfast queues list")]
     List,
-    /// Stop claims from a queue until it is resumed; what runs goes on.
+    /// Stop claims from a queue until it is resumed; running attempts continue.
     #[command(after_help = "Example:\n  steadfast queues pause mail")]
     Pause { name: String },
-    /// Serve a queue again.
+    /// Allow claims from a queue again.
     #[command(after_help = "Example:\n  steadfast queues resume mail")]
     Resume { name: String },
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct QueueView {
-    tenant: String,
-    name: String,
-    paused: bool,
-    scheduled: u64,
-    ready: u64,
-    running: u64,
-    retrying: u64,
-    dlq_size: u64,
-    oldest_ready: Option<Timestamp>,
-    recent: TallyView,
-}
-
-#[derive(Deserialize)]
-struct TallyView {
-    attempts: u64,
-    failures: u64,
-}
-
 pub async fn run(args: Args) -> anyhow::Result<()> {
-    let remote = &args.remote;
-    let (name, verb, sentence) = match args.verb {
-        Verb::List => {
-            let answer = remote.get("/queues", &[("tenant", args.tenant)]).await?;
-            return list(remote, answer);
-        }
-        Verb::Pause { name } => (name, "pause", "is paused"),
-        Verb::Resume { name } => (name, "resume", "is served"),
+    let server = args.server.connect()?;
+    let client = &server.client;
+    let query = TenantQuery {
+        tenant: args.tenant,
     };
-    let tenant = args
-        .tenant
-        .map_or(String::new(), |tenant| format!("?tenant={}", part(&tenant)));
-    let path = format!("/queues/{}/{verb}{tenant}", part(&name));
-    let answer = remote.post(&path, Value::Null).await?;
-    match remote.json {
-        true => Ok(say::json(&answer)?),
-        false => Ok(say!("queue {name} {sentence}")?),
+    let (request, sentence) = match args.verb {
+        Verb::List => {
+            return match server.call(client.list_queues(&query)).await? {
+                Some(list) => print_list(&list),
+                None => Ok(()),
+            };
+        }
+        Verb::Pause { name } => (
+            client.pause_queue(&name, &query),
+            format!("queue {name} is paused"),
+        ),
+        Verb::Resume { name } => (
+            client.resume_queue(&name, &query),
+            format!("queue {name} is resumed"),
+        ),
+    };
+    if server.call(request).await?.is_some() {
+        print_line!("{sentence}")?;
     }
+    Ok(())
 }
 
-fn list(remote: &Remote, answer: Value) -> anyhow::Result<()> {
-    #[derive(Deserialize)]
-    struct Queues {
-        queues: Vec<QueueView>,
-    }
-    if remote.json {
-        return Ok(say::json(&answer)?);
-    }
-    let list: Queues = serde_json::from_value(answer)?;
+fn print_list(list: &QueueList) -> anyhow::Result<()> {
     if list.queues.is_empty() {
-        return Ok(say!("no queues yet")?);
+        return Ok(print_line!("no queues yet")?);
     }
     let now = now();
-    let mut table = plain([
+    let mut table = plain_table([
         "tenant",
         "queue",
         "",
@@ -106,25 +82,29 @@ fn list(remote: &Remote, answer: Value) -> anyhow::Result<()> {
         "last 5 min",
     ]);
     for queue in &list.queues {
-        let oldest = queue
-            .oldest_ready
-            .map_or(String::new(), |time| age(time, now));
-        let lately = match queue.recent.attempts {
+        let counts = &queue.counts;
+        let oldest = counts.oldest_ready;
+        let oldest = oldest.map_or(String::new(), |time| age(time, now));
+        let recent = match counts.recent.attempts {
             0 => String::new(),
-            attempts => format!("{attempts} attempts, {} failed", queue.recent.failures),
+            attempts => format!(
+                "{}, {} failed",
+                quantity(attempts, "attempt", "attempts"),
+                counts.recent.failures
+            ),
         };
         table.add_row(vec![
             queue.tenant.as_str().into(),
             queue.name.as_str().into(),
             status_cell(if queue.paused { "paused" } else { "" }),
-            queue.ready.into(),
-            queue.running.into(),
-            queue.retrying.into(),
-            queue.scheduled.into(),
-            queue.dlq_size.into(),
+            counts.ready.into(),
+            counts.running.into(),
+            counts.retrying.into(),
+            counts.scheduled.into(),
+            counts.dlq_size.into(),
             oldest.into(),
-            lately.into(),
+            recent.into(),
         ]);
     }
-    Ok(say!("{}", lines_of(&table))?)
+    Ok(print_line!("{}", table_lines(&table))?)
 }

@@ -1,65 +1,78 @@
 //! `steadfast stats`: counts and rates.
 
-use serde_json::Value;
+use steadfast_api::TenantQuery;
 
-use crate::{
-    remote::Remote,
-    say::{self, say},
-};
+use crate::{output::print_line, server_args::ServerArgs, show::thousands};
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  steadfast stats\n  steadfast stats --json")]
 pub struct Args {
     #[command(flatten)]
-    remote: Remote,
-    /// For admin keys; others have a tenant of their own.
+    server: ServerArgs,
+    /// Only this tenant; for keys that see all tenants.
     #[arg(long)]
     tenant: Option<String>,
 }
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
-    let stats = args
-        .remote
-        .get("/stats", &[("tenant", args.tenant)])
-        .await?;
-    if args.remote.json {
-        return Ok(say::json(&stats)?);
+    let server = args.server.connect()?;
+    let query = TenantQuery {
+        tenant: args.tenant,
+    };
+    let Some(stats) = server.call(server.client.get_stats(&query)).await? else {
+        return Ok(());
+    };
+    let counts = &stats.counts;
+    let sections: [(&str, &[(&str, u64)]); 4] = [
+        (
+            "Jobs now",
+            &[
+                ("ready", counts.ready),
+                ("running", counts.running),
+                ("retrying", counts.retrying),
+                ("scheduled", counts.scheduled),
+            ],
+        ),
+        (
+            "Ended, and still kept",
+            &[
+                ("succeeded", counts.succeeded),
+                ("failed", counts.failed),
+                ("cancelled", counts.cancelled),
+                ("dead letters", counts.dlq_size),
+            ],
+        ),
+        (
+            "Attempts",
+            &[
+                ("in all", counts.total.attempts),
+                ("last 5 min", counts.recent.attempts),
+            ],
+        ),
+        (
+            "Retries",
+            &[
+                ("in all", stats.total_retries),
+                ("successful", stats.successful_retries),
+            ],
+        ),
+    ];
+    for (title, rows) in sections {
+        print_line!("{title}")?;
+        for (name, count) in rows {
+            print_line!("  {name:<12} {:>10}", thousands(*count))?;
+        }
+        if title == "Attempts" {
+            print_line!("  per second   {:>10.2}", stats.throughput)?;
+        }
     }
-    let count = |name: &str| stats[name].as_u64().unwrap_or_default();
-    say!("Jobs now")?;
-    for label in ["ready", "running", "retrying", "scheduled"] {
-        say!("  {label:<12} {:>10}", count(label))?;
-    }
-    say!("Ended, and still kept")?;
-    for label in ["succeeded", "failed", "cancelled"] {
-        say!("  {label:<12} {:>10}", count(label))?;
-    }
-    say!("  dead letters {:>10}", count("dlqSize"))?;
-    say!("Attempts")?;
-    say!(
-        "  in all       {:>10}",
-        stats["total"]["attempts"].as_u64().unwrap_or_default()
-    )?;
-    say!(
-        "  last 5 min   {:>10}",
-        stats["recent"]["attempts"].as_u64().unwrap_or_default()
-    )?;
-    say!(
-        "  per second   {:>10.2}",
-        stats["throughput"].as_f64().unwrap_or_default()
-    )?;
-    say!("Retries")?;
-    say!("  in all       {:>10}", count("totalRetries"))?;
-    say!("  successful   {:>10}", count("successfulRetries"))?;
-    say!("  success rate {:>10}", rate(&stats["retrySuccessRate"]))?;
-    Ok(say!(
+    print_line!("  success rate {:>10}", percent(stats.retry_success_rate))?;
+    Ok(print_line!(
         "  retry rate   {:>10} of attempts in the last 5 min",
-        rate(&stats["retryRate"])
+        percent(stats.retry_rate)
     )?)
 }
 
-fn rate(value: &Value) -> String {
-    value
-        .as_f64()
-        .map_or("–".to_owned(), |rate| format!("{:.1} %", 100.0 * rate))
+fn percent(rate: Option<f64>) -> String {
+    rate.map_or("–".to_owned(), |rate| format!("{:.1} %", 100.0 * rate))
 }

@@ -1,37 +1,49 @@
-//! The server that should be running.
+//! Checks of the server that should be running.
+
+use steadfast_api::TenantQuery;
 
 use super::Findings;
-use crate::remote::Remote;
+use crate::{server_args::Server, show::quantity};
 
-/// Whether one answers.
-pub async fn look(remote: &Remote, findings: &mut Findings) -> bool {
-    let Ok(health) = remote.page("/healthz").await else {
+/// Whether a server responds.
+pub async fn check_server(server: &Server, findings: &mut Findings) -> bool {
+    let client = &server.client;
+    let Ok(health) = client.get_health().await else {
         return false;
     };
-    let of = |name: &str| health[name].as_str().unwrap_or("?").to_owned();
-    let sentence = format!("{} runs {}, node {}", remote.url, of("version"), of("node"));
-    match of("version") == env!("CARGO_PKG_VERSION") {
-        true => findings.ok("server", sentence),
-        false => findings.warn(
-            "server",
-            format!("{sentence}; this is {}", env!("CARGO_PKG_VERSION")),
-        ),
+    let version = health.version.as_deref().unwrap_or("?");
+    let sentence = format!(
+        "{} runs {version}, node {}",
+        client.url(),
+        health.node.as_deref().unwrap_or("?")
+    );
+    if version == env!("CARGO_PKG_VERSION") {
+        findings.ok("server", sentence);
+    } else {
+        let sentence = format!("{sentence}; this is {}", env!("CARGO_PKG_VERSION"));
+        findings.warn("server", sentence);
     }
-    match remote.page("/readyz").await {
-        Ok(ready) if ready["status"] == "ok" => {}
-        Ok(ready) => findings.fail("server", format!("it is not ready: {}", ready["detail"])),
+    match server.fetch(client.get_readiness()).await {
+        Ok(ready) if ready.status == "ok" => {}
+        Ok(ready) => {
+            let detail = ready.detail.unwrap_or(ready.status);
+            findings.fail("server", format!("it is not ready: {detail}"));
+        }
         Err(error) => findings.fail("server", format!("{error:#}")),
     }
-    match remote.get("/stats", &[]).await {
-        Ok(stats) => match stats["dlqSize"].as_u64() {
-            Some(0) => findings.ok("jobs", "no dead letters"),
-            Some(letters) => findings.warn(
+    match server
+        .fetch(client.get_stats(&TenantQuery::default()))
+        .await
+    {
+        Ok(stats) if stats.counts.dlq_size == 0 => findings.ok("jobs", "no dead letters"),
+        Ok(stats) => {
+            let count = quantity(stats.counts.dlq_size, "dead letter", "dead letters");
+            findings.warn(
                 "jobs",
-                format!("{letters} dead letters wait for somebody: steadfast dlq list"),
-            ),
-            None => {}
-        },
-        Err(error) => findings.warn("jobs", format!("cannot look: {error}")),
+                format!("{count} to requeue or discard: steadfast dlq list"),
+            );
+        }
+        Err(error) => findings.warn("jobs", format!("cannot read the counts: {error}")),
     }
     true
 }

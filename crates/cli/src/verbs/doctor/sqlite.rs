@@ -1,59 +1,55 @@
-//! An SQLite file, looked at before anything opens it for good: `SqliteStore::open` would bring it
-//! up to date, and a doctor changes nothing.
+//! Checks of an SQLite file that change nothing: `SqliteStore::open` would migrate it.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
 use steadfast::{Clock as _, JobFilter, PageRequest, SqliteStore, SystemClock, Timestamp};
 
 use super::Findings;
-use crate::{settings::Settings, show::brief};
+use crate::{
+    limits::{CLOCK_SKEW_MAX, DISK_FAIL_BYTES, DISK_WARN_BYTES},
+    settings::Settings,
+    show::brief,
+};
 
-/// Clocks of one machine and its file system are this far apart at most.
-const SKEW_MAX: Duration = Duration::from_secs(2);
-const DISK_WARN_BYTES: u64 = 1 << 30;
-const DISK_FAIL_BYTES: u64 = 64 << 20;
-const MIB: u64 = 1 << 20;
+const MIB: u64 = 1 << 20; // not a limit: a unit
 
-pub async fn look(path: &Path, settings: &Settings, findings: &mut Findings) {
-    disk(path, findings);
+pub async fn check_file(path: &Path, settings: &Settings, findings: &mut Findings) {
+    check_disk(path, findings);
     if !path.exists() {
         return findings.ok(
             "store",
-            format!("{} is not there yet; serve makes it", path.display()),
+            format!("{} does not exist yet; serve creates it", path.display()),
         );
     }
-    match schema(path) {
+    match schema_versions(path) {
         Ok((found, known)) if found > known => {
             return findings.fail(
                 "store",
                 format!(
-                    "schema {found} is newer than {known}, which this binary knows: upgrade it"
+                    "schema {found} is newer than {known}, the schema of this version: upgrade steadfast"
                 ),
             );
         }
         Ok((found, known)) if found < known => {
             findings.warn(
                 "store",
-                format!("schema {found}; serve or migrate brings it to {known}"),
+                format!("schema {found}; serve or migrate updates it to {known}"),
             );
         }
         Ok((found, _)) => {
             findings.ok("store", format!("{}, schema {found}", path.display()));
-            clock(path, settings, findings).await;
+            check_clock(path, settings, findings).await;
         }
         Err(error) => {
             return findings.fail("store", format!("cannot read {}: {error}", path.display()));
         }
     }
-    check(path, findings);
-    writable(path, findings);
+    check_integrity(path, findings);
+    check_writable(path, findings);
 }
 
-fn disk(path: &Path, findings: &mut Findings) {
+fn check_disk(path: &Path, findings: &mut Findings) {
     let parent = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty());
@@ -68,15 +64,12 @@ fn disk(path: &Path, findings: &mut Findings) {
                 _ => findings.ok("disk", sentence),
             }
         }
-        Err(error) => findings.fail(
-            "disk",
-            format!("cannot look at {}: {error}", parent.display()),
-        ),
+        Err(error) => findings.fail("disk", format!("cannot read {}: {error}", parent.display())),
     }
 }
 
-/// The schema of the file, and the one this binary knows, which is what a new file gets.
-fn schema(path: &Path) -> anyhow::Result<(i64, i64)> {
+/// The schema of the file, and the schema of this version, which is what a new file gets.
+fn schema_versions(path: &Path) -> anyhow::Result<(i64, i64)> {
     let version = |path: &Path| -> rusqlite::Result<i64> {
         let conn = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         conn.query_row("SELECT version FROM steadfast_schema", [], |row| row.get(0))
@@ -87,14 +80,14 @@ fn schema(path: &Path) -> anyhow::Result<(i64, i64)> {
     Ok((version(path)?, version(&fresh)?))
 }
 
-/// The machine's clock beside the file's times and the newest job's.
-async fn clock(path: &Path, settings: &Settings, findings: &mut Findings) {
+/// Compares the machine's clock with the times of the file and of the newest job.
+async fn check_clock(path: &Path, settings: &Settings, findings: &mut Findings) {
     let now = SystemClock.now();
     let mut newest = None;
     if let Ok(modified) = std::fs::metadata(path).and_then(|metadata| metadata.modified()) {
         newest = Some(("the file was written", Timestamp::from(modified)));
     }
-    // The schema is the one we know, so opening changes nothing.
+    // The file has the schema of this version, so opening changes nothing.
     if let Ok(store) = settings.store.open(settings.share).await
         && let Ok(listed) = store
             .list_jobs(JobFilter::default(), PageRequest::first(1))
@@ -102,10 +95,10 @@ async fn clock(path: &Path, settings: &Settings, findings: &mut Findings) {
         && let Some(job) = listed.items.first()
         && newest.is_none_or(|(_, time)| job.created_at > time)
     {
-        newest = Some(("the newest job was made", job.created_at));
+        newest = Some(("the newest job was created", job.created_at));
     }
     match newest {
-        Some((what, time)) if time.since(now) > SKEW_MAX => findings.fail(
+        Some((what, time)) if time.since(now) > CLOCK_SKEW_MAX => findings.fail(
             "clock",
             format!(
                 "{now}, but {what} {} later: the clock was set back",
@@ -116,7 +109,7 @@ async fn clock(path: &Path, settings: &Settings, findings: &mut Findings) {
     }
 }
 
-fn check(path: &Path, findings: &mut Findings) {
+fn check_integrity(path: &Path, findings: &mut Findings) {
     let checked =
         Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).and_then(|conn| {
             conn.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
@@ -128,14 +121,14 @@ fn check(path: &Path, findings: &mut Findings) {
     }
 }
 
-/// Takes the write lock and lets it go.
-fn writable(path: &Path, findings: &mut Findings) {
+/// Takes the write lock and releases it.
+fn check_writable(path: &Path, findings: &mut Findings) {
     let taken = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
         .and_then(|conn| conn.execute_batch("BEGIN IMMEDIATE; ROLLBACK"));
     match taken {
-        Ok(()) => findings.ok("writable", "the write lock can be had"),
+        Ok(()) => findings.ok("writable", "the write lock is free"),
         Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) => {
-            findings.warn("writable", "another process writes at this very moment");
+            findings.warn("writable", "another process is writing right now");
         }
         Err(error) => findings.fail("writable", error.to_string()),
     }

@@ -1,15 +1,17 @@
 //! `steadfast jobs create`.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
+use steadfast_api::{CreateJobRequest, CreateResult, HttpTargetRequest, JobBody, WebhookRequest};
+use steadfast_core::{Guarantee, JobLabel, Timestamp};
 
 use super::watch;
 use crate::{
     exit::usage,
-    remote::Remote,
-    say::{self, say},
-    settings::{Retry, Span},
-    show::{JobView, moment, now},
-    verbs::{pairs, read_json, said},
+    output::print_line,
+    server_args::{Server, print_json},
+    settings::{DurationArg, RetryArg},
+    show::{moment, now, quantity},
+    verbs::{parse_pairs, read_json, read_optional_json},
 };
 
 #[derive(clap::Args)]
@@ -23,7 +25,7 @@ pub struct Args {
     /// The method of an HTTP job [default: POST].
     #[arg(long, requires = "target")]
     method: Option<String>,
-    /// A header of an HTTP job, as 'name: value'; can be given often.
+    /// A header of an HTTP job, as 'name: value'; may be repeated.
     #[arg(
         long = "header",
         short = 'H',
@@ -34,136 +36,154 @@ pub struct Args {
     /// The body of an HTTP job: JSON, @FILE, or - for standard input.
     #[arg(long, requires = "target", value_name = "JSON")]
     body: Option<String>,
-    /// Which handler or worker it is for.
+    /// The kind of job, which selects its handler or worker.
     #[arg(long)]
     kind: Option<String>,
-    /// What the handler or worker gets: JSON, @FILE, or - for standard input.
+    /// The input of the handler or worker: JSON, @FILE, or - for standard input.
     #[arg(long, requires = "kind", value_name = "JSON")]
     payload: Option<String>,
-    /// The whole request as the API takes it: a file, or - for standard input.
+    /// The whole request as in the API: a file, or - for standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "kind")]
     from: Option<String>,
-    /// Which lane it waits in [default: default].
+    /// The queue [default: default].
     #[arg(long)]
     queue: Option<String>,
-    /// For admin keys; others have a tenant of their own.
+    /// For this tenant; for keys that see all tenants.
     #[arg(long)]
     tenant: Option<String>,
-    /// 0 to 9, higher first.
+    /// 0 to 9, higher first [default: 5].
     #[arg(long)]
     priority: Option<u8>,
-    /// Not before this long from now.
+    /// Run it after this time has passed.
     #[arg(long, value_name = "DURATION", conflicts_with = "run_at")]
-    delay: Option<Span>,
-    /// Not before this time.
+    delay: Option<DurationArg>,
+    /// Run it at this time, as 2026-12-24T18:00:00Z.
     #[arg(long, value_name = "TIME")]
-    run_at: Option<String>,
-    /// Start it at most once, ever; no retries.
+    run_at: Option<Timestamp>,
+    /// Start it at most once; no retries.
     #[arg(long)]
     at_most_once: bool,
-    /// When to try again: a preset's name, or JSON.
+    /// The retry policy: a preset's name, or JSON.
     #[arg(long, value_name = "POLICY")]
-    retry: Option<Retry>,
+    retry: Option<RetryArg>,
     /// Retries after the first attempt.
     #[arg(long, value_name = "N")]
     max_retries: Option<u32>,
-    /// How long one attempt may take.
+    /// The timeout of one attempt.
     #[arg(long, value_name = "DURATION")]
-    timeout: Option<Span>,
-    /// One key, one job: the same command again makes no second one.
+    timeout: Option<DurationArg>,
+    /// A key for safe repetition: the same command with the same key creates no second job.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
-    /// A tag, as name=value; can be given often.
+    /// A tag, as name=value; may be repeated.
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
-    /// Where news of its end goes.
+    /// A URL that receives a webhook when the job ends.
     #[arg(long, value_name = "URL")]
     webhook: Option<String>,
-    /// Follow it until it ends; then 0 is a success and 1 is not.
+    /// Follow it until it ends; the exit code is then 0 if it succeeded and 1 if not.
     #[arg(long)]
     watch: bool,
 }
 
-pub async fn run(remote: &Remote, args: Args) -> anyhow::Result<()> {
-    let (watch, body) = (args.watch, args.request()?);
-    let answer = remote.post("/jobs", body).await?;
-    if remote.json && !watch {
-        return Ok(say::json(&answer)?);
+pub async fn run(server: &Server, args: Args) -> anyhow::Result<()> {
+    let (watch, request) = (args.watch, args.request()?);
+    let response = server.send(server.client.create(&request)).await?;
+    if server.json && !watch {
+        return Ok(print_json(&response)?);
     }
-    if let Some(jobs) = answer["jobs"].as_array() {
-        return Ok(say!("{} jobs made", jobs.len())?);
-    }
-    let id = answer["id"].as_str().unwrap_or_default().to_owned();
-    if id.starts_with("sch_") {
-        let next = answer["nextTick"].as_str().unwrap_or("never");
-        return Ok(say!("{id} made: its next tick is {next}")?);
-    }
-    let job: JobView = serde_json::from_value(answer)?;
-    if watch {
-        if !remote.json {
-            say!("{id} made")?;
+    // 201 is a new job; 200 is the one that has the idempotency key already.
+    let created = if response.status() == 201 {
+        "created"
+    } else {
+        "exists already"
+    };
+    match server.parse(&response)? {
+        CreateResult::Job(job) if watch => {
+            if !server.json {
+                print_line!("{} {created}", job.id)?;
+            }
+            watch::one(server, &job.id.to_string()).await
         }
-        return watch::one(remote, &id).await;
+        CreateResult::Job(job) => print_created(&job, created),
+        CreateResult::Schedule(schedule) => {
+            let next = schedule.next_tick;
+            let next = next.map_or("never".to_owned(), |next| moment(next, now()));
+            Ok(print_line!(
+                "{} {created}: its next tick is {next}",
+                schedule.id
+            )?)
+        }
+        CreateResult::Jobs(list) => {
+            let jobs = quantity(list.jobs.len() as u64, "job", "jobs");
+            Ok(print_line!("{jobs} created")?)
+        }
+        // A newer server may create what this version does not know.
+        _ => Ok(print_json(&response)?),
     }
-    match job.label.as_str() {
-        "scheduled" => say!("{id} made: it runs {}", moment(job.run_at, now()))?,
-        label => say!("{id} made: it is {label}")?,
+}
+
+fn print_created(job: &JobBody, created: &str) -> anyhow::Result<()> {
+    let id = job.id;
+    match job.label {
+        JobLabel::Scheduled => {
+            print_line!("{id} {created}: it runs {}", moment(job.run_at, now()))?;
+        }
+        label => print_line!("{id} {created}: it is {label}")?,
     }
-    Ok(say!("see it with: steadfast jobs show {id}")?)
+    Ok(print_line!("show it with: steadfast jobs show {id}")?)
 }
 
 impl Args {
-    fn request(self) -> anyhow::Result<Value> {
-        let mut body = match &self.from {
-            Some(path) if path == "-" => read_json(path, "standard input")?,
+    /// The request of the file, if there is one, with the fields of the flags over it.
+    fn request(&self) -> anyhow::Result<Value> {
+        let mut fields: Map<String, Value> = match self.from.as_deref() {
+            Some("-") => read_json("-", "--from")?,
             Some(path) => read_json(&format!("@{path}"), path)?,
-            None => json!({}),
+            None => Map::new(),
         };
-        let fields = body
-            .as_object_mut()
-            .ok_or_else(|| usage("the request must be a JSON object"))?;
-        if let Value::Object(said) = self.fields()? {
-            fields.extend(said);
+        if let Value::Object(flags) = serde_json::to_value(self.fields()?)? {
+            fields.extend(flags);
         }
         if fields.is_empty() {
             return Err(usage(
-                "say what the job is for: a URL, or --kind and --payload, or --from FILE",
+                "say what the job does: pass a URL, or --kind and --payload, or --from FILE",
             ));
         }
-        Ok(body)
+        Ok(fields.into())
     }
 
-    fn fields(self) -> anyhow::Result<Value> {
-        let headers = pairs(&self.headers, ':', "--header")?;
-        let body = self.body.map(|text| read_json(&text, "--body"));
-        let payload = self.payload.map(|text| read_json(&text, "--payload"));
-        let tags = pairs(&self.tags, '=', "--tag")?;
-        let text = |value: Option<String>| value.map(Value::from);
-        let http = match self.target {
-            Some(url) => Some(said([
-                ("url", Some(url.into())),
-                ("method", text(self.method)),
-                ("headers", (!headers.is_empty()).then(|| headers.into())),
-                ("body", body.transpose()?),
-            ])),
+    fn fields(&self) -> anyhow::Result<CreateJobRequest> {
+        let tags = parse_pairs(&self.tags, '=', "--tag")?;
+        let http = match &self.target {
+            Some(url) => Some(HttpTargetRequest {
+                url: url.clone(),
+                method: self.method.clone(),
+                headers: parse_pairs(&self.headers, ':', "--header")?,
+                body: read_optional_json(self.body.as_ref(), "--body")?,
+            }),
             None => None,
         };
-        Ok(said([
-            ("http", http),
-            ("kind", text(self.kind)),
-            ("payload", payload.transpose()?),
-            ("queue", text(self.queue)),
-            ("tenant", text(self.tenant)),
-            ("priority", self.priority.map(Value::from)),
-            ("delay", text(self.delay.map(|delay| delay.to_string()))),
-            ("runAt", text(self.run_at)),
-            ("type", self.at_most_once.then(|| "AT_MOST_ONCE".into())),
-            ("retry", self.retry.map(|retry| json!(retry))),
-            ("maxRetries", self.max_retries.map(Value::from)),
-            ("timeout", text(self.timeout.map(|span| span.to_string()))),
-            ("idempotencyKey", text(self.idempotency_key)),
-            ("tags", (!tags.is_empty()).then(|| tags.into())),
-            ("webhook", self.webhook.map(|url| json!({"url": url}))),
-        ]))
+        Ok(CreateJobRequest {
+            http,
+            kind: self.kind.clone(),
+            payload: read_optional_json(self.payload.as_ref(), "--payload")?,
+            queue: self.queue.clone(),
+            tenant: self.tenant.clone(),
+            priority: self.priority,
+            delay: self.delay.map(|delay| delay.0.into()),
+            run_at: self.run_at,
+            guarantee: self.at_most_once.then_some(Guarantee::AtMostOnce),
+            retry: self.retry.clone().map(|retry| retry.0),
+            max_retries: self.max_retries,
+            timeout: self.timeout.map(|timeout| timeout.0.into()),
+            idempotency_key: self.idempotency_key.clone(),
+            tags: Some(tags).filter(|tags| !tags.is_empty()),
+            webhook: self.webhook.clone().map(|url| WebhookRequest {
+                url,
+                ..WebhookRequest::default()
+            }),
+            ..CreateJobRequest::default()
+        })
     }
 }

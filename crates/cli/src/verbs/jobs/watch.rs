@@ -1,113 +1,111 @@
-//! `steadfast jobs watch`: one job until it ends, or all of them as they happen.
+//! `steadfast jobs watch`: one job until it ends, or all jobs as they run.
 //!
-//! One job is asked for again and again, because its attempts may run on any node; the stream of
-//! events only knows those of the node that is asked.
+//! One job is polled, because its attempts may run on any node; the stream of events only has
+//! those of the node that is asked.
 
 use std::time::Duration;
 
-use http_body_util::BodyExt as _;
-use serde_json::Value;
+use serde_json::json;
+use steadfast_api::{AttemptBody, JobBody, TenantQuery};
+use steadfast_client::Event;
+use steadfast_core::JobLabel;
 
-use super::attempts;
+use super::newest_attempts;
 use crate::{
     exit::ExitError,
-    remote::{Remote, part},
-    say::say,
-    show::{AttemptView, JobView, ago, brief, now},
+    limits::{WATCH_ATTEMPTS_MAX, WATCH_EVERY},
+    output::print_line,
+    server_args::Server,
+    show::{attempt_name, attempt_result, brief, now, relative},
 };
 
-const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// More attempts than this between two looks are not to be read anyway.
-const NEWEST: u32 = 20;
-
-pub async fn one(remote: &Remote, id: &str) -> anyhow::Result<()> {
-    let mut shown = 0;
-    let mut label = String::new();
+pub async fn one(server: &Server, id: &str) -> anyhow::Result<()> {
+    let mut last_attempt = 0;
+    let mut last_label = None;
     loop {
-        // The job first: an attempt that ends in between is shown at the next look.
-        let answer = remote.get(&format!("/jobs/{}", part(id)), &[]).await?;
-        let job: JobView = serde_json::from_value(answer)?;
-        for attempt in attempts(remote, id, NEWEST).await? {
-            if attempt.attempt > shown {
-                shown = attempt.attempt;
-                told(remote, &attempt)?;
+        // The job first: an attempt that ends in between is printed in the next round.
+        let job = server.fetch(server.client.get_job(id)).await?;
+        for attempt in newest_attempts(server, id, WATCH_ATTEMPTS_MAX).await? {
+            if attempt.attempt > last_attempt {
+                last_attempt = attempt.attempt;
+                print_attempt(server, &attempt)?;
             }
         }
-        if !remote.json && (job.has_ended() || shown == 0 && job.label != label) {
-            label.clone_from(&job.label);
-            match label.as_str() {
-                "scheduled" => say!("{id} is scheduled, {}", ago(job.run_at, now()))?,
-                _ if job.has_ended() => say!("{id} {label}")?,
-                _ => say!("{id} is {label}")?,
-            }
+        let has_ended = job.finished_at.is_some();
+        let is_news = has_ended || last_attempt == 0 && last_label != Some(job.label);
+        if is_news && !server.json {
+            last_label = Some(job.label);
+            print_label(&job)?;
         }
-        match job.label.as_str() {
-            "succeeded" => return Ok(()),
-            _ if job.has_ended() => return Err(ExitError::Said.into()),
-            _ => tokio::time::sleep(LOOK_EVERY).await,
+        match job.label {
+            JobLabel::Succeeded => return Ok(()),
+            _ if has_ended => return Err(ExitError::Reported.into()),
+            _ => tokio::time::sleep(WATCH_EVERY).await,
         }
     }
 }
 
-fn told(remote: &Remote, attempt: &AttemptView) -> anyhow::Result<()> {
-    let took = brief(Duration::from_millis(attempt.duration_ms));
-    if remote.json {
-        return Ok(say!(
-            "{}",
-            serde_json::json!({
-                "jobId": attempt.job_id, "attempt": attempt.attempt, "status": attempt.status,
-                "durationMs": attempt.duration_ms, "nextRunAt": attempt.next_run_at,
-            })
-        )?);
-    }
-    say!(
-        "  {:<8} {:<8} {took:>6}  {}",
-        attempt.name(),
-        attempt.status,
-        attempt.what()
-    )?;
-    if let Some(then) = attempt.then() {
-        say!("  {:26}→ {then}", "")?;
+fn print_label(job: &JobBody) -> anyhow::Result<()> {
+    let id = job.id;
+    match (job.label, &job.explanation) {
+        (JobLabel::Scheduled, _) => {
+            print_line!("{id} is scheduled, {}", relative(job.run_at, now()))?;
+        }
+        (JobLabel::Failed, Some(reason)) => print_line!("{id} failed: {reason}")?,
+        (label, _) if job.finished_at.is_some() => print_line!("{id} {label}")?,
+        (label, _) => print_line!("{id} is {label}")?,
     }
     Ok(())
 }
 
-/// News as they come, until the server stops or the reader has seen enough.
-pub async fn all(remote: &Remote, tenant: Option<String>) -> anyhow::Result<()> {
-    let mut body = remote.events(&[("tenant", tenant)]).await?;
-    let mut text = Vec::new();
-    while let Some(frame) = body.frame().await {
-        let Ok(frame) = frame else { break };
-        text.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data));
-        while let Some(end) = text.windows(2).position(|pair| pair == b"\n\n") {
-            let event: Vec<u8> = text.drain(..end + 2).collect();
-            heard(remote, &String::from_utf8_lossy(&event))?;
-        }
+fn print_attempt(server: &Server, attempt: &AttemptBody) -> anyhow::Result<()> {
+    if server.json {
+        return Ok(print_line!("{}", serde_json::to_string(attempt)?)?);
     }
-    Err(ExitError::Unreachable(format!("{} has ended the stream", remote.url)).into())
+    let took = brief(Duration::from_millis(attempt.duration_ms));
+    if attempt.requeued {
+        print_line!("  requeued with a new retry budget")?;
+    }
+    print_line!(
+        "  {:<8} {:<8} {took:>6}  {}",
+        attempt_name(attempt),
+        attempt.status,
+        attempt_result(attempt)
+    )?;
+    if let Some(explanation) = &attempt.explanation {
+        print_line!("  {:26}→ {explanation}", "")?;
+    }
+    Ok(())
 }
 
-fn heard(remote: &Remote, event: &str) -> anyhow::Result<()> {
-    let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name));
-    let (Some(name), Some(data)) = (field("event: "), field("data: ")) else {
-        return Ok(());
-    };
-    let mut data: Value = serde_json::from_str(data)?;
-    if remote.json {
-        data["event"] = name.into();
-        return Ok(say!("{data}")?);
+/// Prints events as they come, until the server stops or the reader closes the output.
+pub async fn all(server: &Server, tenant: Option<String>) -> anyhow::Result<()> {
+    let events = server.client.watch_events(&TenantQuery { tenant }).await;
+    let mut events = events.map_err(|error| server.explain(error))?;
+    while let Some(event) = events.next().await {
+        print_event(server, &event.map_err(|error| server.explain(error))?)?;
     }
-    let what = name.strip_prefix("job.").unwrap_or(name);
-    let of = |key: &str| data[key].as_str().unwrap_or_default().to_owned();
-    let failure = data["failure"]["message"].as_str().unwrap_or_default();
-    let next = data["nextRunAt"]
-        .as_str()
-        .and_then(|text| text.parse().ok());
-    let next = next.map_or(String::new(), |next| format!(" → {}", ago(next, now())));
-    Ok(say!(
-        "{} {what:<9} {} attempt {}  {failure}{next}",
-        of("jobId"),
-        of("kind"),
-        data["attempt"],
+    let url = server.client.url();
+    Err(ExitError::Unreachable(format!("{url} has ended the stream")).into())
+}
+
+fn print_event(server: &Server, event: &Event) -> anyhow::Result<()> {
+    let data = &event.data;
+    if server.json {
+        let mut line = json!(data);
+        line["event"] = event.name.as_str().into();
+        return Ok(print_line!("{line}")?);
+    }
+    let name = event.name.strip_prefix("job.").unwrap_or(&event.name);
+    let failure = data.failure.as_ref();
+    let failure = failure.map_or("", |failure| failure.message.as_str());
+    let next = data.next_run_at.map_or(String::new(), |next| {
+        format!(" → {}", relative(next, now()))
+    });
+    Ok(print_line!(
+        "{} {name:<9} {} attempt {}  {failure}{next}",
+        data.job_id,
+        data.kind,
+        data.attempt,
     )?)
 }

@@ -1,4 +1,4 @@
-//! Where jobs live, as people write it. A password in it is never shown.
+//! The store as people write it. A password in it is never shown.
 
 use std::{fmt, path::PathBuf, str::FromStr, sync::Arc};
 
@@ -6,15 +6,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use steadfast::{MemoryStore, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore, Store};
 
 #[derive(Clone, PartialEq, Eq)]
-pub enum StoreAt {
+pub enum StoreUrl {
     Sqlite(PathBuf),
     Memory,
-    /// A connection URL, which may hold a password. Its parameter `schema` is ours.
+    /// A connection URL, which may hold a password. Its parameter `schema` is Steadfast's own.
     Postgres(String),
 }
 
-impl StoreAt {
-    /// Opens the store, makes it if it is not there, and brings it up to date.
+impl StoreUrl {
+    /// Opens the store; creates it if it does not exist, and migrates it.
     pub async fn open(&self, share: bool) -> anyhow::Result<Arc<dyn Store>> {
         match self {
             Self::Sqlite(path) => {
@@ -23,7 +23,7 @@ impl StoreAt {
             }
             Self::Memory => Ok(Arc::new(MemoryStore::default())),
             Self::Postgres(url) => {
-                let (url, schema) = with_schema_apart(url);
+                let (url, schema) = split_schema(url);
                 let mut options = PostgresOptions::default();
                 if let Some(schema) = schema {
                     options = options.schema(schema);
@@ -33,13 +33,13 @@ impl StoreAt {
         }
     }
 
-    /// Whether what is stored is still there for the next process.
+    /// Whether the next process still finds what this one stored.
     pub fn is_durable(&self) -> bool {
         !matches!(self, Self::Memory)
     }
 }
 
-impl FromStr for StoreAt {
+impl FromStr for StoreUrl {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -50,13 +50,13 @@ impl FromStr for StoreAt {
                 Ok(Self::Postgres(text.to_owned()))
             }
             _ => Err(format!(
-                "{text:?} is no store: use sqlite:FILE or memory: or postgres://USER@HOST/DATABASE"
+                "{text:?} is not a store: use sqlite:FILE or memory: or postgres://USER@HOST/DATABASE"
             )),
         }
     }
 }
 
-impl fmt::Display for StoreAt {
+impl fmt::Display for StoreUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
@@ -66,15 +66,15 @@ impl fmt::Display for StoreAt {
     }
 }
 
-impl fmt::Debug for StoreAt {
+impl fmt::Debug for StoreUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-/// The schema is named in the URL, so that one text says where jobs live; the database itself
-/// knows no such parameter.
-fn with_schema_apart(url: &str) -> (String, Option<&str>) {
+/// The schema is part of the URL, so that one text names the store; PostgreSQL itself knows no
+/// such parameter.
+fn split_schema(url: &str) -> (String, Option<&str>) {
     let Some((address, parameters)) = url.split_once('?') else {
         return (url.to_owned(), None);
     };
@@ -92,7 +92,7 @@ fn without_password(url: &str) -> String {
     let authority = rest.split(['/', '?']).next().unwrap_or(rest);
     // The driver reads on to an `@`, so a password may hold what would end it elsewhere.
     let end = authority.rfind('@').or_else(|| rest.rfind('@'));
-    let (who, place) = match end {
+    let (user, place) = match end {
         Some(end) => {
             let (user, password) = rest[..end].split_once(':').unwrap_or((&rest[..end], ""));
             let hidden = if password.is_empty() { "" } else { ":***" };
@@ -110,7 +110,7 @@ fn without_password(url: &str) -> String {
         })
         .collect();
     let mark = if shown.is_empty() { "" } else { "?" };
-    format!("{scheme}://{who}{path}{mark}{}", shown.join("&"))
+    format!("{scheme}://{user}{path}{mark}{}", shown.join("&"))
 }
 
 /// The driver decodes names, so `p%61ssword` is one, too.
@@ -119,13 +119,13 @@ fn is_password(name: &str) -> bool {
     decoded.any(|(name, _)| name.contains("password"))
 }
 
-impl Serialize for StoreAt {
+impl Serialize for StoreUrl {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for StoreAt {
+impl<'de> Deserialize<'de> for StoreUrl {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse().map_err(de::Error::custom)
@@ -153,7 +153,7 @@ mod tests {
                 "postgres://db/jobs?user=me&password=***&sslmode=require",
             ),
         ] {
-            let store: StoreAt = url.parse().unwrap();
+            let store: StoreUrl = url.parse().unwrap();
             assert_eq!(store.to_string(), shown);
             assert_eq!(format!("{store:?}"), shown);
         }
@@ -174,15 +174,15 @@ mod tests {
                 Some("jobs"),
             ),
         ] {
-            assert_eq!(with_schema_apart(url), (plain.to_owned(), schema));
+            assert_eq!(split_schema(url), (plain.to_owned(), schema));
         }
     }
 
     #[test]
-    fn what_is_no_store_is_answered_with_what_would_be_one() {
+    fn a_wrong_store_is_answered_with_the_right_forms() {
         for text in ["", "redis:", "sqlite:", "memory", "memory:x", "postgres:db"] {
-            let said = text.parse::<StoreAt>().unwrap_err();
-            assert!(said.contains("use sqlite:FILE or memory:"), "{said}");
+            let message = text.parse::<StoreUrl>().unwrap_err();
+            assert!(message.contains("use sqlite:FILE or memory:"), "{message}");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Retry policies as settings, checked where they are read, so that a mistake has a line.
+//! Retry policies on the command line and in the settings file, checked while they are read, so
+//! that an error message can name the line.
 
 use std::{collections::BTreeMap, str::FromStr};
 
@@ -8,16 +9,16 @@ use steadfast::{PolicyPatch, Preset, RetryPolicy};
 /// Part of a policy: a preset's name, or fields.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
-pub struct Retry(pub PolicyPatch);
+pub struct RetryArg(pub PolicyPatch);
 
-impl Retry {
-    /// The policy this makes alone; what it leaves out comes from the preset `queue`.
+impl RetryArg {
+    /// The policy of this alone; missing fields come from the preset `queue`.
     pub fn build(&self) -> Result<RetryPolicy, steadfast::Invalid> {
         self.0.build()
     }
 }
 
-impl<'de> Deserialize<'de> for Retry {
+impl<'de> Deserialize<'de> for RetryArg {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let patch = Self(PolicyPatch::deserialize(deserializer)?);
         patch.build().map_err(de::Error::custom)?;
@@ -26,7 +27,7 @@ impl<'de> Deserialize<'de> for Retry {
 }
 
 /// On the command line: a preset's name, or JSON as the API takes it.
-impl FromStr for Retry {
+impl FromStr for RetryArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -35,30 +36,30 @@ impl FromStr for Retry {
             return serde_json::from_str(text).map_err(|error| error.to_string());
         }
         let preset: Preset = text.parse().map_err(|error| {
-            format!("{error}; or JSON, as '{{\"maxRetries\": 5, \"baseDelay\": \"2s\"}}'")
+            format!("{error}; or JSON, such as '{{\"maxRetries\": 5, \"baseDelay\": \"2s\"}}'")
         })?;
         Ok(Self(preset.into()))
     }
 }
 
-/// The server's levels: queue over tenant over default; HTTP jobs and webhooks have defaults of
-/// their own.
+/// The server's levels: queue over tenant over default; HTTP jobs and webhooks have their own
+/// defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RetrySettings {
-    pub default: Retry,
-    pub http: Retry,
-    pub webhook: Retry,
-    pub queues: BTreeMap<String, Retry>,
-    pub tenants: BTreeMap<String, Retry>,
+    pub default: RetryArg,
+    pub http: RetryArg,
+    pub webhook: RetryArg,
+    pub queues: BTreeMap<String, RetryArg>,
+    pub tenants: BTreeMap<String, RetryArg>,
 }
 
 impl Default for RetrySettings {
     fn default() -> Self {
         Self {
-            default: Retry(Preset::Queue.into()),
-            http: Retry(Preset::Http.into()),
-            webhook: Retry(Preset::Webhook.into()),
+            default: RetryArg(Preset::Queue.into()),
+            http: RetryArg(Preset::Http.into()),
+            webhook: RetryArg(Preset::Webhook.into()),
             queues: BTreeMap::new(),
             tenants: BTreeMap::new(),
         }

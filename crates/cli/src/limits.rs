@@ -1,0 +1,62 @@
+//! Every limit of the command line tool, with its reason.
+
+use std::time::Duration;
+
+/// The core accepts no more in any retry policy.
+pub use steadfast_core::limits::MAX_RETRIES;
+
+/// Sweeping without a pause would keep the store busy for nothing.
+pub const SWEEP_EVERY_MIN: Duration = Duration::from_millis(100);
+/// How long responses that were under way may take after the node has stopped.
+pub const DRAIN_MAX: Duration = Duration::from_secs(6);
+/// What still blocks a thread after a command has finished must not keep the process.
+pub const RUNTIME_SHUTDOWN_MAX: Duration = Duration::from_secs(1);
+/// Open files: connections of clients, connections to targets, and the store, with room to spare.
+pub const OPEN_FILES: u64 = 16_384;
+
+/// A page of bulk work on dead letters: the most ids that the API accepts in one request.
+pub const DEAD_LETTER_PAGE: usize = 500;
+/// The page size of lists unless the caller gives one: what a person scrolls through.
+pub const LIST_DEFAULT: usize = 50;
+/// Ticks of a schedule in a list unless the caller gives a number.
+pub const TICKS_DEFAULT: usize = 20;
+/// Attempts in `jobs history` unless the caller gives a number.
+pub const HISTORY_DEFAULT: usize = 10;
+/// Attempts in `jobs show`: one whole retry budget.
+pub const SHOW_ATTEMPTS_MAX: usize = MAX_RETRIES as usize + 1;
+/// Upcoming ticks above the list of past ones.
+pub const UPCOMING_TICKS: usize = 3;
+
+/// How often `jobs watch ID` asks for the job: a person sees no shorter delay.
+pub const WATCH_EVERY: Duration = Duration::from_millis(250);
+/// More attempts than this between two requests of `jobs watch` scroll by unread.
+pub const WATCH_ATTEMPTS_MAX: usize = 20;
+/// How often a progress bar is redrawn.
+pub const PROGRESS_EVERY: Duration = Duration::from_millis(200);
+
+/// The width of tables where the terminal's width is unknown.
+pub const WIDTH_DEFAULT: u16 = 80;
+/// The failure column of a list outside a terminal, in characters.
+pub const FAILURE_CHARS_MAX: usize = 60;
+/// The longest bar in the drawing of a policy, in characters.
+pub const BAR_CHARS: usize = 24;
+
+/// The demo is over in seconds; after this, something is wrong and the user should know.
+pub const DEMO_MAX: Duration = Duration::from_secs(45);
+/// Text of the demo is wrapped here, so that it fits a terminal of 80 columns.
+pub const DEMO_TEXT_CHARS: usize = 78;
+/// The demo's slow target: far longer than the job's timeout.
+pub const DEMO_SLOW: Duration = Duration::from_secs(20);
+/// Runs of the demo's schedule.
+pub const DEMO_TICKS: u32 = 3;
+/// Webhooks that the demo's jobs ask for.
+pub const DEMO_WEBHOOKS: u32 = 2;
+
+/// `doctor`: the clocks of one machine and its file system are this far apart at most.
+pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(2);
+/// `doctor` warns below this much free space.
+pub const DISK_WARN_BYTES: u64 = 1 << 30;
+/// `doctor` fails below this much free space: a large transaction no longer fits.
+pub const DISK_FAIL_BYTES: u64 = 64 << 20;
+
+const _: () = assert!(DISK_FAIL_BYTES < DISK_WARN_BYTES);

@@ -1,0 +1,116 @@
+//! The server that a command calls, from flags and environment.
+
+use std::{io, path::PathBuf};
+
+use serde::de::DeserializeOwned;
+use steadfast_client::{BuildError, Client, ClientError, Request, Response};
+
+use crate::{exit, output};
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct ServerArgs {
+    /// The URL of the server.
+    #[arg(
+        long,
+        env = "STEADFAST_URL",
+        default_value = "http://127.0.0.1:7373",
+        global = true,
+        help_heading = "Server",
+        value_name = "SERVER"
+    )]
+    pub url: String,
+    /// The API key, if the server needs one.
+    #[arg(
+        long,
+        env = "STEADFAST_API_KEY",
+        hide_env_values = true,
+        global = true,
+        help_heading = "Server",
+        value_name = "KEY"
+    )]
+    pub api_key: Option<String>,
+    /// Additional CA certificates to trust, in PEM.
+    #[arg(
+        long,
+        env = "STEADFAST_CA_FILE",
+        global = true,
+        help_heading = "Server",
+        value_name = "FILE"
+    )]
+    pub ca_file: Option<PathBuf>,
+    /// Print the server's JSON, for programs.
+    #[arg(long, global = true, help_heading = "Server")]
+    pub json: bool,
+}
+
+impl ServerArgs {
+    /// A connection to the server, made with the first call.
+    pub fn connect(self) -> anyhow::Result<Server> {
+        let mut builder = Client::builder(&self.url);
+        if let Some(key) = &self.api_key {
+            builder = builder.api_key(key);
+        }
+        if let Some(path) = &self.ca_file {
+            builder = builder.ca_file(path);
+        }
+        let client = builder.build().map_err(|error| match error {
+            BuildError::InvalidUrl { .. } => exit::usage(format!("--url {error}")),
+            _ => exit::usage(format!("{:#}", anyhow::Error::from(error))),
+        })?;
+        Ok(Server {
+            client,
+            json: self.json,
+        })
+    }
+}
+
+/// A server, and whether its responses are printed as JSON.
+pub struct Server {
+    pub client: Client,
+    pub json: bool,
+}
+
+impl Server {
+    /// Sends a request. With `--json` the response is printed as it came, and nothing is left to
+    /// print.
+    pub async fn call<T: DeserializeOwned>(
+        &self,
+        request: Request<T>,
+    ) -> anyhow::Result<Option<T>> {
+        let response = self.send(request).await?;
+        if self.json {
+            print_json(&response)?;
+            return Ok(None);
+        }
+        self.parse(&response).map(Some)
+    }
+
+    /// Sends a request, and returns the response with its status.
+    pub async fn send<T>(&self, request: Request<T>) -> anyhow::Result<Response<T>> {
+        request.send().await.map_err(|error| self.explain(error))
+    }
+
+    /// Sends a request, and returns the response whether or not it is to be printed.
+    pub async fn fetch<T: DeserializeOwned>(&self, request: Request<T>) -> anyhow::Result<T> {
+        self.parse(&self.send(request).await?)
+    }
+
+    pub fn parse<T: DeserializeOwned>(&self, response: &Response<T>) -> anyhow::Result<T> {
+        response.parse().map_err(|error| self.explain(error))
+    }
+
+    /// An error with its exit code, and with advice.
+    pub fn explain(&self, error: ClientError) -> anyhow::Error {
+        exit::client_error(&error, self.client.url())
+    }
+}
+
+/// Prints a response as it came; a response without a body is an empty object.
+pub fn print_json<T>(response: &Response<T>) -> io::Result<()> {
+    let json = String::from_utf8_lossy(response.json());
+    let json = json.trim_end();
+    output::write_line(format_args!(
+        "{}",
+        if json.is_empty() { "{}" } else { json }
+    ))
+}

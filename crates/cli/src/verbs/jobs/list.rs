@@ -1,0 +1,101 @@
+//! `steadfast jobs list`.
+
+use steadfast_api::{JobList, JobQuery};
+use steadfast_core::{EndReason, JobLabel, ScheduleId, Timestamp};
+
+use crate::{
+    limits::LIST_DEFAULT,
+    output::print_line,
+    server_args::Server,
+    show::{job_table, table_lines},
+};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// scheduled, ready, running, retrying, succeeded, failed or cancelled.
+    #[arg(long)]
+    label: Option<JobLabel>,
+    #[command(flatten)]
+    filter: JobFilterArgs,
+    /// How many, up to 500.
+    #[arg(long, default_value_t = LIST_DEFAULT)]
+    limit: usize,
+    /// Continue after this cursor, which the page before ended with.
+    #[arg(long, value_name = "CURSOR")]
+    after: Option<String>,
+}
+
+/// Conditions that `jobs list` and `dlq` have in common.
+#[derive(clap::Args, Clone, PartialEq, Default)]
+pub struct JobFilterArgs {
+    /// Jobs in this queue.
+    #[arg(long)]
+    pub queue: Option<String>,
+    /// Jobs of this kind, as http.
+    #[arg(long)]
+    pub kind: Option<String>,
+    /// Only this tenant; for keys that see all tenants.
+    #[arg(long)]
+    pub tenant: Option<String>,
+    /// Runs of this schedule.
+    #[arg(long, value_name = "ID")]
+    pub schedule: Option<ScheduleId>,
+    /// Part of the newest failure's message.
+    #[arg(long)]
+    pub text: Option<String>,
+    /// Class of the newest failure, as timeout.
+    #[arg(long)]
+    pub class: Option<String>,
+    /// Why the job ended, as exhausted or non_retryable.
+    #[arg(long)]
+    pub reason: Option<EndReason>,
+    /// Created at this time or later, as 2026-12-24T18:00:00Z.
+    #[arg(long, value_name = "TIME")]
+    pub from: Option<Timestamp>,
+    /// Created before this time.
+    #[arg(long, value_name = "TIME")]
+    pub before: Option<Timestamp>,
+}
+
+impl JobFilterArgs {
+    /// A page of the jobs that match.
+    pub fn query(self, limit: usize, after: Option<String>) -> JobQuery {
+        JobQuery {
+            queue: self.queue,
+            kind: self.kind,
+            tenant: self.tenant,
+            schedule: self.schedule,
+            text: self.text,
+            class: self.class,
+            reason: self.reason,
+            from: self.from,
+            before: self.before,
+            limit: Some(limit),
+            after,
+            ..JobQuery::default()
+        }
+    }
+}
+
+pub async fn run(server: &Server, args: Args) -> anyhow::Result<()> {
+    let query = JobQuery {
+        label: args.label,
+        ..args.filter.query(args.limit, args.after)
+    };
+    match server.call(server.client.list_jobs(&query)).await? {
+        Some(list) => print_jobs(&list, "no jobs"),
+        None => Ok(()),
+    }
+}
+
+/// A page of jobs, and how to get the next one.
+pub fn print_jobs(list: &JobList, if_empty: &str) -> anyhow::Result<()> {
+    if list.jobs.is_empty() && list.next_cursor.is_none() {
+        return Ok(print_line!("{if_empty}")?);
+    }
+    print_line!("{}", table_lines(&job_table(&list.jobs)))?;
+    if let Some(cursor) = &list.next_cursor {
+        print_line!("more: --after {cursor}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! Claims: what workers call.
+
+use std::{fmt::Display, time::Duration};
+
+use steadfast_api::{
+    ClaimJobsRequest, ClaimList, FailRequest, HeartbeatRequest, JobBody, LeaseBody, SettleRequest,
+    SettlementList, SnoozeRequest, SucceedRequest,
+};
+
+use crate::{
+    client::Client,
+    request::{Request, path_segment},
+};
+
+impl Client {
+    /// Claims due jobs. If none is due, the server waits as long as the request allows; the
+    /// timeout of this call is that much longer.
+    ///
+    /// Each claim counts as an attempt, and holds until its lease runs out: send heartbeats.
+    pub fn claim_jobs(&self, claim: &ClaimJobsRequest) -> Request<ClaimList> {
+        let wait = claim.wait.map_or(Duration::ZERO, |wait| wait.get());
+        self.post_json("claimJobs", "/claims", claim)
+            .extend_timeout(wait)
+    }
+
+    /// Extends the lease of a running attempt, and says whether it is to be cancelled.
+    pub fn heartbeat(&self, id: impl Display, heartbeat: &HeartbeatRequest) -> Request<LeaseBody> {
+        self.post_json("heartbeat", &claim_path(id, "heartbeat"), heartbeat)
+    }
+
+    /// Reports that an attempt succeeded. Safe to repeat.
+    pub fn succeed_attempt(&self, id: impl Display, success: &SucceedRequest) -> Request<JobBody> {
+        self.post_json("succeedAttempt", &claim_path(id, "succeed"), success)
+    }
+
+    /// Reports that an attempt failed; the job's policy decides what follows. Safe to repeat.
+    pub fn fail_attempt(&self, id: impl Display, failure: &FailRequest) -> Request<JobBody> {
+        self.post_json("failAttempt", &claim_path(id, "fail"), failure)
+    }
+
+    /// Gives a job back until later, without counting the attempt as a retry.
+    pub fn snooze_attempt(&self, id: impl Display, snooze: &SnoozeRequest) -> Request<JobBody> {
+        self.post_json("snoozeAttempt", &claim_path(id, "snooze"), snooze)
+    }
+
+    /// Reports how many attempts ended, in one request and one transaction.
+    pub fn settle_attempts(&self, settlements: &SettleRequest) -> Request<SettlementList> {
+        self.post_json("settleAttempts", "/claims/settle", settlements)
+    }
+}
+
+fn claim_path(id: impl Display, verb: &str) -> String {
+    format!("/claims/{}/{verb}", path_segment(id))
+}

@@ -1,0 +1,179 @@
+//! The client: where the server is, and who calls.
+
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+
+use http::{HeaderValue, Method, Uri};
+use serde::Serialize;
+
+use crate::{
+    error::BuildError,
+    limits::{CONNECT_TIMEOUT_DEFAULT, REQUEST_TIMEOUT_DEFAULT},
+    request::Request,
+    transport::{self, Transport},
+};
+
+/// A Steadfast server, called over HTTP. Clones share connections.
+///
+/// Every operation returns a [`Request`], which is sent when it is awaited. Nothing is sent twice
+/// by itself: a caller who repeats a create passes an idempotency key.
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    base: String,
+    authorization: Option<HeaderValue>,
+    timeout: Duration,
+    transport: Transport,
+}
+
+/// The settings of a [`Client`], from [`Client::builder`].
+#[derive(Clone)]
+#[must_use = "a builder does nothing until it is built"]
+pub struct ClientBuilder {
+    url: String,
+    api_key: Option<String>,
+    ca_file: Option<PathBuf>,
+    timeout: Duration,
+    connect_timeout: Duration,
+}
+
+impl Client {
+    /// A client of the server at a URL, as `http://127.0.0.1:7373`. A path in it is kept as a
+    /// prefix, for servers behind a proxy.
+    pub fn builder(url: impl Into<String>) -> ClientBuilder {
+        ClientBuilder {
+            url: url.into(),
+            api_key: None,
+            ca_file: None,
+            timeout: REQUEST_TIMEOUT_DEFAULT,
+            connect_timeout: CONNECT_TIMEOUT_DEFAULT,
+        }
+    }
+
+    /// The URL of the server, without a slash at its end.
+    pub fn url(&self) -> &str {
+        &self.inner.base
+    }
+
+    pub(crate) fn authorization(&self) -> Option<&HeaderValue> {
+        self.inner.authorization.as_ref()
+    }
+
+    pub(crate) fn timeout(&self) -> Duration {
+        self.inner.timeout
+    }
+
+    pub(crate) fn transport(&self) -> &Transport {
+        &self.inner.transport
+    }
+
+    /// An operation of the API, by its name in the API's description and its path.
+    pub(crate) fn operation<T>(
+        &self,
+        operation: &'static str,
+        method: Method,
+        path: &str,
+    ) -> Request<T> {
+        Request::new(self.clone(), operation, method, format!("/api/v1{path}"))
+    }
+
+    pub(crate) fn get<T>(&self, operation: &'static str, path: &str) -> Request<T> {
+        self.operation(operation, Method::GET, path)
+    }
+
+    /// A POST without a body.
+    pub(crate) fn post<T>(&self, operation: &'static str, path: &str) -> Request<T> {
+        self.operation(operation, Method::POST, path)
+    }
+
+    pub(crate) fn post_json<T>(
+        &self,
+        operation: &'static str,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Request<T> {
+        self.operation(operation, Method::POST, path).json(body)
+    }
+}
+
+impl ClientBuilder {
+    /// The API key, if the server needs one.
+    pub fn api_key(mut self, key: impl Into<String>) -> Self {
+        self.api_key = Some(key.into());
+        self
+    }
+
+    /// A PEM file of certificates to trust besides those of the system and of Mozilla.
+    pub fn ca_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.ca_file = Some(path.into());
+        self
+    }
+
+    /// How long a whole request may take; one minute by default.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// How long a connection may take; ten seconds by default.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// Checks the settings. No connection is made before the first request.
+    ///
+    /// # Errors
+    ///
+    /// A URL, key or file of certificates that cannot be used.
+    pub fn build(self) -> Result<Client, BuildError> {
+        let base = self.url.trim_end_matches('/').to_owned();
+        let scheme = base
+            .parse::<Uri>()
+            .ok()
+            .filter(|uri| uri.host().is_some() && uri.query().is_none())
+            .and_then(|uri| uri.scheme_str().map(str::to_owned));
+        let is_https = match scheme.as_deref() {
+            Some("http") => false,
+            Some("https") => true,
+            _ => return Err(BuildError::InvalidUrl { url: self.url }),
+        };
+        let authorization = match self.api_key {
+            Some(key) => {
+                let value = HeaderValue::from_str(&format!("Bearer {}", key.trim()));
+                let mut value = value.map_err(|_| BuildError::InvalidKey)?;
+                value.set_sensitive(true);
+                Some(value)
+            }
+            None => None,
+        };
+        let transport = transport::new(is_https, self.ca_file.as_deref(), self.connect_timeout)?;
+        Ok(Client {
+            inner: Arc::new(Inner {
+                base,
+                authorization,
+                timeout: self.timeout,
+                transport,
+            }),
+        })
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("url", &self.url()).finish()
+    }
+}
+
+/// Without the key.
+impl fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientBuilder")
+            .field("url", &self.url)
+            .field("ca_file", &self.ca_file)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,112 @@
+//! Queues, dead letters, and what a server says about itself.
+
+use http::Method;
+use serde::{Deserialize, Serialize};
+use steadfast_api::{
+    AlertList, BulkResult, DeadLettersRequest, JobList, JobQuery, MinuteList, MinutesQuery,
+    NodeList, PolicyPreviewBody, PreviewPolicyRequest, QueueList, StatsBody, TenantQuery,
+};
+
+use crate::{
+    client::Client,
+    request::{Request, path_segment},
+};
+
+/// What a server says of its own health.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct HealthBody {
+    /// `ok`, or `unavailable`.
+    pub status: String,
+    /// The name of the node.
+    #[serde(default)]
+    pub node: Option<String>,
+    /// The version of the server.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// Why it is unavailable.
+    #[serde(default)]
+    pub detail: Option<String>,
+}
+
+impl Client {
+    /// A page of dead letters, newest first.
+    pub fn list_dead_letters(&self, query: &JobQuery) -> Request<JobList> {
+        self.get("listDeadLetters", "/dlq").query(query)
+    }
+
+    /// Requeues dead letters, each with a new retry budget.
+    pub fn requeue_dead_letters(&self, which: &DeadLettersRequest) -> Request<BulkResult> {
+        self.post_json("requeueDeadLetters", "/dlq/requeue", which)
+    }
+
+    /// Discards dead letters: they are never retried, and removed after the retention time.
+    pub fn discard_dead_letters(&self, which: &DeadLettersRequest) -> Request<BulkResult> {
+        self.post_json("discardDeadLetters", "/dlq/discard", which)
+    }
+
+    /// All queues, with their depth.
+    pub fn list_queues(&self, query: &TenantQuery) -> Request<QueueList> {
+        self.get("listQueues", "/queues").query(query)
+    }
+
+    /// Stops claims from a queue until it is resumed; running attempts continue.
+    pub fn pause_queue(&self, name: &str, query: &TenantQuery) -> Request<()> {
+        self.queue_command("pauseQueue", name, "pause", query)
+    }
+
+    /// Allows claims from a queue again.
+    pub fn resume_queue(&self, name: &str, query: &TenantQuery) -> Request<()> {
+        self.queue_command("resumeQueue", name, "resume", query)
+    }
+
+    fn queue_command(
+        &self,
+        operation: &'static str,
+        name: &str,
+        verb: &str,
+        query: &TenantQuery,
+    ) -> Request<()> {
+        self.post(operation, &format!("/queues/{}/{verb}", path_segment(name)))
+            .query(query)
+    }
+
+    /// Counts and rates.
+    pub fn get_stats(&self, query: &TenantQuery) -> Request<StatsBody> {
+        self.get("getStats", "/stats").query(query)
+    }
+
+    /// Attempts by the minute.
+    pub fn list_minutes(&self, query: &MinutesQuery) -> Request<MinuteList> {
+        self.get("listMinutes", "/stats/minutes").query(query)
+    }
+
+    /// Alerts that fire, are pending, or were resolved.
+    pub fn list_alerts(&self, query: &TenantQuery) -> Request<AlertList> {
+        self.get("listAlerts", "/alerts").query(query)
+    }
+
+    /// The nodes that serve the store.
+    pub fn list_nodes(&self) -> Request<NodeList> {
+        self.get("listNodes", "/nodes")
+    }
+
+    /// What a retry policy would do to a job that always fails at once.
+    pub fn preview_policy(&self, policy: &PreviewPolicyRequest) -> Request<PolicyPreviewBody> {
+        self.post_json("previewPolicy", "/policies/preview", policy)
+    }
+
+    /// Whether the process is alive; needs no key.
+    pub fn get_health(&self) -> Request<HealthBody> {
+        self.health("getHealth", "/healthz")
+    }
+
+    /// Whether the server can do its work; needs no key. An unavailable server is no error here.
+    pub fn get_readiness(&self) -> Request<HealthBody> {
+        self.health("getReadiness", "/readyz")
+    }
+
+    fn health(&self, operation: &'static str, path: &str) -> Request<HealthBody> {
+        Request::new(self.clone(), operation, Method::GET, path.to_owned()).accept_any_status()
+    }
+}

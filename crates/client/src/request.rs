@@ -1,0 +1,266 @@
+//! One request and its response.
+
+use std::{fmt, future::IntoFuture, marker::PhantomData, pin::Pin, time::Duration};
+
+use bytes::Bytes;
+use http::{Method, StatusCode, header};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::{Serialize, de::DeserializeOwned};
+use steadfast_api::ProblemBody;
+use tokio::time::timeout;
+
+use crate::{
+    client::Client,
+    error::{ClientError, ErrorKind},
+};
+
+/// One call of an operation. Awaiting it sends it and gives the typed response; [`send`] gives the
+/// JSON as well.
+///
+/// [`send`]: Request::send
+#[must_use = "a request is only sent when it is awaited"]
+pub struct Request<T> {
+    client: Client,
+    operation: &'static str,
+    method: Method,
+    path: String,
+    query: String,
+    body: Option<Bytes>,
+    encode_error: Option<EncodeError>,
+    accepts_any_status: bool,
+    timeout: Duration,
+    response: PhantomData<fn() -> T>,
+}
+
+type EncodeError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A successful response: its JSON as it came, and its type.
+pub struct Response<T> {
+    operation: &'static str,
+    status: StatusCode,
+    body: Bytes,
+    parsed: PhantomData<fn() -> T>,
+}
+
+impl<T> Request<T> {
+    pub(crate) fn new(
+        client: Client,
+        operation: &'static str,
+        method: Method,
+        path: String,
+    ) -> Self {
+        let timeout = client.timeout();
+        Self {
+            client,
+            operation,
+            method,
+            path,
+            query: String::new(),
+            body: None,
+            encode_error: None,
+            accepts_any_status: false,
+            timeout,
+            response: PhantomData,
+        }
+    }
+
+    pub(crate) fn json(mut self, body: &impl Serialize) -> Self {
+        match serde_json::to_vec(body) {
+            Ok(json) => self.body = Some(json.into()),
+            Err(error) => self.encode_error = Some(error.into()),
+        }
+        self
+    }
+
+    pub(crate) fn query(mut self, query: &impl Serialize) -> Self {
+        match serde_urlencoded::to_string(query) {
+            Ok(text) => self.query = text,
+            Err(error) => self.encode_error = Some(error.into()),
+        }
+        self
+    }
+
+    /// Reads the body of error responses like that of a success.
+    pub(crate) fn accept_any_status(mut self) -> Self {
+        self.accepts_any_status = true;
+        self
+    }
+
+    pub(crate) fn extend_timeout(mut self, by: Duration) -> Self {
+        self.timeout = self.timeout.saturating_add(by);
+        self
+    }
+
+    /// How long this request may take, in place of the client's timeout.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Sends the request.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError`] says which operation failed, how, and whether it may work later.
+    pub async fn send(self) -> Result<Response<T>, ClientError> {
+        let (operation, most) = (self.operation, self.timeout);
+        let accepts_any_status = self.accepts_any_status;
+        let exchange = async {
+            let (status, body) = self.start().await?;
+            let body = collect(operation, body).await?;
+            if !accepts_any_status {
+                check(operation, status, &body)?;
+            }
+            Ok(Response {
+                operation,
+                status,
+                body,
+                parsed: PhantomData,
+            })
+        };
+        timeout(most, exchange)
+            .await
+            .unwrap_or_else(|_| Err(ClientError::new(operation, ErrorKind::Timeout(most))))
+    }
+
+    /// Sends the request, and returns the body as it comes. The timeout counts up to the headers.
+    pub(crate) async fn stream(self) -> Result<Incoming, ClientError> {
+        let (operation, most) = (self.operation, self.timeout);
+        let exchange = async {
+            let (status, body) = self.start().await?;
+            if status.is_success() {
+                return Ok(body);
+            }
+            let body = collect(operation, body).await?;
+            check(operation, status, &body)?;
+            Err(ClientError::new(operation, ErrorKind::NotSteadfast(status)))
+        };
+        timeout(most, exchange)
+            .await
+            .unwrap_or_else(|_| Err(ClientError::new(operation, ErrorKind::Timeout(most))))
+    }
+
+    async fn start(self) -> Result<(StatusCode, Incoming), ClientError> {
+        let operation = self.operation;
+        let error = |kind| ClientError::new(operation, kind);
+        if let Some(encode) = self.encode_error {
+            return Err(error(ErrorKind::Encode(encode)));
+        }
+        let mark = if self.query.is_empty() { "" } else { "?" };
+        let uri = format!("{}{}{mark}{}", self.client.url(), self.path, self.query);
+        let mut request = http::Request::builder().method(self.method).uri(uri);
+        if let Some(key) = self.client.authorization() {
+            request = request.header(header::AUTHORIZATION, key);
+        }
+        if self.body.is_some() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        let request = request
+            .body(Full::new(self.body.unwrap_or_default()))
+            .map_err(|invalid| error(ErrorKind::Encode(invalid.into())))?;
+        let response = self.client.transport().request(request).await;
+        let response = response.map_err(|broken| error(ErrorKind::Connect(broken.into())))?;
+        Ok((response.status(), response.into_body()))
+    }
+}
+
+async fn collect(operation: &'static str, body: Incoming) -> Result<Bytes, ClientError> {
+    let whole = body.collect().await;
+    let whole = whole
+        .map_err(|broken| ClientError::new(operation, ErrorKind::Interrupted(broken.into())))?;
+    Ok(whole.to_bytes())
+}
+
+fn check(operation: &'static str, status: StatusCode, body: &[u8]) -> Result<(), ClientError> {
+    if status.is_success() {
+        return Ok(());
+    }
+    let kind = serde_json::from_slice::<ProblemBody>(body)
+        .map_or(ErrorKind::NotSteadfast(status), ErrorKind::Refused);
+    Err(ClientError::new(operation, kind))
+}
+
+impl<T: DeserializeOwned + 'static> IntoFuture for Request<T> {
+    type Output = Result<T, ClientError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async { self.send().await?.parse() })
+    }
+}
+
+impl<T> Response<T> {
+    /// The HTTP status, which is a success: of a create, 201 is a new thing and 200 one that was
+    /// there already.
+    pub fn status(&self) -> u16 {
+        self.status.as_u16()
+    }
+
+    /// The JSON as the server sent it; empty if the operation has no response body.
+    pub fn json(&self) -> &[u8] {
+        &self.body
+    }
+}
+
+impl<T: DeserializeOwned> Response<T> {
+    /// The response as its type.
+    ///
+    /// # Errors
+    ///
+    /// A response that this operation does not give.
+    pub fn parse(&self) -> Result<T, ClientError> {
+        // Of an empty body only the unit type can be read.
+        let json: &[u8] = if self.body.is_empty() {
+            b"null"
+        } else {
+            &self.body
+        };
+        serde_json::from_slice(json)
+            .map_err(|error| ClientError::new(self.operation, ErrorKind::Decode(error)))
+    }
+}
+
+impl<T> fmt::Debug for Request<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("operation", &self.operation)
+            .field("method", &self.method)
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Response<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Response")
+            .field("operation", &self.operation)
+            .field("status", &self.status)
+            .field("json", &String::from_utf8_lossy(&self.body))
+            .finish()
+    }
+}
+
+/// Characters that stay as they are in a path segment (RFC 3986, unreserved).
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// An id or a name as one segment of a path, whatever characters it holds.
+pub fn path_segment(text: impl fmt::Display) -> String {
+    utf8_percent_encode(&text.to_string(), UNRESERVED).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stays_one_segment_of_a_path() {
+        assert_eq!(path_segment("job_01"), "job_01");
+        assert_eq!(path_segment("a/b ?é"), "a%2Fb%20%3F%C3%A9");
+    }
+}

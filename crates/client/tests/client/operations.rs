@@ -1,0 +1,305 @@
+//! Every operation once, with the response that it promises.
+
+use std::time::Duration;
+
+use steadfast_client::api::{
+    ClaimJobsRequest, CreateEndpointRequest, CreateJobRequest, CreateJobsRequest, CreateKeyRequest,
+    CreateResult, CreateScheduleRequest, DeadLettersRequest, DurationText, EditJobRequest,
+    EditScheduleRequest, FailRequest, FailureRequest, HeartbeatRequest, JobQuery, MinutesQuery,
+    PageQuery, PreviewPolicyRequest, RetryJobRequest, RotateSecretRequest, ScheduleQuery, Scope,
+    SettleRequest, SettlementOutcome, SettlementRequest, SnoozeRequest, SucceedRequest,
+    TenantQuery,
+};
+use steadfast_core::{AttemptStatus, JobLabel, Payload, PolicyPatch};
+
+use crate::server::Server;
+
+/// A job for a worker, so that the node leaves it alone.
+fn job(kind: &str) -> CreateJobRequest {
+    CreateJobRequest {
+        kind: Some(kind.to_owned()),
+        payload: Some(Payload::encode(&7).unwrap()),
+        ..CreateJobRequest::default()
+    }
+}
+
+fn claim(kind: &str) -> ClaimJobsRequest {
+    ClaimJobsRequest {
+        worker: "tester".to_owned(),
+        kinds: vec![kind.to_owned()],
+        wait: Some(DurationText(Duration::from_secs(5))),
+        ..ClaimJobsRequest::default()
+    }
+}
+
+#[tokio::test]
+async fn jobs_are_created_read_changed_and_cancelled() {
+    let server = Server::start().await;
+    let client = server.client();
+    let waiting = CreateJobRequest {
+        delay: Some(DurationText(Duration::from_secs(3_600))),
+        idempotency_key: Some("once".to_owned()),
+        ..job("later")
+    };
+    let first = client.create_job(&waiting).send().await.unwrap();
+    let again = client.create_job(&waiting).send().await.unwrap();
+    assert_eq!((first.status(), again.status()), (201, 200));
+    let id = first.parse().unwrap().id;
+    assert_eq!(again.parse().unwrap().id, id);
+    let json: serde_json::Value = serde_json::from_slice(first.json()).unwrap();
+    assert_eq!(json["id"], id.to_string());
+
+    let edit = EditJobRequest {
+        priority: Some(9),
+        ..EditJobRequest::default()
+    };
+    assert_eq!(client.edit_job(id, &edit).await.unwrap().priority, 9);
+    let ready = client.run_job_now(id).await.unwrap();
+    assert_eq!(ready.label, JobLabel::Ready);
+    let cancelled = client.cancel_job(id).await.unwrap();
+    assert_eq!(cancelled.label, JobLabel::Cancelled);
+    let retried = client.retry_job(id, &RetryJobRequest::default()).await;
+    assert_eq!(retried.unwrap().label, JobLabel::Ready);
+    assert_eq!(
+        client.get_job(id).await.unwrap().payload.unwrap().as_str(),
+        "7"
+    );
+    let attempts = client.list_attempts(id, &PageQuery::default()).await;
+    assert_eq!(attempts.unwrap().attempts, []);
+}
+
+#[tokio::test]
+async fn many_jobs_are_created_at_once_and_listed_by_page() {
+    let server = Server::start().await;
+    let client = server.client();
+    let jobs = CreateJobsRequest {
+        jobs: vec![job("a"), job("b"), job("b")],
+    };
+    assert_eq!(client.create_jobs(&jobs).await.unwrap().jobs.len(), 3);
+    let mut query = JobQuery {
+        kind: Some("b".to_owned()),
+        limit: Some(1),
+        ..JobQuery::default()
+    };
+    let mut found = 0;
+    loop {
+        let page = client.list_jobs(&query).await.unwrap();
+        found += page.jobs.len();
+        query.after = page.next_cursor;
+        if query.after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(found, 2);
+    let json = serde_json::json!({"schedule": "@hourly", "api": "http://127.0.0.1:9/"});
+    let created = client.create(&json).await.unwrap();
+    assert!(matches!(created, CreateResult::Schedule(_)), "{created:?}");
+}
+
+#[tokio::test]
+async fn a_worker_claims_renews_and_settles() {
+    let server = Server::start().await;
+    let client = server.client();
+    let created = client.create_job(&job("w")).await.unwrap();
+    let claims = client.claim_jobs(&claim("w")).await.unwrap().claims;
+    let [held] = claims.as_slice() else {
+        panic!("{claims:?}")
+    };
+    assert_eq!(held.id, created.id);
+    let lease = client.heartbeat(
+        held.id,
+        &HeartbeatRequest {
+            fence: held.fence,
+            note: Some("half".to_owned()),
+            lease: None,
+        },
+    );
+    assert!(!lease.await.unwrap().cancel_requested);
+    let snooze = SnoozeRequest {
+        fence: held.fence,
+        delay: DurationText(Duration::ZERO),
+    };
+    client.snooze_attempt(held.id, &snooze).await.unwrap();
+
+    let held = client
+        .claim_jobs(&claim("w"))
+        .await
+        .unwrap()
+        .claims
+        .remove(0);
+    let failure = FailRequest {
+        fence: held.fence,
+        failure: Some(FailureRequest {
+            class: Some("validation".to_owned()),
+            message: Some("no such user".to_owned()),
+            ..FailureRequest::default()
+        }),
+    };
+    let failed = client.fail_attempt(held.id, &failure).await.unwrap();
+    assert_eq!(failed.label, JobLabel::Failed);
+    let history = client.list_attempts(held.id, &PageQuery::default()).await;
+    let newest = &history.unwrap().attempts[0];
+    assert_eq!(newest.status, AttemptStatus::Failed);
+    assert!(newest.explanation.is_some(), "{newest:?}");
+
+    let dead = client
+        .list_dead_letters(&JobQuery::default())
+        .await
+        .unwrap();
+    assert_eq!(dead.jobs.len(), 1);
+    let all = DeadLettersRequest {
+        all: true,
+        ..DeadLettersRequest::default()
+    };
+    assert_eq!(client.requeue_dead_letters(&all).await.unwrap().count, 1);
+    let held = client
+        .claim_jobs(&claim("w"))
+        .await
+        .unwrap()
+        .claims
+        .remove(0);
+    let settlements = SettleRequest {
+        settlements: vec![SettlementRequest {
+            id: held.id.to_string(),
+            fence: held.fence,
+            outcome: SettlementOutcome::Succeed,
+            result: None,
+            failure: None,
+            delay: None,
+        }],
+    };
+    assert!(client.settle_attempts(&settlements).await.unwrap().settled[0].ok);
+    assert_eq!(client.discard_dead_letters(&all).await.unwrap().count, 0);
+
+    client.create_job(&job("w")).await.unwrap();
+    let held = client
+        .claim_jobs(&claim("w"))
+        .await
+        .unwrap()
+        .claims
+        .remove(0);
+    let success = SucceedRequest {
+        fence: held.fence,
+        result: Some(Payload::encode(&"done").unwrap()),
+    };
+    let job = client.succeed_attempt(held.id, &success).await.unwrap();
+    assert_eq!(job.label, JobLabel::Succeeded);
+}
+
+#[tokio::test]
+async fn schedules_are_created_changed_run_and_deleted() {
+    let server = Server::start().await;
+    let client = server.client();
+    let request = CreateScheduleRequest {
+        name: "nightly".to_owned(),
+        schedule: Some("0 3 * * *".to_owned()),
+        job: job("night"),
+        ..CreateScheduleRequest::default()
+    };
+    let id = client.create_schedule(&request).await.unwrap().id;
+    let edit = EditScheduleRequest {
+        timezone: Some("Europe/Paris".to_owned()),
+        ..EditScheduleRequest::default()
+    };
+    let edited = client.edit_schedule(id, &edit).await.unwrap();
+    assert_eq!(edited.timezone.as_deref(), Some("Europe/Paris"));
+    assert!(client.pause_schedule(id).await.unwrap().paused);
+    assert!(!client.resume_schedule(id).await.unwrap().paused);
+    let run = client.run_schedule_now(id).await.unwrap();
+    assert_eq!(run.schedule_id, Some(id));
+    let ticks = client.list_ticks(id, &PageQuery::default()).await.unwrap();
+    assert!(!ticks.upcoming.is_empty());
+    let list = client.list_schedules(&ScheduleQuery::default()).await;
+    assert_eq!(list.unwrap().schedules.len(), 1);
+    assert_eq!(client.get_schedule(id).await.unwrap().name, "nightly");
+    client.delete_schedule(id).await.unwrap();
+    let gone = client.get_schedule(id).await.unwrap_err();
+    assert_eq!(gone.code(), Some("not_found"));
+}
+
+#[tokio::test]
+async fn queues_are_paused_and_figures_are_read() {
+    let server = Server::start().await;
+    let client = server.client();
+    let all = TenantQuery::default();
+    client.create_job(&job("q")).await.unwrap();
+    client.pause_queue("default", &all).await.unwrap();
+    assert!(client.list_queues(&all).await.unwrap().queues[0].paused);
+    client.resume_queue("default", &all).await.unwrap();
+    assert!(!client.list_queues(&all).await.unwrap().queues[0].paused);
+    assert_eq!(client.get_stats(&all).await.unwrap().counts.ready, 1);
+    let minutes = client.list_minutes(&MinutesQuery::default()).await;
+    assert_eq!(minutes.unwrap().minutes.len(), 0);
+    assert_eq!(client.list_alerts(&all).await.unwrap().alerts.len(), 0);
+    client.list_nodes().await.unwrap();
+    let policy = PreviewPolicyRequest {
+        retry: PolicyPatch::fixed(Duration::from_secs(1)).max_retries(2),
+    };
+    let preview = client.preview_policy(&policy).await.unwrap();
+    assert_eq!(preview.attempts.len(), 3);
+    let health = client.get_health().await.unwrap();
+    assert_eq!(
+        (health.status.as_str(), health.node.is_some()),
+        ("ok", true)
+    );
+    assert_eq!(client.get_readiness().await.unwrap().status, "ok");
+}
+
+#[tokio::test]
+async fn endpoints_and_keys_give_their_secrets_once() {
+    let server = Server::start().await;
+    let client = server.client();
+    let endpoint = CreateEndpointRequest {
+        url: "https://example.com/hook".to_owned(),
+        ..CreateEndpointRequest::default()
+    };
+    let created = client.create_endpoint(&endpoint).await.unwrap();
+    assert!(created.secret.starts_with("whsec_"));
+    let id = created.endpoint.id;
+    let rotated = client.rotate_endpoint_secret(id, &RotateSecretRequest::default());
+    assert_ne!(rotated.await.unwrap().secret, created.secret);
+    let list = client
+        .list_endpoints(&TenantQuery::default())
+        .await
+        .unwrap();
+    assert_eq!(list.endpoints[0].live_secrets, 2);
+    client.delete_endpoint(id).await.unwrap();
+
+    let key = CreateKeyRequest {
+        name: "first".to_owned(),
+        scope: Scope::Admin,
+        tenant: None,
+    };
+    let created = client.create_key(&key).await.unwrap();
+    let refused = client.list_keys().await.unwrap_err();
+    assert_eq!(refused.code(), Some("no_key"), "{refused}");
+    let admin = server.builder().api_key(created.token).build().unwrap();
+    assert_eq!(admin.list_keys().await.unwrap().keys[0].id, created.key.id);
+    assert!(!format!("{admin:?}").contains("sf_"));
+    let reader = CreateKeyRequest {
+        scope: Scope::Read,
+        ..key
+    };
+    let reader = admin.create_key(&reader).await.unwrap().key.id;
+    admin.delete_key(reader).await.unwrap();
+    assert_eq!(admin.list_keys().await.unwrap().keys.len(), 1);
+}
+
+#[tokio::test]
+async fn events_come_as_they_happen() {
+    let server = Server::start().await;
+    let client = server.client();
+    let mut events = client.watch_events(&TenantQuery::default()).await.unwrap();
+    let job = CreateJobRequest {
+        api: Some(format!("{}/none", server.url)),
+        ..CreateJobRequest::default()
+    };
+    let id = client.create_job(&job).await.unwrap().id;
+    let mut names = Vec::new();
+    while names.last().is_none_or(|name| name != "job.failed") {
+        let event = events.next().await.unwrap().unwrap();
+        assert_eq!(event.data.job_id, id);
+        names.push(event.name);
+    }
+    assert_eq!(names, ["job.started", "job.failed"]);
+}
