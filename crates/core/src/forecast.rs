@@ -2,7 +2,7 @@
 
 use crate::{Dice, Guarantee, Job, JobState, Timestamp};
 
-/// An attempt to come.
+/// A future attempt of a job, if all attempts before it fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AttemptForecast {

@@ -1,7 +1,7 @@
-//! News of jobs for other systems: who wants it, and the jobs that deliver it.
+//! Events of jobs for other systems: which systems are sent them, and the jobs that deliver them.
 //!
-//! A delivery is a job like any other, written in one transaction with what it tells of. So
-//! nothing here sends anything; it says what the outbox holds. Ids of events and deliveries
+//! A delivery is a job like any other, written in one transaction with the change it reports. So
+//! nothing here sends anything; it decides what the outbox holds. Ids of events and deliveries
 //! follow from what happened, so that a transition decided twice has the same outbox.
 
 use std::{
@@ -21,22 +21,30 @@ use crate::{
 };
 
 string_enum! {
-    /// What happened.
+    /// What happened to a job or an alert.
     EventType, "events" {
+        /// A job ended well.
         JobSucceeded = "job.succeeded",
+        /// A job ended without success.
         JobFailed = "job.failed",
+        /// An attempt failed and will be retried.
         JobRetrying = "job.retrying",
+        /// A job was cancelled.
         JobCancelled = "job.cancelled",
+        /// An alert began to fire.
         AlertFired = "alert.fired",
+        /// An alert still fires.
         AlertRenotified = "alert.renotified",
+        /// An alert stopped firing.
         AlertResolved = "alert.resolved",
     }
 }
 
 impl EventType {
-    /// What is sent where nobody says.
+    /// The events that are sent by default.
     pub const OF_JOBS: &[Self] = &[Self::JobSucceeded, Self::JobFailed];
 
+    /// Whether it is an event of a job, not of an alert.
     pub fn is_of_jobs(self) -> bool {
         !matches!(
             self,
@@ -46,26 +54,27 @@ impl EventType {
 }
 
 string_enum! {
-    /// How news is written.
+    /// How the body of a webhook is written.
     BodyFormat, "format" {
         /// As Standard Webhooks says: type, timestamp, data.
         Standard = "standard",
-        /// One line of text, as Slack and its kin take it.
+        /// One line of text, as Slack and compatible systems take it.
         Slack = "slack",
     }
 }
 
-/// A key for signing. It is kept, and never shown.
+/// A key for signing. It is stored, and `Debug` does not print it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WebhookSecret(String);
 
 impl WebhookSecret {
+    /// Takes the text of a secret, `whsec_…`.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, for signing and for showing it once to whom it belongs.
+    /// The text itself, for signing and for showing it once to its owner.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -81,47 +90,63 @@ impl fmt::Debug for WebhookSecret {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Webhook {
+    /// Where it is sent.
     #[serde(flatten)]
     pub target: WebhookTarget,
+    /// Which events of the job are sent.
     pub events: Vec<EventType>,
-    /// Over the preset `webhook`.
+    /// How deliveries are retried: a patch over the preset `webhook`.
     #[serde(default, skip_serializing_if = "PolicyPatch::is_empty")]
     pub retry: PolicyPatch,
 }
 
-/// Where news goes.
+/// Where a webhook is sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", untagged)]
 pub enum WebhookTarget {
-    /// Address and keys are looked up when it is sent, so that rotated keys are the new ones.
-    Endpoint { endpoint: EndpointId },
+    /// An endpoint of the tenant. Its address and secrets are looked up at each attempt, so that a
+    /// new secret applies at once.
+    Endpoint {
+        /// The endpoint.
+        endpoint: EndpointId,
+    },
+    /// An address that the job itself names.
     Url {
+        /// The address.
         url: String,
+        /// What deliveries are signed with; without one they are not signed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         secret: Option<WebhookSecret>,
     },
 }
 
-/// An endpoint's wish for news.
+/// The events that an endpoint is to be sent.
 #[derive(Clone, Debug)]
 pub struct Subscription {
+    /// Where they are sent.
     pub endpoint: EndpointId,
+    /// Which events are sent.
     pub events: Vec<EventType>,
+    /// How the bodies are written.
     pub format: BodyFormat,
+    /// How deliveries are retried.
     pub policy: Arc<RetryPolicy>,
 }
 
-/// Who wants news of a tenant's jobs, besides the jobs themselves.
+/// The endpoints of all tenants, with the events that each is to be sent.
 #[derive(Clone, Debug, Default)]
 pub struct Subscriptions(HashMap<Tenant, Vec<Subscription>>);
 
-/// Something worth telling.
+/// Something that happened, as webhooks report it.
 #[derive(Clone, Debug)]
 pub struct WebhookEvent {
+    /// What happened.
     pub event: EventType,
+    /// To whose job or alert it happened.
     pub tenant: Tenant,
+    /// When it happened.
     pub at: Timestamp,
-    /// What it is about, in the words of the API.
+    /// The job or alert it is about, with the field names of the API.
     pub data: Value,
     /// The same in a sentence.
     pub text: String,
@@ -132,11 +157,13 @@ pub struct WebhookEvent {
 }
 
 impl Subscriptions {
+    /// Adds an endpoint of a tenant.
     pub fn subscribe(&mut self, tenant: Tenant, subscription: Subscription) {
         self.0.entry(tenant).or_default().push(subscription);
     }
 
-    /// Whether anybody wants to know. A delivery's own fate is never news.
+    /// Whether the job's own webhook or an endpoint is to be sent this event. Deliveries have no
+    /// events of their own.
     pub fn wants(&self, job: &Job, event: EventType) -> bool {
         job.kind != Kind::webhook()
             && (job
@@ -146,7 +173,7 @@ impl Subscriptions {
                 || self.subscribed(&job.tenant, event).next().is_some())
     }
 
-    /// The deliveries of one event of a job, which is as it was left by it.
+    /// The deliveries of one event of a job, given the job as the event left it.
     pub fn tell(&self, job: &Job, event: EventType, at: Timestamp) -> Vec<NewJob> {
         if !self.wants(job, event) {
             return Vec::new();
@@ -174,7 +201,7 @@ impl Subscriptions {
         deliveries
     }
 
-    /// The deliveries of some news to the endpoints of its tenant.
+    /// The deliveries of an event to the endpoints of its tenant.
     pub fn deliver(&self, news: &WebhookEvent) -> Vec<NewJob> {
         self.subscribed(&news.tenant, news.event)
             .filter_map(|subscription| {
@@ -202,7 +229,7 @@ impl Webhook {
         Arc::new(self.retry.over(&preset).unwrap_or(preset))
     }
 
-    /// Checks the patch over what it will be laid.
+    /// Refuses a patch that does not fit the preset `webhook`, and events that jobs do not have.
     pub fn check(&self) -> Result<(), Invalid> {
         self.retry.over(&Preset::Webhook.policy())?;
         if let Some(event) = self.events.iter().find(|event| !event.is_of_jobs()) {
@@ -274,14 +301,14 @@ impl WebhookEvent {
     }
 }
 
-/// What a failure says is anybody's to write, and must not become a link or call a channel.
+/// Other systems write the messages of failures; they must not become links or notify a channel.
 fn slack(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let line = line.replace('&', "&amp;");
     line.replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// The job as other systems are told of it. Its payload is its own business.
+/// The job in the body of a webhook. Its payload is left out: it may be confidential.
 fn data(job: &Job, now: Timestamp) -> Value {
     let progress = &job.progress;
     json!({

@@ -149,8 +149,8 @@ impl NodeHandle {
             if let (SettleResult::Stale { fence }, Some(job)) = (settled, &jobs[place]) {
                 answers[place] = Err(SettleError::Stale(StaleFence {
                     job: job.id,
-                    asked: fence,
-                    held: job.progress.fence,
+                    requested: fence,
+                    current: job.progress.fence,
                     state: job.progress.state,
                 }));
             }

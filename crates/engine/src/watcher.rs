@@ -102,7 +102,7 @@ impl Watcher {
             body,
             revision,
         };
-        let news = change.news();
+        let news = change.webhook_event();
         let outbox = news
             .map(|news| subscriptions.deliver(&news))
             .unwrap_or_default();

@@ -21,7 +21,7 @@ pub fn policy_sentence(policy: &RetryPolicy) -> String {
         Backoff::Linear => format!("linear from {base} up to {cap}"),
         Backoff::Fibonacci => format!("fibonacci from {base} up to {cap}"),
         Backoff::Fixed => format!("{base} apart"),
-        Backoff::Delays => "after listed delays".to_owned(),
+        _ => "after listed delays".to_owned(),
     };
     let jitter = match policy.jitter() {
         Jitter::None => "no jitter".to_owned(),

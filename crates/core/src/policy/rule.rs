@@ -10,24 +10,33 @@ use crate::{Failure, FailureClass, Invalid, duration, limits};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RetryRule {
+    /// Which failures it is for.
     #[serde(rename = "match")]
     pub when: RuleMatch,
+    /// What happens to them.
     pub then: RuleAction,
 }
 
-/// What a failure must look like. All that is given must hold; nothing given is `"any"`.
+/// Which failures a rule is for. Every condition that is set must hold; without any, in JSON
+/// `"any"`, all failures match.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RuleMatch {
+    /// The class of the failure.
     pub class: Option<FailureClass>,
+    /// The status of the HTTP response; a failure without one does not match.
     pub status: Option<StatusRange>,
     /// The whole message, with `*` for any run of characters.
     pub message: Option<String>,
 }
 
+/// What a rule does with a failure that it matches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RuleAction {
+    /// Retry it as the policy's backoff says, permanent or not.
     Retry,
+    /// Give up: the job ends `failed`.
     Fail,
+    /// Retry it after this delay, in place of the backoff's and without jitter.
     RetryAfter(Duration),
 }
 
@@ -39,6 +48,7 @@ pub struct StatusRange {
 }
 
 impl StatusRange {
+    /// Both ends are in the range; 100 to 599.
     pub fn new(first: u16, last: u16) -> Result<Self, Invalid> {
         if 100 <= first && first <= last && last <= 599 {
             return Ok(Self { first, last });
@@ -61,7 +71,7 @@ impl RetryRule {
         }
     }
 
-    /// For HTTP answers in this range.
+    /// For HTTP responses with a status in this range.
     pub fn on_status(status: StatusRange, then: RuleAction) -> Self {
         let status = Some(status);
         Self {
@@ -73,6 +83,7 @@ impl RetryRule {
         }
     }
 
+    /// Whether it is for this failure.
     pub fn matches(&self, failure: &Failure) -> bool {
         let RuleMatch {
             class,
@@ -92,9 +103,9 @@ impl RetryRule {
 
     pub(super) fn check(&self) -> Result<(), Invalid> {
         if let Some(pattern) = &self.when.message
-            && pattern.len() > limits::PATTERN_BYTES_MAX
+            && pattern.len() > limits::RULE_PATTERN_BYTES_MAX
         {
-            let most = limits::PATTERN_BYTES_MAX;
+            let most = limits::RULE_PATTERN_BYTES_MAX;
             let expected = format!("must be at most {most} bytes");
             return Err(Invalid::new("match.message", pattern, expected));
         }

@@ -131,11 +131,11 @@ pub async fn heartbeat(
     }
 }
 
-fn stale(job: &Job, asked: Fence) -> steadfast_core::StaleFence {
+fn stale(job: &Job, requested: Fence) -> steadfast_core::StaleFence {
     steadfast_core::StaleFence {
         job: job.id,
-        asked,
-        held: job.progress.fence,
+        requested,
+        current: job.progress.fence,
         state: job.progress.state,
     }
 }

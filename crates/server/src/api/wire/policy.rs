@@ -250,7 +250,7 @@ impl From<DelayRange> for SpreadShown {
 
 impl PreviewShown {
     pub fn of(retry: RetryPolicy) -> Self {
-        let Preview { rows, gives_up } = retry.preview();
+        let Preview { rows, gives_up, .. } = retry.preview();
         let attempts = rows.into_iter().map(|row| PreviewRow {
             attempt: row.attempt,
             retry_count: row.attempt.saturating_sub(1),
