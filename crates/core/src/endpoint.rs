@@ -1,4 +1,4 @@
-//! Where a tenant's webhooks go.
+//! Endpoints: addresses that a tenant's events are delivered to.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,43 +9,42 @@ use crate::{
     WebhookSecret, limits,
 };
 
-/// Where a tenant's webhooks go, as stored.
+/// An address that a tenant's events are delivered to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Endpoint {
-    /// Unique, and later ids sort later.
+    /// Names it.
     pub id: EndpointId,
-    /// Whose jobs and alerts it is sent.
+    /// The tenant it belongs to.
     pub tenant: Tenant,
-    /// The address that deliveries are posted to.
+    /// The address.
     pub url: String,
-    /// The tenant's own words; may be empty.
+    /// For people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// Which events are sent.
+    /// Which events are delivered.
     pub events: Vec<EventType>,
     /// How the bodies are written.
     pub format: BodyFormat,
-    /// How deliveries are retried: a patch over the preset `webhook`.
+    /// The retry policy of deliveries, over the preset `webhook`.
     #[serde(default, skip_serializing_if = "PolicyPatch::is_empty")]
     pub retry: PolicyPatch,
-    /// The newest first. All that have not expired sign, so that a receiver can replace its secret at
-    /// any time before the old one expires.
+    /// The newest first. All that have not expired sign, so that a receiver may change over.
     pub secrets: Vec<EndpointSecret>,
-    /// A disabled endpoint is sent nothing.
+    /// Whether nothing is delivered.
     #[serde(default)]
     pub disabled: bool,
     /// When it was created.
     pub created_at: Timestamp,
 }
 
-/// A secret of an endpoint, and until when it signs.
+/// One of the secrets that sign the deliveries of an endpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EndpointSecret {
-    /// The secret itself.
+    /// The secret.
     pub secret: WebhookSecret,
-    /// Until when an old secret still signs beside the new one; `None` for the newest.
+    /// Until when an old secret still signs beside the new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
 }
@@ -73,7 +72,7 @@ impl Endpoint {
         self.secrets.truncate(limits::ENDPOINT_SECRETS_MAX);
     }
 
-    /// The events that it is to be sent; `None` if it is disabled.
+    /// Its subscription, unless it is disabled.
     pub fn subscription(&self) -> Option<Subscription> {
         let preset = Preset::Webhook.policy();
         let policy = self.retry.over(&preset).unwrap_or(preset);

@@ -90,7 +90,7 @@ pub use timetable::{
 };
 pub use transition::{CommitResult, Guard, Transition};
 pub use webhook::{
-    BodyFormat, EventType, Subscription, Subscriptions, Webhook, WebhookEvent, WebhookSecret,
-    WebhookTarget,
+    BodyFormat, EventType, JobRenderer, Subscription, Subscriptions, Webhook, WebhookEvent,
+    WebhookSecret, WebhookTarget,
 };
 pub use zone::Zone;

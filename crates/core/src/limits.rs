@@ -26,6 +26,8 @@ pub const FACTOR_MAX: f64 = 10.0;
 pub const DELAYS_MAX: usize = MAX_RETRIES as usize;
 /// Rules of a policy: all may have to be tried on every failure.
 pub const RULES_MAX: usize = 32;
+/// Classes or statuses of one rule: more are better written as a range.
+pub const RULE_CHOICES_MAX: usize = 32;
 /// The message pattern of a rule: matching is quadratic at worst, and runs on every failure.
 pub const RULE_PATTERN_BYTES_MAX: usize = 256;
 

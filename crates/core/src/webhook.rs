@@ -1,4 +1,4 @@
-//! Events of jobs for other systems: which systems are sent them, and the jobs that deliver them.
+//! Events of jobs for other systems: who subscribed to them, and the jobs that deliver them.
 //!
 //! A delivery is a job like any other, written in one transaction with the change it reports. So
 //! nothing here sends anything; it decides what the outbox holds. Ids of events and deliveries
@@ -21,13 +21,13 @@ use crate::{
 };
 
 string_enum! {
-    /// What happened to a job or an alert.
+    /// What happened.
     EventType, "events" {
-        /// A job ended well.
+        /// A job succeeded.
         JobSucceeded = "job.succeeded",
-        /// A job ended without success.
+        /// A job was given up.
         JobFailed = "job.failed",
-        /// An attempt failed and will be retried.
+        /// An attempt failed, and the job will be retried.
         JobRetrying = "job.retrying",
         /// A job was cancelled.
         JobCancelled = "job.cancelled",
@@ -41,10 +41,10 @@ string_enum! {
 }
 
 impl EventType {
-    /// The events that are sent by default.
+    /// What is sent by default.
     pub const OF_JOBS: &[Self] = &[Self::JobSucceeded, Self::JobFailed];
 
-    /// Whether it is an event of a job, not of an alert.
+    /// Whether it is about a job, and not about an alert.
     pub fn is_of_jobs(self) -> bool {
         !matches!(
             self,
@@ -54,22 +54,22 @@ impl EventType {
 }
 
 string_enum! {
-    /// How the body of a webhook is written.
+    /// How the body of a delivery is written.
     BodyFormat, "format" {
         /// As Standard Webhooks says: type, timestamp, data.
         Standard = "standard",
-        /// One line of text, as Slack and compatible systems take it.
+        /// One line of text, as Slack and its kin take it.
         Slack = "slack",
     }
 }
 
-/// A key for signing. It is stored, and `Debug` does not print it.
+/// A secret that signs deliveries. It is stored, and shown only once.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WebhookSecret(String);
 
 impl WebhookSecret {
-    /// Takes the text of a secret, `whsec_…`.
+    /// The secret with this text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -90,63 +90,76 @@ impl fmt::Debug for WebhookSecret {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Webhook {
-    /// Where it is sent.
+    /// Where deliveries go.
     #[serde(flatten)]
     pub target: WebhookTarget,
-    /// Which events of the job are sent.
+    /// Which events are delivered.
     pub events: Vec<EventType>,
-    /// How deliveries are retried: a patch over the preset `webhook`.
+    /// The retry policy of deliveries, over the preset `webhook`.
     #[serde(default, skip_serializing_if = "PolicyPatch::is_empty")]
     pub retry: PolicyPatch,
 }
 
-/// Where a webhook is sent.
+/// Where deliveries go.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", untagged)]
 pub enum WebhookTarget {
-    /// An endpoint of the tenant. Its address and secrets are looked up at each attempt, so that a
-    /// new secret applies at once.
+    /// An endpoint, whose address and secrets are looked up when a delivery is sent, so that it is
+    /// signed by the secrets of that time.
     Endpoint {
         /// The endpoint.
         endpoint: EndpointId,
     },
-    /// An address that the job itself names.
+    /// An address of the job's own.
     Url {
         /// The address.
         url: String,
-        /// What deliveries are signed with; without one they are not signed.
+        /// The secret that signs, if deliveries are signed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         secret: Option<WebhookSecret>,
     },
 }
 
-/// The events that an endpoint is to be sent.
+/// The events that an endpoint is sent.
 #[derive(Clone, Debug)]
 pub struct Subscription {
-    /// Where they are sent.
+    /// The endpoint.
     pub endpoint: EndpointId,
-    /// Which events are sent.
+    /// The events.
     pub events: Vec<EventType>,
     /// How the bodies are written.
     pub format: BodyFormat,
-    /// How deliveries are retried.
+    /// The retry policy of deliveries.
     pub policy: Arc<RetryPolicy>,
 }
 
-/// The endpoints of all tenants, with the events that each is to be sent.
-#[derive(Clone, Debug, Default)]
-pub struct Subscriptions(HashMap<Tenant, Vec<Subscription>>);
+/// Writes a job as the `data` of an event.
+pub type JobRenderer = fn(&Job, Timestamp) -> Value;
 
-/// Something that happened, as webhooks report it.
+/// The subscriptions of all tenants, besides the webhooks that jobs bring along.
+#[derive(Clone, Debug)]
+pub struct Subscriptions {
+    by_tenant: HashMap<Tenant, Vec<Subscription>>,
+    render_job: JobRenderer,
+}
+
+/// No endpoint, and events that carry the id of their job and nothing else.
+impl Default for Subscriptions {
+    fn default() -> Self {
+        Self::new(|job, _| json!({"id": job.id}))
+    }
+}
+
+/// An event, before it is written for each of its subscribers.
 #[derive(Clone, Debug)]
 pub struct WebhookEvent {
     /// What happened.
     pub event: EventType,
-    /// To whose job or alert it happened.
+    /// The tenant it happened to.
     pub tenant: Tenant,
     /// When it happened.
     pub at: Timestamp,
-    /// The job or alert it is about, with the field names of the API.
+    /// What it happened to, in the JSON of the API.
     pub data: Value,
     /// The same in a sentence.
     pub text: String,
@@ -157,13 +170,21 @@ pub struct WebhookEvent {
 }
 
 impl Subscriptions {
-    /// Adds an endpoint of a tenant.
-    pub fn subscribe(&mut self, tenant: Tenant, subscription: Subscription) {
-        self.0.entry(tenant).or_default().push(subscription);
+    /// No endpoint yet. The JSON of a job belongs to the API, so the engine brings `render_job`
+    /// along, and core does not know what it looks like.
+    pub fn new(render_job: JobRenderer) -> Self {
+        Self {
+            by_tenant: HashMap::new(),
+            render_job,
+        }
     }
 
-    /// Whether the job's own webhook or an endpoint is to be sent this event. Deliveries have no
-    /// events of their own.
+    /// Adds a subscription.
+    pub fn subscribe(&mut self, tenant: Tenant, subscription: Subscription) {
+        self.by_tenant.entry(tenant).or_default().push(subscription);
+    }
+
+    /// Whether an event of a job is delivered at all. Events of deliveries never are.
     pub fn wants(&self, job: &Job, event: EventType) -> bool {
         job.kind != Kind::webhook()
             && (job
@@ -173,16 +194,16 @@ impl Subscriptions {
                 || self.subscribed(&job.tenant, event).next().is_some())
     }
 
-    /// The deliveries of one event of a job, given the job as the event left it.
+    /// The deliveries of one event of a job, which is given as the event left it.
     pub fn tell(&self, job: &Job, event: EventType, at: Timestamp) -> Vec<NewJob> {
         if !self.wants(job, event) {
             return Vec::new();
         }
-        let news = WebhookEvent {
+        let event_of_job = WebhookEvent {
             event,
             tenant: job.tenant.clone(),
             at,
-            data: data(job, at),
+            data: (self.render_job)(job, at),
             text: text(job, event),
             seed: format!("{} {} {event}", job.id, job.progress.fence.0),
             tags: BTreeMap::from([("job".to_owned(), job.id.to_string())]),
@@ -196,16 +217,17 @@ impl Subscriptions {
             format: BodyFormat::Standard,
             policy: own.policy(),
         });
-        let mut deliveries: Vec<NewJob> = own.iter().filter_map(|own| news.delivery(own)).collect();
-        deliveries.extend(self.deliver(&news));
+        let own = own.iter().filter_map(|own| event_of_job.delivery(own));
+        let mut deliveries: Vec<NewJob> = own.collect();
+        deliveries.extend(self.deliver(&event_of_job));
         deliveries
     }
 
     /// The deliveries of an event to the endpoints of its tenant.
-    pub fn deliver(&self, news: &WebhookEvent) -> Vec<NewJob> {
-        self.subscribed(&news.tenant, news.event)
+    pub fn deliver(&self, event: &WebhookEvent) -> Vec<NewJob> {
+        self.subscribed(&event.tenant, event.event)
             .filter_map(|subscription| {
-                news.delivery(&Subscriber {
+                event.delivery(&Subscriber {
                     target: WebhookTarget::Endpoint {
                         endpoint: subscription.endpoint,
                     },
@@ -217,7 +239,7 @@ impl Subscriptions {
     }
 
     fn subscribed(&self, tenant: &Tenant, event: EventType) -> impl Iterator<Item = &Subscription> {
-        let all = self.0.get(tenant).into_iter().flatten();
+        let all = self.by_tenant.get(tenant).into_iter().flatten();
         all.filter(move |subscription| subscription.events.contains(&event))
     }
 }
@@ -225,11 +247,11 @@ impl Subscriptions {
 impl Webhook {
     fn policy(&self) -> Arc<RetryPolicy> {
         let preset = Preset::Webhook.policy();
-        // A patch was checked when the job was made.
+        // The patch was checked when the job was created.
         Arc::new(self.retry.over(&preset).unwrap_or(preset))
     }
 
-    /// Refuses a patch that does not fit the preset `webhook`, and events that jobs do not have.
+    /// Checks its policy and its events.
     pub fn check(&self) -> Result<(), Invalid> {
         self.retry.over(&Preset::Webhook.policy())?;
         if let Some(event) = self.events.iter().find(|event| !event.is_of_jobs()) {
@@ -251,9 +273,14 @@ impl WebhookEvent {
         EventId::new(self.at, self.number(""))
     }
 
-    fn number(&self, whom: &str) -> u64 {
+    fn number(&self, receiver: &str) -> u64 {
         let mut hash = Sha256::new();
-        for part in [self.tenant.as_str(), self.event.as_str(), &self.seed, whom] {
+        for part in [
+            self.tenant.as_str(),
+            self.event.as_str(),
+            &self.seed,
+            receiver,
+        ] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part.as_bytes());
         }
@@ -277,17 +304,18 @@ impl WebhookEvent {
 
     /// The payload is the very body that is sent, so that every retry sends the same bytes.
     fn delivery(&self, to: &Subscriber) -> Option<NewJob> {
-        let whom = match &to.target {
+        let receiver = match &to.target {
             WebhookTarget::Endpoint { endpoint } => endpoint.to_string(),
             WebhookTarget::Url { url, .. } => url.clone(),
         };
-        let id = JobId::new(self.at, self.number(&whom));
+        let id = JobId::new(self.at, self.number(&receiver));
         let body = Payload::encode(&self.body(to.format)).ok()?;
         let mut job = NewJob::new(id, Kind::webhook(), body, to.policy.clone());
         job.tenant = self.tenant.clone();
-        job.queue = match self.event.is_of_jobs() {
-            true => Queue::webhooks(),
-            false => Queue::alerts(),
+        job.queue = if self.event.is_of_jobs() {
+            Queue::webhooks()
+        } else {
+            Queue::alerts()
         };
         job.webhook = Some(Arc::new(Webhook {
             target: to.target.clone(),
@@ -301,38 +329,14 @@ impl WebhookEvent {
     }
 }
 
-/// Other systems write the messages of failures; they must not become links or notify a channel.
+/// The message of a failure may come from anywhere, and must not become a link or call a channel.
 fn slack(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let line = line.replace('&', "&amp;");
     line.replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// The job in the body of a webhook. Its payload is left out: it may be confidential.
-fn data(job: &Job, now: Timestamp) -> Value {
-    let progress = &job.progress;
-    json!({
-        "id": job.id,
-        "tenant": job.tenant,
-        "queue": job.queue,
-        "kind": job.kind,
-        "label": job.label(now),
-        "type": job.guarantee,
-        "attempt": progress.attempt,
-        "retryCount": job.retry_count(),
-        "maxRetries": job.policy.max_retries(),
-        "runAt": progress.run_at,
-        "createdAt": job.created_at,
-        "startedAt": progress.started_at,
-        "finishedAt": progress.finished_at,
-        "scheduleId": job.scheduled_run.map(|run| run.schedule),
-        "scheduledFor": job.scheduled_run.map(|run| run.tick),
-        "failure": progress.failure,
-        "reason": progress.reason,
-        "tags": job.tags,
-    })
-}
-
+/// An event of a job in a sentence.
 fn text(job: &Job, event: EventType) -> String {
     let (_, word) = event.as_str().split_once('.').unwrap_or_default();
     let word = match event {

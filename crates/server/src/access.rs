@@ -1,7 +1,7 @@
-//! Who asks, and what they may.
+//! Callers, and what they may do.
 //!
-//! A handler says in its signature what it needs ([`Reads`], [`Writes`], [`Works`]),
-//! so that none can forget to ask.
+//! The signature of a handler names the permission it needs ([`Reads`], [`Writes`], [`Works`]), so
+//! no handler can forget to check it.
 
 use std::sync::Arc;
 
@@ -11,25 +11,23 @@ use axum::{
 };
 use steadfast_core::{Job, KeyId, Schedule, Tenant};
 
-use crate::{
-    App,
-    keys::{Key, Scope},
-    problem::Problem,
-};
+use steadfast_api::Scope;
 
-/// Who asks.
+use crate::{app::App, keys::Key, problem::Problem};
+
+/// The sender of a request.
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub scope: Scope,
-    /// Whose things they see; all if `None`.
+    /// The tenant it may see; all tenants if `None`.
     pub tenant: Option<Tenant>,
-    /// What they showed; `None` where no key is needed.
+    /// Its key; `None` for an anonymous caller.
     pub key: Option<KeyId>,
 }
 
 impl Caller {
-    /// Anybody, where no key is needed.
-    const ANYBODY: Self = Self {
+    /// A caller without a key, of a server that needs none.
+    const ANONYMOUS: Self = Self {
         scope: Scope::Admin,
         tenant: None,
         key: None,
@@ -43,11 +41,11 @@ impl Caller {
         }
     }
 
-    /// Whether they would still be let in: the key was not taken back, or none is needed yet.
-    pub async fn is_welcome(&self, app: &App) -> Result<bool, Problem> {
+    /// Whether a request would still be accepted: the key is not revoked, or none is needed yet.
+    pub async fn is_authorized(&self, app: &App) -> Result<bool, Problem> {
         match self.key {
             Some(key) => Ok(app.keys.get().await?.get(key).is_some()),
-            None => Ok(anybody(app).await?.is_some()),
+            None => Ok(anonymous(app).await?.is_some()),
         }
     }
 
@@ -60,7 +58,7 @@ impl Caller {
             StatusCode::FORBIDDEN,
             "wrong_scope",
             format!(
-                "a key of scope {} may not do this; it takes {}",
+                "a key of scope {} may not do this; use one of scope {}",
                 self.scope,
                 needed.join(" or ")
             ),
@@ -71,12 +69,13 @@ impl Caller {
         self.tenant.as_ref().is_none_or(|own| own == tenant)
     }
 
-    /// A job, if it is there for this caller.
+    /// A job, if it exists for this caller.
     pub fn job(&self, job: Option<Job>, id: impl std::fmt::Display) -> Result<Job, Problem> {
         job.filter(|job| self.sees(&job.tenant))
             .ok_or_else(|| Problem::not_found(id))
     }
 
+    /// A schedule, if it exists for this caller.
     pub fn schedule(
         &self,
         schedule: Option<Schedule>,
@@ -87,12 +86,12 @@ impl Caller {
             .ok_or_else(|| Problem::not_found(id))
     }
 
-    /// The tenant that is meant: the caller's own, unless the caller may choose.
-    pub fn choose(&self, asked: Option<Tenant>) -> Result<Option<Tenant>, Problem> {
-        match (&self.tenant, asked) {
-            (None, asked) => Ok(asked),
+    /// The tenant of a request: the caller's own, or the one it names if it may see all.
+    pub fn choose(&self, named: Option<Tenant>) -> Result<Option<Tenant>, Problem> {
+        match (&self.tenant, named) {
+            (None, named) => Ok(named),
             (Some(own), None) => Ok(Some(own.clone())),
-            (Some(own), Some(asked)) if *own == asked => Ok(Some(asked)),
+            (Some(own), Some(named)) if *own == named => Ok(Some(named)),
             (Some(own), Some(_)) => Err(Problem::new(
                 StatusCode::FORBIDDEN,
                 "wrong_scope",
@@ -103,22 +102,22 @@ impl Caller {
     }
 }
 
-/// Anybody, where no key is needed.
-pub async fn anybody(app: &App) -> Result<Option<Caller>, Problem> {
+/// The anonymous caller, if no key is needed yet.
+pub async fn anonymous(app: &App) -> Result<Option<Caller>, Problem> {
     let keys = app.keys.get().await?;
-    Ok((app.settings.open && keys.is_empty()).then_some(Caller::ANYBODY))
+    Ok((app.settings.open && keys.is_empty()).then_some(Caller::ANONYMOUS))
 }
 
 async fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
-    if let Some(anybody) = anybody(app).await? {
-        return Ok(anybody);
+    if let Some(caller) = anonymous(app).await? {
+        return Ok(caller);
     }
     let keys = app.keys.get().await?;
     let refused = |code, detail: &str| Problem::new(StatusCode::UNAUTHORIZED, code, detail);
     let header = parts.headers.get(header::AUTHORIZATION);
     let header = header.ok_or_else(|| {
         let how =
-            "send an API key as Authorization: Bearer sf_…; `steadfast keys create` makes one";
+            "send an API key as Authorization: Bearer sf_…; create one with `steadfast keys create`";
         refused("no_key", how)
     })?;
     let token = header.to_str().ok().and_then(|text| {
@@ -127,9 +126,11 @@ async fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
             .eq_ignore_ascii_case("bearer")
             .then_some(token.trim())
     });
-    let token = token.ok_or_else(|| refused("no_key", "the key must come as Bearer sf_…"))?;
+    let token =
+        token.ok_or_else(|| refused("no_key", "the header must be Authorization: Bearer sf_…"))?;
     let key = keys.find(token);
-    let key = key.ok_or_else(|| refused("unknown_key", "this API key is not known"))?;
+    let key =
+        key.ok_or_else(|| refused("unknown_key", "this API key does not exist or is revoked"))?;
     Ok(Caller::of(&key))
 }
 
@@ -156,7 +157,7 @@ macro_rules! permissions {
 }
 
 permissions! {
-    /// May look.
+    /// May read.
     Reads: Admin | Tenant | Worker | Read;
     /// May change things.
     Writes: Admin | Tenant;

@@ -1,48 +1,58 @@
-//! The API, under `/api/v1`, and its description, which is made from the code. What is public
-//! here the dashboard uses, too, so that its actions follow the same rules.
+//! The API, under `/api/v1`, and its description, which is generated from the code.
+//!
+//! The types of its JSON are those of `steadfast-api`. What is public here the dashboard uses, too,
+//! so that its actions follow the same rules.
 
 mod alerts;
-mod asked;
 mod claims;
+mod create;
+mod create_jobs;
 pub mod cursor;
-mod dlq;
+mod dead_letters;
 pub mod endpoints;
 mod events;
 pub mod jobs;
 pub mod keys;
 mod nodes;
 mod policies;
-pub mod queues;
-pub mod schedules;
+pub mod query;
+mod queues;
+mod schedules;
 mod stats;
-pub mod wire;
 
 use std::sync::Arc;
 
-use axum::{Router, http::StatusCode, routing::get};
+use axum::Router;
+use steadfast_api::ProblemBody;
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
-use utoipa_swagger_ui::SwaggerUi;
 
-pub use stats::WINDOW;
-
-use crate::{
-    App, dashboard, health,
-    json::Json,
-    metrics,
-    problem::{Problem, ProblemBody},
-};
+use crate::{app::App, json::Json, problem::Problem};
 
 #[derive(OpenApi)]
 #[openapi(
     info(
         title = "Steadfast",
-        description = "A durable job scheduler and job queue whose speciality is retry.\n\nDurations are text (`30s`, `5m`) or milliseconds; times are RFC 3339 in UTC. Lists have cursors. Whatever is wrong is answered as application/problem+json with a stable `code` and, where there is one, the `field` at fault.",
+        description = "A durable job scheduler and job queue whose speciality is retry.\n\nDurations are text (`30s`, `5m`) or milliseconds; times are RFC 3339 in UTC. Lists have cursors. Errors are application/problem+json with a stable `code` and, if one field is at fault, its `field`.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
     ),
     components(schemas(ProblemBody)),
     modifiers(&Security),
-    security((), ("key" = []))
+    security((), ("key" = [])),
+    tags(
+        (name = "Jobs", description = "Create jobs, read them, change them, and see why they were retried"),
+        (name = "Schedules", description = "Jobs that recur"),
+        (name = "Workers", description = "Claim jobs and report how they ended"),
+        (name = "Dead letters", description = "Jobs that were given up"),
+        (name = "Queues", description = "Counts by queue; pause and resume"),
+        (name = "Stats", description = "Counts and rates"),
+        (name = "Alerts", description = "What is wrong, and since when"),
+        (name = "Endpoints", description = "Addresses that events and alerts are sent to"),
+        (name = "Policies", description = "What a retry policy would do"),
+        (name = "Keys", description = "API keys"),
+        (name = "Events", description = "Events as they happen"),
+        (name = "Nodes", description = "The processes that serve this store"),
+    )
 )]
 struct Description;
 
@@ -53,16 +63,17 @@ impl utoipa::Modify for Security {
         use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
         let bearer = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
-            .description(Some("An API key, as `steadfast keys create` makes it"))
+            .description(Some("An API key, from `steadfast keys create`"))
             .build();
         let components = openapi.components.get_or_insert_default();
         components.add_security_scheme("key", SecurityScheme::Http(bearer));
     }
 }
 
-fn described() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
+/// The routes of the API, and their description.
+pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
     let api = OpenApiRouter::new()
-        .routes(routes!(jobs::create, jobs::list))
+        .routes(routes!(create_jobs::create, jobs::list))
         .routes(routes!(jobs::read, jobs::edit))
         .routes(routes!(jobs::history))
         .routes(routes!(jobs::cancel))
@@ -80,23 +91,23 @@ fn described() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(claims::succeed))
         .routes(routes!(claims::fail))
         .routes(routes!(claims::snooze))
-        .routes(routes!(dlq::list))
-        .routes(routes!(dlq::requeue))
-        .routes(routes!(dlq::discard))
+        .routes(routes!(dead_letters::list))
+        .routes(routes!(dead_letters::requeue))
+        .routes(routes!(dead_letters::discard))
         .routes(routes!(queues::list))
         .routes(routes!(queues::pause))
         .routes(routes!(queues::resume))
-        .routes(routes!(alerts::list))
-        .routes(routes!(nodes::list))
-        .routes(routes!(stats::stats))
+        .routes(routes!(stats::read))
         .routes(routes!(stats::minutes))
+        .routes(routes!(alerts::list))
         .routes(routes!(endpoints::create, endpoints::list))
         .routes(routes!(endpoints::delete))
         .routes(routes!(endpoints::rotate))
+        .routes(routes!(policies::preview))
         .routes(routes!(keys::create, keys::list))
         .routes(routes!(keys::delete))
-        .routes(routes!(policies::preview))
-        .routes(routes!(events::events));
+        .routes(routes!(events::events))
+        .routes(routes!(nodes::list));
     OpenApiRouter::with_openapi(Description::openapi())
         .nest("/api/v1", api)
         .split_for_parts()
@@ -104,27 +115,11 @@ fn described() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
 
 /// The description of the API as it is checked in.
 pub fn openapi_json() -> String {
-    let (_, description) = described();
+    let (_, description) = routes();
     let mut text = description.to_pretty_json().unwrap_or_default();
     text.push('\n');
     text
 }
 
-pub fn router(app: Arc<App>) -> Router {
-    let (api, description) = described();
-    let page = SwaggerUi::new("/api/docs").url("/api/v1/openapi.json", description);
-    api.merge(page)
-        .route("/healthz", get(health::healthz))
-        .route("/readyz", get(health::readyz))
-        .route("/metrics", get(metrics::metrics))
-        .merge(dashboard::router())
-        .fallback(dashboard::nowhere)
-        .method_not_allowed_fallback(|| async {
-            let detail = "this address knows other verbs; see /api/docs";
-            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
-        })
-        .with_state(app)
-}
-
-/// An answer in JSON.
+/// A response in JSON.
 type Answer<T> = Result<Json<T>, Problem>;

@@ -11,18 +11,19 @@ use crate::{
     keys::Keys,
     limits,
     metrics::Metrics,
+    policy_json::PolicyJsonCache,
     sessions::Sessions,
 };
 
-/// What the server is told when it starts.
+/// Settings of the server.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Until there is a key, none is needed. Only safe where nobody else can connect.
+    /// Until there is a key, none is needed. Only safe if no other machine can connect.
     pub open: bool,
-    /// How long an HTTP job may take where nobody says.
+    /// How long an HTTP job may take by default.
     pub http_timeout: Duration,
-    /// Rules that are restricted to public addresses once there is a key: then not everybody
-    /// who can make jobs is trusted any more.
+    /// Rules that are restricted to public addresses once there is a key: then not every caller
+    /// who can create jobs is trusted any more.
     pub restrict_with_keys: Option<OutboundRules>,
 }
 
@@ -30,32 +31,42 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             open: false,
-            http_timeout: Duration::from_secs(30),
+            http_timeout: limits::HTTP_TIMEOUT_DEFAULT,
             restrict_with_keys: None,
         }
     }
 }
 
+/// What every request may use.
 pub struct App {
+    /// Creates, reads and changes jobs.
     pub client: Client,
+    /// The node itself: claims, settlements and notices.
     pub node: NodeHandle,
-    pub keys: Cache<Keys>,
+    /// The API keys.
+    pub(crate) keys: Cache<Keys>,
     /// Browsers that have signed in.
-    pub sessions: Cache<Sessions>,
+    pub(crate) sessions: Cache<Sessions>,
     /// What the dashboard counted a moment ago.
-    pub lanes: Lanes,
+    pub(crate) lanes: Lanes,
     /// What the dashboard does to many jobs at once.
-    pub bulk: Bulk,
+    pub(crate) bulk: Bulk,
     /// How many wrong keys are looked at.
-    pub sign_ins: SignInLimiter,
+    pub(crate) sign_ins: SignInLimiter,
+    /// Its settings.
     pub settings: Settings,
+    /// Its counters.
     pub metrics: Arc<Metrics>,
-    pub streams: Arc<Semaphore>,
+    /// The JSON of policies that were answered lately.
+    pub(crate) policy_json: PolicyJsonCache,
+    /// One permit for each event stream.
+    pub(crate) streams: Arc<Semaphore>,
     /// Streams end when this does; they would hold up a stop for ever.
-    pub closing: CancellationToken,
+    pub(crate) closing: CancellationToken,
 }
 
 impl App {
+    /// The HTTP side of this node.
     pub fn new(
         client: Client,
         node: NodeHandle,
@@ -72,6 +83,7 @@ impl App {
             node,
             settings,
             metrics,
+            policy_json: PolicyJsonCache::default(),
             streams: Arc::new(Semaphore::new(limits::EVENT_STREAMS_MAX)),
             closing: CancellationToken::new(),
         }
@@ -86,7 +98,7 @@ impl App {
             if self.keys.get().await.is_ok_and(|keys| !keys.is_empty()) {
                 return rules.restrict();
             }
-            tokio::time::sleep(limits::KEYS_LOOK_EVERY).await;
+            tokio::time::sleep(limits::KEYS_CHECK_EVERY).await;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reading requests: bodies, questions and ids, each with a clear answer when it is wrong.
+//! Reading requests: bodies, query strings and ids, each with a clear answer when it is wrong.
 
 use std::{str::FromStr, time::Duration};
 
@@ -11,7 +11,7 @@ use futures_util::FutureExt as _;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 
-use crate::{limits, problem::Problem};
+use crate::{json_fields, limits, problem::Problem, query_fields};
 
 /// A JSON body.
 pub struct Body<T>(pub T);
@@ -25,7 +25,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     }
 }
 
-/// A JSON body that may be left out altogether.
+/// An optional JSON body.
 pub struct MaybeBody<T>(pub T);
 
 impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for MaybeBody<T> {
@@ -33,18 +33,20 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for MaybeBody
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let has_type = request.headers().contains_key(header::CONTENT_TYPE);
-        let bytes = match has_type {
-            true => read(request).await?,
-            false => collect(request).await?,
+        let bytes = if has_type {
+            read(request).await?
+        } else {
+            collect(request).await?
         };
-        match bytes.is_empty() {
-            true => Ok(Self(T::default())),
-            false => parse(&bytes).map(Self),
+        if bytes.is_empty() {
+            Ok(Self(T::default()))
+        } else {
+            parse(&bytes).map(Self)
         }
     }
 }
 
-/// The whole body, which must call itself JSON.
+/// The whole body, of a request whose content type is JSON.
 pub fn read(request: Request) -> impl Future<Output = Result<Bytes, Problem>> {
     let checked = check_media(request.headers());
     let body = collect(request);
@@ -82,7 +84,7 @@ pub fn collect(request: Request) -> impl Future<Output = Result<Bytes, Problem>>
         Ok(Err(_)) => Err(Problem::new(
             StatusCode::BAD_REQUEST,
             "broken_body",
-            "the body ended before it was whole",
+            "the connection ended in the middle of the body",
         )),
         Err(_) => Err(too_slow(limits::BODY_TIME_MAX)),
     })
@@ -93,88 +95,63 @@ fn too_slow(limit: Duration) -> Problem {
     Problem::new(StatusCode::REQUEST_TIMEOUT, "too_slow", detail)
 }
 
-/// Reads JSON. Only a body that is wrong is read a second time, to say where.
+/// Reads a JSON object. Only a body that is wrong is read a second time, to say where.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     if depth(bytes) > limits::BODY_DEPTH_MAX {
         let most = limits::BODY_DEPTH_MAX;
         let detail = format!("the body is nested more than {most} deep");
         return Err(Problem::new(StatusCode::BAD_REQUEST, "bad_json", detail));
     }
-    serde_json::from_slice(bytes).map_err(|error| {
-        let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-        let found = serde_path_to_error::deserialize::<_, T>(&mut deserializer);
-        let path = found.err().map(|error| error.path().to_string());
-        explained(&error, &path.unwrap_or_default())
-    })
+    match serde_json::from_slice(bytes) {
+        Ok(body) if bytes.trim_ascii_start().starts_with(b"{") => Ok(body),
+        Err(error) if !error.is_data() => {
+            let detail = format!("the body is not JSON: {error}");
+            Err(Problem::new(StatusCode::BAD_REQUEST, "bad_json", detail))
+        }
+        _ => Err(find_problem::<T>(bytes)),
+    }
 }
 
-/// How deep the nesting goes, at most. Payloads are kept unread, so nobody else would notice.
+/// What is wrong with a body that is JSON.
+fn find_problem<T: DeserializeOwned>(bytes: &[u8]) -> Problem {
+    let not_an_object = || {
+        let detail = "the body must be a JSON object, as {\"kind\": \"mail\"}";
+        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", detail)
+    };
+    let text = std::str::from_utf8(bytes).unwrap_or_default();
+    if !text.trim_start().starts_with('{') {
+        return not_an_object();
+    }
+    match json_fields::read::<T>(text) {
+        Err(error) => error.into(),
+        Ok(_) => not_an_object(),
+    }
+}
+
+/// How deep the nesting goes, at most. Payloads are kept unread, so no later step would notice.
 fn depth(bytes: &[u8]) -> usize {
     let opened = bytes.iter().filter(|byte| matches!(byte, b'[' | b'{'));
     let opened = opened.count();
     if opened <= limits::BODY_DEPTH_MAX {
         return opened;
     }
-    let (mut now, mut deepest) = (0_usize, 0);
+    let (mut depth, mut deepest) = (0_usize, 0);
     let (mut in_text, mut is_escaped) = (false, false);
     for byte in bytes {
         match (in_text, byte) {
             (true, _) if is_escaped => is_escaped = false,
             (true, b'\\') => is_escaped = true,
             (_, b'"') => in_text = !in_text,
-            (false, b'[' | b'{') => now += 1,
-            (false, b']' | b'}') => now = now.saturating_sub(1),
+            (false, b'[' | b'{') => depth += 1,
+            (false, b']' | b'}') => depth = depth.saturating_sub(1),
             _ => {}
         }
-        deepest = deepest.max(now);
+        deepest = deepest.max(depth);
     }
     deepest
 }
 
-fn explained(error: &serde_json::Error, path: &str) -> Problem {
-    if !error.is_data() {
-        let detail = format!("the body is not JSON: {error}");
-        return Problem::new(StatusCode::BAD_REQUEST, "bad_json", detail);
-    }
-    let text = error.to_string();
-    let sentence = text.split(" at line ").next().unwrap_or(&text);
-    let (code, field) = match named(sentence, "unknown field `") {
-        Some(field) => ("unknown_field", join(path, field)),
-        None => match named(sentence, "missing field `") {
-            Some(field) => ("missing_field", join(path, field)),
-            None => match named(sentence, "duplicate field `") {
-                Some(field) => ("invalid", join(path, field)),
-                None => ("invalid", path.to_owned()),
-            },
-        },
-    };
-    let status = StatusCode::UNPROCESSABLE_ENTITY;
-    let place = match (code, field.as_str()) {
-        ("invalid", field) if !field.is_empty() && field != "." => format!("{field}: "),
-        _ => String::new(),
-    };
-    let problem = Problem::new(status, code, format!("{place}{sentence}"));
-    match (code, field.as_str()) {
-        ("invalid", "" | ".") => problem,
-        // A field may be called "", and is then named as that.
-        _ => problem.at(field),
-    }
-}
-
-fn named<'a>(sentence: &'a str, before: &str) -> Option<&'a str> {
-    let rest = sentence.split_once(before)?.1;
-    rest.split_once('`').map(|(name, _)| name)
-}
-
-fn join(path: &str, field: &str) -> String {
-    match path {
-        "" | "." => field.to_owned(),
-        path if path == field || path.ends_with(&format!(".{field}")) => path.to_owned(),
-        path => format!("{path}.{field}"),
-    }
-}
-
-/// A question: what stands after `?`.
+/// The query string.
 pub struct Params<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
@@ -182,35 +159,12 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let query = parts.uri.query().unwrap_or_default();
-        let pairs = serde_urlencoded::Deserializer::new(form(query));
-        serde_path_to_error::deserialize(pairs)
-            .map(Self)
-            .map_err(|error| {
-                let path = error.path().to_string();
-                let sentence = error.inner().to_string();
-                let field = named(&sentence, "unknown field `")
-                    .or_else(|| named(&sentence, "missing field `"))
-                    .unwrap_or(&path);
-                let code = match sentence.starts_with("unknown field") {
-                    true => "unknown_field",
-                    false => "invalid",
-                };
-                let status = StatusCode::UNPROCESSABLE_ENTITY;
-                let place = match field {
-                    "." | "" => String::new(),
-                    field if sentence.contains(field) => String::new(),
-                    field => format!("{field}: "),
-                };
-                Problem::new(status, code, format!("{place}{sentence}")).at(field)
-            })
+        let pairs = form_urlencoded::parse(query.as_bytes());
+        Ok(Self(query_fields::read(pairs)?))
     }
 }
 
-fn form(query: &str) -> form_urlencoded::Parse<'_> {
-    form_urlencoded::parse(query.as_bytes())
-}
-
-/// An id in the path. One that cannot be an id names nothing, as one that is not known.
+/// An id in the path. Text that is no id is answered as an id that does not exist.
 pub struct Id<T>(pub T);
 
 impl<T: FromStr + Send, S: Send + Sync> FromRequestParts<S> for Id<T> {
@@ -220,10 +174,14 @@ impl<T: FromStr + Send, S: Send + Sync> FromRequestParts<S> for Id<T> {
         let Path(text) = Path::<String>::from_request_parts(parts, state)
             .await
             .map_err(|_| Problem::not_found("such thing"))?;
-        let shown: String = text.chars().take(64).collect();
-        let parsed = text.parse();
-        parsed.map(Self).map_err(|_| Problem::not_found(shown))
+        let parsed = text.parse().map(Self);
+        parsed.map_err(|_| Problem::not_found(shorten_id(&text)))
     }
+}
+
+/// Text in place of an id, cut to what a sentence can hold.
+pub fn shorten_id(text: &str) -> String {
+    text.chars().take(limits::ID_CHARS_MAX).collect()
 }
 
 #[cfg(test)]
@@ -251,6 +209,8 @@ mod tests {
         let cases = [
             ("{", 400, "bad_json", None),
             ("[]", 422, "invalid", None),
+            ("[null]", 422, "invalid", None),
+            (r#"{"inner":[]}"#, 422, "invalid", Some("inner")),
             (r#"{"inne":1}"#, 422, "unknown_field", Some("inne")),
             (r#"{"":1}"#, 422, "unknown_field", Some("")),
             (

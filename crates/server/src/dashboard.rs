@@ -37,9 +37,7 @@ mod viewer;
 use std::sync::Arc;
 
 use axum::{
-    Router,
-    extract::Request,
-    middleware,
+    Router, middleware,
     response::{IntoResponse as _, Response},
     routing::{get, post},
 };
@@ -77,11 +75,7 @@ pub fn router() -> Router<Arc<App>> {
         .layer(middleware::map_response(frame::secured))
 }
 
-/// What nobody knows, as JSON for programs and as a page for people.
-pub async fn nowhere(request: Request) -> Response {
-    let problem = Problem::not_found("such page");
-    match request.uri().path().starts_with("/api") {
-        true => problem.into_response(),
-        false => frame::secured(frame::PageError::from(problem).into_response()).await,
-    }
+/// A problem as a page.
+pub async fn error_page(problem: Problem) -> Response {
+    frame::secured(frame::PageError::from(problem).into_response()).await
 }

@@ -1,4 +1,4 @@
-//! For those who watch: is it alive, and should it get requests?
+//! For monitoring: is it alive, and should it get requests?
 
 use std::sync::Arc;
 
@@ -6,10 +6,9 @@ use axum::{extract::State, http::StatusCode};
 use serde_json::{Value, json};
 use steadfast_store::{JobFilter, JobPageRequest};
 
-use crate::App;
-use crate::json::Json;
+use crate::{app::App, json::Json};
 
-/// Alive means that this process answers; a store that is away is no reason to kill it.
+/// Alive means that this process responds; a store that is down is no reason to kill it.
 pub async fn healthz(State(app): State<Arc<App>>) -> Json<Value> {
     Json(json!({
         "status": "ok",
@@ -18,23 +17,23 @@ pub async fn healthz(State(app): State<Arc<App>>) -> Json<Value> {
     }))
 }
 
-/// Ready means that the store answers and that it is not stopping.
+/// Ready means that the store responds and that the node is not stopping.
 pub async fn readyz(State(app): State<Arc<App>>) -> (StatusCode, Json<Value>) {
-    let not_ready = |why: String| {
-        let body = json!({"status": "unavailable", "detail": why});
+    let not_ready = |detail: &str| {
+        let body = json!({"status": "unavailable", "detail": detail});
         (StatusCode::SERVICE_UNAVAILABLE, Json(body))
     };
     if app.node.is_stopping() {
-        return not_ready("the node is stopping".to_owned());
+        return not_ready("the node is stopping");
     }
-    let look = app
+    let probe = app
         .client
         .jobs(JobFilter::default(), JobPageRequest::first(1));
-    match look.await {
+    match probe.await {
         Ok(_) => (StatusCode::OK, Json(json!({"status": "ok"}))),
         Err(error) => {
             tracing::warn!(%error, "not ready");
-            not_ready("the store does not answer".to_owned())
+            not_ready("the store does not respond")
         }
     }
 }

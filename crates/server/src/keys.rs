@@ -1,52 +1,48 @@
-//! API keys: kept as hashes, shown once.
+//! API keys: stored as hashes, shown once.
 //!
 //! A key is `sf_<id>_<secret>`. The id finds the key, the secret proves it; only a hash of the
 //! secret is stored. It has 256 bits from the system's randomness, so a plain hash is enough.
 
-use std::{collections::HashMap, fmt, str::FromStr, sync::Arc};
+use std::{collections::HashMap, fmt, str::FromStr as _, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use steadfast_core::{Invalid, KeyId, Payload, Tenant, Timestamp, string_enum};
+use steadfast_core::{Invalid, KeyId, Payload, Tenant, Timestamp};
 use steadfast_engine::{Cache, bodies};
 use steadfast_store::{Document, DocumentKind, Store, StoreError};
 use subtle::ConstantTimeEq as _;
 
-const PREFIX: &str = "sf_";
-const SECRET_BYTES: usize = 32;
+pub use steadfast_api::Scope;
 
-string_enum! {
-    /// What a key is good for.
-    Scope, "scope" {
-        /// Everything, of all tenants.
-        Admin = "admin",
-        /// Everything of one tenant.
-        Tenant = "tenant",
-        /// Claiming jobs and saying how they went.
-        Worker = "worker",
-        /// Looking.
-        Read = "read",
-    }
-}
+use crate::limits::{KEY_NAME_CHARS_MAX, SECRET_BYTES};
+
+const PREFIX: &str = "sf_";
 
 /// A key without its secret.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Key {
+    /// Names it.
     pub id: KeyId,
+    /// For people.
     pub name: String,
+    /// What it may do.
     pub scope: Scope,
-    /// Whose things it sees; all if `None`.
+    /// The tenant it may see; all tenants if `None`.
     pub tenant: Option<Tenant>,
+    /// When it was created.
     pub created_at: Timestamp,
     hash: Vec<u8>,
 }
 
-/// What is asked for when a key is made.
+/// A key to be created.
 #[derive(Clone, Debug)]
 pub struct NewKey {
+    /// For people.
     pub name: String,
+    /// What it may do.
     pub scope: Scope,
+    /// The tenant it may see; all tenants if `None`.
     pub tenant: Option<Tenant>,
 }
 
@@ -54,6 +50,7 @@ pub struct NewKey {
 pub struct Token(String);
 
 impl Token {
+    /// The text itself, to be shown once to the key's owner.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -65,19 +62,18 @@ impl fmt::Debug for Token {
     }
 }
 
-const NAME_CHARS_MAX: usize = 100;
-
 impl NewKey {
     fn check(&self) -> Result<(), Invalid> {
-        if self.name.chars().count() > NAME_CHARS_MAX || self.name.chars().any(char::is_control) {
-            let expected = format!("must be at most {NAME_CHARS_MAX} characters on one line");
+        let most = KEY_NAME_CHARS_MAX;
+        if self.name.chars().count() > most || self.name.chars().any(char::is_control) {
+            let expected = format!("must be at most {most} characters on one line");
             return Err(Invalid::new("name", format!("{:?}", self.name), expected));
         }
         match (self.scope, &self.tenant) {
             (Scope::Admin, Some(tenant)) => Err(Invalid::new(
                 "tenant",
                 tenant,
-                "must be left out: an admin key is for all tenants",
+                "must be absent: an admin key is for all tenants",
             )),
             (Scope::Tenant, None) => Err(Invalid::new(
                 "tenant",
@@ -89,11 +85,11 @@ impl NewKey {
     }
 }
 
-/// Makes a key and keeps it. The token is returned here and never again.
+/// Creates a key. The token is returned here and never again.
 pub async fn create(store: &dyn Store, new: NewKey) -> Result<(Key, Token), KeyError> {
     new.check()?;
     if new.scope != Scope::Admin && list(store).await?.is_empty() {
-        let expected = "must be admin for the first key, or nobody could make another";
+        let expected = "must be admin for the first key, or no caller could create another";
         return Err(Invalid::new("scope", new.scope, expected).into());
     }
     let id = KeyId::new(store.now(), rand::random());
@@ -125,25 +121,40 @@ pub async fn list(store: &dyn Store) -> Result<Vec<Key>, StoreError> {
     Ok(bodies(documents).map(|(_, key)| key).collect())
 }
 
-/// Forgets a key; says whether it was there.
+/// Revokes a key; returns whether it existed.
 pub async fn delete(store: &dyn Store, id: KeyId) -> Result<bool, StoreError> {
     store
         .delete_document(DocumentKind::Key, id.to_string())
         .await
 }
 
+/// Why a key was not created.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum KeyError {
+    /// A field of it breaks a rule.
     #[error(transparent)]
     Invalid(#[from] Invalid),
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// The keys as they are looked up.
+impl KeyError {
+    /// Whether the same request may succeed later.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Invalid(_) => false,
+            Self::Store(error) => error.is_transient(),
+        }
+    }
+}
+
+/// All keys, by id.
 pub struct Keys(HashMap<KeyId, Arc<Key>>);
 
 impl Keys {
+    /// The keys of a store, read again every few seconds.
     pub fn cache(store: Arc<dyn Store>) -> Cache<Self> {
         Cache::new(store, DocumentKind::Key, |documents| {
             let keys = bodies::<Key>(documents);
@@ -151,10 +162,12 @@ impl Keys {
         })
     }
 
+    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    /// The key of this id.
     pub fn get(&self, id: KeyId) -> Option<Arc<Key>> {
         self.0.get(&id).cloned()
     }
@@ -209,7 +222,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_key_is_an_admins_or_nobody_could_make_another() {
+    async fn the_first_key_must_be_of_scope_admin() {
         let store = MemoryStore::default();
         let new = |scope| NewKey {
             name: "k".to_owned(),

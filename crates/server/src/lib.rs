@@ -4,34 +4,40 @@
 //!
 //! # Layout
 //!
-//! * `api`: the routes, one file per thing they are about; `api/wire` is all JSON there is.
-//! * `access`, `keys`: who asks, and what they may.
+//! * `router`: all routes, composed of `api`, `dashboard`, `health` and `metrics`.
+//! * `api`: one file per resource; the types of its JSON are in `steadfast-api`.
+//! * `access`, `keys`: callers, and what they may do.
 //! * `dashboard`, `sessions`: the same for people, in a browser.
-//! * `body`, `json`, `problem`: how requests are read and answered, and what is said when one
-//!   is wrong.
-//! * `listen`, `alarm`, `patient`: connections, and how long they are waited for.
+//! * `body`, `json_fields`, `query_fields`, `field_error`, `problem`: how requests are read, and
+//!   how the one field that is wrong is named; `json`, `policy_json`: how responses are written.
+//! * `listen`, `header_timer`, `write_timeout`: connections, and how long they may be idle.
 //! * `app`: what every request may use.
-//! * `metrics`, `health`: for machines that watch.
+//! * `metrics`, `health`: for monitoring.
 
-#[doc(hidden)]
-pub mod fuzzing;
 pub mod keys;
+#[cfg(feature = "_testing")]
+pub mod testing;
 
 mod access;
-mod alarm;
 mod api;
 mod app;
 mod body;
 mod dashboard;
+mod field_error;
+mod header_timer;
 mod health;
 mod json;
+mod json_fields;
 mod limits;
 mod listen;
 mod metrics;
-mod patient;
+mod policy_json;
 mod problem;
+mod query_fields;
+mod router;
 mod sessions;
 mod stream;
+mod write_timeout;
 
 use std::sync::Arc;
 
@@ -49,21 +55,21 @@ pub async fn serve(
 ) -> std::io::Result<()> {
     let app = Arc::new(app);
     let closing = app.closing.clone();
-    let watched = app.clone();
-    let watching = tokio::spawn(async move {
-        let (keys, sessions) = (&watched.keys, &watched.sessions);
+    let background = app.clone();
+    let background = tokio::spawn(async move {
+        let (keys, sessions) = (&background.keys, &background.sessions);
         tokio::join!(
-            keys.run(&watched.closing),
-            sessions.run(&watched.closing),
-            watched.restrict_with_keys(),
+            keys.run(&background.closing),
+            sessions.run(&background.closing),
+            background.restrict_with_keys(),
         )
     });
-    let router = api::router(app);
-    let served = listen::listen(listener, router, async {
+    let router = router::router(app);
+    let outcome = listen::listen(listener, router, async {
         stop.await;
         closing.cancel();
-    });
-    let outcome = served.await;
-    watching.abort();
+    })
+    .await;
+    background.abort();
     outcome
 }

@@ -1,8 +1,10 @@
 //! Every limit of the HTTP side, with its reason.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
-/// A thousand small jobs fit; whoever sends more sends bulk data, which belongs elsewhere.
+use steadfast_core::limits::DAY;
+
+/// A thousand small jobs fit; larger bodies carry bulk data, which belongs elsewhere.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// Most programs that read JSON stop at 128, and what is stored will be wrapped in a few more.
 pub const BODY_DEPTH_MAX: usize = 100;
@@ -10,38 +12,77 @@ pub const BODY_DEPTH_MAX: usize = 100;
 pub const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 /// How long a client may take to send its headers, the wait for its next request included.
 pub const HEADER_TIME_MAX: Duration = Duration::from_secs(30);
-/// A client that takes nothing of its answer for this long does not want it.
+/// A client that reads nothing of its response for this long has gone away.
 pub const WRITE_TIME_MAX: Duration = Duration::from_secs(30);
 /// One slow client must not be able to hold them all.
 pub const CONNECTIONS_MAX: usize = 4_096;
-/// How long answers may take that are under way when the node stops.
-pub const LAST_ANSWERS_TIME_MAX: Duration = Duration::from_secs(5);
+/// After a failed `accept`, most likely for want of file descriptors, others must close first.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long responses may take that are under way when the node stops.
+pub const LAST_RESPONSES_TIME_MAX: Duration = Duration::from_secs(5);
 
+/// A screen or two.
 pub const PAGE_DEFAULT: usize = 50;
+/// A page is held in memory twice, as jobs and as JSON.
 pub const PAGE_MAX: usize = 500;
+/// The attempts of most jobs.
 pub const HISTORY_DEFAULT: usize = 10;
+/// A screen.
 pub const TICKS_DEFAULT: usize = 20;
-/// A list that finds little may be asked on for this long before it answers with a cursor.
+/// How long a list that finds little goes on looking before it answers with a cursor.
 pub const LIST_TIME_MAX: Duration = Duration::from_millis(200);
 /// Counting further costs more than the figure is worth.
 pub const COUNT_MAX: u64 = 100_000;
 
+/// What "lately" means: long enough for a rate, short enough to see a change.
+pub const RECENT_WINDOW: Duration = Duration::from_secs(5 * 60);
+/// An hour of minutes fills a chart.
+pub const MINUTES_DEFAULT: u64 = 60;
+/// A week; counts by the minute are not kept for much longer.
+pub const MINUTES_MAX: u64 = 7 * 24 * 60;
+
+/// A small pool of threads.
 pub const CLAIMS_DEFAULT: usize = 10;
+/// One transaction claims them all.
 pub const CLAIMS_MAX: usize = 1_000;
 /// Proxies cut longer silences.
 pub const CLAIM_WAIT_MAX: Duration = Duration::from_secs(30);
+/// One transaction settles them all.
 pub const SETTLE_MAX: usize = 1_000;
+/// What HTTP allows as a status.
+pub const HTTP_STATUSES: RangeInclusive<u16> = 100..=599;
 
+/// Each stream holds a connection for as long as its client likes.
 pub const EVENT_STREAMS_MAX: usize = 256;
 /// Proxies cut silent connections; a comment now and then keeps a stream.
 pub const EVENT_KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// How soon a stream ends whose key or session was taken back on this node.
-pub const EVENT_LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How soon a stream ends after its key or session was revoked on this node.
+pub const EVENT_CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// How soon the first key restricts outbound requests.
-pub const KEYS_LOOK_EVERY: Duration = Duration::from_millis(500);
+pub const KEYS_CHECK_EVERY: Duration = Duration::from_millis(500);
+/// Every node holds all endpoints in memory and compares each event with those of its tenant.
 pub const ENDPOINTS_MAX: usize = 1_000;
+/// Every node holds all keys in memory.
 pub const KEYS_MAX: usize = 10_000;
+/// A line in a table.
+pub const KEY_NAME_CHARS_MAX: usize = 100;
+/// Two lines in a table.
+pub const DESCRIPTION_CHARS_MAX: usize = 200;
+/// 256 bits cannot be guessed, so their hash needs no salt and no delay.
+pub const SECRET_BYTES: usize = 32;
+/// A working day; then a browser must sign in again.
+pub const SESSION_TIME_MAX: Duration = Duration::from_secs(12 * 60 * 60);
+/// Long enough for a receiver to be rolled out with the new secret.
+pub const SECRET_OVERLAP_DEFAULT: Duration = DAY;
+/// A secret that had to be replaced should not sign for longer than a week.
+pub const SECRET_OVERLAP_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// How long an HTTP job may take by default: as long as most proxies wait.
+pub const HTTP_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
+/// A sentence does not repeat more than this of something that is no id.
+pub const ID_CHARS_MAX: usize = 64;
+/// Policies whose JSON is kept; most servers have fewer in use.
+pub const POLICY_JSON_MAX: usize = 8;
 /// Labels of metrics are names that users choose; past this many they are called `other`.
 pub const METRIC_LANES_MAX: usize = 500;

@@ -1,16 +1,16 @@
-//! Connections: taken in, bounded in number and in patience, and let go in order.
+//! Connections: accepted, bounded in number and in idle time, and closed in order.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::{rt::TokioIo, server::graceful::GracefulShutdown, service::TowerToHyperService};
 use tokio::{net::TcpListener, sync::Semaphore};
 
-use crate::{alarm::Alarm, limits, patient::Patient};
+use crate::{header_timer::HeaderTimer, limits, write_timeout::WriteTimeout};
 
-/// Serves until `stop` is ready; then takes nobody in, and gives answers that are under way a
-/// little time.
+/// Serves until `stop` is ready; then accepts no connection, and gives responses that are under way
+/// a little time.
 pub async fn listen(
     listener: TcpListener,
     router: Router,
@@ -22,9 +22,9 @@ pub async fn listen(
     http.header_read_timeout(limits::HEADER_TIME_MAX);
     tokio::pin!(stop);
     loop {
-        let place = tokio::select! {
+        let permit = tokio::select! {
             () = &mut stop => break,
-            place = connections.clone().acquire_owned() => place,
+            permit = connections.clone().acquire_owned() => permit,
         };
         let accepted = tokio::select! {
             () = &mut stop => break,
@@ -33,27 +33,26 @@ pub async fn listen(
         let socket = match accepted {
             Ok((socket, _)) => socket,
             Err(error) => {
-                // Out of file descriptors, most likely: others must go first.
-                tracing::warn!(%error, "cannot take a connection");
-                tokio::time::sleep(Duration::from_millis(100)).await;
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(limits::ACCEPT_PAUSE).await;
                 continue;
             }
         };
         if let Err(error) = socket.set_nodelay(true) {
-            tracing::debug!(%error, "a connection keeps its delays");
+            tracing::debug!(%error, "cannot send small packets at once");
         }
         let service = TowerToHyperService::new(router.clone());
-        http.timer(Alarm::new(limits::HEADER_TIME_MAX));
-        let connection =
-            graceful.watch(http.serve_connection(TokioIo::new(Patient::new(socket)), service));
+        http.timer(HeaderTimer::new(limits::HEADER_TIME_MAX));
+        let socket = TokioIo::new(WriteTimeout::new(socket));
+        let connection = graceful.watch(http.serve_connection(socket, service));
         tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection ended early");
             }
-            drop(place);
+            drop(permit);
         });
     }
     drop(listener);
-    let _elapsed = tokio::time::timeout(limits::LAST_ANSWERS_TIME_MAX, graceful.shutdown()).await;
+    let _elapsed = tokio::time::timeout(limits::LAST_RESPONSES_TIME_MAX, graceful.shutdown()).await;
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! Figures for Prometheus.
+//! Metrics for Prometheus.
 //!
-//! Attempts are counted as they happen, by the engine's observer; how many jobs there are is
-//! asked of the store when somebody looks. Nothing is global: each node has its own registry.
+//! Attempts are counted as they happen, by the engine's observer; jobs are counted by the store when
+//! the metrics are read. Nothing is global: each node has its own registry.
 
 use std::{
     collections::HashSet,
@@ -22,18 +22,23 @@ use steadfast_core::{AlertState, AlertStatus, AttemptStatus, EndReason};
 use steadfast_engine::{JobEvent, Notice, Observer};
 use steadfast_store::LaneStats;
 
-use crate::{App, access::Reads, api::WINDOW, limits, problem::Problem};
+use crate::{
+    access::Reads,
+    app::App,
+    limits::{self, RECENT_WINDOW},
+    problem::Problem,
+};
 
-/// Whose jobs a figure is about.
+/// Labels of a metric about the jobs of one tenant, queue and kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Lane {
+struct LaneLabels {
     tenant: String,
     queue: String,
     kind: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Ended {
+struct AttemptLabels {
     tenant: String,
     queue: String,
     kind: String,
@@ -41,24 +46,27 @@ struct Ended {
     class: String,
 }
 
+/// The counters of a node.
 pub struct Metrics {
-    lanes: Mutex<HashSet<Lane>>,
-    retries: Family<Lane, Counter>,
-    exhausted: Family<Lane, Counter>,
-    backoff: Family<Lane, Histogram, fn() -> Histogram>,
-    attempts: Family<Ended, Counter>,
-    duration: Family<Lane, Histogram, fn() -> Histogram>,
-    lateness: Family<Lane, Histogram, fn() -> Histogram>,
+    lanes: Mutex<HashSet<LaneLabels>>,
+    retries: Family<LaneLabels, Counter>,
+    exhausted: Family<LaneLabels, Counter>,
+    backoff: Family<LaneLabels, Histogram, fn() -> Histogram>,
+    attempts: Family<AttemptLabels, Counter>,
+    duration: Family<LaneLabels, Histogram, fn() -> Histogram>,
+    lateness: Family<LaneLabels, Histogram, fn() -> Histogram>,
     fences_lost: Counter,
 }
 
-fn quick() -> Histogram {
+/// For attempts, which mostly take well under a second.
+fn short_buckets() -> Histogram {
     Histogram::new([
         0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0, 120.0, 600.0,
     ])
 }
 
-fn patient() -> Histogram {
+/// For delays between attempts, which may take a day.
+fn long_buckets() -> Histogram {
     Histogram::new([
         0.1, 0.5, 1.0, 5.0, 30.0, 60.0, 300.0, 1_800.0, 3_600.0, 21_600.0, 86_400.0,
     ])
@@ -70,10 +78,10 @@ impl Default for Metrics {
             lanes: Mutex::default(),
             retries: Family::default(),
             exhausted: Family::default(),
-            backoff: Family::new_with_constructor(patient),
+            backoff: Family::new_with_constructor(long_buckets),
             attempts: Family::default(),
-            duration: Family::new_with_constructor(quick),
-            lateness: Family::new_with_constructor(quick),
+            duration: Family::new_with_constructor(short_buckets),
+            lateness: Family::new_with_constructor(short_buckets),
             fences_lost: Counter::default(),
         }
     }
@@ -113,14 +121,14 @@ impl Observer for Metrics {
                 let is_ours = steadfast_core::FailureClass::KNOWN.contains(class);
                 if is_ours { class.as_str() } else { "other" }
             });
-            let ended = Ended {
+            let labels = AttemptLabels {
                 tenant: lane.tenant,
                 queue: lane.queue,
                 kind: lane.kind,
                 outcome: outcome(end.status).to_owned(),
                 class: known.unwrap_or_default().to_owned(),
             };
-            self.attempts.get_or_create(&ended).inc();
+            self.attempts.get_or_create(&labels).inc();
         }
     }
 }
@@ -137,9 +145,9 @@ fn outcome(status: AttemptStatus) -> &'static str {
 }
 
 impl Metrics {
-    /// The names of a job's lane, as long as there are not too many of them.
-    fn lane(&self, notice: &Notice) -> Lane {
-        let lane = Lane {
+    /// The labels of a job, or `other` once there are too many.
+    fn lane(&self, notice: &Notice) -> LaneLabels {
+        let lane = LaneLabels {
             tenant: notice.tenant.to_string(),
             queue: notice.queue.to_string(),
             kind: notice.kind.to_string(),
@@ -150,7 +158,7 @@ impl Metrics {
             return lane;
         }
         let other = || "other".to_owned();
-        Lane {
+        LaneLabels {
             tenant: other(),
             queue: other(),
             kind: other(),
@@ -161,7 +169,7 @@ impl Metrics {
         registry.register("retries", "Retries that started", self.retries.clone());
         registry.register(
             "retry_exhausted",
-            "Jobs given up because no retry was left",
+            "Jobs given up because no retries were left",
             self.exhausted.clone(),
         );
         registry.register(
@@ -189,7 +197,7 @@ impl Metrics {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Labelled {
+struct JobLabels {
     tenant: String,
     queue: String,
     kind: String,
@@ -197,15 +205,15 @@ struct Labelled {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfTenant {
+struct TenantLabels {
     tenant: String,
 }
 
-/// How many jobs there are, and how things go, as the store counts them.
+/// Jobs and rates, as the store counts them.
 fn register_counts(lanes: &[LaneStats], registry: &mut Registry) {
-    let jobs = Family::<Labelled, Gauge>::default();
-    let dlq = Family::<OfTenant, Gauge>::default();
-    let rate = Family::<OfTenant, Gauge<f64, std::sync::atomic::AtomicU64>>::default();
+    let jobs = Family::<JobLabels, Gauge>::default();
+    let dlq = Family::<TenantLabels, Gauge>::default();
+    let rate = Family::<TenantLabels, Gauge<f64, std::sync::atomic::AtomicU64>>::default();
     let mut recent = std::collections::BTreeMap::new();
     for lane in lanes.iter().take(limits::METRIC_LANES_MAX) {
         for (label, count) in [
@@ -217,7 +225,7 @@ fn register_counts(lanes: &[LaneStats], registry: &mut Registry) {
             ("failed", lane.failed),
             ("cancelled", lane.cancelled),
         ] {
-            let labels = Labelled {
+            let labels = JobLabels {
                 tenant: lane.tenant.to_string(),
                 queue: lane.queue.to_string(),
                 kind: lane.kind.to_string(),
@@ -225,7 +233,7 @@ fn register_counts(lanes: &[LaneStats], registry: &mut Registry) {
             };
             jobs.get_or_create(&labels).set(gauge(count));
         }
-        let tenant = OfTenant {
+        let tenant = TenantLabels {
             tenant: lane.tenant.to_string(),
         };
         dlq.get_or_create(&tenant).inc_by(gauge(lane.dead_letters));
@@ -233,7 +241,7 @@ fn register_counts(lanes: &[LaneStats], registry: &mut Registry) {
         *tally += lane.recent;
     }
     for (tenant, tally) in recent {
-        let tenant = OfTenant {
+        let tenant = TenantLabels {
             tenant: tenant.to_string(),
         };
         rate.get_or_create(&tenant)
@@ -249,16 +257,16 @@ fn register_counts(lanes: &[LaneStats], registry: &mut Registry) {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfAlert {
+struct AlertLabels {
     tenant: String,
     rule: &'static str,
     subject: &'static str,
 }
 
 fn register_alerts(alerts: &[AlertState], registry: &mut Registry) {
-    let firing = Family::<OfAlert, Gauge>::default();
+    let firing = Family::<AlertLabels, Gauge>::default();
     for alert in alerts.iter().take(limits::METRIC_LANES_MAX) {
-        let labels = OfAlert {
+        let labels = AlertLabels {
             tenant: alert.tenant.to_string(),
             rule: alert.rule.as_str(),
             subject: alert.subject.as_str(),
@@ -273,12 +281,15 @@ fn gauge(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// `/metrics`, for whoever may look at all tenants.
+/// `GET /metrics`: of all tenants, or of the caller's own.
 pub async fn metrics(
     State(app): State<Arc<App>>,
     Reads(caller): Reads,
 ) -> Result<Response, Problem> {
-    let mut lanes = app.client.lanes(app.client.now().minus(WINDOW)).await?;
+    let mut lanes = app
+        .client
+        .lanes(app.client.now().minus(RECENT_WINDOW))
+        .await?;
     lanes.retain(|lane| caller.sees(&lane.tenant));
     let mut registry = Registry::with_prefix("steadfast");
     if caller.tenant.is_none() {
@@ -290,7 +301,7 @@ pub async fn metrics(
     let mut text = String::new();
     encode(&mut text, &registry).map_err(|_| {
         let status = axum::http::StatusCode::INTERNAL_SERVER_ERROR;
-        Problem::new(status, "internal", "the figures cannot be written")
+        Problem::new(status, "internal", "the metrics cannot be written")
     })?;
     let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, media)], text).into_response())

@@ -1,24 +1,21 @@
-//! What a client is told when something is wrong: RFC 9457, with a stable code.
+//! Answers to requests that cannot be met: RFC 9457, with a stable code.
 //!
-//! The sentence is for people, the code for programs, and the field says where to look. What
-//! went wrong inside goes to the log; the client is only told that it was us.
+//! The sentence is for people, the code for programs, and the field says where to look. Errors
+//! inside the server go to the log; the client only gets `internal` or `unavailable`.
 
 use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use serde::Serialize;
+use steadfast_api::ProblemBody;
 use steadfast_core::Invalid;
 use steadfast_engine::{ClientError, SettleError};
 use steadfast_store::{CommandError, EnqueueError, StoreError};
-use utoipa::{
-    PartialSchema, ToSchema,
-    openapi::{ContentBuilder, RefOr, Response as Documented, ResponseBuilder},
-};
+use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response as ResponseSchema, ResponseBuilder};
 
 pub const PROBLEM_JSON: &str = "application/problem+json";
 
-/// An answer that is not what was asked for.
+/// Why a request is not met.
 #[derive(Debug)]
 pub struct Problem {
     pub status: StatusCode,
@@ -26,25 +23,6 @@ pub struct Problem {
     pub code: &'static str,
     pub detail: String,
     pub field: Option<String>,
-}
-
-/// A problem as it is written.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Problem)]
-pub struct ProblemBody {
-    /// Always `about:blank`: the code says what kind of problem it is.
-    #[serde(rename = "type")]
-    kind: &'static str,
-    title: String,
-    status: u16,
-    /// Stable; programs may rely on it.
-    code: String,
-    /// A sentence for people.
-    detail: String,
-    /// The field at fault, where there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    field: Option<String>,
 }
 
 impl Problem {
@@ -57,13 +35,21 @@ impl Problem {
         }
     }
 
+    /// The same problem, of this field.
     #[must_use]
     pub fn at(mut self, field: impl Into<String>) -> Self {
         self.field = Some(field.into());
         self
     }
 
-    /// Also for what belongs to another tenant: it is not told whether it exists.
+    /// The same problem, of a field inside of this one.
+    #[must_use]
+    pub fn within(mut self, outer: &str) -> Self {
+        self.field = self.field.map(|field| format!("{outer}.{field}"));
+        self
+    }
+
+    /// Also for what belongs to another tenant, so that a caller cannot find out what exists.
     pub fn not_found(what: impl std::fmt::Display) -> Self {
         Self::new(
             StatusCode::NOT_FOUND,
@@ -76,13 +62,13 @@ impl Problem {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", detail).at(field)
     }
 
-    /// Nothing that the caller could mend.
+    /// A fault of the server; the caller can do nothing about it.
     pub fn internal(error: &dyn std::fmt::Display) -> Self {
         tracing::error!(%error, "a request could not be answered");
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "internal",
-            "something is wrong on our side; the log of the node says more",
+            "the server failed; its log has the reason",
         )
     }
 }
@@ -90,7 +76,7 @@ impl Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let body = ProblemBody {
-            kind: "about:blank",
+            kind: "about:blank".to_owned(),
             title: self
                 .status
                 .canonical_reason()
@@ -139,7 +125,7 @@ impl From<StoreError> for Problem {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "unavailable",
-            "the store does not answer at the moment; try again",
+            "the store does not respond at the moment; try again",
         )
     }
 }
@@ -194,28 +180,25 @@ impl From<SettleError> for Problem {
 pub struct Problems;
 
 const STATUSES: &[(&str, &str)] = &[
-    ("400", "The request is not JSON, or not HTTP as we know it"),
-    ("401", "A key is needed, or this one is not known"),
-    ("403", "The key's scope does not cover this"),
-    (
-        "404",
-        "There is no such thing, or it belongs to another tenant",
-    ),
-    ("405", "There is no such verb here"),
-    ("408", "The request came in too slowly"),
-    ("409", "It contradicts what is there"),
+    ("400", "The request is not valid JSON or not valid HTTP"),
+    ("401", "An API key is needed, or this one is unknown"),
+    ("403", "The scope of the key does not allow this"),
+    ("404", "It does not exist, or it belongs to another tenant"),
+    ("405", "This address has other methods"),
+    ("408", "The request arrived too slowly"),
+    ("409", "It conflicts with the present state"),
     ("413", "The request is too large"),
     ("415", "The body must be application/json"),
-    ("422", "A field is wrong; the answer names it"),
-    ("500", "Something is wrong on our side"),
-    ("503", "The store does not answer at the moment"),
+    ("422", "A field is wrong; the problem names it"),
+    ("500", "The server failed"),
+    ("503", "The store does not respond at the moment"),
 ];
 
 impl utoipa::IntoResponses for Problems {
-    fn responses() -> std::collections::BTreeMap<String, RefOr<Documented>> {
+    fn responses() -> std::collections::BTreeMap<String, RefOr<ResponseSchema>> {
         let describe = |(status, why): &(&str, &str)| {
             let content = ContentBuilder::new()
-                .schema(Some(utoipa::openapi::Ref::from_schema_name("Problem")))
+                .schema(Some(Ref::from_schema_name("Problem")))
                 .build();
             let response = ResponseBuilder::new()
                 .description(*why)
@@ -223,7 +206,6 @@ impl utoipa::IntoResponses for Problems {
                 .build();
             ((*status).to_owned(), response.into())
         };
-        let _named = ProblemBody::schema();
         STATUSES.iter().map(describe).collect()
     }
 }

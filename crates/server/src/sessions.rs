@@ -1,10 +1,10 @@
 //! Browsers that have signed in with an API key.
 //!
-//! A browser holds a random token in a cookie; the store holds its hash, the key it stands for
-//! and when it ends. Every node reads them, so it does not matter which one answers. A key that
-//! is taken back ends its sessions, because the key is looked up at every request.
+//! A browser holds a random token in a cookie; the store holds its hash, its key and when it ends.
+//! Every node reads them, so any node can answer. Revoking a key ends its sessions, because the key
+//! is looked up at every request.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -12,12 +12,12 @@ use steadfast_core::{KeyId, Payload, Timestamp};
 use steadfast_engine::{Cache, bodies};
 use steadfast_store::{Document, DocumentKind, Store};
 
-use crate::problem::Problem;
+use crate::{
+    limits::{SECRET_BYTES, SESSION_TIME_MAX},
+    problem::Problem,
+};
 
-/// A working day; then the key is asked for again.
-pub const LASTS: Duration = Duration::from_secs(12 * 60 * 60);
-const TOKEN_BYTES: usize = 32;
-
+/// A browser that signed in with this key.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Session {
@@ -25,7 +25,7 @@ pub struct Session {
     pub expires_at: Timestamp,
 }
 
-/// The sessions as they are looked up, by the hash of their token.
+/// All sessions, by the hash of their token.
 #[derive(Default)]
 pub struct Sessions(HashMap<String, Session>);
 
@@ -44,8 +44,8 @@ impl Sessions {
     }
 }
 
-/// Starts a session for a key; the token is returned here and never again. Those that have
-/// ended are forgotten on the way.
+/// Starts a session for a key; the token is returned here and never again. Sessions that have ended
+/// are deleted on the way.
 pub async fn start(store: &dyn Store, key: KeyId) -> Result<String, Problem> {
     let now = store.now();
     for (document, session) in bodies::<Session>(store.list_documents(DocumentKind::Session).await?)
@@ -56,11 +56,11 @@ pub async fn start(store: &dyn Store, key: KeyId) -> Result<String, Problem> {
                 .await?;
         }
     }
-    let token = rand::random::<[u8; TOKEN_BYTES]>();
+    let token = rand::random::<[u8; SECRET_BYTES]>();
     let token: String = token.iter().map(|byte| format!("{byte:02x}")).collect();
     let session = Session {
         key,
-        expires_at: now.plus(LASTS),
+        expires_at: now.plus(SESSION_TIME_MAX),
     };
     let document = Document {
         space: DocumentKind::Session,
@@ -72,6 +72,7 @@ pub async fn start(store: &dyn Store, key: KeyId) -> Result<String, Problem> {
     Ok(token)
 }
 
+/// Ends a session.
 pub async fn end(store: &dyn Store, token: &str) -> Result<(), Problem> {
     store
         .delete_document(DocumentKind::Session, hash(token))
@@ -101,7 +102,7 @@ mod tests {
         let sessions = Sessions::cache(store.clone()).get().await.unwrap();
         let now = store.now();
         assert_eq!(sessions.find(&token, now).unwrap().key, key);
-        assert!(sessions.find(&token, now.plus(LASTS)).is_none());
+        assert!(sessions.find(&token, now.plus(SESSION_TIME_MAX)).is_none());
         assert!(sessions.find("", now).is_none());
         end(&*store, &token).await.unwrap();
         assert!(
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_new_session_sweeps_out_those_that_have_ended() {
+    async fn a_new_session_deletes_those_that_have_ended() {
         let store = MemoryStore::default();
         let old = Session {
             key: KeyId::new(store.now(), 7),

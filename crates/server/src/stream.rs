@@ -1,66 +1,67 @@
-//! News of jobs as a stream that ends when the node stops, or when whoever listens may no longer.
+//! Events of jobs as a stream that ends when the node stops, or when its caller loses access.
 
 use std::convert::Infallible;
 
 use axum::{
     http::StatusCode,
-    response::sse::{Event as Sent, KeepAlive, Sse},
+    response::sse::{Event as SseEvent, KeepAlive, Sse},
 };
 use futures_util::{Stream, StreamExt as _, stream};
 use steadfast_core::Tenant;
 use steadfast_engine::Notice;
 
-use crate::{App, limits, problem::Problem};
+use crate::{app::App, limits, problem::Problem};
 
-/// News of a tenant's jobs, or of all, from now on, as `sent` writes it.
+/// Events of the jobs of one tenant, or of all, from now on, as `render` writes them.
 pub fn events<S, T>(
     app: &App,
     tenant: Option<Tenant>,
-    taken_back: T,
-    sent: S,
-) -> Result<Sse<impl Stream<Item = Result<Sent, Infallible>> + use<S, T>>, Problem>
+    revoked: T,
+    render: S,
+) -> Result<Sse<impl Stream<Item = Result<SseEvent, Infallible>> + use<S, T>>, Problem>
 where
-    S: Fn(&Notice) -> Option<Sent> + Send + 'static,
+    S: Fn(&Notice) -> Option<SseEvent> + Send + 'static,
     T: Future<Output = ()> + Send + 'static,
 {
-    let place = app.streams.clone().try_acquire_owned().map_err(|_| {
+    let permit = app.streams.clone().try_acquire_owned().map_err(|_| {
         let detail = "too many event streams are open on this node; try again later";
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", detail)
     })?;
     let notices = app.node.subscribe();
-    let news = stream::unfold((notices, place), |(mut notices, place)| async move {
+    let notices = stream::unfold((notices, permit), |(mut notices, permit)| async move {
         let notice = notices.next().await?;
-        Some((notice, (notices, place)))
+        Some((notice, (notices, permit)))
     });
-    let wanted = news.filter_map(move |notice| {
-        let is_theirs = tenant
+    let events = notices.filter_map(move |notice| {
+        let is_visible = tenant
             .as_ref()
             .is_none_or(|tenant| *tenant == notice.tenant);
-        let sent = is_theirs.then(|| sent(&notice)).flatten();
-        std::future::ready(sent.map(Ok))
+        let event = is_visible.then(|| render(&notice)).flatten();
+        std::future::ready(event.map(Ok))
     });
-    // A stream that is open would hold up a stop for ever.
+    // An open stream would hold up a stop for ever.
     let closing = app.closing.clone();
-    let until_the_end = wanted.take_until(async move {
+    let events = events.take_until(async move {
         tokio::select! {
             () = closing.cancelled() => {}
-            () = taken_back => {}
+            () = revoked => {}
         }
     });
     let keep_alive = KeepAlive::new().interval(limits::EVENT_KEEP_ALIVE);
-    Ok(Sse::new(until_the_end).keep_alive(keep_alive))
+    Ok(Sse::new(events).keep_alive(keep_alive))
 }
 
-/// Ends when the one who listens is no longer welcome. A key is looked at when a request comes,
-/// and a stream is one request that may last for days.
-pub async fn taken_back<F>(mut is_welcome: impl FnMut() -> F)
+/// Ends when the caller's access is revoked. Keys are checked when a request arrives, and a stream
+/// is one request that may last for days.
+pub async fn revoked<F>(mut is_authorized: impl FnMut() -> F)
 where
     F: Future<Output = Result<bool, Problem>>,
 {
     loop {
-        tokio::time::sleep(limits::EVENT_LOOK_EVERY).await;
-        // A store that does not answer says nothing about the key.
-        if is_welcome().await.is_ok_and(|is_welcome| !is_welcome) {
+        tokio::time::sleep(limits::EVENT_CHECK_EVERY).await;
+        // A store that does not respond says nothing about the key.
+        let is_authorized = is_authorized().await;
+        if is_authorized.is_ok_and(|is_authorized| !is_authorized) {
             return;
         }
     }

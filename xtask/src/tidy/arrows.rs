@@ -13,7 +13,12 @@ use super::tree::{File, Tree};
 const ARROWS: &[(&str, &[&str])] = &[
     ("steadfast-core", &[]),
     ("steadfast-store", &["steadfast-core"]),
-    ("steadfast-engine", &["steadfast-core", "steadfast-store"]),
+    ("steadfast-api", &["steadfast-core"]),
+    (
+        "steadfast-engine",
+        &["steadfast-core", "steadfast-api", "steadfast-store"],
+    ),
+    ("steadfast-client", &["steadfast-core", "steadfast-api"]),
     ("steadfast", BELOW_THE_TOP),
     ("steadfast-server", BELOW_THE_TOP),
     ("steadfast-sim", BELOW_THE_TOP),
@@ -21,6 +26,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         "steadfast-cli",
         &[
             "steadfast-core",
+            "steadfast-api",
+            "steadfast-client",
             "steadfast-store",
             "steadfast-engine",
             "steadfast",
@@ -31,6 +38,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         "steadfast-fuzz",
         &[
             "steadfast-core",
+            "steadfast-api",
+            "steadfast-client",
             "steadfast-store",
             "steadfast-engine",
             "steadfast-server",
@@ -44,7 +53,12 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// What tests may use besides.
 const TEST_ARROWS: &[(&str, &str)] = &[("steadfast-cli", "steadfast-sim")];
 
-const BELOW_THE_TOP: &[&str] = &["steadfast-core", "steadfast-store", "steadfast-engine"];
+const BELOW_THE_TOP: &[&str] = &[
+    "steadfast-core",
+    "steadfast-api",
+    "steadfast-store",
+    "steadfast-engine",
+];
 
 /// All that the rules of retry may be built from: none of these asks a clock, rolls dice or does
 /// I/O in the way we use it. Tests of the core may use more.

@@ -14,8 +14,9 @@ use http_body_util::BodyExt as _;
 use serde_json::Value;
 use steadfast_engine::EngineBuilder;
 use steadfast_server::{
-    App, Metrics, Settings, fuzzing,
+    App, Metrics, Settings,
     keys::{self, NewKey, Scope},
+    testing,
 };
 use steadfast_store::MemoryStore;
 use tokio::runtime::Runtime;
@@ -171,7 +172,7 @@ impl Node {
             let engine = engine.unwrap_or_else(|error| panic!("no engine: {error}"));
             let metrics = Arc::new(Metrics::default());
             let app = App::new(engine.client(), engine.node(), metrics, Settings::default());
-            (fuzzing::router(app), token.reveal().to_owned())
+            (testing::router(app), token.reveal().to_owned())
         });
         Self {
             runtime,

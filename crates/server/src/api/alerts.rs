@@ -3,21 +3,22 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use steadfast_api::{AlertList, TenantQuery};
 
-use super::{Answer, queues::TenantQuery, wire::Alerts};
-use crate::{App, access::Reads, body::Params, json::Json, problem::Problems};
+use super::{Answer, query};
+use crate::{access::Reads, app::App, body::Params, json::Json, problem::Problems};
 
-/// Alerts that fire, are about to, or did.
+/// List alerts that fire, are about to, or did.
 #[utoipa::path(
-    get, path = "/alerts", tag = "alerts", params(TenantQuery),
-    responses((status = 200, description = "The alerts", body = Alerts), Problems)
+    get, path = "/alerts", tag = "Alerts", operation_id = "listAlerts", params(TenantQuery),
+    responses((status = 200, description = "The alerts", body = AlertList), Problems)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,
     Reads(caller): Reads,
     Params(query): Params<TenantQuery>,
-) -> Answer<Alerts> {
-    let tenant = query.chosen(&caller)?;
+) -> Answer<AlertList> {
+    let tenant = query::query_tenant(&query, &caller)?;
     let alerts = app.client.alerts(tenant.as_ref()).await?;
-    Ok(Json(Alerts { alerts }))
+    Ok(Json(AlertList { alerts }))
 }

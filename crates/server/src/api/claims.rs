@@ -1,25 +1,24 @@
-//! Workers: claim, say "still at it", say how it went.
+//! Workers: claim jobs, renew leases, report how attempts ended.
 
 use std::{sync::Arc, time::Duration};
 
 use axum::extract::State;
+use steadfast_api::{
+    ClaimBody, ClaimJobsRequest, ClaimList, FailRequest, FailureRequest, HeartbeatRequest, JobBody,
+    LeaseBody, SettleRequest, SettlementList, SettlementOutcome, SettlementRequest,
+    SettlementResult, SnoozeRequest, SucceedRequest,
+};
 use steadfast_core::{
-    Failure, FailureClass, Fence, Invalid, Job, JobId, Kind, Outcome, Payload, Queue, Tenant,
+    Failure, FailureClass, Fence, Invalid, Job, JobId, Kind, Outcome, Payload, Queue, StaleFence,
     WorkerName, duration, limits as core_limits,
 };
 use steadfast_engine::{SettleError, Settlement};
 use steadfast_store::{ClaimRequest, RenewResult, Renewal};
 
-use super::{
-    Answer,
-    wire::{
-        ClaimBody, ClaimShown, Claims, FailBody, FailureBody, HeartbeatBody, JobShown, LeaseShown,
-        OutcomeName, SettleBody, SettleMany, SettledMany, SettledOne, SnoozeBody, SucceedBody,
-    },
-};
+use super::{Answer, jobs::job_body, query};
 use crate::{
-    App,
     access::{Caller, Works},
+    app::App,
     body::{Body, Id},
     json::Json,
     limits,
@@ -28,18 +27,20 @@ use crate::{
 
 /// Claim due jobs, waiting for the first if there is none.
 ///
-/// Each claim is counted as an attempt and holds until its lease runs out; whoever needs longer
-/// says so with a heartbeat.
+/// Each claim is counted as an attempt and holds until its lease runs out; a worker that needs
+/// longer sends heartbeats.
 #[utoipa::path(
-    post, path = "/claims", tag = "workers", request_body = ClaimBody,
-    responses((status = 200, description = "The claims, perhaps none", body = Claims), Problems)
+    post, path = "/claims", tag = "Workers", operation_id = "claimJobs",
+    request_body(content = ClaimJobsRequest, example = json!({
+        "worker": "worker-1", "kinds": ["resize-image"], "max": 10, "wait": "20s"
+    })),
+    responses((status = 200, description = "The claims, perhaps none", body = ClaimList), Problems)
 )]
 pub async fn claim(
     State(app): State<Arc<App>>,
     Works(caller): Works,
-    Body(body): Body<ClaimBody>,
-) -> Answer<Claims> {
-    let asked = body.tenant.as_deref().map(Tenant::new).transpose()?;
+    Body(body): Body<ClaimJobsRequest>,
+) -> Answer<ClaimList> {
     let max = body.max.unwrap_or(limits::CLAIMS_DEFAULT);
     if !(1..=limits::CLAIMS_MAX).contains(&max) {
         let detail = format!("max is {max}: must be between 1 and {}", limits::CLAIMS_MAX);
@@ -48,24 +49,29 @@ pub async fn claim(
     let kinds = names(&body.kinds, "kinds", Kind::new)?;
     let request = ClaimRequest {
         worker: WorkerName::new(&body.worker)?,
-        tenant: caller.choose(asked)?,
+        tenant: query::tenant(body.tenant.as_deref(), &caller)?,
         queues: names(&body.queues, "queues", Queue::new)?,
-        // What the node runs by itself is not for workers, unless they ask for it by name.
-        except_kinds: match kinds.is_empty() {
-            true => vec![Kind::http(), Kind::webhook()],
-            false => Vec::new(),
+        // Kinds that the node runs by itself are for workers only if a worker names them.
+        except_kinds: if kinds.is_empty() {
+            vec![Kind::http(), Kind::webhook()]
+        } else {
+            Vec::new()
         },
         kinds,
         max,
-        lease: body.lease.map(|it| lease(it.get())).transpose()?,
+        lease: body.lease.map(|it| check_lease(it.get())).transpose()?,
     };
     let wait = body.wait.map_or(Duration::ZERO, |wait| wait.get());
     let wait = wait.min(limits::CLAIM_WAIT_MAX);
     let claims = app.node.claim(request, wait).await?;
     let now = app.client.now();
-    let shown = claims.iter().map(|claim| ClaimShown::of(claim, now));
-    Ok(Json(Claims {
-        claims: shown.collect(),
+    let bodies = claims.iter().map(|claim| {
+        let mut body = ClaimBody::new(claim, now);
+        app.policy_json.fill(&mut body.job.retry);
+        body
+    });
+    Ok(Json(ClaimList {
+        claims: bodies.collect(),
     }))
 }
 
@@ -74,16 +80,16 @@ fn names<N>(
     field: &str,
     name: fn(&str) -> Result<N, Invalid>,
 ) -> Result<Vec<N>, Problem> {
-    let placed = texts.iter().enumerate().map(|(index, text)| {
+    let names = texts.iter().enumerate().map(|(index, text)| {
         name(text).map_err(|error| Invalid {
             field: format!("{field}[{index}]"),
             ..error
         })
     });
-    Ok(placed.collect::<Result<_, Invalid>>()?)
+    Ok(names.collect::<Result<_, Invalid>>()?)
 }
 
-fn lease(lease: Duration) -> Result<Duration, Invalid> {
+fn check_lease(lease: Duration) -> Result<Duration, Invalid> {
     let (least, most) = (core_limits::LEASE_MIN, core_limits::LEASE_MAX);
     if (least..=most).contains(&lease) {
         return Ok(lease);
@@ -93,18 +99,19 @@ fn lease(lease: Duration) -> Result<Duration, Invalid> {
     Err(Invalid::new("lease", duration::format(lease), expected))
 }
 
-/// Say that an attempt still runs: its lease counts from now.
+/// Renew the lease of an attempt that still runs; it counts from now.
 #[utoipa::path(
-    post, path = "/claims/{id}/heartbeat", tag = "workers",
-    params(("id" = String, Path, description = "job_…")), request_body = HeartbeatBody,
-    responses((status = 200, description = "The lease", body = LeaseShown), Problems)
+    post, path = "/claims/{id}/heartbeat", tag = "Workers", operation_id = "sendHeartbeat",
+    params(("id" = String, Path, description = "job_…")),
+    request_body(content = HeartbeatRequest, example = json!({"fence": 1, "note": "page 3 of 7"})),
+    responses((status = 200, description = "The lease", body = LeaseBody), Problems)
 )]
 pub async fn heartbeat(
     State(app): State<Arc<App>>,
     Works(caller): Works,
     Id(id): Id<JobId>,
-    Body(body): Body<HeartbeatBody>,
-) -> Answer<LeaseShown> {
+    Body(body): Body<HeartbeatRequest>,
+) -> Answer<LeaseBody> {
     let job = caller.job(app.client.job(id).await?, id)?;
     let note = body.note.map(|mut note| {
         note.truncate(note.floor_char_boundary(core_limits::NOTE_BYTES_MAX));
@@ -113,14 +120,16 @@ pub async fn heartbeat(
     let renewal = Renewal {
         job: id,
         fence: body.fence,
-        lease: body.lease.map_or(Ok(job.lease), |it| lease(it.get()))?,
+        lease: body
+            .lease
+            .map_or(Ok(job.lease), |it| check_lease(it.get()))?,
         note,
     };
     match app.node.renew(vec![renewal]).await?.first() {
         Some(RenewResult::Held {
             until,
             cancel_requested,
-        }) => Ok(Json(LeaseShown {
+        }) => Ok(Json(LeaseBody {
             lease_until: *until,
             cancel_requested: *cancel_requested,
         })),
@@ -131,8 +140,8 @@ pub async fn heartbeat(
     }
 }
 
-fn stale(job: &Job, requested: Fence) -> steadfast_core::StaleFence {
-    steadfast_core::StaleFence {
+fn stale(job: &Job, requested: Fence) -> StaleFence {
+    StaleFence {
         job: job.id,
         requested,
         current: job.progress.fence,
@@ -140,64 +149,74 @@ fn stale(job: &Job, requested: Fence) -> steadfast_core::StaleFence {
     }
 }
 
-/// Say that an attempt succeeded.
+/// Report that an attempt succeeded.
 #[utoipa::path(
-    post, path = "/claims/{id}/succeed", tag = "workers",
-    params(("id" = String, Path, description = "job_…")), request_body = SucceedBody,
-    responses((status = 200, description = "The job as it is now", body = JobShown), Problems)
+    post, path = "/claims/{id}/succeed", tag = "Workers", operation_id = "succeedAttempt",
+    params(("id" = String, Path, description = "job_…")),
+    request_body(content = SucceedRequest, example = json!({"fence": 1, "result": {"bytes": 5120}})),
+    responses((status = 200, description = "The job as it is now", body = JobBody), Problems)
 )]
 pub async fn succeed(
     State(app): State<Arc<App>>,
     Works(caller): Works,
     Id(id): Id<JobId>,
-    Body(body): Body<SucceedBody>,
-) -> Answer<JobShown> {
+    Body(body): Body<SucceedRequest>,
+) -> Answer<JobBody> {
     let outcome = success(body.result)?;
     settle_one(&app, &caller, id, body.fence, outcome).await
 }
 
-/// Say that an attempt failed; what follows is up to the job's policy.
+/// Report that an attempt failed; what follows is up to the job's policy.
 #[utoipa::path(
-    post, path = "/claims/{id}/fail", tag = "workers",
-    params(("id" = String, Path, description = "job_…")), request_body = FailBody,
-    responses((status = 200, description = "The job as it is now", body = JobShown), Problems)
+    post, path = "/claims/{id}/fail", tag = "Workers", operation_id = "failAttempt",
+    params(("id" = String, Path, description = "job_…")),
+    request_body(content = FailRequest, example = json!({
+        "fence": 1, "failure": {"class": "SmtpError", "message": "450 mailbox busy"}
+    })),
+    responses((status = 200, description = "The job as it is now", body = JobBody), Problems)
 )]
 pub async fn fail(
     State(app): State<Arc<App>>,
     Works(caller): Works,
     Id(id): Id<JobId>,
-    Body(body): Body<FailBody>,
-) -> Answer<JobShown> {
+    Body(body): Body<FailRequest>,
+) -> Answer<JobBody> {
     let outcome = failure(body.failure.unwrap_or_default())?;
     settle_one(&app, &caller, id, body.fence, outcome).await
 }
 
-/// Say "not now": try again later without counting this attempt.
+/// Snooze a job: try again later without counting this attempt.
 #[utoipa::path(
-    post, path = "/claims/{id}/snooze", tag = "workers",
-    params(("id" = String, Path, description = "job_…")), request_body = SnoozeBody,
-    responses((status = 200, description = "The job as it is now", body = JobShown), Problems)
+    post, path = "/claims/{id}/snooze", tag = "Workers", operation_id = "snoozeAttempt",
+    params(("id" = String, Path, description = "job_…")),
+    request_body(content = SnoozeRequest, example = json!({"fence": 1, "delay": "30s"})),
+    responses((status = 200, description = "The job as it is now", body = JobBody), Problems)
 )]
 pub async fn snooze(
     State(app): State<Arc<App>>,
     Works(caller): Works,
     Id(id): Id<JobId>,
-    Body(body): Body<SnoozeBody>,
-) -> Answer<JobShown> {
+    Body(body): Body<SnoozeRequest>,
+) -> Answer<JobBody> {
     let outcome = Outcome::Snoozed(body.delay.get());
     settle_one(&app, &caller, id, body.fence, outcome).await
 }
 
-/// Say how many attempts went, in one transaction. Each is answered on its own.
+/// Report how many attempts ended, in one transaction. Each has its own result.
 #[utoipa::path(
-    post, path = "/claims/settle", tag = "workers", request_body = SettleMany,
-    responses((status = 200, description = "One answer for each, in order", body = SettledMany), Problems)
+    post, path = "/claims/settle", tag = "Workers", operation_id = "settleAttempts",
+    request_body(content = SettleRequest, example = json!({"settlements": [
+        {"id": "job_06f00000000000000000000000", "fence": 1, "outcome": "succeed", "result": {"n": 1}},
+        {"id": "job_06f00000000000000000000001", "fence": 1, "outcome": "fail",
+            "failure": {"class": "timeout", "message": "no response within 10s"}}
+    ]})),
+    responses((status = 200, description = "One result for each, in order", body = SettlementList), Problems)
 )]
 pub async fn settle(
     State(app): State<Arc<App>>,
     Works(caller): Works,
-    Body(body): Body<SettleMany>,
-) -> Answer<SettledMany> {
+    Body(body): Body<SettleRequest>,
+) -> Answer<SettlementList> {
     let most = limits::SETTLE_MAX;
     if body.settlements.is_empty() || body.settlements.len() > most {
         let count = body.settlements.len();
@@ -208,29 +227,25 @@ pub async fn settle(
     let settlements = body.settlements.into_iter().enumerate();
     let settlements = settlements
         .map(|(index, body)| {
-            settlement(body).map_err(|mut problem| {
-                let field = problem.field.unwrap_or_default();
-                problem.field = Some(format!("settlements[{index}].{field}"));
-                problem
-            })
+            settlement(body).map_err(|problem| problem.within(&format!("settlements[{index}]")))
         })
         .collect::<Result<Vec<_>, Problem>>()?;
-    let answers = app.node.settle(settlements, caller.tenant.as_ref()).await?;
+    let results = app.node.settle(settlements, caller.tenant.as_ref()).await?;
     let now = app.client.now();
-    let settled = answers
+    let settled = results
         .into_iter()
         .zip(ids)
-        .map(|(answer, id)| match answer {
-            Ok(job) => SettledOne {
+        .map(|(result, id)| match result {
+            Ok(job) => SettlementResult {
                 id,
                 ok: true,
-                label: Some(job.label(now).to_string()),
+                label: Some(job.label(now)),
                 code: None,
                 detail: None,
             },
             Err(error) => {
                 let problem = Problem::from(error);
-                SettledOne {
+                SettlementResult {
                     id,
                     ok: false,
                     label: None,
@@ -239,27 +254,27 @@ pub async fn settle(
                 }
             }
         });
-    Ok(Json(SettledMany {
+    Ok(Json(SettlementList {
         settled: settled.collect(),
     }))
 }
 
-fn settlement(body: SettleBody) -> Result<Settlement, Problem> {
+fn settlement(body: SettlementRequest) -> Result<Settlement, Problem> {
     let extra = [
-        ("result", body.result.is_some(), OutcomeName::Succeed),
-        ("failure", body.failure.is_some(), OutcomeName::Fail),
-        ("delay", body.delay.is_some(), OutcomeName::Snooze),
+        ("result", body.result.is_some(), SettlementOutcome::Succeed),
+        ("failure", body.failure.is_some(), SettlementOutcome::Fail),
+        ("delay", body.delay.is_some(), SettlementOutcome::Snooze),
     ];
-    for (field, given, belongs_to) in extra {
-        if given && belongs_to != body.outcome {
+    for (field, is_given, belongs_to) in extra {
+        if is_given && belongs_to != body.outcome {
             let detail = format!("{field} does not belong to this outcome");
             return Err(Problem::invalid(field, detail));
         }
     }
     let outcome = match body.outcome {
-        OutcomeName::Succeed => success(body.result)?,
-        OutcomeName::Fail => failure(body.failure.unwrap_or_default())?,
-        OutcomeName::Snooze => {
+        SettlementOutcome::Succeed => success(body.result)?,
+        SettlementOutcome::Fail => failure(body.failure.unwrap_or_default())?,
+        SettlementOutcome::Snooze => {
             let delay = body
                 .delay
                 .ok_or_else(|| Problem::invalid("delay", "a snooze needs a delay, as \"30s\""))?;
@@ -285,11 +300,13 @@ fn success(result: Option<Payload>) -> Result<Outcome, Problem> {
     }
 }
 
-fn failure(body: FailureBody) -> Result<Outcome, Problem> {
+fn failure(body: FailureRequest) -> Result<Outcome, Problem> {
+    let statuses = limits::HTTP_STATUSES;
     if let Some(status) = body.http_status
-        && !(100..=599).contains(&status)
+        && !statuses.contains(&status)
     {
-        let detail = format!("failure.httpStatus is {status}: must be between 100 and 599");
+        let (least, most) = (statuses.start(), statuses.end());
+        let detail = format!("failure.httpStatus is {status}: must be between {least} and {most}");
         return Err(Problem::invalid("failure.httpStatus", detail));
     }
     let class = FailureClass::named(body.class.as_deref().unwrap_or_default());
@@ -310,14 +327,14 @@ async fn settle_one(
     job: JobId,
     fence: Fence,
     outcome: Outcome,
-) -> Answer<JobShown> {
+) -> Answer<JobBody> {
     let settlement = Settlement {
         job,
         fence,
         outcome,
     };
-    let answers = app.node.settle(vec![settlement], caller.tenant.as_ref());
-    let answer = answers.await?.into_iter().next();
-    let job = answer.unwrap_or(Err(SettleError::NotFound(job)))?;
-    Ok(Json(JobShown::whole(job, app.client.now())))
+    let results = app.node.settle(vec![settlement], caller.tenant.as_ref());
+    let result = results.await?.into_iter().next();
+    let job = result.unwrap_or(Err(SettleError::NotFound(job)))?;
+    Ok(Json(job_body(app, job, app.client.now())))
 }

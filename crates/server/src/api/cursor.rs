@@ -1,4 +1,4 @@
-//! Where a list goes on, as text that clients hand back unread.
+//! Where a list goes on, as text that clients send back as it is.
 
 use std::fmt::Display;
 
@@ -21,6 +21,7 @@ pub fn page<Cursor: std::str::FromStr>(
     })
 }
 
+/// The size of a page.
 pub fn size(limit: Option<usize>, default: usize) -> Result<usize, Problem> {
     let limit = limit.unwrap_or(default);
     if (1..=limits::PAGE_MAX).contains(&limit) {
@@ -33,18 +34,19 @@ pub fn size(limit: Option<usize>, default: usize) -> Result<usize, Problem> {
     Err(Problem::invalid("limit", detail))
 }
 
-pub fn bad() -> Problem {
+fn bad() -> Problem {
     Problem::invalid(
         "after",
-        "after is no cursor of this list: use nextCursor as it was given",
+        "after is not a cursor of this list: send the nextCursor of its last page",
     )
 }
 
+/// The cursor of the next page, as text.
 pub fn next(cursor: Option<impl Display>) -> Option<String> {
     cursor.map(|cursor| cursor.to_string())
 }
 
-/// Attempts: when it ended, of which job, under which claim.
+/// AttemptList: when it ended, of which job, under which claim.
 pub fn of_attempt(cursor: AttemptCursor) -> String {
     let AttemptCursor {
         finished_at,
@@ -64,7 +66,7 @@ pub fn attempt(text: &str) -> Result<AttemptCursor, Problem> {
         };
         parts.next().is_none().then_some(cursor)
     };
-    given(parsed().ok_or_else(bad)?, of_attempt, text)
+    check(parsed().ok_or_else(bad)?, of_attempt, text)
 }
 
 pub fn of_tick(tick: Timestamp) -> String {
@@ -73,14 +75,15 @@ pub fn of_tick(tick: Timestamp) -> String {
 
 pub fn tick(text: &str) -> Result<Timestamp, Problem> {
     let micros = text.parse().map_err(|_| bad())?;
-    given(Timestamp::from_micros(micros), of_tick, text)
+    check(Timestamp::from_micros(micros), of_tick, text)
 }
 
-/// Numbers have many spellings, and times have limits; a list gives one text for each.
-fn given<T: Copy>(cursor: T, written: fn(T) -> String, text: &str) -> Result<T, Problem> {
-    match written(cursor) == text {
-        true => Ok(cursor),
-        false => Err(bad()),
+/// Numbers have many spellings, and times have limits; a list writes one text for each cursor.
+fn check<T: Copy>(cursor: T, write: fn(T) -> String, text: &str) -> Result<T, Problem> {
+    if write(cursor) == text {
+        Ok(cursor)
+    } else {
+        Err(bad())
     }
 }
 
@@ -89,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_a_list_gives_is_a_cursor() {
+    fn only_text_that_a_list_wrote_is_a_cursor() {
         let id = "job_01hzy3v7m8k9p2q4r5s6t7vwxy";
         assert!(tick("5").is_ok() && attempt(&format!("5.{id}.1")).is_ok());
         for text in ["", "+5", "05", "-1", "9223372036854775807", "5.", " 5"] {

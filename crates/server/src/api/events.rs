@@ -1,63 +1,65 @@
-//! News of jobs as they happen, as server-sent events.
+//! Events of jobs as they happen, as server-sent events.
 
 use std::{convert::Infallible, sync::Arc};
 
 use axum::{
     extract::State,
-    response::sse::{Event as Sent, Sse},
+    response::sse::{Event as SseEvent, Sse},
 };
 use futures_util::Stream;
-use serde_json::json;
+use steadfast_api::{JobEventBody, TenantQuery};
 use steadfast_core::duration;
 use steadfast_engine::{JobEvent, Notice};
 
-use super::queues::TenantQuery;
+use super::query;
 use crate::{
-    App,
     access::Reads,
+    app::App,
     body::Params,
     problem::{Problem, Problems},
     stream,
 };
 
-/// News of the jobs that this node runs, from now on: `job.started`, `job.succeeded`,
+/// Stream the events of the jobs that this node runs, from now on: `job.started`, `job.succeeded`,
 /// `job.retrying`, `job.failed`, `job.cancelled`, `job.snoozed`, `job.released`.
 ///
-/// Nothing is kept for whoever is not listening; webhooks and the history are. A stream ends
-/// when its key is taken back.
+/// Events are not kept for a client that is not connected; webhooks and the history are. A stream
+/// ends when its key is revoked.
 #[utoipa::path(
-    get, path = "/events", tag = "events", params(TenantQuery),
+    get, path = "/events", tag = "Events", operation_id = "streamEvents", params(TenantQuery),
     responses((status = 200, description = "A stream of events", content_type = "text/event-stream", body = String), Problems)
 )]
 pub async fn events(
     State(app): State<Arc<App>>,
     Reads(caller): Reads,
     Params(query): Params<TenantQuery>,
-) -> Result<Sse<impl Stream<Item = Result<Sent, Infallible>>>, Problem> {
-    let tenant = query.chosen(&caller)?;
-    let watched = app.clone();
-    let taken_back = stream::taken_back(move || {
-        let (app, caller) = (watched.clone(), caller.clone());
-        async move { caller.is_welcome(&app).await }
+) -> Result<Sse<impl Stream<Item = Result<SseEvent, Infallible>>>, Problem> {
+    let tenant = query::query_tenant(&query, &caller)?;
+    let app_of_check = app.clone();
+    let revoked = stream::revoked(move || {
+        let (app, caller) = (app_of_check.clone(), caller.clone());
+        async move { caller.is_authorized(&app).await }
     });
-    stream::events(&app, tenant, taken_back, sent)
+    stream::events(&app, tenant, revoked, sse_event)
 }
 
-fn sent(notice: &Notice) -> Option<Sent> {
-    let mut data = json!({
-        "jobId": notice.job,
-        "tenant": notice.tenant,
-        "queue": notice.queue,
-        "kind": notice.kind,
-        "attempt": notice.attempt,
-    });
-    if let Some(ended) = &notice.ended {
-        data["status"] = json!(ended.status);
-        data["durationMs"] = json!(duration::millis(ended.took));
-    }
+fn sse_event(notice: &Notice) -> Option<SseEvent> {
+    let mut body = JobEventBody {
+        job_id: notice.job,
+        tenant: notice.tenant.clone(),
+        queue: notice.queue.clone(),
+        kind: notice.kind.clone(),
+        attempt: notice.attempt,
+        status: notice.ended.as_ref().map(|ended| ended.status),
+        duration_ms: notice.ended.as_ref().map(|it| duration::millis(it.took)),
+        late_ms: None,
+        failure: None,
+        next_run_at: None,
+        reason: None,
+    };
     let name = match &notice.event {
         JobEvent::Started { late, .. } => {
-            data["lateMs"] = json!(duration::millis(*late));
+            body.late_ms = Some(duration::millis(*late));
             "job.started"
         }
         JobEvent::Succeeded => "job.succeeded",
@@ -65,22 +67,23 @@ fn sent(notice: &Notice) -> Option<Sent> {
             failure,
             next_run_at,
         } => {
-            data["failure"] = json!(failure);
-            data["nextRunAt"] = json!(next_run_at);
+            body.failure = Some(failure.clone());
+            body.next_run_at = Some(*next_run_at);
             "job.retrying"
         }
         JobEvent::Snoozed { next_run_at } => {
-            data["nextRunAt"] = json!(next_run_at);
+            body.next_run_at = Some(*next_run_at);
             "job.snoozed"
         }
         JobEvent::Released => "job.released",
         JobEvent::Failed { reason, failure } => {
-            data["reason"] = json!(reason);
-            data["failure"] = json!(failure);
+            body.reason = *reason;
+            body.failure = failure.clone();
             "job.failed"
         }
         JobEvent::Cancelled => "job.cancelled",
         JobEvent::FenceLost => return None,
     };
-    Some(Sent::default().event(name).data(data.to_string()))
+    let data = serde_json::to_string(&body).ok()?;
+    Some(SseEvent::default().event(name).data(data))
 }

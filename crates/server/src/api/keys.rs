@@ -3,50 +3,48 @@
 use std::sync::Arc;
 
 use axum::{extract::State, http::StatusCode};
-use steadfast_core::{KeyId, Tenant};
+use steadfast_api::{CreateKeyRequest, KeyBody, KeyList, KeyWithToken, Scope};
+use steadfast_core::KeyId;
 
-use super::{
-    Answer,
-    wire::{Keys, MadeKey, NewKeyBody},
-};
+use super::{Answer, query};
 use crate::{
-    App,
     access::{Caller, Writes},
+    app::App,
     body::{Body, Id},
     json::Json,
-    keys::{self, Key, KeyError, NewKey, Scope},
+    keys::{self, Key, KeyError, NewKey},
     limits,
     problem::{Problem, Problems},
 };
 
-/// Make a key. Its token is shown this once.
+/// Create a key. Its token is in this one response only.
 ///
-/// From the first key on, every request needs one; so the first must be of scope `admin`, or
-/// nobody could make another.
+/// From the first key on, every request needs one; so the first must be of scope `admin`, or no
+/// caller could create another.
 #[utoipa::path(
-    post, path = "/keys", tag = "keys", request_body = NewKeyBody,
-    responses((status = 201, description = "The key, with its token", body = MadeKey), Problems)
+    post, path = "/keys", tag = "Keys", operation_id = "createKey",
+    request_body(content = CreateKeyRequest, example = json!({"name": "operations", "scope": "admin"})),
+    responses((status = 201, description = "The key, with its token", body = KeyWithToken), Problems)
 )]
 pub async fn create(
     State(app): State<Arc<App>>,
     Writes(caller): Writes,
-    Body(body): Body<NewKeyBody>,
-) -> Result<(StatusCode, Json<MadeKey>), Problem> {
+    Body(body): Body<CreateKeyRequest>,
+) -> Result<(StatusCode, Json<KeyWithToken>), Problem> {
     if caller.tenant.is_some() && body.scope == Scope::Admin {
-        let detail = "a key of scope tenant cannot make one of scope admin";
+        let detail = "a key of scope tenant cannot create one of scope admin";
         return Err(Problem::new(StatusCode::FORBIDDEN, "wrong_scope", detail).at("scope"));
     }
     let store = app.node.store();
     let known = keys::list(&*store).await?.len();
     if known >= limits::KEYS_MAX {
-        let detail = format!("there are {known} keys already, and no more are taken");
+        let detail = format!("there are {known} keys already, which is the limit");
         return Err(Problem::new(StatusCode::CONFLICT, "too_many", detail));
     }
-    let asked = body.tenant.as_deref().map(Tenant::new).transpose()?;
     let new = NewKey {
         name: body.name,
         scope: body.scope,
-        tenant: caller.choose(asked)?,
+        tenant: query::tenant(body.tenant.as_deref(), &caller)?,
     };
     let (key, token) = keys::create(&*store, new)
         .await
@@ -55,23 +53,33 @@ pub async fn create(
             KeyError::Store(error) => error.into(),
         })?;
     app.keys.refresh().await?;
-    let made = MadeKey {
-        key: (&key).into(),
+    let body = KeyWithToken {
+        key: key_body(&key),
         token: token.reveal().to_owned(),
     };
-    Ok((StatusCode::CREATED, Json(made)))
+    Ok((StatusCode::CREATED, Json(body)))
+}
+
+fn key_body(key: &Key) -> KeyBody {
+    KeyBody {
+        id: key.id,
+        name: key.name.clone(),
+        scope: key.scope,
+        tenant: key.tenant.clone(),
+        created_at: key.created_at,
+    }
 }
 
 /// List keys, oldest first, without their tokens.
 #[utoipa::path(
-    get, path = "/keys", tag = "keys",
-    responses((status = 200, description = "All keys", body = Keys), Problems)
+    get, path = "/keys", tag = "Keys", operation_id = "listKeys",
+    responses((status = 200, description = "All keys", body = KeyList), Problems)
 )]
-pub async fn list(State(app): State<Arc<App>>, Writes(caller): Writes) -> Answer<Keys> {
+pub async fn list(State(app): State<Arc<App>>, Writes(caller): Writes) -> Answer<KeyList> {
     let keys = keys::list(&*app.node.store()).await?;
-    let theirs = keys.iter().filter(|key| sees(&caller, key));
-    Ok(Json(Keys {
-        keys: theirs.map(Into::into).collect(),
+    let visible = keys.iter().filter(|key| sees(&caller, key));
+    Ok(Json(KeyList {
+        keys: visible.map(key_body).collect(),
     }))
 }
 
@@ -84,10 +92,10 @@ fn sees(caller: &Caller, key: &Key) -> bool {
     }
 }
 
-/// Take a key back. Nodes forget it within seconds.
+/// Revoke a key. All nodes refuse it within seconds.
 #[utoipa::path(
-    delete, path = "/keys/{id}", tag = "keys", params(("id" = String, Path, description = "key_…")),
-    responses((status = 204, description = "It is gone"), Problems)
+    delete, path = "/keys/{id}", tag = "Keys", operation_id = "revokeKey", params(("id" = String, Path, description = "key_…")),
+    responses((status = 204, description = "It is revoked"), Problems)
 )]
 pub async fn delete(
     State(app): State<Arc<App>>,
@@ -100,7 +108,7 @@ pub async fn delete(
     let key = key.ok_or_else(|| Problem::not_found(id))?;
     let is_admin = |key: &&Key| key.scope == Scope::Admin;
     if is_admin(&key) && keys.iter().filter(is_admin).count() == 1 {
-        let detail = "this is the last admin key; make another one first";
+        let detail = "this is the last admin key; create another one first";
         return Err(Problem::new(StatusCode::CONFLICT, "last_admin_key", detail));
     }
     keys::delete(&*store, id).await?;

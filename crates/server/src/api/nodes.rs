@@ -3,19 +3,31 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use steadfast_api::{NodeBody, NodeList};
 
-use super::{Answer, wire::Nodes};
-use crate::{App, access::Reads, json::Json, problem::Problems};
+use super::Answer;
+use crate::{access::Reads, app::App, json::Json, problem::Problems};
 
-/// The nodes, by name, those included that have just gone silent.
+/// List the nodes by name, including those that have just gone silent.
 #[utoipa::path(
-    get, path = "/nodes", tag = "nodes",
-    responses((status = 200, description = "All nodes", body = Nodes), Problems)
+    get, path = "/nodes", tag = "Nodes", operation_id = "listNodes",
+    responses((status = 200, description = "All nodes", body = NodeList), Problems)
 )]
-pub async fn list(State(app): State<Arc<App>>, _: Reads) -> Answer<Nodes> {
+pub async fn list(State(app): State<Arc<App>>, _: Reads) -> Answer<NodeList> {
     let now = app.client.now();
     let nodes = app.client.nodes().await?.into_iter();
-    Ok(Json(Nodes {
-        nodes: nodes.map(|node| (node, now).into()).collect(),
+    Ok(Json(NodeList {
+        nodes: nodes
+            .map(|node| NodeBody {
+                alive: node.is_alive(now),
+                name: node.name.to_string(),
+                version: node.version,
+                queues: node.queues.iter().map(ToString::to_string).collect(),
+                concurrency: node.concurrency,
+                in_flight: node.in_flight,
+                started_at: node.started_at,
+                last_seen: node.last_seen,
+            })
+            .collect(),
     }))
 }

@@ -1,18 +1,23 @@
 //! Retry policies, without running anything.
 
-use super::{
-    Answer,
-    wire::{PreviewBody, PreviewShown},
-};
+use steadfast_api::{PolicyPreviewBody, PreviewPolicyRequest};
+
+use super::Answer;
 use crate::{access::Reads, body::Body, json::Json, problem::Problems};
 
-/// The whole timetable of a policy: when each attempt would start at the earliest, typically
-/// and at the latest, and when it gives up.
+/// Preview the whole timetable of a policy: when each attempt would start at the earliest,
+/// typically and at the latest, and when it gives up.
 #[utoipa::path(
-    post, path = "/policies/preview", tag = "policies", request_body = PreviewBody,
-    responses((status = 200, description = "The timetable", body = PreviewShown), Problems)
+    post, path = "/policies/preview", tag = "Policies", operation_id = "previewPolicy",
+    request_body(content = PreviewPolicyRequest, example = json!({
+        "retry": {"maxRetries": 5, "backoff": "exponential", "baseDelay": "1s", "jitter": "full"}
+    })),
+    responses((status = 200, description = "The timetable", body = PolicyPreviewBody), Problems)
 )]
-pub async fn preview(_: Reads, Body(body): Body<PreviewBody>) -> Answer<PreviewShown> {
+pub async fn preview(
+    _: Reads,
+    Body(body): Body<PreviewPolicyRequest>,
+) -> Answer<PolicyPreviewBody> {
     let policy = body.retry.build().map_err(|error| error.within("retry"))?;
-    Ok(Json(PreviewShown::of(policy)))
+    Ok(Json(policy.into()))
 }

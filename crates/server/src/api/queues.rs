@@ -1,57 +1,37 @@
-//! Queues: how full they are, and whether they are served.
+//! Queues: how full they are, and whether they are paused.
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use axum::extract::State;
-use serde::Deserialize;
+use axum::{extract::State, http::StatusCode};
+use steadfast_api::{QueueBody, QueueList, TenantQuery, schema::NameSchema};
 use steadfast_core::{Queue, Tenant};
 use steadfast_engine::Stats;
 use steadfast_store::LaneStats;
-use utoipa::IntoParams;
 
-use super::{
-    Answer,
-    stats::WINDOW,
-    wire::{Name, QueueShown, Queues},
-};
+use super::{Answer, query, stats::counts};
 use crate::{
-    App,
-    access::{Caller, Reads, Writes},
+    access::{Reads, Writes},
+    app::App,
     body::{Id, Params},
     json::Json,
+    limits::RECENT_WINDOW,
     problem::{Problem, Problems},
 };
 
-/// Whose queues are meant.
-#[derive(Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct TenantQuery {
-    /// For admin keys; others have a tenant of their own.
-    #[param(value_type = Option<Name>)]
-    tenant: Option<String>,
-}
-
-impl TenantQuery {
-    pub fn chosen(&self, caller: &Caller) -> Result<Option<Tenant>, Problem> {
-        caller.choose(self.tenant.as_deref().map(Tenant::new).transpose()?)
-    }
-}
-
-/// Queues with their depth, their oldest job and how things went lately.
+/// List queues with their counts and the age of their oldest waiting job.
 #[utoipa::path(
-    get, path = "/queues", tag = "queues", params(TenantQuery),
-    responses((status = 200, description = "All queues", body = Queues), Problems)
+    get, path = "/queues", tag = "Queues", operation_id = "listQueues", params(TenantQuery),
+    responses((status = 200, description = "All queues", body = QueueList), Problems)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,
     Reads(caller): Reads,
     Params(query): Params<TenantQuery>,
-) -> Answer<Queues> {
-    let tenant = query.chosen(&caller)?;
-    let lanes = app.client.lanes(app.client.now().minus(WINDOW)).await?;
+) -> Answer<QueueList> {
+    let tenant = query::query_tenant(&query, &caller)?;
+    let since = app.client.now().minus(RECENT_WINDOW);
     let mut queues: BTreeMap<(Tenant, Queue), Vec<LaneStats>> = BTreeMap::new();
-    for lane in lanes {
+    for lane in app.client.lanes(since).await? {
         if tenant.as_ref().is_none_or(|tenant| *tenant == lane.tenant) {
             let name = (lane.tenant.clone(), lane.queue.clone());
             queues.entry(name).or_default().push(lane);
@@ -59,21 +39,21 @@ pub async fn list(
     }
     let queues = queues
         .into_iter()
-        .map(|((tenant, queue), lanes)| QueueShown {
+        .map(|((tenant, queue), lanes)| QueueBody {
             tenant: tenant.to_string(),
             name: queue.to_string(),
             paused: lanes.iter().any(|lane| lane.paused),
-            counts: (&lanes.into_iter().collect::<Stats>()).into(),
+            counts: counts(&lanes.into_iter().collect::<Stats>()),
         });
-    Ok(Json(Queues {
+    Ok(Json(QueueList {
         queues: queues.collect(),
     }))
 }
 
-/// Stop claims from a queue until it is resumed; what runs goes on.
+/// Pause a queue: no job is claimed from it until it is resumed. Running jobs go on.
 #[utoipa::path(
-    post, path = "/queues/{name}/pause", tag = "queues",
-    params(("name" = Name, Path, description = "The queue"), TenantQuery),
+    post, path = "/queues/{name}/pause", tag = "Queues", operation_id = "pauseQueue",
+    params(("name" = NameSchema, Path, description = "The queue"), TenantQuery),
     responses((status = 204, description = "It is paused"), Problems)
 )]
 pub async fn pause(
@@ -81,25 +61,25 @@ pub async fn pause(
     Writes(caller): Writes,
     Id(name): Id<String>,
     Params(query): Params<TenantQuery>,
-) -> Result<axum::http::StatusCode, Problem> {
-    let tenant = query.chosen(&caller)?.unwrap_or_default();
+) -> Result<StatusCode, Problem> {
+    let tenant = query::query_tenant(&query, &caller)?.unwrap_or_default();
     app.client.pause_queue(tenant, Queue::new(&name)?).await?;
-    Ok(axum::http::StatusCode::NO_CONTENT)
+    Ok(StatusCode::NO_CONTENT)
 }
 
-/// Serve a queue again.
+/// Resume a paused queue.
 #[utoipa::path(
-    post, path = "/queues/{name}/resume", tag = "queues",
-    params(("name" = Name, Path, description = "The queue"), TenantQuery),
-    responses((status = 204, description = "It is served"), Problems)
+    post, path = "/queues/{name}/resume", tag = "Queues", operation_id = "resumeQueue",
+    params(("name" = NameSchema, Path, description = "The queue"), TenantQuery),
+    responses((status = 204, description = "It is resumed"), Problems)
 )]
 pub async fn resume(
     State(app): State<Arc<App>>,
     Writes(caller): Writes,
     Id(name): Id<String>,
     Params(query): Params<TenantQuery>,
-) -> Result<axum::http::StatusCode, Problem> {
-    let tenant = query.chosen(&caller)?.unwrap_or_default();
+) -> Result<StatusCode, Problem> {
+    let tenant = query::query_tenant(&query, &caller)?.unwrap_or_default();
     app.client.resume_queue(tenant, Queue::new(&name)?).await?;
-    Ok(axum::http::StatusCode::NO_CONTENT)
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -1,35 +1,35 @@
-//! Schedules: made, changed, paused, and what became of their ticks.
+//! Schedules: created, changed, paused, and their ticks.
 
 use std::sync::Arc;
 
 use axum::{extract::State, http::StatusCode, response::Response};
-use serde::Deserialize;
-use steadfast_core::{JobId, Schedule, ScheduleId, Tenant};
-use steadfast_engine::ScheduleEdit;
-use steadfast_store::PageRequest;
-use utoipa::IntoParams;
-
-use super::{
-    Answer,
-    asked::Asking,
-    cursor,
-    jobs::{PageQuery, made},
-    wire::{CreateSchedule, EditSchedule, JobShown, Name, ScheduleShown, Schedules, Ticks},
+use steadfast_api::{
+    CreateScheduleRequest, EditScheduleRequest, JobBody, PageQuery, ScheduleBody, ScheduleList,
+    ScheduleQuery, TickBody, TickList,
 };
+use steadfast_core::{JobId, Schedule, ScheduleId};
+use steadfast_engine::ScheduleEdit;
+use steadfast_store::{PageRequest, TickRecord};
+
+use super::{Answer, create::RequestReader, create_jobs::created, cursor, jobs::job_body, query};
 use crate::{
-    App,
     access::{Caller, Reads, Writes},
+    app::App,
     body::{Body, Id, Params},
     json::Json,
     limits,
     problem::{Problem, Problems},
 };
 
-/// Make a schedule, or bring the one of that name in line.
+/// Create a schedule, or update the one of that name.
 #[utoipa::path(
-    post, path = "/schedules", tag = "schedules", request_body = CreateSchedule,
+    post, path = "/schedules", tag = "Schedules", operation_id = "createSchedule",
+    request_body(content = CreateScheduleRequest, example = json!({
+        "name": "nightly-report", "schedule": "0 3 * * *", "timezone": "Europe/Paris",
+        "job": {"kind": "report", "payload": {"format": "pdf"}}
+    })),
     responses(
-        (status = 201, description = "The schedule", body = ScheduleShown,
+        (status = 201, description = "The schedule", body = ScheduleBody,
             headers(("Location" = String, description = "Where it is"))),
         Problems,
     )
@@ -37,47 +37,31 @@ use crate::{
 pub async fn create(
     State(app): State<Arc<App>>,
     Writes(caller): Writes,
-    Body(body): Body<CreateSchedule>,
+    Body(body): Body<CreateScheduleRequest>,
 ) -> Result<Response, Problem> {
     let (app, caller) = (&*app, &caller);
-    let request = Asking { app, caller }.schedule(body)?;
+    let request = RequestReader { app, caller }.schedule(body)?;
     let schedule = app.client.schedule(request).await?;
     let id = schedule.id;
-    Ok(made("schedules", id, Json(ScheduleShown::of(schedule))))
-}
-
-/// Which schedules are meant.
-#[derive(Deserialize, IntoParams)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct ScheduleQuery {
-    /// For admin keys; others have a tenant of their own.
-    #[param(value_type = Option<Name>)]
-    tenant: Option<String>,
-    /// How many, up to 500.
-    #[param(minimum = 1, maximum = 500)]
-    limit: Option<usize>,
-    /// Where the page before ended: its nextCursor.
-    after: Option<String>,
+    Ok(created("schedules", id, Json(ScheduleBody::from(schedule))))
 }
 
 /// List schedules, newest first.
 #[utoipa::path(
-    get, path = "/schedules", tag = "schedules", params(ScheduleQuery),
-    responses((status = 200, description = "A page of schedules", body = Schedules), Problems)
+    get, path = "/schedules", tag = "Schedules", operation_id = "listSchedules", params(ScheduleQuery),
+    responses((status = 200, description = "A page of schedules", body = ScheduleList), Problems)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,
     Reads(caller): Reads,
     Params(query): Params<ScheduleQuery>,
-) -> Answer<Schedules> {
-    let tenant = query.tenant.as_deref().map(Tenant::new).transpose()?;
-    let tenant = caller.choose(tenant)?;
-    let page = cursor::page(query.limit, limits::PAGE_DEFAULT, query.after.as_deref())?;
-    let listed = app.client.schedules(tenant, page).await?;
-    Ok(Json(Schedules {
-        schedules: listed.items.into_iter().map(ScheduleShown::of).collect(),
-        next_cursor: cursor::next(listed.next),
+) -> Answer<ScheduleList> {
+    let tenant = query::tenant(query.tenant.as_deref(), &caller)?;
+    let page = query::schedule_page(&query)?;
+    let schedules = app.client.schedules(tenant, page).await?;
+    Ok(Json(ScheduleList {
+        schedules: schedules.items.into_iter().map(Into::into).collect(),
+        next_cursor: cursor::next(schedules.next),
     }))
 }
 
@@ -85,38 +69,39 @@ async fn find(app: &App, caller: &Caller, id: ScheduleId) -> Result<Schedule, Pr
     caller.schedule(app.client.find_schedule(id).await?, id)
 }
 
-/// Look at a schedule.
+/// Read a schedule.
 #[utoipa::path(
-    get, path = "/schedules/{id}", tag = "schedules",
+    get, path = "/schedules/{id}", tag = "Schedules", operation_id = "getSchedule",
     params(("id" = String, Path, description = "sch_…")),
-    responses((status = 200, description = "The schedule", body = ScheduleShown), Problems)
+    responses((status = 200, description = "The schedule", body = ScheduleBody), Problems)
 )]
 pub async fn read(
     State(app): State<Arc<App>>,
     Reads(caller): Reads,
     Id(id): Id<ScheduleId>,
-) -> Answer<ScheduleShown> {
-    Ok(Json(ScheduleShown::of(find(&app, &caller, id).await?)))
+) -> Answer<ScheduleBody> {
+    Ok(Json(find(&app, &caller, id).await?.into()))
 }
 
-/// Change a schedule. Only a changed rule or window starts afresh from now.
+/// Edit a schedule. Only a changed rule or window starts afresh from now.
 ///
-/// A changed job is what the runs to come look like; runs that exist keep theirs, policy included.
+/// A changed job applies to the runs to come; runs that exist keep theirs, policy included.
 #[utoipa::path(
-    patch, path = "/schedules/{id}", tag = "schedules",
-    params(("id" = String, Path, description = "sch_…")), request_body = EditSchedule,
-    responses((status = 200, description = "The schedule as it is now", body = ScheduleShown), Problems)
+    patch, path = "/schedules/{id}", tag = "Schedules", operation_id = "editSchedule",
+    params(("id" = String, Path, description = "sch_…")),
+    request_body(content = EditScheduleRequest, example = json!({"schedule": "30 4 * * *"})),
+    responses((status = 200, description = "The schedule as it is now", body = ScheduleBody), Problems)
 )]
 pub async fn edit(
     State(app): State<Arc<App>>,
     Writes(caller): Writes,
     Id(id): Id<ScheduleId>,
-    Body(body): Body<EditSchedule>,
-) -> Answer<ScheduleShown> {
+    Body(body): Body<EditScheduleRequest>,
+) -> Answer<ScheduleBody> {
     find(&app, &caller, id).await?;
     let (app, caller) = (&*app, &caller);
-    let asking = Asking { app, caller };
-    let job = body.job.map(|job| asking.template(job));
+    let reader = RequestReader { app, caller };
+    let job = body.job.map(|job| reader.template(job));
     let edit = ScheduleEdit {
         cron: body.schedule,
         every: body.every.map(|every| every.get()),
@@ -129,14 +114,14 @@ pub async fn edit(
         job: job.transpose()?,
     };
     let schedule = app.client.edit_schedule(id, edit).await?;
-    Ok(Json(ScheduleShown::of(schedule)))
+    Ok(Json(schedule.into()))
 }
 
-/// Forget a schedule; runs it has made go on.
+/// Delete a schedule; runs it has made go on.
 #[utoipa::path(
-    delete, path = "/schedules/{id}", tag = "schedules",
+    delete, path = "/schedules/{id}", tag = "Schedules", operation_id = "deleteSchedule",
     params(("id" = String, Path, description = "sch_…")),
-    responses((status = 204, description = "It is gone"), Problems)
+    responses((status = 204, description = "It is deleted"), Problems)
 )]
 pub async fn delete(
     State(app): State<Arc<App>>,
@@ -148,82 +133,90 @@ pub async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Make no more runs until it is resumed.
+/// Pause a schedule: it makes no runs until it is resumed.
 #[utoipa::path(
-    post, path = "/schedules/{id}/pause", tag = "schedules",
+    post, path = "/schedules/{id}/pause", tag = "Schedules", operation_id = "pauseSchedule",
     params(("id" = String, Path, description = "sch_…")),
-    responses((status = 200, description = "The schedule as it is now", body = ScheduleShown), Problems)
+    responses((status = 200, description = "The schedule as it is now", body = ScheduleBody), Problems)
 )]
 pub async fn pause(
     State(app): State<Arc<App>>,
     Writes(caller): Writes,
     Id(id): Id<ScheduleId>,
-) -> Answer<ScheduleShown> {
+) -> Answer<ScheduleBody> {
     find(&app, &caller, id).await?;
     let schedule = app.client.pause_schedule(id).await?;
-    Ok(Json(ScheduleShown::of(schedule)))
+    Ok(Json(schedule.into()))
 }
 
-/// Go on with the next tick; those that passed meanwhile were not wanted.
+/// Resume a schedule with its next tick; ticks that passed while it was paused make no runs.
 #[utoipa::path(
-    post, path = "/schedules/{id}/resume", tag = "schedules",
+    post, path = "/schedules/{id}/resume", tag = "Schedules", operation_id = "resumeSchedule",
     params(("id" = String, Path, description = "sch_…")),
-    responses((status = 200, description = "The schedule as it is now", body = ScheduleShown), Problems)
+    responses((status = 200, description = "The schedule as it is now", body = ScheduleBody), Problems)
 )]
 pub async fn resume(
     State(app): State<Arc<App>>,
     Writes(caller): Writes,
     Id(id): Id<ScheduleId>,
-) -> Answer<ScheduleShown> {
+) -> Answer<ScheduleBody> {
     find(&app, &caller, id).await?;
     let schedule = app.client.resume_schedule(id).await?;
-    Ok(Json(ScheduleShown::of(schedule)))
+    Ok(Json(schedule.into()))
 }
 
-/// Make one run now, beside the timetable.
+/// Run a schedule now: one run, beside its timetable.
 #[utoipa::path(
-    post, path = "/schedules/{id}/run-now", tag = "schedules",
+    post, path = "/schedules/{id}/run-now", tag = "Schedules", operation_id = "runScheduleNow",
     params(("id" = String, Path, description = "sch_…")),
-    responses((status = 201, description = "The run", body = JobShown), Problems)
+    responses((status = 201, description = "The run", body = JobBody), Problems)
 )]
 pub async fn run_now(
     State(app): State<Arc<App>>,
     Writes(caller): Writes,
     Id(id): Id<ScheduleId>,
-) -> Result<(StatusCode, Json<JobShown>), Problem> {
+) -> Result<(StatusCode, Json<JobBody>), Problem> {
     find(&app, &caller, id).await?;
     let run: JobId = app.client.run_schedule_now(id).await?;
     let job = caller.job(app.client.job(run).await?, run)?;
-    let shown = JobShown::whole(job, app.client.now());
-    Ok((StatusCode::CREATED, Json(shown)))
+    let body = job_body(&app, job, app.client.now());
+    Ok((StatusCode::CREATED, Json(body)))
 }
 
-/// What became of ticks, newest first: the run each made, or why it was skipped; and the
+/// List the ticks of a schedule, newest first: the run each made, or why it was skipped; and the
 /// ticks to come.
 #[utoipa::path(
-    get, path = "/schedules/{id}/ticks", tag = "schedules",
+    get, path = "/schedules/{id}/ticks", tag = "Schedules", operation_id = "listTicks",
     params(("id" = String, Path, description = "sch_…"), PageQuery),
-    responses((status = 200, description = "A page of ticks", body = Ticks), Problems)
+    responses((status = 200, description = "A page of ticks", body = TickList), Problems)
 )]
 pub async fn ticks(
     State(app): State<Arc<App>>,
     Reads(caller): Reads,
     Id(id): Id<ScheduleId>,
     Params(query): Params<PageQuery>,
-) -> Answer<Ticks> {
+) -> Answer<TickList> {
     let schedule = find(&app, &caller, id).await?;
     let page = PageRequest {
         limit: cursor::size(query.limit, limits::TICKS_DEFAULT)?,
         after: query.after.as_deref().map(cursor::tick).transpose()?,
     };
-    let upcoming = match page.after.is_none() && !schedule.paused {
-        true => schedule.timetable.upcoming(&schedule.progress, page.limit),
-        false => Vec::new(),
+    let upcoming = if page.after.is_none() && !schedule.paused {
+        schedule.timetable.upcoming(&schedule.progress, page.limit)
+    } else {
+        Vec::new()
     };
-    let listed = app.client.ticks(id, page).await?;
-    Ok(Json(Ticks {
-        ticks: listed.items.into_iter().map(Into::into).collect(),
+    let ticks = app.client.ticks(id, page).await?;
+    Ok(Json(TickList {
+        ticks: ticks.items.iter().map(tick_body).collect(),
         upcoming: upcoming.into_iter().map(Into::into).collect(),
-        next_cursor: listed.next.map(cursor::of_tick),
+        next_cursor: ticks.next.map(cursor::of_tick),
     }))
+}
+
+fn tick_body(record: &TickRecord) -> TickBody {
+    match record {
+        TickRecord::Fired { job, .. } => TickBody::fired(record.at(), *job),
+        TickRecord::Skipped(ticks) => TickBody::skipped(record.at(), ticks),
+    }
 }

@@ -3,78 +3,97 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::extract::State;
-use serde::Deserialize;
-use steadfast_core::Tenant;
-use utoipa::IntoParams;
-
-use super::{
-    Answer,
-    queues::TenantQuery,
-    wire::{Minutes, Name, StatsShown},
+use steadfast_api::{
+    CountsBody, LaneBody, MinuteBody, MinuteList, MinutesQuery, StatsBody, TenantQuery,
 };
+use steadfast_core::Timestamp;
+use steadfast_engine::Stats;
+use steadfast_store::LaneStats;
+
+use super::{Answer, query};
 use crate::{
-    App,
-    access::Reads,
-    body::Params,
-    json::Json,
-    problem::{Problem, Problems},
+    access::Reads, app::App, body::Params, json::Json, limits::RECENT_WINDOW, problem::Problems,
 };
 
-/// What "lately" is.
-pub const WINDOW: Duration = Duration::from_secs(300);
-const MINUTES_DEFAULT: u64 = 60;
-const MINUTES_MAX: u64 = 7 * 24 * 60;
-
-/// Jobs by label, throughput, retries and how many of them helped.
+/// Read jobs by label, throughput, retries and how many of them succeeded.
 #[utoipa::path(
-    get, path = "/stats", tag = "stats", params(TenantQuery),
-    responses((status = 200, description = "Counts and rates", body = StatsShown), Problems)
+    get, path = "/stats", tag = "Stats", operation_id = "getStats", params(TenantQuery),
+    responses((status = 200, description = "Counts and rates", body = StatsBody), Problems)
 )]
-pub async fn stats(
+pub async fn read(
     State(app): State<Arc<App>>,
     Reads(caller): Reads,
     Params(query): Params<TenantQuery>,
-) -> Answer<StatsShown> {
-    let tenant = query.chosen(&caller)?;
+) -> Answer<StatsBody> {
+    let tenant = query::query_tenant(&query, &caller)?;
     let now = app.client.now();
-    let mut lanes = app.client.lanes(now.minus(WINDOW)).await?;
+    let mut lanes = app.client.lanes(now.minus(RECENT_WINDOW)).await?;
     lanes.retain(|lane| tenant.as_ref().is_none_or(|tenant| *tenant == lane.tenant));
-    Ok(Json(StatsShown::of(lanes, now, WINDOW.as_secs_f64())))
+    Ok(Json(stats(lanes, now)))
 }
 
-/// How far to look back.
-#[derive(Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct MinutesQuery {
-    /// For admin keys; others have a tenant of their own.
-    #[param(value_type = Option<Name>)]
-    tenant: Option<String>,
-    /// How many minutes to look back, up to a week.
-    #[param(minimum = 1, maximum = 10080)]
-    minutes: Option<u64>,
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a rate is shown to a few digits"
+)]
+fn stats(lanes: Vec<LaneStats>, now: Timestamp) -> StatsBody {
+    let sum: Stats = lanes.iter().cloned().collect();
+    let lanes = lanes.into_iter().map(|lane| LaneBody {
+        tenant: lane.tenant.to_string(),
+        queue: lane.queue.to_string(),
+        kind: lane.kind.to_string(),
+        counts: counts(&std::iter::once(lane).collect()),
+    });
+    StatsBody {
+        now,
+        total_retries: sum.total_retries(),
+        successful_retries: sum.successful_retries(),
+        retry_success_rate: sum.retry_success_rate(),
+        retry_rate: sum.recent.retry_rate(),
+        throughput: sum.recent.attempts as f64 / RECENT_WINDOW.as_secs_f64(),
+        counts: counts(&sum),
+        lanes: lanes.collect(),
+    }
 }
 
-/// Attempts by the minute in which they ended, oldest first; quiet minutes are left out.
+/// Counts as they are answered.
+pub fn counts(stats: &Stats) -> CountsBody {
+    CountsBody {
+        scheduled: stats.scheduled,
+        ready: stats.ready,
+        running: stats.running,
+        retrying: stats.retrying,
+        succeeded: stats.succeeded,
+        failed: stats.failed,
+        cancelled: stats.cancelled,
+        dlq_size: stats.dead_letters,
+        oldest_ready: stats.oldest_ready,
+        recent: stats.recent.into(),
+        total: stats.total.into(),
+    }
+}
+
+/// List attempts by the minute in which they ended, oldest first; minutes without any are left out.
 #[utoipa::path(
-    get, path = "/stats/minutes", tag = "stats", params(MinutesQuery),
-    responses((status = 200, description = "Counts by the minute", body = Minutes), Problems)
+    get, path = "/stats/minutes", tag = "Stats", operation_id = "listMinuteStats",
+    params(MinutesQuery),
+    responses((status = 200, description = "Counts by the minute", body = MinuteList), Problems)
 )]
 pub async fn minutes(
     State(app): State<Arc<App>>,
     Reads(caller): Reads,
     Params(query): Params<MinutesQuery>,
-) -> Answer<Minutes> {
-    let asked = query.tenant.as_deref().map(Tenant::new).transpose()?;
-    let tenant = caller.choose(asked)?;
-    let back = query.minutes.unwrap_or(MINUTES_DEFAULT);
-    if !(1..=MINUTES_MAX).contains(&back) {
-        let detail = format!("minutes is {back}: must be between 1 and {MINUTES_MAX}");
-        return Err(Problem::invalid("minutes", detail));
-    }
-    let since = app.client.now().minus(Duration::from_secs(60 * back));
-    let minutes = app.client.minutes(tenant, since).await?;
-    Ok(Json(Minutes {
-        minutes: minutes.into_iter().map(Into::into).collect(),
+) -> Answer<MinuteList> {
+    let tenant = query::tenant(query.tenant.as_deref(), &caller)?;
+    let back = Duration::from_secs(60 * query::minutes(&query)?);
+    let since = app.client.now().minus(back);
+    let minutes = app.client.minutes(tenant, since).await?.into_iter();
+    Ok(Json(MinuteList {
+        minutes: minutes
+            .map(|minute| MinuteBody {
+                at: minute.at,
+                tally: minute.tally.into(),
+            })
+            .collect(),
     }))
 }

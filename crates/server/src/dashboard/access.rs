@@ -105,7 +105,7 @@ pub async fn change_endpoint(editor: Editor) -> HtmlPage {
         }
         Some("rotate") => {
             let id = id(form.value("id"))?;
-            let body = MaybeBody(api::wire::RotateBody::default());
+            let body = MaybeBody(steadfast_api::RotateSecretRequest::default());
             let Json(made) = api::endpoints::rotate(app, writes, Id(id), body).await?;
             Made::of("endpoint", "secret", &json!(made))
         }

@@ -25,7 +25,7 @@ use super::{
     shown::count,
     viewer::{Editor, Viewer},
 };
-use crate::{App, access::Caller, problem::Problem};
+use crate::{App, access::Caller, api::query, problem::Problem};
 
 /// Counting further costs more than the figure is worth.
 const COUNT_MAX: u64 = 10_000;
@@ -189,7 +189,7 @@ pub async fn act(editor: Editor) -> HtmlPage {
     let dead_letters = form.get("deadLetters").is_some();
     let filter = JobFilter {
         dead_letters,
-        ..form.job_query()?.filter(&viewer.caller)?
+        ..query::job_filter(&form.job_query()?, &viewer.caller)?
     };
     let group = form.get("group").map(str::to_owned);
     let number = how_many(&viewer.app, &filter, group.as_deref()).await?;

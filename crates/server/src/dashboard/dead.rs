@@ -18,6 +18,8 @@ use super::{
     viewer::Viewer,
 };
 
+use crate::api::query;
+
 /// How many of the newest dead letters are grouped.
 const SAMPLE: usize = 500;
 const SHOWN_MAX: usize = 10;
@@ -56,7 +58,7 @@ struct Group {
 pub async fn page(viewer: Viewer) -> HtmlPage {
     let filter = JobFilter {
         dead_letters: true,
-        ..viewer.fields.job_query()?.filter(&viewer.caller)?
+        ..query::job_filter(&viewer.fields.job_query()?, &viewer.caller)?
     };
     let tenant = filter.tenant.clone();
     let frame = Frame::of(&viewer, "/dead-letters", "Dead letters");

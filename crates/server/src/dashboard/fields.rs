@@ -1,8 +1,10 @@
 //! What a form or a question says. Browsers send empty fields, too; those say nothing.
 
-use serde_json::{Map, Value};
+use std::borrow::Cow;
 
-use crate::{api::jobs::JobQuery, problem::Problem};
+use steadfast_api::JobQuery;
+
+use crate::{problem::Problem, query_fields};
 
 #[derive(Clone, Debug, Default)]
 pub struct Fields(Vec<(String, String)>);
@@ -66,12 +68,9 @@ impl Fields {
 
     /// The same as the API reads it.
     pub fn job_query(&self) -> Result<JobQuery, Problem> {
-        let said = self.filters().into_iter();
-        let object: Map<String, Value> = said
-            .map(|(name, value)| (name.to_owned(), Value::String(value)))
-            .collect();
-        serde_json::from_value(Value::Object(object))
-            .map_err(|error| Problem::invalid("filter", error.to_string()))
+        let filters = self.filters().into_iter();
+        let pairs = filters.map(|(name, value)| (Cow::Borrowed(name), Cow::Owned(value)));
+        Ok(query_fields::read(pairs)?)
     }
 }
 

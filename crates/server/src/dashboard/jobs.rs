@@ -14,7 +14,7 @@ use super::{
     shown::{When, count, line},
     viewer::Viewer,
 };
-use crate::{App, limits};
+use crate::{App, api::query, limits};
 
 const MESSAGE_CHARS_MAX: usize = 110;
 
@@ -69,7 +69,7 @@ impl Row {
 }
 
 pub async fn page(viewer: Viewer) -> HtmlPage {
-    let filter = viewer.fields.job_query()?.filter(&viewer.caller)?;
+    let filter = query::job_filter(&viewer.fields.job_query()?, &viewer.caller)?;
     let after = viewer.fields.get("after").map(str::parse::<JobId>);
     let page = JobPageRequest {
         limit: limits::PAGE_DEFAULT,

@@ -10,7 +10,7 @@ use steadfast_store::LaneStats;
 use tokio::{sync::Mutex, time::Instant};
 
 use super::frame::PageError;
-use crate::{App, api::WINDOW};
+use crate::{App, limits::RECENT_WINDOW};
 
 /// How old counts may be.
 const AGE_MAX: Duration = Duration::from_secs(1);
@@ -46,7 +46,10 @@ impl Lanes {
         {
             return Ok(lanes.clone());
         }
-        let lanes = app.client.lanes(app.client.now().minus(WINDOW)).await?;
+        let lanes = app
+            .client
+            .lanes(app.client.now().minus(RECENT_WINDOW))
+            .await?;
         let lanes = Arc::new(lanes);
         *counted = Some((Instant::now(), lanes.clone()));
         Ok(lanes)

@@ -15,11 +15,11 @@ pub async fn events(
 ) -> Result<Sse<impl Stream<Item = Result<Sent, Infallible>>>, PageError> {
     let (app, tenant) = (viewer.app.clone(), viewer.caller.tenant.clone());
     let viewer = Arc::new(viewer);
-    let taken_back = stream::taken_back(move || {
+    let revoked = stream::revoked(move || {
         let viewer = viewer.clone();
-        async move { viewer.is_welcome().await }
+        async move { viewer.is_authorized().await }
     });
-    Ok(stream::events(&app, tenant, taken_back, sent)?)
+    Ok(stream::events(&app, tenant, revoked, sent)?)
 }
 
 fn sent(notice: &Notice) -> Option<Sent> {

@@ -15,7 +15,7 @@ use super::{
     frame::{Frame, HtmlPage, PageError, done, render, see},
     viewer::{COOKIE, OwnForm, token},
 };
-use crate::{App, access, problem::Problem, sessions};
+use crate::{App, access, limits, problem::Problem, sessions};
 
 /// How long a wrong key takes, and how many are looked at together: a key cannot be guessed, but
 /// nobody needs to try quickly.
@@ -39,7 +39,7 @@ struct SignInPage {
 }
 
 pub async fn page(State(app): State<Arc<App>>, query: axum::http::Uri) -> HtmlPage {
-    if access::anybody(&app).await?.is_some() {
+    if access::anonymous(&app).await?.is_some() {
         return Ok(see("/"));
     }
     let fields = Fields::parse(query.query().unwrap_or_default().as_bytes());
@@ -73,7 +73,7 @@ pub async fn sign_in(State(app): State<Arc<App>>, OwnForm(form): OwnForm) -> Htm
     Ok(with_cookie(
         done(next, "", None),
         &token,
-        sessions::LASTS.as_secs(),
+        limits::SESSION_TIME_MAX.as_secs(),
     ))
 }
 

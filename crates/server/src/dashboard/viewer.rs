@@ -34,7 +34,7 @@ pub struct Viewer {
 
 impl Viewer {
     /// Whether the page would still be shown: neither key nor session has ended.
-    pub async fn is_welcome(&self) -> Result<bool, Problem> {
+    pub async fn is_authorized(&self) -> Result<bool, Problem> {
         let is_going_on = match &self.session {
             Some(token) => {
                 let sessions = self.app.sessions.get().await?;
@@ -42,7 +42,7 @@ impl Viewer {
             }
             None => true,
         };
-        Ok(is_going_on && self.caller.is_welcome(&self.app).await?)
+        Ok(is_going_on && self.caller.is_authorized(&self.app).await?)
     }
 
     pub fn may_write(&self) -> bool {
@@ -55,7 +55,7 @@ impl FromRequestParts<Arc<App>> for Viewer {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, PageError> {
         let fields = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
-        let known = match access::anybody(app).await? {
+        let known = match access::anonymous(app).await? {
             Some(anybody) => Some((anybody, None)),
             None => of_session(app, &parts.headers).await?,
         };

@@ -36,6 +36,30 @@ async fn a_waiting_claim_gets_a_job_as_soon_as_there_is_one() {
 }
 
 #[tokio::test]
+async fn the_result_of_a_worker_is_a_result_even_if_it_looks_like_a_response() {
+    let server = Server::start().await;
+    let schedule = json!({"name": "s", "schedule": "0 3 * * *", "job": {"kind": "check"}});
+    let schedule = server.http.post("/api/v1/schedules", schedule).await;
+    let schedule = id_of(&schedule.is(201));
+    let run = server.http.tell("schedules", &schedule, "run-now").await;
+    let id = id_of(&run.is(201));
+    let claims = server.http.claim("check", "30s").await;
+    let result = json!({"status": 200, "timings": {"totalMs": 3}});
+    let body = json!({"result": result});
+    let done = server.http.say(&claims[0], "succeed", body).await;
+    done.is(200);
+    // What the job of a schedule is now does not matter to the runs that it had before.
+    let edit = json!({"job": {"api": "https://example.com/"}});
+    let path = format!("/api/v1/schedules/{schedule}");
+    server.http.patch(&path, edit).await.is(200);
+    for owner in [&id, &schedule] {
+        let attempts = server.http.attempts(owner).await;
+        assert_eq!(attempts[0]["result"], result);
+        assert!(attempts[0]["response"].is_null(), "{attempts:?}");
+    }
+}
+
+#[tokio::test]
 async fn claims_come_by_priority_from_the_queues_that_are_named() {
     let server = Server::start().await;
     for (queue, priority) in [("a", 1), ("a", 9), ("b", 5), ("c", 9)] {

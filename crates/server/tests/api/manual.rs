@@ -30,6 +30,35 @@ async fn a_waiting_job_is_cancelled_at_once_and_can_be_tried_again() {
 }
 
 #[tokio::test]
+async fn a_requeued_job_counts_the_retries_of_its_new_budget() {
+    let server = Server::start().await;
+    let target = Target::always(503).await;
+    let retry = json!({"maxRetries": 1, "backoff": "fixed", "baseDelay": 0});
+    let id = server
+        .http
+        .made(json!({"api": target.url(), "retry": retry}))
+        .await;
+    server.http.when(&id, "failed").await;
+    server.http.tell("jobs", &id, "retry").await.is(200);
+    let job = until("the second budget to be used", || async {
+        let job = server.http.when(&id, "failed").await;
+        (job["attempt"] == 4).then_some(job)
+    })
+    .await;
+    assert_eq!(job["attemptsBefore"], 2);
+    assert_eq!(job["retryCount"], 1);
+    assert_eq!(job["maxRetries"], 1);
+    assert_eq!(job["reason"], "exhausted");
+    assert_eq!(job["explanation"], "no retries left");
+    let attempts = server.http.attempts(&id).await;
+    let last = &attempts[3];
+    assert_eq!(
+        last["explanation"],
+        "Not retried: the one retry of the policy is used."
+    );
+}
+
+#[tokio::test]
 async fn a_running_job_is_cancelled_as_soon_as_it_can_be() {
     let server = Server::start().await;
     let target = Target::start(|_| says(200).after(Duration::from_secs(120))).await;

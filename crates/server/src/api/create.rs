@@ -1,65 +1,60 @@
-//! What a create asks for: wire words become a request of the engine.
+//! Requests for jobs and schedules, as the engine takes them.
 
 use sha2::{Digest, Sha256};
+use steadfast_api::{CreateJobRequest, CreateScheduleRequest, HttpTargetRequest, WebhookRequest};
 use steadfast_core::{
-    EventType, Guarantee, Invalid, Kind, Payload, Preset, Shorthands, Tenant, Timestamp, Webhook,
-    WebhookSecret, WebhookTarget,
+    Cron, EventType, Guarantee, Invalid, Kind, Payload, Preset, Shorthands, TickRule, Timestamp,
+    Timetable, Webhook, WebhookSecret, WebhookTarget, Zone,
 };
 use steadfast_engine::{
     JobRequest, ScheduleRequest,
     http::{HttpRequest, SigningKey},
 };
 
-use super::wire::{CreateJob, CreateSchedule, HttpBody, WebhookBody};
-use crate::{App, access::Caller, problem::Problem};
+use super::query;
+use crate::{access::Caller, app::App, problem::Problem};
 
 /// One job, or a schedule that makes many.
-pub enum Asked {
+pub enum JobOrSchedule {
     Job(JobRequest),
     Schedule(ScheduleRequest),
 }
 
-/// Who asks, and of which node.
-pub struct Asking<'a> {
+/// Turns bodies into requests of the engine, for one caller.
+pub struct RequestReader<'a> {
     pub app: &'a App,
     pub caller: &'a Caller,
 }
 
-impl Asking<'_> {
-    /// A job, or a schedule if it is a recurring one.
-    pub fn asked(&self, mut body: CreateJob) -> Result<Asked, Problem> {
+impl RequestReader<'_> {
+    /// A job, or a schedule if the body has a cron rule that recurs.
+    pub fn job_or_schedule(&self, mut body: CreateJobRequest) -> Result<JobOrSchedule, Problem> {
         let Some(cron) = body.schedule.take() else {
-            for (field, given) in [
+            for (field, is_given) in [
                 ("isRecurring", body.is_recurring.is_some()),
                 ("timezone", body.timezone.is_some()),
             ] {
-                if given {
-                    let detail = format!("{field} only makes sense beside schedule");
+                if is_given {
+                    let detail = format!("{field} needs schedule beside it");
                     return Err(Problem::invalid(field, detail));
                 }
             }
-            return Ok(Asked::Job(self.job(body)?));
+            return Ok(JobOrSchedule::Job(self.job(body)?));
         };
         let zone = body.timezone.take();
-        let name = schedule_name(&mut body);
-        match body.is_recurring.take() {
-            Some(false) => {
-                let request = self.job(body)?;
-                let rule = JobRequest::new(Kind::http().as_str(), Payload::default());
-                let next = next_match(&cron, zone.as_deref(), rule, self.app.client.now())?;
-                Ok(Asked::Job(request.run_at(next)))
-            }
-            Some(true) | None => {
-                let mut request = ScheduleRequest::cron(&name, &cron, self.job(body)?);
-                if let Some(zone) = zone {
-                    request = request.timezone(&zone);
-                }
-                Ok(Asked::Schedule(request))
-            }
+        if body.is_recurring.take() == Some(false) {
+            let next = next_match(&cron, zone.as_deref(), self.app.client.now())?;
+            return Ok(JobOrSchedule::Job(self.job(body)?.run_at(next)));
         }
+        let name = schedule_name(&mut body);
+        let mut request = ScheduleRequest::cron(&name, &cron, self.job(body)?);
+        if let Some(zone) = zone {
+            request = request.timezone(&zone);
+        }
+        Ok(JobOrSchedule::Schedule(request))
     }
 
-    pub fn schedule(&self, body: CreateSchedule) -> Result<ScheduleRequest, Problem> {
+    pub fn schedule(&self, body: CreateScheduleRequest) -> Result<ScheduleRequest, Problem> {
         let job = self.template(body.job)?;
         let mut request = match (body.schedule, body.every) {
             (Some(cron), None) => ScheduleRequest::cron(&body.name, &cron, job),
@@ -90,36 +85,32 @@ impl Asking<'_> {
             .missed(body.missed.unwrap_or_default()))
     }
 
-    /// What each run of a schedule looks like.
-    pub fn template(&self, body: CreateJob) -> Result<JobRequest, Problem> {
+    /// The job that each tick of a schedule makes.
+    pub fn template(&self, body: CreateJobRequest) -> Result<JobRequest, Problem> {
         let extra = [
             ("schedule", body.schedule.is_some()),
             ("isRecurring", body.is_recurring.is_some()),
             ("timezone", body.timezone.is_some()),
         ];
-        if let Some((field, _)) = extra.into_iter().find(|(_, given)| *given) {
+        if let Some((field, _)) = extra.into_iter().find(|(_, is_given)| *is_given) {
             let detail = format!("{field} belongs to the schedule, not to its job");
             return Err(Problem::invalid(&format!("job.{field}"), detail));
         }
-        self.job(body).map_err(|mut problem| {
-            problem.field = problem.field.map(|field| format!("job.{field}"));
-            problem
-        })
+        self.job(body).map_err(|problem| problem.within("job"))
     }
 
-    pub fn job(&self, body: CreateJob) -> Result<JobRequest, Problem> {
-        let asked = body.tenant.as_deref().map(Tenant::new).transpose()?;
-        let tenant = self.caller.choose(asked)?;
-        let short = Shorthands {
+    fn job(&self, body: CreateJobRequest) -> Result<JobRequest, Problem> {
+        let shorthands = Shorthands {
             max_retries: body.max_retries,
             max_retry_count: body.max_retry_count,
             max_attempts: body.max_attempts,
             retry_delay: body.retry_delay.map(|delay| delay.get()),
             use_exponential_backoff: body.use_exponential_backoff,
         };
+        let tenant = query::tenant(body.tenant.as_deref(), self.caller)?;
         let retry = body.retry.clone().unwrap_or_default();
-        let retry = retry.with_shorthands(&short)?;
-        let mut request = self.target(&body)?.retry(retry);
+        let retry = retry.with_shorthands(&shorthands)?;
+        let mut request = self.work(&body)?.retry(retry);
         if let Some(tenant) = tenant {
             request = request.tenant(tenant.as_str());
         }
@@ -151,7 +142,7 @@ impl Asking<'_> {
             request = request.idempotency_key(key);
         }
         if let Some(webhook) = body.webhook {
-            request = request.webhook(own_webhook(webhook)?);
+            request = request.webhook(job_webhook(webhook)?);
         }
         let name = body.job_name.map(|name| ("jobName".to_owned(), name));
         for (key, value) in body.tags.into_iter().flatten().chain(name) {
@@ -160,13 +151,13 @@ impl Asking<'_> {
         Ok(request)
     }
 
-    /// What the job is for: said once, in one of three ways.
-    fn target(&self, body: &CreateJob) -> Result<JobRequest, Problem> {
+    /// The work itself: `kind` and `payload`, or `http`, or `api`, and only one of them.
+    fn work(&self, body: &CreateJobRequest) -> Result<JobRequest, Problem> {
         let request = match (&body.http, &body.api) {
             (Some(_), Some(_)) => {
                 return Err(Problem::invalid("api", "api must be absent beside http"));
             }
-            (Some(http), None) => Some(called(http).map_err(|error| error.within("http"))?),
+            (Some(http), None) => Some(http_request(http).map_err(|error| error.within("http"))?),
             (None, Some(url)) => {
                 let request = HttpRequest::new(url).map_err(|error| Invalid {
                     field: "api".to_owned(),
@@ -186,30 +177,30 @@ impl Asking<'_> {
                 let detail = "payload must be absent beside http or api; use http.body";
                 return Err(Problem::invalid("payload", detail));
             }
-            return Ok(self.http(&request)?);
+            return Ok(self.http_job(&request)?);
         }
         let payload = body.payload.clone().unwrap_or_default();
-        let named = body.job_name.as_deref().map(as_kind);
-        match kind.or(named.as_deref()) {
+        let name = body.job_name.as_deref().map(as_name);
+        match kind.or(name.as_deref()) {
             Some("webhook") => Err(Problem::invalid(
                 "kind",
-                "webhook is for deliveries, which Steadfast makes by itself; use http",
+                "kind webhook is for deliveries, which Steadfast creates by itself; use http",
             )),
             Some("http") => {
                 let request = payload.decode::<HttpRequest>().map_err(|error| {
                     Problem::invalid("payload", format!("payload of an http job: {error}"))
                 })?;
-                Ok(self.http(&request)?)
+                Ok(self.http_job(&request)?)
             }
             Some(kind) => Ok(JobRequest::new(kind, payload)),
             None => Err(Problem::invalid(
                 "kind",
-                "a job needs something to do: kind and payload, or http, or api",
+                "a job needs work to do: kind and payload, or http, or api",
             )),
         }
     }
 
-    fn http(&self, request: &HttpRequest) -> Result<JobRequest, Invalid> {
+    fn http_job(&self, request: &HttpRequest) -> Result<JobRequest, Invalid> {
         let payload = Payload::encode(request)?;
         let job = JobRequest::new(Kind::http().as_str(), payload);
         Ok(job.timeout(self.app.settings.http_timeout))
@@ -217,7 +208,7 @@ impl Asking<'_> {
 }
 
 /// The request that an HTTP job sends.
-fn called(http: &HttpBody) -> Result<HttpRequest, Invalid> {
+fn http_request(http: &HttpTargetRequest) -> Result<HttpRequest, Invalid> {
     let mut request = HttpRequest::new(&http.url)?;
     if let Some(method) = &http.method {
         request = request.with_method(method)?;
@@ -231,14 +222,14 @@ fn called(http: &HttpBody) -> Result<HttpRequest, Invalid> {
     })
 }
 
-fn own_webhook(body: WebhookBody) -> Result<Webhook, Problem> {
+fn job_webhook(body: WebhookRequest) -> Result<Webhook, Problem> {
     let within = |error: Invalid| error.within("webhook");
     HttpRequest::new(&body.url).map_err(within)?;
     let policy = body.retry.over(&Preset::Webhook.policy());
     policy.map_err(|error| within(error.within("retry")))?;
-    let secret = body.secret.as_deref().map(checked_secret).transpose();
+    let secret = body.secret.as_deref().map(check_secret).transpose();
     let events = match &body.events {
-        Some(names) => events(names).map_err(within)?,
+        Some(events) => check_events(events).map_err(within)?,
         None => EventType::OF_JOBS.to_vec(),
     };
     Ok(Webhook {
@@ -251,17 +242,15 @@ fn own_webhook(body: WebhookBody) -> Result<Webhook, Problem> {
     })
 }
 
-/// A key for signing that can be used.
-pub fn checked_secret(text: &str) -> Result<WebhookSecret, Invalid> {
+/// A secret that can sign.
+pub fn check_secret(text: &str) -> Result<WebhookSecret, Invalid> {
     text.parse::<SigningKey>()?;
     Ok(WebhookSecret::new(text))
 }
 
-pub fn events(names: &[String]) -> Result<Vec<EventType>, Invalid> {
-    let mut events = names
-        .iter()
-        .map(|name| name.parse())
-        .collect::<Result<Vec<EventType>, Invalid>>()?;
+/// Each event once, and at least one.
+pub fn check_events(events: &[EventType]) -> Result<Vec<EventType>, Invalid> {
+    let mut events = events.to_vec();
     events.sort_unstable();
     events.dedup();
     if events.is_empty() {
@@ -270,52 +259,45 @@ pub fn events(names: &[String]) -> Result<Vec<EventType>, Invalid> {
     Ok(events)
 }
 
-fn next_match(
-    cron: &str,
-    zone: Option<&str>,
-    job: JobRequest,
-    now: Timestamp,
-) -> Result<Timestamp, Invalid> {
-    let mut rule = ScheduleRequest::cron("once", cron, job);
-    if let Some(zone) = zone {
-        rule = rule.timezone(zone);
-    }
-    let next = rule.preview(now, 1)?.first().map(|tick| tick.at);
-    next.ok_or_else(|| {
-        Invalid::new(
-            "schedule",
-            format!("{cron:?}"),
-            "must match some time to come",
-        )
+/// The next time that a cron rule matches.
+fn next_match(cron: &str, zone: Option<&str>, now: Timestamp) -> Result<Timestamp, Invalid> {
+    let rule = TickRule::Cron {
+        cron: Cron::parse(cron)?,
+        zone: zone.map_or(Ok(Zone::utc()), Zone::parse)?,
+    };
+    let next = Timetable::new(rule)?.preview(now, 1);
+    next.first().map(|tick| tick.at).ok_or_else(|| {
+        let value = format!("{cron:?}");
+        Invalid::new("schedule", value, "must match some time to come")
     })
 }
 
-/// What a recurring job is called as a schedule. The same key, or the same name, means the same
-/// schedule, so that creating it again does no harm.
-fn schedule_name(body: &mut CreateJob) -> String {
+/// The name of a recurring job's schedule. The same name, or the same key, means the same schedule,
+/// so that creating it again does no harm.
+fn schedule_name(body: &mut CreateJobRequest) -> String {
     let key = body.idempotency_key.take();
     match (&body.job_name, key) {
-        (Some(name), _) => as_kind(name),
-        (None, Some(key)) => format!("key-{}", hex(key.as_bytes())),
+        (Some(name), _) => as_name(name),
+        (None, Some(key)) => format!("key-{}", short_hash(&key)),
         (None, None) => format!("schedule-{:016x}", rand::random::<u64>()),
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest
-        .iter()
-        .take(16)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+/// Half of a SHA-256, in hex: enough to tell keys apart, and short enough for a name.
+fn short_hash(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    let half = &digest[..digest.len() / 2];
+    half.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A name that people chose, in the letters that names have: `Critical Task` is
-/// `critical-task`.
-fn as_kind(name: &str) -> String {
-    let plain = |c: char| match c.is_ascii_alphanumeric() || "_-.:/@".contains(c) {
-        true => c.to_ascii_lowercase(),
-        false => '-',
+/// A name for people, in the letters that names have: `Critical Task` is `critical-task`.
+fn as_name(name: &str) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || "_-.:/@".contains(c) {
+            c.to_ascii_lowercase()
+        } else {
+            '-'
+        }
     };
     name.trim().chars().map(plain).collect()
 }

@@ -1,21 +1,18 @@
-//! A door for the fuzz targets, and for nobody else.
+//! What the fuzz targets use besides the public API.
 
 use std::sync::Arc;
 
 use axum::Router;
 use steadfast_core::{JobId, ScheduleId};
 
-use crate::{
-    App,
-    api::{self, cursor},
-};
+use crate::{api::cursor, app::App, router};
 
 /// All routes, without a socket.
 pub fn router(app: App) -> Router {
-    api::router(Arc::new(app))
+    router::router(Arc::new(app))
 }
 
-/// What each kind of cursor reads of a text, written again.
+/// A text that some list takes as its cursor, as each of those lists would write it.
 pub fn cursors(text: &str) -> impl Iterator<Item = String> {
     let job = cursor::page::<JobId>(None, 1, Some(text)).ok();
     let schedule = cursor::page::<ScheduleId>(None, 1, Some(text)).ok();

@@ -1,7 +1,7 @@
-//! A socket whose other end must take what it is sent.
+//! A socket whose writes have a timeout.
 //!
-//! Nothing else ends a connection whose client asks and never reads: the answer waits for room that
-//! never comes, and the connection is held for as long as the client likes.
+//! Nothing else ends a connection whose client sends a request and never reads: the response waits
+//! for room that never comes, and the connection is held for as long as the client likes.
 
 use std::{
     io::{self, IoSlice},
@@ -17,13 +17,14 @@ use tokio::{
 
 use crate::limits;
 
-pub struct Patient {
+/// A socket that fails if its peer reads nothing for too long.
+pub struct WriteTimeout {
     socket: TcpStream,
-    /// Runs while the other end takes nothing.
+    /// Runs while the peer reads nothing.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-impl Patient {
+impl WriteTimeout {
     pub fn new(socket: TcpStream) -> Self {
         Self {
             socket,
@@ -31,7 +32,7 @@ impl Patient {
         }
     }
 
-    fn bounded(
+    fn limit(
         &mut self,
         cx: &mut Context<'_>,
         written: Poll<io::Result<usize>>,
@@ -48,7 +49,7 @@ impl Patient {
     }
 }
 
-impl AsyncRead for Patient {
+impl AsyncRead for WriteTimeout {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -58,14 +59,14 @@ impl AsyncRead for Patient {
     }
 }
 
-impl AsyncWrite for Patient {
+impl AsyncWrite for WriteTimeout {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write(cx, bytes);
-        self.bounded(cx, written)
+        self.limit(cx, written)
     }
 
     fn poll_write_vectored(
@@ -74,7 +75,7 @@ impl AsyncWrite for Patient {
         bytes: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write_vectored(cx, bytes);
-        self.bounded(cx, written)
+        self.limit(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -1,0 +1,243 @@
+//! What workers send, and what they get.
+
+use serde::{Deserialize, Serialize};
+use steadfast_core::{Claim, Fence, JobId, JobLabel, Payload, Timestamp};
+
+#[cfg(feature = "openapi")]
+use crate::schema::{LabelSchema, NameSchema};
+use crate::{DurationText, JobBody};
+
+/// A worker's request for jobs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ClaimRequest))]
+pub struct ClaimJobsRequest {
+    /// The worker's name; shown with every attempt.
+    #[cfg_attr(feature = "openapi", schema(value_type = NameSchema, example = "worker-1"))]
+    pub worker: String,
+    /// From these queues; from all by default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<NameSchema>))]
+    pub queues: Vec<String>,
+    /// Of these kinds; by default of all but those that the node runs by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<NameSchema>))]
+    pub kinds: Vec<String>,
+    /// How many at most; 10 by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 1000))]
+    pub max: Option<usize>,
+    /// In place of each job's own lease.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease: Option<DurationText>,
+    /// How long to wait for a job, up to 30s; not at all by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait: Option<DurationText>,
+    /// Of this tenant. Only for keys that see all tenants; other keys have their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
+    pub tenant: Option<String>,
+}
+
+/// The claims that a request got.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Claims))]
+pub struct ClaimList {
+    /// The claims, perhaps none.
+    pub claims: Vec<ClaimBody>,
+}
+
+/// A job that a worker holds until its lease runs out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Claim))]
+#[non_exhaustive]
+pub struct ClaimBody {
+    /// The job's id; it goes into the address of what follows.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub id: JobId,
+    /// Proves that the claim still holds: send it back with every request about this attempt.
+    #[cfg_attr(feature = "openapi", schema(value_type = u32))]
+    pub fence: Fence,
+    /// Until when the claim holds.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub lease_until: Option<Timestamp>,
+    /// The job itself.
+    pub job: JobBody,
+}
+
+impl ClaimBody {
+    /// A claim as its worker gets it.
+    pub fn new(claim: &Claim, now: Timestamp) -> Self {
+        let job = claim.job();
+        Self {
+            id: job.id,
+            fence: claim.fence(),
+            lease_until: job.progress.lease_until,
+            job: JobBody::new(job.clone(), now),
+        }
+    }
+}
+
+/// A sign that an attempt still runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Heartbeat))]
+pub struct HeartbeatRequest {
+    /// That of the claim.
+    #[cfg_attr(feature = "openapi", schema(value_type = u32))]
+    pub fence: Fence,
+    /// How long the claim shall hold from now; the job's own lease by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease: Option<DurationText>,
+    /// How far the work has come, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// A lease that was renewed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Lease))]
+pub struct LeaseBody {
+    /// Until when the claim holds now.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub lease_until: Timestamp,
+    /// A cancel was requested: stop, and report `fail` or `succeed` as it then is.
+    pub cancel_requested: bool,
+}
+
+/// A report that an attempt succeeded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Success))]
+pub struct SucceedRequest {
+    /// That of the claim.
+    #[cfg_attr(feature = "openapi", schema(value_type = u32))]
+    pub fence: Fence,
+    /// Kept with the attempt, up to 64 KiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
+    pub result: Option<Payload>,
+}
+
+/// A report that an attempt failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = FailureReport))]
+pub struct FailRequest {
+    /// That of the claim.
+    #[cfg_attr(feature = "openapi", schema(value_type = u32))]
+    pub fence: Fence,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailureRequest>,
+}
+
+/// What went wrong, in the worker's words.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = FailureInput))]
+pub struct FailureRequest {
+    /// `error` by default. `validation`, `not_found`, `unauthorized`, `forbidden` and `syntax` are
+    /// not retried; any name of your own is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(example = "ValidationError"))]
+    pub class: Option<String>,
+    /// A sentence for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The status of the response that was not a success.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 100, maximum = 599))]
+    pub http_status: Option<u16>,
+    /// Not before this long from now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<DurationText>,
+}
+
+/// A request to try again later without counting this attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Snooze))]
+pub struct SnoozeRequest {
+    /// That of the claim.
+    #[cfg_attr(feature = "openapi", schema(value_type = u32))]
+    pub fence: Fence,
+    /// How long from now.
+    pub delay: DurationText,
+}
+
+/// How many attempts ended, in one request.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Settlements))]
+pub struct SettleRequest {
+    /// One for each attempt, up to 1,000.
+    #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 1000))]
+    pub settlements: Vec<SettlementRequest>,
+}
+
+/// How one of many attempts ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Settlement))]
+pub struct SettlementRequest {
+    /// The job's id.
+    pub id: String,
+    /// That of the claim.
+    #[cfg_attr(feature = "openapi", schema(value_type = u32))]
+    pub fence: Fence,
+    /// How it ended.
+    pub outcome: SettlementOutcome,
+    /// Kept with the attempt; only with `succeed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
+    pub result: Option<Payload>,
+    /// What went wrong; only with `fail`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailureRequest>,
+    /// How long from now; only with `snooze`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<DurationText>,
+}
+
+/// How an attempt ended, as its worker reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum SettlementOutcome {
+    /// It succeeded.
+    Succeed,
+    /// It failed; what follows is up to the job's policy.
+    Fail,
+    /// Try again later without counting this attempt.
+    Snooze,
+}
+
+/// One result for each settlement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SettleResult))]
+pub struct SettlementList {
+    /// In the order of the request.
+    pub settled: Vec<SettlementResult>,
+}
+
+/// What became of one settlement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SettlementResult {
+    /// The job's id, as it was sent.
+    pub id: String,
+    /// Whether it was accepted.
+    pub ok: bool,
+    /// The job's label from now on.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<LabelSchema>))]
+    pub label: Option<JobLabel>,
+    /// `stale_fence` or `not_found`, if it is not ok.
+    pub code: Option<String>,
+    /// A sentence for people, if it is not ok.
+    pub detail: Option<String>,
+}

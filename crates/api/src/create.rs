@@ -1,0 +1,241 @@
+//! Jobs as they are asked for.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize, de};
+use serde_json::value::RawValue;
+use steadfast_core::{EventType, Guarantee, Payload, PolicyPatch, Tags, Timestamp};
+
+#[cfg(feature = "openapi")]
+use crate::schema::{EventTypeSchema, GuaranteeSchema, NameSchema, PolicyPatchSchema};
+use crate::{DurationText, JobBody, JobList, ScheduleBody};
+
+/// What `POST /jobs` takes: one job, or many at once.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = CreateJobs))]
+pub enum CreateRequest {
+    /// One job, or the schedule of a recurring one.
+    One(Box<CreateJobRequest>),
+    /// Many jobs, all of them or none.
+    Many(CreateJobsRequest),
+}
+
+/// Up to 1,000 jobs, all of them or none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = CreateMany))]
+pub struct CreateJobsRequest {
+    /// The jobs; none of them may be recurring.
+    #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 1000))]
+    pub jobs: Vec<CreateJobRequest>,
+}
+
+/// A job to be created. Its work is given by `kind` and `payload`, or by `http`, or by `api`;
+/// every other field is optional.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = CreateJob))]
+pub struct CreateJobRequest {
+    /// Which handler or worker it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>, example = "resize-image"))]
+    pub kind: Option<String>,
+    /// The input of the handler or worker: any JSON, up to 256 KiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
+    pub payload: Option<Payload>,
+    /// A request that the node sends by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http: Option<HttpTargetRequest>,
+    /// Short for `http.url`: an address that gets a POST.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(example = "https://example.com/hook"))]
+    pub api: Option<String>,
+    /// The queue it waits in; `default` by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
+    pub queue: Option<String>,
+    /// The tenant it belongs to. Only for keys that see all tenants; other keys have their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
+    pub tenant: Option<String>,
+    /// 0 to 9, higher first; 5 by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(maximum = 9))]
+    pub priority: Option<u8>,
+    /// Not before this time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub run_at: Option<Timestamp>,
+    /// Not before this long from now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<DurationText>,
+    /// How often it may start.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<GuaranteeSchema>))]
+    pub guarantee: Option<Guarantee>,
+    /// Its retry policy, over that of the queue, the tenant and the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<PolicyPatchSchema>))]
+    pub retry: Option<PolicyPatch>,
+    /// Short for `retry.maxRetries`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(maximum = 100))]
+    pub max_retries: Option<u32>,
+    /// Another word for `maxRetries`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(maximum = 100))]
+    pub max_retry_count: Option<u32>,
+    /// The same as `maxRetries` + 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 101))]
+    pub max_attempts: Option<u32>,
+    /// Short for `retry.baseDelay`, over the preset `patient`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_delay: Option<DurationText>,
+    /// Short for `retry.backoff`: exponential or fixed, over the preset `patient`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub use_exponential_backoff: Option<bool>,
+    /// How long one attempt may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<DurationText>,
+    /// How long a claim holds without being renewed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease: Option<DurationText>,
+    /// One key, one job: the same request again answers with the same job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+    /// Where events of this job are sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub webhook: Option<WebhookRequest>,
+    /// Names and values for finding it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<BTreeMap<String, String>>))]
+    pub tags: Option<Tags>,
+    /// A name for people. Names the schedule of a recurring job, and the kind of a job that has
+    /// neither `kind` nor a target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job_name: Option<String>,
+    /// Cron with 5 or 6 fields (seconds first), or `@hourly` and the like.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(example = "*/10 * * * * *"))]
+    pub schedule: Option<String>,
+    /// Whether each match of `schedule` makes a job (the default), or only the next one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_recurring: Option<bool>,
+    /// An IANA time zone for `schedule`; UTC by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(example = "Europe/Paris"))]
+    pub timezone: Option<String>,
+}
+
+/// The request that an HTTP job sends.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = HttpTarget))]
+pub struct HttpTargetRequest {
+    /// Where it goes.
+    #[cfg_attr(feature = "openapi", schema(example = "https://example.com/hook"))]
+    pub url: String,
+    /// `POST` by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// Headers by name. Their values are stored and never shown.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// Any JSON; a string goes out as plain text if a `content-type` other than JSON is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
+    pub body: Option<Payload>,
+}
+
+/// A job's own webhook.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = WebhookInput))]
+pub struct WebhookRequest {
+    /// Where events are sent.
+    #[cfg_attr(feature = "openapi", schema(example = "https://example.com/steadfast"))]
+    pub url: String,
+    /// `whsec_…`, for signing as Standard Webhooks says. It is never shown again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+    /// Which events are sent; `job.succeeded` and `job.failed` by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<EventTypeSchema>>))]
+    pub events: Option<Vec<EventType>>,
+    /// The retry policy of its deliveries, over the preset `webhook`.
+    #[serde(default, skip_serializing_if = "PolicyPatch::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<PolicyPatchSchema>))]
+    pub retry: PolicyPatch,
+}
+
+/// Changes to a waiting job; a field that is left out stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = EditJob))]
+pub struct EditJobRequest {
+    /// A new input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
+    pub payload: Option<Payload>,
+    /// Laid over the policy that the job has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<PolicyPatchSchema>))]
+    pub retry: Option<PolicyPatch>,
+    /// When it may run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub run_at: Option<Timestamp>,
+    /// 0 to 9, higher first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(maximum = 9))]
+    pub priority: Option<u8>,
+}
+
+/// A manual retry of a job that ended.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = RetryRequest))]
+pub struct RetryJobRequest {
+    /// A new input, in place of the one it had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
+    pub payload: Option<Payload>,
+}
+
+/// What `POST /jobs` answers with.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
+pub enum CreateResult {
+    /// The job.
+    Job(Box<JobBody>),
+    /// The schedule of a recurring job.
+    Schedule(Box<ScheduleBody>),
+    /// The jobs of a list, in its order, without their payloads.
+    Jobs(JobList),
+}
+
+/// Told apart by a field that only one of them has. serde's own way would copy the JSON into a
+/// form in which payloads cannot be read.
+impl<'de> Deserialize<'de> for CreateResult {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Shape {
+            jobs: Option<de::IgnoredAny>,
+            upcoming: Option<de::IgnoredAny>,
+        }
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        let text = raw.get();
+        let shape: Shape = serde_json::from_str(text).map_err(de::Error::custom)?;
+        match (shape.jobs, shape.upcoming) {
+            (Some(_), _) => serde_json::from_str(text).map(Self::Jobs),
+            (None, Some(_)) => serde_json::from_str(text).map(Self::Schedule),
+            (None, None) => serde_json::from_str(text).map(Self::Job),
+        }
+        .map_err(de::Error::custom)
+    }
+}

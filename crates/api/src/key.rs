@@ -1,0 +1,80 @@
+//! API keys.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+use steadfast_core::{KeyId, Tenant, Timestamp, string_enum};
+
+#[cfg(feature = "openapi")]
+use crate::schema::{NameSchema, ScopeSchema};
+
+string_enum! {
+    /// What a key may do.
+    Scope, "scope" {
+        /// Everything, of all tenants.
+        Admin = "admin",
+        /// Everything of one tenant.
+        Tenant = "tenant",
+        /// Claim jobs and report how they ended.
+        Worker = "worker",
+        /// Read.
+        Read = "read",
+    }
+}
+
+/// A key to be created.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = NewKey))]
+pub struct CreateKeyRequest {
+    /// For people.
+    #[serde(default)]
+    pub name: String,
+    /// What it may do.
+    #[cfg_attr(feature = "openapi", schema(value_type = ScopeSchema))]
+    pub scope: Scope,
+    /// The tenant it is for. A key of scope `worker` or `read` is for all tenants by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
+    pub tenant: Option<String>,
+}
+
+/// A key, without its token.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Key))]
+pub struct KeyBody {
+    /// `key_…`
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub id: KeyId,
+    /// For people.
+    pub name: String,
+    /// What it may do.
+    #[cfg_attr(feature = "openapi", schema(value_type = ScopeSchema))]
+    pub scope: Scope,
+    /// The tenant it is for; all tenants if null.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub tenant: Option<Tenant>,
+    /// When it was created.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub created_at: Timestamp,
+}
+
+/// All keys that the caller may see.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct KeyList {
+    /// Oldest first.
+    pub keys: Vec<KeyBody>,
+}
+
+/// A key with its token, which is in this one response only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct KeyWithToken {
+    /// The key.
+    #[serde(flatten)]
+    pub key: KeyBody,
+    /// Send it as `Authorization: Bearer …`.
+    pub token: String,
+}

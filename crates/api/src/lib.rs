@@ -1,0 +1,65 @@
+//! Requests and responses of Steadfast's HTTP API, as types.
+//!
+//! The JSON of the API is described here and nowhere else: the server answers with these types,
+//! webhooks carry them, and clients read them. Values are checked by the constructors of
+//! [`steadfast_core`]; these types only say how they are written.
+//!
+//! Types of request bodies end in `Request`, those of query strings in `Query`, those of responses
+//! in `Body`, `List` or `Result`.
+//! Requests are made with `..Default::default()`, so a new optional field does not break a caller.
+//! Responses ignore fields that they do not know, so an old client can read a newer server.
+//!
+//! # Features
+//!
+//! * `openapi`: every type has a `utoipa` schema. The server switches it on, clients need not.
+#![deny(missing_docs)]
+
+mod attempt;
+mod bulk;
+mod claim;
+mod create;
+mod duration;
+mod endpoint;
+mod event;
+mod job;
+mod key;
+mod node;
+mod policy;
+mod problem;
+mod query;
+mod queue;
+mod schedule;
+#[cfg(feature = "openapi")]
+pub mod schema;
+mod webhook;
+
+pub use attempt::{AttemptBody, AttemptList, DecisionBody};
+pub use bulk::{BulkResult, DeadLettersRequest};
+pub use claim::{
+    ClaimBody, ClaimJobsRequest, ClaimList, FailRequest, FailureRequest, HeartbeatRequest,
+    LeaseBody, SettleRequest, SettlementList, SettlementOutcome, SettlementRequest,
+    SettlementResult, SnoozeRequest, SucceedRequest,
+};
+pub use create::{
+    CreateJobRequest, CreateJobsRequest, CreateRequest, CreateResult, EditJobRequest,
+    HttpTargetRequest, RetryJobRequest, WebhookRequest,
+};
+pub use duration::DurationText;
+pub use endpoint::{
+    CreateEndpointRequest, EndpointBody, EndpointList, EndpointWithSecret, RotateSecretRequest,
+};
+pub use event::JobEventBody;
+pub use job::{HttpTargetBody, JobBody, JobList, PolicyBody, WebhookTargetBody};
+pub use key::{CreateKeyRequest, KeyBody, KeyList, KeyWithToken, Scope};
+pub use node::{AlertList, NodeBody, NodeList};
+pub use policy::{DelayRangeBody, PolicyPreviewAttempt, PolicyPreviewBody, PreviewPolicyRequest};
+pub use problem::ProblemBody;
+pub use query::{JobQuery, MinutesQuery, PageQuery, ScheduleQuery, TenantQuery};
+pub use queue::{
+    CountsBody, LaneBody, MinuteBody, MinuteList, QueueBody, QueueList, StatsBody, TallyBody,
+};
+pub use schedule::{
+    CreateScheduleRequest, EditScheduleRequest, ScheduleBody, ScheduleList, SkippedTicksBody,
+    TickBody, TickList, UpcomingTickBody,
+};
+pub use webhook::{WebhookEventBody, webhook_job};

@@ -1,0 +1,117 @@
+//! Query strings.
+
+use serde::{Deserialize, Serialize};
+use steadfast_core::{EndReason, JobLabel, ScheduleId, Timestamp};
+
+#[cfg(feature = "openapi")]
+use crate::schema::{EndReasonSchema, LabelSchema, NameSchema};
+
+/// Which jobs to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
+pub struct JobQuery {
+    /// With this label.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<LabelSchema>))]
+    pub label: Option<JobLabel>,
+    /// In this queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<NameSchema>))]
+    pub queue: Option<String>,
+    /// Of this kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<NameSchema>))]
+    pub kind: Option<String>,
+    /// Of this tenant. Only for keys that see all tenants; other keys have their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<NameSchema>))]
+    pub tenant: Option<String>,
+    /// Runs of this schedule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<String>))]
+    pub schedule: Option<ScheduleId>,
+    /// Created at this time or later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<String>, format = DateTime))]
+    pub from: Option<Timestamp>,
+    /// Created before this time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<String>, format = DateTime))]
+    pub before: Option<Timestamp>,
+    /// With this text in the message of the newest failure, in any case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// With a newest failure of this class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    /// Ended for this reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<EndReasonSchema>))]
+    pub reason: Option<EndReason>,
+    /// How many, up to 500; 50 by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 500))]
+    pub limit: Option<usize>,
+    /// Where the page before ended: its nextCursor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+}
+
+/// Which schedules to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
+pub struct ScheduleQuery {
+    /// Of this tenant. Only for keys that see all tenants; other keys have their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<NameSchema>))]
+    pub tenant: Option<String>,
+    /// How many, up to 500; 50 by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 500))]
+    pub limit: Option<usize>,
+    /// Where the page before ended: its nextCursor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+}
+
+/// Which page of a history.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
+pub struct PageQuery {
+    /// How many, up to 500.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 500))]
+    pub limit: Option<usize>,
+    /// Where the page before ended: its nextCursor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+}
+
+/// Of which tenant.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
+pub struct TenantQuery {
+    /// Of this tenant. Only for keys that see all tenants; other keys have their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<NameSchema>))]
+    pub tenant: Option<String>,
+}
+
+/// How far to look back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
+pub struct MinutesQuery {
+    /// Of this tenant. Only for keys that see all tenants; other keys have their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<NameSchema>))]
+    pub tenant: Option<String>,
+    /// How many minutes to look back, up to a week; 60 by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 10080))]
+    pub minutes: Option<u64>,
+}

@@ -1,0 +1,377 @@
+//! OpenAPI schemas of core's types, which know nothing of OpenAPI.
+//!
+//! Each type here stands for a type of [`steadfast_core`] in a `value_type` and is never built.
+//! Lists of words are read from core, so that a new word cannot be forgotten here.
+
+use serde_json::json;
+use steadfast_core::{
+    AlertRule, AlertStatus, AlertSubject, AttemptStatus, Backoff, BodyFormat, DecidedBy,
+    DelaySource, Dst, EndReason, EventType, Guarantee, Jitter, JobLabel, MissedTickPolicy,
+    OverlapPolicy, Preset, SkipReason, limits,
+};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        Ref, RefOr,
+        schema::{
+            AdditionalProperties, AnyOfBuilder, ArrayBuilder, KnownFormat, Object, ObjectBuilder,
+            OneOfBuilder, Schema, SchemaFormat, SchemaType, Type,
+        },
+    },
+};
+
+use crate::{DurationText, Scope};
+
+macro_rules! schema {
+    ($(#[$doc:meta])* $schema:ident as $name:literal $(uses [$($inner:ty),+])?, $build:expr) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        #[non_exhaustive]
+        pub struct $schema;
+
+        impl PartialSchema for $schema {
+            fn schema() -> RefOr<Schema> {
+                $build.into()
+            }
+        }
+
+        impl ToSchema for $schema {
+            fn name() -> std::borrow::Cow<'static, str> {
+                $name.into()
+            }
+
+            fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+                let _ = &schemas;
+                $($(
+                    schemas.push((<$inner>::name().into_owned(), <$inner>::schema()));
+                    <$inner>::schemas(schemas);
+                )+)?
+            }
+        }
+    };
+}
+
+macro_rules! words {
+    ($($(#[$doc:meta])* $schema:ident as $name:literal: $all:expr;)+) => {
+        $(schema!($(#[$doc])* $schema as $name, words(serde_json::json!($all)));)+
+    };
+}
+
+fn words(all: serde_json::Value) -> Object {
+    let all = all.as_array().cloned().unwrap_or_default();
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(all))
+        .build()
+}
+
+words! {
+    /// Of [`JobLabel`].
+    LabelSchema as "JobLabel": JobLabel::ALL;
+    /// Of [`Guarantee`].
+    GuaranteeSchema as "Guarantee": Guarantee::ALL;
+    /// Of [`EndReason`].
+    EndReasonSchema as "EndReason": EndReason::ALL;
+    /// Of [`AttemptStatus`].
+    AttemptStatusSchema as "AttemptStatus": AttemptStatus::ALL;
+    /// Of [`DecidedBy`].
+    DecidedBySchema as "DecidedBy": DecidedBy::ALL;
+    /// Of [`DelaySource`].
+    DelaySourceSchema as "DelaySource": [
+        DelaySource::Policy, DelaySource::Rule, DelaySource::RetryAfter,
+    ];
+    /// Of [`EventType`].
+    EventTypeSchema as "EventType": EventType::ALL;
+    /// Of [`BodyFormat`].
+    BodyFormatSchema as "BodyFormat": BodyFormat::ALL;
+    /// Of [`Scope`].
+    ScopeSchema as "Scope": Scope::ALL;
+    /// Of [`Preset`].
+    PresetSchema as "Preset": Preset::ALL;
+    /// Of [`Backoff`].
+    BackoffSchema as "Backoff": [
+        Backoff::Exponential, Backoff::Linear, Backoff::Fixed, Backoff::Fibonacci, Backoff::Delays,
+    ];
+    /// Of [`Jitter`].
+    JitterSchema as "Jitter": [
+        Jitter::None, Jitter::Proportional, Jitter::Full, Jitter::Equal, Jitter::Decorrelated,
+    ];
+    /// Of [`OverlapPolicy`].
+    OverlapSchema as "OverlapPolicy": [
+        OverlapPolicy::Skip, OverlapPolicy::Allow, OverlapPolicy::QueueOne, OverlapPolicy::Replace,
+    ];
+    /// Of [`MissedTickPolicy`].
+    MissedTickSchema as "MissedTickPolicy": [
+        MissedTickPolicy::Skip, MissedTickPolicy::RunOnce, MissedTickPolicy::RunAll,
+    ];
+    /// Of [`SkipReason`].
+    SkipReasonSchema as "SkipReason": [
+        SkipReason::Overlap, SkipReason::Missed, SkipReason::MissedLimit, SkipReason::MaxRuns,
+    ];
+    /// Of [`Dst`].
+    DstSchema as "Dst": [Dst::Gap, Dst::Fold];
+    /// Of [`AlertRule`].
+    AlertRuleSchema as "AlertRule": AlertRule::ALL;
+    /// Of [`AlertStatus`].
+    AlertStatusSchema as "AlertStatus": AlertStatus::ALL;
+    /// Of [`AlertSubject`].
+    AlertSubjectSchema as "AlertSubject": AlertSubject::ALL;
+}
+
+fn reference<T: ToSchema>() -> Ref {
+    Ref::from_schema_name(T::name())
+}
+
+fn text() -> Object {
+    Object::with_type(Type::String)
+}
+
+fn time() -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+}
+
+fn time_or_null() -> ObjectBuilder {
+    time().schema_type(SchemaType::from_iter([Type::String, Type::Null]))
+}
+
+fn number(kind: Type, least: f64, most: f64) -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(kind)
+        .minimum(Some(least))
+        .maximum(Some(most))
+}
+
+fn any() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(SchemaType::AnyValue)
+}
+
+fn one_or_many(one: impl Into<Schema>) -> OneOfBuilder {
+    let one: Schema = one.into();
+    let many = ArrayBuilder::new()
+        .items(RefOr::T(one.clone()))
+        .min_items(Some(1));
+    OneOfBuilder::new().item(one).item(many)
+}
+
+impl PartialSchema for DurationText {
+    fn schema() -> RefOr<Schema> {
+        let text = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some("^([0-9]{1,6}(d|h|m|s|ms|us))+$"))
+            .examples([json!("30s")]);
+        let millis = ObjectBuilder::new()
+            .schema_type(SchemaType::from(Type::Integer))
+            .minimum(Some(0));
+        OneOfBuilder::new()
+            .item(text)
+            .item(millis)
+            .description(Some("Text as 30s, 5m, 1h30m, or a number of milliseconds"))
+            .into()
+    }
+}
+
+impl ToSchema for DurationText {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "Duration".into()
+    }
+}
+
+schema!(
+    /// The name of a kind, a queue, a tenant, a schedule or a worker.
+    NameSchema as "Name",
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .pattern(Some("^[A-Za-z0-9_.:/@-]+$"))
+        .min_length(Some(1))
+        .max_length(Some(limits::NAME_BYTES_MAX))
+);
+
+schema!(
+    /// Of [`steadfast_core::Failure`].
+    FailureSchema as "Failure",
+    ObjectBuilder::new()
+        .description(Some("What went wrong"))
+        .property("class", text())
+        .required("class")
+        .property("message", text())
+        .required("message")
+        .property("httpStatus", Object::with_type(Type::Integer))
+        .property("retryAfter", text())
+);
+
+schema!(
+    /// Of [`steadfast_core::PolicyPatch`].
+    PolicyPatchSchema as "RetryPolicyInput" uses [PresetSchema, PolicyFieldsSchema],
+    OneOfBuilder::new()
+        .item(reference::<PresetSchema>())
+        .item(reference::<PolicyFieldsSchema>())
+        .description(Some(
+            "A retry policy: a preset's name, or an object with any of its fields. What it leaves \
+             out comes from the next level: schedule, queue, tenant, server."
+        ))
+);
+
+#[expect(clippy::cast_precision_loss, reason = "limits are small whole numbers")]
+fn policy_fields() -> ObjectBuilder {
+    let retries = f64::from(limits::MAX_RETRIES);
+    let duration = reference::<DurationText>;
+    let rules = ArrayBuilder::new()
+        .items(reference::<RuleSchema>())
+        .max_items(Some(limits::RULES_MAX))
+        .description(Some("The first that matches decides"));
+    let delays = ArrayBuilder::new()
+        .items(duration())
+        .description(Some("An explicit list; the last entry repeats"));
+    ObjectBuilder::new()
+        .property("preset", reference::<PresetSchema>())
+        .property(
+            "maxRetries",
+            number(Type::Integer, 0.0, retries)
+                .description(Some("Retries after the first attempt")),
+        )
+        .property(
+            "maxAttempts",
+            number(Type::Integer, 1.0, retries + 1.0)
+                .description(Some("The same as maxRetries + 1")),
+        )
+        .property("backoff", reference::<BackoffSchema>())
+        .property("baseDelay", duration())
+        .property(
+            "factor",
+            number(Type::Number, limits::FACTOR_MIN, limits::FACTOR_MAX)
+                .description(Some("Of exponential backoff")),
+        )
+        .property("maxDelay", duration())
+        .property("delays", delays)
+        .property("jitter", reference::<JitterSchema>())
+        .property("jitterFactor", number(Type::Number, 0.0, 1.0))
+        .property("maxElapsed", duration())
+        .property("rules", rules)
+}
+
+schema!(
+    /// Of [`steadfast_core::PolicyPatch`], as an object.
+    PolicyFieldsSchema as "RetryPolicyFields"
+        uses [PresetSchema, BackoffSchema, JitterSchema, DurationText, RuleSchema],
+    policy_fields()
+);
+
+schema!(
+    /// Of [`steadfast_core::RetryRule`].
+    RuleSchema as "RetryRule" uses [DurationText],
+    ObjectBuilder::new()
+        .description(Some("When a failure looks like this, do that"))
+        .property("match", rule_match())
+        .required("match")
+        .property("then", rule_action())
+        .required("then")
+        .examples([
+            json!({"match": {"status": [429, "5xx"]}, "then": "retry"}),
+            json!({"match": {"class": "validation"}, "then": "fail"}),
+            json!({"match": {"message": "*quota*"}, "then": {"retry": "1h"}}),
+        ])
+);
+
+fn rule_match() -> AnyOfBuilder {
+    let status = AnyOfBuilder::new()
+        .item(number(Type::Integer, 100.0, 599.0))
+        .item(text())
+        .description(Some("503, \"5xx\" or \"500-504\""))
+        .build();
+    let conditions = ObjectBuilder::new()
+        .property("class", one_or_many(text()))
+        .property("status", one_or_many(status))
+        .property(
+            "message",
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .description(Some("The whole message, with * for any run of characters")),
+        )
+        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)));
+    AnyOfBuilder::new()
+        .item(words(json!(["any"])))
+        .item(conditions)
+        .description(Some(
+            "\"any\", or an object with class, status and message; all that are given must hold",
+        ))
+}
+
+fn rule_action() -> AnyOfBuilder {
+    let after = ObjectBuilder::new()
+        .property("retry", reference::<DurationText>())
+        .required("retry")
+        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)));
+    AnyOfBuilder::new()
+        .item(words(json!(["retry", "fail"])))
+        .item(after)
+        .description(Some("Retry, give up, or retry after this long"))
+}
+
+schema!(
+    /// Of [`steadfast_core::RetryPolicy`].
+    PolicySchema as "RetryPolicy" uses [BackoffSchema, JitterSchema, RuleSchema],
+    ObjectBuilder::new()
+        .description(Some("The policy in force, complete"))
+        .property("maxRetries", Object::with_type(Type::Integer))
+        .required("maxRetries")
+        .property("backoff", reference::<BackoffSchema>())
+        .required("backoff")
+        .property("baseDelay", text())
+        .required("baseDelay")
+        .property("factor", Object::with_type(Type::Number))
+        .required("factor")
+        .property("maxDelay", text())
+        .required("maxDelay")
+        .property("delays", ArrayBuilder::new().items(text()))
+        .property("jitter", reference::<JitterSchema>())
+        .required("jitter")
+        .property("jitterFactor", Object::with_type(Type::Number))
+        .required("jitterFactor")
+        .property("maxElapsed", text())
+        .property("rules", ArrayBuilder::new().items(reference::<RuleSchema>()))
+);
+
+schema!(
+    /// Of [`steadfast_core::AlertState`].
+    AlertSchema as "Alert" uses [AlertRuleSchema, AlertSubjectSchema, AlertStatusSchema],
+    alert()
+);
+
+fn alert() -> ObjectBuilder {
+    let fields: [(&str, RefOr<Schema>); 12] = [
+        ("rule", reference::<AlertRuleSchema>().into()),
+        ("tenant", text().into()),
+        ("subject", reference::<AlertSubjectSchema>().into()),
+        ("status", reference::<AlertStatusSchema>().into()),
+        (
+            "since",
+            time()
+                .description(Some("Since when the rule is broken, or kept again"))
+                .into(),
+        ),
+        ("firedAt", time_or_null().into()),
+        ("notifiedAt", time_or_null().into()),
+        ("resolvedAt", time_or_null().into()),
+        ("updatedAt", time().into()),
+        (
+            "value",
+            any()
+                .description(Some("What was found: a count, a rate, or a duration"))
+                .into(),
+        ),
+        (
+            "threshold",
+            any()
+                .description(Some("The limit it is held against"))
+                .into(),
+        ),
+        ("message", text().into()),
+    ];
+    let object =
+        ObjectBuilder::new().description(Some("A rule for one tenant, and whether it is broken"));
+    fields.into_iter().fold(object, |object, (name, schema)| {
+        object.property(name, schema).required(name)
+    })
+}

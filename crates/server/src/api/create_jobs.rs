@@ -1,0 +1,206 @@
+//! `POST /jobs`: one job, many, or a schedule.
+
+use std::{
+    fmt::{Display, Write as _},
+    sync::Arc,
+};
+
+use axum::{
+    extract::{Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use futures_util::{FutureExt as _, future::BoxFuture};
+use serde::Deserialize;
+use steadfast_api::{CreateJobRequest, CreateJobsRequest, CreateRequest, JobList, ScheduleBody};
+use steadfast_core::limits as core_limits;
+use steadfast_engine::{ClientError, CreateResult, JobRequest, ScheduleRequest};
+
+use super::{
+    create::{JobOrSchedule, RequestReader},
+    jobs,
+};
+use crate::{
+    access::{Caller, Writes},
+    app::App,
+    body,
+    json::Json,
+    problem::{Problem, Problems},
+};
+
+/// The address of anything that has an id fits.
+const LOCATION_BYTES: usize = 64; // not a limit: the usual size of a buffer
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// Create a job, or up to 1,000 of them atomically, or a schedule.
+///
+/// Answers when it is durable. With an idempotency key, the same request again answers with
+/// the same job, status 200 and the header `Idempotent-Replayed: true`.
+#[utoipa::path(
+    post, path = "/jobs", tag = "Jobs", operation_id = "createJob",
+    request_body(content = CreateRequest, examples(
+        ("HTTP job" = (value = json!({
+            "http": {"url": "https://example.com/hook", "method": "POST", "body": {"order": 17}},
+            "retry": {"maxRetries": 5, "backoff": "exponential", "baseDelay": "2s"}
+        }))),
+        ("Job for a worker" = (value = json!({
+            "kind": "resize-image", "payload": {"file": "cat.png"}, "queue": "images"
+        }))),
+        ("Recurring job" = (value = json!({
+            "api": "https://example.com/refresh", "jobName": "refresh", "schedule": "0 3 * * *",
+            "timezone": "Europe/Paris"
+        }))),
+        ("Many jobs" = (value = json!({
+            "jobs": [{"kind": "mail", "payload": {"to": 1}}, {"kind": "mail", "payload": {"to": 2}}]
+        })))
+    )),
+    params(("Idempotency-Key" = Option<String>, Header, description = "One key, one job; for a single job")),
+    responses(
+        (status = 201, description = "The job, the schedule of a recurring one, or the list of jobs",
+            body = steadfast_api::CreateResult,
+            headers(("Location" = String, description = "Where it is"))),
+        (status = 200, description = "The job that was created before with this key",
+            body = steadfast_api::CreateResult),
+        Problems,
+    )
+)]
+pub async fn create(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    request: Request,
+) -> Result<Response, Problem> {
+    let key = header_key(request.headers())?;
+    let bytes = body::read(request).await?;
+    start_create(&app, &caller, key, &bytes)?.await
+}
+
+/// The work of a create as a boxed future. The future of the handler is moved with each request and
+/// would otherwise be as large as the largest of these. Together with the header timer, the JSON
+/// writer and the policy cache this took a create over HTTP from 0.36 to 0.46 of an echo server.
+fn start_create<'a>(
+    app: &'a App,
+    caller: &Caller,
+    key: Option<String>,
+    bytes: &[u8],
+) -> Result<BoxFuture<'a, Result<Response, Problem>>, Problem> {
+    let reader = RequestReader { app, caller };
+    let mut one: CreateJobRequest = match body::parse(bytes) {
+        Ok(one) => one,
+        Err(_) if is_list(bytes) => {
+            let requests = read_many(&reader, body::parse(bytes)?)?;
+            return Ok(create_many(app, requests).boxed());
+        }
+        Err(problem) => return Err(problem),
+    };
+    one.idempotency_key = match (one.idempotency_key, key) {
+        (Some(field), Some(header)) if field != header => {
+            let detail = "idempotencyKey and the header Idempotency-Key differ; send one of them";
+            return Err(Problem::invalid("idempotencyKey", detail));
+        }
+        (field, header) => field.or(header),
+    };
+    Ok(match reader.job_or_schedule(one)? {
+        JobOrSchedule::Job(request) => create_one(app, app.client.create(request)).boxed(),
+        JobOrSchedule::Schedule(request) => create_schedule(app, request).boxed(),
+    })
+}
+
+fn is_list(bytes: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Shape {
+        jobs: Option<serde::de::IgnoredAny>,
+    }
+    serde_json::from_slice::<Shape>(bytes).is_ok_and(|shape| shape.jobs.is_some())
+}
+
+async fn create_one(
+    app: &App,
+    create: impl Future<Output = Result<CreateResult, ClientError>>,
+) -> Result<Response, Problem> {
+    Ok(match create.await? {
+        CreateResult::New(job) => {
+            let (id, now) = (job.id, job.created_at);
+            created("jobs", id, Json(jobs::job_body(app, job, now)))
+        }
+        CreateResult::Existing(job) => {
+            let body = jobs::job_body(app, job, app.client.now());
+            let mut response = Json(body).into_response();
+            let headers = response.headers_mut();
+            headers.insert(REPLAYED, HeaderValue::from_static("true"));
+            response
+        }
+    })
+}
+
+async fn create_schedule(app: &App, request: ScheduleRequest) -> Result<Response, Problem> {
+    let schedule = app.client.schedule(request).await;
+    let schedule = schedule.map_err(|error| without_job_prefix(error.into()))?;
+    let id = schedule.id;
+    Ok(created("schedules", id, Json(ScheduleBody::from(schedule))))
+}
+
+/// The fields of a job that was sent alone are not inside of `job`.
+fn without_job_prefix(mut problem: Problem) -> Problem {
+    const PREFIX: &str = "job.";
+    if let Some(field) = &problem.field
+        && let Some(inner) = field.strip_prefix(PREFIX)
+    {
+        problem.field = Some(inner.to_owned());
+        problem.detail = problem.detail.replacen(PREFIX, "", 1);
+    }
+    problem
+}
+
+fn read_many(
+    reader: &RequestReader<'_>,
+    body: CreateJobsRequest,
+) -> Result<Vec<JobRequest>, Problem> {
+    let most = core_limits::BULK_JOBS_MAX;
+    if body.jobs.is_empty() || body.jobs.len() > most {
+        let detail = format!("jobs holds {}: must be 1 to {most}", body.jobs.len());
+        return Err(Problem::invalid("jobs", detail));
+    }
+    let requests = body.jobs.into_iter().enumerate().map(|(index, body)| {
+        let within = |problem: Problem| problem.within(&format!("jobs[{index}]"));
+        match reader.job_or_schedule(body).map_err(within)? {
+            JobOrSchedule::Job(request) => Ok(request),
+            JobOrSchedule::Schedule(_) => {
+                let detail = "a list cannot hold recurring jobs; create schedules one by one";
+                Err(within(Problem::invalid("schedule", detail)))
+            }
+        }
+    });
+    requests.collect()
+}
+
+async fn create_many(app: &App, requests: Vec<JobRequest>) -> Result<Response, Problem> {
+    let results = app.client.create_all(requests).await?.into_iter();
+    let now = app.client.now();
+    let jobs = results.map(|result| jobs::list_entry(app, result.job(), now));
+    let body = JobList {
+        jobs: jobs.collect(),
+        next_cursor: None,
+    };
+    Ok((StatusCode::CREATED, Json(body)).into_response())
+}
+
+/// A response to a create, with the address of what was created.
+pub fn created(collection: &str, id: impl Display, body: impl IntoResponse) -> Response {
+    let mut location = String::with_capacity(LOCATION_BYTES);
+    let written = write!(location, "/api/v1/{collection}/{id}");
+    let mut response = (StatusCode::CREATED, body).into_response();
+    if let (Ok(()), Ok(location)) = (written, HeaderValue::try_from(location)) {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    response
+}
+
+fn header_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(value) = headers.get("idempotency-key") else {
+        return Ok(None);
+    };
+    let text = std::str::from_utf8(value.as_bytes()).map_err(|_| {
+        Problem::invalid("Idempotency-Key", "the header Idempotency-Key must be text")
+    })?;
+    Ok(Some(text.to_owned()))
+}

@@ -1,0 +1,169 @@
+//! Dead letters: listed, requeued, or discarded, one or all that match.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use steadfast_api::{BulkResult, DeadLettersRequest, JobList, JobQuery};
+use steadfast_core::{FailureClass, JobCommand, JobId, Kind, Queue, limits as core_limits};
+use steadfast_store::JobFilter;
+
+use super::{
+    Answer,
+    jobs::{checked_payload, list_page},
+    query,
+};
+use crate::{
+    access::{Caller, Reads, Writes},
+    app::App,
+    body::{Body, Params},
+    json::Json,
+    limits,
+    problem::{Problem, Problems},
+};
+
+/// List dead letters, newest first.
+#[utoipa::path(
+    get, path = "/dlq", tag = "Dead letters", operation_id = "listDeadLetters", params(JobQuery),
+    responses((status = 200, description = "A page of dead letters", body = JobList), Problems)
+)]
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Reads(caller): Reads,
+    Params(query): Params<JobQuery>,
+) -> Answer<JobList> {
+    let filter = JobFilter {
+        dead_letters: true,
+        ..query::job_filter(&query, &caller)?
+    };
+    list_page(&app, filter, query::job_page(&query)?)
+        .await
+        .map(Json)
+}
+
+/// Requeue dead letters, each with a fresh retry budget.
+///
+/// All that match are requeued a page at a time, with pauses, so that the queue is not flooded.
+#[utoipa::path(
+    post, path = "/dlq/requeue", tag = "Dead letters", operation_id = "requeueDeadLetters",
+    request_body(content = DeadLettersRequest, example = json!({"queue": "images", "class": "timeout"})),
+    responses((status = 200, description = "How many", body = BulkResult), Problems)
+)]
+pub async fn requeue(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Body(body): Body<DeadLettersRequest>,
+) -> Answer<BulkResult> {
+    let payload = body.payload.clone();
+    resolve(&app, &caller, body, JobCommand::Retry { payload }).await
+}
+
+/// Discard dead letters without trying them again.
+#[utoipa::path(
+    post, path = "/dlq/discard", tag = "Dead letters", operation_id = "discardDeadLetters",
+    request_body(content = DeadLettersRequest, example = json!({"kind": "resize-image", "dryRun": true})),
+    responses((status = 200, description = "How many", body = BulkResult), Problems)
+)]
+pub async fn discard(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Body(body): Body<DeadLettersRequest>,
+) -> Answer<BulkResult> {
+    if body.payload.is_some() {
+        let detail = "payload must be absent: discarded jobs do not run again";
+        return Err(Problem::invalid("payload", detail));
+    }
+    resolve(&app, &caller, body, JobCommand::Discard).await
+}
+
+async fn resolve(
+    app: &App,
+    caller: &Caller,
+    body: DeadLettersRequest,
+    command: JobCommand,
+) -> Answer<BulkResult> {
+    let filter = dead_letter_filter(&body, caller)?;
+    let is_narrow = body.ids.is_some() || filter != everything(&filter);
+    match &body.ids {
+        Some(_) if filter != everything(&filter) || body.all => {
+            let detail = "ids must stand alone: send ids, or the other fields";
+            return Err(Problem::invalid("ids", detail));
+        }
+        Some(ids) => return by_ids(app, caller, ids, &body, command).await,
+        None => {}
+    }
+    if body.payload.is_some() {
+        let detail = "payload needs ids beside it";
+        return Err(Problem::invalid("payload", detail));
+    }
+    if !is_narrow && !body.all {
+        let detail = "this would change every dead letter; send \"all\": true to do that";
+        return Err(Problem::invalid("all", detail));
+    }
+    let count = if body.dry_run {
+        app.client.count(filter, limits::COUNT_MAX).await?
+    } else {
+        app.client.command_all(filter, command).await?
+    };
+    Ok(Json(BulkResult {
+        count,
+        dry_run: body.dry_run,
+        at_least: body.dry_run && count >= limits::COUNT_MAX,
+    }))
+}
+
+/// The filter that leaves nothing out but other tenants.
+fn everything(filter: &JobFilter) -> JobFilter {
+    JobFilter {
+        tenant: filter.tenant.clone(),
+        ..JobFilter::dead_letters()
+    }
+}
+
+async fn by_ids(
+    app: &App,
+    caller: &Caller,
+    ids: &[String],
+    body: &DeadLettersRequest,
+    command: JobCommand,
+) -> Answer<BulkResult> {
+    let most = core_limits::BULK_JOBS_MAX;
+    if ids.is_empty() || ids.len() > most {
+        let detail = format!("ids holds {}: must be 1 to {most}", ids.len());
+        return Err(Problem::invalid("ids", detail));
+    }
+    let parsed: Vec<JobId> = ids.iter().filter_map(|id| id.parse().ok()).collect();
+    let jobs = app.client.jobs_of(parsed).await?.into_iter().flatten();
+    let visible = jobs.filter(|job| caller.sees(&job.tenant) && job.is_dead_letter());
+    let mut found = Vec::new();
+    for job in visible {
+        if let Some(payload) = &body.payload {
+            checked_payload(&job, payload.clone())?;
+        }
+        found.push(job.id);
+    }
+    let count = if body.dry_run {
+        found.len() as u64
+    } else {
+        app.client.command_each(found, command).await?
+    };
+    Ok(Json(BulkResult {
+        count,
+        dry_run: body.dry_run,
+        at_least: false,
+    }))
+}
+
+fn dead_letter_filter(body: &DeadLettersRequest, caller: &Caller) -> Result<JobFilter, Problem> {
+    Ok(JobFilter {
+        tenant: query::tenant(body.tenant.as_deref(), caller)?,
+        queue: body.queue.as_deref().map(Queue::new).transpose()?,
+        kind: body.kind.as_deref().map(Kind::new).transpose()?,
+        schedule: body.schedule,
+        created_from: body.from,
+        created_before: body.before,
+        failure_text: body.text.clone(),
+        failure_class: body.class.as_deref().map(FailureClass::named),
+        reason: body.reason,
+        ..JobFilter::dead_letters()
+    })
+}

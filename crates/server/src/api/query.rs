@@ -1,0 +1,65 @@
+//! Query strings as the store reads them.
+
+use std::str::FromStr;
+
+use steadfast_api::{JobQuery, MinutesQuery, ScheduleQuery, TenantQuery};
+use steadfast_core::{FailureClass, Kind, Queue, ScheduleId, Tenant};
+use steadfast_store::{JobFilter, JobPageRequest, PageRequest};
+
+use super::cursor;
+use crate::{access::Caller, limits, problem::Problem};
+
+/// The jobs that a query describes, as far as the caller may see them.
+pub fn job_filter(query: &JobQuery, caller: &Caller) -> Result<JobFilter, Problem> {
+    Ok(JobFilter {
+        tenant: tenant(query.tenant.as_deref(), caller)?,
+        queue: query.queue.as_deref().map(Queue::new).transpose()?,
+        kind: query.kind.as_deref().map(Kind::new).transpose()?,
+        label: query.label,
+        schedule: query.schedule,
+        created_from: query.from,
+        created_before: query.before,
+        failure_text: query.text.clone(),
+        failure_class: query.class.as_deref().map(FailureClass::named),
+        reason: query.reason,
+        dead_letters: false,
+    })
+}
+
+/// The page of jobs that a query asks for.
+pub fn job_page(query: &JobQuery) -> Result<JobPageRequest, Problem> {
+    page(query.limit, query.after.as_deref())
+}
+
+/// The page of schedules that a query asks for.
+pub fn schedule_page(query: &ScheduleQuery) -> Result<PageRequest<ScheduleId>, Problem> {
+    page(query.limit, query.after.as_deref())
+}
+
+fn page<Cursor: FromStr>(
+    limit: Option<usize>,
+    after: Option<&str>,
+) -> Result<PageRequest<Cursor>, Problem> {
+    cursor::page(limit, limits::PAGE_DEFAULT, after)
+}
+
+/// The tenant that a request is about: the caller's own, or the one it names.
+pub fn tenant(name: Option<&str>, caller: &Caller) -> Result<Option<Tenant>, Problem> {
+    caller.choose(name.map(Tenant::new).transpose()?)
+}
+
+/// The tenant of a query that names nothing else.
+pub fn query_tenant(query: &TenantQuery, caller: &Caller) -> Result<Option<Tenant>, Problem> {
+    tenant(query.tenant.as_deref(), caller)
+}
+
+/// How many minutes to look back.
+pub fn minutes(query: &MinutesQuery) -> Result<u64, Problem> {
+    let minutes = query.minutes.unwrap_or(limits::MINUTES_DEFAULT);
+    if (1..=limits::MINUTES_MAX).contains(&minutes) {
+        return Ok(minutes);
+    }
+    let most = limits::MINUTES_MAX;
+    let detail = format!("minutes is {minutes}: must be between 1 and {most}");
+    Err(Problem::invalid("minutes", detail))
+}

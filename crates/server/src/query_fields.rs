@@ -1,0 +1,91 @@
+//! Query strings and forms read field by field.
+
+use std::borrow::Cow;
+
+use serde::{
+    de::{self, DeserializeSeed, Deserializer, IntoDeserializer, Visitor},
+    forward_to_deserialize_any,
+};
+
+use crate::field_error::FieldError;
+
+/// Reads a value out of names and values.
+pub fn read<'de, T, P>(pairs: P) -> Result<T, FieldError>
+where
+    T: de::DeserializeOwned,
+    P: Iterator<Item = (Cow<'de, str>, Cow<'de, str>)>,
+{
+    let pairs = Pairs { pairs, value: None };
+    T::deserialize(de::value::MapAccessDeserializer::new(pairs))
+}
+
+struct Pairs<'de, P> {
+    pairs: P,
+    value: Option<(String, Cow<'de, str>)>,
+}
+
+impl<'de, P> de::MapAccess<'de> for Pairs<'de, P>
+where
+    P: Iterator<Item = (Cow<'de, str>, Cow<'de, str>)>,
+{
+    type Error = FieldError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, FieldError> {
+        let Some((name, value)) = self.pairs.next() else {
+            return Ok(None);
+        };
+        let read = seed.deserialize(name.as_ref().into_deserializer());
+        self.value = Some((name.into_owned(), value));
+        read.map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+    ) -> Result<V::Value, FieldError> {
+        let Some((name, value)) = self.value.take() else {
+            return Err(de::Error::custom("a value without a name"));
+        };
+        let value = seed.deserialize(Text(value));
+        value.map_err(|error| error.within(name))
+    }
+}
+
+/// The value of a field. A number is text that is one.
+struct Text<'de>(Cow<'de, str>);
+
+impl<'de> Deserializer<'de> for Text<'de> {
+    type Error = FieldError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        visitor.visit_string(self.0.into_owned())
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        match self.0.parse() {
+            Ok(number) => visitor.visit_u64(number),
+            Err(_) => Err(de::Error::custom("must be a whole number")),
+        }
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, FieldError> {
+        visitor.visit_enum(self.0.into_owned().into_deserializer())
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u128 f32 f64 char str string bytes byte_buf unit
+        unit_struct newtype_struct seq tuple tuple_struct map struct identifier ignored_any
+    }
+}

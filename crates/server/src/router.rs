@@ -1,0 +1,40 @@
+//! All routes of a node: the API, its description, the dashboard, health and metrics.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::Request,
+    http::StatusCode,
+    response::{IntoResponse as _, Response},
+    routing::get,
+};
+use utoipa_swagger_ui::SwaggerUi;
+
+use crate::{api, app::App, dashboard, health, metrics, problem::Problem};
+
+pub fn router(app: Arc<App>) -> Router {
+    let (api, description) = api::routes();
+    let page = SwaggerUi::new("/api/docs").url("/api/v1/openapi.json", description);
+    api.merge(page)
+        .route("/healthz", get(health::healthz))
+        .route("/readyz", get(health::readyz))
+        .route("/metrics", get(metrics::metrics))
+        .merge(dashboard::router())
+        .fallback(not_found)
+        .method_not_allowed_fallback(|| async {
+            let detail = "this address has other methods; see /api/docs";
+            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
+        })
+        .with_state(app)
+}
+
+/// An address that does not exist: JSON for programs, a page for people.
+async fn not_found(request: Request) -> Response {
+    let problem = Problem::not_found("such page");
+    if request.uri().path().starts_with("/api") {
+        problem.into_response()
+    } else {
+        dashboard::error_page(problem).await
+    }
+}
