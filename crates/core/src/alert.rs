@@ -13,7 +13,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::{
-    EventType, Kind, Queue, Tally, Tenant, Timestamp, WebhookEvent, duration, limits, string_enum,
+    duration, limits,
+    name::{Kind, Queue, Tenant},
+    string_enum,
+    tally::Tally,
+    time::Timestamp,
+    webhook::{EventType, WebhookEvent},
 };
 
 pub use reading::AlertFigure;

@@ -5,8 +5,17 @@ use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Failure, Fence, Job, JobId, JobState, NewJob, Payload, RetryDelay, Timestamp, WorkerName,
-    duration, failure::truncate, limits, string_enum,
+    duration,
+    failure::{Failure, truncate},
+    id::JobId,
+    job::{Fence, Job, NewJob},
+    limits,
+    name::WorkerName,
+    payload::Payload,
+    policy::RetryDelay,
+    state::JobState,
+    string_enum,
+    time::Timestamp,
 };
 
 /// The right to run a job, for as long as its lease lasts.

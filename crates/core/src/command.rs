@@ -2,10 +2,15 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::JobState::{Cancelled, Failed, Running, Succeeded, Waiting};
+use crate::state::JobState::{Cancelled, Failed, Running, Succeeded, Waiting};
 use crate::{
-    EndReason, EventType, Guarantee, Job, JobId, JobProgress, NewJob, Payload, Priority,
-    RetryPolicy, Subscriptions, Timestamp,
+    id::JobId,
+    job::{Job, JobProgress, NewJob, Priority},
+    payload::Payload,
+    policy::RetryPolicy,
+    state::{EndReason, Guarantee},
+    time::Timestamp,
+    webhook::{EventType, Subscriptions},
 };
 
 /// What a person can do to a job.

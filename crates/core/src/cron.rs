@@ -14,7 +14,7 @@ use std::{borrow::Cow, fmt, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::{Invalid, Timestamp, Zone};
+use crate::{invalid::Invalid, time::Timestamp, zone::Zone};
 use fields::Fields;
 
 /// A pattern of 5 fields, or of 6 with seconds first, or a nickname as `@daily`.

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, time::Duration};
 
-use crate::Invalid;
+use crate::invalid::Invalid;
 
 const UNITS: [(&str, u64); 6] = [
     ("d", 86_400_000_000),

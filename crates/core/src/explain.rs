@@ -6,7 +6,9 @@
 use std::time::Duration;
 
 use crate::{
-    Attempt, Backoff, DecidedBy, Decision, DelaySource, EndReason, Jitter, RetryDelay, RetryPolicy,
+    attempt::{Attempt, DecidedBy, Decision},
+    policy::{Backoff, DelaySource, Jitter, RetryDelay, RetryPolicy},
+    state::EndReason,
 };
 
 /// What followed an attempt, and why, in a sentence; `None` for a success, which needs none.

@@ -1,6 +1,11 @@
 //! The attempts that a job has ahead of it, if all of them fail.
 
-use crate::{Dice, Guarantee, Job, JobState, Timestamp};
+use crate::{
+    job::Job,
+    policy::Dice,
+    state::{Guarantee, JobState},
+    time::Timestamp,
+};
 
 /// A future attempt of a job, if all attempts before it fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

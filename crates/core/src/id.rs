@@ -12,7 +12,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
-use crate::{Invalid, Timestamp};
+use crate::{invalid::Invalid, time::Timestamp};
 
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// The value of each letter of the alphabet; of other bytes, `NO_DIGIT`.

@@ -1,19 +1,25 @@
 //! A job: what its creator asked for, which never changes by itself, and how far it has come.
 
 mod new;
-mod state;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Failure, IdempotencyKey, Invalid, JobId, Kind, Payload, Queue, RetryPolicy, ScheduleId, Tenant,
-    Timestamp, Webhook, WorkerName, limits,
+    failure::Failure,
+    id::{JobId, ScheduleId},
+    invalid::Invalid,
+    limits,
+    name::{IdempotencyKey, Kind, Queue, Tenant, WorkerName},
+    payload::Payload,
+    policy::RetryPolicy,
+    state::{EndReason, Guarantee, JobLabel, JobState},
+    time::Timestamp,
+    webhook::Webhook,
 };
 
 pub use new::{NewJob, RunAt};
-pub use state::{EndReason, Guarantee, JobLabel, JobState};
 
 /// One durable unit of work, as stored.
 // Exhaustive on purpose: every store reads and writes each field.

@@ -7,8 +7,8 @@
 //!
 //! * `lifecycle` and `command` decide every state, in [`after_attempt`] and [`on_command`]. Start
 //!   there. `transition` is what a store writes.
-//! * `job` and `attempt`: what is stored. `forecast` and [`explain`]: what is to come, and why
-//!   something happened, for people.
+//! * `job`, `state` and `attempt`: what is stored. `forecast` and [`explain`]: what is to come, and
+//!   why something happened, for people.
 //! * `failure` and `policy`: what is worth another try, and when; `policy/delay` holds the
 //!   arithmetic.
 //! * `schedule`, `timetable`, `cron`, `zone`: when to create a job, daylight saving included.
@@ -25,6 +25,7 @@ mod command;
 mod transition;
 
 mod job;
+mod state;
 
 mod attempt;
 pub mod explain;
@@ -70,10 +71,7 @@ pub use failure::{Failure, FailureClass};
 pub use forecast::AttemptForecast;
 pub use id::{EndpointId, EventId, JobId, KeyId, ScheduleId};
 pub use invalid::Invalid;
-pub use job::{
-    EndReason, Fence, Guarantee, Job, JobLabel, JobProgress, JobState, NewJob, Priority, RunAt,
-    ScheduledRun, Tags,
-};
+pub use job::{Fence, Job, JobProgress, NewJob, Priority, RunAt, ScheduledRun, Tags};
 pub use lifecycle::after_attempt;
 pub use name::{IdempotencyKey, Kind, Queue, ScheduleName, StepName, Tenant, WorkerName};
 pub use payload::Payload;
@@ -82,6 +80,7 @@ pub use policy::{
     RetryDelay, RetryPolicy, RetryRule, RuleAction, RuleMatch, Shorthands, StatusRange,
 };
 pub use schedule::Schedule;
+pub use state::{EndReason, Guarantee, JobLabel, JobState};
 pub use tally::Tally;
 pub use time::Timestamp;
 pub use timetable::{

@@ -1,4 +1,4 @@
-//! The one brain: what follows an attempt.
+//! What follows an attempt: the one place that decides it.
 //!
 //! Success, error, panic, timeout, lost lease and shutdown all pass through [`after_attempt`];
 //! every command of a person passes through [`on_command`](crate::on_command). Nothing else in
@@ -6,11 +6,18 @@
 
 use std::time::Duration;
 
-use crate::JobState::{Cancelled, Failed, Running, Succeeded, Waiting};
+use crate::state::JobState::{Cancelled, Failed, Running, Succeeded, Waiting};
 use crate::{
-    Attempt, AttemptStatus, DecidedBy, Decision, Dice, EndReason, EndedAttempt, EventType, Failure,
-    FailureClass, Guarantee, Guard, Job, JobProgress, Outcome, RetryBudget, RuleAction,
-    Subscriptions, Tally, Timestamp, Transition, failure::truncate, limits, policy::DelayInput,
+    attempt::{Attempt, AttemptStatus, DecidedBy, Decision, EndedAttempt, Outcome, RetryBudget},
+    failure::{Failure, FailureClass, truncate},
+    job::{Job, JobProgress},
+    limits,
+    policy::{DelayInput, Dice, RuleAction},
+    state::{EndReason, Guarantee},
+    tally::Tally,
+    time::Timestamp,
+    transition::{Guard, Transition},
+    webhook::{EventType, Subscriptions},
 };
 
 /// Decides what follows an attempt, and which webhooks are sent because of it.

@@ -9,7 +9,7 @@ use std::{
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use crate::{Invalid, limits};
+use crate::{invalid::Invalid, limits};
 
 macro_rules! name {
     ($(#[$doc:meta])+ $name:ident, $field:literal, $check:ident) => {

@@ -12,7 +12,7 @@ use serde::{
 };
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{Invalid, limits};
+use crate::{invalid::Invalid, limits};
 
 /// JSON text of at most [`limits::PAYLOAD_BYTES_MAX`] bytes. Cloning is cheap.
 #[derive(Clone)]

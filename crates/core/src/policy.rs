@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Invalid, duration, limits};
+use crate::{duration, invalid::Invalid, limits};
 
 pub(crate) use delay::DelayInput;
 pub use delay::{DelaySource, Dice, RetryDelay};

@@ -1,8 +1,11 @@
 //! A schedule: a timetable, and the job that is created at each of its ticks.
 
 use crate::{
-    JobId, NewJob, RunAt, ScheduleId, ScheduleName, ScheduleProgress, ScheduledRun, Tenant,
-    Timestamp, Timetable,
+    id::{JobId, ScheduleId},
+    job::{NewJob, RunAt, ScheduledRun},
+    name::{ScheduleName, Tenant},
+    time::Timestamp,
+    timetable::{ScheduleProgress, Timetable},
 };
 
 /// A rule that creates one job per tick, as stored.

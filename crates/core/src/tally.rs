@@ -2,7 +2,10 @@
 
 use std::ops::AddAssign;
 
-use crate::{Attempt, AttemptStatus, EndReason};
+use crate::{
+    attempt::{Attempt, AttemptStatus},
+    state::EndReason,
+};
 
 /// Counts of ended attempts, without those that were snoozed or released.
 // Exhaustive on purpose: every store adds up each field.

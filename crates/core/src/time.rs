@@ -12,7 +12,7 @@ use std::{
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::Invalid;
+use crate::invalid::Invalid;
 
 /// A point in time, to the microsecond, from 1970 to the end of the year 9999.
 ///

@@ -12,7 +12,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Cron, Invalid, Tick, Timestamp, Zone, duration, limits};
+use crate::{
+    cron::{Cron, Tick},
+    duration,
+    invalid::Invalid,
+    limits,
+    time::Timestamp,
+    zone::Zone,
+};
 use record::TimetableRecord;
 pub use step::{ScheduleProgress, SkipReason, SkippedTicks, TimetableStep};
 

@@ -1,6 +1,13 @@
 //! What follows an attempt, as stores write it: under a guard, all of it or nothing.
 
-use crate::{Attempt, Fence, JobId, JobProgress, JobState, NewJob, Tally, Timestamp};
+use crate::{
+    attempt::Attempt,
+    id::JobId,
+    job::{Fence, JobProgress, NewJob},
+    state::JobState,
+    tally::Tally,
+    time::Timestamp,
+};
 
 /// What a store writes after an attempt: all of it, or nothing.
 // Exhaustive on purpose: every store writes each field.

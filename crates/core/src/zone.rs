@@ -8,7 +8,7 @@ use std::{borrow::Cow, fmt, str::FromStr};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::Invalid;
+use crate::invalid::Invalid;
 
 /// An IANA time zone. Cloning it is cheap.
 ///

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     AlertFigures, AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, format_seconds,
 };
-use crate::{Timestamp, duration};
+use crate::{duration, time::Timestamp};
 
 /// A figure that a rule measures, or the limit for it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

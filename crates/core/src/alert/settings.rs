@@ -5,7 +5,7 @@ use std::{ops::RangeInclusive, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use super::AlertRule;
-use crate::{Invalid, duration, limits};
+use crate::{duration, invalid::Invalid, limits};
 
 const MINUTE: Duration = Duration::from_secs(60); // not a limit: a unit
 

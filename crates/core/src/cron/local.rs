@@ -20,7 +20,8 @@
 
 use super::{Dst, Tick, fields::Fields};
 use crate::{
-    Timestamp, limits,
+    limits,
+    time::Timestamp,
     zone::{Period, Zone},
 };
 

@@ -4,10 +4,18 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use sha2::{Digest, Sha256};
 
-use super::{Guarantee, Job, JobProgress, Priority, ScheduledRun, Tags};
+use super::{Job, JobProgress, Priority, ScheduledRun, Tags};
 use crate::{
-    IdempotencyKey, Invalid, JobId, Kind, Payload, PolicyPatch, Queue, RetryPolicy, Tenant,
-    Timestamp, Webhook, duration, limits,
+    duration,
+    id::JobId,
+    invalid::Invalid,
+    limits,
+    name::{IdempotencyKey, Kind, Queue, Tenant},
+    payload::Payload,
+    policy::{PolicyPatch, RetryPolicy},
+    state::Guarantee,
+    time::Timestamp,
+    webhook::Webhook,
 };
 
 /// A checked request for a job. The store turns it into a [`Job`].
@@ -266,7 +274,7 @@ fn check(field: &str, value: Duration, least: Duration, most: Duration) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Preset;
+    use crate::policy::Preset;
 
     fn job(payload: &str, policy: Preset) -> NewJob {
         let kind = Kind::new("mail").unwrap();

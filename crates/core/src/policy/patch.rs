@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::{Backoff, Jitter, Preset, RetryPolicy, RetryRule, check_delay, check_range};
-use crate::{Invalid, duration, limits};
+use crate::{duration, invalid::Invalid, limits};
 
 /// Part of a policy. In JSON it is a preset's name or an object with any of the fields.
 ///

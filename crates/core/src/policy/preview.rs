@@ -119,7 +119,7 @@ impl RetryPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Jitter, PolicyPatch, Preset};
+    use crate::policy::{Jitter, PolicyPatch, Preset};
 
     #[test]
     fn attempts_under_the_http_preset_without_jitter_start_at_0_1_3_and_7_seconds() {

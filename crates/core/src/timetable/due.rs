@@ -7,7 +7,7 @@
 use std::{collections::VecDeque, time::Duration};
 
 use super::{TickRule, Timetable};
-use crate::{Timestamp, limits};
+use crate::{limits, time::Timestamp};
 
 /// The ticks that are due now.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{MissedTickPolicy, OverlapPolicy, TickRule, Timetable};
-use crate::{Cron, Invalid, Timestamp, Zone};
+use crate::{cron::Cron, invalid::Invalid, time::Timestamp, zone::Zone};
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

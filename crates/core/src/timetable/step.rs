@@ -11,7 +11,7 @@ use super::{
     MissedTickPolicy, OverlapPolicy, Timetable,
     due::{DueTicks, TickRange},
 };
-use crate::{Timestamp, limits};
+use crate::{limits, time::Timestamp};
 
 /// The state of a schedule between two steps.
 // Exhaustive on purpose: every store reads and writes each field.
