@@ -150,7 +150,7 @@ pub fn brief(duration: Duration) -> String {
         1_000..1_000_000 => format!("{}ms", micros / 1_000),
         // Rounded to tenths, this is a minute already.
         59_950_000..60_000_000 => "1m".to_owned(),
-        1_000_000..60_000_000 if tenths % 10 == 0 => format!("{}s", tenths / 10),
+        1_000_000..60_000_000 if tenths.is_multiple_of(10) => format!("{}s", tenths / 10),
         1_000_000..60_000_000 => format!("{}.{}s", tenths / 10, tenths % 10),
         60_000_000..3_600_000_000 => two_units(60, "m", 1, "s"),
         3_600_000_000..86_400_000_000 => two_units(3_600, "h", 60, "m"),
