@@ -9,6 +9,7 @@ mod patch;
 mod preset;
 mod preview;
 mod rule;
+mod shorthands;
 
 use std::time::Duration;
 
@@ -18,10 +19,11 @@ use crate::{duration, invalid::Invalid, limits};
 
 pub(crate) use delay::DelayInput;
 pub use delay::{DelaySource, Dice, RetryDelay};
-pub use patch::{PolicyPatch, Shorthands};
+pub use patch::PolicyPatch;
 pub use preset::Preset;
 pub use preview::{DelayRange, Preview, PreviewRow};
 pub use rule::{RetryRule, RuleAction, RuleMatch, StatusRange};
+pub use shorthands::Shorthands;
 
 /// A complete retry policy. Its fields have been checked against each other.
 ///
