@@ -1,9 +1,9 @@
 //! `cargo xtask bench`: the benchmark lives in the binary, so that users can run it on their own
-//! machines. This verb only makes sure that nobody measures a debug build by accident.
+//! machines. This verb only makes sure that no debug build is measured by accident.
 
-use crate::{Done, process, root};
+use crate::{VerbResult, process, root};
 
-pub fn run(args: &[String]) -> Done {
+pub fn run(args: &[String]) -> VerbResult {
     let mut command = process::cargo(&root());
     command.args(["run", "--release", "--package", "steadfast-cli"]);
     command.args(["--", "bench"]).args(args);

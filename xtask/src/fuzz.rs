@@ -10,27 +10,29 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use crate::process::{self, Ran};
+use crate::process::{self, CommandOutput};
 
 const VERSION: &str = "4.32.5";
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
+
+/// All programs, as the tests build them, so that nothing is compiled again for other features.
+pub const BUILD: &[&str] = &[
+    "build",
+    "--workspace",
+    "--all-features",
+    "--examples",
+    "--bins",
+];
 
 /// A change must stand the same requests as the one before; `cargo xtask prove` makes others.
 pub const SEED: u64 = 1;
 /// How many requests of each kind a change must stand.
 pub const EXAMPLES: u64 = 10;
 
-pub fn run(root: &Path, seed: u64, examples: u64) -> Result<Ran, String> {
+pub fn run(root: &Path, seed: u64, examples: u64) -> Result<CommandOutput, String> {
     let tool = tool(&target(root))?;
     let mut build = process::cargo(root);
-    // As the tests build it, so that nothing is compiled again for other features.
-    build.args([
-        "build",
-        "--workspace",
-        "--all-features",
-        "--examples",
-        "--bins",
-    ]);
+    build.args(BUILD);
     let built = process::run_quietly(build).map_err(|error| error.to_string())?;
     if !built.success {
         return Ok(built);
@@ -39,6 +41,8 @@ pub fn run(root: &Path, seed: u64, examples: u64) -> Result<Ran, String> {
     let token = server.key()?;
     let mut command = Command::new(tool);
     command
+        // It keeps a cache of crashes where it is started, and that is no part of the tree.
+        .current_dir(place(&target(root)))
         .arg("run")
         .arg(format!("http://{}/api/v1/openapi.json", server.address))
         .args(["--header", &format!("Authorization: Bearer {token}")])
@@ -63,14 +67,19 @@ pub fn cases(lines: &[String]) -> u64 {
     told.unwrap_or(0)
 }
 
-/// Where cargo builds.
+/// Where cargo builds, which is started in the root.
 pub fn target(root: &Path) -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+    root.join(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+}
+
+/// Where the tool is installed and keeps its cache.
+fn place(target: &Path) -> PathBuf {
+    target.join(format!("schemathesis-{VERSION}"))
 }
 
 /// The tool, in an environment of its own that is made once.
 fn tool(target: &Path) -> Result<PathBuf, String> {
-    let place = target.join(format!("schemathesis-{VERSION}"));
+    let place = place(target);
     let tool = place.join("bin/schemathesis");
     let works = || process::succeeds(&tool.to_string_lossy(), &["--version"]);
     if works() {

@@ -9,10 +9,12 @@
 )]
 
 mod bench;
+mod check;
 mod fuzz;
 mod needs;
 mod process;
 mod prove;
+mod steps;
 mod test;
 mod tidy;
 
@@ -21,13 +23,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// What a verb answers; the error is the sentence the user reads last.
-pub type Done = Result<(), String>;
+pub type VerbResult = Result<(), String>;
 
 pub struct Verb {
     pub name: &'static str,
     takes: &'static str,
     about: &'static str,
-    run: fn(&[String]) -> Done,
+    run: fn(&[String]) -> VerbResult,
 }
 
 pub const VERBS: &[Verb] = &[
@@ -36,6 +38,12 @@ pub const VERBS: &[Verb] = &[
         takes: "[-- filter]",
         about: "everything a change must pass: formatting, lints, tidy, tests, examples, fuzzing",
         run: test::run,
+    },
+    Verb {
+        name: "check",
+        takes: "",
+        about: "the quick part of it: formatting, tidy, lints, and the unit tests of the crates that changed",
+        run: check::run,
     },
     Verb {
         name: "tidy",
@@ -74,7 +82,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn dispatch(args: &[String]) -> Done {
+fn dispatch(args: &[String]) -> VerbResult {
     let Some((name, rest)) = args.split_first() else {
         print!("{}", help());
         return Ok(());

@@ -5,7 +5,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::Done;
+use crate::VerbResult;
 use crate::process::{cargo_has, succeeds};
 
 struct Need {
@@ -78,7 +78,7 @@ const NEEDS: &[Need] = &[
 ];
 
 /// Installs what is missing where that is allowed, and otherwise says exactly what to install.
-pub fn ensure() -> Done {
+pub fn ensure() -> VerbResult {
     let missing: Vec<&Need> = NEEDS.iter().filter(|need| !(need.check)()).collect();
     for need in &missing {
         println!("missing: {} ({})", need.what, need.why);
@@ -93,7 +93,7 @@ pub fn ensure() -> Done {
     Ok(())
 }
 
-fn install(need: &Need) -> Done {
+fn install(need: &Need) -> VerbResult {
     if !need.install.is_possible() {
         return Err(please_install(need));
     }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const SIGN_OF_LIFE_EVERY: Duration = Duration::from_secs(20);
 const LOOK_AT_CHILD_EVERY: Duration = Duration::from_secs(1);
 
-pub struct Ran {
+pub struct CommandOutput {
     pub success: bool,
     pub lines: Vec<String>,
 }
@@ -45,7 +45,7 @@ pub fn succeeds(program: &str, args: &[&str]) -> bool {
 }
 
 /// Runs to the end and keeps both streams, in the order they were written.
-pub fn run_quietly(mut command: Command) -> io::Result<Ran> {
+pub fn run_quietly(mut command: Command) -> io::Result<CommandOutput> {
     let (reader, writer) = io::pipe()?;
     if io::stdout().is_terminal() {
         command.env("CARGO_TERM_COLOR", "always");
@@ -63,7 +63,7 @@ pub fn run_quietly(mut command: Command) -> io::Result<Ran> {
 
     let mut lines = Vec::new();
     let status = follow(child, &lines_of(reader), &mut lines)?;
-    Ok(Ran {
+    Ok(CommandOutput {
         success: status.success(),
         lines,
     })
@@ -113,7 +113,7 @@ fn follow(
 }
 
 /// Prints what a command said, but for its progress.
-pub fn show(ran: &Ran) {
+pub fn show(ran: &CommandOutput) {
     for line in ran.lines.iter().filter(|line| !is_noise(line)) {
         println!("{line}");
     }

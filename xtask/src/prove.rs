@@ -13,8 +13,8 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::process::{self, Ran};
-use crate::{Done, fuzz, needs, root};
+use crate::process::{self, CommandOutput};
+use crate::{VerbResult, fuzz, needs, root};
 
 use ledger::{Ledger, Round};
 
@@ -25,13 +25,13 @@ const BAR_WIDTH: usize = 30;
 #[derive(Debug)]
 struct Proof {
     name: &'static str,
-    by: By,
+    by: Method,
     /// What one round asks for, chosen so that it takes about a minute.
     times: u64,
 }
 
 #[derive(Debug)]
-enum By {
+enum Method {
     /// A test, in a test target.
     Test(&'static str, &'static str),
     /// Made-up requests.
@@ -44,7 +44,7 @@ const fn by_test(
     target: &'static str,
     test: &'static str,
 ) -> Proof {
-    let by = By::Test(target, test);
+    let by = Method::Test(target, test);
     Proof { name, by, times }
 }
 
@@ -72,11 +72,11 @@ const PROOFS: &[Proof] = &[
     by_test("inputs: policy", 200_000, "targets", "policy"),
     by_test("inputs: settings", 50_000, "targets", "settings"),
     by_test("inputs: wire", 300_000, "targets", "wire"),
-    Proof { name: "made-up requests", by: By::Fuzzing, times: 10 },
+    Proof { name: "made-up requests", by: Method::Fuzzing, times: 10 },
 ];
 
 /// `cargo xtask prove [minutes] [words of names]`.
-pub fn run(args: &[String]) -> Done {
+pub fn run(args: &[String]) -> VerbResult {
     let (minutes, words) = asked(args);
     let chosen: Vec<&Proof> = PROOFS
         .iter()
@@ -124,7 +124,7 @@ fn asked(args: &[String]) -> (u64, &[String]) {
 }
 
 /// All tests at once, so that the first round does not pay for it.
-fn build() -> Done {
+fn build() -> VerbResult {
     let mut command = process::cargo(&root());
     command.args(["test", "--workspace", "--all-features", "--no-run"]);
     let ran =
@@ -136,7 +136,7 @@ fn build() -> Done {
     Ok(())
 }
 
-fn go_on(chosen: &[&Proof], ledger: &mut Ledger, place: &Path, time: Duration) -> Done {
+fn go_on(chosen: &[&Proof], ledger: &mut Ledger, place: &Path, time: Duration) -> VerbResult {
     let started = Instant::now();
     while started.elapsed() < time {
         let next = chosen.iter().min_by_key(|proof| ledger.time_of(proof.name));
@@ -171,11 +171,15 @@ impl Proof {
     }
 
     /// Runs a round; says what it told.
-    fn run(&self, seed: u64, told: &PathBuf) -> Result<(Ran, Vec<ledger::Figure>), String> {
+    fn run(
+        &self,
+        seed: u64,
+        told: &PathBuf,
+    ) -> Result<(CommandOutput, Vec<ledger::Figure>), String> {
         if told.exists() {
             fs::remove_file(told).map_err(|error| format!("{}: {error}", told.display()))?;
         }
-        let By::Test(..) = self.by else {
+        let Method::Test(..) = self.by else {
             let ran = fuzz::run(&root(), seed, self.times)?;
             let cases = fuzz::cases(&ran.lines);
             return Ok((
@@ -200,7 +204,7 @@ impl Proof {
 
     fn cargo_args(&self) -> Vec<&'static str> {
         match self.by {
-            By::Test(target, test) => vec![
+            Method::Test(target, test) => vec![
                 "test",
                 "--workspace",
                 "--all-features",
@@ -211,7 +215,7 @@ impl Proof {
                 test,
                 "--nocapture",
             ],
-            By::Fuzzing => vec!["xtask", "fuzz"],
+            Method::Fuzzing => vec!["xtask", "fuzz"],
         }
     }
 
@@ -296,7 +300,7 @@ mod tests {
         for proof in PROOFS {
             let namesakes = PROOFS.iter().filter(|other| other.name == proof.name);
             assert_eq!(namesakes.count(), 1, "{}", proof.name);
-            if let By::Test(_, test) = proof.by {
+            if let Method::Test(_, test) = proof.by {
                 let name = test.rsplit("::").next().unwrap();
                 assert!(texts.contains(name), "there is no test {test}");
             }

@@ -2,26 +2,31 @@
 //!
 //! A rule that only a document knows is a rule that reviewers repeat. Each rule here is a function
 //! from the tree of files to its findings, and each finding says how to mend it. The rules read
-//! text and not a syntax tree: a heuristic that answers at once beats an exact one nobody runs.
+//! text and not a syntax tree: a heuristic that answers at once beats an exact one that is not
+//! run.
 
 mod arrows;
+mod dead_files;
 mod leftovers;
 mod length;
 mod lexer;
-mod manifest;
+mod limits;
+pub mod manifest;
 mod markdown;
+mod phrases;
 mod places;
 mod rust;
 mod sleeps;
 mod sql;
 mod tree;
+mod types;
 mod words;
 
 use std::fmt;
 use std::path::Path;
 
 use self::tree::Tree;
-use crate::{Done, root};
+use crate::{VerbResult, root};
 
 type Rule = fn(&Tree) -> Vec<Finding>;
 
@@ -31,9 +36,13 @@ const RULES: &[Rule] = &[
     leftovers::check,
     sleeps::check,
     words::check,
+    phrases::check,
+    types::check,
+    limits::check,
     markdown::check,
     sql::check,
     places::check,
+    dead_files::check,
 ];
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,7 +68,7 @@ impl fmt::Display for Finding {
     }
 }
 
-pub fn run(args: &[String]) -> Done {
+pub fn run(args: &[String]) -> VerbResult {
     if let Some(arg) = args.first() {
         return Err(format!("tidy takes no arguments, not even `{arg}`"));
     }

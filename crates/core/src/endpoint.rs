@@ -1,4 +1,4 @@
-//! Where a tenant's webhooks go.
+//! Endpoints: addresses that a tenant's events are delivered to.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,43 +9,54 @@ use crate::{
     WebhookSecret, limits,
 };
 
+/// An address that a tenant's events are delivered to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Endpoint {
+    /// Names it.
     pub id: EndpointId,
+    /// The tenant it belongs to.
     pub tenant: Tenant,
+    /// The address.
     pub url: String,
+    /// For people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
+    /// Which events are delivered.
     pub events: Vec<EventType>,
+    /// How the bodies are written.
     pub format: BodyFormat,
-    /// Over the preset `webhook`.
+    /// The retry policy of deliveries, over the preset `webhook`.
     #[serde(default, skip_serializing_if = "PolicyPatch::is_empty")]
     pub retry: PolicyPatch,
     /// The newest first. All that have not expired sign, so that a receiver may change over.
     pub secrets: Vec<EndpointSecret>,
+    /// Whether nothing is delivered.
     #[serde(default)]
     pub disabled: bool,
+    /// When it was created.
     pub created_at: Timestamp,
 }
 
+/// One of the secrets that sign the deliveries of an endpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EndpointSecret {
+    /// The secret.
     pub secret: WebhookSecret,
-    /// Until when an old key still signs beside the new one.
+    /// Until when an old secret still signs beside the new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
 }
 
 impl Endpoint {
-    /// The keys that sign at this time.
+    /// The secrets that sign at this time.
     pub fn live_secrets(&self, now: Timestamp) -> impl Iterator<Item = &WebhookSecret> {
         let live = move |key: &&EndpointSecret| key.expires_at.is_none_or(|end| now < end);
         self.secrets.iter().filter(live).map(|key| &key.secret)
     }
 
-    /// Takes a new key; the old ones sign beside it until the overlap ends.
+    /// Adds a new secret; the old ones sign beside it until the overlap ends.
     pub fn rotate(&mut self, secret: WebhookSecret, overlap: Duration, now: Timestamp) {
         let end = now.plus(overlap);
         self.secrets
@@ -61,7 +72,7 @@ impl Endpoint {
         self.secrets.truncate(limits::ENDPOINT_SECRETS_MAX);
     }
 
-    /// What it wants to know, unless it is disabled.
+    /// Its subscription, unless it is disabled.
     pub fn subscription(&self) -> Option<Subscription> {
         let preset = Preset::Webhook.policy();
         let policy = self.retry.over(&preset).unwrap_or(preset);

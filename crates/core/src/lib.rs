@@ -9,7 +9,7 @@
 //! * `job`, `attempt`: what is stored, and what an attempt is while it runs.
 //! * `policy`: when to try again. `policy/delay` holds the arithmetic.
 //! * `cron`, `zone`, `timetable`, `schedule`: when to make a job, daylight saving included.
-//! * `webhook`, `endpoint`: who wants news of a job, and the jobs that deliver it.
+//! * `webhook`, `endpoint`: who subscribed to events of a job, and the jobs that deliver them.
 //! * `alert`: what is wrong with a tenant's jobs, said once.
 //! * `failure`: classes of failures, permanent or worth a retry.
 //! * `limits`: every limit, with its reason.
@@ -76,7 +76,7 @@ pub use timetable::{
 };
 pub use transition::{CommitResult, Guard, Transition};
 pub use webhook::{
-    BodyFormat, EventType, Subscription, Subscriptions, Webhook, WebhookEvent, WebhookSecret,
-    WebhookTarget,
+    BodyFormat, EventType, JobRenderer, Subscription, Subscriptions, Webhook, WebhookEvent,
+    WebhookSecret, WebhookTarget,
 };
 pub use zone::Zone;

@@ -21,6 +21,8 @@ pub const FACTOR_MAX: f64 = 10.0;
 pub const DELAYS_MAX: usize = MAX_RETRIES as usize;
 /// Rules are tried in order on every failure.
 pub const RULES_MAX: usize = 32;
+/// Classes or statuses of one rule; more are better written as a range.
+pub const RULE_CHOICES_MAX: usize = 32;
 pub const PATTERN_BYTES_MAX: usize = 256;
 
 /// Snoozes are not counted as attempts, so they need a bound of their own.
@@ -65,6 +67,10 @@ pub const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 pub const NOTE_BYTES_MAX: usize = 1024;
 /// A `once` result is a receipt, not a document.
 pub const ONCE_BYTES_MAX: usize = 64 * 1024;
+
+/// What `runAll` fires at most: enough for a weekend of hourly runs, few enough for one
+/// transaction and for the queue behind it.
+pub const DUE_LISTED_MAX: usize = 100;
 
 const _: () = assert!(PRIORITY_DEFAULT <= PRIORITY_MAX);
 const _: () = assert!(RETRY_AFTER_MAX.as_secs() <= DELAY_MAX.as_secs());

@@ -1,7 +1,7 @@
-//! News of jobs for other systems: who wants it, and the jobs that deliver it.
+//! Events of jobs for other systems: who subscribed to them, and the jobs that deliver them.
 //!
-//! A delivery is a job like any other, written in one transaction with what it tells of. So
-//! nothing here sends anything; it says what the outbox holds. Ids of events and deliveries
+//! A delivery is a job like any other, written in one transaction with the change it reports. So
+//! nothing here sends anything; it decides what the outbox holds. Ids of events and deliveries
 //! follow from what happened, so that a transition decided twice has the same outbox.
 
 use std::{
@@ -23,20 +23,28 @@ use crate::{
 string_enum! {
     /// What happened.
     EventType, "events" {
+        /// A job succeeded.
         JobSucceeded = "job.succeeded",
+        /// A job was given up.
         JobFailed = "job.failed",
+        /// An attempt failed, and the job will be retried.
         JobRetrying = "job.retrying",
+        /// A job was cancelled.
         JobCancelled = "job.cancelled",
+        /// An alert began to fire.
         AlertFired = "alert.fired",
+        /// An alert still fires.
         AlertRenotified = "alert.renotified",
+        /// An alert stopped firing.
         AlertResolved = "alert.resolved",
     }
 }
 
 impl EventType {
-    /// What is sent where nobody says.
+    /// What is sent by default.
     pub const OF_JOBS: &[Self] = &[Self::JobSucceeded, Self::JobFailed];
 
+    /// Whether it is about a job, and not about an alert.
     pub fn is_of_jobs(self) -> bool {
         !matches!(
             self,
@@ -46,7 +54,7 @@ impl EventType {
 }
 
 string_enum! {
-    /// How news is written.
+    /// How the body of a delivery is written.
     BodyFormat, "format" {
         /// As Standard Webhooks says: type, timestamp, data.
         Standard = "standard",
@@ -55,17 +63,18 @@ string_enum! {
     }
 }
 
-/// A key for signing. It is kept, and never shown.
+/// A secret that signs deliveries. It is stored, and shown only once.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WebhookSecret(String);
 
 impl WebhookSecret {
+    /// The secret with this text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, for signing and for showing it once to whom it belongs.
+    /// The text itself, for signing and for showing it once to its owner.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -81,47 +90,76 @@ impl fmt::Debug for WebhookSecret {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Webhook {
+    /// Where deliveries go.
     #[serde(flatten)]
     pub target: WebhookTarget,
+    /// Which events are delivered.
     pub events: Vec<EventType>,
-    /// Over the preset `webhook`.
+    /// The retry policy of deliveries, over the preset `webhook`.
     #[serde(default, skip_serializing_if = "PolicyPatch::is_empty")]
     pub retry: PolicyPatch,
 }
 
-/// Where news goes.
+/// Where deliveries go.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", untagged)]
 pub enum WebhookTarget {
-    /// Address and keys are looked up when it is sent, so that rotated keys are the new ones.
-    Endpoint { endpoint: EndpointId },
+    /// An endpoint, whose address and secrets are looked up when a delivery is sent, so that it is
+    /// signed by the secrets of that time.
+    Endpoint {
+        /// The endpoint.
+        endpoint: EndpointId,
+    },
+    /// An address of the job's own.
     Url {
+        /// The address.
         url: String,
+        /// The secret that signs, if deliveries are signed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         secret: Option<WebhookSecret>,
     },
 }
 
-/// An endpoint's wish for news.
+/// The events that an endpoint is sent.
 #[derive(Clone, Debug)]
 pub struct Subscription {
+    /// The endpoint.
     pub endpoint: EndpointId,
+    /// The events.
     pub events: Vec<EventType>,
+    /// How the bodies are written.
     pub format: BodyFormat,
+    /// The retry policy of deliveries.
     pub policy: Arc<RetryPolicy>,
 }
 
-/// Who wants news of a tenant's jobs, besides the jobs themselves.
-#[derive(Clone, Debug, Default)]
-pub struct Subscriptions(HashMap<Tenant, Vec<Subscription>>);
+/// Writes a job as the `data` of an event.
+pub type JobRenderer = fn(&Job, Timestamp) -> Value;
 
-/// Something worth telling.
+/// The subscriptions of all tenants, besides the webhooks that jobs bring along.
+#[derive(Clone, Debug)]
+pub struct Subscriptions {
+    by_tenant: HashMap<Tenant, Vec<Subscription>>,
+    render_job: JobRenderer,
+}
+
+/// No endpoint, and events that carry the id of their job and nothing else.
+impl Default for Subscriptions {
+    fn default() -> Self {
+        Self::new(|job, _| json!({"id": job.id}))
+    }
+}
+
+/// An event, before it is written for each of its subscribers.
 #[derive(Clone, Debug)]
 pub struct WebhookEvent {
+    /// What happened.
     pub event: EventType,
+    /// The tenant it happened to.
     pub tenant: Tenant,
+    /// When it happened.
     pub at: Timestamp,
-    /// What it is about, in the words of the API.
+    /// What it happened to, in the JSON of the API.
     pub data: Value,
     /// The same in a sentence.
     pub text: String,
@@ -132,11 +170,21 @@ pub struct WebhookEvent {
 }
 
 impl Subscriptions {
-    pub fn subscribe(&mut self, tenant: Tenant, subscription: Subscription) {
-        self.0.entry(tenant).or_default().push(subscription);
+    /// No endpoint yet. The JSON of a job belongs to the API, so the engine brings `render_job`
+    /// along, and core does not know what it looks like.
+    pub fn new(render_job: JobRenderer) -> Self {
+        Self {
+            by_tenant: HashMap::new(),
+            render_job,
+        }
     }
 
-    /// Whether anybody wants to know. A delivery's own fate is never news.
+    /// Adds a subscription.
+    pub fn subscribe(&mut self, tenant: Tenant, subscription: Subscription) {
+        self.by_tenant.entry(tenant).or_default().push(subscription);
+    }
+
+    /// Whether an event of a job is delivered at all. Events of deliveries never are.
     pub fn wants(&self, job: &Job, event: EventType) -> bool {
         job.kind != Kind::webhook()
             && (job
@@ -146,16 +194,16 @@ impl Subscriptions {
                 || self.subscribed(&job.tenant, event).next().is_some())
     }
 
-    /// The deliveries of one event of a job, which is as it was left by it.
+    /// The deliveries of one event of a job, which is given as the event left it.
     pub fn tell(&self, job: &Job, event: EventType, at: Timestamp) -> Vec<NewJob> {
         if !self.wants(job, event) {
             return Vec::new();
         }
-        let news = WebhookEvent {
+        let event_of_job = WebhookEvent {
             event,
             tenant: job.tenant.clone(),
             at,
-            data: data(job, at),
+            data: (self.render_job)(job, at),
             text: text(job, event),
             seed: format!("{} {} {event}", job.id, job.progress.fence.0),
             tags: BTreeMap::from([("job".to_owned(), job.id.to_string())]),
@@ -169,16 +217,17 @@ impl Subscriptions {
             format: BodyFormat::Standard,
             policy: own.policy(),
         });
-        let mut deliveries: Vec<NewJob> = own.iter().filter_map(|own| news.delivery(own)).collect();
-        deliveries.extend(self.deliver(&news));
+        let own = own.iter().filter_map(|own| event_of_job.delivery(own));
+        let mut deliveries: Vec<NewJob> = own.collect();
+        deliveries.extend(self.deliver(&event_of_job));
         deliveries
     }
 
-    /// The deliveries of some news to the endpoints of its tenant.
-    pub fn deliver(&self, news: &WebhookEvent) -> Vec<NewJob> {
-        self.subscribed(&news.tenant, news.event)
+    /// The deliveries of an event to the endpoints of its tenant.
+    pub fn deliver(&self, event: &WebhookEvent) -> Vec<NewJob> {
+        self.subscribed(&event.tenant, event.event)
             .filter_map(|subscription| {
-                news.delivery(&Subscriber {
+                event.delivery(&Subscriber {
                     target: WebhookTarget::Endpoint {
                         endpoint: subscription.endpoint,
                     },
@@ -190,7 +239,7 @@ impl Subscriptions {
     }
 
     fn subscribed(&self, tenant: &Tenant, event: EventType) -> impl Iterator<Item = &Subscription> {
-        let all = self.0.get(tenant).into_iter().flatten();
+        let all = self.by_tenant.get(tenant).into_iter().flatten();
         all.filter(move |subscription| subscription.events.contains(&event))
     }
 }
@@ -198,11 +247,11 @@ impl Subscriptions {
 impl Webhook {
     fn policy(&self) -> Arc<RetryPolicy> {
         let preset = Preset::Webhook.policy();
-        // A patch was checked when the job was made.
+        // The patch was checked when the job was created.
         Arc::new(self.retry.over(&preset).unwrap_or(preset))
     }
 
-    /// Checks the patch over what it will be laid.
+    /// Checks its policy and its events.
     pub fn check(&self) -> Result<(), Invalid> {
         self.retry.over(&Preset::Webhook.policy())?;
         if let Some(event) = self.events.iter().find(|event| !event.is_of_jobs()) {
@@ -224,9 +273,14 @@ impl WebhookEvent {
         EventId::new(self.at, self.number(""))
     }
 
-    fn number(&self, whom: &str) -> u64 {
+    fn number(&self, receiver: &str) -> u64 {
         let mut hash = Sha256::new();
-        for part in [self.tenant.as_str(), self.event.as_str(), &self.seed, whom] {
+        for part in [
+            self.tenant.as_str(),
+            self.event.as_str(),
+            &self.seed,
+            receiver,
+        ] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part.as_bytes());
         }
@@ -250,17 +304,18 @@ impl WebhookEvent {
 
     /// The payload is the very body that is sent, so that every retry sends the same bytes.
     fn delivery(&self, to: &Subscriber) -> Option<NewJob> {
-        let whom = match &to.target {
+        let receiver = match &to.target {
             WebhookTarget::Endpoint { endpoint } => endpoint.to_string(),
             WebhookTarget::Url { url, .. } => url.clone(),
         };
-        let id = JobId::new(self.at, self.number(&whom));
+        let id = JobId::new(self.at, self.number(&receiver));
         let body = Payload::encode(&self.body(to.format)).ok()?;
         let mut job = NewJob::new(id, Kind::webhook(), body, to.policy.clone());
         job.tenant = self.tenant.clone();
-        job.queue = match self.event.is_of_jobs() {
-            true => Queue::webhooks(),
-            false => Queue::alerts(),
+        job.queue = if self.event.is_of_jobs() {
+            Queue::webhooks()
+        } else {
+            Queue::alerts()
         };
         job.webhook = Some(Arc::new(Webhook {
             target: to.target.clone(),
@@ -274,38 +329,14 @@ impl WebhookEvent {
     }
 }
 
-/// What a failure says is anybody's to write, and must not become a link or call a channel.
+/// The message of a failure may come from anywhere, and must not become a link or call a channel.
 fn slack(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let line = line.replace('&', "&amp;");
     line.replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// The job as other systems are told of it. Its payload is its own business.
-fn data(job: &Job, now: Timestamp) -> Value {
-    let progress = &job.progress;
-    json!({
-        "id": job.id,
-        "tenant": job.tenant,
-        "queue": job.queue,
-        "kind": job.kind,
-        "label": job.label(now),
-        "type": job.guarantee,
-        "attempt": progress.attempt,
-        "retryCount": job.retry_count(),
-        "maxRetries": job.policy.max_retries(),
-        "runAt": progress.run_at,
-        "createdAt": job.created_at,
-        "startedAt": progress.started_at,
-        "finishedAt": progress.finished_at,
-        "scheduleId": job.scheduled_run.map(|run| run.schedule),
-        "scheduledFor": job.scheduled_run.map(|run| run.tick),
-        "failure": progress.failure,
-        "reason": progress.reason,
-        "tags": job.tags,
-    })
-}
-
+/// An event of a job in a sentence.
 fn text(job: &Job, event: EventType) -> String {
     let (_, word) = event.as_str().split_once('.').unwrap_or_default();
     let word = match event {

@@ -23,7 +23,7 @@ impl Endpoints {
     }
 
     fn read(documents: Vec<Document>) -> Self {
-        let mut subscriptions = Subscriptions::default();
+        let mut subscriptions = Subscriptions::new(steadfast_api::webhook_job);
         let mut by_id = HashMap::new();
         for (_, endpoint) in bodies::<Endpoint>(documents) {
             if let Some(subscription) = endpoint.subscription() {

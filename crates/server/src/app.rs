@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    dashboard::{Bulk, Lanes, SignInLimiter},
+    dashboard::{BulkTracker, LaneStatsCache, SignInLimiter},
     keys::Keys,
     limits,
     metrics::Metrics,
@@ -48,9 +48,9 @@ pub struct App {
     /// Browsers that have signed in.
     pub(crate) sessions: Cache<Sessions>,
     /// What the dashboard counted a moment ago.
-    pub(crate) lanes: Lanes,
+    pub(crate) lane_stats: LaneStatsCache,
     /// What the dashboard does to many jobs at once.
-    pub(crate) bulk: Bulk,
+    pub(crate) bulk: BulkTracker,
     /// How many wrong keys are looked at.
     pub(crate) sign_ins: SignInLimiter,
     /// Its settings.
@@ -77,8 +77,8 @@ impl App {
             client,
             keys: Keys::cache(node.store()),
             sessions: Sessions::cache(node.store()),
-            lanes: Lanes::default(),
-            bulk: Bulk::default(),
+            lane_stats: LaneStatsCache::default(),
+            bulk: BulkTracker::default(),
             sign_ins: SignInLimiter::default(),
             node,
             settings,

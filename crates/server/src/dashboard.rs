@@ -1,35 +1,37 @@
-//! The dashboard, at `/`: what an operator wants at three in the morning.
+//! The dashboard, at `/`: what an operator needs at three in the morning.
 //!
-//! Pages are made here, on the server, from what the engine says; nothing needs a script to be
-//! read. A page that is open is told that something changed (`live`) and fetches itself again,
-//! so that there is one way to make a page and no second one in the browser.
+//! Pages are rendered on the server and can be read without scripts. An open page gets an event
+//! when something changed (`live`) and fetches itself again, so that pages are rendered in one
+//! way and not a second time in the browser.
 //!
 //! # Layout
 //!
-//! * `viewer`: who looks, and the guard of every action; `frame`: what all pages share.
-//! * one file per page; `bulk` is what is done to many jobs at once.
-//! * `chart`: pictures; `shown`: times, durations and counts as people read them.
-//! * `explain`: why the next time was chosen; `fingerprint`: which failures are alike.
+//! * `viewer`: the caller of a page, and the check of every action; `frame`: what all pages share.
+//! * `page_error`: why a page could not be made; `error_page`: what the browser then gets.
+//! * One file per page; `bulk` is one action on many jobs.
+//! * `chart`: SVG; `format`: times, counts and texts for people; `fingerprint`: which failures
+//!   belong to one group. Why an attempt was retried, core explains.
 
 mod access;
 mod alerts;
 mod assets;
 mod bulk;
 mod chart;
-mod dead;
-mod explain;
+mod dead_letters;
+mod error_page;
 mod fields;
 mod fingerprint;
+mod format;
 mod frame;
 mod job;
 mod jobs;
-mod lanes;
+mod lane_stats_cache;
 mod live;
 mod nodes;
 mod overview;
+mod page_error;
 mod queues;
 mod schedules;
-mod shown;
 mod sign_in;
 mod simulator;
 mod viewer;
@@ -42,11 +44,11 @@ use axum::{
     routing::{get, post},
 };
 
-pub use bulk::Bulk;
-pub use lanes::Lanes;
+pub use bulk::BulkTracker;
+pub use lane_stats_cache::LaneStatsCache;
 pub use sign_in::SignInLimiter;
 
-use crate::{App, problem::Problem};
+use crate::{App, dashboard::page_error::PageError, problem::Problem};
 
 pub fn router() -> Router<Arc<App>> {
     Router::new()
@@ -58,9 +60,9 @@ pub fn router() -> Router<Arc<App>> {
         .route("/jobs/{id}", get(job::page))
         .route("/jobs/{id}/act", post(job::act))
         .route("/schedules", get(schedules::page))
-        .route("/schedules/{id}", get(schedules::one))
+        .route("/schedules/{id}", get(schedules::detail_page))
         .route("/schedules/{id}/act", post(schedules::act))
-        .route("/dead-letters", get(dead::page))
+        .route("/dead-letters", get(dead_letters::page))
         .route("/queues", get(queues::page))
         .route("/queues/act", post(queues::act))
         .route("/nodes", get(nodes::page))
@@ -72,10 +74,10 @@ pub fn router() -> Router<Arc<App>> {
         .route("/simulator", get(simulator::page))
         .route("/ui/events", get(live::events))
         .route("/ui/{*file}", get(assets::asset))
-        .layer(middleware::map_response(frame::secured))
+        .layer(middleware::map_response(frame::add_security_headers))
 }
 
 /// A problem as a page.
 pub async fn error_page(problem: Problem) -> Response {
-    frame::secured(frame::PageError::from(problem).into_response()).await
+    frame::add_security_headers(PageError::from(problem).into_response()).await
 }

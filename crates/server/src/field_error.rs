@@ -50,7 +50,7 @@ impl FieldError {
         for part in &self.path {
             field = Some(match field {
                 None => part.clone().into_owned(),
-                Some(outer) if part.starts_with('[') => outer + part,
+                Some(outer) if part.starts_with('[') => outer + part.as_ref(),
                 Some(outer) => format!("{outer}.{part}"),
             });
         }
@@ -133,6 +133,7 @@ fn plain(expected: &dyn Expected) -> String {
         "u32" | "u64" | "usize" => "a whole number from 0".to_owned(),
         "f64" => "a number".to_owned(),
         "a boolean" => "true or false".to_owned(),
+        other if other.starts_with("struct ") => "an object".to_owned(),
         other => other.to_owned(),
     }
 }

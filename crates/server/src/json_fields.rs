@@ -108,10 +108,10 @@ impl<'de> Deserializer<'de> for Node<'de> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, FieldError> {
-        if self.0.starts_with('{') {
-            return self.deserialize_any(visitor);
+        if self.0.starts_with('[') {
+            return Err(de::Error::invalid_type(de::Unexpected::Seq, &visitor));
         }
-        Err(de::Error::custom("must be an object"))
+        self.deserialize_any(visitor)
     }
 
     fn deserialize_enum<V: Visitor<'de>>(

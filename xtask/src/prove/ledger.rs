@@ -70,7 +70,7 @@ impl Ledger {
         self.of(proof).map(|round| round.took).sum()
     }
 
-    /// The first seed that was not tried, or one that nobody has chosen.
+    /// The first seed that was not tried, or a random one.
     pub fn next_seed(&self, proof: &str) -> u64 {
         let last = self.of(proof).last();
         last.map_or_else(fresh_seed, |round| round.seed.wrapping_add(round.times))

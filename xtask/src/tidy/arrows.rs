@@ -7,7 +7,7 @@ use super::Finding;
 use super::manifest::{self, Manifest};
 use super::tree::{File, Tree};
 
-/// Each crate with those of ours it may depend on. Of the product, nobody may depend on the
+/// Each crate with those of ours it may depend on. No crate of the product may depend on the
 /// simulator, so that fault injection can never be linked into it; only the binary's tests may,
 /// to tell what they have proved in the same way.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_nobody_has_placed_is_found() {
+    fn a_crate_without_a_place_is_found() {
         assert!(findings_for("steadfast-extra", "")[0].contains("no place"));
     }
 

@@ -155,7 +155,9 @@ mod tests {
         let found = findings("run `cargo xtask fly`");
         assert_eq!(
             found,
-            ["`cargo xtask fly` does not exist; the verbs are test, tidy, fuzz, prove, bench"]
+            [
+                "`cargo xtask fly` does not exist; the verbs are test, check, tidy, fuzz, prove, bench"
+            ]
         );
         assert!(findings("`cargo xtask test -- claims`, `cargo xtask`").is_empty());
     }

@@ -1,7 +1,7 @@
 //! Nothing in the repository knows where it was written.
 //!
 //! A path of one machine works for one person. A package source other than the public one builds
-//! for whoever can reach it. The needles are put together from pieces, so as not to find
+//! where it can be reached. The needles are put together from pieces, so as not to find
 //! themselves.
 
 use super::Finding;

@@ -13,6 +13,9 @@ use super::rust::Rust;
 /// Hidden directories belong to tools and editors, except these.
 const HIDDEN_BUT_OURS: &[&str] = &[".cargo", ".ci", ".github"];
 
+/// A directory, but in a worktree a file that says where on this machine the rest is.
+const GIT: &str = ".git";
+
 pub struct Tree {
     pub files: Vec<File>,
     /// Every path, binary files included: what a link may point at.
@@ -63,7 +66,7 @@ impl Tree {
                 if !is_hidden && !is_cache {
                     self.walk(&entry.path(), &format!("{path}/"))?;
                 }
-            } else if kind.is_file() {
+            } else if kind.is_file() && name != GIT {
                 self.add(path, fs::read(entry.path())?);
             }
         }

@@ -59,7 +59,7 @@ fn second_words(file: &File, banned: &[(String, &str)]) -> Vec<Finding> {
 }
 
 /// `JobKind`, `jobKind` and `job_kind` all become `_job_kind_`, so that one needle finds them.
-fn in_snake_case(name: &str) -> String {
+pub fn in_snake_case(name: &str) -> String {
     let mut snake = String::with_capacity(name.len() + 4);
     snake.push('_');
     let mut after_lower = false;

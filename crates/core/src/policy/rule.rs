@@ -2,32 +2,46 @@
 
 use std::{fmt, str::FromStr, time::Duration};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{self, IntoDeserializer as _},
+};
 
 use crate::{Failure, FailureClass, Invalid, duration, limits};
 
 /// "When a failure looks like this, do that." The first rule that matches decides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a rule, as {\"match\": {\"status\": [429, \"5xx\"]}, \"then\": \"retry\"}"
+)]
 pub struct RetryRule {
+    /// Which failures it is for.
     #[serde(rename = "match")]
     pub when: RuleMatch,
+    /// What happens after them.
     pub then: RuleAction,
 }
 
 /// What a failure must look like. All that is given must hold; nothing given is `"any"`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RuleMatch {
-    pub class: Option<FailureClass>,
-    pub status: Option<StatusRange>,
+    /// One of these classes; any class if there is none.
+    pub classes: Vec<FailureClass>,
+    /// An HTTP status in one of these ranges; any failure if there is none.
+    pub statuses: Vec<StatusRange>,
     /// The whole message, with `*` for any run of characters.
     pub message: Option<String>,
 }
 
+/// What a rule does with a failure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RuleAction {
+    /// Retry as the policy's backoff says.
     Retry,
+    /// Give up.
     Fail,
+    /// Retry after this long.
     RetryAfter(Duration),
 }
 
@@ -39,6 +53,7 @@ pub struct StatusRange {
 }
 
 impl StatusRange {
+    /// From the first status to the last.
     pub fn new(first: u16, last: u16) -> Result<Self, Invalid> {
         if 100 <= first && first <= last && last <= 599 {
             return Ok(Self { first, last });
@@ -51,40 +66,39 @@ impl StatusRange {
 impl RetryRule {
     /// For failures of this class.
     pub fn on_class(class: &str, then: RuleAction) -> Self {
-        let class = Some(FailureClass::named(class));
         Self {
             when: RuleMatch {
-                class,
+                classes: vec![FailureClass::named(class)],
                 ..RuleMatch::default()
             },
             then,
         }
     }
 
-    /// For HTTP answers in this range.
+    /// For HTTP responses in this range.
     pub fn on_status(status: StatusRange, then: RuleAction) -> Self {
-        let status = Some(status);
         Self {
             when: RuleMatch {
-                status,
+                statuses: vec![status],
                 ..RuleMatch::default()
             },
             then,
         }
     }
 
+    /// Whether it is for this failure.
     pub fn matches(&self, failure: &Failure) -> bool {
         let RuleMatch {
-            class,
-            status,
+            classes,
+            statuses,
             message,
         } = &self.when;
-        class.as_ref().is_none_or(|class| *class == failure.class)
-            && status.is_none_or(|range| {
-                failure
-                    .http_status
-                    .is_some_and(|status| (range.first..=range.last).contains(&status))
-            })
+        let is_in = |range: &StatusRange| {
+            let status = failure.http_status;
+            status.is_some_and(|status| (range.first..=range.last).contains(&status))
+        };
+        (classes.is_empty() || classes.contains(&failure.class))
+            && (statuses.is_empty() || statuses.iter().any(is_in))
             && message
                 .as_ref()
                 .is_none_or(|pattern| glob(pattern, &failure.message))
@@ -98,11 +112,23 @@ impl RetryRule {
             let expected = format!("must be at most {most} bytes");
             return Err(Invalid::new("match.message", pattern, expected));
         }
+        let most = limits::RULE_CHOICES_MAX;
+        for (field, count) in [
+            ("match.class", self.when.classes.len()),
+            ("match.status", self.when.statuses.len()),
+        ] {
+            if count > most {
+                let expected = format!("must be at most {most} entries");
+                return Err(Invalid::new(field, format!("{count} entries"), expected));
+            }
+        }
         if let RuleAction::RetryAfter(delay) = self.then
             && delay > limits::DELAY_MAX
         {
             let value = duration::format(delay);
-            return Err(Invalid::new("then.retry", value, "must be at most 30d"));
+            let most = duration::format(limits::DELAY_MAX);
+            let expected = format!("must be at most {most}");
+            return Err(Invalid::new("then.retry", value, expected));
         }
         Ok(())
     }
@@ -127,15 +153,76 @@ fn glob(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
+/// The object form. One class or status is written without a list.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Conditions {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    class: Option<FailureClass>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    status: Option<StatusRange>,
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    class: OneOrMany<FailureClass>,
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    status: OneOrMany<StatusRange>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     message: Option<String>,
+}
+
+/// A value, or a list of values; never an empty list.
+struct OneOrMany<T>(Vec<T>);
+
+impl<T> OneOrMany<T> {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<T> Default for OneOrMany<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: Serialize> Serialize for OneOrMany<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.as_slice() {
+            [one] => one.serialize(serializer),
+            many => many.serialize(serializer),
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor<T>(std::marker::PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> de::Visitor<'de> for Visitor<T> {
+            type Value = Vec<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("one value or a list of them, as 503 or [429, \"5xx\"]")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Vec<T>, E> {
+                T::deserialize(text.into_deserializer()).map(|one| vec![one])
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Vec<T>, E> {
+                T::deserialize(number.into_deserializer()).map(|one| vec![one])
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
+                let mut many = Vec::new();
+                while let Some(one) = list.next_element()? {
+                    many.push(one);
+                }
+                if many.is_empty() {
+                    return Err(de::Error::invalid_length(0, &self));
+                }
+                Ok(many)
+            }
+        }
+
+        let visitor = Visitor(std::marker::PhantomData);
+        deserializer.deserialize_any(visitor).map(Self)
+    }
 }
 
 impl Serialize for RuleMatch {
@@ -143,15 +230,11 @@ impl Serialize for RuleMatch {
         if *self == Self::default() {
             return serializer.serialize_str("any");
         }
-        let Self {
-            class,
-            status,
-            message,
-        } = self.clone();
+        let conditions = self.clone();
         Conditions {
-            class,
-            status,
-            message,
+            class: OneOrMany(conditions.classes),
+            status: OneOrMany(conditions.statuses),
+            message: conditions.message,
         }
         .serialize(serializer)
     }
@@ -165,7 +248,9 @@ impl<'de> Deserialize<'de> for RuleMatch {
             type Value = RuleMatch;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("\"any\" or an object with class, status or message")
+                f.write_str(
+                    "\"any\", or an object with class, status or message, as {\"status\": 404}",
+                )
             }
 
             fn visit_str<E: de::Error>(self, word: &str) -> Result<RuleMatch, E> {
@@ -178,8 +263,8 @@ impl<'de> Deserialize<'de> for RuleMatch {
             fn visit_map<M: de::MapAccess<'de>>(self, map: M) -> Result<RuleMatch, M::Error> {
                 let given = Conditions::deserialize(de::value::MapAccessDeserializer::new(map))?;
                 Ok(RuleMatch {
-                    class: given.class,
-                    status: given.status,
+                    classes: given.class.0,
+                    statuses: given.status.0,
                     message: given.message,
                 })
             }
@@ -281,17 +366,25 @@ impl Serialize for StatusRange {
 
 impl<'de> Deserialize<'de> for StatusRange {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum NumberOrText {
-            Number(u16),
-            Text(String),
+        struct Visitor;
+
+        impl de::Visitor<'_> for Visitor {
+            type Value = StatusRange;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an HTTP status like 503, \"5xx\" or \"500-504\"")
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<StatusRange, E> {
+                number.to_string().parse().map_err(E::custom)
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<StatusRange, E> {
+                text.parse().map_err(E::custom)
+            }
         }
-        let text = match NumberOrText::deserialize(deserializer)? {
-            NumberOrText::Number(number) => number.to_string(),
-            NumberOrText::Text(text) => text,
-        };
-        text.parse().map_err(de::Error::custom)
+
+        deserializer.deserialize_any(Visitor)
     }
 }
 
@@ -313,6 +406,13 @@ mod tests {
             (r#"{"match":{"status":503},"then":"fail"}"#, true),
             (r#"{"match":{"status":"5xx"},"then":"fail"}"#, true),
             (r#"{"match":{"status":"500-502"},"then":"fail"}"#, false),
+            (r#"{"match":{"status":[404,"5xx"]},"then":"fail"}"#, true),
+            (
+                r#"{"match":{"status":[404,"500-502"]},"then":"fail"}"#,
+                false,
+            ),
+            (r#"{"match":{"class":["dns","http"]},"then":"fail"}"#, true),
+            (r#"{"match":{"class":["dns","tls"]},"then":"fail"}"#, false),
             (r#"{"match":{"message":"upstream*"},"then":"fail"}"#, true),
             (r#"{"match":{"message":"*connect*"},"then":"fail"}"#, true),
             (r#"{"match":{"message":"connect"},"then":"fail"}"#, false),
@@ -333,6 +433,7 @@ mod tests {
             r#"{"match":"any","then":"retry"}"#,
             r#"{"match":{"class":"validation"},"then":{"retry":"30s"}}"#,
             r#"{"match":{"status":"500-599","message":"*x*"},"then":"fail"}"#,
+            r#"{"match":{"class":["dns","tls"],"status":["404","500-599"]},"then":"retry"}"#,
         ] {
             assert_eq!(serde_json::to_string(&rule(json)).unwrap(), json);
         }
@@ -343,6 +444,38 @@ mod tests {
             r#"{"match":"any","then":"maybe"}"#,
         ] {
             assert!(serde_json::from_str::<RetryRule>(json).is_err(), "{json}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_rule_is_refused_with_an_example() {
+        for (json, example) in [
+            (r#""retry""#, r#"as {"match": {"status": [429, "5xx"]}"#),
+            (
+                r#"{"match":"none","then":"retry"}"#,
+                r#"as {"status": 404}"#,
+            ),
+            (
+                r#"{"match":{"status":true},"then":"retry"}"#,
+                r#"503 or [429, "5xx"]"#,
+            ),
+            (
+                r#"{"match":{"status":[]},"then":"retry"}"#,
+                r#"503 or [429, "5xx"]"#,
+            ),
+            (
+                r#"{"match":{"status":[true]},"then":"retry"}"#,
+                r#"503, "5xx" or "500-504""#,
+            ),
+            (
+                r#"{"match":{"status":99},"then":"retry"}"#,
+                r#"503, "5xx" or "500-504""#,
+            ),
+            (r#"{"match":"any","then":"maybe"}"#, r#"{"retry": "30s"}"#),
+        ] {
+            let error = serde_json::from_str::<RetryRule>(json).unwrap_err();
+            let error = error.to_string();
+            assert!(error.contains(example), "{json}: {error}");
         }
     }
 

@@ -7,11 +7,7 @@
 use std::{collections::VecDeque, time::Duration};
 
 use super::{TickRule, Timetable};
-use crate::Timestamp;
-
-/// What `runAll` fires at most: enough for a weekend of hourly runs, few enough for one
-/// transaction and for the queue behind it.
-pub(super) const DUE_LISTED_MAX: usize = 100;
+use crate::{Timestamp, limits::DUE_LISTED_MAX};
 
 /// How many cron ticks are counted one by one; about 5 ms.
 const WALK_MAX: u64 = 10_000;

@@ -1,11 +1,12 @@
-//! Alerts: what is wrong at the moment, and what was.
+//! Alerts: which fire at the moment, and which have fired before.
 
 use askama::Template;
 use steadfast_core::{AlertState, AlertStatus};
 
 use super::{
-    frame::{Frame, HtmlPage, render},
-    shown::When,
+    format::PageTime,
+    frame::{Frame, render},
+    page_error::PageResult,
     viewer::Viewer,
 };
 
@@ -13,18 +14,18 @@ use super::{
 #[template(path = "alerts.html")]
 struct AlertsPage {
     frame: Frame,
-    rows: Vec<Row>,
+    rows: Vec<AlertRow>,
     shows_tenants: bool,
 }
 
-struct Row {
+struct AlertRow {
     alert: AlertState,
-    since: When,
-    fired: Option<When>,
-    resolved: Option<When>,
+    since: PageTime,
+    fired: Option<PageTime>,
+    resolved: Option<PageTime>,
 }
 
-pub async fn page(viewer: Viewer) -> HtmlPage {
+pub async fn page(viewer: Viewer) -> PageResult {
     let tenant = viewer.caller.tenant.clone();
     let mut alerts = viewer.app.client.alerts(tenant.as_ref()).await?;
     alerts.sort_by_key(|alert| {
@@ -39,10 +40,10 @@ pub async fn page(viewer: Viewer) -> HtmlPage {
     render(&AlertsPage {
         rows: alerts
             .into_iter()
-            .map(|alert| Row {
-                since: frame.when(alert.since),
-                fired: alert.fired_at.map(|at| frame.when(at)),
-                resolved: alert.resolved_at.map(|at| frame.when(at)),
+            .map(|alert| AlertRow {
+                since: frame.time(alert.since),
+                fired: alert.fired_at.map(|at| frame.time(at)),
+                resolved: alert.resolved_at.map(|at| frame.time(at)),
                 alert,
             })
             .collect(),

@@ -1,74 +1,58 @@
-//! What is done to many jobs at once: those that were ticked, a group of dead letters, or all
-//! that match.
+//! One action on many jobs: the selected ones, a group of dead letters, or all that match.
 //!
-//! A million jobs take minutes, and a browser does not wait that long. So the work goes on in
-//! the background, a page at a time, and pages show how far it has come.
+//! A million jobs take minutes, and a browser does not wait that long. So the action continues
+//! in the background, a page of jobs at a time, and pages show its progress.
 
-use std::{
-    collections::VecDeque,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc, Mutex, PoisonError, Weak,
+    atomic::{AtomicU64, Ordering},
 };
 
 use askama::Template;
 use axum::http::StatusCode;
-use steadfast_core::{JobCommand, JobId, Tenant, limits as core_limits};
+use steadfast_core::{Job, JobCommand, JobId, Tenant, limits as core_limits};
 use steadfast_store::{JobFilter, JobPageRequest};
 
 use super::{
     fields::Fields,
     fingerprint,
-    frame::{Frame, HtmlPage, PageError, done, render},
-    shown::count,
+    format::format_count,
+    frame::{Frame, redirect_back, render},
+    page_error::{PageError, PageResult},
     viewer::{Editor, Viewer},
 };
-use crate::{App, access::Caller, api::query, problem::Problem};
+use crate::{App, access::Caller, api::query, limits, problem::Problem};
 
-/// Counting further costs more than the figure is worth.
-const COUNT_MAX: u64 = 10_000;
-const PAGE: usize = 500;
-/// Between pages, so that claims and settlements get their turn.
-const PAUSE: Duration = Duration::from_millis(10);
-/// Most work is done by then, and the answer can say so.
-const WAIT_MAX: Duration = Duration::from_secs(2);
-const REMEMBERED_MAX: usize = 8;
-const AT_ONCE_MAX: usize = 4;
-
-/// The work under way on this node, the newest first, and the last that ended.
+/// The bulk operations that run on this node, the newest first. The task of an operation owns
+/// it, so that one which ends in any way is gone from here.
 #[derive(Default)]
-pub struct Bulk(Mutex<VecDeque<Arc<Work>>>);
+pub struct BulkTracker(Mutex<Vec<Weak<BulkOperation>>>);
 
-struct Work {
+struct BulkOperation {
     tenant: Option<Tenant>,
-    action: Action,
-    /// How many there were when it began; at least this many if `is_capped`.
-    of: u64,
-    is_capped: bool,
+    action: BulkAction,
+    matches: MatchCount,
     done: AtomicU64,
-    is_over: AtomicBool,
 }
 
-/// Some work, for people.
-pub struct Working {
+/// How far an operation has come, for a page.
+pub struct BulkProgress {
     pub action: &'static str,
     pub done: u64,
     pub done_text: String,
-    pub of: u64,
-    pub of_text: String,
+    pub total: u64,
+    pub total_text: String,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+#[derive(Clone, Copy)]
+enum BulkAction {
     Cancel,
     Retry,
     Discard,
 }
 
-impl Action {
-    fn named(name: Option<&str>) -> Result<Self, Problem> {
+impl BulkAction {
+    fn parse(name: Option<&str>) -> Result<Self, Problem> {
         match name {
             Some("cancel") => Ok(Self::Cancel),
             Some("retry") => Ok(Self::Retry),
@@ -94,56 +78,80 @@ impl Action {
     }
 }
 
-impl Bulk {
-    /// What is under way and the caller may know of.
-    pub fn shown(&self, caller: &Caller) -> Vec<Working> {
-        let works = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let theirs = works.iter().filter(|work| {
-            let is_theirs = caller.tenant.is_none() || caller.tenant == work.tenant;
-            is_theirs && !work.is_over.load(Ordering::Relaxed)
-        });
-        theirs.map(|work| work.shown()).collect()
+/// How many jobs match, as far as they were counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct MatchCount {
+    counted: u64,
+    /// There may be more than were counted.
+    is_lower_bound: bool,
+}
+
+impl MatchCount {
+    /// The jobs that match a filter; counting stops at a limit.
+    async fn of_filter(app: &App, filter: &JobFilter) -> Result<Self, PageError> {
+        let counted = app.client.count(filter.clone(), limits::COUNT_MAX).await?;
+        Ok(Self {
+            counted,
+            is_lower_bound: counted >= limits::COUNT_MAX,
+        })
     }
 
-    fn begin(&self, work: Work) -> Result<Arc<Work>, Problem> {
-        let mut works = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_on = |work: &&Arc<Work>| !work.is_over.load(Ordering::Relaxed);
-        if works.iter().filter(is_on).count() >= AT_ONCE_MAX {
-            let detail = "this node is busy with other work on many jobs; wait for it to end";
-            return Err(Problem::new(StatusCode::CONFLICT, "busy", detail));
-        }
-        let work = Arc::new(work);
-        works.push_front(work.clone());
-        works.truncate(REMEMBERED_MAX);
-        Ok(work)
+    fn text(self) -> String {
+        let at_least = if self.is_lower_bound { "at least " } else { "" };
+        format!("{at_least}{}", format_count(self.counted))
     }
 }
 
-impl Work {
-    fn shown(&self) -> Working {
+impl BulkTracker {
+    /// The operations under way that the caller may know of.
+    pub fn progress(&self, caller: &Caller) -> Vec<BulkProgress> {
+        let running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let visible = running
+            .iter()
+            .filter_map(Weak::upgrade)
+            .filter(|it| caller.tenant.is_none() || caller.tenant == it.tenant);
+        visible.map(|operation| operation.progress()).collect()
+    }
+
+    fn start(&self, operation: BulkOperation) -> Result<Arc<BulkOperation>, Problem> {
+        let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        running.retain(|it| it.strong_count() > 0);
+        if running.len() >= limits::BULK_ACTIONS_MAX {
+            let detail = format!(
+                "this node already runs {} bulk actions; try again when one has ended",
+                limits::BULK_ACTIONS_MAX
+            );
+            return Err(Problem::new(StatusCode::CONFLICT, "busy", detail));
+        }
+        let operation = Arc::new(operation);
+        running.insert(0, Arc::downgrade(&operation));
+        Ok(operation)
+    }
+}
+
+impl BulkOperation {
+    fn progress(&self) -> BulkProgress {
         let done = self.done.load(Ordering::Relaxed);
-        Working {
+        BulkProgress {
             action: self.action.name(),
             done,
-            done_text: count(done),
-            of: self.of.max(done),
-            of_text: at_least(self.of, self.is_capped),
+            done_text: format_count(done),
+            total: self.matches.counted.max(done),
+            total_text: self.matches.text(),
         }
     }
 
-    /// Carries the action out on every job that matches, a page at a time.
+    /// Applies the action to every job that matches, a page at a time.
     async fn run(
         &self,
         app: &App,
         filter: JobFilter,
         group: Option<&str>,
     ) -> Result<(), PageError> {
-        let mut page = JobPageRequest::first(PAGE);
+        let mut page = JobPageRequest::first(limits::BULK_PAGE);
         loop {
             let listed = app.client.jobs(filter.clone(), page).await?;
-            let is_meant = |job: &&steadfast_core::Job| {
-                group.is_none_or(|group| fingerprint::group(job) == group)
-            };
+            let is_meant = |job: &&Job| group.is_none_or(|it| fingerprint::group_id(job) == it);
             let meant = listed.items.iter().filter(is_meant);
             let ids: Vec<JobId> = meant.map(|job| job.id).collect();
             if !ids.is_empty() {
@@ -154,13 +162,9 @@ impl Work {
                 Some(next) => page.after = Some(next),
                 None => return Ok(()),
             }
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(limits::BULK_PAUSE).await;
         }
     }
-}
-
-fn at_least(number: u64, is_capped: bool) -> String {
-    format!("{}{}", count(number), if is_capped { "+" } else { "" })
 }
 
 #[derive(Template)]
@@ -168,22 +172,71 @@ fn at_least(number: u64, is_capped: bool) -> String {
 struct ConfirmPage {
     frame: Frame,
     action: &'static str,
-    number: String,
-    group: Option<String>,
+    matches: MatchCount,
+    group: Option<GroupSummary>,
     filters: Vec<(&'static str, String)>,
     dead_letters: bool,
     back: String,
 }
 
-pub async fn act(editor: Editor) -> HtmlPage {
+impl ConfirmPage {
+    fn verb(&self) -> &'static str {
+        match self.action {
+            "cancel" => "Cancel",
+            "retry" if self.dead_letters => "Requeue",
+            "retry" => "Retry",
+            _ => "Discard",
+        }
+    }
+
+    fn noun(&self) -> &'static str {
+        match (self.dead_letters, self.matches.counted) {
+            (true, 1) => "dead letter",
+            (true, _) => "dead letters",
+            (false, 1) => "job",
+            (false, _) => "jobs",
+        }
+    }
+}
+
+/// The group of dead letters that an action is for, as far as it was looked at.
+struct GroupSummary {
+    id: String,
+    /// `None` if none of those looked at is in it.
+    pattern: Option<String>,
+    matches: MatchCount,
+}
+
+impl GroupSummary {
+    /// Groups have no index, so only the newest dead letters are looked at.
+    async fn read(app: &App, filter: &JobFilter, id: &str) -> Result<Self, PageError> {
+        let page = JobPageRequest::first(limits::DEAD_LETTERS_GROUPED_MAX);
+        let listed = app.client.jobs(filter.clone(), page).await?;
+        let members = listed
+            .items
+            .iter()
+            .filter(|job| fingerprint::group_id(job) == id);
+        let members: Vec<&Job> = members.collect();
+        Ok(Self {
+            id: id.to_owned(),
+            pattern: members.first().map(|job| fingerprint::pattern(job)),
+            matches: MatchCount {
+                counted: members.len() as u64,
+                is_lower_bound: listed.next.is_some(),
+            },
+        })
+    }
+}
+
+pub async fn act(editor: Editor) -> PageResult {
     let Editor { viewer, form } = editor;
-    let action = Action::named(form.get("action"))?;
+    let action = BulkAction::parse(form.get("action"))?;
     let back = form.get("back").unwrap_or("/jobs");
     if form.get("scope") == Some("selected") {
-        let number = on_selected(&viewer, &form, action).await?;
+        let number = act_on_selected(&viewer, &form, action).await?;
         return Ok(match number {
-            Some(number) => done(back, action.name(), Some(number)),
-            None => done(back, "nothing", None),
+            Some(number) => redirect_back(back, action.name(), Some(number)),
+            None => redirect_back(back, "nothing", None),
         });
     }
     let dead_letters = form.get("deadLetters").is_some();
@@ -191,9 +244,14 @@ pub async fn act(editor: Editor) -> HtmlPage {
         dead_letters,
         ..query::job_filter(&form.job_query()?, &viewer.caller)?
     };
-    let group = form.get("group").map(str::to_owned);
-    let number = how_many(&viewer.app, &filter, group.as_deref()).await?;
-    let is_capped = number >= COUNT_MAX;
+    let group = match form.get("group") {
+        Some(id) => Some(GroupSummary::read(&viewer.app, &filter, id).await?),
+        None => None,
+    };
+    let matches = match &group {
+        Some(group) => group.matches,
+        None => MatchCount::of_filter(&viewer.app, &filter).await?,
+    };
     if form.get("confirmed").is_none() {
         let section = if dead_letters {
             "/dead-letters"
@@ -201,63 +259,55 @@ pub async fn act(editor: Editor) -> HtmlPage {
             "/jobs"
         };
         return render(&ConfirmPage {
-            frame: Frame::of(&viewer, section, "Are you sure?"),
+            frame: Frame::of(&viewer, section, "Confirm"),
             action: action.name(),
-            number: at_least(number, is_capped),
+            matches,
             group,
             filters: form.filters(),
             dead_letters,
             back: back.to_owned(),
         });
     }
-    let app = viewer.app.clone();
-    let work = app.bulk.begin(Work {
+    let operation = BulkOperation {
         tenant: filter.tenant.clone(),
         action,
-        of: number,
-        is_capped,
+        matches,
         done: AtomicU64::new(0),
-        is_over: AtomicBool::new(false),
-    })?;
-    let doing = tokio::spawn({
-        let work = work.clone();
+    };
+    act_on_matches(&viewer.app, operation, filter, group, back).await
+}
+
+/// Starts an operation, and waits a moment for it to end.
+async fn act_on_matches(
+    app: &Arc<App>,
+    operation: BulkOperation,
+    filter: JobFilter,
+    group: Option<GroupSummary>,
+    back: &str,
+) -> PageResult {
+    let operation = app.bulk.start(operation)?;
+    let running = tokio::spawn({
+        let (app, operation) = (app.clone(), operation.clone());
         async move {
-            let outcome = work.run(&app, filter, group.as_deref()).await;
-            work.is_over.store(true, Ordering::Relaxed);
-            outcome
+            let group = group.as_ref().map(|group| group.id.as_str());
+            operation.run(&app, filter, group).await
         }
     });
-    match tokio::time::timeout(WAIT_MAX, doing).await {
-        Ok(Ok(Err(failed))) => Err(failed),
+    match tokio::time::timeout(limits::BULK_WAIT_MAX, running).await {
+        Ok(Ok(Err(error))) => Err(error),
         Ok(_) => {
-            let number = work.done.load(Ordering::Relaxed);
-            Ok(done(back, action.name(), Some(number)))
+            let number = operation.done.load(Ordering::Relaxed);
+            Ok(redirect_back(back, operation.action.name(), Some(number)))
         }
-        Err(_) => Ok(done(back, "working", None)),
+        Err(_) => Ok(redirect_back(back, "working", None)),
     }
 }
 
-/// How many jobs are meant. Those of a group are only counted as far as one page of a list.
-async fn how_many(app: &App, filter: &JobFilter, group: Option<&str>) -> Result<u64, PageError> {
-    let Some(group) = group else {
-        return Ok(app.client.count(filter.clone(), COUNT_MAX).await?);
-    };
-    let listed = app
-        .client
-        .jobs(filter.clone(), JobPageRequest::first(PAGE))
-        .await?;
-    let alike = listed
-        .items
-        .iter()
-        .filter(|job| fingerprint::group(job) == group);
-    Ok(alike.count() as u64)
-}
-
-/// `None` if nothing was ticked.
-async fn on_selected(
+/// `None` if no job was selected.
+async fn act_on_selected(
     viewer: &Viewer,
     form: &Fields,
-    action: Action,
+    action: BulkAction,
 ) -> Result<Option<u64>, PageError> {
     let ids = form.all("id").take(core_limits::BULK_JOBS_MAX);
     let ids: Vec<JobId> = ids.filter_map(|id| id.parse().ok()).collect();
@@ -265,8 +315,8 @@ async fn on_selected(
         return Ok(None);
     }
     let jobs = viewer.app.client.jobs_of(ids).await?.into_iter().flatten();
-    let theirs = jobs.filter(|job| viewer.caller.sees(&job.tenant));
-    let ids: Vec<JobId> = theirs.map(|job| job.id).collect();
+    let visible = jobs.filter(|job| viewer.caller.sees(&job.tenant));
+    let ids: Vec<JobId> = visible.map(|job| job.id).collect();
     let client = &viewer.app.client;
     Ok(Some(client.command_each(ids, action.command()).await?))
 }

@@ -1,7 +1,7 @@
-//! Pictures, as SVG that needs nothing but the style sheet for its colours.
+//! Charts as SVG; their colours come from the style sheet.
 //!
-//! A strict content policy forbids inline styles, so shapes carry classes. Colour is never the
-//! only carrier: shapes have titles, and what matters stands beside the picture in words.
+//! The content security policy forbids inline styles, so shapes carry classes. Colour is never
+//! the only carrier of a meaning: shapes have titles, and the page repeats in text what matters.
 
 mod minutes;
 mod policy;
@@ -12,12 +12,12 @@ use std::fmt::{self, Write as _};
 
 use askama::filters::{Escaper as _, HtmlSafe};
 
-pub use minutes::{Span, rates, throughput};
+pub use minutes::{TimeBuckets, rates, throughput};
 pub use policy::{curve, herd};
 pub use strip::strip;
-pub use timeline::{Mark, Segment, is_bent, timeline};
+pub use timeline::{Mark, Segment, is_logarithmic, timeline};
 
-/// A finished picture.
+/// A finished chart.
 pub struct Svg(String);
 
 impl fmt::Display for Svg {
@@ -26,11 +26,11 @@ impl fmt::Display for Svg {
     }
 }
 
-/// Text in a picture has passed [`Drawing::text`] or [`escaped`].
+/// Text in a chart has passed [`SvgBuilder::text`] or [`escaped`].
 impl HtmlSafe for Svg {}
 
-/// A picture in the making. Places are in units of the picture's own size.
-struct Drawing {
+/// A chart that shapes are added to. Coordinates are in units of the chart's own size.
+struct SvgBuilder {
     body: String,
     width: f64,
     height: f64,
@@ -39,7 +39,7 @@ struct Drawing {
     summary: String,
 }
 
-impl Drawing {
+impl SvgBuilder {
     fn new(id: &'static str, (width, height): (f64, f64), title: &str, summary: String) -> Self {
         Self {
             body: String::new(),
@@ -95,7 +95,7 @@ impl Drawing {
         self.body.write_fmt(shape).unwrap_or_default();
     }
 
-    fn done(self) -> Svg {
+    fn finish(self) -> Svg {
         let Self {
             body,
             width,
@@ -118,7 +118,7 @@ fn escaped(text: &str) -> String {
     safe
 }
 
-/// The least round number at or above this one, for the end of an axis.
+/// The smallest round number at or above this one, for the end of an axis.
 fn round_up(value: u64) -> u64 {
     let mut size = 1_u64;
     loop {
@@ -137,8 +137,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_of_others_cannot_leave_its_place() {
-        let mut drawing = Drawing::new("t", (10.0, 10.0), "<b>", "a \"b\" & c".to_owned());
+    fn text_of_jobs_cannot_become_markup() {
+        let mut drawing = SvgBuilder::new("t", (10.0, 10.0), "<b>", "a \"b\" & c".to_owned());
         drawing.text(
             "label",
             (0.0, 0.0),
@@ -146,7 +146,7 @@ mod tests {
             "</text><script>alert(1)</script>",
         );
         drawing.rect("bar", (0.0, 0.0), (1.0, 1.0), "</title><script>");
-        let svg = drawing.done().to_string();
+        let svg = drawing.finish().to_string();
         assert!(!svg.contains("<script>") && !svg.contains("<b>"), "{svg}");
     }
 

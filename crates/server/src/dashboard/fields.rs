@@ -1,4 +1,4 @@
-//! What a form or a question says. Browsers send empty fields, too; those say nothing.
+//! The fields of a form or a query string. Browsers also send empty fields, which count as absent.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::{problem::Problem, query_fields};
 #[derive(Clone, Debug, Default)]
 pub struct Fields(Vec<(String, String)>);
 
-/// What a list of jobs can be narrowed by.
+/// The fields that filter a list of jobs.
 const FILTERS: [&str; 10] = [
     "label", "queue", "kind", "tenant", "schedule", "from", "before", "text", "class", "reason",
 ];
@@ -24,7 +24,7 @@ impl Fields {
         self.all(name).next()
     }
 
-    /// For a form that shows what was asked.
+    /// For a form that keeps what was entered; empty if the field is absent.
     pub fn value(&self, name: &str) -> &str {
         self.get(name).unwrap_or_default()
     }
@@ -36,8 +36,8 @@ impl Fields {
             .filter(|value| !value.is_empty())
     }
 
-    /// A question with these fields in place of those of the same names.
-    pub fn with(&self, changes: &[(&str, &str)]) -> String {
+    /// The query string with some fields changed; an empty value removes a field.
+    pub fn query_with(&self, changes: &[(&str, &str)]) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         let is_kept = |name: &str| !changes.iter().any(|(changed, _)| *changed == name);
         for (name, value) in &self.0 {
@@ -51,22 +51,22 @@ impl Fields {
         query.finish()
     }
 
-    /// The fields that narrow a list, as the list's forms hand them on.
+    /// The fields that filter a list, for the hidden fields of the forms on its page.
     pub fn filters(&self) -> Vec<(&'static str, String)> {
-        let said = FILTERS.iter().filter_map(|name| {
+        let present = FILTERS.iter().filter_map(|name| {
             let value = self.get(name)?;
             let is_time = matches!(*name, "from" | "before");
-            // What a browser's own field for times sends has no seconds and no zone.
+            // A browser's `datetime-local` field sends neither seconds nor a zone.
             let is_bare = is_time && value.len() == "2026-01-01T12:00".len();
             Some((
                 *name,
                 format!("{value}{}", if is_bare { ":00Z" } else { "" }),
             ))
         });
-        said.collect()
+        present.collect()
     }
 
-    /// The same as the API reads it.
+    /// The filter as the API's query type.
     pub fn job_query(&self) -> Result<JobQuery, Problem> {
         let filters = self.filters().into_iter();
         let pairs = filters.map(|(name, value)| (Cow::Borrowed(name), Cow::Owned(value)));
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn empty_fields_say_nothing_and_times_of_browsers_are_utc() {
+    fn empty_fields_are_absent_and_times_without_a_zone_are_utc() {
         let fields = Fields::parse(b"queue=&kind=mail&from=2026-01-01T12%3A00&id=a&id=b");
         assert_eq!(fields.get("queue"), None);
         assert_eq!(fields.all("id").collect::<Vec<_>>(), ["a", "b"]);
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(filters[0], ("kind", "mail".to_owned()));
         assert_eq!(filters[1], ("from", "2026-01-01T12:00:00Z".to_owned()));
         assert_eq!(
-            fields.with(&[("id", ""), ("kind", "a&b")]),
+            fields.query_with(&[("id", ""), ("kind", "a&b")]),
             "from=2026-01-01T12%3A00&kind=a%26b"
         );
     }

@@ -1,28 +1,27 @@
-//! Which failures are alike.
+//! Which failures belong to one group.
 //!
-//! A thousand dead letters of one outage differ in ids, ports and times. With those folded away
-//! they are one line.
+//! A thousand dead letters of one outage differ in ids, ports and times. With those replaced by
+//! `#` their messages are equal.
 
 use sha2::{Digest as _, Sha256};
 use steadfast_core::Job;
 
-/// How far into a message a difference counts.
-const CHARS_MAX: usize = 200;
+use crate::limits;
 
-/// What is alike about a dead letter, in words.
+/// What the dead letters of a group have in common: class, status and folded message.
 pub fn pattern(job: &Job) -> String {
     match &job.progress.failure {
         Some(failure) => {
             let status = failure.http_status.map(|status| format!(" {status}"));
             let status = status.unwrap_or_default();
-            format!("{}{status}: {}", failure.class, folded(&failure.message))
+            format!("{}{status}: {}", failure.class, fold(&failure.message))
         }
         None => "no failure on record".to_owned(),
     }
 }
 
-/// The name of a group: kind and pattern, short enough for an address.
-pub fn group(job: &Job) -> String {
+/// The id of a group: a hash of kind and pattern, short enough for an address.
+pub fn group_id(job: &Job) -> String {
     let digest = Sha256::digest(format!("{}\n{}", job.kind, pattern(job)).as_bytes());
     digest
         .iter()
@@ -31,30 +30,30 @@ pub fn group(job: &Job) -> String {
         .collect()
 }
 
-/// A message with its numbers and ids folded to `#`.
-pub fn folded(message: &str) -> String {
+/// A message with its numbers and ids replaced by `#`.
+fn fold(message: &str) -> String {
     let mut text = String::new();
     let mut word = String::new();
-    for letter in message.chars().take(CHARS_MAX) {
+    for letter in message.chars().take(limits::PATTERN_CHARS_MAX) {
         if letter.is_alphanumeric() || letter == '_' {
             word.push(letter);
         } else {
-            close(&mut text, &mut word);
+            push_word(&mut text, &mut word);
             let is_joint = matches!(letter, '-' | '.' | ':') && text.ends_with('#');
             if !is_joint {
                 text.push(letter);
             }
         }
     }
-    close(&mut text, &mut word);
+    push_word(&mut text, &mut word);
     text
 }
 
-/// A word with a digit in it is a number or an id, unless it is a name like `http2`.
-fn close(text: &mut String, word: &mut String) {
+/// Appends a word, or `#` if it is a number or an id: it has a digit and is no name like `http2`.
+fn push_word(text: &mut String, word: &mut String) {
     let digits = word.chars().filter(char::is_ascii_digit).count();
     let letters = word.chars().count() - digits;
-    // The groups of a UUID are short, but they follow one that was folded.
+    // The groups of a UUID are brief, but they follow one that was folded.
     let least = if text.ends_with('#') { 4 } else { 6 };
     let is_hex = word.len() >= least && word.chars().all(|it| it.is_ascii_hexdigit());
     let is_id = word.len() >= 16 && digits > 0;
@@ -84,13 +83,13 @@ mod tests {
             ("no digits here", "no digits here"),
             ("", ""),
         ] {
-            assert_eq!(folded(message), expected);
+            assert_eq!(fold(message), expected);
         }
     }
 
     #[test]
-    fn messages_that_differ_in_numbers_only_are_alike() {
-        assert_eq!(folded("row 17 of 20 broken"), folded("row 3 of 9 broken"));
-        assert_ne!(folded("disk full"), folded("disk slow"));
+    fn messages_that_differ_in_numbers_only_fold_to_the_same() {
+        assert_eq!(fold("row 17 of 20 broken"), fold("row 3 of 9 broken"));
+        assert_ne!(fold("disk full"), fold("disk slow"));
     }
 }

@@ -1,53 +1,50 @@
-//! One job: its life as a picture, each attempt with its reasons, and what can be done.
+//! One job: its timeline, its attempts with the reason for each retry, and its actions.
 
 use askama::Template;
 use axum::extract::Path;
 use steadfast_core::{
-    Attempt, AttemptStatus, Dice, Guarantee, Job, JobCommand, JobEdit, JobId, JobState, Kind,
+    Attempt, AttemptForecast, AttemptStatus, Job, JobCommand, JobEdit, JobId, JobState, Kind,
     Payload, Queue, Timestamp,
+    explain::{self, brief},
 };
 use steadfast_store::{JobFilter, JobPageRequest, PageRequest};
 
 use super::{
     chart::{self, Svg},
-    explain,
-    frame::{Frame, HtmlPage, PageError, done, render},
-    jobs::Row,
-    shown::{Countdown, Excerpt, When, short},
+    format::{Countdown, Excerpt, PageTime},
+    frame::{Frame, redirect_back, render},
+    jobs::JobRow,
+    page_error::{PageError, PageResult},
     viewer::{Editor, Viewer},
 };
-use crate::{App, api::jobs::checked_payload, problem::Problem};
-
-const ATTEMPTS_MAX: usize = 50;
-/// How many attempts and how many retries to come fit into a picture.
-const DRAWN_MAX: usize = 14;
-const AHEAD_MAX: usize = 8;
-const DELIVERIES_LOOK_MAX: usize = 100;
+use crate::{App, api::jobs::checked_payload, limits, problem::Problem};
 
 #[derive(Template)]
 #[template(path = "job.html")]
-struct JobPageShown {
+struct JobDetailPage {
     frame: Frame,
-    row: Row,
+    row: JobRow,
     job: Job,
     policy: String,
     reason: Option<&'static str>,
     timeline: Svg,
-    is_bent: bool,
-    next: Option<(When, Countdown)>,
-    ahead: Vec<Ahead>,
-    attempts: Vec<AttemptShown>,
+    is_logarithmic: bool,
+    next: Option<(PageTime, Countdown)>,
+    forecast: Vec<ForecastRow>,
+    attempts: Vec<AttemptRow>,
     more_attempts: bool,
+    /// The heading of the outputs of attempts.
+    output_name: &'static str,
     payload: Excerpt,
     payload_text: String,
-    deliveries: Vec<Row>,
+    deliveries: Vec<JobRow>,
     schedule: Option<String>,
-    finished: Option<When>,
-    can: Can,
+    finished: Option<PageTime>,
+    allowed: AllowedActions,
 }
 
-/// What makes sense for the job as it stands.
-struct Can {
+/// The actions that make sense for the job as it stands.
+struct AllowedActions {
     cancel: bool,
     retry: bool,
     run_now: bool,
@@ -55,65 +52,87 @@ struct Can {
     discard: bool,
 }
 
-impl Can {
+impl AllowedActions {
     fn of(job: &Job) -> Self {
-        let state = job.progress.state;
-        let had_its_try = job.guarantee == Guarantee::AtMostOnce && job.progress.attempt > 0;
+        let allows = |command: JobCommand| job.allows(&command).is_ok();
         Self {
-            cancel: !state.is_final() && !job.progress.cancel_requested,
-            retry: matches!(state, JobState::Failed | JobState::Cancelled) && !had_its_try,
-            run_now: state == JobState::Waiting,
-            edit: state == JobState::Waiting,
-            discard: job.is_dead_letter(),
+            // A second request would change nothing.
+            cancel: allows(JobCommand::Cancel) && !job.progress.cancel_requested,
+            retry: allows(JobCommand::Retry { payload: None }),
+            run_now: allows(JobCommand::RunNow),
+            edit: allows(JobCommand::Edit(JobEdit::default())),
+            discard: allows(JobCommand::Discard),
         }
     }
 }
 
-/// A retry to come.
-struct Ahead {
-    attempt: u32,
-    at: When,
+/// An upcoming attempt.
+struct ForecastRow {
+    number: u32,
+    retry: String,
+    at: PageTime,
     delay: String,
 }
 
-struct AttemptShown {
+/// An attempt that has ended.
+struct AttemptRow {
     number: u32,
+    /// Unlike the number, it is unique: a snoozed attempt is repeated under its number.
+    fence: u32,
+    retry: String,
+    is_first_after_requeue: bool,
     status: &'static str,
     class: &'static str,
-    started: When,
+    started: PageTime,
     took: String,
     worker: String,
     failure: Option<String>,
-    response: Option<Excerpt>,
+    output: Option<Excerpt>,
     note: Option<String>,
-    why: Option<String>,
-    next: Option<When>,
+    explanation: Option<String>,
+    next: Option<PageTime>,
 }
 
-impl AttemptShown {
-    fn of(attempt: &Attempt, job: &Job, frame: &Frame) -> Self {
+impl AttemptRow {
+    fn of(attempt: &Attempt, frame: &Frame) -> Self {
         let next = attempt.decision.as_ref().and_then(|it| it.next_run_at);
+        let worker = attempt.worker.as_ref().map(ToString::to_string);
         Self {
             number: attempt.attempt,
+            fence: attempt.fence.0,
+            retry: retry_name(attempt.retry_count()),
+            is_first_after_requeue: attempt.is_first_after_requeue(),
             status: attempt.status.as_str(),
-            class: class(attempt.status),
-            started: frame.when(attempt.started_at),
-            took: short(attempt.duration()),
-            worker: attempt
-                .worker
-                .as_ref()
-                .map(ToString::to_string)
-                .unwrap_or_default(),
+            class: status_class(attempt.status),
+            started: frame.time(attempt.started_at),
+            took: brief(attempt.duration()),
+            worker: worker.unwrap_or_default(),
             failure: attempt.failure.as_ref().map(ToString::to_string),
-            response: attempt.output.as_ref().map(|it| Excerpt::json(it.as_str())),
+            output: attempt.output.as_ref().map(|it| Excerpt::json(it.as_str())),
             note: attempt.note.clone(),
-            why: explain::sentence(attempt, &job.policy),
-            next: next.map(|at| frame.when(at)),
+            explanation: explain::decision(attempt),
+            next: next.map(|at| frame.time(at)),
         }
     }
 }
 
-fn class(status: AttemptStatus) -> &'static str {
+/// An attempt by its place in the retry budget.
+fn retry_name(retry_count: u32) -> String {
+    match retry_count {
+        0 => "first attempt".to_owned(),
+        retry => format!("retry {retry}"),
+    }
+}
+
+fn output_name(kind: &Kind) -> &'static str {
+    if *kind == Kind::http() || *kind == Kind::webhook() {
+        "Response"
+    } else {
+        "Result"
+    }
+}
+
+fn status_class(status: AttemptStatus) -> &'static str {
     match status {
         AttemptStatus::Success => "good",
         AttemptStatus::Failed | AttemptStatus::Lost => "bad",
@@ -121,191 +140,160 @@ fn class(status: AttemptStatus) -> &'static str {
     }
 }
 
-pub async fn page(viewer: Viewer, Path(id): Path<String>) -> HtmlPage {
+pub async fn page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     let job = find(&viewer, &id).await?;
     let frame = Frame::of(&viewer, "/jobs", format!("{} {}", job.kind, job.id));
-    let listed = viewer
-        .app
-        .client
-        .attempts(job.id, PageRequest::first(ATTEMPTS_MAX))
-        .await?;
-    let ahead = ahead(&job, frame.now);
-    let segments = segments(&job, &listed.items, &ahead, frame.now);
+    let request = PageRequest::first(limits::PAGE_ATTEMPTS_MAX);
+    let listed = viewer.app.client.attempts(job.id, request).await?;
+    let forecast = job.forecast(frame.now);
+    let segments = segments(&job, &listed.items, &forecast, frame.now);
     let summary = format!(
-        "{} attempts so far, {} retries to come; the job is {}",
+        "attempts so far: {}, upcoming if they fail: {}; the job is {}",
         job.progress.attempt,
-        ahead.len(),
+        forecast.len(),
         job.label(frame.now)
     );
     let is_due_later = job.progress.state == JobState::Waiting && job.progress.run_at > frame.now;
-    let next = frame.when(job.progress.run_at);
-    render(&JobPageShown {
-        row: Row::of(&job, &frame),
+    let next = frame.time(job.progress.run_at);
+    let attempts = listed.items.iter();
+    render(&JobDetailPage {
+        row: JobRow::of(&job, &frame),
         policy: explain::policy(&job.policy),
         reason: job.progress.reason.map(explain::reason),
         timeline: chart::timeline(&segments, summary),
-        is_bent: chart::is_bent(&segments),
+        is_logarithmic: chart::is_logarithmic(&segments),
         next: is_due_later.then(|| (next, next.countdown())),
-        ahead: shown_ahead(&ahead, &frame),
-        attempts: listed
-            .items
-            .iter()
-            .map(|attempt| AttemptShown::of(attempt, &job, &frame))
-            .collect(),
+        forecast: forecast_rows(&forecast, &frame),
+        attempts: attempts.map(|it| AttemptRow::of(it, &frame)).collect(),
         more_attempts: listed.next.is_some(),
+        output_name: output_name(&job.kind),
         payload: Excerpt::json(job.payload.as_str()),
-        payload_text: pretty(&job.payload),
+        payload_text: indented(&job.payload),
         deliveries: deliveries(&viewer.app, &job, &frame).await?,
         schedule: job.scheduled_run.map(|run| run.schedule.to_string()),
-        finished: job.progress.finished_at.map(|at| frame.when(at)),
-        can: Can::of(&job),
+        finished: job.progress.finished_at.map(|at| frame.time(at)),
+        allowed: AllowedActions::of(&job),
         job,
         frame,
     })
 }
 
-async fn find(viewer: &Viewer, id: &str) -> Result<Job, PageError> {
-    let shown: String = id.chars().take(64).collect();
-    let id: JobId = id.parse().map_err(|_| Problem::not_found(&shown))?;
+async fn find(viewer: &Viewer, text: &str) -> Result<Job, PageError> {
+    let id: JobId = text.parse().map_err(|_| {
+        let id: String = text.chars().take(limits::ID_CHARS_MAX).collect();
+        Problem::not_found(id)
+    })?;
     Ok(viewer.caller.job(viewer.app.client.job(id).await?, id)?)
 }
 
-/// All of it, to be edited.
-fn pretty(payload: &Payload) -> String {
+/// The whole payload, for the form that edits it.
+fn indented(payload: &Payload) -> String {
     let value = payload.decode::<serde_json::Value>();
-    let pretty = value.and_then(|value| serde_json::to_string_pretty(&value));
-    pretty.unwrap_or_else(|_| payload.as_str().to_owned())
+    let text = value.and_then(|value| serde_json::to_string_pretty(&value));
+    text.unwrap_or_else(|_| payload.as_str().to_owned())
 }
 
-/// When each attempt to come would start if all of them failed at once, with middling rolls.
-fn ahead(job: &Job, now: Timestamp) -> Vec<(u32, Timestamp)> {
-    let progress = &job.progress;
-    let (mut at, mut attempt, used, mut starts) = match progress.state {
-        JobState::Waiting => {
-            let used = progress.attempt.saturating_sub(progress.attempts_before);
-            let (next, at) = (progress.attempt + 1, progress.run_at.max(now));
-            (at, next, used, vec![(next, at)])
-        }
-        JobState::Running => (now, progress.attempt, progress.retries_used(), Vec::new()),
-        JobState::Succeeded | JobState::Failed | JobState::Cancelled => return Vec::new(),
-    };
-    if job.guarantee == Guarantee::AtMostOnce {
-        return starts;
-    }
-    let ends = progress.first_started_at.zip(job.policy.max_elapsed());
-    let ends = ends.map(|(first, most)| first.plus(most));
-    let delays =
-        job.policy
-            .delays_after(used, std::time::Duration::ZERO, progress.last_delay, || {
-                Dice::TYPICAL
-            });
-    for delay in delays {
-        if ends.is_some_and(|ends| at > ends) {
-            break;
-        }
-        at = at.plus(delay.jittered);
-        attempt += 1;
-        starts.push((attempt, at));
-    }
-    starts
-}
-
-fn shown_ahead(ahead: &[(u32, Timestamp)], frame: &Frame) -> Vec<Ahead> {
+fn forecast_rows(forecast: &[AttemptForecast], frame: &Frame) -> Vec<ForecastRow> {
     let mut before = frame.now;
-    let mut shown = Vec::new();
-    for (attempt, at) in ahead {
-        shown.push(Ahead {
-            attempt: *attempt,
-            at: frame.when(*at),
-            delay: short(at.since(before)),
+    let mut rows = Vec::new();
+    for attempt in forecast {
+        rows.push(ForecastRow {
+            number: attempt.attempt,
+            retry: retry_name(attempt.retry_count),
+            at: frame.time(attempt.at),
+            delay: brief(attempt.at.since(before)),
         });
-        before = *at;
+        before = attempt.at;
     }
-    shown
+    rows
 }
 
-/// The pieces of the picture, oldest first.
+/// The parts of the timeline, oldest first.
 fn segments(
     job: &Job,
     attempts: &[Attempt],
-    ahead: &[(u32, Timestamp)],
+    forecast: &[AttemptForecast],
     now: Timestamp,
 ) -> Vec<chart::Segment> {
-    let mut pieces = Vec::new();
+    let mut segments = Vec::new();
     let mut end: Option<Timestamp> = None;
-    let wait = |pieces: &mut Vec<chart::Segment>, end: Option<Timestamp>, until: Timestamp| {
+    let wait = |segments: &mut Vec<chart::Segment>, end: Option<Timestamp>, until: Timestamp| {
         if let Some(end) = end {
-            let (long, ahead) = (until.since(end), until > now);
-            pieces.push(chart::Segment::Wait { long, ahead });
+            segments.push(chart::Segment::Wait {
+                duration: until.since(end),
+                is_future: until > now,
+            });
         }
     };
-    for attempt in attempts.iter().take(DRAWN_MAX).rev() {
-        wait(&mut pieces, end, attempt.started_at);
-        let mark = match class(attempt.status) {
-            "good" => chart::Mark::Good,
-            "bad" => chart::Mark::Bad,
-            _ => chart::Mark::Grey,
-        };
+    for attempt in attempts.iter().take(limits::TIMELINE_ATTEMPTS_MAX).rev() {
+        wait(&mut segments, end, attempt.started_at);
         let failure = attempt.failure.as_ref().map(|it| format!(": {it}"));
-        pieces.push(chart::Segment::Attempt {
+        segments.push(chart::Segment::Attempt {
             number: attempt.attempt,
-            took: attempt.duration(),
-            mark,
-            said: format!("{}{}", attempt.status, failure.unwrap_or_default()),
+            duration: attempt.duration(),
+            mark: match status_class(attempt.status) {
+                "good" => chart::Mark::Good,
+                "bad" => chart::Mark::Bad,
+                _ => chart::Mark::Grey,
+            },
+            tooltip: format!("{}{}", attempt.status, failure.unwrap_or_default()),
         });
         end = Some(attempt.finished_at);
     }
     if job.progress.state == JobState::Running {
         let started = job.progress.started_at.unwrap_or(now);
-        wait(&mut pieces, end, started);
-        pieces.push(chart::Segment::Attempt {
+        wait(&mut segments, end, started);
+        segments.push(chart::Segment::Attempt {
             number: job.progress.attempt,
-            took: now.since(started),
+            duration: now.since(started),
             mark: chart::Mark::Running,
-            said: "running".to_owned(),
+            tooltip: "running".to_owned(),
         });
         end = Some(now);
     }
-    for (number, at) in ahead.iter().take(AHEAD_MAX) {
-        wait(&mut pieces, end.or(Some(now)), *at);
-        pieces.push(chart::Segment::Attempt {
-            number: *number,
-            took: std::time::Duration::ZERO,
+    for attempt in forecast.iter().take(limits::TIMELINE_FORECAST_MAX) {
+        wait(&mut segments, end.or(Some(now)), attempt.at);
+        segments.push(chart::Segment::Attempt {
+            number: attempt.attempt,
+            duration: std::time::Duration::ZERO,
             mark: chart::Mark::Future,
-            said: "to come, if the attempts before it fail".to_owned(),
+            tooltip: "upcoming, if the attempts before it fail".to_owned(),
         });
-        end = Some(*at);
+        end = Some(attempt.at);
     }
-    pieces
+    segments
 }
 
-/// What was sent to others about this job, as far as a bounded look finds it.
-async fn deliveries(app: &App, job: &Job, frame: &Frame) -> Result<Vec<Row>, PageError> {
-    let is_told =
-        job.webhook.is_some() || !app.client.endpoints(Some(&job.tenant)).await?.is_empty();
-    if job.kind == Kind::webhook() || !is_told || job.progress.attempt == 0 {
+/// The webhook deliveries about this job, as far as a bounded search finds them.
+async fn deliveries(app: &App, job: &Job, frame: &Frame) -> Result<Vec<JobRow>, PageError> {
+    if job.kind == Kind::webhook() || job.progress.attempt == 0 {
         return Ok(Vec::new());
     }
-    let until = job.progress.finished_at;
+    let has_endpoints = !app.client.endpoints(Some(&job.tenant)).await?.is_empty();
+    if job.webhook.is_none() && !has_endpoints {
+        return Ok(Vec::new());
+    }
+    let created_before = job.progress.finished_at;
+    let created_before = created_before.map(|at| at.plus(limits::DELIVERIES_CREATED_WITHIN));
     let filter = JobFilter {
         tenant: Some(job.tenant.clone()),
         queue: Some(Queue::webhooks()),
         kind: Some(Kind::webhook()),
         created_from: Some(job.created_at),
-        created_before: until.map(|at| at.plus(std::time::Duration::from_secs(60))),
+        created_before,
         ..JobFilter::default()
     };
-    let page = JobPageRequest::first(DELIVERIES_LOOK_MAX);
+    let page = JobPageRequest::first(limits::DELIVERIES_SCAN_MAX);
     let listed = app.client.jobs(filter, page).await?;
     let id = job.id.to_string();
-    let of_this = listed
+    let about_this_job = listed
         .items
         .iter()
         .filter(|it| it.tags.get("job") == Some(&id));
-    Ok(of_this.map(|job| Row::of(job, frame)).collect())
+    Ok(about_this_job.map(|job| JobRow::of(job, frame)).collect())
 }
 
-pub async fn act(Path(id): Path<String>, editor: Editor) -> HtmlPage {
+pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
     let Editor { viewer, form } = editor;
     let job = find(&viewer, &id).await?;
     let payload = match form.get("payload") {
@@ -328,5 +316,5 @@ pub async fn act(Path(id): Path<String>, editor: Editor) -> HtmlPage {
     };
     viewer.app.client.command(job.id, command).await?;
     let here = format!("/jobs/{}", job.id);
-    Ok(done(form.get("back").unwrap_or(&here), did, None))
+    Ok(redirect_back(form.get("back").unwrap_or(&here), did, None))
 }

@@ -7,68 +7,71 @@ use steadfast_store::{JobFilter, JobPageRequest};
 use tokio::time::Instant;
 
 use super::{
-    bulk::Working,
+    bulk::BulkProgress,
     fields::Fields,
-    frame::{Frame, HtmlPage, PageError, render},
-    overview::labelled,
-    shown::{When, count, line},
+    format::{PageTime, format_count, shorten},
+    frame::{Frame, render},
+    overview::count_of_label,
+    page_error::{PageError, PageResult},
     viewer::Viewer,
 };
 use crate::{App, api::query, limits};
 
-const MESSAGE_CHARS_MAX: usize = 110;
-
 #[derive(Template)]
 #[template(path = "jobs.html")]
-struct JobsPage {
+struct JobListPage {
     frame: Frame,
     fields: Fields,
     filters: Vec<(&'static str, String)>,
     labels: &'static [JobLabel],
-    rows: Vec<Row>,
-    /// How many match, where that is known without counting.
+    rows: Vec<JobRow>,
+    /// How many match, if the counters of the lanes give it.
     total: Option<String>,
     next: Option<String>,
     first: Option<String>,
     back: String,
-    working: Vec<Working>,
+    bulk: Vec<BulkProgress>,
     shows_tenants: bool,
 }
 
 /// A job in a list.
-pub struct Row {
+pub struct JobRow {
     pub id: String,
     pub label: &'static str,
     pub kind: String,
     pub queue: String,
     pub tenant: String,
+    /// Of the present retry budget.
     pub attempts: String,
-    pub run_at: When,
-    pub created_at: When,
+    pub run_at: PageTime,
+    pub created_at: PageTime,
     pub failure: String,
 }
 
-impl Row {
+impl JobRow {
     pub fn of(job: &Job, frame: &Frame) -> Self {
         let label = job.label(frame.now);
         let failure = job.progress.failure.as_ref();
-        let failure = failure.map(|it| line(&it.to_string(), MESSAGE_CHARS_MAX));
-        let most = job.policy.max_attempts() + job.progress.attempts_before;
+        let failure = failure.map(|it| shorten(&it.to_string(), limits::CELL_CHARS_MAX));
+        let attempts = job
+            .progress
+            .attempt
+            .saturating_sub(job.progress.attempts_before);
         Self {
             id: job.id.to_string(),
             label: label.as_str(),
             kind: job.kind.to_string(),
             queue: job.queue.to_string(),
             tenant: job.tenant.to_string(),
-            attempts: format!("{} of {most}", job.progress.attempt),
-            run_at: frame.when(job.progress.run_at),
-            created_at: frame.when(job.created_at),
+            attempts: format!("{attempts} of {}", job.policy.max_attempts()),
+            run_at: frame.time(job.progress.run_at),
+            created_at: frame.time(job.created_at),
             failure: failure.unwrap_or_default(),
         }
     }
 }
 
-pub async fn page(viewer: Viewer) -> HtmlPage {
+pub async fn page(viewer: Viewer) -> PageResult {
     let filter = query::job_filter(&viewer.fields.job_query()?, &viewer.caller)?;
     let after = viewer.fields.get("after").map(str::parse::<JobId>);
     let page = JobPageRequest {
@@ -77,43 +80,42 @@ pub async fn page(viewer: Viewer) -> HtmlPage {
     };
     let frame = Frame::of(&viewer, "/jobs", "Jobs");
     let total = total(&viewer.app, &filter).await?;
-    let (jobs, next) = listed(&viewer.app, filter, page).await?;
+    let (jobs, next) = list_jobs(&viewer.app, filter, page).await?;
     let here = |changes: &[(&str, &str)]| {
         let mut changes = changes.to_vec();
         changes.extend([("did", ""), ("n", "")]);
-        format!("/jobs?{}", viewer.fields.with(&changes))
+        format!("/jobs?{}", viewer.fields.query_with(&changes))
     };
     let next = next.map(|next| here(&[("after", &next.to_string())]));
-    render(&JobsPage {
-        rows: jobs.iter().map(|job| Row::of(job, &frame)).collect(),
+    render(&JobListPage {
+        rows: jobs.iter().map(|job| JobRow::of(job, &frame)).collect(),
         filters: viewer.fields.filters(),
         labels: JobLabel::ALL,
         total,
         next,
         first: page.after.map(|_| here(&[("after", "")])),
         back: here(&[]),
-        working: viewer.app.bulk.shown(&viewer.caller),
+        bulk: viewer.app.bulk.progress(&viewer.caller),
         shows_tenants: viewer.caller.tenant.is_none(),
         fields: viewer.fields,
         frame,
     })
 }
 
-/// A page of jobs. The store bounds the work of one look, so a rare kind of job may take a few.
-pub async fn listed(
+/// A page of jobs. The store bounds the work of one call, so a filter that matches few jobs may
+/// take several.
+pub async fn list_jobs(
     app: &App,
     filter: JobFilter,
     mut page: JobPageRequest,
 ) -> Result<(Vec<Job>, Option<JobId>), PageError> {
-    /// One more look may take as long again, and pages are to be there in a tenth of a second.
-    const TIME_MAX: std::time::Duration = std::time::Duration::from_millis(25);
-    let (wanted, deadline) = (page.limit, Instant::now() + TIME_MAX);
+    let (limit, deadline) = (page.limit, Instant::now() + limits::PAGE_LIST_TIME_MAX);
     let mut found: Vec<Job> = Vec::new();
     loop {
-        page.limit = wanted - found.len();
+        page.limit = limit - found.len();
         let listed = app.client.jobs(filter.clone(), page).await?;
         found.extend(listed.items);
-        let is_enough = found.len() >= wanted || Instant::now() >= deadline;
+        let is_enough = found.len() >= limit || Instant::now() >= deadline;
         match listed.next {
             Some(next) if !is_enough => page.after = Some(next),
             next => return Ok((found, next)),
@@ -121,19 +123,19 @@ pub async fn listed(
     }
 }
 
-/// How many jobs match, if the counters of the lanes can say it.
+/// How many jobs match, if the filter has only conditions that the lanes are counted by.
 async fn total(app: &App, filter: &JobFilter) -> Result<Option<String>, PageError> {
-    let counted = JobFilter {
+    let lane_filter = JobFilter {
         tenant: filter.tenant.clone(),
         queue: filter.queue.clone(),
         kind: filter.kind.clone(),
         label: filter.label,
         ..JobFilter::default()
     };
-    if counted != *filter {
+    if lane_filter != *filter {
         return Ok(None);
     }
-    let mut lanes = app.lanes.of(app, filter.tenant.as_ref()).await?;
+    let mut lanes = app.lane_stats.get(app, filter.tenant.as_ref()).await?;
     lanes.retain(|lane| {
         filter.queue.as_ref().is_none_or(|it| *it == lane.queue)
             && filter.kind.as_ref().is_none_or(|it| *it == lane.kind)
@@ -141,8 +143,8 @@ async fn total(app: &App, filter: &JobFilter) -> Result<Option<String>, PageErro
     let stats: Stats = lanes.into_iter().collect();
     let sum = JobLabel::ALL
         .iter()
-        .filter(|label| filter.label.is_none_or(|wanted| wanted == **label))
-        .map(|label| labelled(&stats, *label))
+        .filter(|label| filter.label.is_none_or(|it| it == **label))
+        .map(|label| count_of_label(&stats, *label))
         .sum();
-    Ok(Some(count(sum)))
+    Ok(Some(format_count(sum)))
 }

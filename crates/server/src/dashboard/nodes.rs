@@ -1,4 +1,4 @@
-//! Nodes and workers: who is there, and who holds what.
+//! Nodes and workers: which nodes are alive, and which worker holds how many jobs.
 
 use std::collections::BTreeMap;
 
@@ -8,59 +8,59 @@ use steadfast_engine::NodeState;
 use steadfast_store::{JobFilter, JobPageRequest};
 
 use super::{
-    frame::{Frame, HtmlPage, render},
-    shown::{When, line},
+    format::{PageTime, shorten},
+    frame::{Frame, render},
+    page_error::PageResult,
     viewer::Viewer,
 };
-
-/// How many running jobs are looked at.
-const SAMPLE: usize = 500;
-const NOTE_CHARS_MAX: usize = 120;
+use crate::limits;
 
 #[derive(Template)]
 #[template(path = "nodes.html")]
 struct NodesPage {
     frame: Frame,
-    /// The node that answers.
+    /// The node that served the page.
     name: String,
-    nodes: Vec<Node>,
-    workers: Vec<Worker>,
-    has_more: bool,
+    nodes: Vec<NodeRow>,
+    workers: Vec<WorkerRow>,
+    /// How many running jobs were read, if there are more.
+    read: Option<usize>,
 }
 
-struct Node {
+struct NodeRow {
     state: NodeState,
     is_alive: bool,
     queues: String,
-    started: When,
-    seen: When,
+    started: PageTime,
+    seen: PageTime,
 }
 
-impl Node {
+impl NodeRow {
     fn of(state: NodeState, frame: &Frame) -> Self {
         let queues: Vec<&str> = state.queues.iter().map(|queue| queue.as_str()).collect();
         Self {
             is_alive: state.is_alive(frame.now),
-            queues: match queues.is_empty() {
-                true => "all".to_owned(),
-                false => queues.join(", "),
+            queues: if queues.is_empty() {
+                "all".to_owned()
+            } else {
+                queues.join(", ")
             },
-            started: frame.when(state.started_at),
-            seen: frame.when(state.last_seen),
+            started: frame.time(state.started_at),
+            seen: frame.time(state.last_seen),
             state,
         }
     }
 }
 
-struct Worker {
+struct WorkerRow {
     name: String,
     running: usize,
-    oldest: When,
-    lease: Option<When>,
+    oldest: PageTime,
+    lease: Option<PageTime>,
     note: Option<String>,
 }
 
-pub async fn page(viewer: Viewer) -> HtmlPage {
+pub async fn page(viewer: Viewer) -> PageResult {
     let app = &viewer.app;
     let frame = Frame::of(&viewer, "/nodes", "Nodes and workers");
     let filter = JobFilter {
@@ -70,39 +70,41 @@ pub async fn page(viewer: Viewer) -> HtmlPage {
     };
     let listed = app
         .client
-        .jobs(filter, JobPageRequest::first(SAMPLE))
+        .jobs(filter, JobPageRequest::first(limits::PAGE_RUNNING_JOBS_MAX))
         .await?;
-    let mut workers: BTreeMap<String, Worker> = BTreeMap::new();
+    let mut workers: BTreeMap<String, WorkerRow> = BTreeMap::new();
     for job in &listed.items {
         let Some(name) = &job.progress.worker else {
             continue;
         };
-        let started = frame.when(job.progress.started_at.unwrap_or(job.created_at));
-        let worker = workers.entry(name.to_string()).or_insert_with(|| Worker {
-            name: name.to_string(),
-            running: 0,
-            oldest: started,
-            lease: None,
-            note: None,
-        });
+        let started = frame.time(job.progress.started_at.unwrap_or(job.created_at));
+        let worker = workers
+            .entry(name.to_string())
+            .or_insert_with(|| WorkerRow {
+                name: name.to_string(),
+                running: 0,
+                oldest: started,
+                lease: None,
+                note: None,
+            });
         worker.running += 1;
         worker.oldest.at = worker.oldest.at.min(started.at);
-        let lease = job.progress.lease_until.map(|at| frame.when(at));
+        let lease = job.progress.lease_until.map(|at| frame.time(at));
         worker.lease = match (worker.lease, lease) {
             (Some(one), Some(other)) if one.at <= other.at => Some(one),
             (one, other) => other.or(one),
         };
         let note = job.progress.note.as_ref();
         worker.note = note
-            .map(|note| line(note, NOTE_CHARS_MAX))
+            .map(|note| shorten(note, limits::CELL_CHARS_MAX))
             .or(worker.note.take());
     }
     let nodes = app.client.nodes().await?.into_iter();
     render(&NodesPage {
         name: app.node.name().to_string(),
-        nodes: nodes.map(|state| Node::of(state, &frame)).collect(),
+        nodes: nodes.map(|state| NodeRow::of(state, &frame)).collect(),
         workers: workers.into_values().collect(),
-        has_more: listed.next.is_some(),
+        read: listed.next.map(|_| listed.items.len()),
         frame,
     })
 }

@@ -1,24 +1,20 @@
-//! How things are, at a glance.
+//! The overview: counts, rates, and what fails most.
 
 use std::collections::BTreeMap;
 
 use askama::Template;
-use steadfast_core::{AlertState, AlertStatus, JobLabel, Kind, Tenant};
+use steadfast_core::{AlertState, AlertStatus, JobLabel, Kind, Tenant, explain::brief};
 use steadfast_engine::Stats;
 use steadfast_store::{JobFilter, JobPageRequest, LaneStats};
 
 use super::{
-    chart::{self, Span, Svg},
-    frame::{Frame, HtmlPage, PageError, render},
-    shown::{When, count, percent, short},
+    chart::{self, Svg, TimeBuckets},
+    format::{PageTime, format_count, format_percent},
+    frame::{Frame, render},
+    page_error::{PageError, PageResult},
     viewer::Viewer,
 };
-use crate::App;
-
-/// How many of the worst are named.
-const TOP: usize = 5;
-/// How many dead letters are looked at for their destinations.
-const SAMPLE: usize = 200;
+use crate::{App, limits};
 
 #[derive(Template)]
 #[template(path = "overview.html")]
@@ -29,13 +25,15 @@ struct OverviewPage {
     tiles: Vec<Tile>,
     dead_letters: String,
     firing: Vec<AlertState>,
-    overdue: Option<(When, String)>,
+    overdue: Option<(PageTime, String)>,
     rate: String,
     retry_success: String,
+    /// How far back the recent figures reach.
+    recent: String,
     throughput: Svg,
     rates: Svg,
-    kinds: Vec<Worst>,
-    destinations: Vec<Worst>,
+    kinds: Vec<FailureCount>,
+    destinations: Vec<FailureCount>,
     is_empty: bool,
 }
 
@@ -44,40 +42,47 @@ struct Tile {
     count: String,
 }
 
-/// Something that fails often.
-struct Worst {
+/// A kind or host that fails often.
+struct FailureCount {
     name: String,
     count: String,
 }
 
-pub async fn page(viewer: Viewer) -> HtmlPage {
-    let asked = viewer.fields.get("tenant").map(Tenant::new).transpose()?;
-    let tenant = viewer.caller.choose(asked)?;
+pub async fn page(viewer: Viewer) -> PageResult {
+    let requested = viewer.fields.get("tenant").map(Tenant::new).transpose()?;
+    let tenant = viewer.caller.choose(requested)?;
     let app = &viewer.app;
     let frame = Frame::of(&viewer, "/", "Overview");
     let is_day = viewer.fields.get("span") == Some("day");
-    let span = Span::new(frame.now, if is_day { Span::DAY } else { Span::HOUR });
-    let minutes = app.client.minutes(tenant.clone(), span.start()).await?;
-    let lanes = app.lanes.of(app, tenant.as_ref()).await?;
+    let length = if is_day {
+        TimeBuckets::DAY
+    } else {
+        TimeBuckets::HOUR
+    };
+    let buckets = TimeBuckets::new(frame.now, length);
+    let minutes = app.client.minutes(tenant.clone(), buckets.start()).await?;
+    let lanes = app.lane_stats.get(app, tenant.as_ref()).await?;
     let mut firing = app.client.alerts(tenant.as_ref()).await?;
     firing.retain(|alert| alert.status == AlertStatus::Firing);
     let kinds = failing_kinds(&lanes);
     let stats: Stats = lanes.into_iter().collect();
     let due = stats.oldest_ready.filter(|due| *due <= frame.now);
     render(&OverviewPage {
-        is_empty: stats.total.attempts == 0 && jobs(&stats) == 0,
+        is_empty: stats.total.attempts == 0 && count_jobs(&stats) == 0,
         tiles: tiles(&stats),
-        dead_letters: count(stats.dead_letters),
+        dead_letters: format_count(stats.dead_letters),
         firing,
-        overdue: due.map(|due| (frame.when(due), short(frame.now.since(due)))),
-        rate: percent(stats.recent.retry_rate()),
-        retry_success: percent(stats.retry_success_rate()),
-        throughput: chart::throughput(&span, &minutes),
-        rates: chart::rates(&span, &minutes),
+        overdue: due.map(|due| (frame.time(due), brief(frame.now.since(due)))),
+        rate: format_percent(stats.recent.retry_rate()),
+        retry_success: format_percent(stats.retry_success_rate()),
+        recent: brief(limits::RECENT_WINDOW),
+        throughput: chart::throughput(&buckets, &minutes),
+        rates: chart::rates(&buckets, &minutes),
         kinds,
-        destinations: match stats.dead_letters {
-            0 => Vec::new(),
-            _ => failing_destinations(app, tenant).await?,
+        destinations: if stats.dead_letters == 0 {
+            Vec::new()
+        } else {
+            failing_destinations(app, tenant).await?
         },
         tenant: viewer.fields.value("tenant").to_owned(),
         is_day,
@@ -85,14 +90,14 @@ pub async fn page(viewer: Viewer) -> HtmlPage {
     })
 }
 
-fn jobs(stats: &Stats) -> u64 {
+fn count_jobs(stats: &Stats) -> u64 {
     JobLabel::ALL
         .iter()
-        .map(|label| labelled(stats, *label))
+        .map(|label| count_of_label(stats, *label))
         .sum()
 }
 
-pub fn labelled(stats: &Stats, label: JobLabel) -> u64 {
+pub fn count_of_label(stats: &Stats, label: JobLabel) -> u64 {
     match label {
         JobLabel::Scheduled => stats.scheduled,
         JobLabel::Ready => stats.ready,
@@ -107,32 +112,36 @@ pub fn labelled(stats: &Stats, label: JobLabel) -> u64 {
 fn tiles(stats: &Stats) -> Vec<Tile> {
     let tile = |label: &JobLabel| Tile {
         label: label.as_str(),
-        count: count(labelled(stats, *label)),
+        count: format_count(count_of_label(stats, *label)),
     };
     JobLabel::ALL.iter().map(tile).collect()
 }
 
-fn worst(counts: BTreeMap<String, u64>) -> Vec<Worst> {
-    let mut worst: Vec<(String, u64)> = counts.into_iter().filter(|(_, it)| *it > 0).collect();
-    worst.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let named = worst.into_iter().take(TOP).map(|(name, number)| Worst {
+fn top_failures(counts: BTreeMap<String, u64>) -> Vec<FailureCount> {
+    let mut top: Vec<(String, u64)> = counts.into_iter().filter(|(_, it)| *it > 0).collect();
+    top.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    top.truncate(limits::TOP_FAILURES_MAX);
+    let rows = top.into_iter().map(|(name, number)| FailureCount {
         name,
-        count: count(number),
+        count: format_count(number),
     });
-    named.collect()
+    rows.collect()
 }
 
-/// By failed attempts lately.
-fn failing_kinds(lanes: &[LaneStats]) -> Vec<Worst> {
+/// Kinds by their recent failed attempts.
+fn failing_kinds(lanes: &[LaneStats]) -> Vec<FailureCount> {
     let mut counts = BTreeMap::new();
     for lane in lanes {
         *counts.entry(lane.kind.to_string()).or_default() += lane.recent.failures;
     }
-    worst(counts)
+    top_failures(counts)
 }
 
-/// By the hosts of the newest dead letters that were calls.
-async fn failing_destinations(app: &App, tenant: Option<Tenant>) -> Result<Vec<Worst>, PageError> {
+/// Hosts by the newest dead letters of kind `http`.
+async fn failing_destinations(
+    app: &App,
+    tenant: Option<Tenant>,
+) -> Result<Vec<FailureCount>, PageError> {
     let filter = JobFilter {
         tenant,
         kind: Some(Kind::http()),
@@ -140,7 +149,7 @@ async fn failing_destinations(app: &App, tenant: Option<Tenant>) -> Result<Vec<W
     };
     let listed = app
         .client
-        .jobs(filter, JobPageRequest::first(SAMPLE))
+        .jobs(filter, JobPageRequest::first(limits::DESTINATIONS_SCAN_MAX))
         .await?;
     let mut counts = BTreeMap::new();
     for job in listed.items {
@@ -148,7 +157,7 @@ async fn failing_destinations(app: &App, tenant: Option<Tenant>) -> Result<Vec<W
             *counts.entry(host).or_default() += 1;
         }
     }
-    Ok(worst(counts))
+    Ok(top_failures(counts))
 }
 
 /// The host of the request that a payload describes.

@@ -1,32 +1,32 @@
-//! Queues: how full they are, how they do, and whether they are served.
+//! Queues: how many jobs they hold, how attempts go, and whether they are paused.
 
 use std::collections::BTreeMap;
 
 use askama::Template;
-use steadfast_core::{Queue, Tenant};
+use steadfast_core::{Queue, Tenant, explain::brief};
 use steadfast_engine::Stats;
 use steadfast_store::LaneStats;
 
 use super::{
-    frame::{Frame, HtmlPage, done, render},
-    shown::{When, count, percent},
+    format::{PageTime, format_count, format_percent},
+    frame::{Frame, redirect_back, render},
+    page_error::PageResult,
     viewer::{Editor, Viewer},
 };
-use crate::problem::Problem;
-
-/// More than anybody reads.
-const SHOWN_MAX: usize = 200;
+use crate::{limits, problem::Problem};
 
 #[derive(Template)]
 #[template(path = "queues.html")]
 struct QueuesPage {
     frame: Frame,
-    rows: Vec<Row>,
+    rows: Vec<QueueRow>,
     hidden: usize,
+    /// How far back the recent figures reach.
+    recent: String,
     shows_tenants: bool,
 }
 
-struct Row {
+struct QueueRow {
     tenant: String,
     name: String,
     paused: bool,
@@ -35,55 +35,60 @@ struct Row {
     retrying: String,
     scheduled: String,
     dead_letters: String,
-    oldest: Option<When>,
-    recent: String,
-    rate: String,
+    oldest: Option<PageTime>,
+    recent_attempts: String,
+    retry_rate: String,
 }
 
-pub async fn page(viewer: Viewer) -> HtmlPage {
-    let asked = viewer.fields.get("tenant").map(Tenant::new).transpose()?;
-    let tenant = viewer.caller.choose(asked)?;
+pub async fn page(viewer: Viewer) -> PageResult {
+    let requested = viewer.fields.get("tenant").map(Tenant::new).transpose()?;
+    let tenant = viewer.caller.choose(requested)?;
     let frame = Frame::of(&viewer, "/queues", "Queues");
-    let lanes = viewer.app.lanes.of(&viewer.app, tenant.as_ref()).await?;
+    let lanes = viewer
+        .app
+        .lane_stats
+        .get(&viewer.app, tenant.as_ref())
+        .await?;
     let mut queues: BTreeMap<(Tenant, Queue), Vec<LaneStats>> = BTreeMap::new();
     for lane in lanes {
         let name = (lane.tenant.clone(), lane.queue.clone());
         queues.entry(name).or_default().push(lane);
     }
-    let hidden = queues.len().saturating_sub(SHOWN_MAX);
-    let rows = queues.into_iter().take(SHOWN_MAX);
+    let hidden = queues.len().saturating_sub(limits::PAGE_QUEUES_MAX);
+    let rows = queues.into_iter().take(limits::PAGE_QUEUES_MAX);
     render(&QueuesPage {
         rows: rows
-            .map(|((tenant, queue), lanes)| row(tenant, queue, lanes, &frame))
+            .map(|((tenant, queue), lanes)| queue_row(tenant, queue, lanes, &frame))
             .collect(),
         hidden,
+        recent: brief(limits::RECENT_WINDOW),
         shows_tenants: viewer.caller.tenant.is_none(),
         frame,
     })
 }
 
-fn row(tenant: Tenant, queue: Queue, lanes: Vec<LaneStats>, frame: &Frame) -> Row {
+fn queue_row(tenant: Tenant, queue: Queue, lanes: Vec<LaneStats>, frame: &Frame) -> QueueRow {
     let paused = lanes.iter().any(|lane| lane.paused);
     let stats: Stats = lanes.into_iter().collect();
-    Row {
+    QueueRow {
         tenant: tenant.to_string(),
         name: queue.to_string(),
         paused,
-        ready: count(stats.ready),
-        running: count(stats.running),
-        retrying: count(stats.retrying),
-        scheduled: count(stats.scheduled),
-        dead_letters: count(stats.dead_letters),
-        oldest: stats.oldest_ready.map(|at| frame.when(at)),
-        recent: count(stats.recent.attempts),
-        rate: percent(stats.recent.retry_rate()),
+        ready: format_count(stats.ready),
+        running: format_count(stats.running),
+        retrying: format_count(stats.retrying),
+        scheduled: format_count(stats.scheduled),
+        dead_letters: format_count(stats.dead_letters),
+        oldest: stats.oldest_ready.map(|at| frame.time(at)),
+        recent_attempts: format_count(stats.recent.attempts),
+        retry_rate: format_percent(stats.recent.retry_rate()),
     }
 }
 
-pub async fn act(editor: Editor) -> HtmlPage {
+pub async fn act(editor: Editor) -> PageResult {
     let Editor { viewer, form } = editor;
-    let asked = form.get("tenant").map(Tenant::new).transpose()?;
-    let tenant = viewer.caller.choose(asked)?.unwrap_or_default();
+    let requested = form.get("tenant").map(Tenant::new).transpose()?;
+    let tenant = viewer.caller.choose(requested)?.unwrap_or_default();
     let queue = Queue::new(form.value("queue"))?;
     let client = &viewer.app.client;
     let did = match form.get("action") {
@@ -97,6 +102,6 @@ pub async fn act(editor: Editor) -> HtmlPage {
         }
         _ => return Err(Problem::invalid("action", "there is no such action").into()),
     };
-    viewer.app.lanes.forget().await;
-    Ok(done("/queues", did, None))
+    viewer.app.lane_stats.clear().await;
+    Ok(redirect_back("/queues", did, None))
 }

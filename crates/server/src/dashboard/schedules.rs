@@ -1,4 +1,4 @@
-//! Schedules: what is to come, what was, and what was left out and why.
+//! Schedules: upcoming ticks, past ticks, and skipped ones with the reason.
 
 use std::collections::HashMap;
 
@@ -6,51 +6,46 @@ use askama::Template;
 use axum::extract::Path;
 use steadfast_core::{
     Dst, Job, JobId, JobLabel, MissedTickPolicy, OverlapPolicy, Schedule, ScheduleId, SkipReason,
-    SkippedTicks, Tenant, Tick, TickRule, duration,
+    SkippedTicks, Tenant, Tick, TickRule, duration, explain, limits as core_limits,
 };
 use steadfast_store::{PageRequest, TickRecord};
 
 use super::{
     chart::{self, Svg},
-    explain,
-    frame::{Frame, HtmlPage, PageError, done, render},
-    shown::{Excerpt, When, count},
+    format::{Excerpt, PageTime, format_count},
+    frame::{Frame, redirect_back, render},
+    page_error::{PageError, PageResult},
     viewer::{Editor, Viewer},
 };
-use crate::problem::Problem;
-
-/// Each schedule on the list asks for its last ticks.
-const PAGE: usize = 25;
-const STRIP: usize = 24;
-const TICKS: usize = 50;
+use crate::{limits, problem::Problem};
 
 #[derive(Template)]
 #[template(path = "schedules.html")]
-struct SchedulesPage {
+struct ScheduleListPage {
     frame: Frame,
-    rows: Vec<Row>,
+    rows: Vec<ScheduleRow>,
     next: Option<String>,
     shows_tenants: bool,
 }
 
 #[derive(Template)]
 #[template(path = "schedule.html")]
-struct SchedulePage {
+struct ScheduleDetailPage {
     frame: Frame,
-    row: Row,
+    row: ScheduleRow,
     kind: String,
     queue: String,
     policy: String,
     payload: Excerpt,
     overlap: &'static str,
-    missed: &'static str,
+    missed: String,
     runs: String,
-    upcoming: Vec<Upcoming>,
-    ticks: Vec<Ticked>,
+    upcoming: Vec<UpcomingTick>,
+    ticks: Vec<TickRow>,
     shows_tenants: bool,
 }
 
-struct Row {
+struct ScheduleRow {
     id: String,
     name: String,
     tenant: String,
@@ -58,64 +53,88 @@ struct Row {
     zone: String,
     paused: bool,
     is_over: bool,
-    next: Vec<Upcoming>,
+    next: Vec<UpcomingTick>,
     strip: Svg,
     skipped: u64,
     last_skip: Option<String>,
 }
 
-struct Upcoming {
-    at: When,
+struct UpcomingTick {
+    at: PageTime,
     dst: Option<&'static str>,
 }
 
-/// What became of a tick.
-struct Ticked {
-    at: When,
-    /// The run it made.
+/// A tick that has passed.
+struct TickRow {
+    at: PageTime,
+    /// The run it created, unless retention has removed it.
     job: Option<String>,
     class: &'static str,
-    said: String,
+    result: String,
 }
 
-impl Upcoming {
+impl UpcomingTick {
     fn of(tick: &Tick, frame: &Frame) -> Self {
         Self {
-            at: frame.when(tick.at),
+            at: frame.time(tick.at),
             dst: tick.dst.map(|dst| match dst {
-                Dst::Gap => "clocks go forward: fires right after the gap",
-                Dst::Fold => "clocks go back: this local time comes twice",
+                Dst::Gap => "clocks go forward: it fires right after the gap",
+                Dst::Fold => "clocks go back: this local time occurs twice",
             }),
         }
     }
 }
 
-fn rule(rule: &TickRule) -> (String, String) {
+/// The rule as text, and its time zone.
+fn describe_rule(rule: &TickRule) -> (String, String) {
     match rule {
         TickRule::Cron { cron, zone } => (cron.as_str().to_owned(), zone.name().to_owned()),
         TickRule::Every(every) => (format!("every {}", duration::format(*every)), String::new()),
     }
 }
 
-fn skipped(skip: &SkippedTicks) -> String {
-    let why = match skip.reason {
-        SkipReason::Overlap => "the run before had not ended",
-        SkipReason::Missed => "nobody was there to see them",
-        SkipReason::MissedLimit => "they were older than the newest hundred",
-        SkipReason::MaxRuns => "maxRuns was used up",
+fn describe_skip(skip: &SkippedTicks) -> String {
+    let reason = match skip.reason {
+        SkipReason::Overlap => "the previous run had not ended".to_owned(),
+        SkipReason::Missed => "missed while no node was running".to_owned(),
+        SkipReason::MissedLimit => format!(
+            "missed, and older than the newest {}",
+            core_limits::DUE_LISTED_MAX
+        ),
+        SkipReason::MaxRuns => "maxRuns is reached".to_owned(),
     };
     match skip.count {
-        1 => format!("1 tick skipped: {why}"),
-        number => format!("{} ticks skipped: {why}", count(number)),
+        1 => format!("1 tick skipped: {reason}"),
+        number => format!("{} ticks skipped: {reason}", format_count(number)),
     }
 }
 
-/// What became of ticks, newest first, with the state of each run.
-async fn ticked(
+fn describe_overlap(overlap: OverlapPolicy) -> &'static str {
+    match overlap {
+        OverlapPolicy::Skip => "a tick is skipped while the previous run has not ended",
+        OverlapPolicy::Allow => "runs may overlap",
+        OverlapPolicy::QueueOne => "one tick waits for the previous run to end",
+        OverlapPolicy::Replace => "a new tick cancels the unfinished run",
+    }
+}
+
+fn describe_missed(missed: MissedTickPolicy) -> String {
+    match missed {
+        MissedTickPolicy::Skip => "missed ticks are skipped".to_owned(),
+        MissedTickPolicy::RunOnce => "one run makes up for all missed ticks".to_owned(),
+        MissedTickPolicy::RunAll => format!(
+            "every missed tick runs, at most the newest {}",
+            core_limits::DUE_LISTED_MAX
+        ),
+    }
+}
+
+/// Past ticks, newest first, with the state of each run.
+async fn tick_rows(
     viewer: &Viewer,
     frame: &Frame,
     records: Vec<TickRecord>,
-) -> Result<Vec<Ticked>, PageError> {
+) -> Result<Vec<TickRow>, PageError> {
     let ids: Vec<JobId> = records
         .iter()
         .filter_map(|record| match record {
@@ -125,12 +144,12 @@ async fn ticked(
         .collect();
     let runs = viewer.app.client.jobs_of(ids).await?.into_iter().flatten();
     let runs: HashMap<JobId, Job> = runs.map(|job| (job.id, job)).collect();
-    let shown = records.into_iter().map(|record| match record {
-        TickRecord::Skipped(skip) => Ticked {
-            at: frame.when(skip.from),
+    let rows = records.into_iter().map(|record| match record {
+        TickRecord::Skipped(skip) => TickRow {
+            at: frame.time(skip.from),
             job: None,
             class: "skipped",
-            said: skipped(&skip),
+            result: describe_skip(&skip),
         },
         TickRecord::Fired { tick, job } => {
             let label = runs.get(&job).map(|job| job.label(frame.now));
@@ -140,39 +159,51 @@ async fn ticked(
                 Some(JobLabel::Running | JobLabel::Ready | JobLabel::Retrying) => "running",
                 _ => "grey",
             };
-            Ticked {
-                at: frame.when(tick),
+            TickRow {
+                at: frame.time(tick),
                 job: label.map(|_| job.to_string()),
                 class,
-                said: label
-                    .map_or("ended, and is not kept any more", JobLabel::as_str)
+                result: label
+                    .map_or("ended; removed by retention", JobLabel::as_str)
                     .to_owned(),
             }
         }
     });
-    Ok(shown.collect())
+    Ok(rows.collect())
 }
 
-async fn row(viewer: &Viewer, frame: &Frame, schedule: &Schedule) -> Result<Row, PageError> {
+async fn schedule_row(
+    viewer: &Viewer,
+    frame: &Frame,
+    schedule: &Schedule,
+) -> Result<ScheduleRow, PageError> {
     let listed = viewer
         .app
         .client
-        .ticks(schedule.id, PageRequest::first(STRIP))
+        .ticks(schedule.id, PageRequest::first(limits::STRIP_TICKS_MAX))
         .await?;
     let skips = listed.items.iter().filter_map(|record| match record {
         TickRecord::Skipped(skip) => Some(*skip),
         TickRecord::Fired { .. } => None,
     });
     let skips: Vec<SkippedTicks> = skips.collect();
-    let ticks = ticked(viewer, frame, listed.items).await?;
+    let ticks = tick_rows(viewer, frame, listed.items).await?;
     let marks: Vec<(&'static str, String)> = ticks
         .iter()
         .rev()
-        .map(|tick| (tick.class, format!("{}: {}", tick.at.absolute(), tick.said)))
+        .map(|tick| {
+            (
+                tick.class,
+                format!("{}: {}", tick.at.absolute(), tick.result),
+            )
+        })
         .collect();
-    let (rule, zone) = rule(schedule.timetable.rule());
-    let next = schedule.timetable.upcoming(&schedule.progress, 3);
-    Ok(Row {
+    let (rule, zone) = describe_rule(schedule.timetable.rule());
+    let upcoming = schedule
+        .timetable
+        .upcoming(&schedule.progress, limits::LIST_UPCOMING_TICKS_MAX);
+    let upcoming = upcoming.iter().filter(|_| !schedule.paused);
+    Ok(ScheduleRow {
         id: schedule.id.to_string(),
         name: schedule.name.to_string(),
         tenant: schedule.tenant().to_string(),
@@ -180,35 +211,32 @@ async fn row(viewer: &Viewer, frame: &Frame, schedule: &Schedule) -> Result<Row,
         zone,
         paused: schedule.paused,
         is_over: schedule.progress.is_over(),
-        next: match schedule.paused {
-            true => Vec::new(),
-            false => next.iter().map(|tick| Upcoming::of(tick, frame)).collect(),
-        },
+        next: upcoming.map(|tick| UpcomingTick::of(tick, frame)).collect(),
         strip: chart::strip(&marks),
         skipped: skips.iter().map(|skip| skip.count).sum(),
-        last_skip: skips.first().map(skipped),
+        last_skip: skips.first().map(describe_skip),
     })
 }
 
-pub async fn page(viewer: Viewer) -> HtmlPage {
-    let asked = viewer.fields.get("tenant").map(Tenant::new).transpose()?;
-    let tenant = viewer.caller.choose(asked)?;
+pub async fn page(viewer: Viewer) -> PageResult {
+    let requested = viewer.fields.get("tenant").map(Tenant::new).transpose()?;
+    let tenant = viewer.caller.choose(requested)?;
     let after = viewer.fields.get("after").map(str::parse::<ScheduleId>);
     let page = PageRequest {
-        limit: PAGE,
+        limit: limits::PAGE_SCHEDULES_MAX,
         after: after.transpose()?,
     };
     let frame = Frame::of(&viewer, "/schedules", "Schedules");
     let listed = viewer.app.client.schedules(tenant, page).await?;
     let mut rows = Vec::new();
     for schedule in &listed.items {
-        rows.push(row(&viewer, &frame, schedule).await?);
+        rows.push(schedule_row(&viewer, &frame, schedule).await?);
     }
     let next = listed.next.map(|next| {
-        let query = viewer.fields.with(&[("after", &next.to_string())]);
+        let query = viewer.fields.query_with(&[("after", &next.to_string())]);
         format!("/schedules?{query}")
     });
-    render(&SchedulesPage {
+    render(&ScheduleListPage {
         frame,
         rows,
         next,
@@ -216,51 +244,45 @@ pub async fn page(viewer: Viewer) -> HtmlPage {
     })
 }
 
-async fn find(viewer: &Viewer, id: &str) -> Result<Schedule, PageError> {
-    let shown: String = id.chars().take(64).collect();
-    let id: ScheduleId = id.parse().map_err(|_| Problem::not_found(&shown))?;
+async fn find(viewer: &Viewer, text: &str) -> Result<Schedule, PageError> {
+    let id: ScheduleId = text.parse().map_err(|_| {
+        let id: String = text.chars().take(limits::ID_CHARS_MAX).collect();
+        Problem::not_found(id)
+    })?;
     let found = viewer.app.client.find_schedule(id).await?;
     Ok(viewer.caller.schedule(found, id)?)
 }
 
-pub async fn one(viewer: Viewer, Path(id): Path<String>) -> HtmlPage {
+pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     let schedule = find(&viewer, &id).await?;
     let frame = Frame::of(&viewer, "/schedules", schedule.name.to_string());
     let client = &viewer.app.client;
-    let listed = client.ticks(schedule.id, PageRequest::first(TICKS)).await?;
-    let upcoming = schedule.timetable.upcoming(&schedule.progress, 10);
+    let request = PageRequest::first(limits::PAGE_TICKS_MAX);
+    let listed = client.ticks(schedule.id, request).await?;
+    let upcoming = schedule
+        .timetable
+        .upcoming(&schedule.progress, limits::PAGE_UPCOMING_TICKS_MAX);
     let template = &schedule.template;
-    render(&SchedulePage {
-        row: row(&viewer, &frame, &schedule).await?,
+    render(&ScheduleDetailPage {
+        row: schedule_row(&viewer, &frame, &schedule).await?,
         kind: template.kind.to_string(),
         queue: template.queue.to_string(),
         policy: explain::policy(&template.policy),
         payload: Excerpt::json(template.payload.as_str()),
-        overlap: match schedule.timetable.overlap() {
-            OverlapPolicy::Skip => "a tick is skipped while the run before it has not ended",
-            OverlapPolicy::Allow => "runs may overlap",
-            OverlapPolicy::QueueOne => "one tick waits for the run before it to end",
-            OverlapPolicy::Replace => "a new tick cancels the unfinished run",
-        },
-        missed: match schedule.timetable.missed() {
-            MissedTickPolicy::Skip => "ticks that nobody saw are skipped",
-            MissedTickPolicy::RunOnce => "one run makes up for all ticks that nobody saw",
-            MissedTickPolicy::RunAll => {
-                "every tick that nobody saw is run, the newest hundred at most"
-            }
-        },
-        runs: count(schedule.progress.runs),
+        overlap: describe_overlap(schedule.timetable.overlap()),
+        missed: describe_missed(schedule.timetable.missed()),
+        runs: format_count(schedule.progress.runs),
         upcoming: upcoming
             .iter()
-            .map(|tick| Upcoming::of(tick, &frame))
+            .map(|tick| UpcomingTick::of(tick, &frame))
             .collect(),
-        ticks: ticked(&viewer, &frame, listed.items).await?,
+        ticks: tick_rows(&viewer, &frame, listed.items).await?,
         shows_tenants: viewer.caller.tenant.is_none(),
         frame,
     })
 }
 
-pub async fn act(Path(id): Path<String>, editor: Editor) -> HtmlPage {
+pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
     let Editor { viewer, form } = editor;
     let id = find(&viewer, &id).await?.id;
     let client = &viewer.app.client;
@@ -268,19 +290,19 @@ pub async fn act(Path(id): Path<String>, editor: Editor) -> HtmlPage {
     match form.get("action") {
         Some("pause") => {
             client.pause_schedule(id).await?;
-            Ok(done(back, "pause", None))
+            Ok(redirect_back(back, "pause", None))
         }
         Some("resume") => {
             client.resume_schedule(id).await?;
-            Ok(done(back, "resume", None))
+            Ok(redirect_back(back, "resume", None))
         }
         Some("run-now") => {
             let run = client.run_schedule_now(id).await?;
-            Ok(done(&format!("/jobs/{run}"), "run-now", None))
+            Ok(redirect_back(&format!("/jobs/{run}"), "run-now", None))
         }
         Some("delete") => {
             client.delete_schedule(id).await?;
-            Ok(done("/schedules", "delete", None))
+            Ok(redirect_back("/schedules", "delete", None))
         }
         _ => Err(Problem::invalid("action", "there is no such action").into()),
     }

@@ -1,6 +1,6 @@
-//! Signing in with an API key, and out again.
+//! Signing in with an API key, and signing out.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use askama::Template;
 use axum::{
@@ -12,21 +12,18 @@ use tokio::sync::Semaphore;
 
 use super::{
     fields::Fields,
-    frame::{Frame, HtmlPage, PageError, done, render, see},
-    viewer::{COOKIE, OwnForm, token},
+    frame::{Frame, redirect_back, redirect_to, render},
+    page_error::PageResult,
+    viewer::{COOKIE, SameOriginForm, session_token},
 };
 use crate::{App, access, limits, problem::Problem, sessions};
 
-/// How long a wrong key takes, and how many are looked at together: a key cannot be guessed, but
-/// nobody needs to try quickly.
-const WRONG_KEY_TIME: Duration = Duration::from_millis(300);
-const WRONG_KEYS_MAX: usize = 16;
-
+/// Bounds how many wrong keys wait for their answer at the same time.
 pub struct SignInLimiter(Arc<Semaphore>);
 
 impl Default for SignInLimiter {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(WRONG_KEYS_MAX)))
+        Self(Arc::new(Semaphore::new(limits::WRONG_KEYS_MAX)))
     }
 }
 
@@ -36,25 +33,30 @@ struct SignInPage {
     frame: Frame,
     next: String,
     is_wrong: bool,
+    session_hours: u64,
 }
 
-pub async fn page(State(app): State<Arc<App>>, query: axum::http::Uri) -> HtmlPage {
+pub async fn page(State(app): State<Arc<App>>, query: axum::http::Uri) -> PageResult {
     if access::anonymous(&app).await?.is_some() {
-        return Ok(see("/"));
+        return Ok(redirect_to("/"));
     }
     let fields = Fields::parse(query.query().unwrap_or_default().as_bytes());
-    render(&shown(fields.value("next"), false))
+    render(&sign_in_page(fields.value("next"), false))
 }
 
-fn shown(next: &str, is_wrong: bool) -> SignInPage {
+fn sign_in_page(next: &str, is_wrong: bool) -> SignInPage {
     SignInPage {
         frame: Frame::bare("Sign in"),
         next: next.to_owned(),
         is_wrong,
+        session_hours: limits::SESSION_TIME_MAX.as_secs() / 3_600,
     }
 }
 
-pub async fn sign_in(State(app): State<Arc<App>>, OwnForm(form): OwnForm) -> HtmlPage {
+pub async fn sign_in(
+    State(app): State<Arc<App>>,
+    SameOriginForm(form): SameOriginForm,
+) -> PageResult {
     let keys = app.keys.get().await?;
     let Some(key) = keys.find(form.value("key")) else {
         let permit = app.sign_ins.0.clone().try_acquire_owned();
@@ -62,8 +64,8 @@ pub async fn sign_in(State(app): State<Arc<App>>, OwnForm(form): OwnForm) -> Htm
             let detail = "too many wrong keys at once; try again in a moment";
             Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many", detail)
         })?;
-        tokio::time::sleep(WRONG_KEY_TIME).await;
-        let mut response = render(&shown(form.value("next"), true))?;
+        tokio::time::sleep(limits::WRONG_KEY_DELAY).await;
+        let mut response = render(&sign_in_page(form.value("next"), true))?;
         *response.status_mut() = StatusCode::UNAUTHORIZED;
         return Ok(response);
     };
@@ -71,7 +73,7 @@ pub async fn sign_in(State(app): State<Arc<App>>, OwnForm(form): OwnForm) -> Htm
     app.sessions.refresh().await?;
     let next = form.get("next").unwrap_or("/");
     Ok(with_cookie(
-        done(next, "", None),
+        redirect_back(next, "", None),
         &token,
         limits::SESSION_TIME_MAX.as_secs(),
     ))
@@ -80,17 +82,17 @@ pub async fn sign_in(State(app): State<Arc<App>>, OwnForm(form): OwnForm) -> Htm
 pub async fn sign_out(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
-    _form: OwnForm,
-) -> Result<Response, PageError> {
-    if let Some(token) = token(&headers) {
+    _form: SameOriginForm,
+) -> PageResult {
+    if let Some(token) = session_token(&headers) {
         sessions::end(&*app.node.store(), &token).await?;
         app.sessions.refresh().await?;
     }
-    Ok(with_cookie(see("/sign-in"), "", 0))
+    Ok(with_cookie(redirect_to("/sign-in"), "", 0))
 }
 
-/// A node speaks plain HTTP, so the cookie cannot ask for more; behind a proxy that speaks
-/// HTTPS, the browser and the proxy keep it from others.
+/// Without `Secure`: a node serves plain HTTP, and a browser would not send such a cookie back.
+/// Behind a proxy with HTTPS the connection itself protects it.
 fn with_cookie(mut response: Response, token: &str, seconds: u64) -> Response {
     let cookie = format!("{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}");
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {

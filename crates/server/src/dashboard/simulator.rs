@@ -1,20 +1,23 @@
-//! What a retry policy would do, before anything depends on it.
+//! The policy simulator: the timetable of a retry policy, without running a job.
 
 use askama::Template;
 use serde_json::{Map, Value, json};
-use steadfast_core::{Jitter, PolicyPatch, Preset, RetryPolicy};
+use steadfast_core::{
+    Jitter, PolicyPatch, Preset, RetryPolicy,
+    explain::{self, brief},
+};
 
 use super::{
     chart::{self, Svg},
-    explain,
     fields::Fields,
-    frame::{Frame, HtmlPage, render},
-    shown::{count, short},
+    format::format_count,
+    frame::{Frame, render},
+    page_error::PageResult,
     viewer::Viewer,
 };
+use crate::limits;
 
 const PRESET_DEFAULT: Preset = Preset::Http;
-const ROWS_MAX: usize = 30;
 
 #[derive(Template)]
 #[template(path = "simulator.html")]
@@ -25,7 +28,7 @@ struct SimulatorPage {
     presets: [&'static str; 7],
     backoffs: [&'static str; 5],
     jitters: [&'static str; 5],
-    outcome: Result<Simulated, String>,
+    outcome: Result<Simulation, String>,
 }
 
 impl SimulatorPage {
@@ -37,40 +40,42 @@ impl SimulatorPage {
     }
 }
 
-struct Simulated {
-    sentence: String,
-    rows: Vec<Row>,
+struct Simulation {
+    summary: String,
+    rows: Vec<TimetableRow>,
     hidden: usize,
     gives_up: String,
     curve: Option<Svg>,
-    herd: Option<Herd>,
+    herd: Option<HerdSummary>,
     json: String,
 }
 
-struct Row {
+struct TimetableRow {
     attempt: u32,
     name: String,
     delay: String,
-    spread: String,
+    range: String,
     at: String,
 }
 
-struct Herd {
+/// How many jobs of a thundering herd come back together.
+struct HerdSummary {
+    jobs: String,
     picture: Svg,
     retry: usize,
     peak: String,
     peak_without: String,
     bin: String,
-    is_plain: bool,
+    has_no_jitter: bool,
 }
 
-pub async fn page(viewer: Viewer) -> HtmlPage {
+pub async fn page(viewer: Viewer) -> PageResult {
     let fields = viewer.fields.clone();
     let preset = fields.get("preset").unwrap_or(PRESET_DEFAULT.name());
     let preset: Preset = preset.parse().unwrap_or(PRESET_DEFAULT);
     let outcome = patch(&fields, preset).and_then(|(patch, json)| {
         let policy = patch.build().map_err(|error| error.to_string())?;
-        Ok(simulated(&policy, &fields, json))
+        Ok(simulate(&policy, &fields, json))
     });
     render(&SimulatorPage {
         frame: Frame::of(&viewer, "/simulator", "Policy simulator"),
@@ -83,7 +88,7 @@ pub async fn page(viewer: Viewer) -> HtmlPage {
     })
 }
 
-/// The policy that was asked for, and the JSON that says the same.
+/// The policy that the form describes, and the JSON for it.
 fn patch(fields: &Fields, preset: Preset) -> Result<(PolicyPatch, String), String> {
     let mut object = Map::new();
     object.insert("preset".to_owned(), json!(preset.name()));
@@ -107,43 +112,50 @@ fn patch(fields: &Fields, preset: Preset) -> Result<(PolicyPatch, String), Strin
             .collect();
         object.insert("delays".to_owned(), json!(list));
     }
-    let value = match object.len() {
-        1 => json!({"retry": preset.name()}),
-        _ => json!({"retry": object}),
+    let value = if object.len() == 1 {
+        json!({"retry": preset.name()})
+    } else {
+        json!({"retry": object})
     };
     let json = serde_json::to_string_pretty(&value).unwrap_or_default();
     let patch = serde_json::from_value(value["retry"].clone());
     Ok((patch.map_err(|error| error.to_string())?, json))
 }
 
-fn simulated(policy: &RetryPolicy, fields: &Fields, json: String) -> Simulated {
+fn simulate(policy: &RetryPolicy, fields: &Fields, json: String) -> Simulation {
     let preview = policy.preview();
-    let rows = preview.rows.iter().take(ROWS_MAX).map(|row| Row {
+    let rows = preview.rows.iter().take(limits::SIMULATOR_ROWS_MAX);
+    let rows = rows.map(|row| TimetableRow {
         attempt: row.attempt,
         name: match row.attempt {
-            1 => "Initial".to_owned(),
-            attempt => format!("Retry #{}", attempt - 1),
+            1 => "First attempt".to_owned(),
+            attempt => format!("Retry {}", attempt - 1),
         },
-        delay: short(row.delay.typical),
-        spread: match row.delay.min == row.delay.max {
-            true => String::new(),
-            false => format!("{} to {}", short(row.delay.min), short(row.delay.max)),
+        delay: brief(row.delay.typical),
+        range: if row.delay.min == row.delay.max {
+            String::new()
+        } else {
+            format!("{} to {}", brief(row.delay.min), brief(row.delay.max))
         },
-        at: short(row.at.typical),
+        at: brief(row.at.typical),
     });
     let retries = preview.rows.len().saturating_sub(1);
-    Simulated {
-        sentence: explain::policy(policy),
+    Simulation {
+        summary: explain::policy(policy),
         rows: rows.collect(),
-        hidden: preview.rows.len().saturating_sub(ROWS_MAX),
-        gives_up: match preview.gives_up.min == preview.gives_up.max {
-            true => short(preview.gives_up.typical),
-            false => format!(
+        hidden: preview
+            .rows
+            .len()
+            .saturating_sub(limits::SIMULATOR_ROWS_MAX),
+        gives_up: if preview.gives_up.min == preview.gives_up.max {
+            brief(preview.gives_up.typical)
+        } else {
+            format!(
                 "{} (between {} and {})",
-                short(preview.gives_up.typical),
-                short(preview.gives_up.min),
-                short(preview.gives_up.max)
-            ),
+                brief(preview.gives_up.typical),
+                brief(preview.gives_up.min),
+                brief(preview.gives_up.max)
+            )
         },
         curve: (retries > 0).then(|| chart::curve(&preview.rows)),
         herd: (retries > 0).then(|| herd(policy, fields, retries)),
@@ -151,19 +163,20 @@ fn simulated(policy: &RetryPolicy, fields: &Fields, json: String) -> Simulated {
     }
 }
 
-fn herd(policy: &RetryPolicy, fields: &Fields, retries: usize) -> Herd {
-    let asked = fields.get("retry").and_then(|text| text.parse().ok());
-    let retry = asked.unwrap_or(1).clamp(1, retries);
-    let plain = policy.to_patch().jitter(Jitter::None).build();
-    let plain = plain.unwrap_or_else(|_| policy.clone());
-    let herd = chart::herd(policy, &plain, retry);
-    Herd {
+fn herd(policy: &RetryPolicy, fields: &Fields, retries: usize) -> HerdSummary {
+    let requested = fields.get("retry").and_then(|text| text.parse().ok());
+    let retry = requested.unwrap_or(1).clamp(1, retries);
+    let without_jitter = policy.to_patch().jitter(Jitter::None).build();
+    let without_jitter = without_jitter.unwrap_or_else(|_| policy.clone());
+    let herd = chart::herd(policy, &without_jitter, retry);
+    HerdSummary {
+        jobs: format_count(limits::HERD_JOBS),
         picture: herd.picture,
         retry,
-        peak: count(herd.peak),
-        peak_without: count(herd.peak_without),
-        bin: short(herd.bin),
-        is_plain: policy.jitter() == Jitter::None,
+        peak: format_count(herd.peak),
+        peak_without: format_count(herd.peak_without),
+        bin: brief(herd.bin),
+        has_no_jitter: policy.jitter() == Jitter::None,
     }
 }
 
@@ -172,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_json_builds_the_policy_that_is_shown() {
+    fn the_json_builds_the_simulated_policy() {
         let fields = Fields::parse(b"preset=patient&baseDelay=5s&jitter=full&maxRetries=7");
         let (patch, json) = patch(&fields, Preset::Patient).unwrap();
         let pasted: Value = serde_json::from_str(&json).unwrap();

@@ -1,8 +1,8 @@
-//! Who looks at a page, and the guard that every action passes.
+//! Who looks at a page, and the check that every action passes.
 //!
-//! A cookie comes along whoever made the browser send the request. `SameSite=Strict` keeps it
-//! away from requests of other sites, and the browser says where a request comes from; an
-//! action that does not come from one of our own pages is refused.
+//! A browser adds the cookie to a request no matter which site caused it. `SameSite=Strict`
+//! keeps the cookie out of requests that other sites cause, and the browser also names the
+//! origin of a request; an action that does not come from a page of the dashboard is refused.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use axum::{
     http::{HeaderMap, StatusCode, header, request::Parts},
 };
 
-use super::{fields::Fields, frame::PageError};
+use super::{fields::Fields, page_error::PageError};
 use crate::{
     App,
     access::{self, Caller, Writes},
@@ -22,27 +22,27 @@ use crate::{
 
 pub const COOKIE: &str = "steadfast_session";
 
-/// Someone who may look.
+/// The caller of a page, who may read.
 pub struct Viewer {
     pub app: Arc<App>,
     pub caller: Caller,
-    /// The token of the session, where there is one to end.
+    /// The token of the session; `None` while no key is needed.
     pub session: Option<String>,
-    /// What stands after `?`.
+    /// The query string.
     pub fields: Fields,
 }
 
 impl Viewer {
-    /// Whether the page would still be shown: neither key nor session has ended.
+    /// Whether the page would still be shown: the key is not revoked and the session goes on.
     pub async fn is_authorized(&self) -> Result<bool, Problem> {
-        let is_going_on = match &self.session {
+        let has_session = match &self.session {
             Some(token) => {
                 let sessions = self.app.sessions.get().await?;
                 sessions.find(token, self.app.client.now()).is_some()
             }
             None => true,
         };
-        Ok(is_going_on && self.caller.is_authorized(&self.app).await?)
+        Ok(has_session && self.caller.is_authorized(&self.app).await?)
     }
 
     pub fn may_write(&self) -> bool {
@@ -55,11 +55,11 @@ impl FromRequestParts<Arc<App>> for Viewer {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, PageError> {
         let fields = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
-        let known = match access::anonymous(app).await? {
+        let found = match access::anonymous(app).await? {
             Some(anybody) => Some((anybody, None)),
-            None => of_session(app, &parts.headers).await?,
+            None => session_caller(app, &parts.headers).await?,
         };
-        let Some((caller, session)) = known else {
+        let Some((caller, session)) = found else {
             let path = parts.uri.path_and_query();
             let next = path.map_or("/", |path| path.as_str());
             return Err(PageError::SignIn(next.to_owned()));
@@ -73,13 +73,13 @@ impl FromRequestParts<Arc<App>> for Viewer {
     }
 }
 
-/// Who a session stands for, and its token. One that another node started a moment ago is looked
-/// for.
-async fn of_session(
+/// The caller of a session, and its token. The cache may not have a session yet that another
+/// node has just started, so an unknown token is looked up in the store.
+async fn session_caller(
     app: &App,
     headers: &HeaderMap,
 ) -> Result<Option<(Caller, Option<String>)>, Problem> {
-    let Some(token) = token(headers) else {
+    let Some(token) = session_token(headers) else {
         return Ok(None);
     };
     let now = app.client.now();
@@ -92,7 +92,7 @@ async fn of_session(
     Ok(key.map(|key| (Caller::of(&key), Some(token))))
 }
 
-pub fn token(headers: &HeaderMap) -> Option<String> {
+pub fn session_token(headers: &HeaderMap) -> Option<String> {
     let cookies = headers.get_all(header::COOKIE).iter();
     let mut pairs = cookies
         .filter_map(|value| value.to_str().ok())
@@ -104,7 +104,7 @@ pub fn token(headers: &HeaderMap) -> Option<String> {
     found.filter(|token| !token.is_empty())
 }
 
-/// Someone who may change things, asking from one of our own pages.
+/// A caller who may change things, with a form from a page of the dashboard.
 pub struct Editor {
     pub viewer: Viewer,
     pub form: Fields,
@@ -121,7 +121,7 @@ impl FromRequest<Arc<App>> for Editor {
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, PageError> {
         let (mut parts, body) = request.into_parts();
-        from_our_own_page(&parts.headers)?;
+        require_same_origin(&parts.headers)?;
         let viewer = Viewer::from_request_parts(&mut parts, app).await?;
         viewer.caller.clone().may(&[Scope::Admin, Scope::Tenant])?;
         let bytes = body::collect(Request::from_parts(parts, body)).await?;
@@ -130,24 +130,24 @@ impl FromRequest<Arc<App>> for Editor {
     }
 }
 
-/// The form of an action that needs no session.
-pub struct OwnForm(pub Fields);
+/// A form from a page of the dashboard, for an action that needs no session.
+pub struct SameOriginForm(pub Fields);
 
-impl FromRequest<Arc<App>> for OwnForm {
+impl FromRequest<Arc<App>> for SameOriginForm {
     type Rejection = PageError;
 
     async fn from_request(request: Request, _: &Arc<App>) -> Result<Self, PageError> {
-        from_our_own_page(request.headers())?;
+        require_same_origin(request.headers())?;
         let bytes = body::collect(request).await?;
         Ok(Self(Fields::parse(&bytes)))
     }
 }
 
-fn from_our_own_page(headers: &HeaderMap) -> Result<(), Problem> {
-    let said = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let is_ours = match said("sec-fetch-site") {
+fn require_same_origin(headers: &HeaderMap) -> Result<(), Problem> {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let is_same_origin = match header("sec-fetch-site") {
         Some(site) => site == "same-origin",
-        None => match (said("origin"), said("host")) {
+        None => match (header("origin"), header("host")) {
             (Some(origin), Some(host)) => {
                 let origin = origin.split_once("://").map(|(_, rest)| rest);
                 origin == Some(host)
@@ -155,10 +155,10 @@ fn from_our_own_page(headers: &HeaderMap) -> Result<(), Problem> {
             _ => false,
         },
     };
-    if is_ours {
+    if is_same_origin {
         return Ok(());
     }
-    let detail = "this request does not come from a page of this dashboard, so nothing was done; go back and try again from there";
+    let detail = "this request did not come from a page of this dashboard, so nothing was changed; repeat the action on its page";
     Err(Problem::new(StatusCode::FORBIDDEN, "cross_site", detail))
 }
 
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_page_of_our_own_may_ask_for_an_action() {
+    fn an_action_is_accepted_only_from_the_same_origin() {
         let cases: [(&[(&str, &str)], bool); 7] = [
             (&[("sec-fetch-site", "same-origin")], true),
             (&[("sec-fetch-site", "cross-site")], false),
@@ -179,12 +179,12 @@ mod tests {
             (&[("origin", "null"), ("host", "a")], false),
             (&[("host", "a")], false),
         ];
-        for (said, expected) in cases {
-            let headers: HeaderMap = said
+        for (pairs, expected) in cases {
+            let headers: HeaderMap = pairs
                 .iter()
                 .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()))
                 .collect();
-            assert_eq!(from_our_own_page(&headers).is_ok(), expected, "{said:?}");
+            assert_eq!(require_same_origin(&headers).is_ok(), expected, "{pairs:?}");
         }
     }
 }

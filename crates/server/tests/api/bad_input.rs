@@ -50,6 +50,11 @@ async fn what_is_not_json_is_refused_as_such() {
     for body in ["[]", "null", "7", "\"kind\""] {
         let reply = server.http.send("POST", "/api/v1/jobs", JSON, body).await;
         reply.is_problem(422, "invalid", None);
+        let detail = reply.json()["detail"].clone();
+        assert_eq!(
+            detail, r#"the body must be a JSON object, as {"kind": "mail"}"#,
+            "{body}"
+        );
     }
     for media in ["text/plain", "application/x-www-form-urlencoded"] {
         let headers = [("content-type", media)];
@@ -68,6 +73,51 @@ async fn what_is_not_json_is_refused_as_such() {
         .send("POST", "/api/v1/jobs", &charset, body)
         .await;
     fine.is(201);
+}
+
+#[tokio::test]
+async fn a_problem_is_explained_in_the_words_of_the_api() {
+    let server = Server::start().await;
+    for (body, detail) in [
+        (
+            json!({"kind": "k", "priority": -1}),
+            "priority: must be a whole number from 0 to 255, not integer `-1`",
+        ),
+        (
+            json!({"kind": "k", "retry": {"rules": [{"match": {"status": {}}, "then": "retry"}]}}),
+            "retry.rules[0].match.status: must be one value or a list of them, as 503 or \
+             [429, \"5xx\"], not map",
+        ),
+        (
+            json!({"kind": "k", "type": "EXACTLY_ONCE"}),
+            "type: \"EXACTLY_ONCE\" must be one of AT_LEAST_ONCE, AT_MOST_ONCE",
+        ),
+        (json!({"http": {}}), "the field \"url\" is missing"),
+        (
+            json!({"http": {"url": "http://x/", "verb": "GET"}}),
+            "there is no field \"verb\"; there are url, method, headers, body",
+        ),
+    ] {
+        let problem = server.http.post("/api/v1/jobs", body.clone()).await.json();
+        assert_eq!(problem["detail"], detail, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn a_rule_takes_lists_of_statuses_and_classes() {
+    let server = Server::start().await;
+    let rules = json!([
+        {"match": {"status": [404], "class": ["http", "not_found"]}, "then": "retry"},
+        {"match": {"status": [429, "5xx"]}, "then": {"retry": "10s"}},
+    ]);
+    let body = json!({"kind": "k", "delay": "1h", "retry": {"rules": rules}});
+    let job = server.http.job(body).await;
+    let shown = json!([
+        {"match": {"class": ["http", "not_found"], "status": "404"}, "then": "retry"},
+        {"match": {"status": ["429", "500-599"]}, "then": {"retry": "10s"}},
+    ]);
+    assert_eq!(job["retry"]["rules"], shown);
+    assert_eq!(server.http.look(job["id"].as_str().unwrap()).await, job);
 }
 
 #[tokio::test]

@@ -1,10 +1,243 @@
 //! The description of the API, as it is checked in and as it is served.
 
-use std::path::Path;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::server::Server;
+use crate::{
+    schema,
+    server::{Server, id_of},
+};
+
+/// Methods that an operation of the API may have.
+const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
+
+struct Operation {
+    path: String,
+    method: String,
+    id: String,
+    value: Value,
+}
+
+fn description() -> Value {
+    serde_json::from_str(&steadfast_server::openapi_json()).unwrap()
+}
+
+fn operations() -> Vec<Operation> {
+    let description = description();
+    let paths = description["paths"].as_object().unwrap();
+    let operations = paths.iter().flat_map(|(path, methods)| {
+        let methods = methods.as_object().unwrap().iter();
+        methods.map(|(method, operation)| Operation {
+            path: path.clone(),
+            method: method.clone(),
+            id: operation["operationId"].as_str().unwrap().to_owned(),
+            value: operation.clone(),
+        })
+    });
+    operations.collect()
+}
+
+#[test]
+fn every_operation_has_an_id_of_its_own_that_begins_with_a_verb() {
+    const VERBS: &[&str] = &[
+        "cancel", "claim", "create", "delete", "discard", "edit", "fail", "get", "list", "pause",
+        "preview", "requeue", "resume", "retry", "revoke", "rotate", "run", "send", "settle",
+        "snooze", "stream", "succeed",
+    ];
+    let mut seen = BTreeSet::new();
+    for operation in operations() {
+        let id = &operation.id;
+        let verb: String = id.chars().take_while(char::is_ascii_lowercase).collect();
+        assert!(VERBS.contains(&verb.as_str()), "{id} begins with no verb");
+        assert!(id.len() > verb.len(), "{id} has no noun");
+        assert!(id.chars().all(|c| c.is_ascii_alphanumeric()), "{id}");
+        assert!(seen.insert(id.clone()), "{id} is there twice");
+    }
+    assert_eq!(seen.len(), 42);
+}
+
+#[test]
+fn the_document_holds_together() {
+    let description = description();
+    let mut references = Vec::new();
+    collect_references(&description, &mut references);
+    assert!(references.len() > 100);
+    for reference in references {
+        let pointer = reference.strip_prefix('#').unwrap();
+        assert!(description.pointer(pointer).is_some(), "{reference}");
+    }
+    let tags = description["tags"].as_array().unwrap();
+    let tags: Vec<&str> = tags
+        .iter()
+        .map(|tag| tag["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        tags,
+        [
+            "Jobs",
+            "Schedules",
+            "Workers",
+            "Dead letters",
+            "Queues",
+            "Stats",
+            "Alerts",
+            "Endpoints",
+            "Policies",
+            "Keys",
+            "Events",
+            "Nodes",
+        ]
+    );
+    for Operation {
+        path,
+        method,
+        id,
+        value,
+    } in operations()
+    {
+        assert!(METHODS.contains(&method.as_str()), "{method} {path}");
+        let used = value["tags"].as_array().unwrap();
+        assert!(
+            used.iter().all(|tag| tags.contains(&tag.as_str().unwrap())),
+            "{id}: {used:?}"
+        );
+        assert!(
+            value["summary"].as_str().is_some_and(|it| !it.is_empty()),
+            "{id}"
+        );
+        let parameters = value["parameters"].as_array().cloned().unwrap_or_default();
+        let in_path = parameters.iter().filter(|it| it["in"] == "path");
+        let in_path: BTreeSet<&str> = in_path.map(|it| it["name"].as_str().unwrap()).collect();
+        let in_template = path.split('/').filter_map(|part| part.strip_prefix('{'));
+        let in_template = in_template.map(|part| part.trim_end_matches('}')).collect();
+        assert_eq!(in_path, in_template, "{id}");
+    }
+}
+
+fn collect_references(value: &Value, references: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match value {
+                    Value::String(text) if name == "$ref" => references.push(text.clone()),
+                    value => collect_references(value, references),
+                }
+            }
+        }
+        Value::Array(items) => items
+            .iter()
+            .for_each(|it| collect_references(it, references)),
+        _ => {}
+    }
+}
+
+/// The examples of each request body, by operation.
+fn examples() -> Vec<(Operation, Vec<Value>)> {
+    let with_body = operations()
+        .into_iter()
+        .filter(|it| it.value["requestBody"].is_object());
+    let mut found: Vec<(Operation, Vec<Value>)> = with_body
+        .map(|operation| {
+            let content = &operation.value["requestBody"]["content"]["application/json"];
+            let many = content["examples"].as_object().cloned().unwrap_or_default();
+            let many = many
+                .into_iter()
+                .map(|(_, example)| example["value"].clone());
+            let one = content.get("example").cloned();
+            let examples = one.into_iter().chain(many).collect();
+            (operation, examples)
+        })
+        .collect();
+    // From the first key on, every request would need one.
+    found.sort_by_key(|(operation, _)| operation.id == "createKey");
+    found
+}
+
+#[tokio::test]
+async fn every_request_body_has_an_example_that_works() {
+    let server = Server::start().await;
+    let examples = examples();
+    assert_eq!(examples.len(), 16);
+    for (operation, examples) in examples {
+        let Operation {
+            path,
+            method,
+            id,
+            value,
+        } = operation;
+        assert!(!examples.is_empty(), "{id} has no example");
+        for example in examples {
+            schema::check_request(&value, &example);
+            let path = match prepare(&server, &id).await {
+                Some(prepared) => path.replace("{id}", &prepared),
+                None => path.clone(),
+            };
+            let headers = [("content-type", "application/json")];
+            let text = example.to_string();
+            let method = method.to_ascii_uppercase();
+            let reply = server.http.send(&method, &path, &headers, &text).await;
+            let is_fine = (200..300).contains(&reply.status);
+            assert!(is_fine, "{id} {example}: {} {}", reply.status, reply.body);
+        }
+    }
+}
+
+/// Creates what an example needs, and returns the id that goes into its path.
+async fn prepare(server: &Server, operation: &str) -> Option<String> {
+    let http = &server.http;
+    match operation {
+        "editJob" => Some(http.made(json!({"kind": "k", "delay": "1h"})).await),
+        "retryJob" => {
+            let id = http.made(json!({"kind": "k", "delay": "1h"})).await;
+            http.tell("jobs", &id, "cancel").await.is(200);
+            Some(id)
+        }
+        "editSchedule" => {
+            let body = json!({"name": "s", "schedule": "0 3 * * *", "job": {"kind": "k"}});
+            let schedule = http.post("/api/v1/schedules", body).await.is(201);
+            Some(id_of(&schedule))
+        }
+        "claimJobs" => {
+            http.made(json!({"kind": "resize-image"})).await;
+            None
+        }
+        "sendHeartbeat" | "succeedAttempt" | "failAttempt" | "snoozeAttempt" => {
+            let id = http.made(json!({"kind": operation})).await;
+            assert_eq!(http.claim(operation, "0s").await[0]["fence"], 1);
+            Some(id)
+        }
+        "rotateEndpointSecret" => {
+            let body = json!({"url": "https://example.com/"});
+            let endpoint = http.post("/api/v1/endpoints", body).await.is(201);
+            Some(id_of(&endpoint))
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn words_of_the_core_are_described_as_they_are_written() {
+    let description = description();
+    let schemas = &description["components"]["schemas"];
+    let expected: BTreeMap<&str, Value> = BTreeMap::from([
+        ("JobLabel", json!(steadfast_core::JobLabel::ALL)),
+        ("EndReason", json!(steadfast_core::EndReason::ALL)),
+        ("Guarantee", json!(["AT_LEAST_ONCE", "AT_MOST_ONCE"])),
+        ("Preset", json!(steadfast_core::Preset::ALL)),
+        (
+            "Backoff",
+            json!(["exponential", "linear", "fixed", "fibonacci", "delays"]),
+        ),
+        ("Scope", json!(["admin", "tenant", "worker", "read"])),
+    ]);
+    for (name, words) in expected {
+        assert_eq!(schemas[name]["enum"], words, "{name}");
+    }
+}
 
 #[test]
 fn the_description_that_is_checked_in_is_that_of_the_code() {

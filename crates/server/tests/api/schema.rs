@@ -51,6 +51,18 @@ pub fn check(method: &str, path: &str, reply: &Reply) {
     assert!(errors.is_empty(), "{place}: {errors:#?}\n{body:#}");
 }
 
+/// Panics if an example of a request is not as documented.
+pub fn check_request(operation: &Value, example: &Value) {
+    let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+    let place = format!("the request of {}", operation["operationId"]);
+    let validator = validator(&place, schema);
+    let errors: Vec<String> = validator
+        .iter_errors(example)
+        .map(|error| format!("{} at {}", error, error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{place}: {errors:#?}\n{example:#}");
+}
+
 /// The documented operation of a path, if there is one.
 fn operation(method: &str, path: &str) -> Option<(&'static str, &'static Value)> {
     let paths = DOCUMENT["paths"].as_object().unwrap();

@@ -1,4 +1,4 @@
-//! A real browser, started for a test and gone with it.
+//! A real browser, started for a test and stopped with it.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -10,30 +10,30 @@ use std::{
 use thirtyfour::prelude::*;
 use tokio::sync::{Mutex, MutexGuard};
 
-/// One browser at a time: a few at once would only wait for each other.
-static TURN: Mutex<()> = Mutex::const_new(());
+/// One browser at a time: several would only compete for the processor.
+static ONE_BROWSER: Mutex<()> = Mutex::const_new(());
 
 /// Longer than anything takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub struct Browser {
     pub driver: WebDriver,
     process: Child,
     port: u16,
-    _turn: MutexGuard<'static, ()>,
+    _guard: MutexGuard<'static, ()>,
 }
 
 #[derive(Clone, Copy, Default)]
-pub struct Look {
+pub struct BrowserOptions {
     pub dark: bool,
     pub without_scripts: bool,
     pub phone: bool,
 }
 
 impl Browser {
-    pub async fn start(look: Look) -> Self {
-        let turn = TURN.lock().await;
+    pub async fn start(options: BrowserOptions) -> Self {
+        let guard = ONE_BROWSER.lock().await;
         let mut process = Command::new("chromedriver")
             .arg("--port=0")
             .stdout(Stdio::piped())
@@ -49,9 +49,13 @@ impl Browser {
                 let port = line.split("successfully on port ").nth(1)?;
                 port.trim_end_matches('.').parse().ok()
             })
-            .unwrap_or_else(|| panic!("chromedriver did not say its port"));
+            .unwrap_or_else(|| panic!("chromedriver did not print its port"));
         let mut caps = DesiredCapabilities::chrome();
-        let size = if look.phone { "420,900" } else { "1280,1180" };
+        let size = if options.phone {
+            "420,900"
+        } else {
+            "1280,1180"
+        };
         for arg in [
             "--headless=new",
             "--no-sandbox",
@@ -61,12 +65,12 @@ impl Browser {
             &format!("--window-size={size}"),
             &format!(
                 "--blink-settings=preferredColorScheme={}",
-                u8::from(!look.dark)
+                u8::from(!options.dark)
             ),
         ] {
             caps.add_arg(arg).unwrap();
         }
-        if look.without_scripts {
+        if options.without_scripts {
             let prefs =
                 serde_json::json!({"profile.managed_default_content_settings.javascript": 2});
             caps.add_experimental_option("prefs", prefs).unwrap();
@@ -78,14 +82,14 @@ impl Browser {
             driver,
             process,
             port,
-            _turn: turn,
+            _guard: guard,
         }
     }
 
-    /// The first element there is, once there is one: a page may be on its way.
+    /// The first matching element, once there is one: the page may still be loading.
     async fn find(&self, css: &str) -> WebElement {
         let query = self.driver.query(By::Css(css));
-        query.wait(PATIENCE, PAUSE).first().await.unwrap()
+        query.wait(TIMEOUT, PAUSE).first().await.unwrap()
     }
 
     pub async fn text(&self, css: &str) -> String {
@@ -96,13 +100,13 @@ impl Browser {
         self.driver.find_all(By::Css(css)).await.unwrap().len()
     }
 
-    /// Waits, without a script, until there are so many.
-    pub async fn until_count(&self, css: &str, wanted: usize) {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
-        while self.count(css).await != wanted {
+    /// Waits, without a script, until so many elements match.
+    pub async fn until_count(&self, css: &str, expected: usize) {
+        let deadline = tokio::time::Instant::now() + TIMEOUT;
+        while self.count(css).await != expected {
             let is_over = tokio::time::Instant::now() > deadline;
-            assert!(!is_over, "never {wanted} of {css}");
-            tokio::time::sleep(PAUSE).await; // sleep: the browser takes its time
+            assert!(!is_over, "never {expected} of {css}");
+            tokio::time::sleep(PAUSE).await; // sleep: polls the browser
         }
     }
 
@@ -114,15 +118,15 @@ impl Browser {
         self.find(css).await.send_keys(text).await.unwrap();
     }
 
-    /// What a script in the page finds.
+    /// The result of a script in the page.
     pub async fn eval(&self, script: &str) -> serde_json::Value {
         let found = self.driver.execute(script, Vec::new()).await.unwrap();
         found.json().clone()
     }
 
-    /// Waits until a script in the page finds something true.
+    /// Waits until a script in the page returns true.
     pub async fn until(&self, script: &str) {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
+        let deadline = tokio::time::Instant::now() + TIMEOUT;
         while self.eval(script).await != true {
             let is_over = tokio::time::Instant::now() > deadline;
             assert!(
@@ -130,7 +134,7 @@ impl Browser {
                 "never true: {script}\n{}",
                 self.text("body").await
             );
-            tokio::time::sleep(PAUSE).await; // sleep: the browser takes its time
+            tokio::time::sleep(PAUSE).await; // sleep: polls the browser
         }
     }
 
@@ -141,11 +145,11 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // A driver that is killed leaves its browser behind; one that is asked takes it along.
+        // A driver that is killed leaves its browser running; one that is shut down stops it.
         if let Ok(mut driver) = TcpStream::connect(("127.0.0.1", self.port)) {
-            let asked = driver.write_all(b"GET /shutdown HTTP/1.1\r\nhost: localhost\r\n\r\n");
-            let mut answer = Vec::new();
-            let _answered = asked.and_then(|()| driver.read_to_end(&mut answer));
+            let sent = driver.write_all(b"GET /shutdown HTTP/1.1\r\nhost: localhost\r\n\r\n");
+            let mut response = Vec::new();
+            let _answered = sent.and_then(|()| driver.read_to_end(&mut response));
         }
         let _killed = self.process.kill();
         let _reaped = self.process.wait();

@@ -1,11 +1,12 @@
-//! The dashboard, asked over HTTP and looked at in a real browser.
+//! The dashboard, requested over HTTP and used in a real browser.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod browser;
-mod large;
+mod in_browser;
+mod job_page;
+mod large_store;
 mod node;
-mod pictures;
-mod plain;
+mod pages;
+mod screenshots;
 mod seed;
-mod seen;
-mod signing;
+mod sign_in;

@@ -1,4 +1,4 @@
-//! A node with its HTTP side, in this process.
+//! A node with its HTTP server, in this process.
 
 use std::{
     net::SocketAddr,
@@ -25,7 +25,7 @@ use tokio::{
     sync::oneshot,
 };
 
-/// The machine's clock, set back as far as a seed wants the past to begin.
+/// The machine's clock, set back by as much as the seeded data reaches into the past.
 #[derive(Clone, Default)]
 pub struct ShiftedClock(Arc<AtomicI64>);
 
@@ -43,21 +43,21 @@ impl Clock for ShiftedClock {
     }
 }
 
-/// Fails every time, with a message that would like to be more than text.
+/// Fails every time, with markup in its message.
 #[derive(Serialize, Deserialize)]
-pub struct Failing {
+pub struct FailingJob {
     pub note: String,
 }
 
-impl JobKind for Failing {
+impl JobKind for FailingJob {
     const KIND: &'static str = "failing";
 }
 
-pub const EVIL: &str =
+pub const MARKUP: &str =
     "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">";
 
-async fn fail(_: Failing, _: Context) -> Result<(), JobError> {
-    Err(JobError::failure("error", format!("boom {EVIL}")))
+async fn fail(_: FailingJob, _: Context) -> Result<(), JobError> {
+    Err(JobError::failure("error", format!("boom {MARKUP}")))
 }
 
 pub struct TestNode {
@@ -70,7 +70,7 @@ pub struct TestNode {
 }
 
 impl TestNode {
-    /// Open to everybody until there is a key.
+    /// Needs no key until there is one.
     pub async fn start() -> Self {
         let clock = ShiftedClock::default();
         let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
@@ -109,7 +109,7 @@ impl TestNode {
         }
     }
 
-    /// A new key; the first must be an admin's.
+    /// The token of a new key; the first must be an admin key.
     pub async fn key(&self, scope: Scope, tenant: Option<&str>) -> String {
         let store = self.node.store();
         let new = |scope, tenant: Option<&str>| NewKey {
@@ -129,23 +129,23 @@ impl TestNode {
         format!("http://{}{path}", self.address)
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
-        self.ask("GET", path, &[], "").await
+    pub async fn get(&self, path: &str) -> Response {
+        self.request("GET", path, &[], "").await
     }
 
-    /// As a form of our own page sends it.
-    pub async fn post(&self, path: &str, form: &str) -> Answer {
-        let own = ("sec-fetch-site", "same-origin");
-        self.ask("POST", path, &[own], form).await
+    /// As a form of the dashboard sends it.
+    pub async fn post(&self, path: &str, form: &str) -> Response {
+        let origin = ("sec-fetch-site", "same-origin");
+        self.request("POST", path, &[origin], form).await
     }
 
-    pub async fn ask(
+    pub async fn request(
         &self,
         method: &str,
         path: &str,
         headers: &[(&str, &str)],
         body: &str,
-    ) -> Answer {
+    ) -> Response {
         let mut request = format!(
             "{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-length: {}\r\n",
             self.address,
@@ -163,7 +163,7 @@ impl TestNode {
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).await.unwrap();
-        Answer::read(&String::from_utf8(bytes).unwrap())
+        Response::read(&String::from_utf8(bytes).unwrap())
     }
 
     pub async fn stop(self) {
@@ -171,13 +171,13 @@ impl TestNode {
     }
 }
 
-pub struct Answer {
+pub struct Response {
     pub status: u16,
     pub head: String,
     pub body: String,
 }
 
-impl Answer {
+impl Response {
     fn read(text: &str) -> Self {
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();

@@ -1,4 +1,4 @@
-//! An hour of a busy shop, so that pages have something to show.
+//! An hour of a busy shop, as data for the pages.
 //!
 //! Jobs are claimed and settled as workers would, on a clock that is set back and comes forward
 //! to now; so every count, attempt and decision is the real thing.
@@ -17,37 +17,37 @@ use crate::node::TestNode;
 const MINUTE: Duration = Duration::from_secs(60);
 const MINUTES: u32 = 55;
 
-/// The next of a row of numbers that look random and are the same each time.
-struct Rolls(u64);
+/// Numbers that look random and are the same in each run.
+struct SeededRandom(u64);
 
-impl Rolls {
-    fn roll(&mut self, below: u64) -> u64 {
+impl SeededRandom {
+    fn below(&mut self, limit: u64) -> u64 {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % below
+        (self.0 >> 33) % limit
     }
 }
 
-/// The job whose page is worth a picture.
+/// Fills the store. Returns the payment job, which has attempts behind and ahead of it.
 pub async fn busy_hour(node: &TestNode) -> JobId {
-    let mut rolls = Rolls(7);
+    let mut random = SeededRandom(7);
     schedules(node).await;
-    let mut star = None;
+    let mut payment_job = None;
     for minute in (1..=MINUTES).rev() {
         node.clock.set_back(MINUTE * minute);
-        enqueue(node, &mut rolls).await;
+        enqueue(node, &mut random).await;
         if minute == 21 {
-            star = Some(capture(node).await);
+            payment_job = Some(payment(node).await);
         }
-        work(node, &mut rolls, minute).await;
+        work(node, &mut random, minute).await;
     }
     node.clock.set_back(Duration::ZERO);
     let later = request("report.build", "reports", json!({"month": "2026-10"}));
     let later = later.delay(Duration::from_secs(5_400));
     node.client.enqueue(later).await.unwrap();
-    star.unwrap()
+    payment_job.unwrap()
 }
 
 fn request(kind: &str, queue: &str, payload: serde_json::Value) -> JobRequest {
@@ -56,11 +56,11 @@ fn request(kind: &str, queue: &str, payload: serde_json::Value) -> JobRequest {
         .tenant("shop")
 }
 
-async fn enqueue(node: &TestNode, rolls: &mut Rolls) {
+async fn enqueue(node: &TestNode, random: &mut SeededRandom) {
     let mut requests = Vec::new();
-    for _ in 0..18 + rolls.roll(14) {
-        let order = 10_000 + rolls.roll(90_000);
-        requests.push(match rolls.roll(5) {
+    for _ in 0..18 + random.below(14) {
+        let order = 10_000 + random.below(90_000);
+        requests.push(match random.below(5) {
             0 | 1 => request("mail.send", "mail", json!({"to": format!("customer{order}@example.com"), "template": "receipt"})),
             2 => request("invoice.render", "documents", json!({"order": order, "format": "pdf"})),
             3 => request("http", "partners", json!({"url": format!("https://api.warehouse.example/orders/{order}"), "method": "POST"})).retry(Preset::Http),
@@ -71,7 +71,7 @@ async fn enqueue(node: &TestNode, rolls: &mut Rolls) {
 }
 
 /// A payment that is still being retried, with a few attempts behind it and a few to come.
-async fn capture(node: &TestNode) -> JobId {
+async fn payment(node: &TestNode) -> JobId {
     let payload = json!({
         "url": "https://pay.example/v2/captures",
         "method": "POST",
@@ -101,30 +101,30 @@ async fn claims(node: &TestNode, worker: &str) -> Vec<Claim> {
     node.node.claim(request, Duration::ZERO).await.unwrap()
 }
 
-async fn work(node: &TestNode, rolls: &mut Rolls, minute: u32) {
+async fn work(node: &TestNode, random: &mut SeededRandom, minute: u32) {
     let worker =
         ["worker-eu-1", "worker-eu-2", "worker-us-1"][usize::try_from(minute % 3).unwrap()];
     let claims = claims(node, worker).await;
     node.clock
-        .set_back(MINUTE * minute - Duration::from_millis(180 + rolls.roll(900)));
-    // The warehouse is down for a while, as warehouses are.
+        .set_back(MINUTE * minute - Duration::from_millis(180 + random.below(900)));
+    // The warehouse is down for a while.
     let is_down = (12..26).contains(&minute);
     let outcomes = claims.iter().map(|claim| Settlement {
         job: claim.job().id,
         fence: claim.fence(),
-        outcome: outcome(claim, rolls, is_down),
+        outcome: outcome(claim, random, is_down),
     });
     let settled = node.node.settle(outcomes.collect(), None).await.unwrap();
     assert!(settled.iter().all(Result::is_ok));
 }
 
-fn outcome(claim: &Claim, rolls: &mut Rolls, is_down: bool) -> Outcome {
+fn outcome(claim: &Claim, random: &mut SeededRandom, is_down: bool) -> Outcome {
     let failure = |failure: Failure| Outcome::Failure {
         failure,
         output: None,
     };
     let job = claim.job();
-    let roll = rolls.roll(100);
+    let roll = random.below(100);
     match (job.kind.as_str(), job.queue.as_str()) {
         ("http", "payments") => Outcome::Failure {
             failure: Failure::http(503, "pay.example answered 503 Service Unavailable"),
@@ -139,20 +139,20 @@ fn outcome(claim: &Claim, rolls: &mut Rolls, is_down: bool) -> Outcome {
             503,
             format!(
                 "api.warehouse.example answered 503 for request {}",
-                rolls.roll(99_999)
+                random.below(99_999)
             ),
         )),
         ("http", _) if roll < 4 => failure(Failure::new(
             FailureClass::TIMEOUT,
-            "no answer from api.warehouse.example within 30 s",
+            "no response from api.warehouse.example within 30 s",
         )),
         ("mail.send", _) if roll < 3 => failure(Failure::new(
             FailureClass::VALIDATION,
-            format!("mailbox customer {} does not exist", rolls.roll(99_999)),
+            format!("mailbox customer {} does not exist", random.below(99_999)),
         )),
         ("invoice.render", _) if roll < 8 => failure(Failure::new(
             FailureClass::ERROR,
-            format!("font cache is locked by process {}", rolls.roll(30_000)),
+            format!("font cache is locked by process {}", random.below(30_000)),
         )),
         _ => Outcome::Success { output: None },
     }

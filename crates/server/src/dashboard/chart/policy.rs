@@ -1,21 +1,19 @@
-//! What a policy does, as pictures: how waits grow, and how a crowd comes back.
+//! Charts of a retry policy: how delays grow, and when jobs that failed together come back.
 
 use std::time::Duration;
 
-use steadfast_core::{Dice, PreviewRow, RetryPolicy};
+use steadfast_core::{Dice, PreviewRow, RetryPolicy, explain::brief};
 
-use super::{Drawing, Svg};
-use crate::dashboard::shown::{count, short};
+use super::{Svg, SvgBuilder};
+use crate::{dashboard::format::format_count, limits};
 
-const WIDTH: f64 = 720.0;
-const LEFT: f64 = 92.0;
-const TOP: f64 = 12.0;
-const BOTTOM: f64 = 190.0;
-/// The jobs that fail together.
-pub const CROWD: u64 = 1_000;
-const BINS: usize = 80;
+const WIDTH: f64 = 720.0; // not a limit: layout of the drawing
+const LEFT: f64 = 92.0; // not a limit: layout of the drawing
+const TOP: f64 = 12.0; // not a limit: layout of the drawing
+const BOTTOM: f64 = 190.0; // not a limit: layout of the drawing
+const BINS: usize = 80; // not a limit: layout of the drawing
 
-/// The wait before each retry: a band from the luckiest roll to the unluckiest, and the middle.
+/// The delay before each retry: a band from the shortest to the longest, and the typical one.
 /// The axis is logarithmic, so that seconds and hours can both be read.
 pub fn curve(rows: &[PreviewRow]) -> Svg {
     let retries: Vec<&PreviewRow> = rows.iter().filter(|row| row.attempt > 1).collect();
@@ -25,12 +23,12 @@ pub fn curve(rows: &[PreviewRow]) -> Svg {
             format!(
                 "retry {} after {}",
                 row.attempt - 1,
-                short(row.delay.typical)
+                brief(row.delay.typical)
             )
         })
         .collect();
     let size = (WIDTH, 224.0);
-    let mut drawing = Drawing::new("curve", size, "Wait before each retry", summary.join(", "));
+    let mut drawing = SvgBuilder::new("curve", size, "Delay before each retry", summary.join(", "));
     let millis = |duration: Duration| 1.0 + duration.as_secs_f64() * 1_000.0;
     let typical = retries.iter().map(|row| row.delay.typical);
     let most = retries.iter().map(|row| row.delay.max).max();
@@ -42,40 +40,40 @@ pub fn curve(rows: &[PreviewRow]) -> Svg {
         BOTTOM - (BOTTOM - TOP) * share.clamp(0.0, 1.0)
     };
     let step = (WIDTH - LEFT - 30.0) / (retries.len().max(2) - 1) as f64;
-    let x = |place: usize| LEFT + 10.0 + step * place as f64;
+    let x = |index: usize| LEFT + 10.0 + step * index as f64;
     drawing.line("axis", (LEFT, BOTTOM), (WIDTH, BOTTOM));
     for mark in marks(least, most) {
         drawing.line("grid", (LEFT, y(mark)), (WIDTH, y(mark)));
-        drawing.text("label", (LEFT - 6.0, y(mark) + 4.0), "end", &short(mark));
+        drawing.text("label", (LEFT - 6.0, y(mark) + 4.0), "end", &brief(mark));
     }
     let line = |of: fn(&PreviewRow) -> Duration| {
         let points = retries.iter().enumerate();
         points
-            .map(|(place, row)| (x(place), y(of(row))))
+            .map(|(index, row)| (x(index), y(of(row))))
             .collect::<Vec<_>>()
     };
     let mut band = line(|row| row.delay.max);
     band.extend(line(|row| row.delay.min).into_iter().rev());
     drawing.path("band", &band, true);
     drawing.path("middle", &line(|row| row.delay.typical), false);
-    let every = retries.len().div_ceil(20).max(1);
-    for (place, row) in retries.iter().enumerate() {
-        let said = format!(
+    let label_every = retries.len().div_ceil(20).max(1);
+    for (index, row) in retries.iter().enumerate() {
+        let tooltip = format!(
             "retry {}: {} to {}",
             row.attempt - 1,
-            short(row.delay.min),
-            short(row.delay.max)
+            brief(row.delay.min),
+            brief(row.delay.max)
         );
-        drawing.dot("middle", (x(place), y(row.delay.typical)), &said);
-        if place.is_multiple_of(every) {
+        drawing.dot("middle", (x(index), y(row.delay.typical)), &tooltip);
+        if index.is_multiple_of(label_every) {
             let name = format!("{}", row.attempt - 1);
-            drawing.text("label", (x(place), BOTTOM + 18.0), "middle", &name);
+            drawing.text("label", (x(index), BOTTOM + 18.0), "middle", &name);
         }
     }
-    drawing.done()
+    drawing.finish()
 }
 
-/// Round durations between two others.
+/// Round durations for the axis between two others.
 fn marks(least: Duration, most: Duration) -> Vec<Duration> {
     let round = [
         10,
@@ -95,19 +93,19 @@ fn marks(least: Duration, most: Duration) -> Vec<Duration> {
         .collect()
 }
 
-/// When a crowd comes back: for each bin of time, how many, with and without jitter.
-pub struct Herd {
+/// When a thundering herd comes back: how many jobs in each bin of time, with and without jitter.
+pub struct HerdChart {
     pub picture: Svg,
-    /// The fullest bins.
+    /// Jobs in the fullest bin.
     pub peak: u64,
     pub peak_without: u64,
     pub bin: Duration,
 }
 
-/// A thousand jobs fail in the same moment; this is when they are back for retry `retry`.
-pub fn herd(policy: &RetryPolicy, plain: &RetryPolicy, retry: usize) -> Herd {
-    let with = returns(policy, retry);
-    let without = returns(plain, retry);
+/// Many jobs fail at the same moment; this is when they come back for retry `retry`.
+pub fn herd(policy: &RetryPolicy, without_jitter: &RetryPolicy, retry: usize) -> HerdChart {
+    let with = return_times(policy, retry);
+    let without = return_times(without_jitter, retry);
     let end = with.iter().chain(&without).max().copied();
     let end = end.unwrap_or_default().max(Duration::from_millis(1));
     let (with, without) = (bins(&with, end), bins(&without, end));
@@ -115,12 +113,15 @@ pub fn herd(policy: &RetryPolicy, plain: &RetryPolicy, retry: usize) -> Herd {
     let peak_without = without.iter().max().copied().unwrap_or(0);
     let summary = format!(
         "at most {} jobs at once with jitter, {} without",
-        count(peak),
-        count(peak_without)
+        format_count(peak),
+        format_count(peak_without)
     );
     let size = (WIDTH, 250.0);
-    let title = format!("{} jobs that failed together come back", count(CROWD));
-    let mut drawing = Drawing::new("herd", size, &title, summary);
+    let title = format!(
+        "{} jobs that failed together come back",
+        format_count(limits::HERD_JOBS)
+    );
+    let mut drawing = SvgBuilder::new("herd", size, &title, summary);
     let width = (WIDTH - LEFT) / BINS as f64;
     for (name, class, bins, top, bottom) in [
         ("no jitter", "bad", &without, 14.0, 104.0),
@@ -129,55 +130,57 @@ pub fn herd(policy: &RetryPolicy, plain: &RetryPolicy, retry: usize) -> Herd {
         drawing.line("axis", (LEFT, bottom), (WIDTH, bottom));
         drawing.text("label", (LEFT - 6.0, bottom), "end", name);
         let most = bins.iter().max().copied().unwrap_or(0);
-        drawing.text("label", (LEFT - 6.0, top + 8.0), "end", &count(most));
-        for (place, number) in bins.iter().enumerate().filter(|(_, number)| **number > 0) {
+        drawing.text("label", (LEFT - 6.0, top + 8.0), "end", &format_count(most));
+        for (index, number) in bins.iter().enumerate().filter(|(_, number)| **number > 0) {
             let height = (bottom - top) * *number as f64 / most.max(1) as f64;
-            let x = LEFT + width * place as f64;
-            let said = format!("{} jobs", count(*number));
+            let x = LEFT + width * index as f64;
+            let tooltip = format!("{} jobs", format_count(*number));
             let height = height.max(1.0);
             drawing.rect(
                 class,
                 (x, bottom - height),
                 ((width - 1.0).max(2.0), height),
-                &said,
+                &tooltip,
             );
         }
     }
     for quarter in 0..5_u32 {
         let x = LEFT + (WIDTH - LEFT) * f64::from(quarter) / 4.0;
         let anchor = if quarter == 4 { "end" } else { "start" };
-        drawing.text("label", (x, 238.0), anchor, &short(end * quarter / 4));
+        drawing.text("label", (x, 238.0), anchor, &brief(end * quarter / 4));
     }
-    Herd {
-        picture: drawing.done(),
+    HerdChart {
+        picture: drawing.finish(),
         peak,
         peak_without,
         bin: end / u32::try_from(BINS).unwrap_or(1),
     }
 }
 
-fn returns(policy: &RetryPolicy, retry: usize) -> Vec<Duration> {
+fn return_times(policy: &RetryPolicy, retry: usize) -> Vec<Duration> {
     let mut random = 0x5eed_u64;
-    let of_one = |_| {
-        let delays = policy.delays_after(0, Duration::ZERO, None, || Dice::new(next(&mut random)));
-        let waited = delays.iter().take(retry);
-        waited.map(|delay| delay.jittered).sum()
+    let return_time = |_| {
+        let delays = policy.delays_after(0, Duration::ZERO, None, || {
+            Dice::new(next_random(&mut random))
+        });
+        let delays = delays.iter().take(retry);
+        delays.map(|delay| delay.jittered).sum()
     };
-    (0..CROWD).map(of_one).collect()
+    (0..limits::HERD_JOBS).map(return_time).collect()
 }
 
 fn bins(times: &[Duration], end: Duration) -> Vec<u64> {
     let mut bins = vec![0; BINS];
     for time in times {
-        let place = time.as_micros() * BINS as u128 / end.as_micros().max(1);
-        let place = usize::try_from(place).unwrap_or(BINS).min(BINS - 1);
-        bins[place] += 1;
+        let index = time.as_micros() * BINS as u128 / end.as_micros().max(1);
+        let index = usize::try_from(index).unwrap_or(BINS).min(BINS - 1);
+        bins[index] += 1;
     }
     bins
 }
 
-/// The same rolls each time, so that a picture changes only when the policy does. (SplitMix64)
-fn next(state: &mut u64) -> u64 {
+/// The same numbers each time, so that the chart changes only when the policy does. (SplitMix64)
+fn next_random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *state;
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -192,16 +195,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jitter_spreads_a_crowd_and_its_absence_does_not() {
+    fn jitter_spreads_a_herd_and_its_absence_does_not() {
         let policy = Preset::Queue.policy();
-        let plain = policy.to_patch().jitter(Jitter::None).build().unwrap();
-        let herd = herd(&policy, &plain, 1);
-        assert_eq!(herd.peak_without, CROWD);
+        let without_jitter = policy.to_patch().jitter(Jitter::None).build().unwrap();
+        let herd = herd(&policy, &without_jitter, 1);
+        assert_eq!(herd.peak_without, limits::HERD_JOBS);
         assert!(herd.peak < 40, "{}", herd.peak);
     }
 
     #[test]
-    fn nobody_is_lost_at_the_edges() {
+    fn no_time_is_lost_at_the_edges() {
         let times: Vec<Duration> = (0..=100).map(Duration::from_millis).collect();
         let bins = bins(&times, Duration::from_millis(100));
         assert_eq!(bins.iter().sum::<u64>(), 101);

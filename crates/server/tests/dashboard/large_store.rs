@@ -10,15 +10,15 @@ use tokio::time::Instant;
 
 use crate::{
     node::{ShiftedClock, TestNode},
-    plain::PAGES,
+    pages::PAGES,
 };
 
 const ROUNDS: u32 = 3;
 const TIME_MAX: Duration = Duration::from_millis(100);
 
 fn jobs() -> usize {
-    let said = std::env::var("STEADFAST_LARGE_JOBS").ok();
-    said.map_or(5_000_000, |text| text.parse().unwrap())
+    let number = std::env::var("STEADFAST_LARGE_JOBS").ok();
+    number.map_or(5_000_000, |text| text.parse().unwrap())
 }
 
 /// A third of the jobs have ended, one in a hundred of those as a dead letter.
@@ -51,9 +51,9 @@ async fn settle(node: &TestNode, batch: usize) {
         lease: None,
     };
     let claims = node.node.claim(request, Duration::ZERO).await.unwrap();
-    let settlements = claims.iter().enumerate().map(|(place, claim)| {
-        let message = format!("row {batch} of {place} is broken");
-        let outcome = match place % 100 {
+    let settlements = claims.iter().enumerate().map(|(index, claim)| {
+        let message = format!("row {batch} of {index} is broken");
+        let outcome = match index % 100 {
             0 => Outcome::Failure {
                 failure: Failure::new(FailureClass::ERROR, message),
                 output: None,
@@ -71,7 +71,7 @@ async fn settle(node: &TestNode, batch: usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes: cargo test --release -p steadfast-server --test dashboard -- --ignored --nocapture"]
-async fn every_page_is_there_in_a_tenth_of_a_second_with_millions_of_jobs() {
+async fn every_page_takes_at_most_a_tenth_of_a_second_with_millions_of_jobs() {
     let dir = tempfile::tempdir().unwrap();
     let clock = ShiftedClock::default();
     let store = SqliteStore::open(dir.path().join("large.db"), SqliteOptions::default()).unwrap();
@@ -97,8 +97,8 @@ async fn every_page_is_there_in_a_tenth_of_a_second_with_millions_of_jobs() {
             let began = Instant::now();
             assert_eq!(node.get(page).await.status, 200, "{page}");
             best = best.min(began.elapsed());
-            // The counts of a moment ago are kept; a page must be quick without them, too.
-            tokio::time::sleep(Duration::from_millis(1_100)).await; // sleep: counts are kept for a second
+            // Counts are cached; a page must be quick without the cache, too.
+            tokio::time::sleep(Duration::from_millis(1_100)).await; // sleep: counts are cached for a second
         }
         println!("{best:>12.1?}  {page}");
         if best > TIME_MAX {

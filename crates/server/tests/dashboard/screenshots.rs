@@ -1,22 +1,23 @@
-//! Pictures of the main pages, for the README. Taken each time, kept when asked for.
+//! Screenshots of the main pages, for the README. Written to `docs/screenshots` if
+//! `UPDATE_SCREENSHOTS` is set.
 
 use std::{path::Path, time::Duration};
 
 use crate::{
-    browser::{Browser, Look},
+    browser::{Browser, BrowserOptions},
     node::TestNode,
     seed,
 };
 
-const IN_THE_README: [&str; 4] = ["overview", "job", "dead-letters", "simulator"];
+const README_PAGES: [&str; 4] = ["overview", "job", "dead-letters", "simulator"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_main_pages_have_their_picture_taken() {
+async fn the_main_pages_fit_the_window_in_every_theme_and_size() {
     let node = TestNode::start().await;
-    let star = seed::busy_hour(&node).await;
+    let payment = seed::busy_hour(&node).await;
     let pages = [
         ("overview", "/".to_owned()),
-        ("job", format!("/jobs/{star}")),
+        ("job", format!("/jobs/{payment}")),
         ("dead-letters", "/dead-letters".to_owned()),
         ("schedules", "/schedules".to_owned()),
         ("jobs", "/jobs".to_owned()),
@@ -25,35 +26,35 @@ async fn the_main_pages_have_their_picture_taken() {
             "/simulator?preset=http&maxRetries=8&jitter=full".to_owned(),
         ),
     ];
-    let looks = [
-        ("light", Look::default()),
+    let themes = [
+        ("light", BrowserOptions::default()),
         (
             "dark",
-            Look {
+            BrowserOptions {
                 dark: true,
-                ..Look::default()
+                ..BrowserOptions::default()
             },
         ),
         (
             "phone",
-            Look {
+            BrowserOptions {
                 phone: true,
-                ..Look::default()
+                ..BrowserOptions::default()
             },
         ),
     ];
-    for (look_name, look) in looks {
-        let browser = Browser::start(look).await;
+    for (theme, options) in themes {
+        let browser = Browser::start(options).await;
         for (name, path) in &pages {
             browser.driver.goto(node.url(path)).await.unwrap();
             let wide = browser
                 .eval("return document.documentElement.scrollWidth <= window.innerWidth")
                 .await;
-            assert_eq!(wide, true, "{name} {look_name} does not scroll sideways");
-            let picture = browser.driver.screenshot_as_png().await.unwrap();
-            assert!(picture.len() > 10_000, "{name} {look_name} shows something");
-            if IN_THE_README.contains(name) && !look.phone {
-                keep(&format!("{name}-{look_name}.png"), &picture);
+            assert_eq!(wide, true, "{name} {theme} scrolls sideways");
+            let screenshot = browser.driver.screenshot_as_png().await.unwrap();
+            assert!(screenshot.len() > 10_000, "{name} {theme} is empty");
+            if README_PAGES.contains(name) && !options.phone {
+                keep(&format!("{name}-{theme}.png"), &screenshot);
             }
         }
         browser.quit().await;
@@ -63,10 +64,10 @@ async fn the_main_pages_have_their_picture_taken() {
         .unwrap();
 }
 
-fn keep(file: &str, picture: &[u8]) {
+fn keep(file: &str, screenshot: &[u8]) {
     if std::env::var_os("UPDATE_SCREENSHOTS").is_some() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/screenshots");
         std::fs::create_dir_all(&root).unwrap();
-        std::fs::write(root.join(file), picture).unwrap();
+        std::fs::write(root.join(file), screenshot).unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! What somebody sees who sits before a browser.
+//! Pages in a real browser.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use steadfast_engine::JobRequest;
 use steadfast_server::keys::Scope;
 
 use crate::{
-    browser::{Browser, Look},
-    node::{EVIL, Failing, TestNode},
-    plain::PAGES,
+    browser::{Browser, BrowserOptions},
+    node::{FailingJob, MARKUP, TestNode},
+    pages::PAGES,
     seed,
-    signing::until_closed,
+    sign_in::until_keys_are_required,
 };
 
 fn failing(retries: u32) -> JobRequest {
     let policy = PolicyPatch::fixed(Duration::from_secs(1))
         .jitter(Jitter::None)
         .max_retries(retries);
-    let input = Failing {
-        note: EVIL.to_owned(),
+    let input = FailingJob {
+        note: MARKUP.to_owned(),
     };
     JobRequest::of(&input).retry(policy)
 }
@@ -27,7 +27,7 @@ fn failing(retries: u32) -> JobRequest {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failing_jobs_timeline_grows_without_a_reload_and_its_text_stays_text() {
     let node = TestNode::start().await;
-    let browser = Browser::start(Look::default()).await;
+    let browser = Browser::start(BrowserOptions::default()).await;
     let id = node.client.enqueue(failing(4)).await.unwrap();
     browser
         .driver
@@ -82,7 +82,7 @@ async fn a_group_of_dead_letters_is_requeued_together() {
     let node = TestNode::start().await;
     let requests = std::iter::repeat_with(|| failing(0)).take(3);
     node.client.enqueue_all(requests).await.unwrap();
-    let browser = Browser::start(Look::default()).await;
+    let browser = Browser::start(BrowserOptions::default()).await;
     browser
         .driver
         .goto(node.url("/dead-letters"))
@@ -91,7 +91,11 @@ async fn a_group_of_dead_letters_is_requeued_together() {
     browser
         .until("return document.querySelector('.group .count')?.textContent === '3×'")
         .await;
-    assert_eq!(browser.count(".group").await, 1, "they are alike");
+    assert_eq!(
+        browser.count(".group").await,
+        1,
+        "they fail in the same way"
+    );
     browser.click(".group button[value=retry]").await;
     assert!(
         browser.text("main").await.contains("3 dead letters"),
@@ -102,7 +106,7 @@ async fn a_group_of_dead_letters_is_requeued_together() {
         browser
             .text(".message")
             .await
-            .starts_with("Sent 3 jobs off again")
+            .starts_with("Requeued 3 jobs")
     );
     browser
         .until("return document.querySelector('.group .count')?.textContent === '3×'")
@@ -121,9 +125,9 @@ async fn a_group_of_dead_letters_is_requeued_together() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_simulator_answers_while_one_types() {
+async fn the_simulator_updates_while_a_person_types() {
     let node = TestNode::start().await;
-    let browser = Browser::start(Look::default()).await;
+    let browser = Browser::start(BrowserOptions::default()).await;
     browser
         .driver
         .goto(node.url("/simulator?preset=http&jitter=none"))
@@ -131,16 +135,16 @@ async fn the_simulator_answers_while_one_types() {
         .unwrap();
     assert!(
         browser
-            .text("#simulated")
+            .text("#simulation")
             .await
-            .contains("all of them are back at once: 1,000")
+            .contains("all of them come back at once: 1,000")
     );
     browser.type_into("input[name=maxRetries]", "6").await;
     browser
-        .until("return document.querySelectorAll('#simulated tbody tr').length === 7")
+        .until("return document.querySelectorAll('#simulation tbody tr').length === 7")
         .await;
     browser.eval("const s = document.querySelector('select[name=jitter]'); s.value = 'full'; s.dispatchEvent(new Event('input', {bubbles: true}))").await;
-    browser.until("return document.getElementById('simulated').textContent.includes('without jitter it would be 1,000')").await;
+    browser.until("return document.getElementById('simulation').textContent.includes('without jitter it would be 1,000')").await;
     let json = browser.text("#policy-json").await;
     assert!(
         json.contains("\"jitter\": \"full\"") && json.contains("\"maxRetries\": 6"),
@@ -148,14 +152,14 @@ async fn the_simulator_answers_while_one_types() {
     );
     browser.type_into("input[name=baseDelay]", "soon").await;
     browser
-        .until("return document.querySelector('#simulated [role=alert]') !== null")
+        .until("return document.querySelector('#simulation [role=alert]') !== null")
         .await;
     browser.quit().await;
     node.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_signs_in_with_a_key_and_sees_ones_own_jobs() {
+async fn a_person_signs_in_with_a_key_and_sees_the_jobs_of_its_tenant() {
     let node = TestNode::start().await;
     let ours = node
         .client
@@ -168,8 +172,8 @@ async fn one_signs_in_with_a_key_and_sees_ones_own_jobs() {
         .await
         .unwrap();
     let key = node.key(Scope::Tenant, Some("ours")).await;
-    until_closed(&node).await;
-    let browser = Browser::start(Look::default()).await;
+    until_keys_are_required(&node).await;
+    let browser = Browser::start(BrowserOptions::default()).await;
     browser.driver.goto(node.url("/jobs")).await.unwrap();
     browser.type_into("input[name=key]", "sf_wrong\n").await;
     assert!(browser.text("[role=alert]").await.contains("not known"));
@@ -199,25 +203,25 @@ async fn one_signs_in_with_a_key_and_sees_ones_own_jobs() {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_request_leaves_the_origin() {
     let node = TestNode::start().await;
-    let star = seed::busy_hour(&node).await;
-    let browser = Browser::start(Look::default()).await;
+    let payment = seed::busy_hour(&node).await;
+    let browser = Browser::start(BrowserOptions::default()).await;
     let origin = node.url("/");
     for page in PAGES
         .map(str::to_owned)
         .into_iter()
-        .chain([format!("/jobs/{star}")])
+        .chain([format!("/jobs/{payment}")])
     {
         browser.driver.goto(node.url(&page)).await.unwrap();
-        let asked = browser
+        let requested = browser
             .eval("return performance.getEntriesByType('resource').map((it) => it.name)")
             .await;
-        let asked: Vec<String> = serde_json::from_value(asked).unwrap();
-        assert!(asked.len() >= 2, "{page}: style and script were asked for");
-        for address in asked {
-            assert!(address.starts_with(&origin), "{page} asked for {address}");
+        let requested: Vec<String> = serde_json::from_value(requested).unwrap();
+        assert!(requested.len() >= 2, "{page}: style and script are loaded");
+        for address in requested {
+            assert!(address.starts_with(&origin), "{page} requested {address}");
         }
     }
-    // And the browser would not let one out.
+    // And the browser refuses to send one.
     let refused = browser
         .eval("return fetch('http://127.0.0.1:9/').then(() => 'sent', (error) => String(error))")
         .await;
@@ -231,27 +235,27 @@ async fn no_request_leaves_the_origin() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_are_read_and_used_with_scripts_off() {
+async fn pages_work_with_scripts_off() {
     let node = TestNode::start().await;
-    let star = seed::busy_hour(&node).await;
-    let look = Look {
+    let payment = seed::busy_hour(&node).await;
+    let options = BrowserOptions {
         without_scripts: true,
-        ..Look::default()
+        ..BrowserOptions::default()
     };
-    let browser = Browser::start(look).await;
+    let browser = Browser::start(options).await;
     browser.driver.goto(node.url("/")).await.unwrap();
     assert!(browser.count("svg.chart-throughput rect.good").await >= 50);
     browser
         .driver
-        .goto(node.url(&format!("/jobs/{star}")))
+        .goto(node.url(&format!("/jobs/{payment}")))
         .await
         .unwrap();
     assert!(browser.text("#timeline").await.contains("next attempt in"));
     browser.click("button[value=run-now]").await;
-    assert!(browser.text(".message").await.contains("due now"));
+    assert!(browser.text(".message").await.contains("to run now"));
     browser.driver.goto(node.url("/simulator")).await.unwrap();
     browser.type_into("input[name=maxRetries]", "5\n").await;
-    browser.until_count("#simulated tbody tr", 6).await;
+    browser.until_count("#simulation tbody tr", 6).await;
     browser
         .driver
         .goto(node.url("/jobs?label=succeeded"))

@@ -5,7 +5,7 @@ use steadfast_engine::{JobRequest, Settlement};
 use steadfast_store::{ClaimRequest, JobFilter, JobPageRequest};
 
 use crate::{
-    node::{EVIL, TestNode},
+    node::{MARKUP, TestNode},
     seed,
 };
 
@@ -29,38 +29,41 @@ pub const PAGES: [&str; 15] = [
 
 async fn check_pages(node: &TestNode, pages: impl IntoIterator<Item = String>) {
     for page in pages {
-        let answer = node.get(&page).await;
-        assert_eq!(answer.status, 200, "{page}: {}", answer.body);
-        let policy = answer.header("content-security-policy").unwrap();
+        let response = node.get(&page).await;
+        assert_eq!(response.status, 200, "{page}: {}", response.body);
+        let policy = response.header("content-security-policy").unwrap();
         assert!(policy.starts_with("default-src 'none'"), "{page}: {policy}");
-        assert!(answer.body.contains("<main id=\"main\""), "{page}");
-        // A strict policy would refuse these without a word.
+        assert!(response.body.contains("<main id=\"main\""), "{page}");
+        // The content security policy would silently block these.
         for inline in [" style=\"", "<script>", " onclick=", "javascript:"] {
-            assert!(!answer.body.contains(inline), "{page} has {inline}");
+            assert!(!response.body.contains(inline), "{page} has {inline}");
         }
     }
 }
 
 #[tokio::test]
-async fn every_page_is_there_when_nothing_is() {
+async fn every_page_works_on_an_empty_store() {
     let node = TestNode::start().await;
     check_pages(&node, PAGES.map(str::to_owned)).await;
-    let answer = node.get("/jobs").await;
-    assert!(answer.body.contains("curl -X POST"), "says what to do");
+    let response = node.get("/jobs").await;
+    assert!(
+        response.body.contains("curl -X POST"),
+        "shows how to create a job"
+    );
     node.stop().await;
 }
 
 #[tokio::test]
-async fn every_page_is_there_after_a_busy_hour() {
+async fn every_page_works_after_a_busy_hour() {
     let node = TestNode::start().await;
-    let star = seed::busy_hour(&node).await;
+    let payment = seed::busy_hour(&node).await;
     let schedules = node
         .client
         .schedules(None, steadfast_store::PageRequest::first(9))
         .await
         .unwrap();
     let mut pages: Vec<String> = PAGES.map(str::to_owned).into();
-    pages.push(format!("/jobs/{star}"));
+    pages.push(format!("/jobs/{payment}"));
     pages.extend(
         schedules
             .items
@@ -68,8 +71,8 @@ async fn every_page_is_there_after_a_busy_hour() {
             .map(|it| format!("/schedules/{}", it.id)),
     );
     check_pages(&node, pages).await;
-    let job = node.get(&format!("/jobs/{star}")).await.body;
-    assert!(job.contains("Next try after"), "says why");
+    let job = node.get(&format!("/jobs/{payment}")).await.body;
+    assert!(job.contains("Retry 1 of 7 in"), "explains the retry");
     assert!(job.contains("exponential backoff gives"), "{job}");
     assert!(job.contains("data-countdown"), "counts down");
     let dead = node.get("/dead-letters").await.body;
@@ -78,7 +81,7 @@ async fn every_page_is_there_after_a_busy_hour() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_said_as_a_page_and_as_json() {
+async fn an_unknown_address_is_answered_with_a_page_and_below_api_with_json() {
     let node = TestNode::start().await;
     for path in [
         "/nowhere",
@@ -86,48 +89,63 @@ async fn what_is_not_there_is_said_as_a_page_and_as_json() {
         "/jobs/%3Cscript%3E",
         "/schedules/sch_x",
     ] {
-        let answer = node.get(path).await;
-        assert_eq!(answer.status, 404, "{path}");
-        assert!(answer.body.contains("<h1>Not found</h1>"), "{path}");
-        assert!(!answer.body.contains("<script>"), "{path}");
+        let response = node.get(path).await;
+        assert_eq!(response.status, 404, "{path}");
+        assert!(response.body.contains("<h1>Not found</h1>"), "{path}");
+        assert!(!response.body.contains("<script>"), "{path}");
     }
-    let answer = node.get("/api/v1/nowhere").await;
-    assert_eq!((answer.status, &answer.body[..1]), (404, "{"));
-    let answer = node.get("/jobs?label=lost").await;
-    assert_eq!(answer.status, 422);
-    assert!(answer.body.contains("must be one of"), "{}", answer.body);
+    let response = node.get("/api/v1/nowhere").await;
+    assert_eq!((response.status, &response.body[..1]), (404, "{"));
+    let response = node.get("/jobs?label=lost").await;
+    assert_eq!(response.status, 422);
+    assert!(
+        response.body.contains("must be one of"),
+        "{}",
+        response.body
+    );
     node.stop().await;
 }
 
 #[tokio::test]
-async fn assets_are_known_by_their_hash() {
+async fn assets_are_revalidated_by_their_hash() {
     let node = TestNode::start().await;
     for file in ["/ui/steadfast.css", "/ui/steadfast.js", "/ui/icon.svg"] {
-        let answer = node.get(file).await;
-        assert_eq!(answer.status, 200, "{file}");
-        assert!(!answer.body.contains("//cdn") && !answer.body.contains("@import"));
-        let tag = answer.header("etag").unwrap();
-        let again = node.ask("GET", file, &[("if-none-match", tag)], "").await;
+        let response = node.get(file).await;
+        assert_eq!(response.status, 200, "{file}");
+        assert!(!response.body.contains("//cdn") && !response.body.contains("@import"));
+        let tag = response.header("etag").unwrap();
+        let again = node
+            .request("GET", file, &[("if-none-match", tag)], "")
+            .await;
         assert_eq!(again.status, 304, "{file}");
     }
     assert_eq!(node.get("/ui/../Cargo.toml").await.status, 404);
     node.stop().await;
 }
 
-/// A dead letter of a tenant, made by claiming and failing it.
+/// A job for a worker of the test, which fails only when the test says so.
+pub fn worker_job(tenant: &str) -> JobRequest {
+    let payload = Payload::encode(&serde_json::json!({"html": MARKUP})).unwrap();
+    JobRequest::new("worker.kind", payload).tenant(tenant)
+}
+
+/// A dead letter of a tenant: a job that was claimed and failed.
 pub async fn dead_letter(node: &TestNode, tenant: &str, message: &str) -> Job {
-    let payload = Payload::encode(&serde_json::json!({"html": EVIL})).unwrap();
-    let request = JobRequest::new("worker.kind", payload)
-        .tenant(tenant)
-        .retry(steadfast_core::Preset::Once);
+    let request = worker_job(tenant).retry(steadfast_core::Preset::Once);
     let id = node.client.enqueue(request).await.unwrap();
+    fail_claimable(node, tenant, message).await;
+    node.client.job(id).await.unwrap().unwrap()
+}
+
+/// Claims the due worker jobs of a tenant, and fails them.
+pub async fn fail_claimable(node: &TestNode, tenant: &str, message: &str) {
     let claim = ClaimRequest {
         worker: WorkerName::new("w").unwrap(),
         tenant: Some(tenant.parse().unwrap()),
         queues: Vec::new(),
         kinds: vec!["worker.kind".parse().unwrap()],
         except_kinds: Vec::new(),
-        max: 10,
+        max: 1_000,
         lease: None,
     };
     let claims = node
@@ -140,17 +158,16 @@ pub async fn dead_letter(node: &TestNode, tenant: &str, message: &str) -> Job {
         fence: claim.fence(),
         outcome: Outcome::Failure {
             failure: Failure::new(steadfast_core::FailureClass::ERROR, message),
-            output: Payload::encode(&serde_json::json!({"body": EVIL})).ok(),
+            output: Payload::encode(&serde_json::json!({"body": MARKUP})).ok(),
         },
     });
     node.node.settle(settlements.collect(), None).await.unwrap();
-    node.client.job(id).await.unwrap().unwrap()
 }
 
 #[tokio::test]
-async fn text_of_jobs_stays_text_on_every_page_that_shows_it() {
+async fn markup_in_a_job_stays_text_on_every_page() {
     let node = TestNode::start().await;
-    let job = dead_letter(&node, "default", EVIL).await;
+    let job = dead_letter(&node, "default", MARKUP).await;
     for page in ["/jobs", "/dead-letters", &format!("/jobs/{}", job.id)] {
         let body = node.get(page).await.body;
         assert!(body.contains("&#60;script&#62;document"), "{page}");
@@ -163,7 +180,7 @@ async fn text_of_jobs_stays_text_on_every_page_that_shows_it() {
 }
 
 #[tokio::test]
-async fn an_action_of_another_site_is_refused_and_does_nothing() {
+async fn an_action_from_another_site_is_refused_and_changes_nothing() {
     let node = TestNode::start().await;
     let job = dead_letter(&node, "default", "no").await;
     let path = format!("/jobs/{}/act", job.id);
@@ -172,40 +189,69 @@ async fn an_action_of_another_site_is_refused_and_does_nothing() {
         vec![("sec-fetch-site", "cross-site")],
         vec![("origin", "http://evil.example")],
     ] {
-        let answer = node.ask("POST", &path, &headers, "action=discard").await;
-        assert_eq!(answer.status, 403, "{headers:?}");
+        let response = node
+            .request("POST", &path, &headers, "action=discard")
+            .await;
+        assert_eq!(response.status, 403, "{headers:?}");
     }
     let kept = node.client.job(job.id).await.unwrap().unwrap();
     assert!(kept.is_dead_letter());
-    let answer = node.post(&path, "action=discard").await;
-    assert_eq!(answer.status, 303, "{}", answer.body);
+    let response = node.post(&path, "action=discard").await;
+    assert_eq!(response.status, 303, "{}", response.body);
     let gone = node.client.job(job.id).await.unwrap().unwrap();
     assert!(!gone.is_dead_letter());
     node.stop().await;
 }
 
 #[tokio::test]
-async fn all_that_match_are_counted_first_and_then_acted_on() {
+async fn a_bulk_action_counts_its_jobs_before_it_runs() {
     let node = TestNode::start().await;
     for number in 0..3 {
         dead_letter(&node, "default", &format!("row {number} is broken")).await;
     }
     dead_letter(&node, "default", "disk full").await;
     let form = "scope=all&deadLetters=1&action=discard&text=broken&back=/dead-letters";
-    let asked = node.post("/jobs/act", form).await;
-    assert_eq!(asked.status, 200);
-    assert!(asked.body.contains("3 dead letters"), "{}", asked.body);
-    assert_eq!(dead(&node).await, 4, "nothing was done yet");
-    let answer = node.post("/jobs/act", &format!("{form}&confirmed=1")).await;
+    let confirm = node.post("/jobs/act", form).await;
+    assert_eq!(confirm.status, 200);
+    let button = "Discard 3 dead letters</button>";
+    assert!(confirm.body.contains(button), "{}", confirm.body);
+    assert_eq!(count_dead_letters(&node).await, 4, "nothing was done yet");
+    let response = node.post("/jobs/act", &format!("{form}&confirmed=1")).await;
     assert_eq!(
-        answer.header("location"),
+        response.header("location"),
         Some("/dead-letters?did=discard&n=3")
     );
-    assert_eq!(dead(&node).await, 1);
+    assert_eq!(count_dead_letters(&node).await, 1);
     node.stop().await;
 }
 
-async fn dead(node: &TestNode) -> u64 {
+#[tokio::test]
+async fn a_group_with_members_that_were_not_counted_is_at_least_as_large_as_it_says() {
+    let node = TestNode::start().await;
+    let once = || worker_job("default").retry(steadfast_core::Preset::Once);
+    let requests = std::iter::repeat_with(once).take(501);
+    node.client.enqueue_all(requests).await.unwrap();
+    fail_claimable(&node, "default", "row 1 is broken").await;
+    let page = node.get("/dead-letters").await.body;
+    let group = page.split("id=\"group-").nth(1).unwrap();
+    let group = group.split('"').next().unwrap();
+    let form = format!("scope=all&deadLetters=1&action=discard&group={group}");
+    let confirm = node.post("/jobs/act", &form).await.body;
+    assert!(
+        confirm.contains("Discard at least 500 dead letters</button>"),
+        "{confirm}"
+    );
+    assert!(
+        confirm.contains("error: row # is broken"),
+        "names the group"
+    );
+    let response = node.post("/jobs/act", &format!("{form}&confirmed=1")).await;
+    let location = response.header("location").unwrap();
+    assert!(location.ends_with("did=discard&n=501"), "{location}");
+    node.stop().await;
+}
+
+async fn count_dead_letters(node: &TestNode) -> u64 {
     node.client
         .count(JobFilter::dead_letters(), 100)
         .await
@@ -213,16 +259,16 @@ async fn dead(node: &TestNode) -> u64 {
 }
 
 #[tokio::test]
-async fn an_edited_payload_goes_off_again_and_nonsense_is_refused() {
+async fn a_job_is_retried_with_an_edited_payload_and_invalid_json_is_refused() {
     let node = TestNode::start().await;
     let job = dead_letter(&node, "default", "no").await;
     let path = format!("/jobs/{}/act", job.id);
-    let answer = node.post(&path, "action=retry&payload=%7Bnonsense").await;
-    assert_eq!(answer.status, 422);
-    let answer = node
+    let response = node.post(&path, "action=retry&payload=%7Bnonsense").await;
+    assert_eq!(response.status, 422);
+    let response = node
         .post(&path, "action=retry&payload=%7B%22a%22%3A1%7D")
         .await;
-    assert_eq!(answer.status, 303, "{}", answer.body);
+    assert_eq!(response.status, 303, "{}", response.body);
     let job = node.client.job(job.id).await.unwrap().unwrap();
     assert_eq!(job.payload.as_str(), r#"{"a":1}"#);
     assert!(!job.progress.state.is_final());
@@ -264,8 +310,9 @@ async fn queues_and_schedules_are_paused_and_resumed() {
 async fn a_secret_of_an_endpoint_is_shown_once() {
     let node = TestNode::start().await;
     let form = "action=create&url=https%3A%2F%2Fexample.com%2Fhook&event=job.failed";
-    let made = node.post("/endpoints/act", form).await;
-    assert!(made.body.contains("whsec_"), "{}", made.body);
+    let created = node.post("/endpoints/act", form).await;
+    assert!(created.body.contains("whsec_"), "{}", created.body);
+    assert!(created.body.contains("keeps it to sign deliveries"));
     assert!(!node.get("/endpoints").await.body.contains("whsec_"));
     let wrong = node
         .post("/endpoints/act", "action=create&url=nonsense")

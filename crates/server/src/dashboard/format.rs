@@ -1,0 +1,158 @@
+//! Times, durations, counts and payloads, formatted for people.
+
+use std::{fmt, time::Duration};
+
+use askama::filters::HtmlSafe;
+use steadfast_core::{Timestamp, explain::brief};
+
+use crate::limits;
+
+/// A time on a page: relative to now, and absolute in its tooltip.
+#[derive(Clone, Copy)]
+pub struct PageTime {
+    pub at: Timestamp,
+    pub now: Timestamp,
+}
+
+impl PageTime {
+    pub fn relative(&self) -> String {
+        if self.at > self.now {
+            return format!("in {}", one_unit(self.at.since(self.now)));
+        }
+        let age = self.now.since(self.at);
+        if age < Duration::from_secs(1) {
+            return "just now".to_owned();
+        }
+        format!("{} ago", one_unit(age))
+    }
+
+    pub fn absolute(&self) -> String {
+        let millis = Timestamp::from_millis(self.at.as_millis());
+        millis.to_string().replace('T', " ").replace('Z', " UTC")
+    }
+
+    /// The same time as a countdown.
+    pub fn countdown(self) -> Countdown {
+        Countdown(self)
+    }
+}
+
+impl fmt::Display for PageTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (at, title, text) = (self.at, self.absolute(), self.relative());
+        write!(
+            f,
+            r#"<time datetime="{at}" title="{title}" data-relative>{text}</time>"#
+        )
+    }
+}
+
+/// A time consists of digits, letters and colons.
+impl HtmlSafe for PageTime {}
+
+/// A time in the future, which the script of the page counts down.
+pub struct Countdown(PageTime);
+
+impl fmt::Display for Countdown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (at, title) = (self.0.at, self.0.absolute());
+        let text = if self.0.at > self.0.now {
+            format!("in {}", brief(self.0.at.since(self.0.now)))
+        } else {
+            "now".to_owned()
+        };
+        write!(
+            f,
+            r#"<time class="countdown" datetime="{at}" title="{title}" data-countdown>{text}</time>"#
+        )
+    }
+}
+
+impl HtmlSafe for Countdown {}
+
+const UNITS: [(u64, &str); 4] = [(86_400, "d"), (3_600, "h"), (60, "m"), (1, "s")];
+
+/// The largest unit alone: enough for a time that is read in passing.
+fn one_unit(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    for (size, unit) in UNITS {
+        if seconds >= size {
+            return format!("{}{unit}", seconds / size);
+        }
+    }
+    "a moment".to_owned()
+}
+
+/// 1234567 as 1,234,567.
+pub fn format_count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+pub fn format_percent(rate: Option<f64>) -> String {
+    match rate {
+        Some(rate) => format!("{:.1} %", rate * 100.0),
+        None => "–".to_owned(),
+    }
+}
+
+/// The beginning of a text that came with a job.
+pub struct Excerpt {
+    pub text: String,
+    /// How many bytes there are, if the text was cut.
+    pub total_bytes: Option<usize>,
+}
+
+impl Excerpt {
+    /// JSON is indented; other text stays as it is.
+    pub fn json(text: &str) -> Self {
+        let pretty = serde_json::from_str::<serde_json::Value>(text)
+            .and_then(|value| serde_json::to_string_pretty(&value));
+        Self::of(pretty.unwrap_or_else(|_| text.to_owned()))
+    }
+
+    fn of(mut text: String) -> Self {
+        let length = text.len();
+        text.truncate(text.floor_char_boundary(limits::PAGE_TEXT_BYTES_MAX));
+        Self {
+            total_bytes: (text.len() < length).then_some(length),
+            text,
+        }
+    }
+}
+
+/// The beginning of a text, with an ellipsis if it was cut.
+pub fn shorten(text: &str, chars_max: usize) -> String {
+    let mut short: String = text.chars().take(chars_max).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_have_commas() {
+        let counts = [0, 999, 1_000, 1_234_567].map(format_count);
+        assert_eq!(counts, ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn a_long_text_is_cut_and_its_length_is_given() {
+        let long = "é".repeat(limits::PAGE_TEXT_BYTES_MAX);
+        let excerpt = Excerpt::json(&long);
+        assert!(excerpt.text.len() <= limits::PAGE_TEXT_BYTES_MAX);
+        assert_eq!(excerpt.total_bytes, Some(long.len()));
+        assert_eq!(Excerpt::json(r#"{"a":1}"#).text, "{\n  \"a\": 1\n}");
+    }
+}

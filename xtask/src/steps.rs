@@ -1,0 +1,231 @@
+//! Steps that a change must pass, one after the other until the first that fails.
+
+use std::time::{Duration, Instant};
+
+use crate::process::{self, CommandOutput};
+use crate::{VerbResult, fuzz, root, tidy};
+
+pub struct Step {
+    pub name: &'static str,
+    pub action: Action,
+    /// What usually makes it pass again, where one command does.
+    pub fix: Option<&'static str>,
+}
+
+pub enum Action {
+    Cargo(Vec<String>),
+    Tidy,
+    Fuzz,
+}
+
+struct Verdict {
+    passed: bool,
+    took: Duration,
+    note: String,
+}
+
+pub fn run(steps: &[Step]) -> VerbResult {
+    let mut verdicts = Vec::new();
+    for step in steps {
+        let verdict = step.run()?;
+        let passed = verdict.passed;
+        verdicts.push(verdict);
+        if !passed {
+            break;
+        }
+    }
+    print!("\n{}", summary(steps, &verdicts));
+    match steps
+        .iter()
+        .zip(&verdicts)
+        .find(|(_, verdict)| !verdict.passed)
+    {
+        None => Ok(()),
+        Some((step, _)) => Err(step.what_next()),
+    }
+}
+
+/// Those that every verb with steps begins with, as they take seconds.
+pub fn formatting() -> Step {
+    let args = ["fmt", "--all", "--check"];
+    Step::cargo("formatting", &args).with_fix("cargo fmt --all")
+}
+
+pub fn tidy() -> Step {
+    Step {
+        name: "tidy",
+        action: Action::Tidy,
+        fix: None,
+    }
+}
+
+/// Over all crates: cargo knows which of them a change can reach, and with fewer it would choose
+/// other features for the dependencies and compile them again.
+pub fn lints() -> Step {
+    let args = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+        "--",
+        "-D",
+        "warnings",
+    ];
+    Step::cargo("lints", &args)
+}
+
+impl Step {
+    pub fn cargo(name: &'static str, args: &[&str]) -> Step {
+        Step {
+            name,
+            action: Action::Cargo(args.iter().map(|&arg| arg.to_owned()).collect()),
+            fix: None,
+        }
+    }
+
+    fn with_fix(self, fix: &'static str) -> Step {
+        Step {
+            fix: Some(fix),
+            ..self
+        }
+    }
+
+    fn run(&self) -> Result<Verdict, String> {
+        println!("── {}: {}", self.name, self.command());
+        let started = Instant::now();
+        let (passed, note) = match &self.action {
+            Action::Tidy => (tidy::report(&root())? == 0, String::new()),
+            Action::Cargo(args) => verdict_of(&run_cargo(args)?),
+            Action::Fuzz => verdict_of(&fuzz::run(&root(), fuzz::SEED, fuzz::EXAMPLES)?),
+        };
+        let took = started.elapsed();
+        println!("   {} in {}", word_for(passed), seconds(took));
+        Ok(Verdict { passed, took, note })
+    }
+
+    pub fn command(&self) -> String {
+        match &self.action {
+            Action::Cargo(args) => format!("cargo {}", args.join(" ")),
+            Action::Tidy => "cargo xtask tidy".to_owned(),
+            Action::Fuzz => "cargo xtask fuzz".to_owned(),
+        }
+    }
+
+    fn what_next(&self) -> String {
+        let rerun = format!("{} failed; rerun: {}", self.name, self.command());
+        match self.fix {
+            Some(fix) => format!("{rerun}\n       fix:   {fix}"),
+            None => rerun,
+        }
+    }
+}
+
+fn run_cargo(args: &[String]) -> Result<CommandOutput, String> {
+    let mut command = process::cargo(&root());
+    command.args(args);
+    process::run_quietly(command).map_err(|error| format!("cannot start cargo: {error}"))
+}
+
+fn verdict_of(output: &CommandOutput) -> (bool, String) {
+    if !output.success {
+        process::show(output);
+    }
+    (output.success, tests_counted(&output.lines))
+}
+
+/// Adds up the lines of all test binaries: `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
+fn tests_counted(lines: &[String]) -> String {
+    let (mut passed, mut failed, mut ignored) = (0, 0, 0);
+    for line in lines {
+        let Some((_, counts)) = line.split_once("test result: ") else {
+            continue;
+        };
+        let words: Vec<&str> = counts.split_whitespace().collect();
+        for pair in words.windows(2) {
+            let count: u64 = pair[0].parse().unwrap_or(0);
+            match pair[1] {
+                "passed;" => passed += count,
+                "failed;" => failed += count,
+                "ignored;" => ignored += count,
+                _ => {}
+            }
+        }
+    }
+    if passed + failed + ignored == 0 {
+        return String::new();
+    }
+    format!("{passed} passed, {failed} failed, {ignored} ignored")
+}
+
+fn summary(steps: &[Step], verdicts: &[Verdict]) -> String {
+    let mut table = String::new();
+    for (index, step) in steps.iter().enumerate() {
+        let row = match verdicts.get(index) {
+            Some(verdict) => format!(
+                "{:<12} {:<8} {:>9}   {}",
+                step.name,
+                word_for(verdict.passed),
+                seconds(verdict.took),
+                verdict.note
+            ),
+            None => format!("{:<12} not run", step.name),
+        };
+        table.push_str(row.trim_end());
+        table.push('\n');
+    }
+    table
+}
+
+fn word_for(passed: bool) -> &'static str {
+    if passed { "ok" } else { "FAILED" }
+}
+
+fn seconds(took: Duration) -> String {
+    format!("{:.1} s", took.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_all_test_binaries_are_added() {
+        let lines = [
+            "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out",
+            "running 4 tests",
+            "test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 9 filtered out",
+        ];
+        let lines = lines.map(str::to_owned);
+        assert_eq!(tests_counted(&lines), "5 passed, 1 failed, 1 ignored");
+    }
+
+    #[test]
+    fn the_summary_says_what_was_not_run() {
+        let verdict = |passed| Verdict {
+            passed,
+            took: Duration::from_millis(1_250),
+            note: String::new(),
+        };
+        let steps = [formatting(), lints(), tidy()];
+        let table = summary(&steps, &[verdict(true), verdict(false)]);
+        let rows: Vec<&str> = table.lines().collect();
+        assert_eq!(
+            rows,
+            [
+                "formatting   ok           1.2 s",
+                "lints        FAILED       1.2 s",
+                "tidy         not run",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_failure_names_the_command_to_rerun_and_the_fix() {
+        let sentence = formatting().what_next();
+        assert!(
+            sentence.contains("rerun: cargo fmt --all --check"),
+            "{sentence}"
+        );
+        assert!(sentence.contains("fix:   cargo fmt --all"), "{sentence}");
+    }
+}
