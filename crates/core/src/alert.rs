@@ -13,12 +13,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::{
+    delivery::WebhookEvent,
     duration, limits,
     name::{Kind, Queue, Tenant},
     string_enum,
     tally::Tally,
     time::Timestamp,
-    webhook::{EventType, WebhookEvent},
+    webhook::EventType,
 };
 
 pub use reading::AlertFigure;

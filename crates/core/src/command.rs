@@ -4,13 +4,14 @@ use std::{fmt, sync::Arc};
 
 use crate::state::JobState::{Cancelled, Failed, Running, Succeeded, Waiting};
 use crate::{
+    delivery::Subscriptions,
     id::JobId,
     job::{Job, JobProgress, NewJob, Priority},
     payload::Payload,
     policy::RetryPolicy,
     state::{EndReason, Guarantee},
     time::Timestamp,
-    webhook::{EventType, Subscriptions},
+    webhook::EventType,
 };
 
 /// What a person can do to a job.
@@ -110,7 +111,7 @@ pub fn on_command(
     let job = apply(job, command, now);
     let is_cancelled = state != Cancelled && job.progress.state == Cancelled;
     let outbox = if is_cancelled {
-        subscriptions.tell(&job, EventType::JobCancelled, now)
+        subscriptions.deliveries_of(&job, EventType::JobCancelled, now)
     } else {
         Vec::new()
     };

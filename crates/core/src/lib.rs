@@ -12,7 +12,8 @@
 //! * `failure` and `policy`: what is worth another try, and when; `policy/delay` holds the
 //!   arithmetic.
 //! * `schedule`, `timetable`, `cron`, `zone`: when to create a job, daylight saving included.
-//! * `endpoint` and `webhook`: which systems hear of a job, and the jobs that deliver the events.
+//! * `endpoint`, `webhook`, `delivery`: which systems hear of a job, and the jobs that deliver the
+//!   events.
 //! * `alert` and `tally`: what is wrong with a tenant's jobs, reported once.
 //! * the rest: checked values (payloads, names, ids, times, durations) that cannot be built wrong,
 //!   and [`limits`], each with its reason.
@@ -40,6 +41,7 @@ mod timetable;
 mod cron;
 mod zone;
 
+mod delivery;
 mod endpoint;
 mod webhook;
 
@@ -66,6 +68,7 @@ pub use attempt::{
 };
 pub use command::{CommandRefusal, CommandResult, JobCommand, JobEdit, RefusalReason, on_command};
 pub use cron::{Cron, Dst, Tick};
+pub use delivery::{JobRenderer, Subscription, Subscriptions, WebhookEvent};
 pub use endpoint::{Endpoint, EndpointSecret};
 pub use failure::{Failure, FailureClass};
 pub use forecast::AttemptForecast;
@@ -88,8 +91,5 @@ pub use timetable::{
     Timetable, TimetableStep,
 };
 pub use transition::{CommitResult, Guard, Transition};
-pub use webhook::{
-    BodyFormat, EventType, JobRenderer, Subscription, Subscriptions, Webhook, WebhookEvent,
-    WebhookSecret, WebhookTarget,
-};
+pub use webhook::{BodyFormat, EventType, Webhook, WebhookSecret, WebhookTarget};
 pub use zone::Zone;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::state::JobState::{Cancelled, Failed, Running, Succeeded, Waiting};
 use crate::{
     attempt::{Attempt, AttemptStatus, DecidedBy, Decision, EndedAttempt, Outcome, RetryBudget},
+    delivery::Subscriptions,
     failure::{Failure, FailureClass, truncate},
     job::{Job, JobProgress},
     limits,
@@ -17,7 +18,7 @@ use crate::{
     tally::Tally,
     time::Timestamp,
     transition::{Guard, Transition},
-    webhook::{EventType, Subscriptions},
+    webhook::EventType,
 };
 
 /// Decides what follows an attempt, and which webhooks are sent because of it.
@@ -42,7 +43,7 @@ pub fn after_attempt(
         job.progress = transition.to.clone();
         transition
             .outbox
-            .extend(subscriptions.tell(&job, event, ended.at));
+            .extend(subscriptions.deliveries_of(&job, event, ended.at));
     }
     transition
 }
