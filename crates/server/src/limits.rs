@@ -141,10 +141,6 @@ pub const SIMULATOR_ROWS_MAX: usize = 30;
 /// Jobs that fail together in the simulator: enough for a smooth picture.
 pub const HERD_JOBS: u64 = 1_000;
 
-/// Jobs that a bulk action reads and changes in one step.
-pub const BULK_PAGE: usize = 500;
-/// Between two steps of a bulk action, so that claims and settlements get their turn.
-pub const BULK_PAUSE: Duration = Duration::from_millis(10);
 /// Most bulk actions are over by then, and the response can give the result.
 pub const BULK_WAIT_MAX: Duration = Duration::from_secs(2);
 /// Bulk actions of a node at the same time: each is a steady load on the store.

@@ -143,27 +143,22 @@ impl BulkOperation {
 
     /// Applies the action to every job that matches, a page at a time.
     async fn run(
-        &self,
+        self: Arc<Self>,
         app: &App,
         filter: JobFilter,
-        group: Option<&str>,
+        group: Option<String>,
     ) -> Result<(), PageError> {
-        let mut page = JobPageRequest::first(limits::BULK_PAGE);
-        loop {
-            let listed = app.client.jobs(filter.clone(), page).await?;
-            let is_meant = |job: &&Job| group.is_none_or(|it| fingerprint::group_id(job) == it);
-            let meant = listed.items.iter().filter(is_meant);
-            let ids: Vec<JobId> = meant.map(|job| job.id).collect();
-            if !ids.is_empty() {
-                let done = app.client.command_each(ids, self.action.command()).await?;
-                self.done.fetch_add(done, Ordering::Relaxed);
-            }
-            match listed.next {
-                Some(next) => page.after = Some(next),
-                None => return Ok(()),
-            }
-            tokio::time::sleep(limits::BULK_PAUSE).await;
-        }
+        let command = self.action.command();
+        app.client
+            .command_matching(filter, command)
+            .only(move |job| {
+                let group = group.as_deref();
+                group.is_none_or(|group| fingerprint::group_id(job) == group)
+            })
+            .on_progress(move |so_far| self.done.store(so_far.changed, Ordering::Relaxed))
+            .run()
+            .await?;
+        Ok(())
     }
 }
 
@@ -289,7 +284,7 @@ async fn act_on_matches(
     let running = tokio::spawn({
         let (app, operation) = (app.clone(), operation.clone());
         async move {
-            let group = group.as_ref().map(|group| group.id.as_str());
+            let group = group.map(|group| group.id);
             operation.run(&app, filter, group).await
         }
     });
