@@ -74,7 +74,7 @@ impl From<DelayRange> for DelayRangeBody {
 
 impl From<RetryPolicy> for PolicyPreviewBody {
     fn from(retry: RetryPolicy) -> Self {
-        let Preview { rows, gives_up } = retry.preview();
+        let Preview { rows, gives_up, .. } = retry.preview();
         let attempts = rows.into_iter().map(|row| PolicyPreviewAttempt {
             attempt: row.attempt,
             retry_count: row.attempt.saturating_sub(1),

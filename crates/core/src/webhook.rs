@@ -1,23 +1,14 @@
-//! Events of jobs for other systems: who subscribed to them, and the jobs that deliver them.
-//!
-//! A delivery is a job like any other, written in one transaction with the change it reports. So
-//! nothing here sends anything; it decides what the outbox holds. Ids of events and deliveries
-//! follow from what happened, so that a transition decided twice has the same outbox.
+//! What a job's own webhook is: where deliveries go, for which events, signed by what.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    fmt,
-    str::FromStr,
-    sync::Arc,
-};
+use std::{fmt, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use crate::{
-    EndpointId, EventId, Invalid, Job, JobId, Kind, NewJob, Payload, PolicyPatch, Preset, Queue,
-    RetryPolicy, Tenant, Timestamp, string_enum,
+    id::EndpointId,
+    invalid::Invalid,
+    policy::{PolicyPatch, Preset, RetryPolicy},
+    string_enum,
 };
 
 string_enum! {
@@ -120,132 +111,8 @@ pub enum WebhookTarget {
     },
 }
 
-/// The events that an endpoint is sent.
-#[derive(Clone, Debug)]
-pub struct Subscription {
-    /// The endpoint.
-    pub endpoint: EndpointId,
-    /// The events.
-    pub events: Vec<EventType>,
-    /// How the bodies are written.
-    pub format: BodyFormat,
-    /// The retry policy of deliveries.
-    pub policy: Arc<RetryPolicy>,
-}
-
-/// Writes a job as the `data` of an event.
-pub type JobRenderer = fn(&Job, Timestamp) -> Value;
-
-/// The subscriptions of all tenants, besides the webhooks that jobs bring along.
-#[derive(Clone, Debug)]
-pub struct Subscriptions {
-    by_tenant: HashMap<Tenant, Vec<Subscription>>,
-    render_job: JobRenderer,
-}
-
-/// No endpoint, and events that carry the id of their job and nothing else.
-impl Default for Subscriptions {
-    fn default() -> Self {
-        Self::new(|job, _| json!({"id": job.id}))
-    }
-}
-
-/// An event, before it is written for each of its subscribers.
-#[derive(Clone, Debug)]
-pub struct WebhookEvent {
-    /// What happened.
-    pub event: EventType,
-    /// The tenant it happened to.
-    pub tenant: Tenant,
-    /// When it happened.
-    pub at: Timestamp,
-    /// What it happened to, in the JSON of the API.
-    pub data: Value,
-    /// The same in a sentence.
-    pub text: String,
-    /// Tells this event apart from all others of its kind.
-    pub seed: String,
-    /// For finding deliveries.
-    pub tags: BTreeMap<String, String>,
-}
-
-impl Subscriptions {
-    /// No endpoint yet. The JSON of a job belongs to the API, so the engine brings `render_job`
-    /// along, and core does not know what it looks like.
-    pub fn new(render_job: JobRenderer) -> Self {
-        Self {
-            by_tenant: HashMap::new(),
-            render_job,
-        }
-    }
-
-    /// Adds a subscription.
-    pub fn subscribe(&mut self, tenant: Tenant, subscription: Subscription) {
-        self.by_tenant.entry(tenant).or_default().push(subscription);
-    }
-
-    /// Whether an event of a job is delivered at all. Events of deliveries never are.
-    pub fn wants(&self, job: &Job, event: EventType) -> bool {
-        job.kind != Kind::webhook()
-            && (job
-                .webhook
-                .as_ref()
-                .is_some_and(|own| own.events.contains(&event))
-                || self.subscribed(&job.tenant, event).next().is_some())
-    }
-
-    /// The deliveries of one event of a job, which is given as the event left it.
-    pub fn tell(&self, job: &Job, event: EventType, at: Timestamp) -> Vec<NewJob> {
-        if !self.wants(job, event) {
-            return Vec::new();
-        }
-        let event_of_job = WebhookEvent {
-            event,
-            tenant: job.tenant.clone(),
-            at,
-            data: (self.render_job)(job, at),
-            text: text(job, event),
-            seed: format!("{} {} {event}", job.id, job.progress.fence.0),
-            tags: BTreeMap::from([("job".to_owned(), job.id.to_string())]),
-        };
-        let own = job
-            .webhook
-            .as_ref()
-            .filter(|own| own.events.contains(&event));
-        let own = own.map(|own| Subscriber {
-            target: own.target.clone(),
-            format: BodyFormat::Standard,
-            policy: own.policy(),
-        });
-        let own = own.iter().filter_map(|own| event_of_job.delivery(own));
-        let mut deliveries: Vec<NewJob> = own.collect();
-        deliveries.extend(self.deliver(&event_of_job));
-        deliveries
-    }
-
-    /// The deliveries of an event to the endpoints of its tenant.
-    pub fn deliver(&self, event: &WebhookEvent) -> Vec<NewJob> {
-        self.subscribed(&event.tenant, event.event)
-            .filter_map(|subscription| {
-                event.delivery(&Subscriber {
-                    target: WebhookTarget::Endpoint {
-                        endpoint: subscription.endpoint,
-                    },
-                    format: subscription.format,
-                    policy: subscription.policy.clone(),
-                })
-            })
-            .collect()
-    }
-
-    fn subscribed(&self, tenant: &Tenant, event: EventType) -> impl Iterator<Item = &Subscription> {
-        let all = self.by_tenant.get(tenant).into_iter().flatten();
-        all.filter(move |subscription| subscription.events.contains(&event))
-    }
-}
-
 impl Webhook {
-    fn policy(&self) -> Arc<RetryPolicy> {
+    pub(crate) fn policy(&self) -> Arc<RetryPolicy> {
         let preset = Preset::Webhook.policy();
         // The patch was checked when the job was created.
         Arc::new(self.retry.over(&preset).unwrap_or(preset))
@@ -260,99 +127,4 @@ impl Webhook {
         }
         Ok(())
     }
-}
-
-struct Subscriber {
-    target: WebhookTarget,
-    format: BodyFormat,
-    policy: Arc<RetryPolicy>,
-}
-
-impl WebhookEvent {
-    fn id(&self) -> EventId {
-        EventId::new(self.at, self.number(""))
-    }
-
-    fn number(&self, receiver: &str) -> u64 {
-        let mut hash = Sha256::new();
-        for part in [
-            self.tenant.as_str(),
-            self.event.as_str(),
-            &self.seed,
-            receiver,
-        ] {
-            hash.update((part.len() as u64).to_le_bytes());
-            hash.update(part.as_bytes());
-        }
-        let digest = hash.finalize();
-        let mut first = [0; 8];
-        first.copy_from_slice(&digest[..8]);
-        u64::from_be_bytes(first)
-    }
-
-    fn body(&self, format: BodyFormat) -> Value {
-        match format {
-            BodyFormat::Slack => json!({"text": slack(&self.text)}),
-            BodyFormat::Standard => json!({
-                "id": self.id(),
-                "type": self.event,
-                "timestamp": self.at,
-                "data": self.data,
-            }),
-        }
-    }
-
-    /// The payload is the very body that is sent, so that every retry sends the same bytes.
-    fn delivery(&self, to: &Subscriber) -> Option<NewJob> {
-        let receiver = match &to.target {
-            WebhookTarget::Endpoint { endpoint } => endpoint.to_string(),
-            WebhookTarget::Url { url, .. } => url.clone(),
-        };
-        let id = JobId::new(self.at, self.number(&receiver));
-        let body = Payload::encode(&self.body(to.format)).ok()?;
-        let mut job = NewJob::new(id, Kind::webhook(), body, to.policy.clone());
-        job.tenant = self.tenant.clone();
-        job.queue = if self.event.is_of_jobs() {
-            Queue::webhooks()
-        } else {
-            Queue::alerts()
-        };
-        job.webhook = Some(Arc::new(Webhook {
-            target: to.target.clone(),
-            events: vec![self.event],
-            retry: PolicyPatch::default(),
-        }));
-        let mut tags = self.tags.clone();
-        tags.insert("event".to_owned(), self.event.to_string());
-        tags.insert("eventId".to_owned(), self.id().to_string());
-        job.with_tags(tags).ok()
-    }
-}
-
-/// The message of a failure may come from anywhere, and must not become a link or call a channel.
-fn slack(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    let line = line.replace('&', "&amp;");
-    line.replace('<', "&lt;").replace('>', "&gt;")
-}
-
-/// An event of a job in a sentence.
-fn text(job: &Job, event: EventType) -> String {
-    let (_, word) = event.as_str().split_once('.').unwrap_or_default();
-    let word = match event {
-        EventType::JobRetrying => "failed and will be retried",
-        _ => word,
-    };
-    let why = job
-        .progress
-        .failure
-        .as_ref()
-        .filter(|_| event != EventType::JobSucceeded);
-    let why = why
-        .map(|failure| format!(": {failure}"))
-        .unwrap_or_default();
-    format!(
-        "job {} ({}) of {} {word}{why}",
-        job.id, job.kind, job.tenant
-    )
 }

@@ -19,14 +19,23 @@ use crate::{
     endpoints::Endpoints,
     engine::Engine,
     executor::Executor,
-    handler::{Handler, Handlers, JobError, JobKind, TypedHandler},
+    handler::{Handler, Handlers, TypedHandler},
     inflight::Inflight,
+    job_error::JobError,
     notice::{Announcer, Observer},
     parts::Parts,
     policy_levels::PolicyLevels,
     random::Random,
+    request::JobKind,
     settle::Settler,
 };
+
+impl Engine {
+    /// An engine on a store; `SqliteStore::open` or `MemoryStore::default` make one.
+    pub fn builder(store: impl Store) -> EngineBuilder {
+        EngineBuilder::new(Arc::new(store))
+    }
+}
 
 /// Builds an [`Engine`]. Mistakes are reported when it starts.
 pub struct EngineBuilder<S = ()> {

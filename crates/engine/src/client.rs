@@ -2,7 +2,9 @@
 
 mod alerts;
 mod bulk;
+mod endpoints;
 mod error;
+mod nodes;
 mod schedules;
 
 pub use bulk::{BulkCommand, BulkResult};
@@ -40,7 +42,7 @@ struct Inner {
     endpoints: Arc<DocumentCache<Endpoints>>,
 }
 
-/// The result of a request for a job.
+/// The result of a request for a job. Callers have to tell the two apart, so it is exhaustive.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CreateResult {
     /// The job was created.
@@ -282,23 +284,6 @@ impl Client {
         }
         let results = self.run_command(ids, command).await?;
         Ok(results.iter().filter(|result| result.is_ok()).count() as u64)
-    }
-
-    /// A command on every job that matches now, a page at a time, with a limit, a predicate and
-    /// a progress callback if wanted.
-    pub fn command_matching(&self, filter: JobFilter, command: JobCommand) -> BulkCommand {
-        BulkCommand::new(self.clone(), filter, command)
-    }
-
-    /// Carries out a command on every job that matches now, a page at a time, and returns on how
-    /// many. Jobs for which it makes no sense are passed over.
-    pub async fn command_all(
-        &self,
-        filter: JobFilter,
-        command: JobCommand,
-    ) -> Result<u64, ClientError> {
-        let result = self.command_matching(filter, command).run().await?;
-        Ok(result.changed)
     }
 
     async fn run_command(

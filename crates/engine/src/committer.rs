@@ -18,8 +18,8 @@ pub struct Committer {
 }
 
 impl Committer {
-    /// Ends when every sender is gone and everything is committed, or when `abandon` says to
-    /// leave what a missing store does not take; those leases then run out.
+    /// Ends when every sender is gone and everything is committed, or when `abandon` is
+    /// cancelled while the store is away; the leases of what is left then run out.
     pub async fn run(mut self, abandon: CancellationToken) {
         let mut ended = Vec::with_capacity(limits::COMMIT_BATCH_MAX);
         let mut backoff = StoreBackoff::new("committer");

@@ -9,7 +9,7 @@ use steadfast_store::StoreError;
 use crate::{
     attempt_signals::{AttemptSignals, StopReason},
     client::Client,
-    handler::JobError,
+    job_error::JobError,
     limits::STEP_RETRY_PAUSE,
     request::JobRequest,
 };

@@ -1,18 +1,14 @@
 //! A running engine: what a program asks of it, and how it stops.
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{sync::atomic::Ordering, time::Duration};
 
 use steadfast_core::{EndedAttempt, Job, JobId};
-use steadfast_store::{CommandError, Store};
+use steadfast_store::CommandError;
 use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     attempt_signals::StopReason,
-    builder::EngineBuilder,
     client::{Client, ClientError},
     committer::Committer,
     config::EngineConfig,
@@ -42,11 +38,6 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine on a store; `SqliteStore::open` or `MemoryStore::default` make one.
-    pub fn builder(store: impl Store) -> EngineBuilder {
-        EngineBuilder::new(Arc::new(store))
-    }
-
     /// Starts every role on the current tokio runtime.
     pub(crate) fn start(parts: Parts, config: &EngineConfig) -> Self {
         let (sender, ended) = mpsc::channel::<EndedAttempt>(limits::ENDED_MAX);

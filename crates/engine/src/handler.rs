@@ -3,105 +3,18 @@
 //! Everything that a handler can return is folded into an [`Outcome`] here, before anything touches
 //! the store.
 
-use std::{collections::HashMap, marker::PhantomData, sync::Arc, time::Duration};
+use std::{collections::HashMap, marker::PhantomData, sync::Arc};
 
 use async_trait::async_trait;
-use serde::{Serialize, de::DeserializeOwned};
-use steadfast_core::{Failure, FailureClass, Invalid, Kind, Outcome, Payload, PolicyPatch, limits};
+use serde::Serialize;
+use steadfast_core::{Failure, FailureClass, Invalid, Kind, Outcome, Payload, limits};
 
 use crate::{
     context::{AttemptContext, Context},
+    job_error::JobError,
     limits::RELEASE_MIN,
-    request::JobRequest,
+    request::JobKind,
 };
-
-/// The input of a handler, and the name that joins the two.
-///
-/// ```
-/// use serde::{Deserialize, Serialize};
-/// use steadfast_engine::JobKind;
-///
-/// #[derive(Serialize, Deserialize)]
-/// struct Welcome {
-///     user: u64,
-/// }
-///
-/// impl JobKind for Welcome {
-///     const KIND: &'static str = "welcome";
-/// }
-/// ```
-pub trait JobKind: Serialize + DeserializeOwned + Send + 'static {
-    /// The name that stored jobs carry. Do not change it while jobs wait.
-    const KIND: &'static str;
-
-    /// The retry policy of this kind; a job can override it. By default that of its queue.
-    fn retry() -> PolicyPatch {
-        PolicyPatch::default()
-    }
-
-    /// A job with this input, to be refined before it is enqueued.
-    fn job(&self) -> JobRequest {
-        JobRequest::of(self)
-    }
-}
-
-/// What a handler returns when it does not succeed.
-///
-/// `?` makes a retryable failure of anything that is a `std::error::Error`. Boxed errors are
-/// not; for them, and for those of `anyhow`, there is `map_err(JobError::any)?`.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum JobError {
-    /// The attempt failed; the retry policy decides what follows.
-    Failure(Failure),
-    /// Try again after this long, without counting this attempt.
-    Snooze(Duration),
-    /// The job has become pointless; the text says why.
-    Cancel(String),
-    /// Give the job back for another node to take, without counting this attempt. For handlers
-    /// that got the signal to stop; from others it is a snooze of a second.
-    Release,
-}
-
-impl JobError {
-    /// A failure of a class of your own; rules can match on it.
-    pub fn failure(class: &str, message: impl Into<String>) -> Self {
-        Self::Failure(Failure::new(FailureClass::named(class), message))
-    }
-
-    /// A retryable failure, from a boxed error.
-    pub fn any(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self::Failure(Failure::from(&*error.into()))
-    }
-
-    /// A failure that no retry can cure, of class `validation`.
-    pub fn permanent(message: impl Into<String>) -> Self {
-        Self::Failure(Failure::new(FailureClass::VALIDATION, message))
-    }
-
-    /// A failure that should not be tried again before `delay` has passed.
-    pub fn retry_after(delay: Duration, message: impl Into<String>) -> Self {
-        Self::Failure(Failure::new(FailureClass::ERROR, message).with_retry_after(delay))
-    }
-
-    fn into_outcome(self) -> Outcome {
-        match self {
-            Self::Failure(failure) => Outcome::Failure {
-                failure,
-                output: None,
-            },
-            Self::Snooze(delay) => Outcome::Snoozed(delay),
-            Self::Cancel(message) => Outcome::Cancelled { message },
-            Self::Release => Outcome::Released { started: true },
-        }
-    }
-}
-
-impl<E: std::error::Error> From<E> for JobError {
-    fn from(error: E) -> Self {
-        Self::Failure(error.into())
-    }
-}
 
 /// A handler as the executor sees it, for kinds whose input is not a Rust type, and for
 /// outcomes that a [`JobError`] cannot express. Most handlers are plain functions instead, as

@@ -31,8 +31,8 @@ mod webhook;
 pub use address::{AddressPolicy, BlockedAddress, OutboundRules};
 pub use call::{Outbound, OutboundBuilder};
 pub use connect::{Resolver, SystemResolver};
-pub use job::{HTTP_KIND, HttpHandler};
-pub use request::HttpRequest;
+pub use job::HttpHandler;
+pub use request::{HTTP_KIND, HttpRequest};
 #[cfg(feature = "_testing")]
 #[doc(hidden)]
 pub use response::parse_retry_after;

@@ -12,7 +12,8 @@
 //! * `settle` is the only caller of core's `after_attempt`: every attempt ends there.
 //! * `request`, `schedule_request`, `client`: what a program asks of the engine.
 //! * `node`: a running engine as servers and workers use it.
-//! * `handler`, `context`, `attempt_signals`: what a handler sees, and how it is asked to stop.
+//! * `handler`, `context`, `job_error`, `attempt_signals`: what a handler sees, what it returns,
+//!   and how it is asked to stop.
 //! * `http` (feature `http`): jobs that are requests to other people's servers.
 //! * `testing`: an engine on a manual clock, for tests of handlers.
 
@@ -42,6 +43,7 @@ mod settle;
 mod attempt_signals;
 mod context;
 mod handler;
+mod job_error;
 
 mod client;
 mod document_cache;
@@ -68,10 +70,11 @@ pub use config::EngineConfig;
 pub use context::{AttemptContext, Context};
 pub use document_cache::{DocumentCache, decode_documents};
 pub use engine::Engine;
-pub use handler::{Handler, JobError, JobKind};
+pub use handler::Handler;
+pub use job_error::JobError;
 pub use node::{NodeHandle, SettleError, Settlement};
 pub use node_heartbeat::NodeState;
 pub use notice::{AttemptEnd, JobEvent, Notice, Notices, Observer};
-pub use request::JobRequest;
+pub use request::{JobKind, JobRequest};
 pub use schedule_request::{ScheduleEdit, ScheduleRequest};
 pub use stats::Stats;

@@ -163,8 +163,8 @@ impl NodeHandle {
             if let (SettleResult::Stale { fence }, Some(job)) = (result, &jobs[index]) {
                 results[index] = Err(SettleError::Stale(StaleFence {
                     job: job.id,
-                    asked: fence,
-                    held: job.progress.fence,
+                    requested: fence,
+                    current: job.progress.fence,
                     state: job.progress.state,
                 }));
             }

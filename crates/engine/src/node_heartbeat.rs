@@ -8,7 +8,6 @@ use steadfast_core::{Payload, Queue, Timestamp, WorkerName};
 use steadfast_store::{Document, DocumentKind, Store, StoreError};
 
 use crate::{
-    client::{Client, ClientError},
     document_cache::decode_documents,
     inflight::Inflight,
     limits::{HEARTBEAT_EVERY, NODE_FORGOTTEN_AFTER, NODE_SILENT_AFTER},
@@ -32,7 +31,7 @@ pub struct NodeState {
     pub in_flight: usize,
     /// When it started, by the store's clock.
     pub started_at: Timestamp,
-    /// When it last said that it is alive.
+    /// The time of its last heartbeat.
     pub last_seen: Timestamp,
 }
 
@@ -109,15 +108,5 @@ impl NodeHeartbeat {
         };
         self.store.save_document(document, Vec::new()).await?;
         Ok(())
-    }
-}
-
-impl Client {
-    /// The nodes that serve this store, by name, including those that fell silent within the last hour.
-    pub async fn nodes(&self) -> Result<Vec<NodeState>, ClientError> {
-        let documents = self.store().list_documents(DocumentKind::Node).await?;
-        Ok(decode_documents(documents)
-            .map(|(_, state)| state)
-            .collect())
     }
 }

@@ -1,13 +1,44 @@
-//! Requests to create a job.
+//! The input of a job, and requests to create one.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use serde::{Serialize, de::DeserializeOwned};
 use steadfast_core::{
     Guarantee, IdempotencyKey, Invalid, JobId, Kind, NewJob, Payload, PolicyPatch, Priority, Queue,
     RunAt, Tags, Tenant, Timestamp, Webhook,
 };
 
-use crate::{handler::JobKind, policy_levels::PolicyLevels};
+use crate::policy_levels::PolicyLevels;
+
+/// The input of a handler, and the name that joins the two.
+///
+/// ```
+/// use serde::{Deserialize, Serialize};
+/// use steadfast_engine::JobKind;
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Welcome {
+///     user: u64,
+/// }
+///
+/// impl JobKind for Welcome {
+///     const KIND: &'static str = "welcome";
+/// }
+/// ```
+pub trait JobKind: Serialize + DeserializeOwned + Send + 'static {
+    /// The name that stored jobs carry. Do not change it while jobs wait.
+    const KIND: &'static str;
+
+    /// The retry policy of this kind; a job can override it. By default that of its queue.
+    fn retry() -> PolicyPatch {
+        PolicyPatch::default()
+    }
+
+    /// A job with this input, to be refined before it is enqueued.
+    fn job(&self) -> JobRequest {
+        JobRequest::of(self)
+    }
+}
 
 /// A job to be created. A mistake in any part is reported when the job is enqueued.
 #[derive(Clone, Debug)]

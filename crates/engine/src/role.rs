@@ -32,7 +32,7 @@ pub trait Role: Send + Sync {
     /// Returns when there may be work earlier than the last tick expected. Only heard by roles
     /// that answer with [`Next::AtWakeup`].
     async fn wakeup(&self) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     /// Runs once, after the last tick of an orderly stop.
@@ -82,6 +82,10 @@ pub async fn supervise(role: &dyn Role, stop: &CancellationToken) {
         .await
         .is_err()
     {
+        // A role that panics while it shuts down has nothing left to do.
+        if stop.is_cancelled() {
+            return;
+        }
         tracing::error!(role = role.name(), "a role panicked; starting it again");
         stop.run_until_cancelled(tokio::time::sleep(limits::RESTART_DELAY))
             .await;
@@ -213,6 +217,13 @@ mod tests {
         script.wakeup.notify_one();
         let took = script.play().await;
         assert!(took >= SECOND && took < 2 * SECOND, "{took:?}");
+    }
+
+    #[tokio::test]
+    async fn a_role_that_panics_at_its_end_is_not_started_again() {
+        let script = Script::new(vec![|| panic!("a mistake in a role")]);
+        supervise(&*script, &script.stop).await;
+        assert_eq!(script.ticks.load(Ordering::SeqCst), 1);
     }
 
     #[tokio::test(start_paused = true)]

@@ -103,7 +103,7 @@ impl Watcher {
             revision,
         };
         let outbox = change
-            .news()
+            .webhook_event()
             .map(|event| subscriptions.deliver(&event))
             .unwrap_or_default();
         let saved = self.store.save_document(document, outbox).await?;

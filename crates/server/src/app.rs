@@ -47,11 +47,11 @@ pub struct App {
     pub(crate) keys: DocumentCache<Keys>,
     /// Browsers that have signed in.
     pub(crate) sessions: DocumentCache<Sessions>,
-    /// What the dashboard counted a moment ago.
+    /// Counts for the pages of the dashboard.
     pub(crate) lane_stats: LaneStatsCache,
-    /// What the dashboard does to many jobs at once.
+    /// The bulk actions that run on this node.
     pub(crate) bulk: BulkTracker,
-    /// How many wrong keys are looked at.
+    /// Bounds the wrong keys that wait for their response.
     pub(crate) sign_ins: SignInLimiter,
     /// Its settings.
     pub settings: Settings,

@@ -71,7 +71,7 @@ async fn main() -> anyhow::Result<()> {
     while let Some(notice) = notices.next().await {
         match notice.event {
             JobEvent::Started { late, .. } if late.as_millis() < 500 => {
-                println!("  started at once")
+                println!("  started at once");
             }
             JobEvent::Started { late, .. } => println!("  started {late:?} late"),
             JobEvent::Succeeded => break,

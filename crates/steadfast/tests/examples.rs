@@ -3,7 +3,7 @@
 //! `cargo test -p steadfast` builds the examples before it runs this; `--test examples` alone
 //! does not, and then needs `cargo build -p steadfast --examples` first.
 
-#![expect(clippy::unwrap_used, reason = "a test says no by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{
     io::Read as _,

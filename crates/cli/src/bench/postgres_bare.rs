@@ -98,7 +98,7 @@ impl Bare {
     }
 }
 
-/// A connection of its own.
+/// A new connection.
 pub async fn connect(url: &str) -> anyhow::Result<Client> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
     tokio::spawn(connection);

@@ -93,7 +93,7 @@ async fn over_api(server: &Server, verb: Verb, was_open: bool) -> anyhow::Result
             }
         }
         Verb::Delete { id } => {
-            if server.call(client.delete_key(&id)).await?.is_some() {
+            if server.call(client.revoke_key(&id)).await?.is_some() {
                 print_line!("{id} revoked")?;
             }
         }

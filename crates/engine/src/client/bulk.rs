@@ -10,6 +10,25 @@ use steadfast_store::{JobFilter, JobPageRequest};
 use super::{Client, ClientError};
 use crate::limits::{BULK_PAGE_MAX, BULK_PAUSE};
 
+impl Client {
+    /// A command on every job that matches now, a page at a time, with a limit, a predicate and
+    /// a progress callback if wanted.
+    pub fn command_matching(&self, filter: JobFilter, command: JobCommand) -> BulkCommand {
+        BulkCommand::new(self.clone(), filter, command)
+    }
+
+    /// Carries out a command on every job that matches now, a page at a time, and returns on how
+    /// many. Jobs for which it makes no sense are passed over.
+    pub async fn command_all(
+        &self,
+        filter: JobFilter,
+        command: JobCommand,
+    ) -> Result<u64, ClientError> {
+        let result = self.command_matching(filter, command).run().await?;
+        Ok(result.changed)
+    }
+}
+
 /// A command on every job that matches a filter; see [`Client::command_matching`].
 ///
 /// ```
@@ -57,7 +76,7 @@ pub struct BulkResult {
 }
 
 impl BulkCommand {
-    pub(super) fn new(client: Client, filter: JobFilter, command: JobCommand) -> Self {
+    fn new(client: Client, filter: JobFilter, command: JobCommand) -> Self {
         Self {
             client,
             filter,

@@ -19,6 +19,7 @@ use steadfast_core::Invalid;
 
 /// Whether addresses that only this machine or its network can reach may be dialled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AddressPolicy {
     /// Only what anyone on the internet could reach, too.
     #[default]

@@ -14,10 +14,7 @@ use crate::{
     limits::http::TIMEOUT_DEFAULT,
 };
 
-/// The kind of jobs that are HTTP requests.
-pub const HTTP_KIND: &str = "http";
-
-/// Sends the request that a job of kind [`HTTP_KIND`] describes.
+/// Sends the request that a job of kind [`HTTP_KIND`](super::HTTP_KIND) describes.
 pub struct HttpHandler {
     outbound: Outbound,
 }
@@ -137,7 +134,7 @@ mod tests {
     use crate::{
         attempt_signals::AttemptSignals,
         client::Client,
-        http::{AddressPolicy, OutboundRules},
+        http::{AddressPolicy, HTTP_KIND, OutboundRules},
     };
 
     #[tokio::test]

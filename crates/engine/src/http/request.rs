@@ -11,11 +11,14 @@ use http_body_util::Full;
 use serde::{Deserialize, Serialize};
 use steadfast_core::{Invalid, Payload, PolicyPatch, Preset};
 
-use super::{host::Host, job::HTTP_KIND, origin::Origin};
+use super::{host::Host, origin::Origin};
 use crate::{
-    handler::JobKind,
     limits::http::{HEADERS_BYTES_MAX, HEADERS_MAX, URL_BYTES_MAX},
+    request::JobKind,
 };
+
+/// The kind of jobs that are HTTP requests.
+pub const HTTP_KIND: &str = "http";
 
 /// A request to be sent.
 ///

@@ -28,9 +28,8 @@ async fn a_command_reaches_every_job_that_matches_and_reports_after_each_page() 
     let report = {
         let seen = seen.clone();
         move |so_far: BulkResult| {
-            seen.lock()
-                .unwrap()
-                .push((so_far.changed, so_far.is_complete))
+            let mut seen = seen.lock().unwrap();
+            seen.push((so_far.changed, so_far.is_complete));
         }
     };
     let cancel = client.command_matching(JobFilter::default(), JobCommand::Cancel);

@@ -20,7 +20,8 @@ use steadfast_engine::http::{AddressPolicy, Outbound, OutboundRules, RecordedRes
 /// Longer than anything here takes, unless it is what the test is about.
 pub const DEADLINE: Duration = Duration::from_secs(20);
 
-pub fn anywhere() -> Outbound {
+/// A client that may connect to every address.
+pub fn any_address() -> Outbound {
     let rules = OutboundRules::new(AddressPolicy::Any);
     Outbound::builder(rules).build().unwrap()
 }
@@ -33,14 +34,14 @@ pub async fn call(outbound: &Outbound, url: &str) -> Result<RecordedResponse, Fa
     outbound.call(post(url), DEADLINE, false).await
 }
 
-/// Gives its answers in turn, and then the last one for ever.
-pub struct Names {
+/// Returns its answers in turn, and then the last one for ever.
+pub struct FakeResolver {
     answers: Vec<Vec<IpAddr>>,
     lookups: AtomicUsize,
 }
 
-impl Names {
-    pub fn saying(answers: &[&[&str]]) -> Arc<Self> {
+impl FakeResolver {
+    pub fn new(answers: &[&[&str]]) -> Arc<Self> {
         let addresses = |texts: &&[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
         Arc::new(Self {
             answers: answers.iter().map(addresses).collect(),
@@ -54,7 +55,7 @@ impl Names {
 }
 
 #[async_trait]
-impl Resolver for Names {
+impl Resolver for FakeResolver {
     async fn resolve(&self, _name: &str) -> io::Result<Vec<IpAddr>> {
         let number = self.lookups.fetch_add(1, Ordering::SeqCst);
         let last = self.answers.len() - 1;

@@ -5,13 +5,13 @@ use std::time::Duration;
 use steadfast_core::{Failure, FailureClass, Outcome, Timestamp};
 
 use crate::{
-    common::{DEADLINE, anywhere, call, post},
+    common::{DEADLINE, any_address, call, post},
     target::{Reply, Target, answer, ok},
 };
 
 async fn failure_of(reply: impl Fn(usize) -> Reply + Send + Sync + 'static) -> Failure {
     let target = Target::start(reply).await;
-    let response = call(&anywhere(), &target.url()).await.unwrap();
+    let response = call(&any_address(), &target.url()).await.unwrap();
     match response.outcome(Timestamp::EPOCH) {
         Outcome::Failure { failure, .. } => failure,
         other => panic!("not a failure: {other:?}"),
@@ -20,13 +20,13 @@ async fn failure_of(reply: impl Fn(usize) -> Reply + Send + Sync + 'static) -> F
 
 #[tokio::test]
 async fn a_response_is_recorded_with_its_timings() {
-    let target = Target::start(|_| answer("201 Created", "x-a: 1\r\n", "made")).await;
-    let response = call(&anywhere(), &target.url()).await.unwrap();
+    let target = Target::start(|_| answer("201 Created", "x-a: 1\r\n", "created")).await;
+    let response = call(&any_address(), &target.url()).await.unwrap();
     assert_eq!(response.status, 201);
     assert_eq!(response.headers["x-a"], "1");
     assert_eq!(
         (response.body.as_str(), response.truncated),
-        ("made", false)
+        ("created", false)
     );
     let timings = response.timings;
     assert!(timings.dns.is_some() && timings.connect.is_some() && timings.first_byte.is_some());
@@ -43,7 +43,7 @@ async fn a_chunked_response_is_one_body() {
     let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n\
                    3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
     let target = Target::start(|_| Reply::Send(chunked.to_owned())).await;
-    let response = call(&anywhere(), &target.url()).await.unwrap();
+    let response = call(&any_address(), &target.url()).await.unwrap();
     assert_eq!(response.body, "abcde");
 }
 
@@ -85,7 +85,7 @@ async fn a_redirect_is_not_followed() {
 #[tokio::test]
 async fn only_the_beginning_of_a_body_is_kept() {
     let target = Target::start(|_| ok(&"ä".repeat(50_000))).await;
-    let outbound = anywhere();
+    let outbound = any_address();
     let response = call(&outbound, &target.url()).await.unwrap();
     assert!(response.truncated);
     assert_eq!(response.body, "ä".repeat(16 * 1024 / 2));
@@ -101,7 +101,7 @@ async fn a_body_without_end_is_left_and_the_status_counts() {
         "HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n",
     ] {
         let target = Target::start(|_| Reply::Flood(head.to_owned())).await;
-        let response = call(&anywhere(), &target.url()).await.unwrap();
+        let response = call(&any_address(), &target.url()).await.unwrap();
         assert_eq!(response.status, 200);
         assert_eq!((response.body.len(), response.truncated), (16 * 1024, true));
         // The other side is cut off, and could not send much more than we read.
@@ -115,7 +115,7 @@ async fn a_body_without_end_is_left_and_the_status_counts() {
 async fn a_head_without_end_is_refused() {
     let head = "HTTP/1.1 200 OK\r\nx-a: ".to_owned();
     let target = Target::start(move |_| Reply::Flood(head.clone())).await;
-    let failure = call(&anywhere(), &target.url()).await.unwrap_err();
+    let failure = call(&any_address(), &target.url()).await.unwrap_err();
     assert_eq!(failure.class, FailureClass::CONNECTION);
     assert!(failure.message.contains("too large"), "{failure}");
     target.closure().await;
@@ -127,7 +127,7 @@ async fn a_large_head_is_kept_in_part() {
         .map(|n| format!("x-{n:02}: {}\r\n", "y".repeat(500)))
         .collect();
     let target = Target::start(move |_| answer("200 OK", &headers, "")).await;
-    let response = call(&anywhere(), &target.url()).await.unwrap();
+    let response = call(&any_address(), &target.url()).await.unwrap();
     let kept: usize = response
         .headers
         .iter()
@@ -145,7 +145,7 @@ async fn what_is_not_http_is_a_failure_of_the_connection() {
         "HTTP/1.1 200 OK\r\nx",
     ] {
         let target = Target::start(|_| Reply::SendAndClose(text.to_owned())).await;
-        let failure = call(&anywhere(), &target.url()).await.unwrap_err();
+        let failure = call(&any_address(), &target.url()).await.unwrap_err();
         assert_eq!(
             failure.class,
             FailureClass::CONNECTION,
@@ -161,7 +161,7 @@ async fn what_is_not_http_is_a_failure_of_the_connection() {
 async fn a_body_that_breaks_off_is_a_failure_of_the_connection() {
     let short = "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc";
     let target = Target::start(|_| Reply::SendAndClose(short.to_owned())).await;
-    let failure = call(&anywhere(), &target.url()).await.unwrap_err();
+    let failure = call(&any_address(), &target.url()).await.unwrap_err();
     assert_eq!(failure.class, FailureClass::CONNECTION);
     assert!(failure.message.contains("broke off"), "{failure}");
     assert_eq!(target.seen().len(), 1);
@@ -173,7 +173,7 @@ async fn the_time_limit_covers_everything_and_the_failure_names_the_phase() {
     let limit = Duration::from_millis(80);
     let message_of = async |reply: fn(String) -> Reply, text: String| {
         let target = Target::start(move |_| reply(text.clone())).await;
-        let called = anywhere().call(post(&target.url()), limit, false).await;
+        let called = any_address().call(post(&target.url()), limit, false).await;
         let failure = called.unwrap_err();
         assert_eq!(failure.class, FailureClass::TIMEOUT);
         // The connection goes with the request.
@@ -204,7 +204,7 @@ async fn a_response_to_head_has_no_body() {
     let target = Target::start(|_| Reply::Send(head.to_owned())).await;
     let mut request = post(&target.url());
     *request.method_mut() = http::Method::HEAD;
-    let response = anywhere().call(request, DEADLINE, false).await.unwrap();
+    let response = any_address().call(request, DEADLINE, false).await.unwrap();
     assert_eq!(
         (response.status.as_u16(), response.body.as_str()),
         (200, "")

@@ -140,11 +140,11 @@ pub async fn heartbeat(
     }
 }
 
-fn stale_fence(job: &Job, asked: Fence) -> StaleFence {
+fn stale_fence(job: &Job, requested: Fence) -> StaleFence {
     StaleFence {
         job: job.id,
-        asked,
-        held: job.progress.fence,
+        requested,
+        current: job.progress.fence,
         state: job.progress.state,
     }
 }

@@ -6,13 +6,13 @@ use standardwebhooks::Webhook;
 use crate::{
     client::Http,
     server::{Server, each, id_of, until},
-    target::{Seen, Target},
+    target::{ReceivedRequest, Target},
 };
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 /// Whether a delivery is signed with this key, as the other side would find out.
-fn is_signed(seen: &Seen, secret: &str) -> bool {
+fn is_signed(seen: &ReceivedRequest, secret: &str) -> bool {
     let mut headers = axum::http::HeaderMap::new();
     for name in ["webhook-id", "webhook-timestamp", "webhook-signature"] {
         headers.insert(name, seen.headers[name].parse().unwrap());
@@ -25,7 +25,7 @@ async fn endpoint(http: &Http, body: Value) -> Value {
     http.post("/api/v1/endpoints", body).await.is(201)
 }
 
-async fn delivered(target: &Target, count: usize) -> Vec<Seen> {
+async fn delivered(target: &Target, count: usize) -> Vec<ReceivedRequest> {
     until(&format!("{count} deliveries"), || async {
         let seen = target.seen();
         (seen.len() >= count).then_some(seen)
