@@ -127,158 +127,128 @@ type Answer<T> = Result<Json<T>, Problem>;
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use steadfast_core::{duration, limits as core_limits};
+    use steadfast_core::{duration, limits as core};
 
     use super::*;
     use crate::limits;
 
-    fn parameter<'a>(document: &'a Value, path: &str, name: &str) -> &'a Value {
-        let parameters = document["paths"][path]["get"]["parameters"].as_array();
-        let named = |it: &&Value| it["name"] == name;
-        parameters.unwrap().iter().find(named).unwrap()
+    fn document() -> Value {
+        serde_json::from_str(&openapi_json()).unwrap()
+    }
+
+    /// What the document says of a field: `schema.field`.
+    fn field(document: &Value, path: &str) -> Value {
+        let (schema, field) = path.split_once('.').unwrap();
+        document["components"]["schemas"][schema]["properties"][field].clone()
     }
 
     #[test]
-    fn the_document_states_the_limits_that_hold() {
-        let document: Value = serde_json::from_str(&openapi_json()).unwrap();
-        let field = |schema: &str, name: &str| {
-            document["components"]["schemas"][schema]["properties"][name].clone()
-        };
-        let statuses = limits::HTTP_STATUSES;
-        for (schema, name, word, limit) in [
+    fn the_document_states_the_limits_of_fields() {
+        let document = document();
+        for (path, word, limit) in [
             (
-                "CreateJobRequest",
-                "priority",
+                "CreateJobRequest.priority",
                 "maximum",
-                json!(core_limits::PRIORITY_MAX),
+                json!(core::PRIORITY_MAX),
             ),
             (
-                "EditJobRequest",
-                "priority",
+                "EditJobRequest.priority",
                 "maximum",
-                json!(core_limits::PRIORITY_MAX),
+                json!(core::PRIORITY_MAX),
             ),
             (
-                "CreateJobRequest",
-                "maxRetries",
+                "CreateJobRequest.maxRetries",
                 "maximum",
-                json!(core_limits::MAX_RETRIES),
+                json!(core::MAX_RETRIES),
             ),
             (
-                "CreateJobRequest",
-                "maxRetryCount",
+                "CreateJobRequest.maxRetryCount",
                 "maximum",
-                json!(core_limits::MAX_RETRIES),
+                json!(core::MAX_RETRIES),
             ),
             (
-                "CreateJobRequest",
-                "maxAttempts",
+                "CreateJobRequest.maxAttempts",
                 "maximum",
-                json!(core_limits::MAX_RETRIES + 1),
+                json!(core::MAX_RETRIES + 1),
             ),
             (
-                "CreateJobsRequest",
-                "jobs",
+                "CreateJobsRequest.jobs",
                 "maxItems",
-                json!(core_limits::BULK_JOBS_MAX),
+                json!(core::BULK_JOBS_MAX),
             ),
+            ("ClaimJobsRequest.max", "maximum", json!(limits::CLAIMS_MAX)),
             (
-                "ClaimJobsRequest",
-                "max",
-                "maximum",
-                json!(limits::CLAIMS_MAX),
-            ),
-            (
-                "SettleRequest",
-                "settlements",
+                "SettleRequest.settlements",
                 "maxItems",
                 json!(limits::SETTLE_MAX),
             ),
             (
-                "FailureRequest",
-                "httpStatus",
+                "FailureRequest.httpStatus",
                 "minimum",
-                json!(statuses.start()),
+                json!(limits::HTTP_STATUSES.start()),
             ),
             (
-                "FailureRequest",
-                "httpStatus",
+                "FailureRequest.httpStatus",
                 "maximum",
-                json!(statuses.end()),
+                json!(limits::HTTP_STATUSES.end()),
             ),
         ] {
-            assert_eq!(field(schema, name)[word], limit, "{schema}.{name}");
+            assert_eq!(field(&document, path)[word], limit, "{path}");
         }
+    }
+
+    #[test]
+    fn the_document_states_sizes_and_defaults() {
+        let document = document();
+        let by_default = |default: &dyn std::fmt::Display| format!("{default} by default");
         let kib = |bytes: usize| format!("{} KiB", bytes / 1024);
-        for (schema, name, text) in [
+        let overlap = duration::format(limits::SECRET_OVERLAP_DEFAULT);
+        assert_eq!(core::BULK_JOBS_MAX, 1_000);
+        assert_eq!(duration::format(limits::RECENT_WINDOW), "5m");
+        for (path, text) in [
             (
-                "CreateJobRequest",
-                "priority",
-                format!("{} by default", core_limits::PRIORITY_DEFAULT),
+                "CreateJobRequest.priority",
+                by_default(&core::PRIORITY_DEFAULT),
             ),
+            ("CreateJobRequest.payload", kib(core::PAYLOAD_BYTES_MAX)),
+            ("SucceedRequest.result", kib(core::OUTPUT_BYTES_MAX)),
+            ("ClaimJobsRequest.max", by_default(&limits::CLAIMS_DEFAULT)),
             (
-                "CreateJobRequest",
-                "payload",
-                kib(core_limits::PAYLOAD_BYTES_MAX),
-            ),
-            (
-                "SucceedRequest",
-                "result",
-                kib(core_limits::OUTPUT_BYTES_MAX),
-            ),
-            (
-                "ClaimJobsRequest",
-                "max",
-                format!("{} by default", limits::CLAIMS_DEFAULT),
-            ),
-            (
-                "ClaimJobsRequest",
-                "wait",
+                "ClaimJobsRequest.wait",
                 duration::format(limits::CLAIM_WAIT_MAX),
             ),
-            ("RotateSecretRequest", "overlap", "1d by default".to_owned()),
-            ("DeadLettersRequest", "ids", "up to 1,000".to_owned()),
+            ("RotateSecretRequest.overlap", by_default(&overlap)),
+            ("DeadLettersRequest.ids", "up to 1,000".to_owned()),
+            ("Counts.recent", "the last five minutes".to_owned()),
         ] {
-            let field = field(schema, name).to_string();
-            assert!(
-                field.contains(&text),
-                "{schema}.{name} lacks {text}: {field}"
-            );
+            let field = field(&document, path).to_string();
+            assert!(field.contains(&text), "{path} lacks {text}: {field}");
         }
-        assert_eq!(duration::format(limits::SECRET_OVERLAP_DEFAULT), "1d");
-        assert_eq!(core_limits::BULK_JOBS_MAX, 1_000);
-        for (path, name, most, default) in [
-            (
-                "/api/v1/jobs",
-                "limit",
-                limits::PAGE_MAX,
-                limits::PAGE_DEFAULT,
-            ),
-            (
-                "/api/v1/dlq",
-                "limit",
-                limits::PAGE_MAX,
-                limits::PAGE_DEFAULT,
-            ),
-            (
-                "/api/v1/schedules",
-                "limit",
-                limits::PAGE_MAX,
-                limits::PAGE_DEFAULT,
-            ),
-            ("/api/v1/stats/minutes", "minutes", 10_080, 60),
+    }
+
+    #[test]
+    fn the_document_states_the_sizes_of_pages() {
+        let document = document();
+        let page = json!([limits::PAGE_MAX, limits::PAGE_DEFAULT]);
+        let minutes = json!([limits::MINUTES_MAX, limits::MINUTES_DEFAULT]);
+        for (path, name, most_and_default) in [
+            ("/api/v1/jobs", "limit", &page),
+            ("/api/v1/dlq", "limit", &page),
+            ("/api/v1/schedules", "limit", &page),
+            ("/api/v1/stats/minutes", "minutes", &minutes),
         ] {
-            let parameter = parameter(&document, path, name);
-            assert_eq!(parameter["schema"]["maximum"], most, "{path}");
-            let text = format!("{default} by default");
+            let parameters = document["paths"][path]["get"]["parameters"].as_array();
+            let mut named = parameters.unwrap().iter().filter(|it| it["name"] == name);
+            let parameter = named.next().unwrap();
+            assert_eq!(
+                parameter["schema"]["maximum"], most_and_default[0],
+                "{path}"
+            );
+            let text = format!("{} by default", most_and_default[1]);
             assert!(
                 parameter["description"].as_str().unwrap().contains(&text),
                 "{path}"
             );
         }
-        assert_eq!((limits::MINUTES_MAX, limits::MINUTES_DEFAULT), (10_080, 60));
-        let recent = field("Counts", "recent").to_string();
-        assert!(recent.contains("the last five minutes"), "{recent}");
-        assert_eq!(duration::format(limits::RECENT_WINDOW), "5m");
     }
 }

@@ -123,7 +123,7 @@ async fn each_scope_may_do_its_part_and_no_more() {
 }
 
 #[tokio::test]
-async fn a_key_that_was_taken_back_is_refused() {
+async fn a_revoked_key_is_refused() {
     let server = Server::start().await;
     let admin = server.key(Scope::Admin, None).await;
     let body = json!({"scope": "tenant", "tenant": "acme", "name": "ci"});

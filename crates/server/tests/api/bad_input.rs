@@ -178,7 +178,7 @@ async fn a_bad_query_is_refused_with_its_parameter() {
 }
 
 #[tokio::test]
-async fn unknown_things_pages_and_verbs_are_told_apart() {
+async fn unknown_ids_pages_and_methods_have_different_answers() {
     let server = Server::start().await;
     let zeros = "00000000000000000000000000";
     for path in [

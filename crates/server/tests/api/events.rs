@@ -105,7 +105,7 @@ async fn a_tenant_hears_only_of_its_own_jobs() {
 }
 
 #[tokio::test]
-async fn a_stream_ends_when_its_key_is_taken_back() {
+async fn a_stream_ends_when_its_key_is_revoked() {
     let server = Server::start().await;
     let mut anonymous = Stream::open(&server.http, "/api/v1/events").await;
     let admin = server.key(Scope::Admin, None).await;
@@ -114,11 +114,11 @@ async fn a_stream_ends_when_its_key_is_taken_back() {
     let body = json!({"scope": "read"});
     let made = admin.post("/api/v1/keys", body).await.is(201);
     let theirs = server.http.with_key(made["token"].as_str().unwrap());
-    let mut taken_back = Stream::open(&theirs, "/api/v1/events").await;
+    let mut revoked = Stream::open(&theirs, "/api/v1/events").await;
     let mut kept = Stream::open(&admin, "/api/v1/events").await;
     let path = format!("/api/v1/keys/{}", id_of(&made));
     admin.delete(&path).await.is(204);
-    assert!(taken_back.next().await.is_none());
+    assert!(revoked.next().await.is_none());
     let target = Target::always(200).await;
     admin.create_id(json!({"api": target.url()})).await;
     let (event, _) = kept.next().await.unwrap();

@@ -30,7 +30,7 @@ async fn a_404_fails_at_once_and_a_503_is_retried() {
 }
 
 #[tokio::test]
-async fn a_target_is_told_which_job_and_attempt_it_is_with_one_key_for_all() {
+async fn a_request_names_its_job_and_attempt_and_has_one_key_for_all_attempts() {
     let server = Server::start().await;
     let target = Target::failing(1).await;
     let body = json!({

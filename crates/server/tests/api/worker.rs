@@ -8,7 +8,7 @@ use tokio::process::Command;
 use crate::server::{Server, each};
 
 #[tokio::test]
-async fn the_python_worker_does_its_jobs_and_stops_when_it_is_told() {
+async fn the_python_worker_does_its_jobs_and_stops_at_a_signal() {
     let server = Server::start().await;
     let retry = json!({"maxRetries": 2, "backoff": "fixed", "baseDelay": 0});
     let make = |payload: serde_json::Value| {
