@@ -15,7 +15,7 @@ def post(path, **body):
     request = urllib.request.Request(URL + path, json.dumps(body).encode(), headers)
     try:
         return json.load(urllib.request.urlopen(request, timeout=60))
-    except OSError as error:  # no answer; or 409: the lease ran out, the job is another's by now
+    except OSError as error:  # no response; or 409: the lease ran out, another worker has the job
         print(path, error)
         stopping.wait(1)
 
@@ -28,7 +28,7 @@ def run(job, fence):
     threading.Thread(target=keep, args=(path, fence, job["leaseMs"] / 3000, done)).start()
     try:
         post(f"{path}/succeed", fence=fence, result=HANDLERS[job["kind"]](job))
-    except Exception as error:  # a class called ValidationError would not be tried again
+    except Exception as error:  # a class called ValidationError would not be retried
         post(f"{path}/fail", fence=fence, failure={"class": type(error).__name__, "message": str(error)})
     done.set()
 

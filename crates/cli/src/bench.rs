@@ -39,10 +39,10 @@ pub struct Args {
     #[arg(long)]
     server: bool,
     /// A PostgreSQL database to measure in place of SQLite files: one to four nodes, in a schema
-    /// that is made for it and dropped afterwards.
+    /// that is created for it and dropped afterwards.
     #[arg(long)]
     store: Option<String>,
-    /// Where to put the files; a temporary directory where nobody says.
+    /// The directory for the files [default: a temporary one].
     #[arg(long)]
     dir: Option<PathBuf>,
     /// One JSON object per figure.
@@ -60,7 +60,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         return postgres::figures(&args, url, &mut report).await;
     }
     // From the quiet to the large: what a large figure leaves for the disk to write disturbs
-    // the next, and what it leaves in memory is not the backlog's. Each has files of its own.
+    // the next, and what it leaves in memory is not the backlog's. Each has its own files.
     if !args.server {
         lifecycle::lateness(&args, scratch()?.path(), &mut report).await?;
         scale::claims(&args, scratch()?.path(), &mut report).await?;

@@ -24,8 +24,12 @@ impl Client {
     }
 
     /// Extends the lease of a running attempt, and says whether it is to be cancelled.
-    pub fn heartbeat(&self, id: impl Display, heartbeat: &HeartbeatRequest) -> Request<LeaseBody> {
-        self.post_json("heartbeat", &claim_path(id, "heartbeat"), heartbeat)
+    pub fn send_heartbeat(
+        &self,
+        id: impl Display,
+        heartbeat: &HeartbeatRequest,
+    ) -> Request<LeaseBody> {
+        self.post_json("sendHeartbeat", &claim_path(id, "heartbeat"), heartbeat)
     }
 
     /// Reports that an attempt succeeded. Safe to repeat.

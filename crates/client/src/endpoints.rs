@@ -51,8 +51,8 @@ impl Client {
     }
 
     /// Revokes an API key.
-    pub fn delete_key(&self, id: impl Display) -> Request<()> {
+    pub fn revoke_key(&self, id: impl Display) -> Request<()> {
         let path = format!("/keys/{}", path_segment(id));
-        self.operation("deleteKey", Method::DELETE, &path)
+        self.operation("revokeKey", Method::DELETE, &path)
     }
 }

@@ -57,7 +57,7 @@ pub enum ErrorKind {
     /// The connection broke in the middle of the response.
     Interrupted(Box<dyn Error + Send + Sync>),
     /// The server refused the request, with a stable code, a sentence and perhaps a field.
-    Refused(ProblemBody),
+    Refused(Box<ProblemBody>),
     /// The response is not what this operation answers: perhaps not a Steadfast server, or one of
     /// another version.
     Decode(serde_json::Error),

@@ -17,7 +17,7 @@ use crate::{
     limits::{EVENT_BYTES_MAX, EVENT_SILENCE_MAX},
 };
 
-const OPERATION: &str = "watchEvents";
+const OPERATION: &str = "streamEvents";
 
 /// An event of a job.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +46,7 @@ impl Client {
     /// # Errors
     ///
     /// A stream that cannot be opened.
-    pub async fn watch_events(&self, query: &TenantQuery) -> Result<EventStream, ClientError> {
+    pub async fn stream_events(&self, query: &TenantQuery) -> Result<EventStream, ClientError> {
         let request = self.get::<()>(OPERATION, "/events").query(query);
         Ok(EventStream {
             body: request.stream().await?,

@@ -77,8 +77,8 @@ impl Client {
     }
 
     /// Attempts by the minute.
-    pub fn list_minutes(&self, query: &MinutesQuery) -> Request<MinuteList> {
-        self.get("listMinutes", "/stats/minutes").query(query)
+    pub fn list_minute_stats(&self, query: &MinutesQuery) -> Request<MinuteList> {
+        self.get("listMinuteStats", "/stats/minutes").query(query)
     }
 
     /// Alerts that fire, are pending, or were resolved.

@@ -177,7 +177,7 @@ fn check(operation: &'static str, status: StatusCode, body: &[u8]) -> Result<(),
     if status.is_success() {
         return Ok(());
     }
-    let kind = serde_json::from_slice::<ProblemBody>(body)
+    let kind = serde_json::from_slice::<Box<ProblemBody>>(body)
         .map_or(ErrorKind::NotSteadfast(status), ErrorKind::Refused);
     Err(ClientError::new(operation, kind))
 }

@@ -2,14 +2,14 @@
 //! that is full of what waits and what has ended.
 //!
 //! Both write to the same tables, one after the other, so they see the same indexes, settings
-//! and backlog. A node is an engine with connections of its own; all are in this process.
+//! and backlog. A node is an engine with its own connections; all are in this process.
 
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
 };
 
-use steadfast::{Client, Engine, JobId, PostgresOptions, PostgresStore, Store as _};
+use steadfast::{Client, Engine, JobId, PostgresOptions, PostgresStore, store::Store as _};
 use tokio::task::JoinSet;
 
 use super::{
@@ -106,7 +106,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// What was before must not be cleared away on somebody else's time.
+    /// Rows of the measurement before must not be vacuumed during the next one.
     async fn vacuum(&self) -> anyhow::Result<()> {
         let sql = "VACUUM ANALYZE steadfast.job; VACUUM ANALYZE steadfast.attempt; CHECKPOINT";
         let client = connect(self.url).await?;

@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use steadfast::tokio_postgres::{
+use steadfast::store::tokio_postgres::{
     self, Client, NoTls, Statement,
     types::{FromSql, IsNull, ToSql, Type, accepts, private::BytesMut, to_sql_checked},
 };
@@ -98,7 +98,7 @@ impl Bare {
     }
 }
 
-/// A connection of its own.
+/// A new connection.
 pub async fn connect(url: &str) -> anyhow::Result<Client> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
     tokio::spawn(connection);

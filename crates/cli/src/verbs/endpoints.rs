@@ -128,7 +128,7 @@ impl CreateArgs {
 
 fn print_secret(endpoint: &EndpointWithSecret, what: &str) -> anyhow::Result<()> {
     let id = endpoint.endpoint.id;
-    print_line!("{id} {what}; its secret is shown only this once:")?;
+    print_line!("{id} {what}; the secret is shown only this once:")?;
     Ok(print_line!("{}", endpoint.secret)?)
 }
 

@@ -113,7 +113,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         Verb::List(list) => list::run(&server, list).await,
         Verb::Show { id } => show(&server, &id).await,
         Verb::History { id, limit } => history(&server, &id, limit).await,
-        Verb::Cancel { id } => change(&server, client.cancel_job(id), "cancelled").await,
+        Verb::Cancel { id } => cancel(&server, &id).await,
         Verb::Retry { id, payload } => {
             let payload = read_optional_json(payload.as_ref(), "--payload")?;
             let request = client.retry_job(id, &RetryJobRequest { payload });
@@ -138,6 +138,17 @@ impl EditArgs {
             priority: self.priority,
         })
     }
+}
+
+async fn cancel(server: &Server, id: &str) -> anyhow::Result<()> {
+    if let Some(job) = server.call(server.client.cancel_job(id)).await? {
+        if job.cancel_requested && job.finished_at.is_none() {
+            print_line!("{} is {}: its cancel is requested", job.id, job.label)?;
+        } else {
+            print_line!("{} {}", job.id, job.label)?;
+        }
+    }
+    Ok(())
 }
 
 async fn change(server: &Server, request: Request<JobBody>, done: &str) -> anyhow::Result<()> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::Subcommand;
-use steadfast::{Store, Tenant};
+use steadfast::{Tenant, store::Store};
 use steadfast_api::{CreateKeyRequest, KeyBody, KeyList, KeyWithToken, Scope};
 use steadfast_server::keys::{self, Key, NewKey};
 
@@ -93,7 +93,7 @@ async fn over_api(server: &Server, verb: Verb, was_open: bool) -> anyhow::Result
             }
         }
         Verb::Delete { id } => {
-            if server.call(client.delete_key(&id)).await?.is_some() {
+            if server.call(client.revoke_key(&id)).await?.is_some() {
                 print_line!("{id} revoked")?;
             }
         }

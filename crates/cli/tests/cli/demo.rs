@@ -5,29 +5,32 @@ use std::{
     process::Command,
 };
 
-use crate::node::{dir, files, run, said, steadfast};
+use crate::{
+    node::{dir, files, output_of, run, steadfast},
+    transcript::mask,
+};
 
 #[test]
-fn the_demo_shows_every_way_to_fail_and_what_became_of_it() {
+fn the_demo_shows_every_way_to_fail_and_what_followed() {
     let dir = dir();
     let shown = run(&["demo"], &dir);
     assert_eq!(shown.code, 0, "{shown:?}");
-    let text = crate::node::masked(&shown.out);
+    let text = mask(&shown.out);
     for wanted in [
-        "Job: always-down (job_…): failed (exhausted)",
+        "Job: always-down (job_…): failed, no retries left",
         "Job: flaky (job_…): succeeded",
         "Job: slow (job_…): succeeded",
-        "Job: gone (job_…): failed (non_retryable)",
+        "Job: gone (job_…): failed, permanent failure",
         "Job: busy (job_…): succeeded",
         "Job: panicky (job_…): succeeded",
-        "→ again in 2s, as the target asked",
-        "→ given up: no retry can mend this",
+        "→ retry 1 of 3 in 2s, as Retry-After asks",
+        "→ permanent failure",
         "→ no retries left",
         "│ Retry #3 │ FAILED │",
         "panic ",
         "timeout ",
         "3 of 3 ticks ran",
-        "Webhooks: 2 of 2 arrived, with a signature that is right.",
+        "Webhooks: 2 of 2 arrived, with a valid signature.",
         "steadfast serve",
     ] {
         assert!(text.contains(wanted), "{wanted:?} is missing in\n{text}");
@@ -44,7 +47,7 @@ fn the_demo_shows_every_way_to_fail_and_what_became_of_it() {
     for line in shown.out.lines() {
         assert!(line.chars().count() <= 80, "too wide: {line}");
     }
-    assert_eq!(shown.err, "", "the panic is on purpose and makes no noise");
+    assert_eq!(shown.err, "", "the panic is on purpose and prints nothing");
     assert!(files(&dir).is_empty(), "nothing is left behind");
 }
 
@@ -55,14 +58,20 @@ fn a_demo_is_for_this_machine_only() {
 }
 
 #[test]
-fn a_demo_that_is_kept_can_be_asked() {
+fn a_demo_that_is_kept_answers_requests_and_names_its_dashboard() {
     let dir = dir();
     let mut demo = steadfast(&["demo", "--keep"], dir.path()).spawn().unwrap();
     let mut lines = BufReader::new(demo.stdout.take().unwrap()).lines();
     let is_last = |line: &String| line.contains("dlq requeue --all --url");
-    let last = lines.by_ref().map(Result::unwrap).find(is_last).unwrap();
+    let mut printed: Vec<String> = Vec::new();
+    while !printed.last().is_some_and(is_last) {
+        printed.push(lines.next().unwrap().unwrap());
+    }
+    let last = printed.last().unwrap();
     let url = last.rsplit(' ').next().unwrap();
-    let listed = said(steadfast(&["dlq", "list", "--url", url], dir.path()));
+    let dashboard = printed.iter().any(|line| line.contains("the dashboard"));
+    assert!(dashboard, "{printed:?}");
+    let listed = output_of(steadfast(&["dlq", "list", "--url", url], dir.path()));
     assert_eq!(listed.out.lines().count(), 3, "{listed:?}");
     let pid = demo.id().to_string();
     assert!(

@@ -1,9 +1,13 @@
-//! The real binary, from outside: `node` runs it.
+//! The real binary, from outside: `node` runs it, `transcript` writes down what it prints.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod commands;
 mod demo;
+mod doctor;
+mod help;
 mod node;
 #[path = "../common/process.rs"]
 mod process;
+mod readme;
 mod serve;
-mod verbs;
+mod transcript;

@@ -1,4 +1,4 @@
-//! The real binary: run to its end, or as a node on a port of its own.
+//! The real binary: run to its end, or as a node on its own port.
 
 use std::{
     process::{Command, Output},
@@ -11,13 +11,13 @@ pub use tempfile::TempDir;
 use crate::process::Process;
 pub use crate::process::steadfast;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(30);
 
 pub fn dir() -> TempDir {
     tempfile::tempdir().unwrap()
 }
 
-/// The names of what is in a directory.
+/// The names of the files in a directory.
 pub fn files(dir: &TempDir) -> Vec<String> {
     let entries = std::fs::read_dir(dir.path()).unwrap();
     let mut names: Vec<String> = entries
@@ -27,37 +27,37 @@ pub fn files(dir: &TempDir) -> Vec<String> {
     names
 }
 
-/// How a command ended, and what it said.
+/// How a command ended, and what it printed.
 #[derive(Debug)]
-pub struct Said {
+pub struct CommandOutput {
     pub code: i32,
     pub out: String,
     pub err: String,
 }
 
-pub fn said(mut command: Command) -> Said {
+pub fn output_of(mut command: Command) -> CommandOutput {
     let Output {
         status,
         stdout,
         stderr,
     } = command.output().unwrap();
-    Said {
+    CommandOutput {
         code: status.code().unwrap(),
         out: String::from_utf8(stdout).unwrap(),
         err: String::from_utf8(stderr).unwrap(),
     }
 }
 
-pub fn run(args: &[&str], dir: &TempDir) -> Said {
-    said(steadfast(args, dir.path()))
+pub fn run(args: &[&str], dir: &TempDir) -> CommandOutput {
+    output_of(steadfast(args, dir.path()))
 }
 
-/// A node in a directory of its own, and a command line that asks it.
+/// A node in its own directory, and commands that call it.
 pub struct Node {
     process: Process,
     pub url: String,
     pub dir: TempDir,
-    /// What it said before it named its address, that line included.
+    /// What it printed until it was ready.
     pub welcome: String,
 }
 
@@ -77,34 +77,34 @@ impl Node {
         }
     }
 
-    /// A command that asks this node.
+    /// A command that calls this node.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = steadfast(args, self.dir.path());
         command.env("STEADFAST_URL", &self.url);
         command
     }
 
-    pub fn ask(&self, args: &[&str]) -> Said {
-        said(self.command(args))
+    pub fn run(&self, args: &[&str]) -> CommandOutput {
+        output_of(self.command(args))
     }
 
-    /// What a command says with `--json`.
+    /// What a command prints with `--json`.
     pub fn json(&self, args: &[&str]) -> Value {
         let all: Vec<&str> = args.iter().chain(&["--json"]).copied().collect();
-        let said = self.ask(&all);
-        assert_eq!(said.code, 0, "{said:?}");
-        serde_json::from_str(&said.out).unwrap()
+        let output = self.run(&all);
+        assert_eq!(output.code, 0, "{output:?}");
+        serde_json::from_str(&output.out).unwrap()
     }
 
-    /// Asks until the answer is right.
+    /// Repeats a command until its JSON is right.
     pub fn until(&self, args: &[&str], is_right: impl Fn(&Value) -> bool) -> Value {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + DEADLINE;
         loop {
-            let answer = self.json(args);
-            if is_right(&answer) {
-                return answer;
+            let json = self.json(args);
+            if is_right(&json) {
+                return json;
             }
-            assert!(Instant::now() < deadline, "{args:?}: {answer:#}");
+            assert!(Instant::now() < deadline, "{args:?}: {json:#}");
         }
     }
 
@@ -114,32 +114,8 @@ impl Node {
     }
 }
 
-/// Ids and everything that differs between two runs, in one shape.
-pub fn masked(text: &str) -> String {
-    let mut masked = String::new();
-    let mut word = String::new();
-    for c in text.chars().chain(['\0']) {
-        if c.is_ascii_alphanumeric() || c == '_' {
-            word.push(c);
-            continue;
-        }
-        match word.split_once('_') {
-            Some((kind @ ("job" | "sch" | "end" | "key" | "sf"), digits)) if digits.len() >= 26 => {
-                masked.push_str(kind);
-                masked.push_str("_…");
-            }
-            _ => masked.push_str(&word),
-        }
-        word.clear();
-        if c != '\0' {
-            masked.push(c);
-        }
-    }
-    masked
-}
-
 /// Reads a stream to its end.
-pub fn whole(mut stream: impl std::io::Read) -> String {
+pub fn read_to_end(mut stream: impl std::io::Read) -> String {
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     text

@@ -1,6 +1,6 @@
-//! `steadfast serve`: settings, access, and the first thing a person sees.
+//! `steadfast serve`: settings, access, and the welcome.
 
-use crate::node::{Node, dir, files, run, said, steadfast};
+use crate::node::{Node, dir, files, output_of, run, steadfast};
 
 const PORT_0: [&str; 2] = ["--listen", "127.0.0.1:0"];
 
@@ -37,10 +37,10 @@ fn a_file_that_is_not_ours_is_refused_by_path_and_left_alone() {
     let path = dir.path().join("notes.txt");
     std::fs::write(&path, "dear diary, this is no database at all").unwrap();
     let args = ["serve", "--store", "sqlite:notes.txt", "--listen"];
-    let said = run(&[&args[..], &["127.0.0.1:0"]].concat(), &dir);
-    assert_eq!(said.code, 1);
+    let output = run(&[&args[..], &["127.0.0.1:0"]].concat(), &dir);
+    assert_eq!(output.code, 1);
     let expected = "notes.txt is not a Steadfast database";
-    assert!(said.err.contains(expected), "{said:?}");
+    assert!(output.err.contains(expected), "{output:?}");
     assert_eq!(
         std::fs::read_to_string(&path).unwrap(),
         "dear diary, this is no database at all"
@@ -49,11 +49,11 @@ fn a_file_that_is_not_ours_is_refused_by_path_and_left_alone() {
 }
 
 #[test]
-fn mistakes_on_the_command_line_are_answered_with_what_would_be_right() {
+fn mistakes_on_the_command_line_are_answered_with_the_right_form() {
     let dir = dir();
     for (args, code, expected) in [
         (&["--store", "redis:"][..], 2, "use sqlite:FILE or memory:"),
-        (&["--grace", "30"], 2, "30 has no unit: say 30s"),
+        (&["--grace", "30"], 2, "30 has no unit: use 30s"),
         (&["--retry", "impatient"], 2, "aggressive"),
         (&["--log-level", "=x="], 2, "log.level"),
         (&["--max-retries", "101"], 2, "must be at most 100"),
@@ -65,13 +65,13 @@ fn mistakes_on_the_command_line_are_answered_with_what_would_be_right() {
             "cannot open",
         ),
     ] {
-        let said = run(
+        let output = run(
             &[&["serve", "--listen", "127.0.0.1:0"][..], args].concat(),
             &dir,
         );
-        assert_eq!(said.code, code, "{args:?}: {said:?}");
-        assert!(said.err.contains(expected), "{args:?}: {said:?}");
-        assert!(!said.err.contains("s3cret"), "{said:?}");
+        assert_eq!(output.code, code, "{args:?}: {output:?}");
+        assert!(output.err.contains(expected), "{args:?}: {output:?}");
+        assert!(!output.err.contains("s3cret"), "{output:?}");
     }
 }
 
@@ -94,19 +94,19 @@ fn a_mistake_in_the_file_is_named_with_its_line() {
         ("[alerts.dlq]\nabove = -1\n", "line 2: "),
         ("concurrency = 0\n", "line 1: "),
         ("listen = \"localhost\"\n", "line 1: "),
-        ("store = \"redis:\"\n", "line 1: \"redis:\" is no store"),
+        ("store = \"redis:\"\n", "line 1: \"redis:\" is not a store"),
     ] {
         let dir = dir();
         std::fs::write(dir.path().join("steadfast.toml"), text).unwrap();
-        let said = run(&["serve", "--print-config"], &dir);
-        assert_eq!(said.code, 2, "{text}: {said:?}");
-        assert!(said.err.contains("steadfast.toml, "), "{said:?}");
-        assert!(said.err.contains(expected), "{text}: {}", said.err);
+        let output = run(&["serve", "--print-config"], &dir);
+        assert_eq!(output.code, 2, "{text}: {output:?}");
+        assert!(output.err.contains("steadfast.toml, "), "{output:?}");
+        assert!(output.err.contains(expected), "{text}: {}", output.err);
     }
 }
 
 #[test]
-fn flags_go_over_the_environment_which_goes_over_the_file_which_goes_over_defaults() {
+fn flags_override_the_environment_which_overrides_the_file_which_overrides_defaults() {
     let dir = dir();
     let file = "grace = \"1s\"\nretention = \"1d\"\nconcurrency = 7\nstore = \"postgres://u:secret@h/d\"\n";
     std::fs::write(dir.path().join("steadfast.toml"), file).unwrap();
@@ -124,7 +124,7 @@ fn flags_go_over_the_environment_which_goes_over_the_file_which_goes_over_defaul
     command
         .env("STEADFAST_GRACE", "2s")
         .env("STEADFAST_RETENTION", "2d");
-    let printed = said(command);
+    let printed = output_of(command);
     assert_eq!(printed.code, 0, "{printed:?}");
     let value = |key: &str| {
         let lines = printed.out.lines();
@@ -149,34 +149,34 @@ fn flags_go_over_the_environment_which_goes_over_the_file_which_goes_over_defaul
 }
 
 #[test]
-fn nobody_else_may_connect_before_there_is_a_key() {
+fn other_machines_may_not_connect_before_there_is_a_key() {
     let dir = dir();
-    let said = run(&["serve", "--listen", "0.0.0.0:0"], &dir);
-    assert_eq!(said.code, 1);
+    let output = run(&["serve", "--listen", "0.0.0.0:0"], &dir);
+    assert_eq!(output.code, 1);
     let command = "steadfast keys create --store sqlite:steadfast.db --scope admin";
-    assert!(said.err.contains(command), "{said:?}");
-    assert!(said.err.contains("--listen 127.0.0.1:"), "{said:?}");
+    assert!(output.err.contains(command), "{output:?}");
+    assert!(output.err.contains("--listen 127.0.0.1:"), "{output:?}");
     assert!(
         files(&dir).is_empty(),
-        "nothing was made only to be refused"
+        "no store was created only to be refused"
     );
-    let said = run(
+    let output = run(
         &["serve", "--listen", "0.0.0.0:0", "--store", "memory:"],
         &dir,
     );
-    assert!(said.err.contains("use --store sqlite:FILE"), "{said:?}");
+    assert!(output.err.contains("use --store sqlite:FILE"), "{output:?}");
 }
 
 #[test]
-fn with_the_first_key_others_may_connect_and_everybody_needs_one() {
+fn with_the_first_key_other_machines_may_connect_and_every_caller_needs_one() {
     let dir = dir();
     let store = ["--store", "sqlite:steadfast.db"];
-    let made = run(
+    let created = run(
         &[&["keys", "create", "--scope", "admin"][..], &store].concat(),
         &dir,
     );
-    assert_eq!(made.code, 0, "{made:?}");
-    let token = made
+    assert_eq!(created.code, 0, "{created:?}");
+    let token = created
         .out
         .lines()
         .find(|line| line.starts_with("sf_"))
@@ -200,39 +200,39 @@ fn with_the_first_key_others_may_connect_and_everybody_needs_one() {
         "{}",
         node.welcome
     );
-    let ask = |key: Option<&str>| {
+    let list = |key: Option<&str>| {
         let mut command = node.command(&["jobs", "list", "--url", &url]);
         command.envs(key.map(|key| ("STEADFAST_API_KEY", key)));
-        said(command)
+        output_of(command)
     };
-    let refused = ask(None);
+    let refused = list(None);
     assert_eq!(refused.code, 1);
     assert!(refused.err.contains("(no_key)"), "{refused:?}");
     assert!(refused.err.contains("STEADFAST_API_KEY"), "{refused:?}");
-    assert!(ask(Some("sf_wrong")).err.contains("(unknown_key)"));
-    assert_eq!(ask(Some(token)).out, "no jobs\n");
+    assert!(list(Some("sf_wrong")).err.contains("(unknown_key)"));
+    assert_eq!(list(Some(token)).out, "no jobs\n");
 }
 
 #[test]
-fn the_first_key_over_the_api_closes_the_door() {
+fn the_first_key_over_the_api_is_needed_from_then_on() {
     let node = Node::start(&PORT_0);
-    let made = node.ask(&["keys", "create", "--scope", "admin"]);
-    assert!(made.out.contains("This is the first key"), "{made:?}");
-    let token = made
+    let created = node.run(&["keys", "create", "--scope", "admin"]);
+    assert!(created.out.contains("This is the first key"), "{created:?}");
+    let token = created
         .out
         .lines()
         .find(|line| line.starts_with("sf_"))
         .unwrap();
-    assert_eq!(node.ask(&["jobs", "list"]).code, 1);
-    assert_eq!(node.ask(&["jobs", "list", "--api-key", token]).code, 0);
+    assert_eq!(node.run(&["jobs", "list"]).code, 1);
+    assert_eq!(node.run(&["jobs", "list", "--api-key", token]).code, 0);
     let second = ["keys", "create", "--scope", "read", "--api-key", token];
-    let second = node.ask(&second);
+    let second = node.run(&second);
     assert_eq!(second.code, 0, "{second:?}");
     assert!(!second.out.contains("first key"), "{second:?}");
 }
 
 #[test]
-fn keys_in_the_store_can_be_listed_and_taken_back() {
+fn keys_in_the_store_can_be_listed_and_revoked() {
     let dir = dir();
     let keys = |args: &[&str]| {
         let all = [&["keys"], args, &["--store", "sqlite:k.db"]].concat();
@@ -247,12 +247,12 @@ fn keys_in_the_store_can_be_listed_and_taken_back() {
         locks_out.err
     );
     assert_eq!(keys(&["create", "--scope", "admin"]).code, 0);
-    let made = keys(&["create", "--scope", "tenant", "--tenant", "acme", "--json"]);
-    let made: serde_json::Value = serde_json::from_str(&made.out).unwrap();
-    let id = made["id"].as_str().unwrap();
+    let created = keys(&["create", "--scope", "tenant", "--tenant", "acme", "--json"]);
+    let created: serde_json::Value = serde_json::from_str(&created.out).unwrap();
+    let id = created["id"].as_str().unwrap();
     let listed = keys(&["list"]).out;
     assert!(listed.contains(id) && listed.contains("acme"), "{listed}");
-    assert!(!listed.contains(made["token"].as_str().unwrap()));
+    assert!(!listed.contains(created["token"].as_str().unwrap()));
     assert_eq!(keys(&["delete", id]).code, 0);
     assert_eq!(keys(&["delete", id]).code, 4);
     assert_eq!(keys(&["create", "--scope", "tenant"]).code, 1);
@@ -268,19 +268,19 @@ fn the_settings_of_the_file_are_in_force() {
     std::fs::write(dir.path().join("steadfast.toml"), file).unwrap();
     let node = Node::start_in(dir, &[]);
     let url = format!("{}/none", node.url);
-    let made =
+    let created =
         |more: &[&str]| node.json(&[&["jobs", "create", &url, "--delay", "1h"], more].concat());
-    let plain = made(&[]);
+    let plain = created(&[]);
     assert_eq!(plain["maxRetries"], 1);
     assert_eq!(
         plain["retry"]["baseDelay"], "1s",
         "the rest is the preset http"
     );
-    assert_eq!(made(&["--queue", "mail"])["maxRetries"], 2);
-    let said = node.ask(&["jobs", "create", &url, "--max-retries", "6"]);
-    assert_eq!(said.code, 1);
-    assert!(said.err.contains("must be at most 5 here"), "{said:?}");
-    let doctor = node.ask(&["doctor", "--listen", node.url.trim_start_matches("http://")]);
+    assert_eq!(created(&["--queue", "mail"])["maxRetries"], 2);
+    let output = node.run(&["jobs", "create", &url, "--max-retries", "6"]);
+    assert_eq!(output.code, 1);
+    assert!(output.err.contains("must be at most 5 here"), "{output:?}");
+    let doctor = node.run(&["doctor", "--listen", node.url.trim_start_matches("http://")]);
     assert!(doctor.out.contains("node north"), "{doctor:?}");
 }
 
@@ -288,9 +288,9 @@ fn the_settings_of_the_file_are_in_force() {
 fn the_benchmark_prints_one_json_object_per_figure() {
     let dir = dir();
     let small = "bench --json --jobs 2000 --backlog 30000 --starts 5";
-    let said = run(&small.split(' ').collect::<Vec<_>>(), &dir);
-    assert_eq!(said.code, 0, "{said:?}");
-    let names: Vec<String> = said
+    let output = run(&small.split(' ').collect::<Vec<_>>(), &dir);
+    assert_eq!(output.code, 0, "{output:?}");
+    let names: Vec<String> = output
         .out
         .lines()
         .map(|line| {

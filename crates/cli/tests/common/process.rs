@@ -1,4 +1,4 @@
-//! The real binary as a process: in an environment of its own, and gone with the test.
+//! The real binary as a process: with a clean environment, and stopped with the test.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -6,7 +6,7 @@ use std::{
     process::{Child, Command, ExitStatus, Stdio},
 };
 
-/// A command that knows nothing of the environment the tests run in.
+/// A command without the variables of the environment in which the tests run.
 pub fn steadfast(args: &[&str], dir: &Path) -> Command {
     wrapped(Command::new(env!("CARGO_BIN_EXE_steadfast")), args, dir)
 }
@@ -21,19 +21,19 @@ pub fn wrapped(mut command: Command, args: &[&str], dir: &Path) -> Command {
     command
 }
 
-/// A node that is killed when the test is over, whatever happens.
+/// A node that is killed when the test is over.
 pub struct Process {
     child: Child,
     /// Where it listens.
     pub address: String,
-    /// What it said until it was ready, the last line included.
+    /// What it printed until it was ready, the last line included.
     pub welcome: String,
 }
 
 impl Process {
-    /// Reads on until the last line of the welcome; every line of the log after it is `heard`.
-    pub fn start(mut command: Command, mut heard: impl FnMut(String) + Send + 'static) -> Self {
-        // Nobody reads it, and a full pipe would stop the node.
+    /// Reads until the last line of the welcome; every line of the log after it goes to `on_line`.
+    pub fn start(mut command: Command, mut on_line: impl FnMut(String) + Send + 'static) -> Self {
+        // A full pipe without a reader would stop the node.
         let child = command.stderr(Stdio::inherit()).spawn().unwrap();
         let mut process = Self {
             child,
@@ -53,12 +53,12 @@ impl Process {
             process.welcome.push('\n');
             if line.contains("Ctrl-C") || line.starts_with('{') {
                 std::thread::spawn(move || {
-                    lines.map_while(Result::ok).for_each(&mut heard);
+                    lines.map_while(Result::ok).for_each(&mut on_line);
                 });
                 return process;
             }
         }
-        panic!("the node did not say where it listens: {}", process.welcome);
+        panic!("the node did not print its address: {}", process.welcome);
     }
 
     /// Sends a signal, by its name without SIG.
@@ -77,7 +77,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         // It may have ended already.
-        let _gone = self.child.kill();
-        let _gone = self.child.wait();
+        let _result = self.child.kill();
+        let _result = self.child.wait();
     }
 }

@@ -1,7 +1,7 @@
-//! A small disk of one's own, which fills up.
+//! A small disk that fills up.
 //!
-//! A file system in memory, mounted where only its holder and those who join it can see it. That
-//! needs no root where users may make namespaces; where they may not, there is no such disk.
+//! A file system in memory, mounted in a namespace that only its holder and processes that join it
+//! can see. That needs no root if users may create namespaces; if not, there is no such disk.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use crate::{
 };
 
 pub struct Disk {
-    /// Holds the mount for as long as nobody closes its input.
+    /// Holds the mount until its input is closed.
     holder: Child,
     place: TempDir,
 }
@@ -27,7 +27,7 @@ pub struct Disk {
 const MOUNT: &str = r#"mount -t tmpfs -o size="$1" tmpfs "$0" && echo mounted && exec cat"#;
 
 impl Disk {
-    /// None where this machine allows no mount.
+    /// `None` if this machine allows no mount.
     pub fn mount(bytes: usize) -> Option<Self> {
         let place = tempfile::tempdir().unwrap();
         let mut holder = Command::new("unshare")
@@ -38,9 +38,9 @@ impl Disk {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let said = BufReader::new(holder.stdout.take().unwrap()).lines().next();
+        let line = BufReader::new(holder.stdout.take().unwrap()).lines().next();
         let disk = Self { holder, place };
-        said.is_some_and(|line| line.unwrap() == "mounted")
+        line.is_some_and(|line| line.unwrap() == "mounted")
             .then_some(disk)
     }
 

@@ -1,4 +1,4 @@
-//! A disk that is full: whoever asks is told so, and nothing that was acknowledged suffers.
+//! A disk that is full: callers get an error, and nothing that was acknowledged is lost.
 //!
 //! `synced` puts the same error into single calls, on every machine; here a real disk fills up.
 
@@ -16,9 +16,9 @@ use crate::{
 };
 
 const DISK: usize = 4 * 1024 * 1024;
-/// What is set free in the end; enough to go on with, log and checkpoint included.
+/// Freed in the end; enough to continue, log and checkpoint included.
 const BALLAST: usize = 2 * 1024 * 1024;
-/// How often one asks in vain before there is room again.
+/// Refused requests before there is room again.
 const REFUSALS: u64 = 30;
 
 fn request(number: u64) -> Value {
@@ -44,24 +44,24 @@ fn a_full_disk_refuses_new_jobs_keeps_the_old_and_is_forgotten_when_there_is_roo
         let mut http = node.http().unwrap();
         let mut ledger = Ledger::default();
         let mut number = 0;
-        let claim = claimed(&mut http, &mut ledger);
-        while make(&mut http, &mut ledger, number) {
+        let claim = claim(&mut http, &mut ledger);
+        while create(&mut http, &mut ledger, number) {
             number += 1;
         }
         for _ in 0..REFUSALS {
-            refused += u64::from(!make(&mut http, &mut ledger, number));
-            // Whoever only reads is answered all the same.
+            refused += u64::from(!create(&mut http, &mut ledger, number));
+            // Reads still work.
             http.get("/api/v1/jobs?limit=1").unwrap().is(200);
         }
 
         fs::remove_file(ballast).unwrap();
         until("the node to notice that there is room", || {
-            make(&mut http, &mut ledger, number).then_some(())
+            create(&mut http, &mut ledger, number).then_some(())
         });
         for more in 1..20 {
-            assert!(make(&mut http, &mut ledger, number + more));
+            assert!(create(&mut http, &mut ledger, number + more));
         }
-        // The lease has run out or not, but the answer is one of the two.
+        // Whether the lease has run out or not, the response is one of these two.
         let settled = http.post("/api/v1/claims/settle", &json!({"settlements": [claim]}));
         let settled = settled.unwrap().is(200);
         if let Some(label) = settled["settled"][0]["label"].as_str() {
@@ -86,10 +86,10 @@ fn a_full_disk_refuses_new_jobs_keeps_the_old_and_is_forgotten_when_there_is_roo
     assert!(refused >= rounds * REFUSALS / 2, "the disk was hardly full");
 }
 
-/// A job that is under way while the disk fills up.
-fn claimed(http: &mut Http, ledger: &mut Ledger) -> Value {
+/// A job that is claimed while the disk fills up.
+fn claim(http: &mut Http, ledger: &mut Ledger) -> Value {
     let first = json!({"kind": "first", "idempotencyKey": "first", "lease": "1m"});
-    ledger.made(&http.post("/api/v1/jobs", &first).unwrap().is(201));
+    ledger.created(&http.post("/api/v1/jobs", &first).unwrap().is(201));
     let ask = json!({"worker": "w", "kinds": ["first"]});
     let claims = http.post("/api/v1/claims", &ask).unwrap().is(200);
     let claim = &claims["claims"][0];
@@ -97,11 +97,11 @@ fn claimed(http: &mut Http, ledger: &mut Ledger) -> Value {
     json!({"id": claim["id"], "fence": claim["fence"], "outcome": "succeed"})
 }
 
-/// Whether the job was acknowledged; if it was not, the client was told why.
-fn make(http: &mut Http, ledger: &mut Ledger, number: u64) -> bool {
+/// Whether the job was acknowledged; if not, the response says why.
+fn create(http: &mut Http, ledger: &mut Ledger, number: u64) -> bool {
     let Answer { status, body } = http.post("/api/v1/jobs", &request(number)).unwrap();
     match status {
-        200 | 201 => ledger.made(&body),
+        200 | 201 => ledger.created(&body),
         503 => assert_eq!(body["code"], "unavailable"),
         _ => panic!("{status}: {body}"),
     }

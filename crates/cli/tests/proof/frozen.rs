@@ -1,7 +1,7 @@
 //! A node that stands still for longer than its leases hold, and comes back.
 //!
-//! It knows nothing of the pause. What it was doing has been given to another node, and what it
-//! then says of it must be refused.
+//! It does not notice the pause. Its jobs have been given to another node, and its own results
+//! must be refused.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +18,7 @@ use crate::{
 };
 
 const JOBS: usize = 20;
-/// One in four may start once only.
+/// One in four may start only once.
 const ONCE: usize = JOBS / 4;
 
 #[test]
@@ -37,9 +37,9 @@ fn a_node_that_stood_still_settles_nothing_that_was_given_to_another() {
         let (store, dir) = (postgres::fresh_store(), tempfile::tempdir().unwrap());
         let slow = Node::start_on(&store, dir.path());
         let claim = claim_one(&slow);
-        let ids = make(&slow, &target);
+        let ids = create_jobs(&slow, &target);
         until("all first attempts", || {
-            (target.asked().len() == JOBS).then_some(())
+            (target.requests().len() == JOBS).then_some(())
         });
         slow.freeze();
         let other = Node::start_on(&store, dir.path());
@@ -47,16 +47,16 @@ fn a_node_that_stood_still_settles_nothing_that_was_given_to_another() {
             settle_again(&other);
             ended(&other).then_some(())
         });
-        // The answers reach a process that stands still, and wait for it.
+        // The responses reach a frozen process, and wait for it.
         let seen = last_seen(&other);
         gate.open();
         slow.thaw();
-        // A worker that was asleep as well speaks to its old node.
+        // A worker that was frozen as well calls its old node.
         let path = format!("/api/v1/claims/{}/succeed", claim["id"].as_str().unwrap());
         let stale = slow.post(&path, &json!({"fence": claim["fence"]})).is(409);
         assert_eq!(stale["code"], "stale_fence");
         until("all late attempts to be let go", || {
-            has_let_go(&other, &seen).then_some(())
+            is_idle(&other, &seen).then_some(())
         });
         refused += 1 + fences_lost(&slow);
         for (number, id) in ids.iter().enumerate() {
@@ -80,7 +80,7 @@ fn a_node_that_stood_still_settles_nothing_that_was_given_to_another() {
     assert_eq!(settled_twice, 0);
 }
 
-fn make(node: &Node, target: &Target) -> Vec<String> {
+fn create_jobs(node: &Node, target: &Target) -> Vec<String> {
     let job = |number| {
         let guarantee = match number < ONCE {
             true => "AT_MOST_ONCE",
@@ -89,8 +89,8 @@ fn make(node: &Node, target: &Target) -> Vec<String> {
         json!({"api": target.url, "type": guarantee, "lease": "1s", "maxRetries": 3,
                "retry": {"backoff": "fixed", "baseDelay": "10ms", "jitter": "none"}})
     };
-    let made = node.create(&json!({"jobs": (0..JOBS).map(job).collect::<Vec<Value>>()}));
-    let jobs = made["jobs"].as_array().unwrap().iter();
+    let created = node.create(&json!({"jobs": (0..JOBS).map(job).collect::<Vec<Value>>()}));
+    let jobs = created["jobs"].as_array().unwrap().iter();
     jobs.map(|job| job["id"].as_str().unwrap().to_owned())
         .collect()
 }
@@ -101,7 +101,7 @@ fn ended(node: &Node) -> bool {
     stats["succeeded"] == 1 + JOBS - ONCE && stats["failed"] == ONCE
 }
 
-/// A worker's job, claimed through the node that will stand still.
+/// A worker's job, claimed through the node that will be frozen.
 fn claim_one(node: &Node) -> Value {
     let retry = json!({"backoff": "fixed", "baseDelay": "10ms", "jitter": "none"});
     node.create(&json!({"kind": "work", "lease": "1s", "retry": retry}));
@@ -109,7 +109,7 @@ fn claim_one(node: &Node) -> Value {
     claims.is(200)["claims"][0].clone()
 }
 
-/// Another worker does it, when it can be claimed again.
+/// Another worker runs it as soon as it can be claimed again.
 fn settle_again(node: &Node) {
     let claims = node
         .post("/api/v1/claims", &json!({"worker": "second"}))
@@ -130,15 +130,15 @@ fn last_seen(node: &Node) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Whether every node has been seen since, with nothing in its hands.
-fn has_let_go(node: &Node, seen: &BTreeMap<String, String>) -> bool {
+/// Whether every node has been seen since, without a running attempt.
+fn is_idle(node: &Node, seen: &BTreeMap<String, String>) -> bool {
     let now = last_seen(node);
     let nodes = node.get("/api/v1/nodes");
     let mut nodes = nodes["nodes"].as_array().unwrap().iter();
     nodes.all(|node| node["inFlight"] == 0) && seen.iter().all(|(name, was)| now[name] != *was)
 }
 
-/// What a job may be once only is unknown; everything else was lost once and then done.
+/// An AT_MOST_ONCE job ended as unknown; every other attempt was lost once and then repeated.
 fn is_settled_once(node: &Node, id: &str, is_once: bool) -> bool {
     let attempts = node.attempts(id);
     let statuses: Vec<&str> = attempts
@@ -163,7 +163,7 @@ fn fences_lost(node: &Node) -> u64 {
     line.unwrap().parse().unwrap()
 }
 
-/// Holds answers back until it is opened.
+/// Holds responses back until it is opened.
 #[derive(Clone, Default)]
 struct Gate(Arc<(Mutex<bool>, Condvar)>);
 

@@ -1,4 +1,4 @@
-//! Clients that mean harm, or know no better.
+//! Clients that are hostile, or broken.
 
 use std::{
     io::{Read as _, Write as _},
@@ -18,23 +18,23 @@ use crate::{
     process::wrapped,
 };
 
-/// More than a process may open on most machines, unless it asks for more.
+/// More than a process may open on most machines by default.
 const IDLE: usize = 1_200;
 const HALVES: usize = 50;
-/// As most systems set it for whoever does not ask.
-const USUAL_FILES: &str = r#"ulimit -S -n 1024; exec "$0" "$@""#;
-/// A crowd that comes all at once is sent back now and then, and comes again soon.
+/// The default limit of most systems.
+const DEFAULT_FILES: &str = r#"ulimit -S -n 1024; exec "$0" "$@""#;
+/// Clients that connect all at once are refused now and then, and retry soon.
 const CROWD_MAX: Duration = Duration::from_secs(20);
-/// What an honest client may have to wait on a busy machine, while others do their worst.
+/// How long an honest client may wait on a busy machine meanwhile.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
 #[test]
-fn a_crowd_that_says_nothing_or_half_of_it_holds_up_nobody() {
+fn many_silent_or_half_finished_requests_do_not_delay_other_clients() {
     let crowds = prove::times(1);
-    allow_files();
+    raise_file_limit();
     let dir = tempfile::tempdir().unwrap();
     let mut usual = std::process::Command::new("sh");
-    usual.args(["-c", USUAL_FILES, env!("CARGO_BIN_EXE_steadfast")]);
+    usual.args(["-c", DEFAULT_FILES, env!("CARGO_BIN_EXE_steadfast")]);
     let node = Node::run(wrapped(usual, &serve(FILE), dir.path()));
     let (mut answered, mut slowest) = (0, Duration::ZERO);
     for _ in 0..crowds {
@@ -51,7 +51,7 @@ fn a_crowd_that_says_nothing_or_half_of_it_holds_up_nobody() {
                 half.write_all(body.as_bytes()).unwrap();
             }
         }
-        // Where the crowd itself has to wait until others are hung up on, so has everybody else.
+        // Other clients wait only as long as these clients themselves have to.
         assert!(entering.elapsed() < CROWD_MAX, "{:?}", entering.elapsed());
         for _ in 0..20 {
             let begun = Instant::now();
@@ -70,7 +70,7 @@ fn a_crowd_that_says_nothing_or_half_of_it_holds_up_nobody() {
             ("milliseconds for the slowest", millis(slowest)),
         ],
     );
-    assert!(slowest < WAIT_MAX, "somebody waited for {slowest:?}");
+    assert!(slowest < WAIT_MAX, "a client waited for {slowest:?}");
 }
 
 #[test]
@@ -83,9 +83,9 @@ fn a_byte_a_second_is_not_enough_to_stay() {
         for begin in [head, &with_body] {
             let address = node.address();
             scope.spawn(move || {
-                let (stayed, heard) = trickle(address, begin);
+                let (stayed, received) = trickle(address, begin);
                 let least = Duration::from_secs(20);
-                assert!(stayed > least, "{stayed:?}: {begin}: {heard:?}");
+                assert!(stayed > least, "{stayed:?}: {begin}: {received:?}");
                 assert!(stayed < 2 * least + WAIT_MAX, "{stayed:?}: {begin}");
             });
         }
@@ -93,26 +93,26 @@ fn a_byte_a_second_is_not_enough_to_stay() {
     assert_eq!(node.get("/api/v1/stats")["ready"], 0);
 }
 
-/// Sends a byte now and then until it is hung up on; returns how long that took, and what was
-/// heard.
+/// Sends a byte now and then until the server closes the connection; returns how long that took,
+/// and the response.
 fn trickle(address: &str, begin: &str) -> (Duration, String) {
     let begun = Instant::now();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(begin.as_bytes()).unwrap();
     let second = Duration::from_secs(1);
     stream.set_read_timeout(Some(second)).unwrap();
-    let mut heard = String::new();
-    // Where the server has hung up, there is an end to read, perhaps after an answer.
+    let mut received = String::new();
+    // A closed connection can be read to its end, perhaps after a response.
     while begun.elapsed() < Duration::from_secs(60) {
         let mut buffer = [0; 1024];
         match stream.read(&mut buffer) {
             Ok(0) => break,
-            Ok(count) => heard += &String::from_utf8_lossy(&buffer[..count]),
+            Ok(count) => received += &String::from_utf8_lossy(&buffer[..count]),
             Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => break,
             Err(_) => drop(stream.write_all(b"x")),
         }
     }
-    (begun.elapsed(), heard)
+    (begun.elapsed(), received)
 }
 
 #[test]
@@ -131,15 +131,15 @@ fn heads_that_are_too_large_or_ambiguous_are_refused() {
         ("x: a\0b\r\n", "400"),
     ];
     for (headers, status) in cases {
-        let heard = say(
+        let received = send(
             node.address(),
             &format!("GET /healthz HTTP/1.1\r\nhost: x\r\n{headers}\r\n"),
         );
         let expected = format!("HTTP/1.1 {status} ");
         let shown = &headers[..headers.len().min(40)];
-        assert!(heard.starts_with(&expected), "{shown}: {heard}");
+        assert!(received.starts_with(&expected), "{shown}: {received}");
     }
-    // A line break in a value that others will send on would begin a header of its own.
+    // A line break in a value would begin another header when the value is sent on.
     let forged = json!({"http": {"url": "http://127.0.0.1:9/", "headers": {"x": "1\r\nevil: 1"}}});
     node.post("/api/v1/jobs", &forged).is(422);
     let named = json!({"kind": "a\r\nb", "idempotencyKey": "k"});
@@ -148,17 +148,17 @@ fn heads_that_are_too_large_or_ambiguous_are_refused() {
     node.post("/api/v1/jobs", &keyed).is(422);
 }
 
-/// What is heard until the connection ends.
-fn say(address: &str, text: &str) -> String {
+/// What the server sends until the connection ends.
+fn send(address: &str, text: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream
         .set_read_timeout(Some(Duration::from_secs(20)))
         .unwrap();
-    // The answer may come before everything was said.
-    let _said = stream.write_all(text.as_bytes());
-    let mut heard = Vec::new();
-    let _ended = stream.read_to_end(&mut heard);
-    String::from_utf8_lossy(&heard).into_owned()
+    // The response may come before everything was sent.
+    let _sent = stream.write_all(text.as_bytes());
+    let mut received = Vec::new();
+    let _ended = stream.read_to_end(&mut received);
+    String::from_utf8_lossy(&received).into_owned()
 }
 
 const FORGED: &str = "2026-01-01T00:00:00.000000Z ERROR everything is lost";
@@ -167,7 +167,7 @@ const FORGED: &str = "2026-01-01T00:00:00.000000Z ERROR everything is lost";
 fn a_failure_cannot_forge_lines_of_the_log_or_paint_the_terminal() {
     for format in ["text", "json"] {
         let dir = tempfile::tempdir().unwrap();
-        let (node, lines) = start_heard(dir.path(), format);
+        let (node, lines) = start_logged(dir.path(), format);
         node.create(&json!({"kind": "evil", "maxRetries": 0}));
         let claims = node.post("/api/v1/claims", &json!({"worker": "w"})).is(200);
         let claim = &claims["claims"][0];
@@ -181,7 +181,7 @@ fn a_failure_cannot_forge_lines_of_the_log_or_paint_the_terminal() {
             lines.iter().find(|line| line.contains(FORGED)).cloned()
         });
         assert!(told.contains("first"), "{told:?}");
-        // Other control characters are nothing special in JSON, which is for programs.
+        // JSON is for programs, and escapes other control characters by itself.
         let is_raw = |c: char| match format {
             "json" => c.is_ascii_control() && c != '\u{7f}',
             _ => c.is_control(),
@@ -193,18 +193,18 @@ fn a_failure_cannot_forge_lines_of_the_log_or_paint_the_terminal() {
 }
 
 /// A node, and every line that it logs.
-fn start_heard(dir: &Path, format: &str) -> (Node, Arc<Mutex<Vec<String>>>) {
+fn start_logged(dir: &Path, format: &str) -> (Node, Arc<Mutex<Vec<String>>>) {
     let lines = Arc::new(Mutex::new(Vec::new()));
-    let heard = lines.clone();
+    let received = lines.clone();
     let mut args = serve(FILE).to_vec();
     args.extend(["--log-format", format]);
     let command = crate::process::steadfast(&args, dir);
-    let node = Node::run_heard(command, move |line| heard.lock().unwrap().push(line));
+    let node = Node::run_logged(command, move |line| received.lock().unwrap().push(line));
     (node, lines)
 }
 
-/// This process is to open more files than most may.
-fn allow_files() {
+/// This test opens more files than the default limit.
+fn raise_file_limit() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let limit = Rlimit {
         current: maximum,

@@ -1,4 +1,4 @@
-//! A client that keeps its connection, and says `None` when an answer was lost.
+//! A client that keeps its connection, and returns `None` when a response was lost.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -8,8 +8,8 @@ use std::{
 
 use serde_json::Value;
 
-/// Longer than any answer takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than any response takes on a busy machine.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct Http {
     stream: BufReader<TcpStream>,
@@ -25,7 +25,7 @@ impl Http {
     pub fn connect(address: &str) -> Option<Self> {
         let stream = TcpStream::connect(address).ok()?;
         stream.set_nodelay(true).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        stream.set_read_timeout(Some(READ_TIMEOUT)).ok()?;
         Some(Self {
             stream: BufReader::new(stream),
         })
@@ -39,7 +39,7 @@ impl Http {
         self.call("POST", path, &body.to_string())
     }
 
-    /// What is at a place that speaks no JSON.
+    /// The text at a path that has no JSON.
     pub fn text(&mut self, path: &str) -> Option<String> {
         let (_, body) = self.exchange("GET", path, "")?;
         String::from_utf8(body).ok()
@@ -75,7 +75,7 @@ impl Http {
         Some((status, body))
     }
 
-    /// A whole line; what is cut off is as good as not sent.
+    /// A whole line; a partial line counts as not sent.
     fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         self.stream.read_line(&mut line).ok()?;
@@ -84,7 +84,7 @@ impl Http {
 }
 
 impl Answer {
-    /// The body of an answer that must have this status.
+    /// The body of a response that must have this status.
     pub fn is(self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", self.body);
         self.body

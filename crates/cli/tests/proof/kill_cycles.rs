@@ -1,7 +1,7 @@
-//! A node that is killed again and again while others make jobs and do them.
+//! A node that is killed again and again while clients create jobs and workers run them.
 //!
-//! Nobody is told when. After every kill the next node, on the same file, must know everything
-//! that was acknowledged; in the end there must be nothing else.
+//! The kills come without warning. After each one, the next node on the same file must have
+//! everything that was acknowledged; in the end there must be nothing else.
 
 use std::{thread, time::Duration};
 
@@ -24,8 +24,8 @@ fn what_was_acknowledged_outlives_every_kill() {
         let moment = Duration::from_millis(random.random_range(1..500));
         let address = node.address().to_owned();
         thread::scope(|scope| {
-            scope.spawn(|| load.make(&address, 150));
-            scope.spawn(|| load.make(&address, 1));
+            scope.spawn(|| load.create(&address, 150));
+            scope.spawn(|| load.create(&address, 1));
             scope.spawn(|| load.work(&address));
             // sleep: this is the moment at which the node is killed
             thread::park_timeout(moment);

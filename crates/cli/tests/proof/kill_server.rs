@@ -1,4 +1,4 @@
-//! A server that is killed without warning, and what the next one makes of it.
+//! A server that is killed without warning, and how the next one continues.
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -18,10 +18,10 @@ fn a_server_killed_during_retries_goes_on_with_every_one_of_them_and_repeats_non
     let node = Node::start(dir.path());
     let retry =
         json!({"maxRetries": 5, "backoff": "fixed", "baseDelay": "1500ms", "jitter": "none"});
-    // The lease is short, so that the next node learns soon of what the killed one held.
+    // The lease is short, so that the next node soon takes over the jobs of the killed one.
     let job = json!({"api": target.url, "retry": retry, "lease": "1s"});
-    let made = node.create(&json!({"jobs": vec![job; JOBS]}));
-    let ids: Vec<String> = made["jobs"]
+    let created = node.create(&json!({"jobs": vec![job; JOBS]}));
+    let ids: Vec<String> = created["jobs"]
         .as_array()
         .unwrap()
         .iter()
@@ -30,8 +30,8 @@ fn a_server_killed_during_retries_goes_on_with_every_one_of_them_and_repeats_non
     assert_eq!(ids.len(), JOBS);
     // In the middle: some second attempts are over, others run or wait.
     until("some retries", || {
-        let asked = target.asked();
-        let retries = asked.keys().filter(|(_, attempt)| *attempt == 2);
+        let requests = target.requests();
+        let retries = requests.keys().filter(|(_, attempt)| *attempt == 2);
         (retries.count() >= JOBS / 4).then_some(())
     });
     node.kill();
@@ -41,15 +41,15 @@ fn a_server_killed_during_retries_goes_on_with_every_one_of_them_and_repeats_non
         let stats = node.get("/api/v1/stats");
         (stats["succeeded"] == JOBS).then_some(())
     });
-    let asked = target.asked();
+    let requests = target.requests();
     let mut lost = 0;
     for id in &ids {
         let attempts = node.attempts(id);
         for attempt in &attempts {
             let number = u32::try_from(attempt["attempt"].as_u64().unwrap()).unwrap();
-            let times = asked.get(&(id.clone(), number)).copied().unwrap_or(0);
+            let times = requests.get(&(id.clone(), number)).copied().unwrap_or(0);
             match attempt["status"].as_str().unwrap() {
-                // It may have been killed before or after it asked.
+                // It may have been killed before or after it sent the request.
                 "LOST" => {
                     lost += 1;
                     assert!(times <= 1, "{id} {number}");
@@ -66,7 +66,7 @@ fn a_server_killed_during_retries_goes_on_with_every_one_of_them_and_repeats_non
         assert_eq!(attempts[0]["status"], "SUCCESS", "{id}");
     }
     let recorded: usize = ids.iter().map(|id| node.attempts(id).len()).sum();
-    assert!(asked.len() <= recorded, "every request has its record");
+    assert!(requests.len() <= recorded, "every request has its record");
     println!("{lost} attempts were lost with the node");
 }
 
@@ -78,10 +78,10 @@ fn an_at_most_once_job_that_died_with_its_server_is_unknown_and_never_sent_again
     let body = json!({
         "api": target.url, "type": "AT_MOST_ONCE", "maxRetryCount": 5, "lease": "1s"
     });
-    let made = node.create(&body);
-    let id = made["id"].as_str().unwrap();
-    until("the target to be asked", || {
-        (target.asked().len() == 1).then_some(())
+    let created = node.create(&body);
+    let id = created["id"].as_str().unwrap();
+    until("the target to get the request", || {
+        (target.requests().len() == 1).then_some(())
     });
     node.kill();
 
@@ -94,7 +94,7 @@ fn an_at_most_once_job_that_died_with_its_server_is_unknown_and_never_sent_again
     let attempts = node.attempts(id);
     assert_eq!(attempts.len(), 1);
     assert_eq!(attempts[0]["status"], "LOST");
-    assert_eq!(target.asked(), BTreeMap::from([((id.to_owned(), 1), 1)]));
+    assert_eq!(target.requests(), BTreeMap::from([((id.to_owned(), 1), 1)]));
     let letters = node.get("/api/v1/dlq");
     assert_eq!(letters["jobs"][0]["id"], id);
     let again = format!("/api/v1/jobs/{id}/retry");

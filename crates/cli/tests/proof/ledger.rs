@@ -1,7 +1,7 @@
-//! What clients were told, and whether it is still so.
+//! What was acknowledged to clients, and whether it still holds.
 //!
-//! Only answers that arrived count: a job that was acknowledged, a result that was accepted. What
-//! was under way when a node died may have happened or not.
+//! Only responses that arrived count: a job that was acknowledged, a result that was accepted. A
+//! request that was under way when a node died may have taken effect or not.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 pub struct Ledger {
     jobs: HashMap<String, Promise>,
     keys: HashMap<String, String>,
-    /// Acknowledged since somebody last asked for them.
+    /// Acknowledged since the last call of `take_recent`.
     recent: HashSet<String>,
     outcomes: u64,
     broken: BTreeMap<Broken, Vec<String>>,
@@ -20,19 +20,19 @@ pub struct Ledger {
 /// What is known of an acknowledged job.
 #[derive(Default)]
 struct Promise {
-    /// Of the newest claim that somebody heard of.
+    /// Of the newest claim whose response arrived.
     fence: u64,
     attempt: u64,
-    /// The label under which it ended, where that was acknowledged.
+    /// The label under which it ended, if that was acknowledged.
     ended: Option<String>,
 }
 
 /// The ways in which a promise can be broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Broken {
-    /// A job is not there, or its outcome is not.
+    /// A job is missing, or its outcome is.
     Lost,
-    /// One key made two jobs.
+    /// One key created two jobs.
     Doubled,
     /// A job was handed out again after its end, or under a fence that it had before.
     RanAgain,
@@ -42,12 +42,12 @@ pub enum Broken {
 
 impl Ledger {
     /// A create was acknowledged with this job.
-    pub fn made(&mut self, job: &Value) {
+    pub fn created(&mut self, job: &Value) {
         let (id, key) = (text(job, "id"), text(job, "idempotencyKey"));
         if let Some(known) = self.keys.insert(key.clone(), id.clone())
             && known != id
         {
-            self.breaks(Broken::Doubled, format!("{key} made {known} and {id}"));
+            self.breaks(Broken::Doubled, format!("{key} created {known} and {id}"));
         }
         self.recent.insert(id.clone());
         self.jobs.entry(id).or_default();
@@ -84,7 +84,7 @@ impl Ledger {
         }
     }
 
-    /// A job is shown like this: is it as was promised?
+    /// Compares a job as the server shows it with what was promised.
     pub fn check(&mut self, job: &Value) {
         let id = text(job, "id");
         if let Some(Promise {
@@ -109,12 +109,15 @@ impl Ledger {
             self.check(&job);
             let (id, key) = (text(&job, "id"), text(&job, "idempotencyKey"));
             if left.remove(&key) != Some(id.clone()) {
-                let sentence = format!("{id} has the key {key}, which made another or none");
+                let sentence = format!("{id} has the key {key}, which created another or none");
                 self.breaks(Broken::Doubled, sentence);
             }
         }
         for (key, id) in left {
-            self.breaks(Broken::Lost, format!("{id}, made with {key}, is gone"));
+            self.breaks(
+                Broken::Lost,
+                format!("{id}, created with {key}, is missing"),
+            );
         }
     }
 
@@ -181,11 +184,11 @@ mod tests {
         json!({"id": job["id"], "fence": fence, "job": job})
     }
 
-    /// What is broken after two jobs were made, the first of which ran and succeeded.
+    /// What is broken after two jobs were created, the first of which ran and succeeded.
     fn broken_by(more: impl FnOnce(&mut Ledger)) -> Vec<Broken> {
         let mut ledger = Ledger::default();
-        ledger.made(&job(1, "ready", 0));
-        ledger.made(&job(2, "ready", 0));
+        ledger.created(&job(1, "ready", 0));
+        ledger.created(&job(2, "ready", 0));
         ledger.handed_out(&claim(1, 1, 1));
         ledger.settled("job_1", "succeeded");
         more(&mut ledger);
@@ -204,13 +207,13 @@ mod tests {
         let second = |ledger: &mut Ledger| {
             let mut twin = job(3, "ready", 0);
             twin["idempotencyKey"] = json!("key-2");
-            ledger.made(&twin);
+            ledger.created(&twin);
         };
         assert_eq!(broken_by(second), [Broken::Doubled]);
-        let unasked = |ledger: &mut Ledger| {
+        let unknown_key = |ledger: &mut Ledger| {
             ledger.check_all([ended(), job(2, "ready", 0), job(3, "ready", 0)]);
         };
-        assert_eq!(broken_by(unasked), [Broken::Doubled]);
+        assert_eq!(broken_by(unknown_key), [Broken::Doubled]);
         let again = |ledger: &mut Ledger| ledger.handed_out(&claim(1, 2, 2));
         assert_eq!(broken_by(again), [Broken::RanAgain]);
         let same_fence = |ledger: &mut Ledger| {

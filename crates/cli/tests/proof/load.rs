@@ -1,4 +1,4 @@
-//! Clients that make jobs and do them, for as long as somebody answers.
+//! Clients that create jobs and run them, for as long as a node responds.
 
 use std::{
     collections::VecDeque,
@@ -18,23 +18,23 @@ use crate::{
 };
 
 const PAGE: usize = 500;
-/// What a worker takes at once.
+/// Claims of one request.
 const CLAIMS: u64 = 300;
-/// How long all that is left may take in the end.
-const END_PATIENCE: Duration = Duration::from_secs(600);
+/// How long the remaining jobs may take in the end.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// What is known of everybody's work, whichever node they last asked.
+/// What all clients and workers know, whichever node they last called.
 pub struct Load {
     pub ledger: Mutex<Ledger>,
     /// Where HTTP jobs go.
     target: String,
     numbers: AtomicU64,
-    /// Requests whose answers were lost. Their keys make it safe to ask again.
+    /// Requests whose responses were lost. Their keys make it safe to repeat them.
     unanswered: Mutex<Vec<Value>>,
     answers_lost: AtomicU64,
-    /// How often the store was away, by the word of the node.
+    /// How often a node reported that its store was unavailable.
     refused: AtomicU64,
-    /// The worker finds more than it can take, and others had better wait for it.
+    /// The worker has more jobs than it can run, and creators should wait for it.
     is_behind: AtomicBool,
 }
 
@@ -59,11 +59,11 @@ impl Load {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Makes jobs, many at a time or one by one, until nobody answers.
-    pub fn make(&self, address: &str, count: u64) -> Option<()> {
+    /// Creates jobs, many at a time or one by one, until no node responds.
+    pub fn create(&self, address: &str, count: u64) -> Option<()> {
         let mut http = Http::connect(address)?;
         loop {
-            self.ask_again(&mut http)?;
+            self.repeat_requests(&mut http)?;
             let request = match count {
                 2.. if !self.is_behind.load(Ordering::Relaxed) => {
                     json!({"jobs": (0..count).map(|_| self.job()).collect::<Vec<Value>>()})
@@ -71,7 +71,7 @@ impl Load {
                 _ => self.job(),
             };
             self.send(&mut http, request.clone())?;
-            // A client that is not sure asks again, and hears of the same job.
+            // A client that is not sure repeats its request, and gets the same job.
             if self.numbers.load(Ordering::Relaxed).is_multiple_of(8) {
                 self.send(&mut http, request)?;
             }
@@ -95,8 +95,8 @@ impl Load {
         job
     }
 
-    /// Repeats every request that was not answered.
-    pub fn ask_again(&self, http: &mut Http) -> Option<()> {
+    /// Repeats every request without a response.
+    pub fn repeat_requests(&self, http: &mut Http) -> Option<()> {
         loop {
             let request = self.unanswered.lock().unwrap().pop();
             match request {
@@ -119,8 +119,8 @@ impl Load {
         assert!(matches!(answer.status, 200 | 201), "{answer:?}");
         let mut ledger = self.ledger.lock().unwrap();
         match answer.body["jobs"].as_array() {
-            Some(jobs) => jobs.iter().for_each(|job| ledger.made(job)),
-            None => ledger.made(&answer.body),
+            Some(jobs) => jobs.iter().for_each(|job| ledger.created(job)),
+            None => ledger.created(&answer.body),
         }
         Some(())
     }
@@ -132,7 +132,7 @@ impl Load {
         is_refused
     }
 
-    /// Claims and settles until nobody answers.
+    /// Claims and settles until no node responds.
     pub fn work(&self, address: &str) -> Option<()> {
         let mut http = Http::connect(address)?;
         loop {
@@ -140,7 +140,7 @@ impl Load {
         }
     }
 
-    /// Takes what is due, and says how it went.
+    /// Claims what is due, and reports the results.
     fn work_once(&self, http: &mut Http) -> Option<()> {
         let ask = json!({"worker": "w", "kinds": ["work"], "max": CLAIMS, "wait": "50ms"});
         let answer = http.post("/api/v1/claims", &ask)?;
@@ -163,7 +163,7 @@ impl Load {
         }
         let body = json!({"settlements": settlements});
         let answer = loop {
-            // A worker that was not heard says it again; the fence makes that safe.
+            // A worker without a response repeats its report; the fence makes that safe.
             let answer = http.post("/api/v1/claims/settle", &body)?;
             if !self.is_refused(&answer) {
                 break answer.is(200);
@@ -174,14 +174,14 @@ impl Load {
             let id = settled["id"].as_str().unwrap();
             match settled["label"].as_str() {
                 Some(label) => ledger.settled(id, label),
-                // Somebody was slow, and the lease has run out.
+                // The report was late, and the lease has run out.
                 None => assert_eq!(settled["code"], "stale_fence", "{settled}"),
             }
         }
         Some(())
     }
 
-    /// What was acknowledged lately is there, and as it was promised.
+    /// Recently acknowledged jobs exist, as promised.
     pub fn check_newest(&self, node: &Node) {
         let mut ledger = self.ledger.lock().unwrap();
         let mut recent = ledger.take_recent();
@@ -197,11 +197,11 @@ impl Load {
         }
     }
 
-    /// Lets everything come to its end, and compares all of it with what was promised.
+    /// Waits until all jobs have ended, and compares them with what was promised.
     pub fn finish(&self, node: &Node) {
         let mut http = node.http().unwrap();
-        self.ask_again(&mut http).unwrap();
-        until_within(END_PATIENCE, "all jobs to end", || {
+        self.repeat_requests(&mut http).unwrap();
+        until_within(DRAIN_TIMEOUT, "all jobs to end", || {
             self.work_once(&mut http).unwrap();
             let stats = node.get("/api/v1/stats");
             let open = ["scheduled", "ready", "running", "retrying"];
@@ -211,8 +211,8 @@ impl Load {
     }
 }
 
-/// How it went: mostly well; some fail and are tried again, some cannot be mended, and of a few
-/// nobody hears anything until their lease has run out.
+/// The result of an attempt: mostly success; some fail and are retried, some fail for good, and a
+/// few are not reported until their lease has run out.
 fn settlement(claim: &Value) -> Option<Value> {
     let number = claim["job"]["payload"].as_u64().unwrap();
     let (outcome, class) = match (number % 23, claim["job"]["attempt"].as_u64()) {

@@ -1,7 +1,7 @@
 //! Nodes under trouble, and what their clients were promised.
 //!
 //! The real binary, real HTTP, real files, a real PostgreSQL. Each proof goes a short way as an
-//! ordinary test; `STEADFAST_PROVE_TIMES` says how much further, and each tells what it came to.
+//! ordinary test; `STEADFAST_PROVE_TIMES` multiplies it, and each prints its counts.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod disk;

@@ -17,7 +17,7 @@ use crate::{
 /// A store in the directory that a node is started in.
 pub const FILE: &str = "sqlite:jobs.db";
 
-/// Leases are short here, and so is the wait until somebody looks at them.
+/// Leases are short here, and so is the time between two sweeps.
 pub fn serve(store: &str) -> [&str; 7] {
     let [serve, listen, anywhere] = ["serve", "--listen", "127.0.0.1:0"];
     let [sweep, often] = ["--sweep-every", "200ms"];
@@ -25,7 +25,7 @@ pub fn serve(store: &str) -> [&str; 7] {
 }
 
 /// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 pub struct Node {
     process: Process,
@@ -42,13 +42,13 @@ impl Node {
     }
 
     pub fn run(command: Command) -> Self {
-        Self::run_heard(command, drop)
+        Self::run_logged(command, drop)
     }
 
-    /// Every line of its log is `heard`.
-    pub fn run_heard(command: Command, heard: impl FnMut(String) + Send + 'static) -> Self {
+    /// Every line of its log goes to `on_line`.
+    pub fn run_logged(command: Command, on_line: impl FnMut(String) + Send + 'static) -> Self {
         let node = Self {
-            process: Process::start(command, heard),
+            process: Process::start(command, on_line),
         };
         until("the node to be ready", || {
             let answer = node.http()?.get("/readyz")?;
@@ -57,12 +57,12 @@ impl Node {
         node
     }
 
-    /// Kills it where it stands, and whoever reads from it hears nothing more.
+    /// Kills it at once; its open connections break.
     pub fn kill(self) {
         drop(self);
     }
 
-    /// Lets nothing of it go on, as a machine that swaps or a paused container.
+    /// Stops all its threads, as a paused container or a swapping machine does.
     pub fn freeze(&self) {
         self.process.signal("STOP");
     }
@@ -71,7 +71,7 @@ impl Node {
         self.process.signal("CONT");
     }
 
-    /// Lets it end in order.
+    /// Stops it gracefully.
     pub fn stop(mut self) {
         self.process.signal("TERM");
         assert!(self.process.wait().success());
@@ -104,16 +104,16 @@ impl Node {
 }
 
 pub fn until<T>(what: &str, ask: impl FnMut() -> Option<T>) -> T {
-    until_within(PATIENCE, what, ask)
+    until_within(DEADLINE, what, ask)
 }
 
-pub fn until_within<T>(patience: Duration, what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+pub fn until_within<T>(deadline: Duration, what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
         if let Some(answer) = ask() {
             return answer;
         }
-        assert!(begun.elapsed() < patience, "waited in vain for {what}");
+        assert!(begun.elapsed() < deadline, "waited in vain for {what}");
         thread::park_timeout(Duration::from_millis(10));
     }
 }

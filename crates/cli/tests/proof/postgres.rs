@@ -4,13 +4,13 @@ use std::{os::unix::net::UnixStream, path::PathBuf};
 
 use steadfast_store::testing::Server;
 
-/// A schema that nobody else uses, through the server's own socket.
+/// A new schema, through the server's own socket.
 pub fn fresh_store() -> String {
     let socket = directory().display().to_string().replace('/', "%2F");
     store_at(&socket)
 }
 
-/// The same at another address, behind which somebody leads to the server.
+/// The same at the address of a proxy.
 pub fn store_at(address: &str) -> String {
     let schema = Server::shared().fresh_schema();
     format!("postgres://postgres@{address}/postgres?schema={schema}")

@@ -1,5 +1,5 @@
-//! PostgreSQL behind a line that loses answers: what was done and what was not must be found out,
-//! and never guessed.
+//! PostgreSQL behind a connection that loses responses: nodes must find out what was committed and
+//! what was not, and never guess.
 
 use std::{thread, time::Duration};
 
@@ -25,8 +25,8 @@ fn what_was_acknowledged_outlives_lost_answers_and_cut_connections() {
         let addresses = [nodes[0].address().to_owned(), nodes[1].address().to_owned()];
         proxy.turn(true);
         thread::scope(|scope| {
-            scope.spawn(|| load.make(&addresses[0], 20));
-            scope.spawn(|| load.make(&addresses[1], 1));
+            scope.spawn(|| load.create(&addresses[0], 20));
+            scope.spawn(|| load.create(&addresses[1], 1));
             scope.spawn(|| load.work(&addresses[1]));
             // sleep: this is how long the trouble lasts
             thread::park_timeout(ROUND);

@@ -1,5 +1,5 @@
-//! Stands between nodes and PostgreSQL, cuts connections and loses answers, those to a commit
-//! above all: then it is done, and nobody knows.
+//! A proxy between nodes and PostgreSQL that cuts connections and loses responses, especially those
+//! to a commit: it has happened, and the node does not know.
 
 use std::{
     io::{Read, Write},

@@ -1,5 +1,5 @@
-//! Acknowledged means on disk: the log is synced before the answer leaves, and where it cannot be
-//! synced nobody is told that a job is there.
+//! Acknowledged means on disk: the log is synced before the response leaves, and if it cannot be
+//! synced, no job is acknowledged.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::{
     ledger::{Broken, Ledger},
     load::Listing,
     node::Node,
-    trace::{self, Answered, Calls},
+    trace::{self, Acknowledgement, Calls},
 };
 
-/// A mark that is no part of another.
+/// A mark that is not part of another mark.
 fn mark(number: u64) -> String {
     format!("mark-{number:06}-")
 }
@@ -48,14 +48,14 @@ fn the_log_is_synced_before_the_answer_leaves() {
         "fsync before the answer",
         &[
             ("acknowledged creates", creates),
-            ("synced before the answer", count(Answered::Synced)),
+            ("synced before the answer", count(Acknowledgement::Synced)),
             (
                 "answered before they were synced",
-                count(Answered::Unsynced),
+                count(Acknowledgement::Unsynced),
             ),
         ],
     );
-    assert_eq!(counts, BTreeMap::from([(Answered::Synced, creates)]));
+    assert_eq!(counts, BTreeMap::from([(Acknowledgement::Synced, creates)]));
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn while_the_log_cannot_be_written_nothing_is_acknowledged() {
     through_trouble("ENOSPC on write", "pwrite64:error=ENOSPC", 100);
 }
 
-/// Lets the calls after the first so many fail for a while, and asks for jobs all the time.
+/// Makes the calls after the first so many fail for a while, and creates jobs all the time.
 fn through_trouble(proof: &str, trouble: &str, first: u64) {
     if !trace::is_allowed() {
         return;
@@ -79,20 +79,20 @@ fn through_trouble(proof: &str, trouble: &str, first: u64) {
     let (mut unsynced, mut lost) = (0, 0);
     for round in 0..rounds {
         let dir = tempfile::tempdir().unwrap();
-        // A new file is written by the one who makes it, an old one by the writer only. Each
+        // A new file is written by the thread that creates it, an old one by the writer only. Each
         // thread counts its own calls, so that these are the writer's.
         Node::start(dir.path()).stop();
         let first = first + round % 20;
         let inject = format!("inject={trouble}:when={first}..{}", first + FAILURES - 1);
         let node = Node::start_traced(dir.path(), Some(&inject));
         let mut ledger = Ledger::default();
-        refused += make_all(&mut node.http().unwrap(), &mut ledger);
+        refused += create_all(&mut node.http().unwrap(), &mut ledger);
         node.kill();
         let trace = trace::read(dir.path());
         let mut calls = Calls::of(&trace);
         failed += trace.matches("(INJECTED)").count() as u64;
         let answered = (0..CREATES).map(|number| calls.answered(&mark(number)));
-        unsynced += answered.filter(|it| *it != Answered::Synced).count() as u64;
+        unsynced += answered.filter(|it| *it != Acknowledgement::Synced).count() as u64;
         let node = Node::start(dir.path());
         ledger.check_all(Listing::of(&node));
         acknowledged += ledger.acknowledged();
@@ -110,22 +110,22 @@ fn through_trouble(proof: &str, trouble: &str, first: u64) {
     );
     assert_eq!((unsynced, lost), (0, 0));
     assert!(failed >= FAILURES * rounds, "too few calls failed");
-    assert!(refused >= rounds, "nobody noticed");
+    assert!(refused >= rounds, "no request was refused");
 }
 
 /// In one round of trouble.
 const FAILURES: u64 = 20;
 const CREATES: u64 = 60;
 
-/// Makes jobs one by one, each as often as it takes; returns how often that was refused.
-fn make_all(http: &mut Http, ledger: &mut Ledger) -> u64 {
+/// Creates jobs one by one, each as often as it takes; returns how often that was refused.
+fn create_all(http: &mut Http, ledger: &mut Ledger) -> u64 {
     let mut refused = 0;
     for number in 0..CREATES {
         loop {
             let answer = http.post("/api/v1/jobs", &request(number)).unwrap();
             if answer.status != 503 {
                 assert!(matches!(answer.status, 200 | 201), "{answer:?}");
-                ledger.made(&answer.body);
+                ledger.created(&answer.body);
                 break;
             }
             assert_eq!(answer.body["code"], "unavailable");

@@ -1,4 +1,4 @@
-//! A target that outlives nodes and counts what it is asked.
+//! A target that outlives nodes and counts the requests it gets.
 
 use std::{
     collections::BTreeMap,
@@ -8,22 +8,22 @@ use std::{
     thread,
 };
 
-/// How often each attempt of each job has asked.
-type Asked = BTreeMap<(String, u32), u32>;
+/// The number of requests of each attempt of each job.
+type RequestCounts = BTreeMap<(String, u32), u32>;
 
 pub struct Target {
     pub url: String,
-    asked: Arc<Mutex<Asked>>,
+    requests: Arc<Mutex<RequestCounts>>,
 }
 
 impl Target {
-    /// Answers with the status that it is told for the attempt, or never if there is none.
+    /// Responds with the status for the attempt, or never if there is none.
     pub fn start(answer: impl Fn(u32) -> Option<u16> + Send + Sync + 'static) -> Self {
         let answer = Arc::new(answer);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
-        let asked = Arc::new(Mutex::new(BTreeMap::new()));
-        let counted = asked.clone();
+        let requests = Arc::new(Mutex::new(BTreeMap::new()));
+        let counted = requests.clone();
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let (stream, counted) = (stream.unwrap(), counted.clone());
@@ -31,29 +31,29 @@ impl Target {
                 thread::spawn(move || serve(&stream, &counted, &*answer));
             }
         });
-        Self { url, asked }
+        Self { url, requests }
     }
 
-    pub fn asked(&self) -> Asked {
-        self.asked.lock().unwrap().clone()
+    pub fn requests(&self) -> RequestCounts {
+        self.requests.lock().unwrap().clone()
     }
 
     /// No attempt was sent twice; returns how many were sent.
     pub fn check_none_twice(&self) -> u64 {
-        let asked = self.asked();
-        let twice: Asked = asked
+        let requests = self.requests();
+        let twice: RequestCounts = requests
             .iter()
             .filter(|(_, times)| **times > 1)
             .map(|(attempt, times)| (attempt.clone(), *times))
             .collect();
         assert!(twice.is_empty(), "sent twice: {twice:?}");
-        asked.len() as u64
+        requests.len() as u64
     }
 }
 
 fn serve(
     stream: &TcpStream,
-    counted: &Mutex<Asked>,
+    counted: &Mutex<RequestCounts>,
     answer: &dyn Fn(u32) -> Option<u16>,
 ) -> Option<()> {
     let mut lines = BufReader::new(stream).lines();
@@ -72,7 +72,7 @@ fn serve(
         match answer(attempt) {
             Some(status) => write!(
                 { stream },
-                "HTTP/1.1 {status} Said\r\ncontent-length: 0\r\n\r\n"
+                "HTTP/1.1 {status} Status\r\ncontent-length: 0\r\n\r\n"
             )
             .ok()?,
             // Reads on, so that the connection stays open until the other side is gone.

@@ -1,4 +1,4 @@
-//! A node under strace: what it asked the kernel for, in which order, and calls that fail.
+//! A node under strace: its system calls in their order, and calls that are made to fail.
 
 use std::{collections::HashMap, fs, path::Path, process::Command};
 
@@ -53,14 +53,14 @@ pub fn read(dir: &Path) -> String {
     })
 }
 
-/// What became of one job, by the lines of a trace.
+/// How one job was acknowledged, by the lines of a trace.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Answered {
+pub enum Acknowledgement {
     /// After the log that holds it had been synced.
     Synced,
     /// Before, or without.
     Unsynced,
-    /// Nobody was told that it is there.
+    /// It was not acknowledged.
     Never,
 }
 
@@ -74,12 +74,12 @@ impl<'t> Calls<'t> {
     /// Whether the job that carries this mark was acknowledged only when it was on the disk: there
     /// is a sync of the log that began after the mark was last written and had ended well before
     /// the answer began. Marks are asked for in the order of their answers.
-    pub fn answered(&mut self, mark: &str) -> Answered {
+    pub fn answered(&mut self, mark: &str) -> Acknowledgement {
         let rest = &self.calls[self.from..];
         let is_answer =
             |call: &Call| call.file == "socket" && call.has("HTTP/1.1 20") && call.has(mark);
         let Some(count) = rest.iter().position(is_answer) else {
-            return Answered::Never;
+            return Acknowledgement::Never;
         };
         self.from += count;
         let (before, answer) = (&rest[..count], &rest[count]);
@@ -94,8 +94,8 @@ impl<'t> Calls<'t> {
             })
         });
         match is_synced {
-            true => Answered::Synced,
-            false => Answered::Unsynced,
+            true => Acknowledgement::Synced,
+            false => Acknowledgement::Unsynced,
         }
     }
 
@@ -169,7 +169,7 @@ mod tests {
     const SYNC: &str = "7  fdatasync(11</d/jobs.db-wal>) = 0";
     const ANSWER: &str = r#"8  writev(22<socket:[5]>, [{iov_base="HTTP/1.1 201 Created"..., iov_len=1}, {iov_base="{mark-1}", iov_len=8}], 2) = 9"#;
 
-    fn check(lines: &[&str], expected: &Answered) {
+    fn check(lines: &[&str], expected: &Acknowledgement) {
         assert_eq!(
             Calls::of(&lines.join("\n")).answered("mark-1"),
             *expected,
@@ -179,20 +179,23 @@ mod tests {
 
     #[test]
     fn only_a_sync_of_the_log_between_the_write_and_the_answer_counts() {
-        check(&[WRITE, SYNC, ANSWER], &Answered::Synced);
-        check(&[WRITE, ANSWER], &Answered::Unsynced);
-        check(&[SYNC, WRITE, ANSWER], &Answered::Unsynced);
-        check(&[WRITE, ANSWER, SYNC], &Answered::Unsynced);
-        check(&[SYNC, ANSWER], &Answered::Unsynced);
-        check(&[WRITE, SYNC], &Answered::Never);
+        check(&[WRITE, SYNC, ANSWER], &Acknowledgement::Synced);
+        check(&[WRITE, ANSWER], &Acknowledgement::Unsynced);
+        check(&[SYNC, WRITE, ANSWER], &Acknowledgement::Unsynced);
+        check(&[WRITE, ANSWER, SYNC], &Acknowledgement::Unsynced);
+        check(&[SYNC, ANSWER], &Acknowledgement::Unsynced);
+        check(&[WRITE, SYNC], &Acknowledgement::Never);
         let other_file = "7  fsync(9</d/jobs.db>) = 0";
-        check(&[WRITE, other_file, ANSWER], &Answered::Unsynced);
+        check(&[WRITE, other_file, ANSWER], &Acknowledgement::Unsynced);
         let failed = "7  fsync(11</d/jobs.db-wal>) = -1 EIO (Input/output error) (INJECTED)";
-        check(&[WRITE, failed, ANSWER], &Answered::Unsynced);
+        check(&[WRITE, failed, ANSWER], &Acknowledgement::Unsynced);
         let other_job = WRITE.replace("mark-1", "mark-2");
-        check(&[&other_job, SYNC, ANSWER], &Answered::Unsynced);
-        check(&[WRITE, failed, WRITE, SYNC, ANSWER], &Answered::Synced);
-        check(&[WRITE, SYNC, WRITE, ANSWER], &Answered::Unsynced);
+        check(&[&other_job, SYNC, ANSWER], &Acknowledgement::Unsynced);
+        check(
+            &[WRITE, failed, WRITE, SYNC, ANSWER],
+            &Acknowledgement::Synced,
+        );
+        check(&[WRITE, SYNC, WRITE, ANSWER], &Acknowledgement::Unsynced);
     }
 
     #[test]
@@ -200,10 +203,10 @@ mod tests {
         let begun = "7  fsync(11</d/jobs.db-wal> <unfinished ...>";
         let ended = "7  <... fsync resumed>) = 0";
         let failed = "7  <... fsync resumed>) = -1 EIO (Input/output error) (INJECTED)";
-        check(&[WRITE, begun, ended, ANSWER], &Answered::Synced);
-        check(&[WRITE, begun, ANSWER, ended], &Answered::Unsynced);
-        check(&[begun, WRITE, ended, ANSWER], &Answered::Unsynced);
-        check(&[WRITE, begun, failed, ANSWER], &Answered::Unsynced);
-        check(&[WRITE, begun, ANSWER], &Answered::Unsynced);
+        check(&[WRITE, begun, ended, ANSWER], &Acknowledgement::Synced);
+        check(&[WRITE, begun, ANSWER, ended], &Acknowledgement::Unsynced);
+        check(&[begun, WRITE, ended, ANSWER], &Acknowledgement::Unsynced);
+        check(&[WRITE, begun, failed, ANSWER], &Acknowledgement::Unsynced);
+        check(&[WRITE, begun, ANSWER], &Acknowledgement::Unsynced);
     }
 }

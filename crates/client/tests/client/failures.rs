@@ -85,7 +85,7 @@ async fn a_server_that_never_responds_is_a_timeout() {
     let error = client.list_nodes().await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Timeout(_)), "{error:?}");
     let error = client
-        .watch_events(&TenantQuery::default())
+        .stream_events(&TenantQuery::default())
         .await
         .unwrap_err();
     assert!(error.is_transient(), "{error:?}");

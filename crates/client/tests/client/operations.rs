@@ -106,7 +106,7 @@ async fn a_worker_claims_renews_and_settles() {
         panic!("{claims:?}")
     };
     assert_eq!(held.id, created.id);
-    let lease = client.heartbeat(
+    let lease = client.send_heartbeat(
         held.id,
         &HeartbeatRequest {
             fence: held.fence,
@@ -228,7 +228,7 @@ async fn queues_are_paused_and_figures_are_read() {
     client.resume_queue("default", &all).await.unwrap();
     assert!(!client.list_queues(&all).await.unwrap().queues[0].paused);
     assert_eq!(client.get_stats(&all).await.unwrap().counts.ready, 1);
-    let minutes = client.list_minutes(&MinutesQuery::default()).await;
+    let minutes = client.list_minute_stats(&MinutesQuery::default()).await;
     assert_eq!(minutes.unwrap().minutes.len(), 0);
     assert_eq!(client.list_alerts(&all).await.unwrap().alerts.len(), 0);
     client.list_nodes().await.unwrap();
@@ -281,7 +281,7 @@ async fn endpoints_and_keys_give_their_secrets_once() {
         ..key
     };
     let reader = admin.create_key(&reader).await.unwrap().key.id;
-    admin.delete_key(reader).await.unwrap();
+    admin.revoke_key(reader).await.unwrap();
     assert_eq!(admin.list_keys().await.unwrap().keys.len(), 1);
 }
 
@@ -289,7 +289,7 @@ async fn endpoints_and_keys_give_their_secrets_once() {
 async fn events_come_as_they_happen() {
     let server = Server::start().await;
     let client = server.client();
-    let mut events = client.watch_events(&TenantQuery::default()).await.unwrap();
+    let mut events = client.stream_events(&TenantQuery::default()).await.unwrap();
     let job = CreateJobRequest {
         api: Some(format!("{}/none", server.url)),
         ..CreateJobRequest::default()
@@ -302,4 +302,33 @@ async fn events_come_as_they_happen() {
         names.push(event.name);
     }
     assert_eq!(names, ["job.started", "job.failed"]);
+}
+
+/// The client's methods have the names of the API's description.
+#[tokio::test]
+async fn every_operation_of_the_api_has_a_method() {
+    const SOURCES: [&str; 6] = [
+        include_str!("../../src/claims.rs"),
+        include_str!("../../src/endpoints.rs"),
+        include_str!("../../src/events.rs"),
+        include_str!("../../src/jobs.rs"),
+        include_str!("../../src/queues.rs"),
+        include_str!("../../src/schedules.rs"),
+    ];
+    let document =
+        serde_json::from_str::<serde_json::Value>(&steadfast_server::openapi_json()).unwrap();
+    let paths = document["paths"].as_object().unwrap();
+    let operations = paths
+        .values()
+        .flat_map(|path| path.as_object().unwrap().values());
+    let ids: Vec<&str> = operations
+        .map(|operation| operation["operationId"].as_str().unwrap())
+        .collect();
+    assert!(ids.len() > 40, "{ids:?}");
+    for id in ids {
+        let is_called = SOURCES
+            .iter()
+            .any(|source| source.contains(&format!("\"{id}\"")));
+        assert!(is_called, "no method of the client calls {id}");
+    }
 }

@@ -100,7 +100,7 @@ fn describe_skip(skip: &SkippedTicks) -> String {
         SkipReason::Missed => "missed while no node was running".to_owned(),
         SkipReason::MissedLimit => format!(
             "missed, and older than the newest {}",
-            core_limits::DUE_LISTED_MAX
+            core_limits::RUN_ALL_TICKS_MAX
         ),
         SkipReason::MaxRuns => "maxRuns is reached".to_owned(),
     };
@@ -125,7 +125,7 @@ fn describe_missed(missed: MissedTickPolicy) -> String {
         MissedTickPolicy::RunOnce => "one run makes up for all missed ticks".to_owned(),
         MissedTickPolicy::RunAll => format!(
             "every missed tick runs, at most the newest {}",
-            core_limits::DUE_LISTED_MAX
+            core_limits::RUN_ALL_TICKS_MAX
         ),
     }
 }

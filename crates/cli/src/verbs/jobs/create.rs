@@ -147,7 +147,7 @@ impl Args {
         }
         if fields.is_empty() {
             return Err(usage(
-                "say what the job does: pass a URL, or --kind and --payload, or --from FILE",
+                "a job needs a URL, or --kind and --payload, or --from FILE",
             ));
         }
         Ok(fields.into())

@@ -80,7 +80,7 @@ fn print_attempt(server: &Server, attempt: &AttemptBody) -> anyhow::Result<()> {
 
 /// Prints events as they come, until the server stops or the reader closes the output.
 pub async fn all(server: &Server, tenant: Option<String>) -> anyhow::Result<()> {
-    let events = server.client.watch_events(&TenantQuery { tenant }).await;
+    let events = server.client.stream_events(&TenantQuery { tenant }).await;
     let mut events = events.map_err(|error| server.explain(error))?;
     while let Some(event) = events.next().await {
         print_event(server, &event.map_err(|error| server.explain(error))?)?;

@@ -75,7 +75,9 @@ impl Args {
             ..job
         };
         if job == CreateJobRequest::default() {
-            return Err(usage("say what each run does: pass a URL, --kind or --job"));
+            return Err(usage(
+                "a schedule needs a URL, --kind or --job for its runs",
+            ));
         }
         Ok(CreateScheduleRequest {
             name: self.name,

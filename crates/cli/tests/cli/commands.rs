@@ -1,0 +1,392 @@
+//! The commands, against a real server.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    process::Stdio,
+    time::Duration,
+};
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use crate::{
+    node::{Node, dir, read_to_end, run},
+    transcript::{Transcript, mask},
+};
+
+fn start() -> Node {
+    Node::start(&["--listen", "127.0.0.1:0"])
+}
+
+/// A port on which no server listens refuses at once.
+const DEAD_PORT: &str = "http://127.0.0.1:1/";
+const ONE_RETRY: &str = r#"{"maxRetries": 1, "baseDelay": "10ms", "jitter": "none"}"#;
+
+/// A job that has failed for good.
+fn dead_letter(node: &Node) -> String {
+    let created = node.json(&["jobs", "create", DEAD_PORT, "--retry", ONE_RETRY]);
+    let id = created["id"].as_str().unwrap().to_owned();
+    node.until(&["jobs", "show", &id], |job| job["label"] == "failed");
+    id
+}
+
+#[test]
+fn a_job_is_created_and_watched_to_its_end() {
+    let node = start();
+    let mut transcript = Transcript::new(&node);
+    let health = format!("{}/healthz", node.url);
+    let good = transcript.run(&["jobs", "create", &health, "--method", "GET", "--watch"]);
+    assert_eq!(good.code, 0, "{good:?}");
+    let bad = transcript.run(&["jobs", "create", DEAD_PORT, "--retry", ONE_RETRY, "--watch"]);
+    assert_eq!(bad.code, 1, "{bad:?}");
+    let text = transcript.finish().replace(&node.url, "http://NODE");
+    // Whether the job is seen before it runs is a matter of milliseconds.
+    let lines = text
+        .lines()
+        .filter(|line| !line.ends_with(" is ready") && !line.ends_with(" is running"));
+    assert_snapshot!(lines.collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn all_jobs_can_be_followed_as_they_run() {
+    let node = start();
+    let mut command = node.command(&["jobs", "watch", "--json"]);
+    let mut watching = command.spawn().unwrap();
+    let lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+    let (send, received) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        lines
+            .map_while(Result::ok)
+            .try_for_each(|line| send.send(line))
+    });
+    // Events before the stream is open are not kept, so jobs are created until one is seen.
+    let first = loop {
+        node.json(&["jobs", "create", DEAD_PORT, "--retry", "once"]);
+        if let Ok(line) = received.recv_timeout(Duration::from_millis(200)) {
+            break line;
+        }
+    };
+    let first: serde_json::Value = serde_json::from_str(&first).unwrap();
+    let text = |key: &str| first[key].as_str().unwrap_or_default().to_owned();
+    assert!(text("event").starts_with("job."), "{first}");
+    assert!(text("jobId").starts_with("job_"), "{first}");
+    assert!(node.stop());
+    assert_eq!(
+        watching.wait().unwrap().code(),
+        Some(3),
+        "the server has stopped"
+    );
+}
+
+#[test]
+fn a_job_is_shown_with_its_attempts() {
+    let node = start();
+    let id = dead_letter(&node);
+    let mut transcript = Transcript::new(&node);
+    let shown = transcript.run(&["jobs", "show", &id]);
+    transcript.run(&["jobs", "history", &id, "--limit", "1"]);
+    assert!(!shown.out.contains('\x1b'), "no colours outside a terminal");
+    for line in shown
+        .out
+        .lines()
+        .filter(|line| line.starts_with(['┌', '│']))
+    {
+        assert_eq!(line.chars().count(), 80, "{line}");
+    }
+    let history = node.json(&["jobs", "history", &id]);
+    assert_eq!(history["attempts"][0]["retryCount"], 1);
+    assert_snapshot!(transcript.finish());
+}
+
+#[test]
+fn attempts_are_counted_by_retry_budget_after_a_requeue() {
+    let node = start();
+    let id = dead_letter(&node);
+    assert_eq!(node.run(&["dlq", "requeue", &id]).code, 0);
+    node.until(&["jobs", "show", &id], |job| {
+        job["label"] == "failed" && job["attempt"] == 4
+    });
+    let shown = node.run(&["jobs", "show", &id]).out;
+    let count = "  attempts  2 of 2 (4 in all, requeued once)\n";
+    assert!(shown.contains(count), "{shown}");
+    let names: Vec<&str> = shown
+        .lines()
+        .filter_map(|line| line.strip_prefix("│ ")?.split(" │").next())
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "Attempt", "Initial", "Retry #1", "requeued", "Initial", "Retry #1"
+        ],
+        "{shown}"
+    );
+    let listed = mask(&node.run(&["dlq", "list"]).out);
+    assert!(listed.contains("failed  http  default  1/1  "), "{listed}");
+    let job = node.json(&["jobs", "show", &id]);
+    assert_eq!(
+        (&job["retryCount"], &job["maxRetries"]),
+        (&1.into(), &1.into())
+    );
+}
+
+#[test]
+fn jobs_are_listed_filtered_and_changed() {
+    let node = start();
+    let mut transcript = Transcript::new(&node);
+    transcript.run(&["jobs", "list"]);
+    let created = node.json(&[
+        "jobs",
+        "create",
+        "--kind",
+        "resize",
+        "--payload",
+        r#"{"image": 1}"#,
+        "--queue",
+        "images",
+        "--delay",
+        "1h",
+        "--tag",
+        "size=big",
+    ]);
+    let id = created["id"].as_str().unwrap();
+    transcript.run(&["jobs", "list", "--queue", "images"]);
+    transcript.run(&["jobs", "list", "--label", "failed"]);
+    transcript.run(&["jobs", "edit", id, "--priority", "9", "--payload", "2"]);
+    transcript.run(&["jobs", "run-now", id]);
+    transcript.run(&["jobs", "cancel", id]);
+    transcript.run(&["jobs", "retry", id]);
+    transcript.run(&["jobs", "show", id]);
+    transcript.run(&["jobs", "history", id]);
+    assert_snapshot!(transcript.finish());
+}
+
+#[test]
+fn a_repeated_create_with_the_same_key_says_that_the_job_exists() {
+    let node = start();
+    let mut transcript = Transcript::new(&node);
+    let create = [
+        "jobs",
+        "create",
+        "--kind",
+        "later",
+        "--delay",
+        "1h",
+        "--idempotency-key",
+        "order-7",
+    ];
+    transcript.run(&create);
+    transcript.run(&create);
+    transcript.run(&["jobs", "create", "--kind", "now"]);
+    assert_snapshot!(transcript.finish());
+}
+
+#[test]
+fn a_long_failure_is_cut_with_a_mark_in_lists() {
+    let node = start();
+    let url = format!("http://127.0.0.1:1/{}", "x".repeat(200));
+    let created = node.json(&["jobs", "create", &url, "--retry", "once"]);
+    let id = created["id"].as_str().unwrap();
+    let failed = node.until(&["jobs", "show", id], |job| job["label"] == "failed");
+    let message = failed["failure"]["message"].as_str().unwrap();
+    let listed = node.run(&["jobs", "list"]).out;
+    let line = listed.lines().last().unwrap();
+    assert_eq!(
+        line.contains(message),
+        message.chars().count() <= 60,
+        "{listed}"
+    );
+    assert_eq!(
+        line.ends_with('…'),
+        message.chars().count() > 60,
+        "{listed}"
+    );
+}
+
+#[test]
+fn a_request_of_the_api_can_come_from_a_file() {
+    let node = start();
+    let file = |name: &str, body: &str| {
+        std::fs::write(node.dir.path().join(name), body).unwrap();
+    };
+    file(
+        "job.json",
+        r#"{"schedule": "*/10 * * * * *", "api": "http://127.0.0.1:1/", "type": "AT_LEAST_ONCE", "isRecurring": true, "maxRetryCount": 3}"#,
+    );
+    file("jobs.json", r#"{"jobs": [{"kind": "a"}, {"kind": "b"}]}"#);
+    file("wrong.json", r#"{"kind": "a", "colour": "red"}"#);
+    let mut transcript = Transcript::new(&node);
+    for name in ["job.json", "jobs.json", "wrong.json"] {
+        transcript.run(&["jobs", "create", "--from", name]);
+    }
+    assert_snapshot!(transcript.finish());
+}
+
+#[test]
+fn dead_letters_are_counted_before_they_are_changed() {
+    let node = start();
+    let mut transcript = Transcript::new(&node);
+    transcript.run(&["dlq", "list"]);
+    let first = dead_letter(&node);
+    dead_letter(&node);
+    transcript.run(&["dlq", "list", "--reason", "exhausted"]);
+    transcript.run(&["dlq", "requeue"]);
+    transcript.run(&["dlq", "requeue", "--class", "connection", "--dry-run"]);
+    transcript.run(&["dlq", "discard", "--all"]);
+    transcript.run(&["dlq", "requeue", &first]);
+    node.until(&["jobs", "show", &first], |job| job["label"] == "failed");
+    let history = node.json(&["jobs", "history", &first]);
+    assert_eq!(history["attempts"].as_array().unwrap().len(), 4);
+    transcript.run(&["dlq", "discard", "--all", "--yes"]);
+    assert_eq!(node.json(&["stats"])["dlqSize"], 0);
+    transcript.run(&["dlq", "discard", &first]);
+    assert_snapshot!(transcript.finish());
+}
+
+#[test]
+fn more_dead_letters_than_one_page_are_all_changed() {
+    let node = start();
+    let jobs: Vec<_> = (0..600)
+        .map(|_| json!({"api": DEAD_PORT, "maxRetries": 0}))
+        .collect();
+    let body = json!({"jobs": jobs}).to_string();
+    std::fs::write(node.dir.path().join("jobs.json"), body).unwrap();
+    node.json(&["jobs", "create", "--from", "jobs.json"]);
+    node.until(&["stats"], |stats| stats["dlqSize"] == 600);
+    let done = node.run(&["dlq", "discard", "--all", "--yes"]);
+    assert_eq!(done.out, "600 dead letters discarded\n", "{done:?}");
+    assert!(done.err.is_empty(), "no bar outside a terminal: {done:?}");
+}
+
+#[test]
+fn schedules_are_created_paused_run_and_deleted() {
+    let node = start();
+    let mut transcript = Transcript::new(&node);
+    transcript.run(&["schedules", "list"]);
+    transcript.run(&[
+        "schedules",
+        "create",
+        "nightly",
+        DEAD_PORT,
+        "--cron",
+        "0 3 * * *",
+        "--timezone",
+        "Europe/Paris",
+        "--retry",
+        "once",
+    ]);
+    let listed = node.json(&["schedules", "list"]);
+    let schedule = &listed["schedules"][0];
+    assert_eq!(schedule["job"]["maxRetries"], 0);
+    let id = schedule["id"].as_str().unwrap();
+    for verb in ["show", "pause", "show", "resume", "run-now", "ticks"] {
+        transcript.run(&["schedules", verb, id]);
+    }
+    transcript.run(&["schedules", "list"]);
+    node.until(&["jobs", "list", "--schedule", id], |runs| {
+        runs["jobs"][0]["label"] == "failed"
+    });
+    transcript.run(&["jobs", "history", id]);
+    transcript.run(&["schedules", "delete", id]);
+    transcript.run(&["schedules", "show", id]);
+    transcript.run(&[
+        "schedules",
+        "create",
+        "x",
+        DEAD_PORT,
+        "--cron",
+        "61 * * * *",
+    ]);
+    assert_snapshot!(transcript.finish());
+}
+
+#[test]
+fn queues_endpoints_alerts_and_stats_are_printed() {
+    let node = start();
+    let mut transcript = Transcript::new(&node);
+    transcript.run(&["queues", "list"]);
+    transcript.run(&["queues", "pause", "mail"]);
+    node.json(&["jobs", "create", DEAD_PORT, "--queue", "mail"]);
+    transcript.run(&["queues", "list"]);
+    transcript.run(&["stats"]);
+    transcript.run(&["queues", "resume", "mail"]);
+
+    transcript.run(&["endpoints", "create", "https://example.com/hook"]);
+    let listed = node.json(&["endpoints", "list"]);
+    let id = listed["endpoints"][0]["id"].as_str().unwrap();
+    transcript.run(&["endpoints", "rotate", id]);
+    transcript.run(&["endpoints", "list"]);
+    transcript.run(&["endpoints", "delete", id]);
+    transcript.run(&["alerts", "--firing"]);
+    assert_snapshot!(transcript.finish());
+}
+
+#[test]
+fn exit_codes_say_what_went_wrong() {
+    let node = start();
+    let mut transcript = Transcript::new(&node);
+    for args in [
+        &["jobs", "show", "job_00000000000000000000000000"][..],
+        &["jobs", "list", "--label", "dead"],
+        &["jobs", "list", "--url", "http://127.0.0.1:1"],
+        &["jobs", "list", "--url", "nonsense"],
+        &["jobs", "create"],
+        &["jobs", "create", "--kind", "a", "--payload", "{"],
+        &["jobs", "create", "--tag", "x", DEAD_PORT],
+        &["jobs", "create", "--kind", "a", "--priority", "99"],
+        &["jobs", "frobnicate"],
+    ] {
+        transcript.run(args);
+    }
+    assert_snapshot!(transcript.finish());
+}
+
+#[test]
+fn json_is_printed_as_the_server_sent_it() {
+    let node = start();
+    node.json(&["jobs", "create", "--kind", "later", "--delay", "1h"]);
+    let printed = node.run(&["jobs", "list", "--json"]).out;
+    assert!(
+        printed.starts_with(r#"{"jobs":[{"id":"job_"#),
+        "the server's order and spaces: {printed}"
+    );
+}
+
+#[test]
+fn a_reader_that_closes_the_output_is_no_error() {
+    let node = start();
+    node.json(&["jobs", "create", "--kind", "later", "--delay", "1h"]);
+    let mut command = node.command(&["jobs", "list", "--json"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let err = read_to_end(child.stderr.take().unwrap());
+    assert!(child.wait().unwrap().success(), "{err}");
+    assert_eq!(err, "");
+}
+
+#[test]
+fn a_policy_is_previewed_without_a_server() {
+    let dir = dir();
+    let mut text = String::new();
+    for args in [
+        &["policy", "preview", "http", "--jitter", "none"][..],
+        &["policy", "preview", "once"],
+        &["policy", "preview", "queue"],
+    ] {
+        let output = run(args, &dir);
+        assert_eq!(output.code, 0, "{output:?}");
+        text += &format!("$ steadfast {}\n{}\n", args.join(" "), output.out);
+    }
+    assert_snapshot!(text);
+    let json = run(
+        &["policy", "preview", r#"{"delays": ["1s", "9s"]}"#, "--json"],
+        &dir,
+    );
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(json["attempts"].as_array().unwrap().len(), 4);
+    assert_eq!(json["retry"]["backoff"], "delays");
+    let wrong = run(&["policy", "preview", "--backoff", "hope"], &dir);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.err.contains("hope"), "{wrong:?}");
+}
