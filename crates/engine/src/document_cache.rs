@@ -81,8 +81,8 @@ pub fn decode_documents<T: DeserializeOwned>(
         match document.body.decode() {
             Ok(body) => Some((document, body)),
             Err(error) => {
-                let Document { space, id, .. } = document;
-                tracing::error!(%space, id, %error, "a document is left out, because it cannot be read");
+                let Document { kind, id, .. } = document;
+                tracing::error!(%kind, id, %error, "a document is left out, because it cannot be read");
                 None
             }
         }

@@ -101,7 +101,7 @@ impl NodeHeartbeat {
             }
         };
         let document = Document {
-            space: DocumentKind::Node,
+            kind: DocumentKind::Node,
             id: self.name.to_string(),
             body,
             revision: own.map_or(0, |own| own.revision),

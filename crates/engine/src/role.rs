@@ -229,7 +229,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_role_outlasts_a_store_that_fails_and_its_own_panics() {
         let script = Script::new(vec![
-            || Err(StoreError::Unavailable("away".to_owned())),
+            || Err(StoreError::unavailable("claim", "away")),
             || panic!("a mistake in a role"),
             || Ok(Next::AtOnce),
         ]);

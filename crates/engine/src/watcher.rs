@@ -97,7 +97,7 @@ impl Watcher {
             }
         };
         let document = Document {
-            space: DocumentKind::Alert,
+            kind: DocumentKind::Alert,
             id,
             body,
             revision,

@@ -276,13 +276,14 @@ pub mod node {
 pub mod store {
     //! Stores, their errors, and the clock that decides.
     //!
-    //! [`Store`] is what an engine needs of a store. Its verbs may still grow before 1.0; the
+    //! [`Store`] is what an engine needs of a store: four contracts. Their verbs may still grow before 1.0; the
     //! test suite that every store passes is part of `steadfast-store`.
 
     #[doc(inline)]
     pub use steadfast_store::{
-        ClaimRequest, Clock, CommandError, EnqueueError, ManualClock, MemoryStore, OpenError,
-        Store, StoreError, SystemClock,
+        BaseStore, ClaimRequest, Clock, CommandError, DocumentStore, EnqueueError, JobStore,
+        ManualClock, MemoryStore, OpenError, QueryStore, ScheduleStore, Store, StoreError,
+        SystemClock,
     };
     #[cfg(feature = "postgres")]
     #[doc(inline)]

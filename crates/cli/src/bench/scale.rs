@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use steadfast::{
     Client, JobKind as _, SqliteOptions, SqliteStore,
     node::WorkerName,
-    store::{ClaimRequest, Store as _},
+    store::{ClaimRequest, JobStore as _},
 };
 
 use super::{

@@ -12,7 +12,8 @@ use steadfast_engine::{
     Client, Context, Engine, EngineConfig, JobError, JobKind as _, JobRequest, testing::TestEngine,
 };
 use steadfast_store::{
-    Document, DocumentKind, JobFilter, JobPageRequest, ManualClock, MemoryStore, Store,
+    Document, DocumentKind, DocumentStore as _, JobFilter, JobPageRequest, ManualClock,
+    MemoryStore, Store,
 };
 
 use crate::{
@@ -409,7 +410,7 @@ async fn a_state_that_cannot_be_read_is_written_over() {
     let fixture = Fixture::new();
     let engine = fixture.engine(dlq_at_once());
     let broken = Document {
-        space: DocumentKind::Alert,
+        kind: DocumentKind::Alert,
         id: "acme/jobs/dlq".to_owned(),
         body: Payload::default(),
         revision: 0,

@@ -10,7 +10,7 @@ use steadfast_core::{
 use steadfast_engine::{
     Client, ClientError, Context, CreateResult, Engine, JobError, JobKind as _, testing::TestEngine,
 };
-use steadfast_store::{DocumentKind, MemoryStore, Store};
+use steadfast_store::{DocumentKind, DocumentStore as _, MemoryStore};
 use tokio::sync::Semaphore;
 
 use crate::common::{Flaky, fails, test_engine};

@@ -102,7 +102,7 @@ async fn busy_jobs_do_not_have_schedules_looked_at_each_time() {
         let id = engine.client().enqueue(fails(0)).await.unwrap();
         assert_eq!(ends(&mut notices, id).await, JobEvent::Succeeded);
     }
-    let looks = u128::from(store.asked("due_schedules"));
+    let looks = u128::from(store.calls("due_schedules"));
     // Once every 50 ms, however long the jobs took.
     let most = start.elapsed().as_millis() / 50 + 1;
     assert!(looks > 0 && looks <= most, "{looks} looks, not {most}");

@@ -2,7 +2,7 @@
 
 use steadfast_core::{AttemptStatus, JobState};
 use steadfast_engine::{Engine, EngineConfig, JobEvent, JobKind as _};
-use steadfast_store::Store as _;
+use steadfast_store::BaseStore as _;
 use tokio::sync::Semaphore;
 
 use crate::{
