@@ -15,7 +15,7 @@ use crate::schema::{
 /// A page of attempts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = AttemptList))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AttemptList {
     /// The attempts, newest first.
     pub attempts: Vec<AttemptBody>,
@@ -137,7 +137,7 @@ pub struct DecisionBody {
     pub jitter_sample: Option<f64>,
     /// The delay that was chosen.
     pub jittered_ms: Option<u64>,
-    /// How long the other side asked to be left alone.
+    /// How long the target asked to wait, by Retry-After.
     pub retry_after_ms: Option<u64>,
     /// The longest delay that the policy allows.
     pub cap_ms: Option<u64>,

@@ -9,7 +9,7 @@ use crate::schema::{EndReasonSchema, NameSchema};
 /// Which dead letters: those of `ids`, or all that match the other fields.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = DeadLetters))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeadLettersRequest {
     /// Ids of dead letters, up to 1,000.
     #[serde(skip_serializing_if = "Option::is_none")]

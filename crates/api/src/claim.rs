@@ -10,7 +10,7 @@ use crate::{DurationText, JobBody};
 /// A worker's request for jobs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ClaimRequest))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClaimJobsRequest {
     /// The worker's name; shown with every attempt.
     #[cfg_attr(feature = "openapi", schema(value_type = NameSchema, example = "worker-1"))]
@@ -41,7 +41,7 @@ pub struct ClaimJobsRequest {
 
 /// The claims that a request got.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Claims))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClaimList {
     /// The claims, perhaps none.
     pub claims: Vec<ClaimBody>,
@@ -82,7 +82,7 @@ impl ClaimBody {
 /// A sign that an attempt still runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Heartbeat))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HeartbeatRequest {
     /// That of the claim.
     #[cfg_attr(feature = "openapi", schema(value_type = u32))]
@@ -110,7 +110,7 @@ pub struct LeaseBody {
 /// A report that an attempt succeeded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Success))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SucceedRequest {
     /// That of the claim.
     #[cfg_attr(feature = "openapi", schema(value_type = u32))]
@@ -124,7 +124,7 @@ pub struct SucceedRequest {
 /// A report that an attempt failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = FailureReport))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FailRequest {
     /// That of the claim.
     #[cfg_attr(feature = "openapi", schema(value_type = u32))]
@@ -137,7 +137,7 @@ pub struct FailRequest {
 /// What went wrong, in the worker's words.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = FailureInput))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FailureRequest {
     /// `error` by default. `validation`, `not_found`, `unauthorized`, `forbidden` and `syntax` are
     /// not retried; any name of your own is.
@@ -159,7 +159,7 @@ pub struct FailureRequest {
 /// A request to try again later without counting this attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Snooze))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SnoozeRequest {
     /// That of the claim.
     #[cfg_attr(feature = "openapi", schema(value_type = u32))]
@@ -168,10 +168,10 @@ pub struct SnoozeRequest {
     pub delay: DurationText,
 }
 
-/// How many attempts ended, in one request.
+/// The ends of many attempts, in one request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Settlements))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SettleRequest {
     /// One for each attempt, up to 1,000.
     #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 1000))]
@@ -181,7 +181,7 @@ pub struct SettleRequest {
 /// How one of many attempts ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Settlement))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SettlementRequest {
     /// The job's id.
     pub id: String,
@@ -218,7 +218,7 @@ pub enum SettlementOutcome {
 /// One result for each settlement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SettleResult))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SettlementList {
     /// In the order of the request.
     pub settled: Vec<SettlementResult>,

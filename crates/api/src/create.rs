@@ -1,4 +1,4 @@
-//! Jobs as they are asked for.
+//! Requests that create and change jobs.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::{DurationText, JobBody, JobList, ScheduleBody};
 /// What `POST /jobs` takes: one job, or many at once.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = CreateJobs))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum CreateRequest {
     /// One job, or the schedule of a recurring one.
     One(Box<CreateJobRequest>),
@@ -24,7 +24,7 @@ pub enum CreateRequest {
 /// Up to 1,000 jobs, all of them or none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = CreateMany))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreateJobsRequest {
     /// The jobs; none of them may be recurring.
     #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 1000))]
@@ -35,7 +35,7 @@ pub struct CreateJobsRequest {
 /// every other field is optional.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = CreateJob))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreateJobRequest {
     /// Which handler or worker it is for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,7 +133,7 @@ pub struct CreateJobRequest {
 /// The request that an HTTP job sends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = HttpTarget))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HttpTargetRequest {
     /// Where it goes.
     #[cfg_attr(feature = "openapi", schema(example = "https://example.com/hook"))]
@@ -153,7 +153,7 @@ pub struct HttpTargetRequest {
 /// A job's own webhook.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = WebhookInput))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct WebhookRequest {
     /// Where events are sent.
     #[cfg_attr(feature = "openapi", schema(example = "https://example.com/steadfast"))]
@@ -174,7 +174,7 @@ pub struct WebhookRequest {
 /// Changes to a waiting job; a field that is left out stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = EditJob))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EditJobRequest {
     /// A new input.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -197,7 +197,7 @@ pub struct EditJobRequest {
 /// A manual retry of a job that ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = RetryRequest))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RetryJobRequest {
     /// A new input, in place of the one it had.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -219,7 +219,7 @@ pub enum CreateResult {
     Jobs(JobList),
 }
 
-/// Told apart by a field that only one of them has. serde's own way would copy the JSON into a
+/// A field that only one of them has decides which it is. serde's own way would copy the JSON into a
 /// form in which payloads cannot be read.
 impl<'de> Deserialize<'de> for CreateResult {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

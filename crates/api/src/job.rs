@@ -22,8 +22,8 @@ use crate::schema::{
 pub struct JobList {
     /// The jobs, newest first, without their payloads.
     pub jobs: Vec<JobBody>,
-    /// Where to go on, as `after`; null at the end of the list. A page may hold less than was
-    /// asked for, even nothing, and still have a next one.
+    /// Where to go on, as `after`; null at the end of the list. A page may hold fewer
+    /// jobs than `limit`, even none, and still have a next one.
     pub next_cursor: Option<String>,
 }
 
@@ -175,7 +175,7 @@ impl JobBody {
 
 /// Where an HTTP job goes. Its headers and its body may hold secrets and are left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = HttpTargetSummary))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = HttpTarget))]
 #[non_exhaustive]
 pub struct HttpTargetBody {
     /// The address.

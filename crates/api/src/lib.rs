@@ -6,8 +6,10 @@
 //!
 //! Types of request bodies end in `Request`, those of query strings in `Query`, those of responses
 //! in `Body`, `List` or `Result`.
-//! Requests are made with `..Default::default()`, so a new optional field does not break a caller.
-//! Responses ignore fields that they do not know, so an old client can read a newer server.
+//! Requests are built with `..Default::default()`, so a new optional field does not break a caller.
+//! Responses ignore fields that they do not know, so an old client can read a newer server. Those
+//! that this crate builds are `#[non_exhaustive]`; those that the server builds from types of other
+//! crates are not, because it must set every field.
 //!
 //! # Features
 //!

@@ -9,7 +9,7 @@ use crate::schema::{PolicyPatchSchema, PolicySchema};
 /// A policy to be looked at.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = PolicyPreviewRequest))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PreviewPolicyRequest {
     /// The policy, over the preset it names or over `queue`.
     #[serde(default, skip_serializing_if = "PolicyPatch::is_empty")]
@@ -74,7 +74,7 @@ impl From<DelayRange> for DelayRangeBody {
 
 impl From<RetryPolicy> for PolicyPreviewBody {
     fn from(retry: RetryPolicy) -> Self {
-        let Preview { rows, gives_up } = retry.preview();
+        let Preview { rows, gives_up, .. } = retry.preview();
         let attempts = rows.into_iter().map(|row| PolicyPreviewAttempt {
             attempt: row.attempt,
             retry_count: row.attempt.saturating_sub(1),

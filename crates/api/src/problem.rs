@@ -1,4 +1,4 @@
-//! What is answered in place of what was asked for: RFC 9457, with a stable code.
+//! Errors as they are answered: RFC 9457, with a stable code.
 
 use serde::{Deserialize, Serialize};
 

@@ -14,7 +14,7 @@ use crate::{CreateJobRequest, DurationText, JobBody};
 /// job that each tick makes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = CreateSchedule))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreateScheduleRequest {
     /// Unique within the tenant.
     #[cfg_attr(feature = "openapi", schema(value_type = NameSchema))]
@@ -55,7 +55,7 @@ pub struct CreateScheduleRequest {
 /// Changes to a schedule; a field that is left out stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = EditSchedule))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EditScheduleRequest {
     /// Cron with 5 or 6 fields (seconds first), or `@hourly` and the like.
     #[serde(skip_serializing_if = "Option::is_none")]

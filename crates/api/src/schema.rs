@@ -213,7 +213,6 @@ schema!(
         ))
 );
 
-#[expect(clippy::cast_precision_loss, reason = "limits are small whole numbers")]
 fn policy_fields() -> ObjectBuilder {
     let retries = f64::from(limits::MAX_RETRIES);
     let duration = reference::<DurationText>;

@@ -9,8 +9,9 @@ use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::Context as _;
 use steadfast::{
-    Engine, EngineBuilder, EngineConfig, Kind, Preset, Store,
+    Engine, EngineBuilder, EngineConfig, Kind, Preset,
     http::{Outbound, OutboundRules},
+    store::Store,
 };
 use steadfast_server::{App, Metrics};
 use tokio::net::TcpListener;
@@ -88,16 +89,14 @@ fn start(
     store: Arc<dyn Store>,
     metrics: Arc<Metrics>,
 ) -> anyhow::Result<Engine> {
-    let config = EngineConfig {
-        worker: settings.node.clone(),
-        queues: settings.queues.clone(),
-        concurrency: settings.concurrency.get(),
-        grace: settings.grace.0,
-        sweep_every: settings.sweep_every.0,
-        retention: settings.retention.0,
-        alerts: settings.alerts.clone(),
-        ..EngineConfig::default()
-    };
+    let mut config = EngineConfig::default()
+        .with_queues(settings.queues.clone())
+        .with_concurrency(settings.concurrency.get())
+        .with_grace(settings.grace.0)
+        .with_sweep_every(settings.sweep_every.0)
+        .with_retention(settings.retention.0)
+        .with_alerts(settings.alerts.clone());
+    config.worker = settings.node.clone();
     let retry = &settings.retry;
     // Fields that a setting omits come from the preset of its kind, and not from the default.
     let complete = |retry: &RetryArg, preset: Preset| retry.0.over(&preset.policy());

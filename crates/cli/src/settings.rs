@@ -12,7 +12,9 @@ mod store_url;
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
-use steadfast::{AlertSettings, EngineConfig, Queue, WorkerName, duration, http::AddressPolicy};
+use steadfast::{
+    EngineConfig, Queue, alert::AlertSettings, duration, http::AddressPolicy, node::WorkerName,
+};
 
 pub use duration_arg::DurationArg;
 pub use flags::Flags;

@@ -1,8 +1,8 @@
-//! Alerts: what is wrong with a tenant's jobs, said once.
+//! Alerts: what is wrong with a tenant's jobs, reported once.
 //!
-//! A threshold alone makes a bad alert: it speaks up at every look, and a restart makes it
-//! forget that it has. So each rule has a stored state per tenant, and [`AlertRule::step`] is
-//! the one place that changes it, whoever looks and however often.
+//! A threshold alone makes a bad alert: it notifies at every check, and forgets at a restart that it
+//! has. So each rule has a stored state per tenant, and [`AlertRule::step`] is the one place that
+//! changes it, whichever node checks and however often.
 
 mod reading;
 mod settings;
@@ -13,14 +13,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::{
-    EventType, Kind, Queue, Tally, Tenant, Timestamp, WebhookEvent, duration, limits, string_enum,
+    duration, limits,
+    name::{Kind, Queue, Tenant},
+    string_enum,
+    tally::Tally,
+    time::Timestamp,
+    webhook::{EventType, WebhookEvent},
 };
 
 pub use reading::AlertFigure;
 pub use settings::{AlertSettings, DlqAlert, ExhaustedAlert, OverdueAlert, RetryRateAlert};
 
 string_enum! {
-    /// What is watched.
+    /// What an alert watches.
+    #[non_exhaustive]
     AlertRule, "rule" {
         /// There are dead letters.
         Dlq = "dlq",
@@ -35,81 +41,105 @@ string_enum! {
 
 string_enum! {
     /// Where an alert stands.
+    // Exhaustive on purpose: pages and notifications must handle each.
     AlertStatus, "status" {
+        /// Its rule is kept.
         Ok = "ok",
         /// Its rule is broken, but not for long enough yet.
         Pending = "pending",
+        /// Its rule has been broken for long enough: endpoints are notified.
         Firing = "firing",
     }
 }
 
 string_enum! {
-    /// Which of a tenant's jobs an alert is about. Each has states of its own, so that a delivery
-    /// that nobody deals with does not hide what becomes of jobs.
+    /// Which of a tenant's jobs an alert is about. Each subject has states of its own, so that a
+    /// failed delivery that waits for a person does not hide failed jobs.
+    #[non_exhaustive]
     AlertSubject, "subject" {
+        /// All jobs that are not deliveries.
         Jobs = "jobs",
-        /// Webhooks that tell of jobs.
+        /// Deliveries of job events to webhooks.
         Deliveries = "deliveries",
-        /// Webhooks that tell of alerts. Watched, but not told to endpoints: one that fails would
-        /// feed on itself.
+        /// Deliveries of alert events. Watched, but endpoints are not notified: a failed
+        /// notification would cause the next one.
         Notifications = "notifications",
     }
 }
 
 impl AlertSubject {
+    /// The subject that a job of this kind and queue belongs to.
     pub fn of(kind: &Kind, queue: &Queue) -> Self {
-        match *kind == Kind::webhook() {
-            true if *queue == Queue::alerts() => Self::Notifications,
-            true => Self::Deliveries,
-            false => Self::Jobs,
+        if *kind != Kind::webhook() {
+            Self::Jobs
+        } else if *queue == Queue::alerts() {
+            Self::Notifications
+        } else {
+            Self::Deliveries
         }
     }
 }
 
-/// One rule for one tenant, as it is stored and shown.
+/// The state of one rule for one tenant and subject, as it is stored and as the API shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct AlertState {
+    /// What it watches.
     pub rule: AlertRule,
+    /// Whose jobs it watches.
     pub tenant: Tenant,
+    /// Which of the tenant's jobs it watches.
     pub subject: AlertSubject,
+    /// Whether its rule is kept, broken or has been broken for long enough to fire.
     pub status: AlertStatus,
     /// Since when the rule is broken, or kept again.
     pub since: Timestamp,
+    /// When it last began to fire; `None` if it never has.
     pub fired_at: Option<Timestamp>,
-    /// When somebody was last told that it fires.
+    /// When endpoints were last notified that it fires.
     pub notified_at: Option<Timestamp>,
+    /// When it last stopped firing; `None` while it fires.
     pub resolved_at: Option<Timestamp>,
-    /// Of which time `value` and `message` are.
+    /// The time at which `value`, `threshold` and `message` were taken.
     pub updated_at: Timestamp,
+    /// The figure that the rule measured.
     pub value: AlertFigure,
+    /// The limit of the rule; a value above it breaks the rule.
     pub threshold: AlertFigure,
+    /// What is wrong, or that nothing is, in a sentence.
     pub message: String,
 }
 
-/// What a look at a tenant's jobs, or at its deliveries, found.
+/// The figures of one tenant and subject at one check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlertObservation {
+    /// Whose jobs were counted.
     pub tenant: Tenant,
+    /// Which of the tenant's jobs were counted.
     pub subject: AlertSubject,
+    /// The counts.
     pub figures: AlertFigures,
 }
 
-/// What alerts look at.
+/// The figures that alert rules measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AlertFigures {
+    /// Jobs that ended `failed` and were not resolved yet.
     pub dead_letters: u64,
     /// Attempts that ended within the window.
     pub recent: Tally,
-    /// Since when the job that has been due longest could have been claimed.
+    /// `runAt` of the ready job that has been due longest; `None` if no job is ready.
     pub oldest_ready: Option<Timestamp>,
 }
 
-/// What is to be written, and told.
+/// A change of an alert's state, to be written and, if it has an event, notified.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct AlertChange {
+    /// The new state.
     pub state: AlertState,
-    /// What happened, if it is worth saying.
+    /// What happened; `None` if endpoints need not know.
     pub event: Option<EventType>,
 }
 
@@ -123,19 +153,20 @@ impl AddAssign for AlertFigures {
 }
 
 impl AlertRule {
-    /// Decides what a look makes of an alert. `None` if there is nothing to write.
+    /// Decides how an observation changes an alert; `None` if there is nothing to write. `stored` is
+    /// the state after the last check, if there was one.
     pub fn step(
         self,
         settings: &AlertSettings,
-        known: Option<&AlertState>,
-        seen: &AlertObservation,
+        stored: Option<&AlertState>,
+        observed: &AlertObservation,
         now: Timestamp,
     ) -> Option<AlertChange> {
-        let is_broken = settings.is_broken(self, &seen.figures, now);
-        let mut state = match known {
-            Some(known) => known.as_of(now),
+        let is_broken = settings.is_broken(self, &observed.figures, now);
+        let mut state = match stored {
+            Some(stored) => stored.as_of(now),
             None if !is_broken => return None,
-            None => AlertState::new(settings, self, seen, now),
+            None => AlertState::new(settings, self, observed, now),
         };
         let before = state.status;
         let event = match (is_broken, before) {
@@ -158,7 +189,7 @@ impl AlertRule {
             }
             (true, AlertStatus::Firing) => state.remind(settings.renotify, now),
         };
-        let value = settings.value(self, &seen.figures, now);
+        let value = settings.value(self, &observed.figures, now);
         let is_stale = state.status == AlertStatus::Firing
             && now.since(state.updated_at) >= limits::ALERT_REFRESH
             && value != state.value;
@@ -166,9 +197,9 @@ impl AlertRule {
             state.updated_at = now;
             state.value = value;
             state.threshold = settings.threshold(self);
-            state.message = settings.message(&state, &seen.figures, now);
+            state.message = settings.message(&state, &observed.figures, now);
         }
-        (known != Some(&state)).then_some(AlertChange { state, event })
+        (stored != Some(&state)).then_some(AlertChange { state, event })
     }
 }
 
@@ -176,26 +207,27 @@ impl AlertState {
     fn new(
         settings: &AlertSettings,
         rule: AlertRule,
-        seen: &AlertObservation,
+        observed: &AlertObservation,
         now: Timestamp,
     ) -> Self {
         Self {
             rule,
-            tenant: seen.tenant.clone(),
-            subject: seen.subject,
+            tenant: observed.tenant.clone(),
+            subject: observed.subject,
             status: AlertStatus::Ok,
             since: now,
             fired_at: None,
             notified_at: None,
             resolved_at: None,
             updated_at: now,
-            value: settings.value(rule, &seen.figures, now),
+            value: settings.value(rule, &observed.figures, now),
             threshold: settings.threshold(rule),
             message: String::new(),
         }
     }
 
-    /// A clock that was set back must not put off what is counted from a time to come.
+    /// The same state without times after `now`: a clock that was set back must not delay what is
+    /// counted from them.
     fn as_of(&self, now: Timestamp) -> Self {
         Self {
             since: self.since.min(now),
@@ -229,8 +261,9 @@ impl AlertState {
 }
 
 impl AlertChange {
-    /// What endpoints are told, if they are.
-    pub fn news(&self) -> Option<WebhookEvent> {
+    /// What the tenant's endpoints are sent; `None` if there is no event, or if it is about
+    /// notifications themselves.
+    pub fn webhook_event(&self) -> Option<WebhookEvent> {
         let event = self.event?;
         let AlertState { rule, tenant, .. } = &self.state;
         if self.state.subject == AlertSubject::Notifications {
@@ -248,7 +281,7 @@ impl AlertChange {
         })
     }
 
-    /// What happened, for people.
+    /// What happened, in a sentence for people.
     pub fn sentence(&self, event: EventType) -> String {
         let AlertState {
             rule,
@@ -257,7 +290,7 @@ impl AlertChange {
             updated_at,
             ..
         } = &self.state;
-        let lasted = in_seconds(updated_at.since(fired_at.unwrap_or(*updated_at)));
+        let lasted = format_seconds(updated_at.since(fired_at.unwrap_or(*updated_at)));
         match event {
             EventType::AlertResolved => {
                 format!("alert {rule} resolved after {lasted}: {message}")
@@ -270,7 +303,7 @@ impl AlertChange {
     }
 }
 
-/// Nobody reads an alert to the microsecond.
-fn in_seconds(duration: Duration) -> String {
+/// A duration without fractions of a second, which mean nothing in an alert.
+fn format_seconds(duration: Duration) -> String {
     duration::format(Duration::from_secs(duration.as_secs()))
 }

@@ -1,31 +1,43 @@
-//! One try at running a job: how it is held, how it ends, and what remains of it.
+//! One try at running a job: its claim, its outcome, and the record it leaves.
 
 use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Failure, Fence, Job, JobId, JobState, NewJob, Payload, RetryDelay, Timestamp, WorkerName,
-    duration, failure::shortened, limits, string_enum,
+    duration,
+    failure::{Failure, truncate},
+    id::JobId,
+    job::{Fence, Job, NewJob},
+    limits,
+    name::WorkerName,
+    payload::Payload,
+    policy::RetryDelay,
+    state::JobState,
+    string_enum,
+    time::Timestamp,
 };
 
-/// A job that is ours to run, for as long as its lease lasts.
+/// The right to run a job, for as long as its lease lasts.
 ///
-/// It cannot be copied: ending the attempt consumes it, so no attempt can be ended twice by
-/// the one that holds it.
+/// It cannot be copied: ending the attempt consumes it, so its holder cannot end an attempt twice.
 #[derive(Debug, PartialEq)]
 pub struct Claim {
-    // Claims pass through many hands; a job is too large to move each time.
+    // Claims pass through many functions and channels; a job is too large to move each time.
     job: Arc<Job>,
 }
 
-/// The claim that was named does not hold any more.
+/// A claim that does not hold any more: its lease ran out and the job went on without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("claim {} of {job} does not hold any more: the job is {state} under claim {}", .asked.0, .held.0)]
+#[error("claim {} of {job} does not hold any more: the job is {state} under claim {}", .requested.0, .current.0)]
 pub struct StaleFence {
+    /// The job that was claimed.
     pub job: JobId,
-    pub asked: Fence,
-    pub held: Fence,
+    /// The claim that the caller named.
+    pub requested: Fence,
+    /// The newest claim of the job.
+    pub current: Fence,
+    /// Where the job stands now.
     pub state: JobState,
 }
 
@@ -37,26 +49,28 @@ impl Claim {
         }
         Err(StaleFence {
             job: job.id,
-            asked: fence,
-            held: job.progress.fence,
+            requested: fence,
+            current: job.progress.fence,
             state: job.progress.state,
         })
     }
 
+    /// The claimed job.
     pub fn job(&self) -> &Job {
         &self.job
     }
 
-    /// The job, to be read by whoever runs it.
+    /// The claimed job, for parts that outlive the claim.
     pub fn share(&self) -> Arc<Job> {
         self.job.clone()
     }
 
+    /// The number of this claim.
     pub fn fence(&self) -> Fence {
         self.job.progress.fence
     }
 
-    /// The attempt is over.
+    /// Ends the attempt. What follows is for [`after_attempt`](crate::after_attempt) to decide.
     pub fn ended(self, outcome: Outcome, at: Timestamp) -> EndedAttempt {
         EndedAttempt {
             // A clock that was set back must not make an attempt end before it started.
@@ -69,7 +83,8 @@ impl Claim {
 }
 
 impl Job {
-    /// Claims a waiting job: counted, leased and fenced, before anything starts.
+    /// Claims a waiting job for a worker: the attempt is counted, leased and fenced before anything
+    /// starts. Without `lease`, the job's own applies.
     pub fn claimed(mut self, worker: WorkerName, lease: Option<Duration>, now: Timestamp) -> Claim {
         let lease_until = now.plus(lease.unwrap_or(self.lease));
         let progress = &mut self.progress;
@@ -87,7 +102,7 @@ impl Job {
     }
 }
 
-/// An attempt that is over but not yet decided upon.
+/// An attempt that is over, before it is decided what follows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndedAttempt {
     pub(crate) job: Arc<Job>,
@@ -97,56 +112,66 @@ pub struct EndedAttempt {
 }
 
 impl EndedAttempt {
+    /// The job as it was claimed.
     pub fn job(&self) -> &Job {
         &self.job
     }
 
+    /// How the attempt ended.
     pub fn outcome(&self) -> &Outcome {
         &self.outcome
     }
 
-    /// Keeps what the handler last said about its progress.
+    /// Keeps the handler's newest note on its progress, cut to [`limits::NOTE_BYTES_MAX`].
     pub fn set_note(&mut self, note: String) {
-        Arc::make_mut(&mut self.job).progress.note = Some(shortened(note, limits::NOTE_BYTES_MAX));
+        Arc::make_mut(&mut self.job).progress.note = Some(truncate(note, limits::NOTE_BYTES_MAX));
     }
 
-    /// Jobs to be made if and only if this attempt succeeds.
+    /// Sets the jobs that are created if and only if this attempt succeeds.
     pub fn set_outbox(&mut self, outbox: Vec<NewJob>) {
         self.outbox = outbox;
     }
 
-    /// Someone asked to cancel the job while the attempt ran.
+    /// Notes that a person asked to cancel the job while the attempt ran.
     pub fn set_cancel_requested(&mut self) {
         Arc::make_mut(&mut self.job).progress.cancel_requested = true;
     }
 }
 
 /// How an attempt ended.
+// Exhaustive on purpose: every part that ends or observes attempts must handle each outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
+    /// The work is done.
     Success {
+        /// The handler's result, if it gave one.
         output: Option<Payload>,
     },
+    /// The work failed: an error, a panic, a timeout or a bad response.
     Failure {
+        /// What went wrong.
         failure: Failure,
+        /// What the attempt recorded all the same, such as the response of an HTTP call.
         output: Option<Payload>,
     },
-    /// The lease ran out: whoever ran it may have done everything, or nothing.
+    /// The lease ran out: the worker may have done everything, or nothing.
     Lost,
-    /// "Not now": try again later without counting this attempt.
+    /// "Not now": try again after this delay, without counting this attempt.
     Snoozed(Duration),
-    /// The handler itself called the job off.
+    /// The handler itself cancelled the job.
     Cancelled {
+        /// The handler's reason.
         message: String,
     },
-    /// Given back at shutdown. What was never started leaves no trace.
+    /// Given back at shutdown, without counting this attempt.
     Released {
+        /// Whether the handler had started; if not, the attempt leaves no record.
         started: bool,
     },
 }
 
 impl Outcome {
-    /// What the record of such an end says, if it leaves one.
+    /// The status of the attempt's record; `None` if it leaves no record.
     pub fn status(&self) -> Option<AttemptStatus> {
         match self {
             Self::Success { .. } => Some(AttemptStatus::Success),
@@ -160,36 +185,52 @@ impl Outcome {
 }
 
 string_enum! {
-    /// How an attempt ended, as its record says it.
+    /// How an attempt ended, in its record.
+    // Exhaustive on purpose: stores, metrics and pages must handle each.
     AttemptStatus, "status" {
+        /// The work is done.
         Success = "SUCCESS",
+        /// The work failed: an error, a panic, a timeout or a bad response.
         Failed = "FAILED",
+        /// Its lease ran out before its worker reported an end.
         Lost = "LOST",
+        /// The handler asked to be called later; not counted as an attempt.
         Snoozed = "SNOOZED",
+        /// The handler cancelled the job.
         Cancelled = "CANCELLED",
+        /// Given back because the node stopped; not counted as an attempt.
         Released = "RELEASED",
     }
 }
 
-/// What remains of an attempt: exactly one record, never overwritten.
+/// The record of an attempt that has ended: exactly one, never overwritten.
+// Exhaustive on purpose: every store reads and writes each field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attempt {
+    /// The job it was an attempt of.
     pub job: JobId,
+    /// The claim it ran under; unique within the job.
     pub fence: Fence,
     /// Numbered from 1; an attempt that was not counted shares its number with the next.
     pub attempt: u32,
     /// How many attempts of the job belong to earlier retry budgets; more than the attempt before
     /// it has if a person retried the job in between.
     pub attempts_before: u32,
+    /// How it ended.
     pub status: AttemptStatus,
+    /// When it was claimed.
     pub started_at: Timestamp,
-    /// For a lost attempt, when that was found out.
+    /// When it ended; for a lost attempt, when a node noticed the expired lease.
     pub finished_at: Timestamp,
+    /// Who ran it.
     pub worker: Option<WorkerName>,
+    /// What went wrong; `None` for a success, a snooze or a release.
     pub failure: Option<Failure>,
+    /// The handler's result or the recorded response, if there is one.
     pub output: Option<Payload>,
+    /// The handler's last note on its progress, if it wrote one.
     pub note: Option<String>,
-    /// Why the job went where it went; a success needs no explanation.
+    /// Why the job went on as it did; `None` for a success, which needs no explanation.
     pub decision: Option<Decision>,
 }
 
@@ -207,23 +248,28 @@ impl Attempt {
         self.attempts_before > 0 && self.attempt == self.attempts_before + 1
     }
 
+    /// How long it took, from claim to end.
     pub fn duration(&self) -> Duration {
         self.finished_at.since(self.started_at)
     }
 }
 
-/// Which rule decided, and the numbers behind the next time: enough to explain the decision
-/// later, when the job's policy may have changed.
+/// What decided how a job went on after an attempt, and the numbers behind it: enough to explain
+/// the decision later, when the job's policy may have changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Decision {
+    /// What decided.
     #[serde(rename = "rule")]
     pub decided_by: DecidedBy,
-    /// Which of the policy's rules matched, counted from 0.
+    /// Which of the policy's rules matched, counted from 0; `None` if none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matched: Option<usize>,
+    /// How the delay before the retry came about; `None` unless the failure is retried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<RetryDelay>,
+    /// When the next attempt is due; `None` if the job has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_run_at: Option<Timestamp>,
     /// How much of the retry budget was used, and what the policy allowed then. Snoozes and
@@ -247,12 +293,13 @@ impl Decision {
 /// What a policy allowed, and how much of it was used, when a decision was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct RetryBudget {
     /// Retries before the attempt that was decided upon.
     pub retries_used: u32,
     /// The policy's `maxRetries`.
     pub max_retries: u32,
-    /// The policy's `maxElapsed`.
+    /// The policy's `maxElapsed`, if it had one.
     #[serde(
         default,
         with = "duration::text_option",
@@ -272,19 +319,28 @@ impl RetryBudget {
 }
 
 string_enum! {
-    /// The rule that decided what follows an attempt.
+    /// What decided how a job went on after an attempt.
+    #[non_exhaustive]
     DecidedBy, "rule" {
-        /// The policy's backoff.
+        /// The policy's backoff: retry.
         Policy = "policy",
-        /// A rule of the policy.
+        /// A rule of the policy: retry or give up.
         Rule = "rule",
+        /// The guarantee: an AT_MOST_ONCE job is not retried.
         AtMostOnce = "at_most_once",
+        /// A person or the handler cancelled the job.
         Cancelled = "cancelled",
+        /// The class of the failure: it is permanent.
         NonRetryable = "non_retryable",
+        /// The policy's `maxRetries`: all are used.
         Exhausted = "exhausted",
+        /// The policy's `maxElapsed`: it has passed.
         Expired = "expired",
+        /// The guarantee: the attempt was lost, and an AT_MOST_ONCE job must not start again.
         OutcomeUnknown = "outcome_unknown",
+        /// The handler: it asked to be called later.
         Snoozed = "snoozed",
+        /// The node: it stopped and gave the job back.
         Released = "released",
     }
 }

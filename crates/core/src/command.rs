@@ -1,57 +1,81 @@
-//! What a person asks of a job, and what that does to it.
+//! What a person can do to a job, and how that changes it.
 
 use std::{fmt, sync::Arc};
 
-use crate::JobState::{Cancelled, Failed, Running, Succeeded, Waiting};
+use crate::state::JobState::{Cancelled, Failed, Running, Succeeded, Waiting};
 use crate::{
-    EndReason, EventType, Guarantee, Job, JobId, JobProgress, NewJob, Payload, Priority,
-    RetryPolicy, Subscriptions, Timestamp,
+    id::JobId,
+    job::{Job, JobProgress, NewJob, Priority},
+    payload::Payload,
+    policy::RetryPolicy,
+    state::{EndReason, Guarantee},
+    time::Timestamp,
+    webhook::{EventType, Subscriptions},
 };
 
-/// What a person asks of a job.
+/// What a person can do to a job.
+// Exhaustive on purpose: the simulation must know what each may change.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JobCommand {
-    /// Stop it: at once if it waits, as soon as it can if it runs.
+    /// Stop it: at once if it waits, as soon as its handler reacts if it runs.
     Cancel,
     /// Try a job that has ended once more, with a fresh retry budget.
-    Retry { payload: Option<Payload> },
+    Retry {
+        /// Replaces the payload; `None` keeps it.
+        payload: Option<Payload>,
+    },
     /// Do not wait for `runAt`.
     RunNow,
     /// Change a job that waits.
     Edit(JobEdit),
-    /// A dead letter that needs no further thought.
+    /// Resolve a dead letter without trying it again.
     Discard,
 }
 
-/// Changes to a job that waits; what is `None` stays.
+/// Changes to a job that waits. A field that is `None` stays as it is; write
+/// `..JobEdit::default()` for the others.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobEdit {
+    /// The new input of the handler.
     pub payload: Option<Payload>,
+    /// The new policy; a retry that is planned already keeps its time.
     pub policy: Option<Arc<RetryPolicy>>,
+    /// The new time from which the job may be claimed.
     pub run_at: Option<Timestamp>,
+    /// The new priority.
     pub priority: Option<Priority>,
 }
 
-/// A command that makes no sense for the job as it stands.
+/// A command that the job, as it stands, does not allow. Its `Display` names the cure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct CommandRefusal {
+    /// The job that the command was for.
     pub job: JobId,
-    pub why: RefusalReason,
+    /// Why the job does not allow it.
+    pub reason: RefusalReason,
 }
 
+/// Why a job does not allow a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RefusalReason {
+    /// The job has ended, and the command is for jobs that have not.
     AlreadyEnded,
+    /// The job is running, and the command is for jobs that are not.
     Running,
+    /// The job is waiting, and the command is for jobs that have ended.
     Waiting,
+    /// The job has succeeded and cannot be retried.
     Succeeded,
+    /// The job is not a dead letter, and only those can be discarded.
     NotADeadLetter,
+    /// The job starts at most once and may have started, so it cannot be retried.
     StartsAtMostOnce,
 }
 
 impl fmt::Display for CommandRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let why = match self.why {
+        let text = match self.reason {
             RefusalReason::AlreadyEnded => "has already ended",
             RefusalReason::Running => "is running; cancel it first or wait for it to end",
             RefusalReason::Waiting => "has not ended; use run-now to start it early",
@@ -61,19 +85,20 @@ impl fmt::Display for CommandRefusal {
                 "is AT_MOST_ONCE and may have started; create a new job if it must run again"
             }
         };
-        write!(f, "{} {why}", self.job)
+        write!(f, "{} {text}", self.job)
     }
 }
 
-/// What a command made of a job.
+/// A job after a command, for a store to write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommandResult {
+    /// The job as it is to be stored.
     pub job: Job,
     /// New jobs that exist if and only if the change is written.
     pub outbox: Vec<NewJob>,
 }
 
-/// Decides what a command does to a job: the job as it then is, or why not.
+/// Decides what a command does to a job, or why the job does not allow it.
 pub fn on_command(
     job: Job,
     command: &JobCommand,
@@ -82,7 +107,7 @@ pub fn on_command(
 ) -> Result<CommandResult, CommandRefusal> {
     let state = job.progress.state;
     job.allows(command)?;
-    let job = changed(job, command, now);
+    let job = apply(job, command, now);
     let is_cancelled = state != Cancelled && job.progress.state == Cancelled;
     let outbox = if is_cancelled {
         subscriptions.tell(&job, EventType::JobCancelled, now)
@@ -93,7 +118,7 @@ pub fn on_command(
 }
 
 impl Job {
-    /// Whether a command makes sense for the job as it stands.
+    /// Whether the job, as it stands, allows a command.
     pub fn allows(&self, command: &JobCommand) -> Result<(), CommandRefusal> {
         let progress = &self.progress;
         let refusal = match (command, progress.state) {
@@ -116,12 +141,13 @@ impl Job {
             (JobCommand::Discard, _) if progress.is_dead_letter() => None,
             (JobCommand::Discard, _) => Some(RefusalReason::NotADeadLetter),
         };
-        refusal.map_or(Ok(()), |why| Err(CommandRefusal { job: self.id, why }))
+        let job = self.id;
+        refusal.map_or(Ok(()), |reason| Err(CommandRefusal { job, reason }))
     }
 }
 
 /// The job after a command that it allows.
-fn changed(mut job: Job, command: &JobCommand, now: Timestamp) -> Job {
+fn apply(mut job: Job, command: &JobCommand, now: Timestamp) -> Job {
     let progress = &mut job.progress;
     match command {
         JobCommand::Cancel if progress.state == Running => progress.cancel_requested = true,

@@ -1,9 +1,8 @@
 //! Cron patterns, and when they fire.
 //!
-//! Written here rather than taken from a crate because the differences between cron
-//! libraries lie exactly where a durable scheduler must be right: which rules count as fixed
-//! when clocks change, what happens in the repeated hour, and how long the search for a day
-//! that does not exist takes.
+//! Written here rather than taken from a crate because cron libraries differ exactly where a durable
+//! scheduler must be right: which rules count as fixed when clocks change, what happens in the
+//! repeated hour, and how long the search for a day that does not exist takes.
 
 mod calendar;
 mod days;
@@ -15,7 +14,7 @@ use std::{borrow::Cow, fmt, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::{Invalid, Timestamp, Zone};
+use crate::{invalid::Invalid, time::Timestamp, zone::Zone};
 use fields::Fields;
 
 /// A pattern of 5 fields, or of 6 with seconds first, or a nickname as `@daily`.
@@ -48,12 +47,15 @@ pub struct Cron {
 /// One moment at which a schedule fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tick {
+    /// The moment.
     pub at: Timestamp,
-    /// Set when a change of clocks touches this tick, so that it can be shown.
+    /// How a change of clocks affects this tick, so that a page can mark it; mostly `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dst: Option<Dst>,
 }
 
+/// How a change of clocks (daylight saving time) affects a tick.
+// Exhaustive on purpose: clocks go forward or back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Dst {
@@ -64,21 +66,21 @@ pub enum Dst {
 }
 
 impl Cron {
-    /// Refuses what is not understood and what would never fire.
+    /// Refuses text that is no pattern, and a pattern that would never fire.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         match parse::fields(text) {
             Ok(fields) => Ok(Self {
                 text: text.into(),
                 fields,
             }),
-            Err(complaint) => Err(Invalid::new("schedule", format!("{text:?}"), complaint)),
+            Err(requirement) => Err(Invalid::new("schedule", format!("{text:?}"), requirement)),
         }
     }
 
     /// The first tick strictly after `after`.
     ///
-    /// `None` past the end of time, and for an interval rule whose every match falls into
-    /// hours that this zone skips.
+    /// `None` after [`Timestamp::MAX`], and for an interval rule all of whose matches fall into hours
+    /// that this zone skips.
     pub fn next_after(&self, zone: &Zone, after: Timestamp) -> Option<Tick> {
         local::next_after(&self.fields, zone, after)
     }

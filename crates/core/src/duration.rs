@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, time::Duration};
 
-use crate::Invalid;
+use crate::invalid::Invalid;
 
 const UNITS: [(&str, u64); 6] = [
     ("d", 86_400_000_000),
@@ -13,7 +13,8 @@ const UNITS: [(&str, u64); 6] = [
     ("us", 1),
 ];
 
-/// Parses one or more numbers with units. A bare number is milliseconds.
+/// Parses one or more numbers with units (`d`, `h`, `m`, `s`, `ms`, `us`). A bare number is
+/// milliseconds.
 pub fn parse(text: &str) -> Result<Duration, Invalid> {
     let invalid = || {
         Invalid::new(
@@ -37,7 +38,7 @@ pub fn parse(text: &str) -> Result<Duration, Invalid> {
             .iter()
             .find(|(name, _)| *name == unit)
             .ok_or_else(invalid)?;
-        let part = scaled(number, *unit_micros).ok_or_else(invalid)?;
+        let part = scale(number, *unit_micros).ok_or_else(invalid)?;
         total = total.checked_add(part).ok_or_else(invalid)?;
         rest = tail.trim_start();
     }
@@ -45,7 +46,7 @@ pub fn parse(text: &str) -> Result<Duration, Invalid> {
 }
 
 /// Whole numbers are exact; only a decimal point goes through floating point.
-fn scaled(number: &str, unit_micros: u64) -> Option<Duration> {
+fn scale(number: &str, unit_micros: u64) -> Option<Duration> {
     if let Ok(whole) = number.parse::<u64>() {
         let micros = u128::from(whole) * u128::from(unit_micros);
         let secs = u64::try_from(micros / 1_000_000).ok()?;
@@ -55,8 +56,8 @@ fn scaled(number: &str, unit_micros: u64) -> Option<Duration> {
     let decimal: f64 = number.parse().ok()?;
     let unit_secs = Duration::from_micros(unit_micros).as_secs_f64();
     let exact = Duration::try_from_secs_f64(decimal * unit_secs).ok()?;
-    // Less than a microsecond is not written, so it must not be read either: what is stored
-    // would differ from what was decided by.
+    // Less than a microsecond is not written, so it must not be read either: a stored duration
+    // would differ from the one that was used.
     let rounded = exact.checked_add(Duration::from_nanos(500))?;
     Some(Duration::new(
         rounded.as_secs(),
@@ -85,7 +86,7 @@ pub fn format(duration: Duration) -> String {
     text
 }
 
-/// Milliseconds, for answers that carry integers.
+/// Whole milliseconds, for JSON that carries integers.
 pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
@@ -96,10 +97,12 @@ pub mod text {
 
     use serde::{Deserializer, Serializer, de};
 
+    /// Writes text such as `"1m30s"`.
     pub fn serialize<S: Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&super::format(*value))
     }
 
+    /// Reads text such as `"1m30s"`, or a number of milliseconds.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         deserializer.deserialize_any(Visitor)
     }
@@ -135,6 +138,7 @@ pub mod text_option {
 
     use serde::{Deserialize, Deserializer, Serializer};
 
+    /// Writes text, or null.
     pub fn serialize<S: Serializer>(
         value: &Option<Duration>,
         serializer: S,
@@ -145,6 +149,7 @@ pub mod text_option {
         }
     }
 
+    /// Reads text, a number of milliseconds, or null.
     pub fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Duration>, D::Error> {
@@ -158,10 +163,12 @@ pub mod text_list {
 
     use serde::{Deserialize, Deserializer, Serializer};
 
+    /// Writes a list of texts.
     pub fn serialize<S: Serializer>(values: &[Duration], s: S) -> Result<S::Ok, S::Error> {
         s.collect_seq(values.iter().map(|duration| super::format(*duration)))
     }
 
+    /// Reads a list of texts or numbers of milliseconds.
     pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<Duration>, D::Error> {
         let list = Vec::<super::Text>::deserialize(d)?;
         Ok(list.into_iter().map(|text| text.0).collect())
@@ -171,7 +178,11 @@ pub mod text_list {
 /// A duration that reads and writes itself as [`text`], for use inside other types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
-pub struct Text(#[serde(with = "text")] pub Duration);
+pub struct Text(
+    /// The duration itself.
+    #[serde(with = "text")]
+    pub Duration,
+);
 
 #[cfg(test)]
 mod tests {
@@ -214,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_duration_is_refused_with_the_text() {
+    fn text_that_is_no_duration_is_refused_and_quoted() {
         for text in [
             "",
             "s",

@@ -1,15 +1,17 @@
 //! Decisions, reasons and policies in plain sentences.
 //!
-//! API, CLI, dashboard and logs print what stands here, so that one reason has one wording. A
-//! decision is explained from its own record: the job's policy may have changed since.
+//! API, CLI, dashboard and logs print these texts, so that one reason has one wording. A decision
+//! is explained from its own record: the job's policy may have changed since.
 
 use std::time::Duration;
 
 use crate::{
-    Attempt, Backoff, DecidedBy, Decision, DelaySource, EndReason, Jitter, RetryDelay, RetryPolicy,
+    attempt::{Attempt, DecidedBy, Decision},
+    policy::{Backoff, DelaySource, Jitter, RetryDelay, RetryPolicy},
+    state::EndReason,
 };
 
-/// What followed an attempt, and why. A success needs no explanation.
+/// What followed an attempt, and why, in a sentence; `None` for a success, which needs none.
 pub fn decision(attempt: &Attempt) -> Option<String> {
     let decision = attempt.decision.as_ref()?;
     if let Some(delay) = &decision.delay {
@@ -64,7 +66,8 @@ pub fn decision(attempt: &Attempt) -> Option<String> {
     })
 }
 
-/// What followed an attempt, in a few words: `retry 1 of 3 in 2s, as Retry-After asks`.
+/// What followed an attempt, in a few words: `retry 1 of 3 in 2s, as Retry-After asks`; `None` for
+/// a success.
 pub fn decision_brief(attempt: &Attempt) -> Option<String> {
     let decision = attempt.decision.as_ref()?;
     let Some(delay) = &decision.delay else {
@@ -147,7 +150,7 @@ pub fn brief(duration: Duration) -> String {
         1_000..1_000_000 => format!("{}ms", micros / 1_000),
         // Rounded to tenths, this is a minute already.
         59_950_000..60_000_000 => "1m".to_owned(),
-        1_000_000..60_000_000 if tenths % 10 == 0 => format!("{}s", tenths / 10),
+        1_000_000..60_000_000 if tenths.is_multiple_of(10) => format!("{}s", tenths / 10),
         1_000_000..60_000_000 => format!("{}.{}s", tenths / 10, tenths % 10),
         60_000_000..3_600_000_000 => two_units(60, "m", 1, "s"),
         3_600_000_000..86_400_000_000 => two_units(3_600, "h", 60, "m"),
@@ -199,12 +202,12 @@ fn rule_name(decision: &Decision) -> String {
 /// Where a delay came from: the rule, the backoff, the cap, the jitter and Retry-After.
 fn delay_origin(decision: &Decision, delay: &RetryDelay) -> String {
     let mut parts = Vec::new();
-    let (asked, given) = (
+    let (retry_after, given) = (
         brief(delay.retry_after.unwrap_or_default()),
         brief(delay.delay),
     );
     if delay.source == DelaySource::RetryAfter {
-        parts.push(format!("the target asked for {asked} (Retry-After)"));
+        parts.push(format!("the target asked for {retry_after} (Retry-After)"));
     }
     match (delay.backoff, decision.budget) {
         (Some(backoff), _) => {
@@ -232,12 +235,12 @@ fn delay_origin(decision: &Decision, delay: &RetryDelay) -> String {
         ));
     }
     if delay.retry_after.is_some() && delay.source != DelaySource::RetryAfter {
-        parts.push(format!("not before the {asked} of Retry-After"));
+        parts.push(format!("not before the {retry_after} of Retry-After"));
     }
     parts.join("; ")
 }
 
-/// ` for 9s`, where the next time is known.
+/// ` for 9s`, if the next attempt is later than the end of this one.
 fn wait_until_next(attempt: &Attempt, decision: &Decision) -> String {
     match decision.next_run_at {
         Some(next) if next > attempt.finished_at => {

@@ -1,4 +1,4 @@
-//! Why an attempt went wrong, in words that rules and people can use.
+//! Why an attempt failed, in terms that rules and people can use.
 
 use std::{borrow::Cow, fmt, time::Duration};
 
@@ -6,15 +6,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::{duration, limits};
 
-/// The recorded reason of a bad outcome.
+/// Why an attempt failed.
+///
+/// ```
+/// use steadfast_core::{Failure, FailureClass};
+///
+/// let failure = Failure::http(503, "upstream connect error");
+/// assert_eq!(failure.class, FailureClass::HTTP);
+/// assert!(!failure.is_permanent());
+/// assert!(Failure::http(404, "no such order").is_permanent());
+/// ```
+// Exhaustive on purpose: callers build it with `..Failure::new(…)`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
+    /// The kind of failure, by which rules match and permanence is decided.
     pub class: FailureClass,
+    /// What went wrong, in words; cut to [`limits::MESSAGE_BYTES_MAX`] when it is recorded.
     pub message: String,
+    /// The status of the HTTP response, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
-    /// How long the other side asked us to stay away.
+    /// How long the target asked callers to wait (Retry-After); the retry comes no earlier. At most
+    /// [`limits::RETRY_AFTER_MAX`] counts.
     #[serde(
         default,
         with = "duration::text_option",
@@ -24,16 +38,17 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// A failure without HTTP status and Retry-After. A message that is too long is cut.
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
         Self {
             class,
-            message: shortened(message.into(), limits::MESSAGE_BYTES_MAX),
+            message: truncate(message.into(), limits::MESSAGE_BYTES_MAX),
             http_status: None,
             retry_after: None,
         }
     }
 
-    /// An answer of another system that was not a success.
+    /// An HTTP response that was not a success. Its status decides the class.
     pub fn http(status: u16, message: impl Into<String>) -> Self {
         Self {
             http_status: Some(status),
@@ -41,14 +56,14 @@ impl Failure {
         }
     }
 
-    /// What is asked for beyond the limit is not kept.
+    /// Sets how long the target asked callers to wait, cut to [`limits::RETRY_AFTER_MAX`].
     #[must_use]
     pub fn with_retry_after(mut self, delay: Duration) -> Self {
         self.retry_after = Some(delay.min(limits::RETRY_AFTER_MAX));
         self
     }
 
-    /// Permanent by nature: the same try would end the same way.
+    /// Whether another try would end the same way. A rule of the policy may retry it all the same.
     pub fn is_permanent(&self) -> bool {
         self.class.is_permanent() || self.http_status.is_some_and(http_is_permanent)
     }
@@ -63,7 +78,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Any error is a failure of class `error`, with the chain of its causes as the message.
+/// Any error becomes a failure of class `error`, with the chain of its causes as the message.
 /// (`Failure` itself is not an `Error`, which is what makes `?` work in handlers.)
 impl<E: std::error::Error> From<E> for Failure {
     fn from(error: E) -> Self {
@@ -78,38 +93,54 @@ impl<E: std::error::Error> From<E> for Failure {
     }
 }
 
-/// A class of failures, by its stable name. Names we do not know are kept and are retryable.
+/// A class of failures, by its stable name. Classes of handlers' own choice are retryable.
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "String")]
 pub struct FailureClass(Cow<'static, str>);
 
 macro_rules! classes {
-    ($($constant:ident = $name:literal),+ $(,)?) => {
+    ($($(#[$doc:meta])+ $constant:ident = $name:literal),+ $(,)?) => {
         impl FailureClass {
-            $(pub const $constant: Self = Self(Cow::Borrowed($name));)+
+            $($(#[$doc])+ pub const $constant: Self = Self(Cow::Borrowed($name));)+
 
-            /// The classes the product itself gives.
+            /// The classes that the product itself assigns.
             pub const KNOWN: &[Self] = &[$(Self::$constant),+];
         }
     };
 }
 
 classes! {
+    /// The attempt took longer than its timeout, or the target answered 408.
     TIMEOUT = "timeout",
+    /// The connection was refused, or broke off.
     CONNECTION = "connection",
+    /// The target's host name could not be resolved.
     DNS = "dns",
+    /// No encrypted connection could be established.
     TLS = "tls",
+    /// The handler panicked.
     PANIC = "panic",
+    /// The lease ran out: the worker may have died.
     LOST = "lost",
+    /// An error of the handler, without a class of its own.
     ERROR = "error",
+    /// The target answered with a status that no other class covers, such as 429 or 503.
     HTTP = "http",
+    /// The input is wrong (400, 422). Permanent.
     VALIDATION = "validation",
+    /// The thing that the job is about does not exist (404, 410). Permanent.
     NOT_FOUND = "not_found",
+    /// The credentials are missing or wrong (401). Permanent.
     UNAUTHORIZED = "unauthorized",
+    /// The credentials are not enough (403). Permanent.
     FORBIDDEN = "forbidden",
+    /// The input cannot be parsed. Permanent.
     SYNTAX = "syntax",
+    /// The target redirects elsewhere, which is not followed (3xx). Permanent.
     REDIRECT = "redirect",
+    /// The address is one that the node does not call. Permanent.
     BLOCKED = "blocked",
+    /// The payload is not what the handler expects. Permanent.
     PAYLOAD = "payload",
 }
 
@@ -134,14 +165,15 @@ const SPELLINGS: [(&str, FailureClass); 5] = [
 ];
 
 impl FailureClass {
-    /// The class of this name, whoever spelled it. An empty name means `error`.
+    /// The class of this name; spellings such as `ValidationError` stand for the class they mean. An
+    /// empty name means `error`, and a long one is cut to [`limits::CLASS_BYTES_MAX`].
     pub fn named(name: &str) -> Self {
         let known = Self::KNOWN.iter().find(|class| class.as_str() == name);
         let spelled = SPELLINGS.iter().find(|(spelling, _)| *spelling == name);
         match (known, spelled) {
             (Some(class), _) | (None, Some((_, class))) => class.clone(),
             (None, None) if name.trim().is_empty() => Self::ERROR,
-            (None, None) => Self(Cow::Owned(shortened(
+            (None, None) => Self(Cow::Owned(truncate(
                 name.to_owned(),
                 limits::CLASS_BYTES_MAX,
             ))),
@@ -160,10 +192,12 @@ impl FailureClass {
         }
     }
 
+    /// The name of the class.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
+    /// Whether another try would end the same way.
     pub fn is_permanent(&self) -> bool {
         PERMANENT.contains(self)
     }
@@ -173,8 +207,8 @@ fn http_is_permanent(status: u16) -> bool {
     (300..500).contains(&status) && !matches!(status, 408 | 425 | 429)
 }
 
-/// Cut to the limit at a character, with a mark that it was.
-pub(crate) fn shortened(mut text: String, bytes_max: usize) -> String {
+/// Cuts a text that is longer than the limit between two characters, and marks that with `…`.
+pub(crate) fn truncate(mut text: String, bytes_max: usize) -> String {
     if text.len() > bytes_max {
         text.truncate(text.floor_char_boundary(bytes_max - '…'.len_utf8()));
         text.push('…');

@@ -1,8 +1,13 @@
 //! The attempts that a job has ahead of it, if all of them fail.
 
-use crate::{Dice, Guarantee, Job, JobState, Timestamp};
+use crate::{
+    job::Job,
+    policy::Dice,
+    state::{Guarantee, JobState},
+    time::Timestamp,
+};
 
-/// An attempt to come.
+/// A future attempt of a job, if all attempts before it fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AttemptForecast {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::limits;
+
 /// A value that breaks a rule or a limit, refused before anything is stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {value}: {expected}")]
@@ -14,17 +16,15 @@ pub struct Invalid {
     pub expected: String,
 }
 
-/// Values are quoted in errors; a megabyte of payload is not.
-const VALUE_CHARS_MAX: usize = 80;
-
 impl Invalid {
+    /// A refusal of a value. The value is cut to [`limits::INVALID_VALUE_CHARS_MAX`] characters.
     pub fn new(
         field: impl Into<String>,
         value: impl fmt::Display,
         expected: impl Into<String>,
     ) -> Self {
         let mut value = value.to_string();
-        if let Some((cut, _)) = value.char_indices().nth(VALUE_CHARS_MAX) {
+        if let Some((cut, _)) = value.char_indices().nth(limits::INVALID_VALUE_CHARS_MAX) {
             value.truncate(cut);
             value.push('…');
         }
@@ -35,11 +35,12 @@ impl Invalid {
         }
     }
 
-    /// The same complaint about a field that lies inside another one.
+    /// The same error for a field that lies inside another one: `delay` within `rules[2]` becomes
+    /// `rules[2].delay`.
     #[must_use]
     pub fn within(mut self, outer: &str) -> Self {
-        let joint = if self.field.starts_with('[') { "" } else { "." };
-        self.field = format!("{outer}{joint}{}", self.field);
+        let separator = if self.field.starts_with('[') { "" } else { "." };
+        self.field = format!("{outer}{separator}{}", self.field);
         self
     }
 }

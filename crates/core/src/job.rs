@@ -1,56 +1,83 @@
-//! A job: what was asked, which never changes by itself, and how far it has come.
+//! A job: what its creator asked for, which never changes by itself, and how far it has come.
 
 mod new;
 
-use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Failure, IdempotencyKey, Invalid, JobId, Kind, Payload, Queue, RetryPolicy, ScheduleId, Tenant,
-    Timestamp, Webhook, WorkerName, limits,
+    failure::Failure,
+    id::{JobId, ScheduleId},
+    invalid::Invalid,
+    limits,
+    name::{IdempotencyKey, Kind, Queue, Tenant, WorkerName},
+    payload::Payload,
+    policy::RetryPolicy,
+    state::{EndReason, Guarantee, JobLabel, JobState},
+    time::Timestamp,
+    webhook::Webhook,
 };
 
 pub use new::{NewJob, RunAt};
 
-/// One durable unit of work.
+/// One durable unit of work, as stored.
+// Exhaustive on purpose: every store reads and writes each field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
+    /// Unique, and later ids sort later.
     pub id: JobId,
+    /// Whose job it is; `default` unless the creator names another.
     pub tenant: Tenant,
+    /// Where it waits; `default` unless the creator names another.
     pub queue: Queue,
+    /// Which handler it is for.
     pub kind: Kind,
+    /// The handler's input, as JSON; `null` if it needs none.
     pub payload: Payload,
+    /// From 0 to 9; of the due jobs, higher ones are claimed first.
     pub priority: Priority,
+    /// When a failed attempt is retried: complete, whatever presets and defaults it came from.
     pub policy: Arc<RetryPolicy>,
+    /// How often it may start; at least once by default.
     pub guarantee: Guarantee,
-    /// How long one attempt may take.
+    /// How long one attempt may take. `None`: the default of its kind, if that has one.
     pub timeout: Option<Duration>,
     /// How long a claim holds without being renewed.
     pub lease: Duration,
+    /// The key that its creator gave, so that repeating the request creates no second job.
     pub idempotency_key: Option<IdempotencyKey>,
+    /// Set if a schedule created it.
     pub scheduled_run: Option<ScheduledRun>,
-    /// Where news of this job goes; of a delivery, where it is delivered.
+    /// Where events of this job are sent; for a delivery, where it is delivered.
     pub webhook: Option<Arc<Webhook>>,
+    /// The creator's own labels, for finding the job again.
     pub tags: Tags,
+    /// When it was stored, by the store's clock.
     pub created_at: Timestamp,
+    /// How far it has come.
     pub progress: JobProgress,
 }
 
+/// The creator's own labels of a job, by name.
 pub type Tags = BTreeMap<String, String>;
 
 /// Which tick of which schedule a job is the run of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScheduledRun {
+    /// The schedule that created the job.
     pub schedule: ScheduleId,
+    /// The moment the run is for, which may be earlier than its creation.
     pub tick: Timestamp,
 }
 
 /// How far a job has come: everything that claims, transitions and commands may change.
+// Exhaustive on purpose: every store reads and writes each field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobProgress {
+    /// Where the job stands.
     pub state: JobState,
-    /// When the job may be claimed, or was when it last was.
+    /// From when the job may be claimed; once it is claimed, from when it could be.
     pub run_at: Timestamp,
     /// Attempts counted so far; a claim adds one, a snooze or release takes it back.
     pub attempt: u32,
@@ -58,28 +85,34 @@ pub struct JobProgress {
     pub attempts_before: u32,
     /// Claims so far. A claim's number proves that the claim still holds.
     pub fence: Fence,
+    /// When the claim expires unless its holder renews it; `None` unless the job is running.
     pub lease_until: Option<Timestamp>,
+    /// Who holds the claim; `None` unless the job is running.
     pub worker: Option<WorkerName>,
-    /// Someone asked to cancel while the job was running.
+    /// A person asked to cancel the job while it was running.
     pub cancel_requested: bool,
+    /// How often its handler has snoozed it, in this retry budget.
     pub snoozes: u32,
-    /// The last delay between attempts, for decorrelated jitter.
+    /// The last delay between attempts, for decorrelated jitter; `None` before the first retry.
     pub last_delay: Option<Duration>,
-    /// When the first attempt of this retry budget started.
+    /// When the first attempt of this retry budget started, from which `maxElapsed` counts.
     pub first_started_at: Option<Timestamp>,
+    /// When the newest attempt started; `None` before the first.
     pub started_at: Option<Timestamp>,
+    /// When the job ended; `None` until then.
     pub finished_at: Option<Timestamp>,
-    /// The newest failure.
+    /// The newest failure; a success clears it.
     pub failure: Option<Failure>,
-    /// Why the job ended as it did, where it did not succeed.
+    /// Why the job ended without success; `None` if it succeeded or has not ended.
     pub reason: Option<EndReason>,
-    /// When somebody dealt with a dead letter by discarding it.
+    /// When a person discarded the dead letter; `None` if no person has.
     pub resolved_at: Option<Timestamp>,
-    /// What the handler last said about its progress.
+    /// The handler's newest note on its progress; each claim clears it.
     pub note: Option<String>,
 }
 
 impl JobProgress {
+    /// A job that was never claimed and is due at `run_at`.
     pub fn waiting(run_at: Timestamp) -> Self {
         Self {
             state: JobState::Waiting,
@@ -121,6 +154,7 @@ impl Job {
         self.progress.retries_used()
     }
 
+    /// Whether the job ended `failed` and no person has dealt with it yet.
     pub fn is_dead_letter(&self) -> bool {
         self.progress.is_dead_letter()
     }
@@ -130,24 +164,25 @@ impl Job {
     pub fn is_last_attempt(&self) -> bool {
         let used = self.progress.retries_used();
         self.guarantee == Guarantee::AtMostOnce
-            || self.policy.gives_up(used, Duration::ZERO).is_some()
+            || self.policy.end_reason(used, Duration::ZERO).is_some()
     }
 
     /// Whether retention may delete the job: it ended before the time given and is no dead
-    /// letter. A job with an idempotency key stays for at least a day after it was created, and
-    /// a discarded one counts as ended when it was discarded.
+    /// letter. A job with an idempotency key is kept for
+    /// [a while](limits::IDEMPOTENCY_KEY_RETENTION_MIN) after its creation, and a discarded one
+    /// counts as ended when it was discarded.
     pub fn may_be_pruned(&self, ended_before: Timestamp, now: Timestamp) -> bool {
         let progress = &self.progress;
         let ended_at = progress.resolved_at.or(progress.finished_at);
-        let is_key_in_use =
-            self.idempotency_key.is_some() && now.since(self.created_at) < limits::DAY;
+        let is_key_in_use = self.idempotency_key.is_some()
+            && now.since(self.created_at) < limits::IDEMPOTENCY_KEY_RETENTION_MIN;
         progress.state.is_final()
             && !progress.is_dead_letter()
             && ended_at.is_some_and(|ended_at| ended_at < ended_before)
             && !is_key_in_use
     }
 
-    /// The word people are shown.
+    /// What people see of the job's state at the given time.
     pub fn label(&self, now: Timestamp) -> JobLabel {
         let JobProgress {
             state,
@@ -174,20 +209,22 @@ impl Job {
 pub struct Fence(pub u32);
 
 impl Fence {
+    /// The number of the claim after this one.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 }
 
-/// 0 to 9, higher first.
+/// From 0 to 9; of the due jobs, higher ones are claimed first. The default is 5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "u8")]
 pub struct Priority(u8);
 
 impl Priority {
+    /// Refuses values above [`limits::PRIORITY_MAX`].
     pub fn new(value: u8) -> Result<Self, Invalid> {
-        let most = crate::limits::PRIORITY_MAX;
+        let most = limits::PRIORITY_MAX;
         if value > most {
             let expected = format!("must be between 0 and {most}");
             return Err(Invalid::new("priority", value, expected));
@@ -195,6 +232,7 @@ impl Priority {
         Ok(Self(value))
     }
 
+    /// The number, from 0 to 9.
     pub const fn get(self) -> u8 {
         self.0
     }
@@ -202,7 +240,7 @@ impl Priority {
 
 impl Default for Priority {
     fn default() -> Self {
-        Self(crate::limits::PRIORITY_DEFAULT)
+        Self(limits::PRIORITY_DEFAULT)
     }
 }
 
@@ -211,102 +249,5 @@ impl TryFrom<u8> for Priority {
 
     fn try_from(value: u8) -> Result<Self, Invalid> {
         Self::new(value)
-    }
-}
-
-/// An enum whose variants are words, the same in Rust, SQL and JSON. The caller imports `std::fmt`
-/// and `std::str::FromStr`.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! string_enum {
-    ($(#[$doc:meta])* $name:ident, $field:literal { $($(#[$word_doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[derive(::serde::Serialize, ::serde::Deserialize)]
-        pub enum $name {
-            $($(#[$word_doc])* #[serde(rename = $word)] $variant),+
-        }
-
-        impl $name {
-            /// Every word.
-            pub const ALL: &[Self] = &[$(Self::$variant),+];
-
-            /// The word itself.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word),+
-                }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = $crate::Invalid;
-
-            fn from_str(text: &str) -> Result<Self, $crate::Invalid> {
-                Self::ALL.iter().copied().find(|word| word.as_str() == text).ok_or_else(|| {
-                    let expected = concat!("must be one of", $(" ", $word),+);
-                    $crate::Invalid::new($field, format!("{text:?}"), expected)
-                })
-            }
-        }
-    };
-}
-
-string_enum! {
-    /// Where a job stands, as stored.
-    JobState, "state" {
-        Waiting = "waiting",
-        Running = "running",
-        Succeeded = "succeeded",
-        Failed = "failed",
-        Cancelled = "cancelled",
-    }
-}
-
-impl JobState {
-    pub const fn is_final(self) -> bool {
-        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
-    }
-}
-
-string_enum! {
-    /// What people are shown: derived from state, `runAt`, attempt and now.
-    JobLabel, "label" {
-        Scheduled = "scheduled",
-        Ready = "ready",
-        Running = "running",
-        Retrying = "retrying",
-        Succeeded = "succeeded",
-        Failed = "failed",
-        Cancelled = "cancelled",
-    }
-}
-
-string_enum! {
-    /// How often a job may start.
-    Guarantee, "type" {
-        /// Runs until it succeeds or the policy gives up.
-        AtLeastOnce = "AT_LEAST_ONCE",
-        /// Starts at most once, ever.
-        AtMostOnce = "AT_MOST_ONCE",
-    }
-}
-
-string_enum! {
-    /// Why a job ended without success.
-    EndReason, "reason" {
-        AtMostOnce = "at_most_once",
-        Cancelled = "cancelled",
-        Rule = "rule",
-        NonRetryable = "non_retryable",
-        Exhausted = "exhausted",
-        Expired = "expired",
-        OutcomeUnknown = "outcome_unknown",
     }
 }

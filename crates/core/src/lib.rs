@@ -5,41 +5,56 @@
 //!
 //! # Layout
 //!
-//! * [`after_attempt`] and [`on_command`] (in `lifecycle`) decide every state. Start there.
-//! * `job`, `attempt`: what is stored, and what an attempt is while it runs.
-//! * `policy`: when to try again. `policy/delay` holds the arithmetic.
-//! * `cron`, `zone`, `timetable`, `schedule`: when to make a job, daylight saving included.
-//! * `webhook`, `endpoint`: who subscribed to events of a job, and the jobs that deliver them.
-//! * `alert`: what is wrong with a tenant's jobs, said once.
-//! * `failure`: classes of failures, permanent or worth a retry.
-//! * `limits`: every limit, with its reason.
-//! * the rest: checked values (ids, names, payloads, times) that cannot be built wrong.
+//! * `lifecycle` and `command` decide every state, in [`after_attempt`] and [`on_command`]. Start
+//!   there. `transition` is what a store writes.
+//! * `job`, `state` and `attempt`: what is stored. `forecast` and [`explain`]: what is to come, and
+//!   why something happened, for people.
+//! * `failure` and `policy`: what is worth another try, and when; `policy/delay` holds the
+//!   arithmetic.
+//! * `schedule`, `timetable`, `cron`, `zone`: when to create a job, daylight saving included.
+//! * `endpoint` and `webhook`: which systems hear of a job, and the jobs that deliver the events.
+//! * `alert` and `tally`: what is wrong with a tenant's jobs, reported once.
+//! * the rest: checked values (payloads, names, ids, times, durations) that cannot be built wrong,
+//!   and [`limits`], each with its reason.
 
-pub mod duration;
+#![deny(missing_docs)]
+
+mod lifecycle;
+
+mod command;
+mod transition;
+
+mod job;
+mod state;
+
+mod attempt;
 pub mod explain;
-pub mod limits;
+mod forecast;
+
+mod failure;
+mod policy;
+
+mod schedule;
+mod timetable;
+
+mod cron;
+mod zone;
+
+mod endpoint;
+mod webhook;
 
 mod alert;
-mod attempt;
-mod command;
-mod cron;
-mod endpoint;
-mod failure;
-mod forecast;
+mod tally;
+
+pub mod duration;
 mod id;
 mod invalid;
-mod job;
-mod lifecycle;
 mod name;
 mod payload;
-mod policy;
-mod schedule;
-mod tally;
+mod string_enum;
 mod time;
-mod timetable;
-mod transition;
-mod webhook;
-mod zone;
+
+pub mod limits;
 
 pub use alert::{
     AlertChange, AlertFigure, AlertFigures, AlertObservation, AlertRule, AlertSettings, AlertState,
@@ -56,10 +71,7 @@ pub use failure::{Failure, FailureClass};
 pub use forecast::AttemptForecast;
 pub use id::{EndpointId, EventId, JobId, KeyId, ScheduleId};
 pub use invalid::Invalid;
-pub use job::{
-    EndReason, Fence, Guarantee, Job, JobLabel, JobProgress, JobState, NewJob, Priority, RunAt,
-    ScheduledRun, Tags,
-};
+pub use job::{Fence, Job, JobProgress, NewJob, Priority, RunAt, ScheduledRun, Tags};
 pub use lifecycle::after_attempt;
 pub use name::{IdempotencyKey, Kind, Queue, ScheduleName, StepName, Tenant, WorkerName};
 pub use payload::Payload;
@@ -68,6 +80,7 @@ pub use policy::{
     RetryDelay, RetryPolicy, RetryRule, RuleAction, RuleMatch, Shorthands, StatusRange,
 };
 pub use schedule::Schedule;
+pub use state::{EndReason, Guarantee, JobLabel, JobState};
 pub use tally::Tally;
 pub use time::Timestamp;
 pub use timetable::{

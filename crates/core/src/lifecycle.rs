@@ -1,19 +1,26 @@
-//! The one brain: what follows an attempt.
+//! What follows an attempt: the one place that decides it.
 //!
 //! Success, error, panic, timeout, lost lease and shutdown all pass through [`after_attempt`];
-//! everything a person asks for passes through [`on_command`](crate::on_command). Nothing else in
+//! every command of a person passes through [`on_command`](crate::on_command). Nothing else in
 //! the product decides a state: stores write what these two return.
 
 use std::time::Duration;
 
-use crate::JobState::{Cancelled, Failed, Running, Succeeded, Waiting};
+use crate::state::JobState::{Cancelled, Failed, Running, Succeeded, Waiting};
 use crate::{
-    Attempt, AttemptStatus, DecidedBy, Decision, Dice, EndReason, EndedAttempt, EventType, Failure,
-    FailureClass, Guarantee, Guard, Job, JobProgress, Outcome, RetryBudget, RuleAction,
-    Subscriptions, Tally, Timestamp, Transition, failure::shortened, limits, policy::DelayInput,
+    attempt::{Attempt, AttemptStatus, DecidedBy, Decision, EndedAttempt, Outcome, RetryBudget},
+    failure::{Failure, FailureClass, truncate},
+    job::{Job, JobProgress},
+    limits,
+    policy::{DelayInput, Dice, RuleAction},
+    state::{EndReason, Guarantee},
+    tally::Tally,
+    time::Timestamp,
+    transition::{Guard, Transition},
+    webhook::{EventType, Subscriptions},
 };
 
-/// Decides what follows an attempt, and which webhooks go out with it.
+/// Decides what follows an attempt, and which webhooks are sent because of it.
 pub fn after_attempt(
     ended: &EndedAttempt,
     subscriptions: &Subscriptions,
@@ -24,7 +31,7 @@ pub fn after_attempt(
         Succeeded => Some(EventType::JobSucceeded),
         Failed => Some(EventType::JobFailed),
         Cancelled => Some(EventType::JobCancelled),
-        // A snooze or a release is no event.
+        // Webhooks do not report a snooze or a release.
         Waiting if is_failure(&transition) => Some(EventType::JobRetrying),
         Waiting | Running => None,
     };
@@ -48,7 +55,7 @@ fn is_failure(transition: &Transition) -> bool {
 fn decide(ended: &EndedAttempt, dice: Dice) -> Transition {
     let verdict = match &ended.outcome {
         Outcome::Success { .. } => Verdict::Succeed,
-        Outcome::Failure { failure, .. } => retry_or_give_up(ended, bounded(failure), dice),
+        Outcome::Failure { failure, .. } => retry_or_give_up(ended, within_limits(failure), dice),
         Outcome::Lost => lost(ended, dice),
         Outcome::Snoozed(delay) => snoozed(ended, *delay, dice),
         Outcome::Cancelled { message } => {
@@ -60,13 +67,13 @@ fn decide(ended: &EndedAttempt, dice: Dice) -> Transition {
     verdict.transition(ended)
 }
 
-/// Callers fill the fields of a failure as they like.
-fn bounded(failure: &Failure) -> Failure {
+/// The fields of a failure are public, so that its constructors alone cannot keep the limits.
+fn within_limits(failure: &Failure) -> Failure {
     let mut failure = failure.clone();
-    failure.message = shortened(failure.message, limits::MESSAGE_BYTES_MAX);
+    failure.message = truncate(failure.message, limits::MESSAGE_BYTES_MAX);
     failure.retry_after = failure
         .retry_after
-        .map(|asked| asked.min(limits::RETRY_AFTER_MAX));
+        .map(|delay| delay.min(limits::RETRY_AFTER_MAX));
     failure
 }
 
@@ -74,7 +81,7 @@ enum Verdict {
     Succeed,
     /// Wait for another attempt because this one failed.
     Retry(Failure, Decision, Timestamp),
-    /// Wait again, as if this attempt had not been.
+    /// Wait again, and do not count this attempt.
     Uncount(DecidedBy, Timestamp),
     End {
         reason: EndReason,
@@ -110,7 +117,7 @@ fn retry_or_give_up(ended: &EndedAttempt, failure: Failure, dice: Dice) -> Verdi
         return give_up(EndReason::NonRetryable);
     }
     let elapsed = now.since(progress.first_started_at.unwrap_or(*now));
-    if let Some(reason) = job.policy.gives_up(progress.retries_used(), elapsed) {
+    if let Some(reason) = job.policy.end_reason(progress.retries_used(), elapsed) {
         return give_up(reason);
     }
 
@@ -180,7 +187,7 @@ fn released(ended: &EndedAttempt, started: bool) -> Verdict {
     if job.progress.cancel_requested {
         return Verdict::end(EndReason::Cancelled, None);
     }
-    // The old time keeps its place in line.
+    // With its old time, the job keeps its position among those that are due.
     Verdict::Uncount(DecidedBy::Released, job.progress.run_at)
 }
 
@@ -267,7 +274,7 @@ impl Verdict {
     }
 }
 
-/// Takes the claim's count back; if that was the first attempt, there has been none yet.
+/// Takes back the attempt that the claim counted; if it was the first, none has started yet.
 fn uncount(to: &mut JobProgress) {
     to.attempt = to.attempt.saturating_sub(1);
     if to.attempt <= to.attempts_before {

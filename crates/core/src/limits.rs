@@ -5,75 +5,126 @@
 
 use std::{ops::RangeInclusive, time::Duration};
 
+/// A day of 24 hours: the unit of the limits below.
 pub const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Past a hundred tries a job is not being retried, it is being polled.
+/// Retries of a policy: a job that is tried more than a hundred times is not being retried, it is
+/// being polled.
 pub const MAX_RETRIES: u32 = 100;
-/// A delay longer than a month outlives the people who set it.
+/// A delay of a policy or rule: one longer than a month outlives the people who set it.
 pub const DELAY_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// Whoever wants to go on for longer than a year can leave it out.
+/// `maxElapsed` of a policy: a job that may go on for longer than a year needs no such bound, and
+/// the field is optional.
 pub const ELAPSED_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
-/// A server must not be able to park a job for a day with one header.
+/// A Retry-After: a server must not be able to park a job for a day with one header.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(60 * 60);
+/// The factor of an exponential backoff: below 1 the delays would shrink.
 pub const FACTOR_MIN: f64 = 1.0;
+/// The factor of an exponential backoff: at 10, six retries already lead from 1 s to a week.
 pub const FACTOR_MAX: f64 = 10.0;
-/// Long enough for any hand-written timetable; the last entry repeats anyway.
+/// Delays of a listed backoff: no policy has more retries, and the last entry repeats anyway.
 pub const DELAYS_MAX: usize = MAX_RETRIES as usize;
-/// Rules are tried in order on every failure.
+/// Rules of a policy: all may have to be tried on every failure.
 pub const RULES_MAX: usize = 32;
-/// Classes or statuses of one rule; more are better written as a range.
+/// Classes or statuses of one rule: more are better written as a range.
 pub const RULE_CHOICES_MAX: usize = 32;
-pub const PATTERN_BYTES_MAX: usize = 256;
+/// The message pattern of a rule: matching is quadratic at worst, and runs on every failure.
+pub const RULE_PATTERN_BYTES_MAX: usize = 256;
 
-/// Snoozes are not counted as attempts, so they need a bound of their own.
+/// Snoozes of a job: they are not counted as attempts, so they need a bound of their own.
 pub const SNOOZES_MAX: u32 = 1_000;
 
+/// The highest priority: ten levels are one digit, and more than people keep apart.
 pub const PRIORITY_MAX: u8 = 9;
+/// The default priority: room for four levels above it and five below.
 pub const PRIORITY_DEFAULT: u8 = 5;
-/// Names become index keys, metric labels and log fields.
+/// Names of queues, kinds, tenants, …: they become index keys, metric labels and log fields.
 pub const NAME_BYTES_MAX: usize = 128;
+/// An idempotency key: it becomes an index key; long enough for a URL or a few ids.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
+/// How long a job with an idempotency key is kept at least, counted from its creation: a client
+/// that repeats a request within a day must get the same job.
+pub const IDEMPOTENCY_KEY_RETENTION_MIN: Duration = DAY;
 /// A payload describes work; bulk data belongs in a store of its own.
 pub const PAYLOAD_BYTES_MAX: usize = 256 * 1024;
+/// Tags of a job: they are stored, listed and sent with it each time.
 pub const TAGS_MAX: usize = 32;
+/// Key or value of a tag: for finding jobs, not for keeping data.
 pub const TAG_BYTES_MAX: usize = 256;
-/// One transaction holds a whole bulk request.
+/// Jobs of one bulk request: one transaction holds all of them.
 pub const BULK_JOBS_MAX: usize = 1_000;
 
-/// One attempt's outbox is written in one transaction with its outcome.
+/// Jobs in one attempt's outbox: they are written in one transaction with its outcome.
 pub const OUTBOX_MAX: usize = 1_000;
 
-/// Keys of one endpoint that sign at once; more make headers that receivers refuse.
+/// Secrets of one endpoint that sign at once: more make headers that receivers refuse.
 pub const ENDPOINT_SECRETS_MAX: usize = 5;
 
-/// Attempts are counted by the minute; a day of them is the most that every look should sum up.
+/// The window of alert rules: attempts are counted by the minute, and a day of minutes is the most
+/// that every check should add up.
 pub const ALERT_WINDOW: RangeInclusive<Duration> = Duration::from_secs(60)..=DAY;
-/// An alert every few seconds is noise; one less often than every month is forgotten.
+/// How often a firing alert is notified again: every few seconds is noise, less often than every
+/// month is forgotten.
 pub const ALERT_RENOTIFY: RangeInclusive<Duration> = Duration::from_secs(60)..=DELAY_MAX;
-/// How old the figures of an alert that goes on firing may be before they are written anew.
+/// How old the figures of a firing alert may be before they are written again: each time is a
+/// write to the store, and people read alerts by the minute.
 pub const ALERT_REFRESH: Duration = Duration::from_secs(60);
 
-/// Shorter leases expire under ordinary scheduling noise; longer ones hide crashes.
+/// The shortest lease: shorter ones expire under ordinary scheduling noise.
 pub const LEASE_MIN: Duration = Duration::from_secs(1);
+/// The longest lease: until it runs out, a crash of its holder goes unnoticed.
 pub const LEASE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+/// The default lease: survives a few failed renewals, and a crash costs half a minute.
 pub const LEASE_DEFAULT: Duration = Duration::from_secs(30);
+/// The shortest timeout of an attempt: the finest unit in which timers fire.
+pub const TIMEOUT_MIN: Duration = Duration::from_millis(1);
+/// The longest timeout of an attempt: work of more than a week should be several jobs.
 pub const TIMEOUT_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// Enough for a stack trace; one per attempt is kept for days.
+/// The message of a failure: enough for a stack trace; one per attempt is kept for days.
 pub const MESSAGE_BYTES_MAX: usize = 4 * 1024;
+/// The class of a failure: a name that rules, metrics and filters use.
 pub const CLASS_BYTES_MAX: usize = 64;
-/// What an attempt leaves behind: a response excerpt of 16 KiB with its headers, escaped.
+/// The output of an attempt: a response excerpt of 16 KiB with its headers, escaped.
 pub const OUTPUT_BYTES_MAX: usize = 64 * 1024;
+/// A handler's note on its progress: a line or two, rewritten often.
 pub const NOTE_BYTES_MAX: usize = 1024;
-/// A `once` result is a receipt, not a document.
+/// The result of a `once` step: it is a receipt, not a document.
 pub const ONCE_BYTES_MAX: usize = 64 * 1024;
+/// Characters of a refused value that an error quotes: enough to recognise it, and no megabyte of
+/// payload ends up in a log line.
+pub const INVALID_VALUE_CHARS_MAX: usize = 80;
 
-/// What `runAll` fires at most: enough for a weekend of hourly runs, few enough for one
-/// transaction and for the queue behind it.
-pub const DUE_LISTED_MAX: usize = 100;
+/// The shortest `every` of a schedule: faster than every second is a loop, not a schedule.
+pub const EVERY_MIN: Duration = Duration::from_secs(1);
+/// The longest `every` of a schedule: anything rarer than yearly, leap years included, deserves a
+/// date of its own.
+pub const EVERY_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+/// A cron pattern: room for a list of every minute and of every second; a longer text is not a
+/// schedule.
+pub const CRON_PATTERN_BYTES_MAX: usize = 512;
+/// How far ahead a cron pattern is searched for its next tick, in seconds. The rarest day is
+/// 29 February on a given weekday: every 28 years, and 40 across a year like 2100.
+pub const CRON_SEARCH_SECS_MAX: i64 = 41 * 366 * 24 * 60 * 60;
+/// How late a tick may be and still count as on time. Longer than a restart with its grace
+/// period of 30 s, so that a deployment does not lose the nightly run of a schedule that
+/// skips missed ticks; shorter than a minute, so that a minutely rule has at most one.
+pub const TICK_LATENESS_MAX: Duration = Duration::from_secs(45);
+/// Missed ticks that `runAll` makes up for: enough for a weekend of hourly runs, few enough for
+/// one transaction and for the queue behind it.
+pub const RUN_ALL_TICKS_MAX: usize = 100;
+/// Missed ticks of a cron pattern that are counted one by one, in about 5 ms; the count of
+/// skipped ticks is a lower bound beyond that.
+pub const TICKS_COUNTED_MAX: u64 = 10_000;
+/// Ticks that one step of the search for the newest missed ticks reads, in about 0.2 ms.
+pub const TICK_SEARCH_READ_MAX: u64 = 400;
+/// Steps of the search for the newest missed ticks: it halves a span of time, and 39 halvings
+/// lead from the whole of time to a second.
+pub const TICK_SEARCH_STEPS_MAX: usize = 48;
 
 const _: () = assert!(PRIORITY_DEFAULT <= PRIORITY_MAX);
 const _: () = assert!(RETRY_AFTER_MAX.as_secs() <= DELAY_MAX.as_secs());
 const _: () = assert!(LEASE_MIN.as_secs() <= LEASE_DEFAULT.as_secs());
 const _: () = assert!(LEASE_DEFAULT.as_secs() <= LEASE_MAX.as_secs());
 const _: () = assert!(ONCE_BYTES_MAX <= PAYLOAD_BYTES_MAX);
+const _: () = assert!((RUN_ALL_TICKS_MAX as u64) < TICK_SEARCH_READ_MAX);

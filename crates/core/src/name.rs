@@ -1,4 +1,4 @@
-//! Checked names: queue, kind, tenant, and keys that users choose.
+//! Checked names: of queues, kinds, tenants, …, and idempotency keys.
 
 use std::{
     borrow::Borrow,
@@ -9,21 +9,23 @@ use std::{
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use crate::{Invalid, limits};
+use crate::{invalid::Invalid, limits};
 
 macro_rules! name {
-    ($name:ident, $field:literal, $check:ident, $what:literal) => {
-        #[doc = $what]
+    ($(#[$doc:meta])+ $name:ident, $field:literal, $check:ident) => {
+        $(#[$doc])+
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[serde(transparent)]
         pub struct $name(Arc<str>);
 
         impl $name {
+            /// Refuses text that breaks the rules of its kind.
             pub fn new(text: &str) -> Result<Self, Invalid> {
                 $check($field, text)?;
                 Ok(Self(text.into()))
             }
 
+            /// The text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -64,35 +66,50 @@ macro_rules! name {
     };
 }
 
-name!(Queue, "queue", check_name, "A named lane of jobs.");
-name!(Kind, "kind", check_name, "Which handler a job is for.");
-name!(Tenant, "tenant", check_name, "Whose job it is.");
-name!(
-    ScheduleName,
-    "name",
-    check_name,
-    "What a tenant calls a schedule."
-);
-name!(WorkerName, "worker", check_name, "Who holds a claim.");
-name!(
-    IdempotencyKey,
-    "idempotencyKey",
-    check_key,
-    "Makes creating a job repeatable: one key, one job."
-);
-name!(StepName, "once", check_name, "Names one step of a handler.");
+name! {
+    /// A named queue of jobs, within a tenant; `default` unless a job names another.
+    ///
+    /// As all names: 1 to [`limits::NAME_BYTES_MAX`] characters out of `A–Z a–z 0–9 _ - . : / @`.
+    Queue, "queue", check_name
+}
+name! {
+    /// Which handler a job is for.
+    Kind, "kind", check_name
+}
+name! {
+    /// Whose job it is; `default` unless a job names another.
+    Tenant, "tenant", check_name
+}
+name! {
+    /// The name that a tenant gave a schedule; unique within the tenant.
+    ScheduleName, "name", check_name
+}
+name! {
+    /// Who holds a claim: a node or a remote worker.
+    WorkerName, "worker", check_name
+}
+name! {
+    /// Makes creating a job repeatable: one key, one job. Unique within a tenant.
+    ///
+    /// 1 to [`limits::IDEMPOTENCY_KEY_BYTES_MAX`] bytes of any text without control characters.
+    IdempotencyKey, "idempotencyKey", check_key
+}
+name! {
+    /// The name of one step of a handler, which runs at most once to success.
+    StepName, "once", check_name
+}
 
-/// Most jobs have both names from here, so they share one allocation.
+/// The default queue and tenant, which most jobs have, share one allocation.
 static DEFAULT: LazyLock<Arc<str>> = LazyLock::new(|| "default".into());
 
 impl Kind {
-    /// Calls to other systems, which a node runs by itself.
+    /// HTTP calls to other systems, which a node makes by itself.
     pub fn http() -> Self {
         static HTTP: LazyLock<Arc<str>> = LazyLock::new(|| "http".into());
         Self(HTTP.clone())
     }
 
-    /// Deliveries of news, which a node runs by itself.
+    /// Deliveries of webhooks, which a node sends by itself.
     pub fn webhook() -> Self {
         static WEBHOOK: LazyLock<Arc<str>> = LazyLock::new(|| "webhook".into());
         Self(WEBHOOK.clone())
@@ -100,13 +117,13 @@ impl Kind {
 }
 
 impl Queue {
-    /// Where deliveries wait, apart from the jobs they tell of.
+    /// Where deliveries of job events wait, apart from the jobs themselves.
     pub fn webhooks() -> Self {
         static WEBHOOKS: LazyLock<Arc<str>> = LazyLock::new(|| "webhooks".into());
         Self(WEBHOOKS.clone())
     }
 
-    /// Where notifications of alerts wait, apart from other deliveries.
+    /// Where deliveries of alert events wait, apart from other deliveries.
     pub fn alerts() -> Self {
         static ALERTS: LazyLock<Arc<str>> = LazyLock::new(|| "alerts".into());
         Self(ALERTS.clone())

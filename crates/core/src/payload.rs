@@ -1,7 +1,7 @@
-//! JSON that is carried, not read.
+//! JSON that is passed on without being read.
 //!
-//! A payload is checked once, when it is built, and then travels as text: no part between
-//! the client and the handler parses it again.
+//! A payload is checked once, when it is built, and then stays text: no part between the client
+//! and the handler parses it again.
 
 use std::{fmt, sync::Arc};
 
@@ -12,17 +12,17 @@ use serde::{
 };
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{Invalid, limits};
+use crate::{invalid::Invalid, limits};
 
-/// JSON text within the size limit. Cloning is cheap.
+/// JSON text of at most [`limits::PAYLOAD_BYTES_MAX`] bytes. Cloning is cheap.
 #[derive(Clone)]
-pub struct Payload(Text);
+pub struct Payload(JsonText);
 
 #[derive(Clone)]
-enum Text {
+enum JsonText {
     /// As serde read or wrote it; becomes part of other JSON as it is.
     Raw(Arc<RawValue>),
-    /// Text that was checked before, and is looked at again where it becomes part of other JSON.
+    /// Text that was checked before, and is checked again when it becomes part of other JSON.
     Plain(Arc<str>),
 }
 
@@ -37,7 +37,7 @@ impl Payload {
                 format!("must be JSON: {error}"),
             )
         })?;
-        Ok(Self(Text::Plain(text.into())))
+        Ok(Self(JsonText::Plain(text.into())))
     }
 
     /// Writes a value as JSON.
@@ -50,22 +50,24 @@ impl Payload {
             )
         })?;
         check_size(raw.get().len())?;
-        Ok(Self(Text::Raw(raw.into())))
+        Ok(Self(JsonText::Raw(raw.into())))
     }
 
-    /// Takes text that was a `Payload` when it was stored.
+    /// Takes text that a store has read back: it was checked before it was stored.
     pub fn from_stored(text: &str) -> Self {
-        Self(Text::Plain(text.into()))
+        Self(JsonText::Plain(text.into()))
     }
 
+    /// Reads the JSON as a value.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(self.as_str())
     }
 
+    /// The JSON text, as it was written.
     pub fn as_str(&self) -> &str {
         match &self.0 {
-            Text::Raw(raw) => raw.get(),
-            Text::Plain(text) => text,
+            JsonText::Raw(raw) => raw.get(),
+            JsonText::Plain(text) => text,
         }
     }
 }
@@ -92,7 +94,7 @@ fn check_size(bytes: usize) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// `null`: the input of jobs that need none.
+/// `null`, for jobs that need no input.
 impl Default for Payload {
     fn default() -> Self {
         Self::from_stored("null")
@@ -108,8 +110,8 @@ impl fmt::Debug for Payload {
 impl Serialize for Payload {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
-            Text::Raw(raw) => raw.serialize(serializer),
-            Text::Plain(text) => {
+            JsonText::Raw(raw) => raw.serialize(serializer),
+            JsonText::Plain(text) => {
                 let raw: &RawValue = serde_json::from_str(text).map_err(ser::Error::custom)?;
                 raw.serialize(serializer)
             }
@@ -121,7 +123,7 @@ impl<'de> Deserialize<'de> for Payload {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         check_size(raw.get().len()).map_err(de::Error::custom)?;
-        Ok(Self(Text::Raw(raw.into())))
+        Ok(Self(JsonText::Raw(raw.into())))
     }
 }
 

@@ -1,29 +1,40 @@
 //! How often and when a failed job is tried again.
 //!
-//! A [`RetryPolicy`] is complete and checked: it is what a job carries. A [`PolicyPatch`] is
-//! what people write: a preset's name, or the few fields they care about; the rest comes from
-//! the next level (job over kind over queue over tenant over default).
+//! A [`RetryPolicy`] is complete and checked: each job carries one. A [`PolicyPatch`] is what
+//! people write: a preset's name, or the few fields they care about; the rest comes from the next
+//! level (job over kind over queue over tenant over default).
 
 mod delay;
 mod patch;
 mod preset;
 mod preview;
 mod rule;
+mod shorthands;
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Invalid, duration, limits};
+use crate::{duration, invalid::Invalid, limits};
 
 pub(crate) use delay::DelayInput;
 pub use delay::{DelaySource, Dice, RetryDelay};
-pub use patch::{PolicyPatch, Shorthands};
+pub use patch::PolicyPatch;
 pub use preset::Preset;
 pub use preview::{DelayRange, Preview, PreviewRow};
 pub use rule::{RetryRule, RuleAction, RuleMatch, StatusRange};
+pub use shorthands::Shorthands;
 
 /// A complete retry policy. Its fields have been checked against each other.
+///
+/// ```
+/// use std::time::Duration;
+/// use steadfast_core::{PolicyPatch, Preset};
+///
+/// let policy = PolicyPatch::preset(Preset::Http).max_retries(5).build().unwrap();
+/// assert_eq!(policy.max_attempts(), 6);
+/// assert_eq!(policy.delay_before_jitter(3), Duration::from_secs(4));
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", try_from = "PolicyPatch")]
 pub struct RetryPolicy {
@@ -50,59 +61,74 @@ pub struct RetryPolicy {
 /// How the delay grows from one retry to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum Backoff {
+    /// `baseDelay` × `factor` to the power of the retries before it.
     Exponential,
+    /// `baseDelay` × the number of the retry.
     Linear,
+    /// `baseDelay` every time.
     Fixed,
+    /// `baseDelay` × 1, 1, 2, 3, 5, 8, …
     Fibonacci,
-    /// An explicit list, the last entry repeating.
+    /// The explicit list `delays`; its last entry repeats.
     Delays,
 }
 
 /// How a delay is spread, so that jobs that failed together do not come back together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum Jitter {
+    /// The backoff's delay as it is.
     None,
-    /// d × U[1−f, 1+f]
+    /// Within `jitterFactor` around the delay: d × U[1−f, 1+f].
     Proportional,
-    /// U[0, d]
+    /// Anywhere up to the delay: U[0, d].
     Full,
-    /// d/2 + U[0, d/2]
+    /// In the upper half of the delay: d/2 + U[0, d/2].
     Equal,
-    /// U[base, 3 × the delay before]
+    /// Between `baseDelay` and three times the delay before this one: U[base, 3 × previous].
     Decorrelated,
 }
 
 impl RetryPolicy {
+    /// How often a failed job is tried again; 0 for never.
     pub fn max_retries(&self) -> u32 {
         self.max_retries
     }
 
+    /// How often a job is tried altogether: `maxRetries` + 1.
     pub fn max_attempts(&self) -> u32 {
         self.max_retries + 1
     }
 
+    /// How the delay grows from one retry to the next.
     pub fn backoff(&self) -> Backoff {
         self.backoff
     }
 
+    /// The delay that the backoff starts from.
     pub fn base_delay(&self) -> Duration {
         self.base_delay
     }
 
+    /// The cap on every delay; only Retry-After and a rule's own delay may exceed it.
     pub fn max_delay(&self) -> Duration {
         self.max_delay
     }
 
+    /// How delays are spread.
     pub fn jitter(&self) -> Jitter {
         self.jitter
     }
 
+    /// How long after its first attempt a job may still be retried; `None` for no bound.
     pub fn max_elapsed(&self) -> Option<Duration> {
         self.max_elapsed
     }
 
+    /// Exceptions by class, status or message of a failure; the first that matches decides.
     pub fn rules(&self) -> &[RetryRule] {
         &self.rules
     }
@@ -195,19 +221,19 @@ fn check_delay(field: &str, value: Duration) -> Result<(), Invalid> {
     if value <= limits::DELAY_MAX {
         return Ok(());
     }
-    Err(Invalid::new(
-        field,
-        duration::format(value),
-        "must be at most 30d",
-    ))
+    Err(too_long(field, value, limits::DELAY_MAX))
 }
 
 fn check_elapsed(value: Duration) -> Result<(), Invalid> {
     if value <= limits::ELAPSED_MAX {
         return Ok(());
     }
-    let value = duration::format(value);
-    Err(Invalid::new("maxElapsed", value, "must be at most 366d"))
+    Err(too_long("maxElapsed", value, limits::ELAPSED_MAX))
+}
+
+fn too_long(field: &str, value: Duration, most: Duration) -> Invalid {
+    let expected = format!("must be at most {}", duration::format(most));
+    Invalid::new(field, duration::format(value), expected)
 }
 
 #[cfg(test)]
@@ -215,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_breaks_a_limit_is_refused_with_field_value_and_limit() {
+    fn a_field_beyond_its_limit_is_refused_with_field_value_and_limit() {
         let secs = Duration::from_secs;
         let patch = || PolicyPatch::preset(Preset::Http);
         for (patch, expected) in [

@@ -1,26 +1,38 @@
-//! A schedule: a timetable, and the job that each of its ticks makes.
+//! A schedule: a timetable, and the job that is created at each of its ticks.
 
 use crate::{
-    JobId, NewJob, RunAt, ScheduleId, ScheduleName, ScheduleProgress, ScheduledRun, Tenant,
-    Timestamp, Timetable,
+    id::{JobId, ScheduleId},
+    job::{NewJob, RunAt, ScheduledRun},
+    name::{ScheduleName, Tenant},
+    time::Timestamp,
+    timetable::{ScheduleProgress, Timetable},
 };
 
+/// A rule that creates one job per tick, as stored.
+// Exhaustive on purpose: every store reads and writes each field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
+    /// Unique, and later ids sort later.
     pub id: ScheduleId,
-    /// What the tenant calls it; unique within the tenant.
+    /// The tenant's own name for it; unique within the tenant.
     pub name: ScheduleName,
+    /// When it fires.
     pub timetable: Timetable,
-    /// What each run looks like. Its id, time, tick and idempotency key are of no account.
+    /// The job of each run. Its id, time, tick and idempotency key are ignored.
     pub template: NewJob,
+    /// A paused schedule does not fire; ticks of the pause are not missed.
     pub paused: bool,
+    /// Where it stands: its next tick, and how many have fired.
     pub progress: ScheduleProgress,
+    /// When it was stored, by the store's clock.
     pub created_at: Timestamp,
-    /// Counts changes, so that nobody writes over a change it has not seen. 0 is not stored yet.
+    /// Counts changes, so that a writer who has not read the newest change cannot overwrite it. 0
+    /// for a schedule that is not stored yet.
     pub revision: u64,
 }
 
 impl Schedule {
+    /// Whose schedule it is: the tenant of its jobs.
     pub fn tenant(&self) -> &Tenant {
         &self.template.tenant
     }

@@ -1,14 +1,21 @@
-//! What is counted, and when: each attempt once, in the transaction that ends it.
+//! Counts of attempts: each is counted once, in the transaction that ends it.
 
 use std::ops::AddAssign;
 
-use crate::{Attempt, AttemptStatus, EndReason};
+use crate::{
+    attempt::{Attempt, AttemptStatus},
+    state::EndReason,
+};
 
-/// Counts of ended attempts. Attempts that were given back are no attempts here.
+/// Counts of ended attempts, without those that were snoozed or released.
+// Exhaustive on purpose: every store adds up each field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
+    /// All attempts.
     pub attempts: u64,
+    /// Attempts that succeeded.
     pub successes: u64,
+    /// Attempts that failed or were lost; a cancelled one is neither success nor failure.
     pub failures: u64,
     /// Attempts that were retries.
     pub retries: u64,
@@ -20,13 +27,13 @@ pub struct Tally {
 
 impl Tally {
     pub(crate) fn of(record: Option<&Attempt>, reason: Option<EndReason>) -> Self {
-        let counted = record.filter(|record| {
+        let record = record.filter(|record| {
             !matches!(
                 record.status,
                 AttemptStatus::Snoozed | AttemptStatus::Released
             )
         });
-        let Some(record) = counted else {
+        let Some(record) = record else {
             return Self::default();
         };
         let success = record.status == AttemptStatus::Success;
@@ -42,19 +49,19 @@ impl Tally {
         }
     }
 
-    /// Successful retries among all retries; nothing can be said before the first.
+    /// The share of retries that succeeded, from 0 to 1; `None` without any retry.
     #[expect(
         clippy::cast_precision_loss,
-        reason = "a rate is shown to a few digits"
+        reason = "people read a few digits of a rate"
     )]
     pub fn retry_success_rate(&self) -> Option<f64> {
         (self.retries > 0).then(|| self.successful_retries as f64 / self.retries as f64)
     }
 
-    /// Retries among all attempts.
+    /// The share of attempts that were retries, from 0 to 1; `None` without any attempt.
     #[expect(
         clippy::cast_precision_loss,
-        reason = "a rate is shown to a few digits"
+        reason = "people read a few digits of a rate"
     )]
     pub fn retry_rate(&self) -> Option<f64> {
         (self.attempts > 0).then(|| self.retries as f64 / self.attempts as f64)

@@ -1,8 +1,8 @@
-//! When a schedule fires: a rule, its limits, and what to do with ticks that collide or that
-//! nobody was there to see.
+//! When a schedule fires: a rule, its limits, and what happens to ticks that overlap with a run or
+//! that passed while no node was running.
 //!
-//! Nothing here remembers anything. What a schedule has done so far is a
-//! [`ScheduleProgress`], which the store keeps and hands back.
+//! Nothing here keeps state. What a schedule has done so far is a [`ScheduleProgress`], which the
+//! store keeps and brings back.
 
 mod due;
 mod record;
@@ -12,49 +12,61 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Cron, Invalid, Tick, Timestamp, Zone, duration};
-use record::Record;
+use crate::{
+    cron::{Cron, Tick},
+    duration,
+    invalid::Invalid,
+    limits,
+    time::Timestamp,
+    zone::Zone,
+};
+use record::TimetableRecord;
 pub use step::{ScheduleProgress, SkipReason, SkippedTicks, TimetableStep};
 
-/// Faster than every second is a loop, not a schedule.
-const EVERY_MIN: Duration = Duration::from_secs(1);
-/// Anything rarer than yearly, leap years included, deserves a date of its own.
-const EVERY_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
-
+/// The moments at which a schedule fires.
+// Exhaustive on purpose: whatever edits or shows a schedule must handle each rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TickRule {
+    /// Local times that match a pattern.
     Cron {
+        /// The pattern.
         cron: Cron,
+        /// The zone of the local times.
         zone: Zone,
     },
-    /// Even spacing in real time, which no change of clocks touches.
+    /// Even spacing in real time, which no change of clocks affects: from [`limits::EVERY_MIN`] to
+    /// [`limits::EVERY_MAX`], in whole milliseconds.
     Every(Duration),
 }
 
 /// What happens to a tick while the last run is unfinished, its retries included.
+// Exhaustive on purpose: pages must have words for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum OverlapPolicy {
-    /// The tick makes no run.
+    /// The tick is skipped. The default.
     #[default]
     Skip,
     /// Runs may overlap.
     Allow,
-    /// One tick waits for the unfinished run to end; further ones make no run.
+    /// One tick waits for the unfinished run to end; further ones are skipped.
     QueueOne,
-    /// The unfinished run is cancelled in favour of the new one.
+    /// The unfinished run is cancelled, and the new one starts.
     Replace,
 }
 
-/// What happens to ticks that passed while no node was there to see them.
+/// What happens to ticks that passed while no node was running. A tick counts as missed if it is
+/// more than [`limits::TICK_LATENESS_MAX`] late.
+// Exhaustive on purpose: pages must have words for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum MissedTickPolicy {
+    /// They are skipped.
     Skip,
-    /// One run makes up for all of them.
+    /// One run makes up for all of them. The default.
     #[default]
     RunOnce,
-    /// Each is run, the newest hundred at most.
+    /// Each is run, but only the newest [`limits::RUN_ALL_TICKS_MAX`].
     RunAll,
 }
 
@@ -72,7 +84,7 @@ pub enum MissedTickPolicy {
 /// assert_eq!(ticks, ["2026-01-01T12:01:30Z", "2026-01-01T12:03:00Z"]);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Record", into = "Record")]
+#[serde(try_from = "TimetableRecord", into = "TimetableRecord")]
 pub struct Timetable {
     rule: TickRule,
     start_at: Option<Timestamp>,
@@ -83,6 +95,8 @@ pub struct Timetable {
 }
 
 impl Timetable {
+    /// A timetable without start, end or limit of runs, with the default policies. Refuses an
+    /// `Every` that is too short, too long or no whole number of milliseconds.
     pub fn new(rule: TickRule) -> Result<Self, Invalid> {
         if let TickRule::Every(every) = rule {
             check_every(every)?;
@@ -97,7 +111,7 @@ impl Timetable {
         })
     }
 
-    /// No tick before `start_at`, none after `end_at`; a tick on either is in.
+    /// No tick before `start_at`, none after `end_at`; a tick on either fires.
     pub fn with_window(
         mut self,
         start_at: Option<Timestamp>,
@@ -117,6 +131,7 @@ impl Timetable {
         Ok(self)
     }
 
+    /// The schedule ends after this many runs; `None` for no end. Refuses 0.
     pub fn with_max_runs(mut self, max_runs: Option<u64>) -> Result<Self, Invalid> {
         if max_runs == Some(0) {
             return Err(Invalid::new("maxRuns", 0, "must be at least 1"));
@@ -125,43 +140,51 @@ impl Timetable {
         Ok(self)
     }
 
+    /// Sets what happens to a tick while the last run is unfinished.
     #[must_use]
     pub fn with_overlap(mut self, overlap: OverlapPolicy) -> Self {
         self.overlap = overlap;
         self
     }
 
+    /// Sets what happens to ticks that passed while no node was running.
     #[must_use]
     pub fn with_missed(mut self, missed: MissedTickPolicy) -> Self {
         self.missed = missed;
         self
     }
 
+    /// The moments at which it fires, within its limits.
     pub fn rule(&self) -> &TickRule {
         &self.rule
     }
 
+    /// No tick is earlier; `None` for no such limit.
     pub fn start_at(&self) -> Option<Timestamp> {
         self.start_at
     }
 
+    /// No tick is later; `None` for no such limit.
     pub fn end_at(&self) -> Option<Timestamp> {
         self.end_at
     }
 
+    /// How many ticks fire before the schedule ends; `None` for no such limit.
     pub fn max_runs(&self) -> Option<u64> {
         self.max_runs
     }
 
+    /// What happens to a tick while the last run is unfinished.
     pub fn overlap(&self) -> OverlapPolicy {
         self.overlap
     }
 
+    /// What happens to ticks that passed while no node was running.
     pub fn missed(&self) -> MissedTickPolicy {
         self.missed
     }
 
-    /// The first tick of a schedule made at `created_at`; `None` means that it would never
+    /// The first tick of a schedule created at `created_at`; `None` means that it would never
     /// fire and should be refused.
     ///
     /// It lies after `created_at`, or at or after a `start_at` that is not yet past. An
@@ -182,28 +205,28 @@ impl Timetable {
         self.tick_after(after, after)
     }
 
-    /// The first `count` ticks after `from`, fewer where the timetable ends.
+    /// The first `count` ticks after `from`; fewer if the timetable ends before that.
     pub fn preview(&self, from: Timestamp, count: usize) -> Vec<Tick> {
         self.ticks(from, from)
-            .take(self.limited(count, 0))
+            .take(self.limit_to_runs(count, 0))
             .collect()
     }
 
-    /// The next `count` ticks of a schedule that exists, which has fixed where an `Every`
-    /// counts from and used up some of its runs.
+    /// The next `count` ticks of an existing schedule. Its progress holds where an `Every` counts
+    /// from, and how many runs are used.
     pub fn upcoming(&self, progress: &ScheduleProgress, count: usize) -> Vec<Tick> {
         let Some(next) = progress.next_tick else {
             return Vec::new();
         };
         self.ticks(next, just_before(next))
-            .take(self.limited(count, progress.taken()))
+            .take(self.limit_to_runs(count, progress.runs_used()))
             .collect()
     }
 
-    fn limited(&self, count: usize, runs: u64) -> usize {
+    fn limit_to_runs(&self, count: usize, used: u64) -> usize {
         let left = self
             .max_runs
-            .map_or(u64::MAX, |max| max.saturating_sub(runs));
+            .map_or(u64::MAX, |max| max.saturating_sub(used));
         count.min(usize::try_from(left).unwrap_or(usize::MAX))
     }
 
@@ -233,10 +256,11 @@ impl Timetable {
 
 fn check_every(every: Duration) -> Result<(), Invalid> {
     let whole_millis = every.subsec_nanos().is_multiple_of(1_000_000);
-    if whole_millis && (EVERY_MIN..=EVERY_MAX).contains(&every) {
+    if whole_millis && (limits::EVERY_MIN..=limits::EVERY_MAX).contains(&every) {
         return Ok(());
     }
-    let (min, max) = (duration::format(EVERY_MIN), duration::format(EVERY_MAX));
+    let min = duration::format(limits::EVERY_MIN);
+    let max = duration::format(limits::EVERY_MAX);
     Err(Invalid::new(
         "every",
         format!("{every:?}"),

@@ -1,17 +1,29 @@
 //! What follows an attempt, as stores write it: under a guard, all of it or nothing.
 
-use crate::{Attempt, Fence, JobId, JobProgress, JobState, NewJob, Tally, Timestamp};
+use crate::{
+    attempt::Attempt,
+    id::JobId,
+    job::{Fence, JobProgress, NewJob},
+    state::JobState,
+    tally::Tally,
+    time::Timestamp,
+};
 
 /// What a store writes after an attempt: all of it, or nothing.
+// Exhaustive on purpose: every store writes each field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transition {
+    /// The job it is about.
     pub job: JobId,
+    /// What must still be true of the stored job.
     pub guard: Guard,
+    /// How far the job has then come.
     pub to: JobProgress,
+    /// The record of the attempt; `None` for a release before the handler started.
     pub record: Option<Attempt>,
     /// New jobs that exist if and only if this transition does.
     pub outbox: Vec<NewJob>,
-    /// What this adds to the counters.
+    /// The counts to add to those of the job's lane.
     pub tally: Tally,
 }
 
@@ -26,20 +38,21 @@ pub struct Guard {
     pub lease_expired: bool,
 }
 
-/// What became of a transition that a store was asked to write.
+/// The result of writing a transition.
+// Exhaustive on purpose: every committer must handle each result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitResult {
-    /// It is written, by this commit or by an earlier one whose answer was lost.
+    /// It is written, by this commit or by an earlier one whose response was lost.
     Done,
-    /// The claim does not hold any more, or its lease was renewed after all: nothing written.
+    /// The claim does not hold any more, or its lease was renewed in time: nothing is written.
     Stale,
-    /// A cancel was requested after this was decided: decide again, knowing that.
+    /// A cancel was requested after this was decided: nothing is written, decide again with it.
     CancelRequested,
 }
 
 impl Transition {
     /// Why this must not be written, given the job as it is stored (`None` if it is gone) and
-    /// the record that its claim has left, if any. `None` means that the guard holds.
+    /// the record that its claim has left, if any. `None`: the guard holds, write it.
     pub fn refusal(
         &self,
         stored: Option<&JobProgress>,
@@ -59,12 +72,12 @@ impl Transition {
         if self.guard.lease_expired && stored.lease_until > Some(now) {
             return Some(CommitResult::Stale);
         }
-        let is_news = stored.cancel_requested && !self.guard.cancel_requested;
-        is_news.then_some(CommitResult::CancelRequested)
+        let is_unknown = stored.cancel_requested && !self.guard.cancel_requested;
+        is_unknown.then_some(CommitResult::CancelRequested)
     }
 
-    /// Whether this very transition ended the claim: it is known by its attempt record or, where
-    /// it leaves none, by the job being as it left it.
+    /// Whether this same transition ended the claim. It is recognised by its attempt record; one
+    /// that leaves no record, by the job being as the transition leaves it.
     fn was_written(&self, stored: &JobProgress, record: Option<&Attempt>) -> bool {
         match &self.record {
             Some(_) => record == self.record.as_ref(),

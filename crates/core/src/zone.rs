@@ -8,7 +8,7 @@ use std::{borrow::Cow, fmt, str::FromStr};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::Invalid;
+use crate::invalid::Invalid;
 
 /// An IANA time zone. Cloning it is cheap.
 ///
@@ -22,16 +22,17 @@ use crate::Invalid;
 pub struct Zone(TimeZone);
 
 impl Zone {
+    /// UTC, the default of schedules.
     pub fn utc() -> Self {
         Self(TimeZone::UTC)
     }
 
-    /// Case does not matter; the name is kept in the spelling of the IANA data.
+    /// The zone of an IANA name. Case does not matter; the zone keeps the spelling of the IANA data.
     pub fn parse(name: &str) -> Result<Self, Invalid> {
         TimeZoneDatabase::bundled()
             .get(name)
             .ok()
-            // "Etc/Unknown" is a placeholder of the zone library for "no idea".
+            // "Etc/Unknown" is the zone library's placeholder for a zone that it does not know.
             .filter(|zone| !zone.is_unknown() && zone.iana_name().is_some())
             .map(Self)
             .ok_or_else(|| {
@@ -43,11 +44,12 @@ impl Zone {
             })
     }
 
+    /// The IANA name, as `Europe/Paris`.
     pub fn name(&self) -> &str {
         self.0.iana_name().unwrap_or("UTC")
     }
 
-    /// The stretch of constant offset that holds the instant `at`, in seconds since 1970.
+    /// The period of constant offset around the instant `at`, in seconds since 1970.
     pub(crate) fn period(&self, at: i64) -> Period {
         let offset = self.offset(at);
         let start = self.0.preceding(instant(at.saturating_add(1))).next();
@@ -68,9 +70,9 @@ impl Zone {
     }
 }
 
-/// A stretch of time in which a zone's clocks run evenly: local time is UTC plus `offset`.
+/// A period in which a zone's clocks are not changed: local time is UTC plus `offset`.
 ///
-/// Gaps and folds lie only at the two ends, which is what makes them easy to treat exactly.
+/// Gaps and folds lie only at its two ends, which is what makes them easy to treat exactly.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Period {
     pub start: i64,
@@ -138,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_zone_is_refused_with_its_field() {
+    fn an_unknown_zone_is_refused_with_its_field() {
         for name in [
             "",
             "Mars/Olympus",
@@ -154,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_travels_as_its_name() {
+    fn a_zone_is_written_and_read_as_its_name() {
         let zone = Zone::parse("America/Sao_Paulo").unwrap();
         let json = serde_json::to_string(&zone).unwrap();
         assert_eq!(json, "\"America/Sao_Paulo\"");

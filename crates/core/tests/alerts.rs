@@ -1,4 +1,4 @@
-//! Alerts as tables: what each look makes of a state, told in lines.
+//! Alerts as tables: how each check changes a state, one line per change.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;
@@ -28,14 +28,14 @@ fn of_jobs(figures: AlertFigures) -> AlertObservation {
     of(AlertSubject::Jobs, figures)
 }
 
-fn dead(dead_letters: u64) -> AlertFigures {
+fn dead_letters(dead_letters: u64) -> AlertFigures {
     AlertFigures {
         dead_letters,
         ..AlertFigures::default()
     }
 }
 
-fn tried(attempts: u64, retries: u64, exhausted: u64) -> AlertFigures {
+fn attempted(attempts: u64, retries: u64, exhausted: u64) -> AlertFigures {
     AlertFigures {
         recent: Tally {
             attempts,
@@ -54,16 +54,16 @@ fn due_since(run_at: Timestamp) -> AlertFigures {
     }
 }
 
-/// Looks at one rule, one after the other, and writes a line for each look that changed it.
-fn looks(
+/// Checks one rule against each observation in turn, and writes a line for each change.
+fn changes(
     settings: &AlertSettings,
     rule: AlertRule,
-    looks: impl IntoIterator<Item = (Timestamp, AlertObservation)>,
+    observations: impl IntoIterator<Item = (Timestamp, AlertObservation)>,
 ) -> Vec<String> {
-    let mut known: Option<AlertState> = None;
+    let mut stored: Option<AlertState> = None;
     let mut lines = Vec::new();
-    for (now, seen) in looks {
-        let Some(change) = rule.step(settings, known.as_ref(), &seen, now) else {
+    for (now, observed) in observations {
+        let Some(change) = rule.step(settings, stored.as_ref(), &observed, now) else {
             continue;
         };
         let clock = now.to_string();
@@ -74,27 +74,27 @@ fn looks(
             change.event.map_or("-", EventType::as_str),
             change.state.message,
         ));
-        known = Some(change.state);
+        stored = Some(change.state);
     }
     lines
 }
 
 fn minutely(
     minutes: std::ops::Range<u32>,
-    seen: &AlertObservation,
+    observed: &AlertObservation,
 ) -> impl Iterator<Item = (Timestamp, AlertObservation)> {
-    minutes.map(|minute| (at(minute), seen.clone()))
+    minutes.map(|minute| (at(minute), observed.clone()))
 }
 
 #[test]
 fn dead_letters_fire_after_five_minutes_again_every_hour_and_resolve_once() {
-    let three = of_jobs(dead(3));
-    let none = of_jobs(dead(0));
+    let three = of_jobs(dead_letters(3));
+    let none = of_jobs(dead_letters(0));
     let all = minutely(0..2, &none)
         .chain(minutely(2..130, &three))
         .chain(minutely(130..200, &none));
     assert_eq!(
-        looks(&AlertSettings::default(), AlertRule::Dlq, all),
+        changes(&AlertSettings::default(), AlertRule::Dlq, all),
         [
             "00:02:00 pending, -: 3 dead letters in tenant acme",
             "00:07:00 firing, alert.fired: 3 dead letters in tenant acme for 5m",
@@ -107,13 +107,13 @@ fn dead_letters_fire_after_five_minutes_again_every_hour_and_resolve_once() {
 
 #[test]
 fn dead_letters_that_are_soon_dealt_with_fire_nothing_and_the_wait_begins_anew() {
-    let one = of_jobs(dead(1));
-    let none = of_jobs(dead(0));
+    let one = of_jobs(dead_letters(1));
+    let none = of_jobs(dead_letters(0));
     let all = minutely(0..4, &one)
         .chain(minutely(4..5, &none))
         .chain(minutely(5..11, &one));
     assert_eq!(
-        looks(&AlertSettings::default(), AlertRule::Dlq, all),
+        changes(&AlertSettings::default(), AlertRule::Dlq, all),
         [
             "00:00:00 pending, -: 1 dead letter in tenant acme",
             "00:04:00 ok, -: no dead letters in tenant acme",
@@ -125,11 +125,11 @@ fn dead_letters_that_are_soon_dealt_with_fire_nothing_and_the_wait_begins_anew()
 
 #[test]
 fn an_alert_that_resolved_can_fire_again() {
-    let many = of_jobs(tried(20, 0, 11));
-    let few = of_jobs(tried(20, 0, 10));
+    let many = of_jobs(attempted(20, 0, 11));
+    let few = of_jobs(attempted(20, 0, 10));
     let all = [(at(0), many.clone()), (at(1), few), (at(2), many)];
     assert_eq!(
-        looks(&AlertSettings::default(), AlertRule::Exhausted, all),
+        changes(&AlertSettings::default(), AlertRule::Exhausted, all),
         [
             "00:00:00 firing, alert.fired: 11 jobs in tenant acme ran out of retries within 5m; the limit is 10",
             "00:01:00 ok, alert.resolved: 10 jobs in tenant acme ran out of retries within 5m; the limit is 10",
@@ -151,14 +151,14 @@ fn a_rule_is_broken_above_its_limit_and_not_at_it() {
     let rate = AlertRule::RetryRate;
     let late = |seconds| due_since(at(60).minus(Duration::from_secs(seconds)));
     for (settings, rule, figures, fires) in [
-        (&usual, rate, tried(10, 1, 0), false),
-        (&usual, rate, tried(1_000, 101, 0), true),
-        (&usual, rate, tried(1, 1, 0), true),
-        (&usual, rate, tried(0, 0, 0), false),
-        (&strict, rate, tried(19, 19, 0), false),
-        (&strict, rate, tried(20, 3, 0), true),
-        (&usual, AlertRule::Exhausted, tried(10, 0, 10), false),
-        (&usual, AlertRule::Exhausted, tried(11, 0, 11), true),
+        (&usual, rate, attempted(10, 1, 0), false),
+        (&usual, rate, attempted(1_000, 101, 0), true),
+        (&usual, rate, attempted(1, 1, 0), true),
+        (&usual, rate, attempted(0, 0, 0), false),
+        (&strict, rate, attempted(19, 19, 0), false),
+        (&strict, rate, attempted(20, 3, 0), true),
+        (&usual, AlertRule::Exhausted, attempted(10, 0, 10), false),
+        (&usual, AlertRule::Exhausted, attempted(11, 0, 11), true),
         (&usual, AlertRule::Overdue, late(300), false),
         (&usual, AlertRule::Overdue, late(301), true),
         (&usual, AlertRule::Overdue, AlertFigures::default(), false),
@@ -178,7 +178,7 @@ fn the_message_says_the_figures_and_the_limit() {
         change.unwrap().state.message
     };
     assert_eq!(
-        message(AlertRule::RetryRate, tried(30, 10, 0)),
+        message(AlertRule::RetryRate, attempted(30, 10, 0)),
         "10 of 30 attempts in tenant acme within 5m were retries: 33.3%, the limit is 10%"
     );
     assert_eq!(
@@ -189,21 +189,21 @@ fn the_message_says_the_figures_and_the_limit() {
 }
 
 #[test]
-fn looking_more_often_changes_nothing() {
-    let three = of_jobs(dead(3));
+fn checking_more_often_changes_nothing() {
+    let three = of_jobs(dead_letters(3));
     let seconds = (0..20 * 60).map(|s| (T0.plus(Duration::from_secs(s)), three.clone()));
-    let lines = looks(&AlertSettings::default(), AlertRule::Dlq, seconds);
+    let lines = changes(&AlertSettings::default(), AlertRule::Dlq, seconds);
     assert_eq!(lines.len(), 2, "{lines:#?}");
 }
 
 #[test]
-fn figures_that_move_are_written_again_at_most_once_a_minute_and_are_no_news() {
+fn figures_that_move_are_written_again_at_most_once_a_minute_and_without_an_event() {
     let settings = AlertSettings::default();
     let growing = (0..180).map(|s| {
         let now = T0.plus(Duration::from_secs(s));
-        (now, of_jobs(tried(100, 0, 11 + s)))
+        (now, of_jobs(attempted(100, 0, 11 + s)))
     });
-    let lines = looks(&settings, AlertRule::Exhausted, growing);
+    let lines = changes(&settings, AlertRule::Exhausted, growing);
     let starts: Vec<&str> = lines
         .iter()
         .map(|line| line.split(" in tenant").next().unwrap())
@@ -220,10 +220,10 @@ fn figures_that_move_are_written_again_at_most_once_a_minute_and_are_no_news() {
 
 #[test]
 fn a_clock_that_is_set_back_fires_nothing_early_and_puts_nothing_off() {
-    let one = of_jobs(dead(1));
+    let one = of_jobs(dead_letters(1));
     let all = [10, 11, 2, 4, 6, 7, 5, 64, 65].map(|minute| (at(minute), one.clone()));
     assert_eq!(
-        looks(&AlertSettings::default(), AlertRule::Dlq, all),
+        changes(&AlertSettings::default(), AlertRule::Dlq, all),
         [
             "00:10:00 pending, -: 1 dead letter in tenant acme",
             "00:02:00 pending, -: 1 dead letter in tenant acme",
@@ -238,7 +238,7 @@ fn a_clock_that_is_set_back_fires_nothing_early_and_puts_nothing_off() {
 fn switching_a_rule_off_resolves_it_and_keeps_it_silent() {
     let mut settings = AlertSettings::default();
     settings.dlq.after = Duration::ZERO;
-    let one = of_jobs(dead(1));
+    let one = of_jobs(dead_letters(1));
     let fired = AlertRule::Dlq.step(&settings, None, &one, at(0)).unwrap();
     settings.dlq.enabled = false;
     let change = AlertRule::Dlq
@@ -252,10 +252,10 @@ fn switching_a_rule_off_resolves_it_and_keeps_it_silent() {
 }
 
 #[test]
-fn what_is_wrong_with_notifications_fires_but_is_told_to_no_endpoint() {
+fn failed_notifications_fire_an_alert_that_is_sent_to_no_endpoint() {
     let mut settings = AlertSettings::default();
     settings.dlq.after = Duration::ZERO;
-    for (subject, place, told) in [
+    for (subject, location, is_sent) in [
         (AlertSubject::Jobs, "in tenant acme", true),
         (
             AlertSubject::Deliveries,
@@ -268,11 +268,13 @@ fn what_is_wrong_with_notifications_fires_but_is_told_to_no_endpoint() {
             false,
         ),
     ] {
-        let seen = of(subject, dead(2));
-        let change = AlertRule::Dlq.step(&settings, None, &seen, at(0)).unwrap();
+        let observed = of(subject, dead_letters(2));
+        let change = AlertRule::Dlq
+            .step(&settings, None, &observed, at(0))
+            .unwrap();
         assert_eq!(change.event, Some(EventType::AlertFired));
-        assert_eq!(change.state.message, format!("2 dead letters {place}"));
-        assert_eq!(change.news().is_some(), told, "{subject}");
+        assert_eq!(change.state.message, format!("2 dead letters {location}"));
+        assert_eq!(change.webhook_event().is_some(), is_sent, "{subject}");
     }
     for (kind, queue, subject) in [
         (Kind::webhook(), Queue::webhooks(), AlertSubject::Deliveries),
@@ -290,32 +292,34 @@ fn what_is_wrong_with_notifications_fires_but_is_told_to_no_endpoint() {
 #[test]
 fn figures_of_lanes_add_up_and_the_oldest_job_is_the_oldest_of_any() {
     let mut sum = AlertFigures::default();
-    sum += tried(10, 2, 1);
+    sum += attempted(10, 2, 1);
     sum += due_since(at(7));
     sum += due_since(at(3));
-    sum += dead(4);
+    sum += dead_letters(4);
     let expected = AlertFigures {
         dead_letters: 4,
         oldest_ready: Some(at(3)),
-        ..tried(10, 2, 1)
+        ..attempted(10, 2, 1)
     };
     assert_eq!(sum, expected);
 }
 
 #[test]
-fn news_of_an_alert_is_in_the_words_of_the_api() {
+fn the_event_of_an_alert_has_the_fields_of_the_api() {
     let mut settings = AlertSettings::default();
     settings.overdue.after = Duration::from_secs(30);
     let late = |now: Timestamp| (now, of_jobs(due_since(T0)));
-    let mut known = None;
-    let mut news = Vec::new();
-    for (now, seen) in [late(at(6)), late(at(7)), (at(9), of_jobs(dead(0)))] {
+    let mut stored = None;
+    let mut events = Vec::new();
+    for (now, observed) in [late(at(6)), late(at(7)), (at(9), of_jobs(dead_letters(0)))] {
         let rule = AlertRule::Overdue;
-        let change = rule.step(&settings, known.as_ref(), &seen, now).unwrap();
-        news.extend(change.news());
-        known = Some(change.state);
+        let change = rule
+            .step(&settings, stored.as_ref(), &observed, now)
+            .unwrap();
+        events.extend(change.webhook_event());
+        stored = Some(change.state);
     }
-    let texts: Vec<&str> = news.iter().map(|news| news.text.as_str()).collect();
+    let texts: Vec<&str> = events.iter().map(|event| event.text.as_str()).collect();
     assert_eq!(
         texts,
         [
@@ -325,7 +329,7 @@ fn news_of_an_alert_is_in_the_words_of_the_api() {
         ]
     );
     assert_eq!(
-        news[0].data,
+        events[0].data,
         json!({
             "rule": "overdue",
             "tenant": "acme",
@@ -348,10 +352,10 @@ fn news_of_an_alert_is_in_the_words_of_the_api() {
 fn a_state_is_read_as_it_was_written() {
     let settings = AlertSettings::default();
     for (rule, figures) in [
-        (AlertRule::Dlq, dead(3)),
-        (AlertRule::RetryRate, tried(1, 1, 0)),
-        (AlertRule::RetryRate, tried(4, 1, 0)),
-        (AlertRule::Exhausted, tried(0, 0, 11)),
+        (AlertRule::Dlq, dead_letters(3)),
+        (AlertRule::RetryRate, attempted(1, 1, 0)),
+        (AlertRule::RetryRate, attempted(4, 1, 0)),
+        (AlertRule::Exhausted, attempted(0, 0, 11)),
         (AlertRule::Overdue, due_since(T0)),
     ] {
         let change = rule.step(&settings, None, &of_jobs(figures), at(60));

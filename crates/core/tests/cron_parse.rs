@@ -62,7 +62,7 @@ fn a_refusal_names_the_field_the_value_and_what_is_allowed() {
 
 // long: it is one table
 #[test]
-fn what_other_crons_guess_at_is_refused() {
+fn patterns_that_other_crons_guess_at_are_refused() {
     for pattern in [
         "",
         " ",

@@ -76,8 +76,8 @@ fn job(policy: &Arc<RetryPolicy>, previous: Option<Duration>, retry: u32, now: T
 proptest! {
     #[test]
     fn delays_before_jitter_grow_and_stay_below_the_cap(policy in policies(), retry in 1_u32..200) {
-        let this = policy.before_jitter(retry);
-        let next = policy.before_jitter(retry + 1);
+        let this = policy.delay_before_jitter(retry);
+        let next = policy.delay_before_jitter(retry + 1);
         prop_assert!(this <= policy.max_delay());
         if policy.backoff() != Backoff::Delays {
             prop_assert!(this <= next, "{this:?} then {next:?}");
@@ -86,7 +86,7 @@ proptest! {
 
     #[test]
     fn no_attempt_number_overflows(policy in policies(), retry in prop_oneof![Just(1_000_000_u32), Just(u32::MAX), 1_u32..]) {
-        prop_assert!(policy.before_jitter(retry) <= policy.max_delay());
+        prop_assert!(policy.delay_before_jitter(retry) <= policy.max_delay());
     }
 
     #[test]
@@ -108,7 +108,7 @@ proptest! {
         prop_assert!(transition.to.run_at >= now);
 
         let delay = transition.record.unwrap().decision.unwrap().delay.unwrap();
-        let (waited, d) = (delay.jittered, policy.before_jitter(retry));
+        let (waited, d) = (delay.jittered, policy.delay_before_jitter(retry));
         prop_assert!(waited <= policy.max_delay());
         prop_assert_eq!(transition.to.run_at, now.plus(waited));
         match policy.jitter() {
@@ -121,6 +121,7 @@ proptest! {
                 let most = previous.unwrap_or(base).max(base) * 3;
                 prop_assert!(base <= waited && waited <= most);
             }
+            other => prop_assert!(false, "the bounds of {other:?} are not tested"),
         }
     }
 
@@ -129,15 +130,15 @@ proptest! {
         policy in policies(),
         retry in 1_u32..=limits::MAX_RETRIES,
         random: u64,
-        asked in 0_u64..=u64::MAX,
+        seconds: u64,
     ) {
-        let asked = Duration::from_secs(asked);
-        let failure = Failure::http(503, "").with_retry_after(asked);
+        let retry_after = Duration::from_secs(seconds);
+        let failure = Failure::http(503, "").with_retry_after(retry_after);
         let outcome = Outcome::Failure { failure, output: None };
         let ended = job(&policy, None, retry, Timestamp::EPOCH).ended(outcome, Timestamp::EPOCH);
         let transition = after_attempt(&ended, &steadfast_core::Subscriptions::default(), Dice::new(random));
         let delay = transition.record.unwrap().decision.unwrap().delay.unwrap();
-        let floor = asked.min(limits::RETRY_AFTER_MAX);
+        let floor = retry_after.min(limits::RETRY_AFTER_MAX);
         prop_assert_eq!(delay.retry_after, Some(floor));
         prop_assert!(delay.jittered >= floor);
         // The record alone explains the wait.
@@ -167,7 +168,7 @@ fn the_backoffs_give_the_numbers_of_the_specification() {
     let minutes = |patch: PolicyPatch| -> Vec<u64> {
         let policy = patch.max_delay(limits::DELAY_MAX).build().unwrap();
         (1..=6)
-            .map(|retry| policy.before_jitter(retry).as_secs() / 60)
+            .map(|retry| policy.delay_before_jitter(retry).as_secs() / 60)
             .collect()
     };
     assert_eq!(
@@ -180,7 +181,7 @@ fn the_backoffs_give_the_numbers_of_the_specification() {
     let list = vec![minute / 2, minute, minute * 2];
     let policy = PolicyPatch::default().delays(list).build().unwrap();
     let secs: Vec<u64> = (1..=4)
-        .map(|retry| policy.before_jitter(retry).as_secs())
+        .map(|retry| policy.delay_before_jitter(retry).as_secs())
         .collect();
     assert_eq!(secs, [30, 60, 120, 120]);
 }
@@ -189,7 +190,7 @@ fn the_backoffs_give_the_numbers_of_the_specification() {
 fn an_exponential_backoff_runs_into_its_cap_as_its_formula_says() {
     let policy = steadfast_core::Preset::Queue.policy();
     let millis: Vec<u128> = (1..=8)
-        .map(|n| policy.before_jitter(n).as_millis())
+        .map(|n| policy.delay_before_jitter(n).as_millis())
         .collect();
     assert_eq!(
         millis,

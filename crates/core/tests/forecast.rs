@@ -1,4 +1,4 @@
-//! What is said about attempts to come is what the one brain then decides.
+//! Forecasts, last attempts and refusals agree with what the lifecycle then decides.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{sync::Arc, time::Duration};

@@ -211,7 +211,7 @@ fn every_command_does_to_every_state_what_it_should() {
                 job.progress.run_at = at(60);
                 job.progress.attempt = 4;
                 job.progress.fence = Fence(4);
-                let said = match on_command(job, command, &Subscriptions::default(), at(10))
+                let result = match on_command(job, command, &Subscriptions::default(), at(10))
                     .map(|changed| changed.job)
                 {
                     Ok(job) => format!(
@@ -235,7 +235,7 @@ fn every_command_does_to_every_state_what_it_should() {
                     ),
                     Err(refused) => format!("refused: {refused}"),
                 };
-                writeln!(table, "  {name:<12} {said}").unwrap();
+                writeln!(table, "  {name:<12} {result}").unwrap();
             }
         }
     }

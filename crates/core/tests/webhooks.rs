@@ -1,4 +1,4 @@
-//! Who is told of what, and what the deliveries are.
+//! Which events are delivered to which addresses, and what the deliveries are.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
@@ -88,7 +88,7 @@ fn body(delivery: &NewJob) -> Value {
     delivery.payload.decode().unwrap()
 }
 
-fn told(outbox: &[NewJob]) -> Vec<String> {
+fn event_types(outbox: &[NewJob]) -> Vec<String> {
     let types = outbox.iter().map(|delivery| body(delivery)["type"].clone());
     types
         .map(|event| event.as_str().unwrap().to_owned())
@@ -96,7 +96,7 @@ fn told(outbox: &[NewJob]) -> Vec<String> {
 }
 
 #[test]
-fn each_end_of_an_attempt_is_told_by_its_own_event() {
+fn each_end_of_an_attempt_has_its_own_event() {
     let cancelled = Outcome::Cancelled {
         message: "moot".to_owned(),
     };
@@ -114,7 +114,7 @@ fn each_end_of_an_attempt_is_told_by_its_own_event() {
         let everything = subscriptions("acme", [subscription(1, EventType::ALL)]);
         let transition = attempt(job(), outcome.clone(), &everything);
         assert_eq!(
-            told(&transition.outbox),
+            event_types(&transition.outbox),
             Vec::from_iter(event),
             "{outcome:?}"
         );
@@ -122,51 +122,51 @@ fn each_end_of_an_attempt_is_told_by_its_own_event() {
 }
 
 #[test]
-fn a_retry_is_told_only_on_request() {
+fn a_retry_is_sent_only_on_request() {
     let usual = subscriptions("acme", [subscription(1, EventType::OF_JOBS)]);
     let failing = || failure(FailureClass::TIMEOUT);
     assert_eq!(attempt(job(), failing(), &usual).outbox, []);
     let mut last = job();
     last.progress.attempt = 3;
     assert_eq!(
-        told(&attempt(last, failing(), &usual).outbox),
+        event_types(&attempt(last, failing(), &usual).outbox),
         ["job.failed"]
     );
     let own = with_webhook(job(), &[EventType::JobRetrying]);
     let transition = attempt(own, failing(), &usual);
-    assert_eq!(told(&transition.outbox), ["job.retrying"]);
+    assert_eq!(event_types(&transition.outbox), ["job.retrying"]);
 }
 
 #[test]
-fn a_job_that_is_lost_and_may_start_once_is_told_as_failed() {
+fn a_job_that_is_lost_and_may_start_once_is_reported_as_failed() {
     let mut job = job();
     job.guarantee = Guarantee::AtMostOnce;
     let usual = subscriptions("acme", [subscription(1, EventType::OF_JOBS)]);
     let transition = attempt(job, Outcome::Lost, &usual);
-    assert_eq!(told(&transition.outbox), ["job.failed"]);
+    assert_eq!(event_types(&transition.outbox), ["job.failed"]);
     let data = &body(&transition.outbox[0])["data"];
     assert_eq!(data["reason"], "outcome_unknown");
 }
 
 #[test]
-fn a_cancel_is_told_when_it_takes_effect_and_not_when_it_is_asked() {
+fn a_cancel_is_reported_when_it_takes_effect_and_not_when_it_is_requested() {
     let everything = subscriptions("acme", [subscription(1, EventType::ALL)]);
     let waiting = on_command(job(), &JobCommand::Cancel, &everything, at(5)).unwrap();
-    assert_eq!(told(&waiting.outbox), ["job.cancelled"]);
+    assert_eq!(event_types(&waiting.outbox), ["job.cancelled"]);
 
     let worker = WorkerName::new("node-1").unwrap();
     let claim = job().claimed(worker, None, at(1));
     let running = claim.job().clone();
-    let asked = on_command(running, &JobCommand::Cancel, &everything, at(5)).unwrap();
-    assert_eq!(asked.outbox, []);
+    let requested = on_command(running, &JobCommand::Cancel, &everything, at(5)).unwrap();
+    assert_eq!(requested.outbox, []);
     let mut ended = claim.ended(failure(FailureClass::TIMEOUT), at(6));
     ended.set_cancel_requested();
     let transition = after_attempt(&ended, &everything, Dice::new(0));
-    assert_eq!(told(&transition.outbox), ["job.cancelled"]);
+    assert_eq!(event_types(&transition.outbox), ["job.cancelled"]);
 }
 
 #[test]
-fn what_people_do_about_dead_letters_is_no_news() {
+fn commands_on_dead_letters_have_no_event() {
     let everything = subscriptions("acme", [subscription(1, EventType::ALL)]);
     let mut dead = job();
     dead.progress = attempt(job(), failure(FailureClass::VALIDATION), &everything).to;
@@ -180,10 +180,10 @@ fn what_people_do_about_dead_letters_is_no_news() {
 fn the_body_carries_the_job_as_the_event_left_it() {
     let usual = subscriptions("acme", [subscription(1, EventType::OF_JOBS)]);
     let transition = attempt(job(), failure(FailureClass::VALIDATION), &usual);
-    let told = body(&transition.outbox[0]);
-    assert_eq!(told["timestamp"], "2026-01-01T00:00:02Z");
+    let event = body(&transition.outbox[0]);
+    assert_eq!(event["timestamp"], "2026-01-01T00:00:02Z");
     assert_eq!(
-        told["data"],
+        event["data"],
         json!({
             "id": JobId::from_bits(1),
             "label": "failed",
@@ -227,7 +227,7 @@ fn deciding_twice_makes_the_same_deliveries() {
 }
 
 #[test]
-fn a_jobs_own_webhook_and_the_endpoints_are_told_of_one_event_in_jobs_of_their_own() {
+fn a_jobs_own_webhook_and_each_endpoint_get_the_same_event_in_jobs_of_their_own() {
     let usual = subscriptions("acme", [1, 2].map(|n| subscription(n, EventType::OF_JOBS)));
     let own = with_webhook(job(), EventType::OF_JOBS);
     let outbox = attempt(own, success(), &usual).outbox;
@@ -251,7 +251,7 @@ fn a_later_attempt_is_another_event() {
 }
 
 #[test]
-fn the_fate_of_a_delivery_is_told_to_nobody() {
+fn deliveries_have_no_events_of_their_own() {
     let everything = subscriptions("acme", [subscription(1, EventType::ALL)]);
     let delivery = || {
         let outbox = attempt(job(), success(), &everything).outbox;
@@ -270,7 +270,7 @@ fn the_fate_of_a_delivery_is_told_to_nobody() {
 }
 
 #[test]
-fn tenants_are_told_of_their_own_jobs_only() {
+fn tenants_are_sent_events_of_their_own_jobs_only() {
     let mut subscriptions = subscriptions("acme", [subscription(1, EventType::ALL)]);
     subscriptions.subscribe(tenant("other"), subscription(2, EventType::ALL));
     let outbox = attempt(job(), success(), &subscriptions).outbox;
@@ -293,7 +293,7 @@ fn a_jobs_own_webhook_may_have_its_own_policy() {
 }
 
 #[test]
-fn alerts_cannot_be_asked_of_a_job() {
+fn a_jobs_own_webhook_cannot_subscribe_to_alerts() {
     for event in EventType::ALL {
         let own = with_webhook(job(), &[*event]).webhook.unwrap();
         assert_eq!(own.check().is_ok(), event.is_of_jobs(), "{event}");
@@ -301,13 +301,13 @@ fn alerts_cannot_be_asked_of_a_job() {
 }
 
 fn slack(failure: &str) -> String {
-    let mut wanted = subscription(1, EventType::ALL);
-    wanted.format = BodyFormat::Slack;
+    let mut subscription = subscription(1, EventType::ALL);
+    subscription.format = BodyFormat::Slack;
     let outcome = Outcome::Failure {
         failure: Failure::new(FailureClass::VALIDATION, failure),
         output: None,
     };
-    let transition = attempt(job(), outcome, &subscriptions("acme", [wanted]));
+    let transition = attempt(job(), outcome, &subscriptions("acme", [subscription]));
     let Value::Object(mut body) = body(&transition.outbox[0]) else {
         panic!("the body should be an object");
     };
@@ -316,7 +316,7 @@ fn slack(failure: &str) -> String {
 }
 
 #[test]
-fn slack_is_told_in_one_line_of_text() {
+fn slack_is_sent_one_line_of_text() {
     let id = JobId::from_bits(1);
     assert_eq!(
         slack("it broke"),
@@ -326,7 +326,7 @@ fn slack_is_told_in_one_line_of_text() {
 }
 
 #[test]
-fn what_a_failure_says_cannot_call_everyone_in_a_channel() {
+fn the_message_of_a_failure_cannot_notify_a_whole_channel() {
     assert!(slack("a < b && <!channel>").ends_with("a &lt; b &amp;&amp; &lt;!channel&gt;"));
 }
 
@@ -382,12 +382,12 @@ fn live(endpoint: &Endpoint, now: Timestamp) -> Vec<&str> {
 }
 
 #[test]
-fn an_endpoint_asks_for_its_events_unless_it_is_disabled() {
+fn an_endpoint_subscribes_to_its_events_unless_it_is_disabled() {
     let mut endpoint = endpoint();
-    let wanted = endpoint.subscription().unwrap();
-    assert_eq!(wanted.events, endpoint.events);
-    let subscriptions = subscriptions("acme", [wanted]);
-    let news = |event| WebhookEvent {
+    let subscription = endpoint.subscription().unwrap();
+    assert_eq!(subscription.events, endpoint.events);
+    let subscriptions = subscriptions("acme", [subscription]);
+    let event_of = |event| WebhookEvent {
         event,
         tenant: tenant("acme"),
         at: T0,
@@ -396,9 +396,16 @@ fn an_endpoint_asks_for_its_events_unless_it_is_disabled() {
         seed: String::new(),
         tags: Tags::new(),
     };
-    assert_eq!(subscriptions.deliver(&news(EventType::AlertFired)).len(), 1);
     assert_eq!(
-        subscriptions.deliver(&news(EventType::AlertResolved)).len(),
+        subscriptions
+            .deliver(&event_of(EventType::AlertFired))
+            .len(),
+        1
+    );
+    assert_eq!(
+        subscriptions
+            .deliver(&event_of(EventType::AlertResolved))
+            .len(),
         0
     );
     endpoint.disabled = true;

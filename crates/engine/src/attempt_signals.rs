@@ -1,4 +1,5 @@
-//! What an attempt and those who look after it tell each other.
+//! What passes between a running attempt and the engine: the request to stop, a note on its
+//! progress, and jobs to create if it succeeds.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
@@ -11,10 +12,11 @@ use tokio::sync::Notify;
 /// Why a handler should stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum StopReason {
-    /// Someone cancelled the job.
+    /// The job was cancelled.
     Cancelled = 1,
-    /// The lease was lost: someone else may be running this job, and no result of this
+    /// The lease was lost: another node may be running this job, and no result of this
     /// attempt will be accepted.
     LeaseLost = 2,
     /// The node is stopping; what does not end within the grace period is given back.
@@ -29,11 +31,11 @@ impl StopReason {
     }
 }
 
-/// One running attempt's ear and mouth.
+/// The signals of one running attempt.
 #[derive(Default)]
 pub struct AttemptSignals {
     reason: AtomicU8,
-    told: Notify,
+    stop_requested: Notify,
     note: Mutex<Option<String>>,
     outbox: Mutex<Vec<NewJob>>,
 }
@@ -59,7 +61,7 @@ impl AttemptSignals {
             self.reason
                 .compare_exchange(0, reason as u8, Ordering::SeqCst, Ordering::SeqCst);
         if first.is_ok() {
-            self.told.notify_waiters();
+            self.stop_requested.notify_waiters();
         }
     }
 
@@ -69,11 +71,11 @@ impl AttemptSignals {
 
     pub async fn stopped(&self) -> StopReason {
         loop {
-            let told = self.told.notified();
+            let stop_requested = self.stop_requested.notified();
             if let Some(reason) = self.stop_reason() {
                 return reason;
             }
-            told.await;
+            stop_requested.await;
         }
     }
 

@@ -9,23 +9,33 @@ use std::{
 use serde::Serialize;
 use steadfast_core::{Invalid, Kind, PolicyPatch, Queue, Tenant, WorkerName};
 use steadfast_store::{ClaimRequest, Store};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Client, Context, Engine, EngineConfig, JobError, JobKind, Observer,
-    committer::Committer,
+    client::Client,
+    config::EngineConfig,
+    context::Context,
     endpoints::Endpoints,
+    engine::Engine,
     executor::Executor,
     handler::{Handler, Handlers, TypedHandler},
     inflight::Inflight,
-    limits,
-    notice::Announcer,
+    job_error::JobError,
+    notice::{Announcer, Observer},
     parts::Parts,
+    policy_levels::PolicyLevels,
     random::Random,
-    request::PolicyLevels,
+    request::JobKind,
     settle::Settler,
 };
+
+impl Engine {
+    /// An engine on a store; `SqliteStore::open` or `MemoryStore::default` make one.
+    pub fn builder(store: impl Store) -> EngineBuilder {
+        EngineBuilder::new(Arc::new(store))
+    }
+}
 
 /// Builds an [`Engine`]. Mistakes are reported when it starts.
 pub struct EngineBuilder<S = ()> {
@@ -43,6 +53,7 @@ pub struct EngineBuilder<S = ()> {
 }
 
 impl EngineBuilder {
+    /// As [`Engine::builder`], on a store that is shared already.
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self {
             store,
@@ -59,7 +70,7 @@ impl EngineBuilder {
         }
     }
 
-    /// What all handlers share, as `Context::state`. Comes before the handlers.
+    /// What all handlers share, as [`Context::state`]. Comes before the handlers.
     pub fn state<S: Send + Sync + 'static>(self, state: S) -> EngineBuilder<S> {
         EngineBuilder {
             store: self.store,
@@ -102,7 +113,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         self
     }
 
-    /// Runs HTTP jobs and delivers webhooks, through this one door.
+    /// Runs HTTP jobs and delivers webhooks, all of them through this [`Outbound`](crate::http::Outbound).
     #[cfg(feature = "http")]
     #[must_use]
     pub fn outbound(self, outbound: crate::http::Outbound) -> Self {
@@ -114,48 +125,49 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
             .kind_retry(Kind::webhook().as_str(), steadfast_core::Preset::Webhook)
     }
 
-    /// The retry policy where neither job, kind, queue nor tenant says otherwise.
+    /// The default retry policy: of jobs for which neither job, kind, queue nor tenant sets one.
     #[must_use]
     pub fn retry(mut self, retry: impl Into<PolicyPatch>) -> Self {
         self.retry = retry.into();
         self
     }
 
-    /// The retry policy of a tenant, where neither job, kind nor queue says otherwise.
+    /// The retry policy of a tenant; job, kind and queue override it.
     #[must_use]
     pub fn tenant_retry(mut self, tenant: &str, retry: impl Into<PolicyPatch>) -> Self {
         self.tenant_retry.push((tenant.to_owned(), retry.into()));
         self
     }
 
-    /// The retry policy of a queue, where neither job nor kind says otherwise.
+    /// The retry policy of a queue; job and kind override it.
     #[must_use]
     pub fn queue_retry(mut self, queue: &str, retry: impl Into<PolicyPatch>) -> Self {
         self.queue_retry.push((queue.to_owned(), retry.into()));
         self
     }
 
-    /// The engine's default for jobs of one kind, in the place of [`EngineBuilder::retry`].
+    /// The default retry policy of one kind, in the place of [`EngineBuilder::retry`].
     #[must_use]
     pub fn kind_retry(mut self, kind: &str, retry: impl Into<PolicyPatch>) -> Self {
         self.kind_retry.push((kind.to_owned(), retry.into()));
         self
     }
 
-    /// The most retries that a job may ask for.
+    /// The most retries that a job may request.
     #[must_use]
     pub fn max_retries(mut self, most: u32) -> Self {
         self.max_retries = most;
         self
     }
 
-    /// Is told of everything that happens on this engine, and must be quick about it.
+    /// Called for everything that happens on this engine, on the spot, so it must be quick.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = Some(observer);
         self
     }
 
+    /// Every setting at once; later calls change single ones.
     #[must_use]
     pub fn config(mut self, config: EngineConfig) -> Self {
         self.config = config;
@@ -197,55 +209,37 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         ))
     }
 
-    /// Starts every role on the current tokio runtime.
+    /// Starts the engine on the current tokio runtime.
     pub fn start(self) -> Result<Engine, Invalid> {
         let config = self.config.clone();
-        if config.concurrency == 0 || config.concurrency > Semaphore::MAX_PERMITS {
-            let expected = "must be at least 1";
+        let most = Semaphore::MAX_PERMITS;
+        if config.concurrency == 0 || config.concurrency > most {
+            let expected = format!("must be between 1 and {most}");
             return Err(Invalid::new("concurrency", config.concurrency, expected));
         }
-        let parts = self.parts()?;
-        let stop = CancellationToken::new();
-        let stop_keeping = CancellationToken::new();
-        let (ended, endings) = mpsc::channel(limits::ENDED_MAX);
-        let background = TaskTracker::new();
-        parts.start_background(&config, &background, &stop, &stop_keeping);
-        let committer = Committer {
-            settler: parts.settler.clone(),
-            random: parts.random.clone(),
-            ended: endings,
-        };
-        Ok(Engine {
-            fetching: tokio::spawn(parts.fetch(&config, ended, stop.clone())),
-            committing: tokio::spawn(committer.run(parts.executor.abandon.clone())),
-            parts,
-            stop,
-            stop_keeping,
-            background,
-            grace: config.grace,
-        })
+        Ok(Engine::start(self.parts()?, &config))
     }
 
     fn levels(&self) -> Result<PolicyLevels, Invalid> {
-        fn named<N: std::hash::Hash + Eq>(
+        fn by_name<N: std::hash::Hash + Eq>(
             patches: &[(String, PolicyPatch)],
-            name: fn(&str) -> Result<N, Invalid>,
+            parse: fn(&str) -> Result<N, Invalid>,
         ) -> Result<HashMap<N, PolicyPatch>, Invalid> {
             let pairs = patches.iter();
             pairs
-                .map(|(text, patch)| Ok((name(text)?, patch.clone())))
+                .map(|(name, patch)| Ok((parse(name)?, patch.clone())))
                 .collect()
         }
         PolicyLevels::new(
             &self.retry,
-            &named(&self.kind_retry, Kind::new)?,
-            named(&self.tenant_retry, Tenant::new)?,
-            named(&self.queue_retry, Queue::new)?,
+            &by_name(&self.kind_retry, Kind::new)?,
+            by_name(&self.tenant_retry, Tenant::new)?,
+            by_name(&self.queue_retry, Queue::new)?,
             self.max_retries,
         )
     }
 
-    /// Everything but the running: what tests drive by hand.
+    /// Everything but the running loops, for tests that drive the roles by hand.
     pub(crate) fn parts(self) -> Result<Parts, Invalid> {
         let levels = self.levels()?;
         let alerts = self.config.alerts;

@@ -1,4 +1,14 @@
-//! What a program can ask of the engine's store: make jobs, look at them, change them.
+//! What a program can ask of the engine's store: create jobs, query them, change them.
+
+mod alerts;
+mod bulk;
+mod endpoints;
+mod error;
+mod nodes;
+mod schedules;
+
+pub use bulk::{BulkCommand, BulkResult};
+pub use error::ClientError;
 
 use std::sync::Arc;
 
@@ -7,21 +17,19 @@ use steadfast_core::{
     limits,
 };
 use steadfast_store::{
-    AttemptCursor, AttemptOwner, CommandError, EnqueueError, EnqueueResult, JobFilter,
-    JobPageRequest, LaneStats, MinuteStats, Page, PageRequest, Store, StoreError,
+    AttemptCursor, AttemptOwner, CommandError, EnqueueResult, JobFilter, JobPageRequest, LaneStats,
+    MinuteStats, Page, PageRequest, Store, StoreError,
 };
 
 use crate::{
-    JobRequest, Stats, StopReason,
-    cache::Cache,
-    endpoints::Endpoints,
-    inflight::Inflight,
-    limits::{BULK_PAGE_MAX, BULK_PAUSE},
-    random::Random,
-    request::PolicyLevels,
+    attempt_signals::StopReason, document_cache::DocumentCache, endpoints::Endpoints,
+    inflight::Inflight, policy_levels::PolicyLevels, random::Random, request::JobRequest,
+    stats::Stats,
 };
 
-/// A cheap handle: clone it freely. It works without a running engine, too.
+/// Creates, queries and changes jobs and schedules.
+///
+/// Cheap to clone. It works without a running engine, too: [`Client::new`] needs only a store.
 #[derive(Clone)]
 pub struct Client(Arc<Inner>);
 
@@ -31,39 +39,25 @@ struct Inner {
     random: Arc<Random>,
     /// What runs on the engine that this client belongs to.
     inflight: Arc<Inflight>,
-    endpoints: Arc<Cache<Endpoints>>,
+    endpoints: Arc<DocumentCache<Endpoints>>,
 }
 
-/// What became of a request for a job.
+/// The result of a request for a job. Callers have to tell the two apart, so it is exhaustive.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CreateResult {
+    /// The job was created.
     New(Job),
-    /// There already was such a job.
+    /// A job with the same idempotency key was there already.
     Existing(Job),
 }
 
 impl CreateResult {
+    /// The job, new or not.
     pub fn job(self) -> Job {
         match self {
             Self::New(job) | Self::Existing(job) => job,
         }
     }
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum ClientError {
-    /// Something that was asked for breaks a rule; nothing was done.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    #[error(transparent)]
-    Enqueue(#[from] EnqueueError),
-    #[error(transparent)]
-    Command(#[from] CommandError),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// A schedule that was named is not there.
-    #[error("there is no schedule {0}")]
-    NoSchedule(String),
 }
 
 impl Client {
@@ -84,7 +78,7 @@ impl Client {
         levels: PolicyLevels,
         random: Arc<Random>,
         inflight: Arc<Inflight>,
-        endpoints: Arc<Cache<Endpoints>>,
+        endpoints: Arc<DocumentCache<Endpoints>>,
     ) -> Self {
         Self(Arc::new(Inner {
             store,
@@ -99,7 +93,7 @@ impl Client {
         &*self.0.store
     }
 
-    pub(crate) fn endpoint_cache(&self) -> &Cache<Endpoints> {
+    pub(crate) fn endpoint_cache(&self) -> &DocumentCache<Endpoints> {
         &self.0.endpoints
     }
 
@@ -107,7 +101,7 @@ impl Client {
         &self.0.random
     }
 
-    /// The time that decides: the store's.
+    /// The present time by the store's clock, the only one that decides anything.
     pub fn now(&self) -> Timestamp {
         self.store().now()
     }
@@ -118,7 +112,7 @@ impl Client {
         request.into().build(id, &self.0.levels)
     }
 
-    /// Stores a job, durably before it returns. Takes an input, or a request made of one.
+    /// Stores a job, durably before it returns. Takes the input of a handler, or a [`JobRequest`].
     pub async fn enqueue(&self, request: impl Into<JobRequest>) -> Result<JobId, ClientError> {
         let job = self.prepare(request)?;
         Ok(first(self.store().enqueue(vec![job]).await?)?.id())
@@ -133,17 +127,17 @@ impl Client {
         Ok(self.store().enqueue(jobs).await?)
     }
 
-    /// As [`Client::enqueue`], and answers with the job.
+    /// As [`Client::enqueue`], and returns the whole job.
     pub fn create(
         &self,
         request: impl Into<JobRequest>,
     ) -> impl Future<Output = Result<CreateResult, ClientError>> + Send {
-        // Not in the future, which would carry the request along with what was made of it.
+        // Outside of the future, which would otherwise hold the request as well as the job.
         let jobs = self.prepare(request).map(|job| vec![job]);
         async { first(self.store_all(jobs?).await?) }
     }
 
-    /// As [`Client::enqueue_all`], and answers with the jobs.
+    /// As [`Client::enqueue_all`], and returns the whole jobs.
     pub async fn create_all<R: Into<JobRequest>>(
         &self,
         requests: impl IntoIterator<Item = R>,
@@ -173,31 +167,37 @@ impl Client {
         Ok(jobs)
     }
 
-    /// What was just stored is known; only what was there before must be read.
+    /// Stores jobs and returns them. Only those that existed before have to be read.
     async fn store_all(&self, jobs: Vec<NewJob>) -> Result<Vec<CreateResult>, ClientError> {
-        let answers = self.store().enqueue(jobs.clone()).await?;
-        let existing = answers.iter().filter_map(|answer| match answer {
-            EnqueueResult::Created(..) => None,
-            EnqueueResult::Existing(id) => Some(*id),
-        });
-        let existing: Vec<JobId> = existing.collect();
-        let mut found = match existing.is_empty() {
-            true => Vec::new(),
-            false => self.store().get_jobs(existing).await?,
-        }
-        .into_iter();
-        let made = jobs.into_iter().zip(answers).map(|(job, answer)| {
-            Ok(match answer {
-                EnqueueResult::Created(_, at) => CreateResult::New(job.stored(at)),
-                EnqueueResult::Existing(id) => {
-                    let job = found.next().flatten();
-                    CreateResult::Existing(job.ok_or(CommandError::NotFound(id))?)
-                }
+        let results = self.store().enqueue(jobs.clone()).await?;
+        let existing: Vec<JobId> = results
+            .iter()
+            .filter_map(|result| match result {
+                EnqueueResult::Created(..) => None,
+                EnqueueResult::Existing(id) => Some(*id),
             })
-        });
-        made.collect()
+            .collect();
+        let existing = if existing.is_empty() {
+            Vec::new()
+        } else {
+            self.store().get_jobs(existing).await?
+        };
+        let mut existing = existing.into_iter();
+        let pairs = jobs.into_iter().zip(results);
+        pairs
+            .map(|(job, result)| {
+                Ok(match result {
+                    EnqueueResult::Created(_, at) => CreateResult::New(job.stored(at)),
+                    EnqueueResult::Existing(id) => {
+                        let job = existing.next().flatten();
+                        CreateResult::Existing(job.ok_or(CommandError::NotFound(id))?)
+                    }
+                })
+            })
+            .collect()
     }
 
+    /// The job of an id.
     pub async fn job(&self, id: JobId) -> Result<Option<Job>, ClientError> {
         let found = self.store().get_jobs(vec![id]).await?;
         Ok(found.into_iter().next().flatten())
@@ -208,6 +208,7 @@ impl Client {
         Ok(self.store().get_jobs(ids).await?)
     }
 
+    /// A page of the jobs that match, newest first.
     pub async fn jobs(
         &self,
         filter: JobFilter,
@@ -221,18 +222,19 @@ impl Client {
         Ok(self.store().count_jobs(filter, most).await?)
     }
 
-    /// Attempts of a job, or of all runs of a schedule, newest first. Takes either's id.
+    /// A page of the attempts of a job, or of all runs of a schedule, newest first. Takes either's
+    /// id.
     pub async fn attempts(
         &self,
-        of: impl Into<AttemptOwner>,
+        owner: impl Into<AttemptOwner>,
         page: PageRequest<AttemptCursor>,
     ) -> Result<Page<Attempt, AttemptCursor>, ClientError> {
-        Ok(self.store().list_attempts(of.into(), page).await?)
+        Ok(self.store().list_attempts(owner.into(), page).await?)
     }
 
-    /// Stops a job: at once if it waits. If it runs, its handler is told, at once on the engine
-    /// of this client and within ten seconds on other nodes; what it then does decides: a
-    /// success stays one, anything else is `cancelled`.
+    /// Cancels a job: at once if it waits. If it runs, its handler gets the signal to stop, at once
+    /// on the engine of this client and within ten seconds on other nodes; what it then returns
+    /// decides: a success stays one, anything else is `cancelled`.
     pub async fn cancel(&self, id: JobId) -> Result<Job, ClientError> {
         self.command(id, JobCommand::Cancel).await
     }
@@ -265,67 +267,45 @@ impl Client {
 
     /// Carries out a command on a job.
     pub async fn command(&self, id: JobId, command: JobCommand) -> Result<Job, ClientError> {
-        let answers = self.commanded(vec![id], command).await?;
-        let answer = answers.into_iter().next();
-        Ok(answer.unwrap_or(Err(CommandError::NotFound(id)))?)
+        let results = self.run_command(vec![id], command).await?;
+        let result = results.into_iter().next();
+        Ok(result.unwrap_or(Err(CommandError::NotFound(id)))?)
     }
 
-    async fn commanded(
-        &self,
-        ids: Vec<JobId>,
-        command: JobCommand,
-    ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
-        let subscriptions = self.endpoint_cache().get().await?.subscriptions();
-        let answers = self
-            .store()
-            .run_command(ids, command, subscriptions)
-            .await?;
-        for job in answers.iter().flatten() {
-            if job.progress.cancel_requested {
-                let inflight = &self.0.inflight;
-                inflight.stop(job.id, job.progress.fence, StopReason::Cancelled);
-            }
-        }
-        Ok(answers)
-    }
-
-    /// Carries out a command on jobs, and says on how many. Jobs for which it makes no sense
+    /// Carries out a command on jobs and returns on how many. Jobs for which it makes no sense
     /// are passed over.
     pub async fn command_each(
         &self,
         ids: Vec<JobId>,
         command: JobCommand,
     ) -> Result<u64, ClientError> {
-        let answers = self.commanded(ids, command).await?;
-        Ok(answers.iter().filter(|answer| answer.is_ok()).count() as u64)
+        if ids.is_empty() {
+            return Ok(0);
+        }
+        let results = self.run_command(ids, command).await?;
+        Ok(results.iter().filter(|result| result.is_ok()).count() as u64)
     }
 
-    /// Carries out a command on every job that matches now, a page at a time, and says on how
-    /// many. Jobs for which it makes no sense are passed over.
-    pub async fn command_all(
+    async fn run_command(
         &self,
-        filter: JobFilter,
+        ids: Vec<JobId>,
         command: JobCommand,
-    ) -> Result<u64, ClientError> {
-        let mut done = 0;
-        let mut page = JobPageRequest::first(BULK_PAGE_MAX);
-        loop {
-            let listed = self.store().list_jobs(filter.clone(), page).await?;
-            let ids: Vec<JobId> = listed.items.iter().map(|job| job.id).collect();
-            if !ids.is_empty() {
-                done += self.command_each(ids, command.clone()).await?;
-            }
-            if listed.next.is_some() {
-                tokio::time::sleep(BULK_PAUSE).await;
-            }
-            match listed.next {
-                Some(next) => page.after = Some(next),
-                None => return Ok(done),
+    ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
+        let subscriptions = self.endpoint_cache().get().await?.subscriptions();
+        let results = self
+            .store()
+            .run_command(ids, command, subscriptions)
+            .await?;
+        for job in results.iter().flatten() {
+            if job.progress.cancel_requested {
+                let inflight = &self.0.inflight;
+                inflight.stop(job.id, job.progress.fence, StopReason::Cancelled);
             }
         }
+        Ok(results)
     }
 
-    /// Dead letters, newest first.
+    /// A page of the dead letters, newest first.
     pub async fn dead_letters(
         &self,
         page: JobPageRequest,
@@ -338,11 +318,12 @@ impl Client {
         Ok(self.store().set_queue_paused(tenant, queue, true).await?)
     }
 
+    /// Allows claims from a paused queue again.
     pub async fn resume_queue(&self, tenant: Tenant, queue: Queue) -> Result<(), ClientError> {
         Ok(self.store().set_queue_paused(tenant, queue, false).await?)
     }
 
-    /// Counts over everything; `recent` since the minute of the time given.
+    /// Counts over everything; [`Stats::recent`] counts from the minute of `since` on.
     pub async fn stats(&self, since: Timestamp) -> Result<Stats, ClientError> {
         Ok(self.lanes(since).await?.into_iter().collect())
     }
@@ -356,15 +337,14 @@ impl Client {
         Ok(self.store().minute_stats(tenant, since).await?)
     }
 
-    /// Counts by tenant, queue and kind.
+    /// Counts by tenant, queue and kind; `recent` as in [`Client::stats`].
     pub async fn lanes(&self, since: Timestamp) -> Result<Vec<LaneStats>, ClientError> {
         Ok(self.store().lane_stats(since).await?)
     }
 }
 
-/// The only answer there is.
-fn first<T>(answers: Vec<T>) -> Result<T, ClientError> {
-    let first = answers.into_iter().next();
-    let missing = || StoreError::Broken("the store did not say what became of a job".to_owned());
-    Ok(first.ok_or_else(missing)?)
+/// The result for the only job of a batch.
+fn first<T>(results: Vec<T>) -> Result<T, ClientError> {
+    let first = results.into_iter().next();
+    first.ok_or(ClientError::MissingResult)
 }

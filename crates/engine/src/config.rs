@@ -1,26 +1,42 @@
-//! What can be set, and what it is when nobody sets it.
+//! The settings of an engine and their defaults.
 
 use std::time::Duration;
 
 use steadfast_core::{AlertSettings, Queue, WorkerName};
 
+/// The settings of an engine. Start from the default and change what differs:
+///
+/// ```
+/// use std::time::Duration;
+/// use steadfast_engine::EngineConfig;
+///
+/// let config = EngineConfig::default()
+///     .with_concurrency(20)
+///     .with_grace(Duration::from_secs(5));
+/// assert_eq!(config.sweep_every, Duration::from_secs(5));
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct EngineConfig {
-    /// Who holds the claims of this engine. `None` makes up a name of process and chance.
+    /// The holder of this engine's claims. By default a name is made of the process id and a
+    /// random number.
     pub worker: Option<WorkerName>,
-    /// Which queues to serve; none means all.
+    /// Which queues to serve; none, the default, means all.
     pub queues: Vec<Queue>,
-    /// How many attempts may run at once.
+    /// How many attempts may run at once; 100 by default.
     pub concurrency: usize,
-    /// How long running attempts may go on after a stop before they are given back.
+    /// How long running attempts may go on after a stop before they are given back; 30 s by
+    /// default.
     pub grace: Duration,
-    /// How often expired leases are looked for.
+    /// How often the engine looks for expired leases; every 5 s by default.
     pub sweep_every: Duration,
-    /// How long succeeded, cancelled and discarded jobs are kept.
+    /// How long succeeded, cancelled and discarded jobs are kept; 7 days by default.
     pub retention: Duration,
+    /// How often the engine looks for jobs to delete; once a minute by default.
     pub prune_every: Duration,
+    /// When alerts fire and resolve.
     pub alerts: AlertSettings,
-    /// How often is looked for what is wrong.
+    /// How often the engine checks the alerts; every 10 s by default.
     pub watch_every: Duration,
 }
 
@@ -37,5 +53,70 @@ impl Default for EngineConfig {
             alerts: AlertSettings::default(),
             watch_every: Duration::from_secs(10),
         }
+    }
+}
+
+impl EngineConfig {
+    /// Sets [`EngineConfig::worker`].
+    #[must_use]
+    pub fn with_worker(mut self, worker: WorkerName) -> Self {
+        self.worker = Some(worker);
+        self
+    }
+
+    /// Sets [`EngineConfig::queues`].
+    #[must_use]
+    pub fn with_queues(mut self, queues: Vec<Queue>) -> Self {
+        self.queues = queues;
+        self
+    }
+
+    /// Sets [`EngineConfig::concurrency`].
+    #[must_use]
+    pub fn with_concurrency(mut self, concurrency: usize) -> Self {
+        self.concurrency = concurrency;
+        self
+    }
+
+    /// Sets [`EngineConfig::grace`].
+    #[must_use]
+    pub fn with_grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// Sets [`EngineConfig::sweep_every`].
+    #[must_use]
+    pub fn with_sweep_every(mut self, every: Duration) -> Self {
+        self.sweep_every = every;
+        self
+    }
+
+    /// Sets [`EngineConfig::retention`].
+    #[must_use]
+    pub fn with_retention(mut self, retention: Duration) -> Self {
+        self.retention = retention;
+        self
+    }
+
+    /// Sets [`EngineConfig::prune_every`].
+    #[must_use]
+    pub fn with_prune_every(mut self, every: Duration) -> Self {
+        self.prune_every = every;
+        self
+    }
+
+    /// Sets [`EngineConfig::alerts`].
+    #[must_use]
+    pub fn with_alerts(mut self, alerts: AlertSettings) -> Self {
+        self.alerts = alerts;
+        self
+    }
+
+    /// Sets [`EngineConfig::watch_every`].
+    #[must_use]
+    pub fn with_watch_every(mut self, every: Duration) -> Self {
+        self.watch_every = every;
+        self
     }
 }

@@ -1,14 +1,17 @@
 //! What a handler knows and can do while it runs.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use serde::{Serialize, de::DeserializeOwned};
 use steadfast_core::{Job, JobId, Payload, StepName, Timestamp, limits};
 use steadfast_store::StoreError;
 
 use crate::{
-    Client, JobError, JobRequest,
     attempt_signals::{AttemptSignals, StopReason},
+    client::Client,
+    job_error::JobError,
+    limits::STEP_RETRY_PAUSE,
+    request::JobRequest,
 };
 
 /// One attempt, as the engine hands it to a handler.
@@ -25,7 +28,7 @@ impl AttemptContext {
         &self.job
     }
 
-    /// Makes, queries and changes jobs, and knows the store's time.
+    /// A client of this engine, which also knows the store's time.
     pub fn client(&self) -> &Client {
         &self.client
     }
@@ -61,6 +64,7 @@ impl<S> Context<S> {
         Self { attempt, state }
     }
 
+    /// What all handlers share; see [`EngineBuilder::state`](crate::EngineBuilder::state).
     pub fn state(&self) -> &S {
         &self.state
     }
@@ -70,23 +74,26 @@ impl<S> Context<S> {
         self.attempt.job()
     }
 
+    /// The id of the job, the same in every attempt.
     pub fn id(&self) -> JobId {
         self.job().id
     }
 
-    /// Numbered from 1.
+    /// The number of this attempt, from 1 on.
     pub fn attempt(&self) -> u32 {
         self.job().progress.attempt
     }
 
+    /// How many retries of the present budget are used: 0 in the first attempt, and again in the
+    /// first after a person requeued the job.
     pub fn retry_count(&self) -> u32 {
         self.job().retry_count()
     }
 
-    /// Whether a failure of this attempt would be the last.
+    /// Whether a failure of this attempt would end the job: no retry is left, or the job may only
+    /// start once.
     pub fn is_last_attempt(&self) -> bool {
-        let job = self.job();
-        job.progress.retries_used() >= job.policy.max_retries()
+        self.job().is_last_attempt()
     }
 
     /// When this attempt is cut off, if it has a timeout.
@@ -95,7 +102,7 @@ impl<S> Context<S> {
         Some(started_at.plus(self.job().timeout?))
     }
 
-    /// Makes, queries and changes other jobs.
+    /// A client of this engine, for other jobs.
     pub fn client(&self) -> &Client {
         self.attempt.client()
     }
@@ -110,14 +117,14 @@ impl<S> Context<S> {
         self.attempt.stopped().await
     }
 
-    /// Says how far this attempt has come; people see it with the next renewal of the lease.
+    /// Records how far this attempt has come; people see it with the next renewal of the lease.
     pub fn note(&self, note: impl Into<String>) {
         let mut note = note.into();
         note.truncate(note.floor_char_boundary(limits::NOTE_BYTES_MAX));
         self.attempt.signals.set_note(note);
     }
 
-    /// Makes another job if and only if this attempt succeeds: both are written in one
+    /// Creates another job if and only if this attempt succeeds: both are written in one
     /// transaction, so a crash cannot leave one without the other.
     pub fn enqueue_on_success(&self, request: impl Into<JobRequest>) -> Result<JobId, JobError> {
         let job = self.client().prepare(request)?;
@@ -129,9 +136,9 @@ impl<S> Context<S> {
     /// Runs `work` unless it has succeeded in an earlier attempt of this job; then its result
     /// from that time is returned and `work` is not run.
     ///
-    /// Between the end of `work` and the durable note of it lies a moment in which a crash
-    /// forgets it, so what `work` does to other systems should still carry the job's id as an
-    /// idempotency key where they take one.
+    /// A crash between the end of `work` and the durable write of its result forgets it, so what
+    /// `work` does to other systems should still carry the job's id as an idempotency key where
+    /// they take one.
     pub async fn once<T, E, F>(&self, step: &str, work: F) -> Result<T, JobError>
     where
         T: Serialize + DeserializeOwned,
@@ -140,11 +147,11 @@ impl<S> Context<S> {
     {
         let step = StepName::new(step)?;
         let store = self.client().store();
-        if let Some(kept) = self
-            .patiently(|| store.step_result(self.id(), step.clone()))
+        if let Some(result) = self
+            .retry_while_away(|| store.step_result(self.id(), step.clone()))
             .await?
         {
-            return Ok(kept.decode()?);
+            return Ok(result.decode()?);
         }
         let result = work.await.map_err(Into::into)?;
         let result = Payload::encode(&result)?;
@@ -153,29 +160,24 @@ impl<S> Context<S> {
             let message = format!("the result of step {step} is over {most} bytes");
             return Err(JobError::permanent(message));
         }
-        let kept = self
-            .patiently(|| store.save_step(self.id(), step.clone(), result.clone()))
+        let saved = self
+            .retry_while_away(|| store.save_step(self.id(), step.clone(), result.clone()))
             .await?;
-        Ok(kept.decode()?)
+        Ok(saved.decode()?)
     }
 
-    /// Whatever this attempt does now, nobody will take it.
-    fn is_lost(&self) -> bool {
-        self.stop_reason() == Some(StopReason::LeaseLost)
-    }
-
-    /// Outlasts a store that is away for a while, for as long as this attempt may go on.
-    async fn patiently<'a, T>(
+    /// Repeats a call to a store that is away, for as long as this attempt holds its lease.
+    async fn retry_while_away<'a, T>(
         &self,
-        mut ask: impl FnMut() -> futures_util::future::BoxFuture<'a, Result<T, StoreError>>,
+        mut call: impl FnMut() -> futures_util::future::BoxFuture<'a, Result<T, StoreError>>,
     ) -> Result<T, JobError> {
-        const PAUSE: Duration = Duration::from_millis(200);
         loop {
-            match ask().await {
-                Err(error) if error.is_transient() && !self.is_lost() => {
-                    tokio::time::sleep(PAUSE).await;
+            let is_lost = self.stop_reason() == Some(StopReason::LeaseLost);
+            match call().await {
+                Err(error) if error.is_transient() && !is_lost => {
+                    tokio::time::sleep(STEP_RETRY_PAUSE).await;
                 }
-                answer => return Ok(answer?),
+                result => return Ok(result?),
             }
         }
     }

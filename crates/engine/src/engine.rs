@@ -1,58 +1,87 @@
 //! A running engine: what a program asks of it, and how it stops.
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{sync::atomic::Ordering, time::Duration};
 
-use steadfast_core::{Job, JobId};
-use steadfast_store::{CommandError, Store};
-use tokio::task::JoinHandle;
+use steadfast_core::{EndedAttempt, Job, JobId};
+use steadfast_store::CommandError;
+use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Client, ClientError, EngineBuilder, NodeHandle, Notices, StopReason, limits, parts::Parts,
-    signals::Signals,
+    attempt_signals::StopReason,
+    client::{Client, ClientError},
+    committer::Committer,
+    config::EngineConfig,
+    limits,
+    node::NodeHandle,
+    notice::Notices,
+    parts::Parts,
+    process_signals::ProcessSignals,
+    role::{StopPhase, supervise},
 };
 
 /// A running engine. Nothing in it is global: two of them in one process start and stop apart.
 ///
 /// Dropping it stops it at once, as a crash would; [`Engine::stop`] stops it in order.
 pub struct Engine {
-    pub(crate) parts: Parts,
+    parts: Parts,
     /// No more claims.
-    pub(crate) stop: CancellationToken,
-    /// The roles that must go on until every outcome is committed.
-    pub(crate) stop_keeping: CancellationToken,
-    pub(crate) fetching: JoinHandle<()>,
-    pub(crate) committing: JoinHandle<()>,
-    /// Keeper, sweeper, cron, pruner and watcher.
-    pub(crate) background: TaskTracker,
-    pub(crate) grace: Duration,
+    stop: CancellationToken,
+    /// Every outcome is committed, so leases need no renewal any more.
+    stop_leases: CancellationToken,
+    /// The roles of [`StopPhase::Claims`].
+    claims: TaskTracker,
+    /// All other roles.
+    background: TaskTracker,
+    committer: JoinHandle<()>,
+    grace: Duration,
 }
 
 impl Engine {
-    /// An engine on a store; `SqliteStore::open` or `MemoryStore::default` make one.
-    pub fn builder(store: impl Store) -> EngineBuilder {
-        EngineBuilder::new(Arc::new(store))
+    /// Starts every role on the current tokio runtime.
+    pub(crate) fn start(parts: Parts, config: &EngineConfig) -> Self {
+        let (sender, ended) = mpsc::channel::<EndedAttempt>(limits::ENDED_MAX);
+        let committer = Committer {
+            settler: parts.settler.clone(),
+            ended,
+        };
+        let engine = Self {
+            committer: tokio::spawn(committer.run(parts.executor.abandon.clone())),
+            parts,
+            stop: CancellationToken::new(),
+            stop_leases: CancellationToken::new(),
+            claims: TaskTracker::new(),
+            background: TaskTracker::new(),
+            grace: config.grace,
+        };
+        for role in engine.parts.roles(config, sender, &engine.stop) {
+            let (tasks, stop) = match role.stop_phase() {
+                StopPhase::Claims => (&engine.claims, &engine.stop),
+                StopPhase::Background => (&engine.background, &engine.stop),
+                StopPhase::Leases => (&engine.background, &engine.stop_leases),
+            };
+            let stop = stop.clone();
+            tasks.spawn(async move { supervise(&*role, &stop).await });
+        }
+        engine
     }
 
-    /// Makes, queries and changes jobs.
+    /// A client of this engine, which creates, queries and changes jobs.
     pub fn client(&self) -> Client {
         self.parts.client.clone()
     }
 
-    /// This engine, seen from outside.
+    /// A handle for workers and servers in front of this engine.
     pub fn node(&self) -> NodeHandle {
         self.parts.node(self.stop.clone())
     }
 
-    /// News of jobs from now on.
+    /// Notices of what happens to jobs from now on.
     pub fn subscribe(&self) -> Notices {
         self.parts.announcer.subscribe()
     }
 
-    /// Waits until a job has ended, on this node or another, and answers with it.
+    /// Waits until a job has ended, on this node or another, and returns it.
     pub async fn finished(&self, id: JobId) -> Result<Job, ClientError> {
         let mut notices = self.subscribe();
         loop {
@@ -68,12 +97,12 @@ impl Engine {
                     }
                 }
             };
-            // Other nodes do not tell us; a slow look finds what they have done.
-            let _elapsed = tokio::time::timeout(limits::POLL / 5, ended_here).await;
+            // Other nodes send no notices here; a slow poll finds what they have done.
+            let _elapsed = tokio::time::timeout(limits::FINISHED_POLL, ended_here).await;
         }
     }
 
-    /// How many attempts run or wait for their outcome to be committed.
+    /// How many attempts run, or wait for their outcome to be committed.
     pub fn in_flight(&self) -> usize {
         self.parts.inflight.len()
     }
@@ -98,7 +127,7 @@ impl Engine {
     /// Runs until SIGTERM or SIGINT, then stops in order; a second signal stops at once.
     pub async fn run_until_signal(self) -> std::io::Result<()> {
         // Opened once, so that no signal falls between two waits.
-        let mut signals = Signals::open()?;
+        let mut signals = ProcessSignals::open()?;
         signals.next().await;
         tracing::info!(
             running = self.in_flight(),
@@ -123,12 +152,13 @@ impl Engine {
         inflight.stop_all(StopReason::Stopping);
         let in_order = async {
             // Once the fetcher has ended, nothing new can start.
-            let _panicked = (&mut self.fetching).await;
+            self.claims.close();
+            self.claims.wait().await;
             inflight.stop_all(StopReason::Stopping);
             executor.running.close();
             executor.running.wait().await;
             // All senders are gone now, so the committer ends when everything is committed.
-            let _panicked = (&mut self.committing).await;
+            let _panicked = (&mut self.committer).await;
         };
         tokio::pin!(in_order);
         tokio::select! {
@@ -137,21 +167,20 @@ impl Engine {
             () = grace_ended => {
                 executor.abandon.cancel();
                 // A handler that blocks its thread cannot be stopped; it is left behind.
-                let _elapsed = tokio::time::timeout(limits::HURRY, in_order).await;
+                let _elapsed = tokio::time::timeout(limits::STOP_NOW_MAX, in_order).await;
             }
         }
-        self.stop_keeping.cancel();
+        self.stop_leases.cancel();
         self.background.close();
-        let _elapsed = tokio::time::timeout(limits::HURRY, self.background.wait()).await;
+        let _elapsed = tokio::time::timeout(limits::STOP_NOW_MAX, self.background.wait()).await;
     }
 }
 
 impl Drop for Engine {
     fn drop(&mut self) {
         self.stop.cancel();
-        self.stop_keeping.cancel();
+        self.stop_leases.cancel();
         self.parts.executor.abandon.cancel();
-        self.fetching.abort();
-        self.committing.abort();
+        self.committer.abort();
     }
 }

@@ -4,14 +4,14 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
-use steadfast_core::{Claim, EndedAttempt, Failure, FailureClass, Outcome, duration};
+use steadfast_core::{Claim, EndedAttempt, Failure, FailureClass, Outcome, explain};
 use steadfast_store::Store;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument as _;
 
 use crate::{
-    Client,
+    client::Client,
     context::AttemptContext,
     handler::{Handler, Handlers},
     inflight::Inflight,
@@ -50,7 +50,7 @@ impl Executor {
     /// Runs an attempt to its end.
     pub async fn attempt(&self, claim: Claim) -> EndedAttempt {
         let signals = self.inflight.enter(&claim);
-        self.announcer.announce(|| started(&claim));
+        self.announcer.announce(|| started_notice(&claim));
         let job = claim.share();
         let outcome = match self.handlers.get(&job.kind) {
             Some(handler) => {
@@ -67,7 +67,7 @@ impl Executor {
                     attempt = job.progress.attempt,
                 );
                 let timeout = job.timeout.filter(|_| !handler.has_own_timeout());
-                self.guarded(handler.as_ref(), attempt, timeout)
+                self.run_guarded(handler.as_ref(), attempt, timeout)
                     .instrument(span)
                     .await
             }
@@ -82,37 +82,39 @@ impl Executor {
         ended
     }
 
-    async fn guarded(
+    /// Runs a handler under its timeout, with panics caught.
+    async fn run_guarded(
         &self,
         handler: &dyn Handler,
         attempt: AttemptContext,
         timeout: Option<Duration>,
     ) -> Outcome {
-        // What is cut off is dropped, and may panic even then, so everything happens inside.
-        let whole = async move {
+        // A handler that is cut off is dropped, and may panic even then, so that happens inside.
+        let run = async move {
             let handle = handler.handle(attempt);
-            let limited = async {
+            let handle_in_time = async {
                 match timeout {
                     None => handle.await,
                     Some(limit) => tokio::time::timeout(limit, handle)
                         .await
-                        .unwrap_or_else(|_| timed_out(limit)),
+                        .unwrap_or_else(|_| timeout_failure(limit)),
                 }
             };
             tokio::select! {
                 biased;
-                outcome = limited => outcome,
+                outcome = handle_in_time => outcome,
                 () = self.abandon.cancelled() => Outcome::Released { started: true },
             }
         };
-        AssertUnwindSafe(whole)
+        AssertUnwindSafe(run)
             .catch_unwind()
             .await
-            .unwrap_or_else(|panic| panicked(&*panic))
+            .unwrap_or_else(|panic| panic_failure(&*panic))
     }
 }
 
-pub fn started(claim: &Claim) -> Notice {
+/// The notice of an attempt that begins.
+pub fn started_notice(claim: &Claim) -> Notice {
     let job = claim.job();
     let progress = &job.progress;
     let started_at = progress.started_at.unwrap_or(progress.run_at);
@@ -130,21 +132,21 @@ pub fn started(claim: &Claim) -> Notice {
     }
 }
 
-fn panicked(panic: &(dyn std::any::Any + Send)) -> Outcome {
+fn panic_failure(panic: &(dyn std::any::Any + Send)) -> Outcome {
     let message = panic
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("the handler panicked");
-    failed(FailureClass::PANIC, message.to_owned())
+    failure(FailureClass::PANIC, message.to_owned())
 }
 
-fn timed_out(limit: Duration) -> Outcome {
-    let message = format!("the handler did not end within {}", duration::format(limit));
-    failed(FailureClass::TIMEOUT, message)
+fn timeout_failure(limit: Duration) -> Outcome {
+    let message = format!("the handler did not end within {}", explain::brief(limit));
+    failure(FailureClass::TIMEOUT, message)
 }
 
-fn failed(class: FailureClass, message: String) -> Outcome {
+fn failure(class: FailureClass, message: String) -> Outcome {
     Outcome::Failure {
         failure: Failure::new(class, message),
         output: None,

@@ -1,110 +1,30 @@
 //! Handlers: your code for one kind of job.
 //!
-//! Whatever a handler can return is folded into an [`Outcome`] here, before anything touches
+//! Everything that a handler can return is folded into an [`Outcome`] here, before anything touches
 //! the store.
 
-use std::{collections::HashMap, marker::PhantomData, sync::Arc, time::Duration};
+use std::{collections::HashMap, marker::PhantomData, sync::Arc};
 
 use async_trait::async_trait;
-use serde::{Serialize, de::DeserializeOwned};
-use steadfast_core::{Failure, FailureClass, Invalid, Kind, Outcome, Payload, PolicyPatch, limits};
+use serde::Serialize;
+use steadfast_core::{Failure, FailureClass, Invalid, Kind, Outcome, Payload, limits};
 
-use crate::{Context, JobRequest, context::AttemptContext, limits::RELEASE_MIN};
-
-/// The input of a handler, and the name that joins the two.
-///
-/// ```
-/// use serde::{Deserialize, Serialize};
-/// use steadfast_engine::JobKind;
-///
-/// #[derive(Serialize, Deserialize)]
-/// struct Welcome {
-///     user: u64,
-/// }
-///
-/// impl JobKind for Welcome {
-///     const KIND: &'static str = "welcome";
-/// }
-/// ```
-pub trait JobKind: Serialize + DeserializeOwned + Send + 'static {
-    const KIND: &'static str;
-
-    /// The retry policy of this kind, where a job does not say otherwise.
-    fn retry() -> PolicyPatch {
-        PolicyPatch::default()
-    }
-
-    /// A job with this input, to be refined before it is enqueued.
-    fn job(&self) -> JobRequest {
-        JobRequest::of(self)
-    }
-}
-
-/// What a handler returns when it does not succeed.
-///
-/// `?` makes a retryable failure of anything that is a `std::error::Error`. Boxed errors are
-/// not; for them, and for those of `anyhow`, there is `map_err(JobError::any)?`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum JobError {
-    Failure(Failure),
-    /// "Not now": try again later, without counting this attempt.
-    Snooze(Duration),
-    /// The job has become pointless.
-    Cancel(String),
-    /// "Somebody else": give the job back, without counting this attempt. For handlers that
-    /// are told to stop; from others it is a snooze of a second.
-    Release,
-}
-
-impl JobError {
-    /// A failure of a class of your own; rules can match on it.
-    pub fn failure(class: &str, message: impl Into<String>) -> Self {
-        Self::Failure(Failure::new(FailureClass::named(class), message))
-    }
-
-    /// A retryable failure, from a boxed error.
-    pub fn any(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self::Failure(Failure::from(&*error.into()))
-    }
-
-    /// A failure that no retry can mend, of class `validation`.
-    pub fn permanent(message: impl Into<String>) -> Self {
-        Self::Failure(Failure::new(FailureClass::VALIDATION, message))
-    }
-
-    /// A failure that should not be tried again before `delay` has passed.
-    pub fn retry_after(delay: Duration, message: impl Into<String>) -> Self {
-        Self::Failure(Failure::new(FailureClass::ERROR, message).with_retry_after(delay))
-    }
-
-    fn into_outcome(self) -> Outcome {
-        match self {
-            Self::Failure(failure) => Outcome::Failure {
-                failure,
-                output: None,
-            },
-            Self::Snooze(delay) => Outcome::Snoozed(delay),
-            Self::Cancel(message) => Outcome::Cancelled { message },
-            Self::Release => Outcome::Released { started: true },
-        }
-    }
-}
-
-impl<E: std::error::Error> From<E> for JobError {
-    fn from(error: E) -> Self {
-        Self::Failure(error.into())
-    }
-}
+use crate::{
+    context::{AttemptContext, Context},
+    job_error::JobError,
+    limits::RELEASE_MIN,
+    request::JobKind,
+};
 
 /// A handler as the executor sees it, for kinds whose input is not a Rust type, and for
-/// outcomes that a [`JobError`] cannot say. Most handlers are plain functions instead, as
+/// outcomes that a [`JobError`] cannot express. Most handlers are plain functions instead, as
 /// [`EngineBuilder::handler`](crate::EngineBuilder::handler) takes them.
 #[async_trait]
 pub trait Handler: Send + Sync {
     /// Runs one attempt to its end. A panic is caught and recorded.
     async fn handle(&self, attempt: AttemptContext) -> Outcome;
 
-    /// Whether this handler ends by itself when the job's timeout is over, and can say better
+    /// Whether this handler ends by itself when the job's timeout is over, because it knows better
     /// than the executor what it was waiting for.
     fn has_own_timeout(&self) -> bool {
         false
@@ -172,7 +92,7 @@ where
         let context = Context::new(attempt, self.state.clone());
         match (self.function)(input, context).await {
             Ok(value) => success(&value),
-            // Nobody asked for it back: without a wait it would come round for ever.
+            // The engine did not ask for it back: without a wait it would come round for ever.
             Err(JobError::Release) if signals.stop_reason().is_none() => {
                 Outcome::Snoozed(RELEASE_MIN)
             }
@@ -183,9 +103,9 @@ where
 
 /// A value too large to keep does not turn a success into a failure: the work is done.
 fn success<T: Serialize>(value: &T) -> Outcome {
-    let kept = Payload::encode(value)
+    let output = Payload::encode(value)
         .ok()
         .filter(|output| output.as_str().len() <= limits::OUTPUT_BYTES_MAX)
         .filter(|output| output.as_str() != "null");
-    Outcome::Success { output: kept }
+    Outcome::Success { output }
 }

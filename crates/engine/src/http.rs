@@ -1,33 +1,39 @@
-//! Requests to other people's servers: HTTP jobs, and what webhooks are sent with.
+//! Requests to other people's servers: HTTP jobs and webhooks.
 //!
-//! Whoever can make a job can make this node open a connection, so everything leaves through
-//! one door. `connect` checks the very address that is dialled; checking names or URLs instead
-//! would leave a gap between the check and the dial. Nothing here follows a redirect, reads a
-//! proxy from the environment, or sends a request a second time: retries are the engine's.
+//! A caller who can create a job can make this node open a connection, so everything leaves
+//! through one place. `connect` checks the very address that is dialled; checking names or URLs
+//! instead would leave a gap between the check and the dial. Nothing here follows a redirect,
+//! reads a proxy from the environment, or sends a request a second time: retries are the engine's.
 //!
 //! * `address`: which addresses may be dialled. `host`: addresses in all their spellings.
+//! * `origin`: scheme, host and port of a URL.
 //! * `connect`: name → checked address → TCP → TLS. `pool`: connections kept for the next call.
-//! * `call`: one request and its answer, within one budget. `answer`: what is kept of it.
+//! * `call`: one request and its response, within one time limit. `response`: what is recorded of
+//!   it. `trace`: which phase it is in.
 //! * `request`: the payload of a job of kind `http`. `job`: its handler.
 //! * `webhook`: the handler of deliveries. `signature`: how they are signed.
 
 mod address;
+mod host;
+mod origin;
+
 mod call;
 mod connect;
-mod host;
-mod job;
 mod pool;
-mod request;
 mod response;
-mod signature;
 mod trace;
+
+mod job;
+mod request;
+mod signature;
 mod webhook;
 
 pub use address::{AddressPolicy, BlockedAddress, OutboundRules};
 pub use call::{Outbound, OutboundBuilder};
 pub use connect::{Resolver, SystemResolver};
-pub use job::{HTTP_KIND, HttpHandler};
-pub use request::HttpRequest;
+pub use job::HttpHandler;
+pub use request::{HTTP_KIND, HttpRequest};
+#[cfg(feature = "_testing")]
 #[doc(hidden)]
 pub use response::parse_retry_after;
 pub use response::{RecordedResponse, Timings};

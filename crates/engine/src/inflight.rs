@@ -13,20 +13,20 @@ use steadfast_core::{Claim, Fence, JobId, Timestamp};
 use steadfast_store::Renewal;
 use tokio::sync::Notify;
 
-use crate::attempt_signals::{AttemptSignals, StopReason};
+use crate::{
+    attempt_signals::{AttemptSignals, StopReason},
+    limits::RENEW_EVERY_MAX,
+};
 
-/// A renewal also brings news of cancels and survives a clock that jumps ahead, so even a
-/// long lease is renewed soon.
-const ROUND_MAX: Duration = Duration::from_secs(10);
-
-fn round(lease: Duration) -> Duration {
-    (lease / 3).min(ROUND_MAX)
+/// How often a lease is renewed: three times within its length.
+fn renew_every(lease: Duration) -> Duration {
+    (lease / 3).min(RENEW_EVERY_MAX)
 }
 
 #[derive(Default)]
 pub struct Inflight {
     entries: Mutex<Entries>,
-    /// Something entered with a shorter lease than all before it.
+    /// An attempt entered with a shorter lease than all before it.
     shorter: Notify,
 }
 
@@ -44,6 +44,7 @@ struct Entry {
 }
 
 impl Inflight {
+    /// An attempt begins.
     pub fn enter(&self, claim: &Claim) -> Arc<AttemptSignals> {
         let progress = &claim.job().progress;
         let renewed_at = progress.started_at.unwrap_or(Timestamp::EPOCH);
@@ -83,7 +84,7 @@ impl Inflight {
         self.lock().by_job.len()
     }
 
-    /// Tells one attempt to stop, if it is still the one that is meant.
+    /// Tells an attempt to stop, if this fence still holds the job here.
     pub fn stop(&self, job: JobId, fence: Fence, reason: StopReason) {
         let entries = self.lock();
         if let Some(entry) = entries
@@ -95,6 +96,7 @@ impl Inflight {
         }
     }
 
+    /// Tells every attempt to stop.
     pub fn stop_all(&self, reason: StopReason) {
         for entry in self.lock().by_job.values() {
             entry.signals.stop(reason);
@@ -107,8 +109,8 @@ impl Inflight {
         let shortest = entries.by_job.values().map(|entry| entry.lease).min();
         entries.shortest_lease = shortest;
         let due = entries.by_job.iter().filter(|(_, entry)| {
-            // Half a round, because the next look is only a whole one away.
-            now.since(entry.renewed_at) >= round(entry.lease) / 2 || now < entry.renewed_at
+            // Half of it, because the next look is a whole one away.
+            now.since(entry.renewed_at) >= renew_every(entry.lease) / 2 || now < entry.renewed_at
         });
         let renewals = due
             .map(|(job, entry)| Renewal {
@@ -118,9 +120,10 @@ impl Inflight {
                 note: entry.signals.note(),
             })
             .collect();
-        (renewals, shortest.map(round))
+        (renewals, shortest.map(renew_every))
     }
 
+    /// Notes a renewal; `None` if the attempt has left meanwhile.
     pub fn renewed(&self, renewal: &Renewal, now: Timestamp) -> Option<Arc<AttemptSignals>> {
         let mut entries = self.lock();
         let entry = entries.by_job.get_mut(&renewal.job)?;
@@ -131,6 +134,7 @@ impl Inflight {
         Some(entry.signals.clone())
     }
 
+    /// Returns when a renewal may be due sooner than [`Inflight::renewals`] said.
     pub async fn shorter_lease(&self) {
         self.shorter.notified().await;
     }

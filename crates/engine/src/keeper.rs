@@ -1,52 +1,47 @@
-//! Renews the leases of what runs here, and passes on what it learns: a request to cancel, or
-//! a lease that is lost.
+//! Renews the leases of the attempts that run here, and passes on what the renewal reveals: a
+//! request to cancel, or a lease that is lost.
 
 use std::{sync::Arc, time::Duration};
 
+use async_trait::async_trait;
 use steadfast_store::{RenewResult, Store, StoreError};
-use tokio_util::sync::CancellationToken;
 
-use crate::{StopReason, inflight::Inflight, random::Random, store_backoff::StoreBackoff};
+use crate::{
+    attempt_signals::StopReason,
+    inflight::Inflight,
+    role::{Next, Role, StopPhase},
+};
 
 pub struct Keeper {
     pub store: Arc<dyn Store>,
     pub inflight: Arc<Inflight>,
-    pub random: Arc<Random>,
 }
 
-impl Keeper {
-    pub async fn run(&self, stop: &CancellationToken) {
-        let mut backoff = StoreBackoff::default();
-        while !stop.is_cancelled() {
-            match self.tick().await {
-                Ok(wait) => {
-                    backoff.restore("keeper");
-                    let wait = wait.unwrap_or(Duration::MAX);
-                    tokio::select! {
-                        () = stop.cancelled() => {}
-                        () = self.inflight.shorter_lease() => {}
-                        () = tokio::time::sleep(wait) => {}
-                    }
-                }
-                Err(error) => backoff.wait("keeper", &error, &self.random, stop).await,
-            }
-        }
+#[async_trait]
+impl Role for Keeper {
+    fn name(&self) -> &'static str {
+        "keeper"
     }
 
-    /// Renews once; says when to come back, unless nothing runs.
-    pub async fn tick(&self) -> Result<Option<Duration>, StoreError> {
+    fn stop_phase(&self) -> StopPhase {
+        StopPhase::Leases
+    }
+
+    async fn tick(&self) -> Result<Next, StoreError> {
         let now = self.store.now();
         let (renewals, wait) = self.inflight.renewals(now);
+        // While nothing runs here, only an attempt that starts can make work.
+        let next = Next::at_wakeup(wait.unwrap_or(Duration::MAX));
         if renewals.is_empty() {
-            return Ok(wait);
+            return Ok(next);
         }
-        let renewed = self.store.renew(renewals.clone()).await?;
-        for (renewal, renewed) in renewals.iter().zip(renewed) {
-            // Whatever was settled meanwhile needs no news.
+        let results = self.store.renew(renewals.clone()).await?;
+        for (renewal, result) in renewals.iter().zip(results) {
+            // An attempt that was settled meanwhile needs no signal.
             let Some(signals) = self.inflight.renewed(renewal, now) else {
                 continue;
             };
-            match renewed {
+            match result {
                 RenewResult::Held {
                     cancel_requested: false,
                     ..
@@ -55,6 +50,10 @@ impl Keeper {
                 RenewResult::Lost => signals.stop(StopReason::LeaseLost),
             }
         }
-        Ok(wait)
+        Ok(next)
+    }
+
+    async fn wakeup(&self) {
+        self.inflight.shorter_lease().await;
     }
 }

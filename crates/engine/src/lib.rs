@@ -2,68 +2,79 @@
 //!
 //! # Layout
 //!
-//! * `parts` is the diagram: what the roles share, and how each is started. A role is one file
-//!   with one shape: `run` loops around `tick`, and tests call `tick`.
+//! * `parts` is the diagram: what the roles share, and the list of all roles. `role` is their one
+//!   shape and the one loop around them; each role is one file, and tests call its `tick`.
 //! * [`Engine`] is what a program holds; it knows how to stop.
 //! * The path of a job: `client` → store → `fetcher` → `executor` → `committer` → store.
-//!   `keeper` renews leases meanwhile, `sweeper` settles those that ran out, `cron` fires
-//!   schedules, `pruner` forgets what is old, `watcher` says what is wrong.
-//! * `settle` is the only caller of core's `after_attempt`: whoever ends an attempt goes there.
-//! * `request`, `schedules`, `client`: what a program asks of the engine.
-//! * `node`: what others ask of a running engine, workers in other languages above all.
-//! * `alerts`: what fires. `endpoints`: where webhooks go. `cache`: how a node knows what
-//!   changes seldom.
-//! * `handler`, `context`, `signals`: what a handler sees, and what it is told.
+//!   `keeper` renews leases meanwhile, `sweeper` settles those that ran out, `schedule_runner`
+//!   fires schedules, `pruner` deletes old jobs, `watcher` checks the alerts, `node_heartbeat`
+//!   records that this node is alive, and `document_cache` holds what changes seldom.
+//! * `settle` is the only caller of core's `after_attempt`: every attempt ends there.
+//! * `request`, `schedule_request`, `client`: what a program asks of the engine.
+//! * `node`: a running engine as servers and workers use it.
+//! * `handler`, `context`, `job_error`, `attempt_signals`: what a handler sees, what it returns,
+//!   and how it is asked to stop.
 //! * `http` (feature `http`): jobs that are requests to other people's servers.
 //! * `testing`: an engine on a manual clock, for tests of handlers.
+
+#![deny(missing_docs)]
+
+mod builder;
+mod config;
+mod engine;
+mod parts;
+
+mod role;
+mod store_backoff;
+
+mod committer;
+mod executor;
+mod fetcher;
+mod keeper;
+mod node_heartbeat;
+mod pruner;
+mod schedule_runner;
+mod sweeper;
+mod watcher;
+
+mod inflight;
+mod settle;
+
+mod attempt_signals;
+mod context;
+mod handler;
+mod job_error;
+
+mod client;
+mod document_cache;
+mod endpoints;
+mod node;
+mod notice;
+mod policy_levels;
+mod request;
+mod schedule_request;
+mod stats;
 
 #[cfg(feature = "http")]
 pub mod http;
 pub mod testing;
 
-mod alerts;
-mod attempt_signals;
-mod builder;
-mod cache;
-mod client;
-mod committer;
-mod config;
-mod context;
-mod cron;
-mod endpoints;
-mod engine;
-mod executor;
-mod fetcher;
-mod handler;
-mod inflight;
-mod keeper;
 mod limits;
-mod node;
-mod node_heartbeat;
-mod notice;
-mod parts;
-mod pruner;
+mod process_signals;
 mod random;
-mod request;
-mod schedules;
-mod settle;
-mod signals;
-mod stats;
-mod store_backoff;
-mod sweeper;
-mod watcher;
 
 pub use attempt_signals::StopReason;
 pub use builder::EngineBuilder;
-pub use cache::{Cache, bodies};
-pub use client::{Client, ClientError, CreateResult};
+pub use client::{BulkCommand, BulkResult, Client, ClientError, CreateResult};
 pub use config::EngineConfig;
 pub use context::{AttemptContext, Context};
+pub use document_cache::{DocumentCache, decode_documents};
 pub use engine::Engine;
-pub use handler::{Handler, JobError, JobKind};
+pub use handler::Handler;
+pub use job_error::JobError;
 pub use node::{NodeHandle, SettleError, Settlement};
 pub use node_heartbeat::NodeState;
 pub use notice::{AttemptEnd, JobEvent, Notice, Notices, Observer};
-pub use request::JobRequest;
-pub use schedules::{ScheduleEdit, ScheduleRequest};
+pub use request::{JobKind, JobRequest};
+pub use schedule_request::{ScheduleEdit, ScheduleRequest};
 pub use stats::Stats;

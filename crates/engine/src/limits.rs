@@ -2,68 +2,120 @@
 
 use std::time::Duration;
 
+// Batches.
+
 /// Past a thousand jobs per transaction a bigger batch saves nothing and only adds latency.
 pub const CLAIM_BATCH_MAX: usize = 1_000;
+/// As for claims.
 pub const COMMIT_BATCH_MAX: usize = 1_000;
 /// Attempts that ended but are not committed yet hold their slot when this is full.
 pub const ENDED_MAX: usize = 2 * COMMIT_BATCH_MAX;
+/// A node that died leaves at most its concurrency in expired leases: a few batches.
 pub const SWEEP_BATCH_MAX: usize = 500;
-pub const CRON_BATCH_MAX: usize = 100;
+/// Schedules that fire in the same second are fired in few transactions.
+pub const SCHEDULE_BATCH_MAX: usize = 100;
 /// Small, so that pruning never holds up claims.
 pub const PRUNE_BATCH_MAX: usize = 500;
-/// A subscriber that is further behind misses notices and is told so.
-pub const NOTICES_MAX: usize = 4_096;
+/// Between two batches of pruning, so that claims and commits go first.
+pub const PRUNE_PAUSE: Duration = Duration::from_millis(20);
 /// One page of a bulk command.
 pub const BULK_PAGE_MAX: usize = 500;
+/// Between pages of a bulk command, so that requeueing a million jobs leaves room for others.
+pub const BULK_PAUSE: Duration = Duration::from_millis(10);
 
-/// How far back a worker may repeat what it said of an attempt.
-pub const SETTLED_LOOK_MAX: usize = 20;
+// Waiting.
 
 /// The safety net under wake-ups: nothing is found later than this.
 pub const POLL: Duration = Duration::from_secs(5);
+/// How soon a program that waits for a job learns that another node has ended it.
+pub const FINISHED_POLL: Duration = Duration::from_secs(1);
+/// A due time that lies in the past is another worker's to claim; a worker that waits for jobs
+/// looks again, but not at once.
+pub const CLAIM_RETRY_MIN: Duration = Duration::from_millis(20);
 /// Wake-ups are mostly about jobs, and a look at the schedules costs more than one at the jobs.
 /// Ticks are known beforehand; only a schedule that was just changed can be this late.
-pub const CRON_PAUSE: Duration = Duration::from_millis(50);
-/// What a stop that is out of backoff waits for its last commits.
-pub const HURRY: Duration = Duration::from_secs(2);
+pub const SCHEDULE_PAUSE: Duration = Duration::from_millis(50);
+/// How long another node's change of an endpoint, a key or a session may go unnoticed.
+pub const DOCUMENTS_REFRESH_EVERY: Duration = Duration::from_secs(2);
+/// The first wait for a store that is away. Most failures are over by then.
+pub const STORE_BACKOFF_FIRST: Duration = Duration::from_millis(50);
+/// The longest wait for a store that is away: nodes are back this soon after the store.
+pub const STORE_BACKOFF_MAX: Duration = Duration::from_secs(5);
+/// Between two tries to read or write the result of a step while the store is away.
+pub const STEP_RETRY_PAUSE: Duration = Duration::from_millis(200);
 /// Long enough that a role which panics at once does not spin.
-pub const RESTART: Duration = Duration::from_secs(1);
-/// Between pages of a bulk command, so that requeueing a million jobs leaves room for others.
-pub const BULK_PAUSE: Duration = Duration::from_millis(10);
-/// A handler that gives its job back unasked gets it back no sooner than this.
+pub const RESTART_DELAY: Duration = Duration::from_secs(1);
+/// What a stop whose grace period is over waits for its last commits.
+pub const STOP_NOW_MAX: Duration = Duration::from_secs(2);
+/// A handler that gives its job back without being asked to gets it back no sooner than this.
 pub const RELEASE_MIN: Duration = Duration::from_secs(1);
+
+// Leases and nodes.
+
+/// A renewal also reveals cancels and survives a clock that jumps ahead, so even a long lease is
+/// renewed this often.
+pub const RENEW_EVERY_MAX: Duration = Duration::from_secs(10);
 /// A clock that jumps further than this between two looks was set, not slow.
 pub const CLOCK_JUMP: Duration = Duration::from_secs(2);
+/// How often a node records that it is alive.
+pub const HEARTBEAT_EVERY: Duration = Duration::from_secs(5);
+/// A node that has been silent for this long, four heartbeats, may have died.
+pub const NODE_SILENT_AFTER: Duration = Duration::from_secs(20);
+/// Long enough for a person to see that a node is gone.
+pub const NODE_FORGOTTEN_AFTER: Duration = Duration::from_secs(60 * 60);
+
+// Callers.
+
+/// A subscriber that is further behind misses notices, and the log says so.
+pub const NOTICES_MAX: usize = 4_096;
+/// How many attempts back a worker may repeat a settlement.
+pub const REPEATED_SETTLEMENT_MAX: usize = 20;
+/// How often a write under a revision is tried again when others were first. Each try costs two
+/// round trips, and a caller that loses so many races in a row is up against a program in a loop.
+pub const REVISION_TRIES_MAX: usize = 16;
+/// More attempts than any test needs: a job that makes itself due again for ever is a mistake.
+pub const TEST_ATTEMPTS_MAX: usize = 100_000;
 
 /// Of requests to other people's servers.
 #[cfg(feature = "http")]
 pub mod http {
     use std::time::Duration;
 
-    /// What an attempt may take where the job does not say.
+    /// What an attempt may take by default.
     pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
+    /// What common servers and proxies accept.
     pub const URL_BYTES_MAX: usize = 2_048;
+    /// Of a request. More than any API asks for.
     pub const HEADERS_MAX: usize = 64;
+    /// Names and values together; common servers refuse more.
     pub const HEADERS_BYTES_MAX: usize = 16 * 1024;
 
-    /// Of a body, what explains a failure is in the beginning.
+    /// Of a response body; what explains a failure is in the beginning.
     pub const BODY_KEPT_MAX: usize = 16 * 1024;
-    /// A body longer than this is no answer to a job; its status is known by then.
+    /// A body longer than this is no response to a job; its status is known by then.
     pub const BODY_READ_MAX: usize = 10 * 1024 * 1024;
-    /// The head of an answer must fit at once; real ones are under 16 KiB.
+    /// The head of a response must fit at once; real ones are under 16 KiB.
     pub const HEAD_BYTES_MAX: usize = 64 * 1024;
+    /// Response headers in the record of an attempt.
     pub const HEADERS_KEPT_MAX: usize = 64;
+    /// Names and values of those together.
     pub const HEADERS_KEPT_BYTES_MAX: usize = 8 * 1024;
-    /// What a failure's message quotes of the answer.
+    /// What a failure's message quotes of the response.
     pub const QUOTE_CHARS_MAX: usize = 200;
 
-    /// Shorter than the five seconds after which the most impatient servers hang up.
+    /// Shorter than the five seconds after which the quickest servers close idle connections.
     pub const IDLE_MAX: Duration = Duration::from_secs(3);
+    /// Idle connections that are kept in all.
     pub const IDLE_CONNECTIONS_MAX: usize = 256;
     /// A connection that has ended its last request is ready at once.
     pub const READY_MAX: Duration = Duration::from_millis(50);
     /// What one of several addresses gets before the next is tried.
     pub const DIAL_MAX: Duration = Duration::from_secs(3);
+
+    /// Standard Webhooks: shorter secrets can be guessed.
+    pub const SECRET_BYTES_MIN: usize = 24;
+    /// Standard Webhooks: longer secrets are no safer.
+    pub const SECRET_BYTES_MAX: usize = 64;
 
     const _: () =
         assert!(BODY_KEPT_MAX + HEADERS_KEPT_BYTES_MAX < steadfast_core::limits::OUTPUT_BYTES_MAX);

@@ -1,5 +1,5 @@
-//! What others ask of a running engine: workers above all, which are processes in any language
-//! that claim jobs and say how they went.
+//! A running engine as others see it: above all workers, which are processes in any language that
+//! claim jobs and report how they ended.
 //!
 //! A worker's attempt is as good as a handler's: the same claims, the same fences, and the
 //! same way to an end, through `settle`.
@@ -8,21 +8,19 @@ use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{Claim, Fence, Job, JobId, Outcome, StaleFence, Tenant, WorkerName};
 use steadfast_store::{
-    AttemptOwner, ClaimRequest, PageRequest, RenewResult, Renewal, Store, StoreError,
+    AttemptOwner, ClaimRequest, PageRequest, RenewResult, Renewal, Store, StoreError, Wakeups,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Notices,
-    executor::started,
-    fetcher::wait_for_work,
+    executor::started_notice,
     inflight::Inflight,
     limits,
-    notice::Announcer,
+    notice::{Announcer, Notices},
     settle::{SettleResult, Settler},
 };
 
-/// A running engine, seen from outside. Cheap to clone.
+/// A running engine as servers and workers use it. Cheap to clone.
 #[derive(Clone)]
 pub struct NodeHandle {
     pub(crate) name: WorkerName,
@@ -30,38 +28,46 @@ pub struct NodeHandle {
     pub(crate) settler: Arc<Settler>,
     pub(crate) announcer: Arc<Announcer>,
     pub(crate) inflight: Arc<Inflight>,
-    /// Nobody needs to wait for jobs any longer.
+    /// The engine stops: waiting for jobs ends.
     pub(crate) stop: CancellationToken,
 }
 
-/// How an attempt went, as its holder says.
+/// How an attempt ended, as its holder reports it. A caller has to know all of it, so it has no
+/// defaults and is not `non_exhaustive`.
 #[derive(Clone, Debug)]
 pub struct Settlement {
+    /// The job of the claim.
     pub job: JobId,
+    /// The fence of the claim.
     pub fence: Fence,
+    /// How the attempt ended.
     pub outcome: Outcome,
 }
 
-/// Why an attempt could not be settled.
+/// Why an attempt could not be settled. Neither reason passes with time.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SettleError {
+    /// There is no such job, or it belongs to another tenant.
     #[error("there is no {0}")]
     NotFound(JobId),
+    /// The claim does not hold any more.
     #[error(transparent)]
     Stale(#[from] StaleFence),
 }
 
 impl NodeHandle {
-    /// Who holds the claims of its handlers.
+    /// The holder of the claims of its handlers.
     pub fn name(&self) -> &WorkerName {
         &self.name
     }
 
+    /// The store that it runs on.
     pub fn store(&self) -> Arc<dyn Store> {
         self.store.clone()
     }
 
-    /// News of jobs from now on.
+    /// Notices of what happens to jobs from now on.
     pub fn subscribe(&self) -> Notices {
         self.announcer.subscribe()
     }
@@ -95,25 +101,33 @@ impl NodeHandle {
             let is_over = left.is_zero() || self.stop.is_cancelled();
             if !claimed.claims.is_empty() || is_over {
                 for claim in &claimed.claims {
-                    self.announcer.announce(|| started(claim));
+                    self.announcer.announce(|| started_notice(claim));
                 }
                 return Ok(claimed.claims);
             }
             let due = claimed
                 .next_due
                 .map_or(limits::POLL, |due| due.since(self.store.now()));
-            let nap = due.max(NAP_MIN).min(limits::POLL).min(left);
-            wait_for_work(nap, &mut wakeups, &self.stop).await;
+            let wait = due.max(limits::CLAIM_RETRY_MIN).min(limits::POLL).min(left);
+            self.wait_for_work(wait, &mut wakeups).await;
         }
     }
 
-    /// Renews leases. A worker learns here that it was asked to cancel.
+    async fn wait_for_work(&self, wait: Duration, wakeups: &mut Wakeups) {
+        tokio::select! {
+            () = self.stop.cancelled() => {}
+            () = wakeups.next() => {}
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+
+    /// Renews leases. The result also says whether the job should be cancelled.
     pub async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError> {
         self.store.renew(renewals).await
     }
 
-    /// Ends attempts whose claims hold. Jobs of other tenants are not there. Saying the same
-    /// once more, because an answer was lost, is no mistake.
+    /// Ends attempts whose claims hold. Jobs of other tenants are not found. Repeating a
+    /// settlement whose answer was lost is no mistake.
     pub async fn settle(
         &self,
         settlements: Vec<Settlement>,
@@ -124,53 +138,50 @@ impl NodeHandle {
             .map(|settlement| settlement.job)
             .collect();
         let jobs = self.store.get_jobs(ids.clone()).await?;
-        let mut answers: Vec<Result<(), SettleError>> = Vec::with_capacity(ids.len());
+        let mut results: Vec<Result<(), SettleError>> = Vec::with_capacity(ids.len());
         let mut batch = Vec::new();
         for (settlement, job) in settlements.into_iter().zip(jobs) {
-            let theirs = job.filter(|job| tenant.is_none_or(|tenant| job.tenant == *tenant));
-            let Some(job) = theirs else {
-                answers.push(Err(SettleError::NotFound(settlement.job)));
+            let visible = job.filter(|job| tenant.is_none_or(|tenant| job.tenant == *tenant));
+            let Some(job) = visible else {
+                results.push(Err(SettleError::NotFound(settlement.job)));
                 continue;
             };
             match Claim::resume(job, settlement.fence) {
                 Ok(claim) => {
                     let ended = claim.ended(settlement.outcome, self.store.now());
-                    batch.push((answers.len(), self.settler.undecided(ended)));
-                    answers.push(Ok(()));
+                    batch.push((results.len(), self.settler.pending(ended)));
+                    results.push(Ok(()));
                 }
-                Err(_) if self.was_settled(&settlement).await? => answers.push(Ok(())),
-                Err(stale) => answers.push(Err(stale.into())),
+                Err(_) if self.was_settled(&settlement).await? => results.push(Ok(())),
+                Err(stale) => results.push(Err(stale.into())),
             }
         }
-        let (places, mut undecided): (Vec<usize>, Vec<_>) = batch.into_iter().unzip();
-        let settled = self.settler.settle(&mut undecided).await?;
+        let (indexes, mut pending): (Vec<usize>, Vec<_>) = batch.into_iter().unzip();
+        let settled = self.settler.settle(&mut pending).await?;
         let jobs = self.store.get_jobs(ids.clone()).await?;
-        for (place, settled) in places.into_iter().zip(settled) {
-            if let (SettleResult::Stale { fence }, Some(job)) = (settled, &jobs[place]) {
-                answers[place] = Err(SettleError::Stale(StaleFence {
+        for (index, result) in indexes.into_iter().zip(settled) {
+            if let (SettleResult::Stale { fence }, Some(job)) = (result, &jobs[index]) {
+                results[index] = Err(SettleError::Stale(StaleFence {
                     job: job.id,
-                    asked: fence,
-                    held: job.progress.fence,
+                    requested: fence,
+                    current: job.progress.fence,
                     state: job.progress.state,
                 }));
             }
         }
-        let answered = answers.into_iter().zip(jobs).zip(ids);
-        Ok(answered
-            .map(|((answer, job), id)| answer.and_then(|()| job.ok_or(SettleError::NotFound(id))))
+        let with_jobs = results.into_iter().zip(jobs).zip(ids);
+        Ok(with_jobs
+            .map(|((result, job), id)| result.and_then(|()| job.ok_or(SettleError::NotFound(id))))
             .collect())
     }
 
-    /// Whether an attempt has ended in the way that is told now.
+    /// Whether an attempt has ended in the way that is reported now.
     async fn was_settled(&self, settlement: &Settlement) -> Result<bool, StoreError> {
-        let page = PageRequest::first(limits::SETTLED_LOOK_MAX);
-        let of = AttemptOwner::Job(settlement.job);
-        let attempts = self.store.list_attempts(of, page).await?.items;
+        let page = PageRequest::first(limits::REPEATED_SETTLEMENT_MAX);
+        let owner = AttemptOwner::Job(settlement.job);
+        let attempts = self.store.list_attempts(owner, page).await?.items;
         Ok(attempts.iter().any(|attempt| {
             attempt.fence == settlement.fence && Some(attempt.status) == settlement.outcome.status()
         }))
     }
 }
-
-/// A due time that lies in the past is another's to claim; look again, but not at once.
-const NAP_MIN: Duration = Duration::from_millis(20);

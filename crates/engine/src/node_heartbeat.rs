@@ -1,39 +1,44 @@
-//! Tells the others that this node is there, and forgets those that have long been silent.
+//! Records that this node is alive, and deletes the records of nodes that have long been silent.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
+use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use steadfast_core::{Payload, Queue, Timestamp, WorkerName};
 use steadfast_store::{Document, DocumentKind, Store, StoreError};
-use tokio_util::sync::CancellationToken;
 
-use crate::{Client, ClientError, cache::bodies, inflight::Inflight};
+use crate::{
+    document_cache::decode_documents,
+    inflight::Inflight,
+    limits::{HEARTBEAT_EVERY, NODE_FORGOTTEN_AFTER, NODE_SILENT_AFTER},
+    role::{Next, Role},
+};
 
-/// How often a node says that it is there.
-const EVERY: Duration = Duration::from_secs(5);
-/// A node that has been silent for this long may have died.
-const SILENT: Duration = Duration::from_secs(20);
-/// Long enough for somebody to see that it is gone.
-const FORGOTTEN: Duration = Duration::from_secs(60 * 60);
-
-/// A node, as it says of itself.
+/// A node, as it describes itself in the store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct NodeState {
+    /// The name under which it claims jobs.
     pub name: WorkerName,
+    /// The version of the engine that it runs.
     pub version: String,
     /// Which queues it serves; none means all.
     pub queues: Vec<Queue>,
+    /// How many attempts it runs at once.
     pub concurrency: usize,
+    /// How many attempts ran at the last heartbeat.
     pub in_flight: usize,
+    /// When it started, by the store's clock.
     pub started_at: Timestamp,
+    /// The time of its last heartbeat.
     pub last_seen: Timestamp,
 }
 
 impl NodeState {
-    /// Whether it said so lately.
+    /// Whether its last heartbeat is recent.
     pub fn is_alive(&self, now: Timestamp) -> bool {
-        now.since(self.last_seen) < SILENT
+        now.since(self.last_seen) < NODE_SILENT_AFTER
     }
 }
 
@@ -43,68 +48,65 @@ pub struct NodeHeartbeat {
     pub name: WorkerName,
     pub queues: Vec<Queue>,
     pub concurrency: usize,
+    pub started_at: Timestamp,
+}
+
+#[async_trait]
+impl Role for NodeHeartbeat {
+    fn name(&self) -> &'static str {
+        "heartbeat"
+    }
+
+    async fn tick(&self) -> Result<Next, StoreError> {
+        let now = self.store.now();
+        let documents = self.store.list_documents(DocumentKind::Node).await?;
+        self.save(&documents, now).await?;
+        for (document, state) in decode_documents::<NodeState>(documents) {
+            if now.since(state.last_seen) > NODE_FORGOTTEN_AFTER {
+                self.store
+                    .delete_document(DocumentKind::Node, document.id)
+                    .await?;
+            }
+        }
+        Ok(Next::After(HEARTBEAT_EVERY))
+    }
+
+    /// A node that stops in order need not be missed first.
+    async fn shut_down(&self) {
+        let name = self.name.to_string();
+        let deleted = self.store.delete_document(DocumentKind::Node, name).await;
+        if let Err(error) = deleted {
+            tracing::debug!(%error, "cannot record that this node has stopped");
+        }
+    }
 }
 
 impl NodeHeartbeat {
-    pub async fn run(&self, stop: &CancellationToken) {
-        let started_at = self.store.now();
-        while !stop.is_cancelled() {
-            if let Err(error) = self.tick(started_at).await {
-                tracing::debug!(%error, "cannot say that this node is there");
-            }
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = tokio::time::sleep(EVERY) => {}
-            }
-        }
-        let gone = self
-            .store
-            .delete_document(DocumentKind::Node, self.name.to_string());
-        if let Err(error) = gone.await {
-            tracing::debug!(%error, "cannot say that this node is gone");
-        }
-    }
-
-    pub async fn tick(&self, started_at: Timestamp) -> Result<(), StoreError> {
-        let now = self.store.now();
-        let documents = self.store.list_documents(DocumentKind::Node).await?;
-        let known = documents
-            .iter()
-            .find(|known| known.id == self.name.as_str());
-        let revision = known.map_or(0, |known| known.revision);
+    async fn save(&self, documents: &[Document], now: Timestamp) -> Result<(), StoreError> {
+        let own = documents.iter().find(|it| it.id == self.name.as_str());
         let state = NodeState {
             name: self.name.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             queues: self.queues.clone(),
             concurrency: self.concurrency,
             in_flight: self.inflight.len(),
-            started_at,
+            started_at: self.started_at,
             last_seen: now,
         };
-        let body = Payload::encode(&state)
-            .map_err(|error| StoreError::Broken(format!("a node cannot be kept: {error}")))?;
+        let body = match Payload::encode(&state) {
+            Ok(body) => body,
+            Err(error) => {
+                tracing::error!(%error, "the heartbeat of this node cannot be stored");
+                return Ok(());
+            }
+        };
         let document = Document {
             space: DocumentKind::Node,
             id: self.name.to_string(),
             body,
-            revision,
+            revision: own.map_or(0, |own| own.revision),
         };
         self.store.save_document(document, Vec::new()).await?;
-        for (document, state) in bodies::<NodeState>(documents) {
-            if now.since(state.last_seen) > FORGOTTEN {
-                self.store
-                    .delete_document(DocumentKind::Node, document.id)
-                    .await?;
-            }
-        }
         Ok(())
-    }
-}
-
-impl Client {
-    /// The nodes that serve this store, by name, those included that have just gone silent.
-    pub async fn nodes(&self) -> Result<Vec<NodeState>, ClientError> {
-        let documents = self.store().list_documents(DocumentKind::Node).await?;
-        Ok(bodies(documents).map(|(_, state)| state).collect())
     }
 }

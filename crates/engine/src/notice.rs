@@ -1,4 +1,4 @@
-//! News of jobs, for whoever wants to know: sent after the commit, never before.
+//! Notices of what happens to jobs: sent after the commit, never before.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,57 +12,83 @@ use crate::limits;
 
 /// Something that happened to a job, durably.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Notice {
+    /// The job.
     pub job: JobId,
+    /// The owner of the job.
     pub tenant: Tenant,
+    /// The queue of the job.
     pub queue: Queue,
+    /// The kind of the job.
     pub kind: Kind,
+    /// The attempt that it is about, numbered from 1.
     pub attempt: u32,
     /// How the attempt ended, if this is about its end.
     pub ended: Option<AttemptEnd>,
+    /// What happened.
     pub event: JobEvent,
 }
 
 /// The end of an attempt, as its record has it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct AttemptEnd {
+    /// How it ended.
     pub status: AttemptStatus,
+    /// How long it ran.
     pub took: Duration,
+    /// The class of its failure, if it failed.
     pub class: Option<FailureClass>,
 }
 
-/// Someone who is told of everything at once, on the thread on which it happens.
+/// A callback for every notice, called on the thread on which it happens.
 pub trait Observer: Send + Sync {
+    /// Handles a notice. The engine waits meanwhile, so it must be quick.
     fn notice(&self, notice: &Notice);
 }
 
+/// What happened to a job.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum JobEvent {
-    /// An attempt has begun; `late` is how long after `runAt`, `backoff` the delay before a
-    /// retry.
+    /// An attempt has begun.
     Started {
+        /// How long after `runAt` it began.
         late: Duration,
+        /// The delay before it, if it is a retry.
         backoff: Option<Duration>,
     },
+    /// The job succeeded.
     Succeeded,
+    /// An attempt failed and there will be another.
     Retrying {
+        /// Why the attempt failed.
         failure: Failure,
+        /// When the next attempt is due.
         next_run_at: Timestamp,
     },
+    /// The handler asked to be called later; the attempt does not count.
     Snoozed {
+        /// When the next attempt is due.
         next_run_at: Timestamp,
     },
+    /// The attempt was given back uncounted; another node may take the job at once.
     Released,
+    /// The job has failed for good.
     Failed {
+        /// Why there is no further attempt.
         reason: Option<EndReason>,
+        /// Why the last attempt failed.
         failure: Option<Failure>,
     },
+    /// The job was cancelled.
     Cancelled,
     /// A result came too late: the claim did not hold any more.
     FenceLost,
 }
 
-/// The engine's end of the news.
+/// The engine's end: where notices are sent.
 pub struct Announcer {
     sender: broadcast::Sender<Notice>,
     observer: Option<Arc<dyn Observer>>,
@@ -84,7 +110,7 @@ impl Announcer {
         self.observer.is_some() || self.sender.receiver_count() > 0
     }
 
-    /// Builds the notice only if somebody listens.
+    /// Sends a notice. It is only built if there is a listener.
     pub fn announce(&self, notice: impl FnOnce() -> Notice) {
         if !self.has_listeners() {
             return;
@@ -93,12 +119,12 @@ impl Announcer {
         if let Some(observer) = &self.observer {
             observer.notice(&notice);
         }
-        // A send fails only when nobody subscribes.
-        let _nobody = self.sender.send(notice);
+        // A send fails only when there is no subscriber.
+        let _unheard = self.sender.send(notice);
     }
 }
 
-/// A subscriber's end of the news.
+/// A subscriber's end: where notices arrive.
 pub struct Notices(broadcast::Receiver<Notice>);
 
 impl Notices {
@@ -117,7 +143,7 @@ impl Notices {
     }
 }
 
-/// News of an attempt whose end is committed.
+/// The notice of an attempt whose end is committed.
 pub fn of(ended: &EndedAttempt, transition: &Transition) -> Notice {
     Notice {
         ended: transition.record.as_ref().map(AttemptEnd::of),
@@ -125,7 +151,7 @@ pub fn of(ended: &EndedAttempt, transition: &Transition) -> Notice {
     }
 }
 
-/// News of an attempt whose end changed nothing.
+/// The notice of an attempt whose end changed nothing.
 pub fn about(ended: &EndedAttempt, event: JobEvent) -> Notice {
     let job = ended.job();
     Notice {

@@ -1,18 +1,17 @@
-//! What the roles share, and how each of them is started.
+//! What the roles share, and the list of all of them.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use futures_util::FutureExt as _;
 use steadfast_core::{AlertSettings, EndedAttempt};
 use steadfast_store::{ClaimRequest, Store};
-use tokio::sync::{Semaphore, mpsc};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio::sync::{Mutex, Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Client, EngineConfig, NodeHandle, cache::Cache, cron::Cron, endpoints::Endpoints,
-    executor::Executor, fetcher::Fetcher, inflight::Inflight, keeper::Keeper, limits,
-    node_heartbeat::NodeHeartbeat, notice::Announcer, pruner::Pruner, random::Random,
-    settle::Settler, sweeper::Sweeper, watcher::Watcher,
+    client::Client, config::EngineConfig, document_cache::DocumentCache, endpoints::Endpoints,
+    executor::Executor, fetcher::Fetcher, inflight::Inflight, keeper::Keeper, node::NodeHandle,
+    node_heartbeat::NodeHeartbeat, notice::Announcer, pruner::Pruner, random::Random, role::Role,
+    schedule_runner::ScheduleRunner, settle::Settler, sweeper::Sweeper, watcher::Watcher,
 };
 
 pub struct Parts {
@@ -23,63 +22,99 @@ pub struct Parts {
     pub inflight: Arc<Inflight>,
     pub announcer: Arc<Announcer>,
     pub random: Arc<Random>,
-    pub endpoints: Arc<Cache<Endpoints>>,
+    pub endpoints: Arc<DocumentCache<Endpoints>>,
     pub alerts: AlertSettings,
     pub request: ClaimRequest,
 }
 
 impl Parts {
-    pub fn fetch(
+    /// Every role of a running engine. The fetcher sends claims to the executor, the executor
+    /// sends ended attempts through `ended` to the committer; the other roles meet only in the
+    /// store.
+    pub fn roles(
         &self,
         config: &EngineConfig,
         ended: mpsc::Sender<EndedAttempt>,
+        stop: &CancellationToken,
+    ) -> Vec<Arc<dyn Role>> {
+        vec![
+            Arc::new(self.fetcher(config.concurrency, ended, stop.clone())),
+            Arc::new(self.keeper()),
+            Arc::new(self.sweeper(config.sweep_every)),
+            Arc::new(self.schedule_runner()),
+            Arc::new(self.watcher(config.watch_every)),
+            Arc::new(self.pruner(config.retention, config.prune_every)),
+            Arc::new(self.node_heartbeat(config.concurrency)),
+            self.endpoints.clone(),
+        ]
+    }
+
+    fn fetcher(
+        &self,
+        concurrency: usize,
+        ended: mpsc::Sender<EndedAttempt>,
         stop: CancellationToken,
-    ) -> impl Future<Output = ()> + use<> {
-        let fetcher = Fetcher {
+    ) -> Fetcher {
+        Fetcher {
             store: self.store.clone(),
             executor: self.executor.clone(),
-            slots: Arc::new(Semaphore::new(config.concurrency)),
+            slots: Arc::new(Semaphore::new(concurrency)),
             ended,
             request: self.request.clone(),
-            random: self.random.clone(),
-        };
-        async move {
-            // An empty list of kinds would mean any kind.
-            if !fetcher.request.kinds.is_empty() {
-                supervise("fetcher", || fetcher.run(&stop)).await;
-            }
+            wakeups: Mutex::new(self.store.wakeups()),
+            stop,
         }
     }
 
-    pub fn start_background(
-        &self,
-        config: &EngineConfig,
-        background: &TaskTracker,
-        stop: &CancellationToken,
-        stop_keeping: &CancellationToken,
-    ) {
-        let (keeper, stop_keeping) = (self.keeper(), stop_keeping.clone());
-        background.spawn(async move { supervise("keeper", || keeper.run(&stop_keeping)).await });
-        let (sweeper, stopped) = (self.sweeper(config.sweep_every), stop.clone());
-        background.spawn(async move { supervise("sweeper", || sweeper.run(&stopped)).await });
-        let (cron, stopped) = (self.cron(), stop.clone());
-        background.spawn(async move { supervise("cron", || cron.run(&stopped)).await });
-        let (endpoints, stopped) = (self.endpoints.clone(), stop.clone());
-        background.spawn(async move { supervise("endpoints", || endpoints.run(&stopped)).await });
-        let pruner = Pruner {
+    pub fn keeper(&self) -> Keeper {
+        Keeper {
             store: self.store.clone(),
-            random: self.random.clone(),
-            retention: config.retention,
-            every: config.prune_every,
-        };
-        let stopped = stop.clone();
-        background.spawn(async move { supervise("pruner", || pruner.run(&stopped)).await });
-        let (watcher, stopped) = (self.watcher(config.watch_every), stop.clone());
-        background.spawn(async move { supervise("watcher", || watcher.run(&stopped)).await });
-        let (presence, stopped) = (self.presence(config.concurrency), stop.clone());
-        background.spawn(async move { supervise("presence", || presence.run(&stopped)).await });
+            inflight: self.inflight.clone(),
+        }
     }
 
+    pub fn sweeper(&self, every: Duration) -> Sweeper {
+        Sweeper::new(self.store.clone(), self.settler.clone(), every)
+    }
+
+    pub fn schedule_runner(&self) -> ScheduleRunner {
+        ScheduleRunner {
+            store: self.store.clone(),
+            random: self.random.clone(),
+            endpoints: self.endpoints.clone(),
+            wakeups: Mutex::new(self.store.wakeups()),
+        }
+    }
+
+    pub fn watcher(&self, every: Duration) -> Watcher {
+        Watcher {
+            store: self.store.clone(),
+            endpoints: self.endpoints.clone(),
+            settings: self.alerts.clone(),
+            every,
+        }
+    }
+
+    pub fn pruner(&self, retention: Duration, every: Duration) -> Pruner {
+        Pruner {
+            store: self.store.clone(),
+            retention,
+            every,
+        }
+    }
+
+    fn node_heartbeat(&self, concurrency: usize) -> NodeHeartbeat {
+        NodeHeartbeat {
+            store: self.store.clone(),
+            inflight: self.inflight.clone(),
+            name: self.request.worker.clone(),
+            queues: self.request.queues.clone(),
+            concurrency,
+            started_at: self.store.now(),
+        }
+    }
+
+    /// The engine as workers and the server see it.
     pub fn node(&self, stop: CancellationToken) -> NodeHandle {
         NodeHandle {
             name: self.request.worker.clone(),
@@ -89,59 +124,5 @@ impl Parts {
             inflight: self.inflight.clone(),
             stop,
         }
-    }
-
-    pub fn keeper(&self) -> Keeper {
-        Keeper {
-            store: self.store.clone(),
-            inflight: self.inflight.clone(),
-            random: self.random.clone(),
-        }
-    }
-
-    pub fn presence(&self, concurrency: usize) -> NodeHeartbeat {
-        NodeHeartbeat {
-            store: self.store.clone(),
-            inflight: self.inflight.clone(),
-            name: self.request.worker.clone(),
-            queues: self.request.queues.clone(),
-            concurrency,
-        }
-    }
-
-    pub fn sweeper(&self, every: Duration) -> Sweeper {
-        Sweeper {
-            store: self.store.clone(),
-            settler: self.settler.clone(),
-            random: self.random.clone(),
-            every,
-        }
-    }
-
-    pub fn watcher(&self, every: Duration) -> Watcher {
-        Watcher {
-            store: self.store.clone(),
-            random: self.random.clone(),
-            endpoints: self.endpoints.clone(),
-            settings: self.alerts.clone(),
-            every,
-        }
-    }
-
-    pub fn cron(&self) -> Cron {
-        Cron {
-            store: self.store.clone(),
-            random: self.random.clone(),
-            endpoints: self.endpoints.clone(),
-        }
-    }
-}
-
-/// Runs a role, and starts it again if it should ever panic: a node without one of its roles
-/// looks alive and is not.
-async fn supervise<Fut: Future<Output = ()>>(role: &'static str, mut run: impl FnMut() -> Fut) {
-    while AssertUnwindSafe(run()).catch_unwind().await.is_err() {
-        tracing::error!(role, "a role panicked; starting it again");
-        tokio::time::sleep(limits::RESTART).await;
     }
 }

@@ -1,46 +1,41 @@
-//! Forgets jobs whose retention is over, a few at a time.
+//! Deletes jobs whose retention is over, a few at a time.
 
 use std::{sync::Arc, time::Duration};
 
+use async_trait::async_trait;
 use steadfast_store::{Store, StoreError};
-use tokio_util::sync::CancellationToken;
 
-use crate::{limits, random::Random, store_backoff::StoreBackoff};
+use crate::{
+    limits,
+    role::{Next, Role},
+};
 
 pub struct Pruner {
     pub store: Arc<dyn Store>,
-    pub random: Arc<Random>,
     pub retention: Duration,
     pub every: Duration,
 }
 
 impl Pruner {
-    pub async fn run(&self, stop: &CancellationToken) {
-        let mut backoff = StoreBackoff::default();
-        while !stop.is_cancelled() {
-            let wait = match self.tick().await {
-                // More to do, but let claims and commits go first.
-                Ok(limits::PRUNE_BATCH_MAX..) => Duration::from_millis(20),
-                Ok(_) => {
-                    backoff.restore("pruner");
-                    self.every
-                }
-                Err(error) => {
-                    backoff.wait("pruner", &error, &self.random, stop).await;
-                    Duration::ZERO
-                }
-            };
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = tokio::time::sleep(wait) => {}
-            }
-        }
-    }
-
-    pub async fn tick(&self) -> Result<usize, StoreError> {
+    /// Deletes one batch and returns how many jobs it was.
+    pub async fn prune(&self) -> Result<usize, StoreError> {
         let ended_before = self.store.now().minus(self.retention);
         self.store
             .prune(ended_before, limits::PRUNE_BATCH_MAX)
             .await
+    }
+}
+
+#[async_trait]
+impl Role for Pruner {
+    fn name(&self) -> &'static str {
+        "pruner"
+    }
+
+    async fn tick(&self) -> Result<Next, StoreError> {
+        Ok(match self.prune().await? {
+            limits::PRUNE_BATCH_MAX.. => Next::After(limits::PRUNE_PAUSE),
+            _ => Next::After(self.every),
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! The engine's dice: from entropy in production, from a seed in tests.
+//! The engine's random numbers: from entropy in production, from a seed in tests.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -25,11 +25,6 @@ impl Random {
 
     pub fn dice(&self) -> Dice {
         Dice::new(self.next())
-    }
-
-    /// Between half and the whole of a delay, for waits that nobody needs to explain.
-    pub fn fraction(&self) -> f64 {
-        0.5 + self.dice().sample() / 2.0
     }
 
     pub fn job_id(&self, now: Timestamp) -> JobId {

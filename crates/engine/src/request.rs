@@ -1,19 +1,46 @@
-//! What a program asks for when it makes a job.
+//! The input of a job, and requests to create one.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use serde::{Serialize, de::DeserializeOwned};
 use steadfast_core::{
-    Guarantee, IdempotencyKey, Invalid, JobId, Kind, NewJob, Payload, PolicyPatch, Preset,
-    Priority, Queue, RetryPolicy, RunAt, Tags, Tenant, Timestamp, Webhook, limits,
+    Guarantee, IdempotencyKey, Invalid, JobId, Kind, NewJob, Payload, PolicyPatch, Priority, Queue,
+    RunAt, Tags, Tenant, Timestamp, Webhook,
 };
 
-use crate::JobKind;
+use crate::policy_levels::PolicyLevels;
 
-/// A job to be made. A mistake in any part is reported when the job is enqueued.
+/// The input of a handler, and the name that joins the two.
+///
+/// ```
+/// use serde::{Deserialize, Serialize};
+/// use steadfast_engine::JobKind;
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Welcome {
+///     user: u64,
+/// }
+///
+/// impl JobKind for Welcome {
+///     const KIND: &'static str = "welcome";
+/// }
+/// ```
+pub trait JobKind: Serialize + DeserializeOwned + Send + 'static {
+    /// The name that stored jobs carry. Do not change it while jobs wait.
+    const KIND: &'static str;
+
+    /// The retry policy of this kind; a job can override it. By default that of its queue.
+    fn retry() -> PolicyPatch {
+        PolicyPatch::default()
+    }
+
+    /// A job with this input, to be refined before it is enqueued.
+    fn job(&self) -> JobRequest {
+        JobRequest::of(self)
+    }
+}
+
+/// A job to be created. A mistake in any part is reported when the job is enqueued.
 #[derive(Clone, Debug)]
 pub struct JobRequest {
     kind: String,
@@ -47,7 +74,7 @@ impl JobRequest {
         }
     }
 
-    /// A job of any kind, for workers that are not written in Rust, say.
+    /// A job of any kind, for example for workers in other languages.
     pub fn new(kind: &str, payload: Payload) -> Self {
         Self::of_kind(kind, Ok(payload))
     }
@@ -71,19 +98,21 @@ impl JobRequest {
         }
     }
 
+    /// The tenant that owns the job; `default` by default.
     #[must_use]
     pub fn tenant(mut self, tenant: impl Into<String>) -> Self {
         self.tenant = Some(tenant.into());
         self
     }
 
+    /// The queue that the job waits in; `default` by default.
     #[must_use]
     pub fn queue(mut self, queue: impl Into<String>) -> Self {
         self.queue = Some(queue.into());
         self
     }
 
-    /// 0 to 9, higher first; 5 where nobody says.
+    /// 0 to 9, higher first; 5 by default.
     #[must_use]
     pub fn priority(mut self, priority: u8) -> Self {
         self.priority = Some(priority);
@@ -105,21 +134,22 @@ impl JobRequest {
     }
 
     /// The job's own retry policy, over that of its kind, queue, tenant and engine. A preset
-    /// replaces all of those, their rules included; single fields replace only themselves.
+    /// replaces all of those, including their rules; single fields replace only themselves.
     #[must_use]
     pub fn retry(mut self, retry: impl Into<PolicyPatch>) -> Self {
         self.retry = retry.into();
         self
     }
 
-    /// One key, one job: enqueueing again with the same key answers with the first job.
+    /// One key, one job: enqueueing again with the same key returns the first job.
     #[must_use]
     pub fn idempotency_key(mut self, key: impl Into<String>) -> Self {
         self.idempotency_key = Some(key.into());
         self
     }
 
-    /// Start it at most once, ever: no retries, and after a crash it says that it does not know.
+    /// Start it at most once, ever: no retries, and after a crash the job ends as
+    /// `outcome_unknown`.
     #[must_use]
     pub fn at_most_once(mut self) -> Self {
         self.guarantee = Guarantee::AtMostOnce;
@@ -133,28 +163,29 @@ impl JobRequest {
         self
     }
 
-    /// How long a node may be silent before the job is taken from it, at the next sweep; 30 s
-    /// where nobody says.
+    /// How long a node may be silent before the job is taken from it, at the next sweep; 30 s by
+    /// default.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease);
         self
     }
 
+    /// A label of your own, as `order` = `4711`.
     #[must_use]
     pub fn tag(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.tags.insert(key.into(), value.into());
         self
     }
 
-    /// Where news of this job goes.
+    /// Where the events of this job are sent.
     #[must_use]
     pub fn webhook(mut self, webhook: Webhook) -> Self {
         self.webhook = Some(webhook);
         self
     }
 
-    /// A schedule says when its runs are due and tells them apart; a job of it cannot.
+    /// Refuses what a schedule decides for each of its runs.
     pub(crate) fn check_template(&self) -> Result<(), Invalid> {
         let expected = "must be left out: the schedule decides it for each run";
         if self.run_at != RunAt::Now {
@@ -170,8 +201,8 @@ impl JobRequest {
         Ok(())
     }
 
-    /// Checks everything.
-    pub fn build(self, id: JobId, levels: &PolicyLevels) -> Result<NewJob, Invalid> {
+    /// Checks everything and resolves the retry policy.
+    pub(crate) fn build(self, id: JobId, levels: &PolicyLevels) -> Result<NewJob, Invalid> {
         let tenant = self.tenant.as_deref().map(Tenant::new).transpose()?;
         let queue = self.queue.as_deref().map(Queue::new).transpose()?;
         let queue = queue.unwrap_or_default();
@@ -204,81 +235,5 @@ impl JobRequest {
             job = job.with_tags(self.tags)?;
         }
         Ok(job)
-    }
-}
-
-/// Policies below a job's own: queue over tenant over the engine's default, which may be one
-/// of the job's kind.
-#[derive(Clone, Debug)]
-pub struct PolicyLevels {
-    default: Arc<RetryPolicy>,
-    by_kind: HashMap<Kind, Arc<RetryPolicy>>,
-    by_tenant: HashMap<Tenant, PolicyPatch>,
-    by_queue: HashMap<Queue, PolicyPatch>,
-    max_retries: u32,
-}
-
-impl Default for PolicyLevels {
-    fn default() -> Self {
-        Self {
-            default: Arc::new(Preset::Queue.policy()),
-            by_kind: HashMap::new(),
-            by_tenant: HashMap::new(),
-            by_queue: HashMap::new(),
-            max_retries: limits::MAX_RETRIES,
-        }
-    }
-}
-
-impl PolicyLevels {
-    /// Checks each level over the default, so that a mistake shows when the engine starts.
-    pub fn new(
-        default: &PolicyPatch,
-        by_kind: &HashMap<Kind, PolicyPatch>,
-        by_tenant: HashMap<Tenant, PolicyPatch>,
-        by_queue: HashMap<Queue, PolicyPatch>,
-        max_retries: u32,
-    ) -> Result<Self, Invalid> {
-        let default = default.over(&Preset::Queue.policy())?;
-        for patch in by_tenant.values().chain(by_queue.values()) {
-            patch.over(&default)?;
-        }
-        let by_kind = by_kind
-            .iter()
-            .map(|(kind, patch)| Ok((kind.clone(), Arc::new(patch.over(&default)?))))
-            .collect::<Result<_, Invalid>>()?;
-        Ok(Self {
-            default: Arc::new(default),
-            by_kind,
-            by_tenant,
-            by_queue,
-            max_retries,
-        })
-    }
-
-    /// Lays everything over each other; shares the default where nothing is said.
-    fn resolve(
-        &self,
-        tenant: &Tenant,
-        queue: &Queue,
-        kind: &Kind,
-        over: [&PolicyPatch; 2],
-    ) -> Result<Arc<RetryPolicy>, Invalid> {
-        let below = self.by_tenant.get(tenant).into_iter();
-        let below = below.chain(self.by_queue.get(queue));
-        let default = self.by_kind.get(kind).unwrap_or(&self.default);
-        let mut policy = default.clone();
-        for patch in below.chain(over) {
-            if !patch.is_empty() {
-                let above = patch.over(&policy).map_err(|error| error.within("retry"))?;
-                policy = Arc::new(above);
-            }
-        }
-        if policy.max_retries() > self.max_retries {
-            let expected = format!("must be at most {} here", self.max_retries);
-            let asked = policy.max_retries();
-            return Err(Invalid::new("retry.maxRetries", asked, expected));
-        }
-        Ok(policy)
     }
 }

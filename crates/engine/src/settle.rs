@@ -1,7 +1,9 @@
 //! Ends attempts: the only caller of core's `after_attempt`.
 //!
-//! Whoever learns how an attempt ended (committer, sweeper, tests) comes here: decide, write
-//! under the fence, and tell afterwards.
+//! Every part that learns how an attempt ended (committer, sweeper, node, tests) comes here. The
+//! way of an attempt: [`EndedAttempt`] → [`PendingSettlement`] → [`Transition`] →
+//! [`CommitResult`] → [`SettleResult`]: it is decided, written under its fence, and announced
+//! after the commit.
 
 use std::sync::{
     Arc,
@@ -9,14 +11,14 @@ use std::sync::{
 };
 
 use steadfast_core::{
-    Dice, EndReason, EndedAttempt, Fence, JobState, Outcome, Timestamp, Transition, after_attempt,
-    duration,
+    CommitResult, Dice, EndReason, EndedAttempt, Fence, JobState, Outcome, Subscriptions,
+    Timestamp, Transition, after_attempt, explain,
 };
-use steadfast_store::{CommitResult, PageRequest, ScheduleFilter, Store, StoreError};
+use steadfast_store::{PageRequest, ScheduleFilter, Store, StoreError};
 
 use crate::{
-    StopReason,
-    cache::Cache,
+    attempt_signals::StopReason,
+    document_cache::DocumentCache,
     endpoints::Endpoints,
     inflight::Inflight,
     notice::{self, Announcer, JobEvent},
@@ -28,16 +30,22 @@ pub struct Settler {
     pub inflight: Arc<Inflight>,
     pub announcer: Arc<Announcer>,
     pub random: Arc<Random>,
-    pub endpoints: Arc<Cache<Endpoints>>,
+    pub endpoints: Arc<DocumentCache<Endpoints>>,
     /// Results that came too late.
     pub fences_lost: AtomicU64,
 }
 
-/// An attempt that is over, with the dice that go into what follows. They are rolled once, so
+/// An attempt that is over, with the dice that go into the decision. They are rolled once, so
 /// that deciding again, after an answer of the store was lost, comes to the very same end.
 pub struct PendingSettlement {
     ended: EndedAttempt,
     dice: Dice,
+}
+
+impl PendingSettlement {
+    fn decide(&self, subscriptions: &Subscriptions) -> Transition {
+        after_attempt(&self.ended, subscriptions, self.dice)
+    }
 }
 
 /// Whether the end of an attempt was written.
@@ -51,66 +59,65 @@ pub enum SettleResult {
 }
 
 impl Settler {
-    pub fn undecided(&self, ended: EndedAttempt) -> PendingSettlement {
+    /// Rolls the dice for an attempt that is over.
+    pub fn pending(&self, ended: EndedAttempt) -> PendingSettlement {
         let dice = self.random.dice();
         PendingSettlement { ended, dice }
     }
 
     /// Settles attempts and says which of them counted. On an error the caller still has them,
-    /// and repeating does no harm.
+    /// and repeating the call does no harm.
     pub async fn settle(
         &self,
         batch: &mut [PendingSettlement],
     ) -> Result<Vec<SettleResult>, StoreError> {
-        let mut settled = vec![SettleResult::Done; batch.len()];
-        let mut undecided: Vec<(usize, &mut PendingSettlement)> =
-            batch.iter_mut().enumerate().collect();
-        while !undecided.is_empty() {
+        let mut results = vec![SettleResult::Done; batch.len()];
+        let mut open: Vec<(usize, &mut PendingSettlement)> = batch.iter_mut().enumerate().collect();
+        while !open.is_empty() {
             let subscriptions = self.endpoints.get().await?.subscriptions();
-            let transitions: Vec<Transition> = undecided
+            let transitions: Vec<Transition> = open
                 .iter()
-                .map(|(_, undecided)| {
-                    after_attempt(&undecided.ended, &subscriptions, undecided.dice)
-                })
+                .map(|(_, pending)| pending.decide(&subscriptions))
                 .collect();
-            let news: Vec<Option<Transition>> = transitions
+            // The store keeps the transitions; only those that are announced are cloned.
+            let announced: Vec<Option<Transition>> = transitions
                 .iter()
-                .map(|transition| self.is_news(transition).then(|| transition.clone()))
+                .map(|transition| self.is_announced(transition).then(|| transition.clone()))
                 .collect();
             let committed = self.store.commit(transitions).await?;
-            let mut again = Vec::new();
-            for (((place, attempt), news), committed) in
-                undecided.into_iter().zip(news).zip(committed)
+            let mut open_again = Vec::new();
+            for (((index, pending), transition), result) in
+                open.into_iter().zip(announced).zip(committed)
             {
-                match committed {
-                    CommitResult::Done => self.done(&attempt.ended, news).await,
+                match result {
+                    CommitResult::Done => self.on_done(&pending.ended, transition).await,
                     CommitResult::Stale => {
-                        let fence = attempt.ended.job().progress.fence;
-                        settled[place] = SettleResult::Stale { fence };
-                        self.stale(&attempt.ended);
+                        let fence = pending.ended.job().progress.fence;
+                        results[index] = SettleResult::Stale { fence };
+                        self.on_stale(&pending.ended);
                     }
                     CommitResult::CancelRequested => {
-                        attempt.ended.set_cancel_requested();
-                        again.push((place, attempt));
+                        pending.ended.set_cancel_requested();
+                        open_again.push((index, pending));
                     }
                 }
             }
-            undecided = again;
+            open = open_again;
         }
-        Ok(settled)
+        Ok(results)
     }
 
-    /// Attempts of this node that have ended, whatever became of their outcomes: nobody renews
-    /// their leases any more. One that was told of its lost lease has nothing to settle, and
-    /// would else be kept for ever.
-    pub fn leave(&self, batch: &[PendingSettlement]) {
+    /// Removes attempts of this node that have ended from those whose leases are renewed,
+    /// whether their outcomes counted or not. An attempt that knows of its lost lease has
+    /// nothing to settle, and would be renewed for ever otherwise.
+    pub fn stop_renewing(&self, batch: &[PendingSettlement]) {
         for PendingSettlement { ended, .. } in batch {
             let job = ended.job();
             self.inflight.leave(job.id, job.progress.fence);
         }
     }
 
-    /// Lets go of outcomes that the store cannot take; their leases will run out.
+    /// Logs outcomes that the store cannot take; their leases will run out.
     pub fn give_up(&self, batch: &[PendingSettlement], error: &StoreError) {
         for PendingSettlement { ended, .. } in batch {
             let job = ended.job();
@@ -118,21 +125,21 @@ impl Settler {
         }
     }
 
-    /// A success that nobody listens for is told to nobody.
-    fn is_news(&self, transition: &Transition) -> bool {
+    /// A success without listeners is neither logged nor announced.
+    fn is_announced(&self, transition: &Transition) -> bool {
         transition.to.state != JobState::Succeeded || self.announcer.has_listeners()
     }
 
-    async fn done(&self, ended: &EndedAttempt, news: Option<Transition>) {
+    async fn on_done(&self, ended: &EndedAttempt, announced: Option<Transition>) {
         let job = ended.job();
         let signals = self.inflight.leave(job.id, job.progress.fence);
         if let Some(signals) = signals
             && *ended.outcome() == Outcome::Lost
         {
-            // Our own attempt, which still runs: it has lost its job and should know.
+            // An attempt of this node that still runs has lost its job, and its handler should know.
             signals.stop(StopReason::LeaseLost);
         }
-        let Some(transition) = &news else {
+        let Some(transition) = &announced else {
             return;
         };
         self.announcer.announce(|| notice::of(ended, transition));
@@ -143,8 +150,8 @@ impl Settler {
         }
     }
 
-    fn stale(&self, ended: &EndedAttempt) {
-        // A sweeper that came second has lost nothing, and what it saw may well be running.
+    fn on_stale(&self, ended: &EndedAttempt) {
+        // A sweeper that came second has lost nothing, and the attempt it saw may well be running.
         if *ended.outcome() == Outcome::Lost {
             return;
         }
@@ -162,17 +169,15 @@ impl Settler {
             .announce(|| notice::about(ended, JobEvent::FenceLost));
     }
 
+    /// When the schedule of a run fires next.
     async fn next_tick(&self, ended: &EndedAttempt) -> Option<Timestamp> {
         let filter = ScheduleFilter {
             id: Some(ended.job().scheduled_run?.schedule),
             ..ScheduleFilter::default()
         };
-        let listed = self
-            .store
-            .list_schedules(filter, PageRequest::first(1))
-            .await
-            .ok()?;
-        listed.items.first()?.progress.next_tick
+        let page = PageRequest::first(1);
+        let schedules = self.store.list_schedules(filter, page).await.ok()?;
+        schedules.items.first()?.progress.next_tick
     }
 }
 
@@ -192,20 +197,20 @@ fn log_retry(ended: &EndedAttempt, transition: &Transition) {
         nextRunAt = %transition.to.run_at,
         "job {} failed, scheduling retry {}/{} in {} (at {})",
         job.id,
-        job.progress.retries_used() + 1,
+        job.retry_count() + 1,
         job.policy.max_retries(),
-        duration::format(delay.jittered),
+        explain::brief(delay.jittered),
         transition.to.run_at,
     );
 }
 
 fn log_failed(ended: &EndedAttempt, transition: &Transition, next_tick: Option<Timestamp>) {
     let job = ended.job();
-    let retries = match job.progress.retries_used() {
+    let retries = match job.retry_count() {
         1 => "1 retry".to_owned(),
         retries => format!("{retries} retries"),
     };
-    let then = match next_tick {
+    let next_step = match next_tick {
         Some(tick) => format!("rescheduled for next occurrence: {tick}"),
         None => "moved to the dead-letter queue".to_owned(),
     };
@@ -213,9 +218,10 @@ fn log_failed(ended: &EndedAttempt, transition: &Transition, next_tick: Option<T
         tenantId = %job.tenant,
         jobId = %job.id,
         attempt = job.progress.attempt,
+        nextRunAt = next_tick.as_ref().map(tracing::field::display),
         reason = transition.to.reason.map(EndReason::as_str),
         failure = transition.to.failure.as_ref().map(tracing::field::display),
-        "job {} failed after {retries}, {then}",
+        "job {} failed after {retries}, {next_step}",
         job.id,
     );
 }

@@ -1,84 +1,103 @@
 //! Settles attempts whose lease ran out, through the one brain. Any node may do it for all,
 //! and two at once do no harm.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
-use steadfast_core::{Outcome, Timestamp};
+use async_trait::async_trait;
+use steadfast_core::{Outcome, Timestamp, limits::LEASE_DEFAULT};
 use steadfast_store::{Store, StoreError};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
-use crate::{limits, random::Random, settle::Settler, store_backoff::StoreBackoff};
+use crate::{
+    limits,
+    role::{Next, Role},
+    settle::Settler,
+};
 
 pub struct Sweeper {
-    pub store: Arc<dyn Store>,
-    pub settler: Arc<Settler>,
-    pub random: Arc<Random>,
-    pub every: Duration,
+    store: Arc<dyn Store>,
+    settler: Arc<Settler>,
+    every: Duration,
+    last_look: Mutex<ClockReading>,
 }
 
 impl Sweeper {
-    pub async fn run(&self, stop: &CancellationToken) {
-        let mut backoff = StoreBackoff::default();
-        let mut watch = JumpWatch::new(self.store.now());
-        while !stop.is_cancelled() {
-            let wait = if watch.jumped(self.store.now()) {
-                // Every lease looks expired now; let its keeper speak first.
-                tracing::warn!("the clock jumped ahead; giving leases time to be renewed");
-                steadfast_core::limits::LEASE_DEFAULT
-            } else {
-                match self.tick().await {
-                    Ok(limits::SWEEP_BATCH_MAX..) => Duration::ZERO,
-                    Ok(_) => {
-                        backoff.restore("sweeper");
-                        self.every
-                    }
-                    Err(error) => {
-                        backoff.wait("sweeper", &error, &self.random, stop).await;
-                        Duration::ZERO
-                    }
-                }
-            };
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = tokio::time::sleep(wait) => {}
-            }
+    pub fn new(store: Arc<dyn Store>, settler: Arc<Settler>, every: Duration) -> Self {
+        let last_look = Mutex::new(ClockReading::new(store.now()));
+        Self {
+            store,
+            settler,
+            every,
+            last_look,
         }
     }
 
-    /// Settles one batch of expired leases and says how many there were.
-    pub async fn tick(&self) -> Result<usize, StoreError> {
+    /// Settles one batch of expired leases and returns how many there were.
+    pub async fn sweep(&self) -> Result<usize, StoreError> {
         let expired = self.store.expired_leases(limits::SWEEP_BATCH_MAX).await?;
         let count = expired.len();
         if count > 0 {
             let now = self.store.now();
             let mut batch: Vec<_> = expired
                 .into_iter()
-                .map(|claim| self.settler.undecided(claim.ended(Outcome::Lost, now)))
+                .map(|claim| self.settler.pending(claim.ended(Outcome::Lost, now)))
                 .collect();
             self.settler.settle(&mut batch).await?;
         }
         Ok(count)
     }
+
+    fn clock_jumped(&self) -> bool {
+        let mut last = self
+            .last_look
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let reading = ClockReading::new(self.store.now());
+        std::mem::replace(&mut *last, reading).is_far_behind(reading)
+    }
 }
 
-/// Notices that the store's clock ran ahead of time itself: it was set, or the machine slept.
-struct JumpWatch {
+#[async_trait]
+impl Role for Sweeper {
+    fn name(&self) -> &'static str {
+        "sweeper"
+    }
+
+    async fn tick(&self) -> Result<Next, StoreError> {
+        if self.clock_jumped() {
+            // Every lease looks expired now; the keepers get the time to renew theirs first.
+            tracing::warn!("the clock jumped ahead; giving leases time to be renewed");
+            return Ok(Next::After(LEASE_DEFAULT));
+        }
+        Ok(match self.sweep().await? {
+            limits::SWEEP_BATCH_MAX.. => Next::AtOnce,
+            _ => Next::After(self.every),
+        })
+    }
+}
+
+/// The store's clock and this process's own, read at the same moment.
+#[derive(Clone, Copy)]
+struct ClockReading {
     store: Timestamp,
-    real: Instant,
+    process: Instant,
 }
 
-impl JumpWatch {
+impl ClockReading {
     fn new(now: Timestamp) -> Self {
         Self {
             store: now,
-            real: Instant::now(),
+            process: Instant::now(),
         }
     }
 
-    fn jumped(&mut self, now: Timestamp) -> bool {
-        let before = std::mem::replace(self, Self::new(now));
-        let passed = self.real.duration_since(before.real);
-        now.since(before.store) > passed + limits::CLOCK_JUMP
+    /// Whether the store's clock ran ahead of time itself since this reading: it was set, or the
+    /// machine slept.
+    fn is_far_behind(self, later: Self) -> bool {
+        let passed = later.process.duration_since(self.process);
+        later.store.since(self.store) > passed + limits::CLOCK_JUMP
     }
 }

@@ -4,10 +4,14 @@
 //! the same decisions and the same store verbs as in production. Only what a handler itself
 //! waits for takes real time, its timeout included; by the test's clock it takes none.
 
+/// For this project's own simulation, and for no other program.
+#[cfg(feature = "_testing")]
 mod roles;
 
+#[cfg(feature = "_testing")]
 #[doc(hidden)]
 pub use crate::settle::PendingSettlement;
+#[cfg(feature = "_testing")]
 #[doc(hidden)]
 pub use roles::Roles;
 
@@ -19,16 +23,35 @@ use steadfast_store::{
     StoreError,
 };
 
-use crate::{Client, EngineBuilder, Notices, parts::Parts};
+use crate::{
+    builder::EngineBuilder,
+    client::Client,
+    limits::TEST_ATTEMPTS_MAX,
+    notice::Notices,
+    parts::Parts,
+    role::{Next, Role as _},
+};
 
-/// An engine that only moves when it is told to.
+/// An engine that does nothing but what the test calls for.
 pub struct TestEngine {
     parts: Parts,
     clock: ManualClock,
 }
 
-/// More rounds than any test needs: a job that makes itself due again for ever is a mistake.
-const ROUNDS_MAX: usize = 100_000;
+/// Why a [`TestEngine`] could not go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TestError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// There is no job of this id.
+    #[error("there is no {0}")]
+    JobNotFound(JobId),
+    /// There is always another attempt due.
+    #[error("still not done after {TEST_ATTEMPTS_MAX} attempts: does a job enqueue itself?")]
+    Endless,
+}
 
 impl TestEngine {
     /// An engine in memory whose clock starts at 2026-01-01T00:00:00Z and whose jitter is
@@ -62,43 +85,46 @@ impl TestEngine {
         Ok(Self { parts, clock })
     }
 
+    /// A client of this engine.
     pub fn client(&self) -> Client {
         self.parts.client.clone()
     }
 
+    /// Notices of what happens to jobs from now on.
     pub fn subscribe(&self) -> Notices {
         self.parts.announcer.subscribe()
     }
 
+    /// The time on the test's clock.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
+    /// The test's clock.
     pub fn clock(&self) -> &ManualClock {
         &self.clock
     }
 
-    /// Runs everything that is due, and whatever becomes due by that, without moving the
-    /// clock. Says how many attempts that were.
-    pub async fn run_due(&self) -> Result<usize, StoreError> {
-        for attempts in 0..ROUNDS_MAX {
+    /// Runs everything that is due, and everything that becomes due by that, without moving the
+    /// clock. Returns how many attempts that were.
+    pub async fn run_due(&self) -> Result<usize, TestError> {
+        for attempts in 0..TEST_ATTEMPTS_MAX {
             self.fire_schedules().await?;
-            self.parts.sweeper(Duration::ZERO).tick().await?;
+            self.parts.sweeper(Duration::ZERO).sweep().await?;
             let claimed = self.parts.store.claim(self.request(1)).await?;
             let Some(claim) = claimed.claims.into_iter().next() else {
                 return Ok(attempts);
             };
             let ended = self.parts.executor.attempt(claim).await;
             let settler = &self.parts.settler;
-            settler.settle(&mut [settler.undecided(ended)]).await?;
+            settler.settle(&mut [settler.pending(ended)]).await?;
         }
-        Err(StoreError::Broken(format!(
-            "still not done after {ROUNDS_MAX} attempts: does a job enqueue itself?"
-        )))
+        Err(TestError::Endless)
     }
 
     /// Moves the clock by `time`, stopping at every moment at which something becomes due.
-    pub async fn advance(&self, time: Duration) -> Result<usize, StoreError> {
+    /// Returns how many attempts were run.
+    pub async fn advance(&self, time: Duration) -> Result<usize, TestError> {
         let end = self.now().plus(time);
         let mut attempts = self.run_due().await?;
         while let Some(due) = self.next_due().await?.filter(|due| *due <= end) {
@@ -110,8 +136,8 @@ impl TestEngine {
     }
 
     /// Runs until no job waits, moving the clock from one due time to the next. Schedules do
-    /// not keep it going.
-    pub async fn run_to_end(&self) -> Result<usize, StoreError> {
+    /// not keep it going. Returns how many attempts were run.
+    pub async fn run_to_end(&self) -> Result<usize, TestError> {
         let mut attempts = self.run_due().await?;
         while let Some(due) = self.parts.store.claim(self.request(0)).await?.next_due {
             self.clock.set(due.max(self.now()));
@@ -120,20 +146,20 @@ impl TestEngine {
         Ok(attempts)
     }
 
-    /// Looks once for what is wrong, and says how many alerts changed by that.
-    pub async fn watch(&self) -> Result<usize, StoreError> {
-        self.parts.watcher(Duration::ZERO).tick().await
+    /// Checks the alert rules once and returns how many alerts changed.
+    pub async fn watch(&self) -> Result<usize, TestError> {
+        Ok(self.parts.watcher(Duration::ZERO).watch().await?)
     }
 
     /// The job, which must exist.
-    pub async fn job(&self, id: JobId) -> Result<Job, StoreError> {
+    pub async fn job(&self, id: JobId) -> Result<Job, TestError> {
         let found = self.parts.store.get_jobs(vec![id]).await?;
         let job = found.into_iter().next().flatten();
-        job.ok_or_else(|| StoreError::Broken(format!("there is no {id}")))
+        job.ok_or(TestError::JobNotFound(id))
     }
 
     /// A job's attempts, oldest first.
-    pub async fn attempts(&self, id: JobId) -> Result<Vec<Attempt>, StoreError> {
+    pub async fn attempts(&self, id: JobId) -> Result<Vec<Attempt>, TestError> {
         let page = PageRequest::first(usize::MAX);
         let mut listed = self
             .parts
@@ -145,7 +171,8 @@ impl TestEngine {
     }
 
     async fn fire_schedules(&self) -> Result<(), StoreError> {
-        while self.parts.cron().tick().await?.is_zero() {}
+        let runner = self.parts.schedule_runner();
+        while runner.tick().await? == Next::AtOnce {}
         Ok(())
     }
 

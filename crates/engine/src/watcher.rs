@@ -1,5 +1,6 @@
-//! Watches for what is wrong and says it once. Needs no leader: an alert's state is written under
-//! its revision together with its deliveries, so of all nodes that look, one tells.
+//! Checks the alert rules and reports each change once. Needs no leader: an alert's state is
+//! written under its revision together with its deliveries, so of all nodes that see a change,
+//! one writes and sends it.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -7,86 +8,80 @@ use std::{
     time::Duration,
 };
 
+use async_trait::async_trait;
 use steadfast_core::{
     AlertChange, AlertFigures, AlertObservation, AlertRule, AlertSettings, AlertState,
     AlertSubject, EventType, Payload, Subscriptions, Tenant,
 };
 use steadfast_store::{Document, DocumentKind, DocumentSaveResult, LaneStats, Store, StoreError};
-use tokio_util::sync::CancellationToken;
 
-use crate::{cache::Cache, endpoints::Endpoints, random::Random, store_backoff::StoreBackoff};
+use crate::{
+    document_cache::DocumentCache,
+    endpoints::Endpoints,
+    role::{Next, Role},
+};
 
 pub struct Watcher {
     pub store: Arc<dyn Store>,
-    pub random: Arc<Random>,
-    pub endpoints: Arc<Cache<Endpoints>>,
+    pub endpoints: Arc<DocumentCache<Endpoints>>,
     pub settings: AlertSettings,
     pub every: Duration,
 }
 
-impl Watcher {
-    pub async fn run(&self, stop: &CancellationToken) {
-        let mut backoff = StoreBackoff::default();
-        while !stop.is_cancelled() {
-            let wait = match self.tick().await {
-                Ok(_) => {
-                    backoff.restore("watcher");
-                    self.every
-                }
-                Err(error) => {
-                    backoff.wait("watcher", &error, &self.random, stop).await;
-                    Duration::ZERO
-                }
-            };
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = tokio::time::sleep(wait) => {}
-            }
-        }
+#[async_trait]
+impl Role for Watcher {
+    fn name(&self) -> &'static str {
+        "watcher"
     }
 
-    /// Looks at every rule of every tenant once, and says how many states it changed.
-    pub async fn tick(&self) -> Result<usize, StoreError> {
+    async fn tick(&self) -> Result<Next, StoreError> {
+        self.watch().await?;
+        Ok(Next::After(self.every))
+    }
+}
+
+impl Watcher {
+    /// Checks every rule of every tenant once and returns how many states changed.
+    pub async fn watch(&self) -> Result<usize, StoreError> {
         let subscriptions = self.endpoints.get().await?.subscriptions();
-        // The states come first: what is decided on an old one is refused when it is written.
-        let mut known = self.known().await?;
+        // The states come first: a decision on an outdated one is refused when it is written.
+        let mut stored = self.stored_states().await?;
         let now = self.store.now();
         let lanes = self
             .store
             .lane_stats(now.minus(self.settings.window))
             .await?;
-        let states = known.values().filter_map(|known| known.state.as_ref());
+        let states = stored.values().filter_map(|stored| stored.state.as_ref());
         let mut changed = 0;
-        for seen in observations(states, &lanes) {
+        for observation in observations(states, &lanes) {
             for rule in AlertRule::ALL {
-                let id = format!("{}/{}/{rule}", seen.tenant, seen.subject);
-                let known = known.remove(&id).unwrap_or_default();
-                let change = rule.step(&self.settings, known.state.as_ref(), &seen, now);
-                if let Some(change) = change {
-                    changed += usize::from(
-                        self.save(id, known.revision, change, &subscriptions)
-                            .await?,
-                    );
+                let id = format!("{}/{}/{rule}", observation.tenant, observation.subject);
+                let stored = stored.remove(&id).unwrap_or_default();
+                let state = stored.state.as_ref();
+                if let Some(change) = rule.step(&self.settings, state, &observation, now) {
+                    let revision = stored.revision;
+                    let is_ours = self.save(id, revision, change, &subscriptions).await?;
+                    changed += usize::from(is_ours);
                 }
             }
         }
         Ok(changed)
     }
 
-    async fn known(&self) -> Result<HashMap<String, Known>, StoreError> {
+    async fn stored_states(&self) -> Result<HashMap<String, StoredState>, StoreError> {
         let documents = self.store.list_documents(DocumentKind::Alert).await?;
-        let known = documents.into_iter().map(|document| {
+        let states = documents.into_iter().map(|document| {
             let Document { id, revision, .. } = document;
             let state = document.body.decode().map_err(|error| {
-                tracing::error!(id, %error, "an alert begins anew, because its state cannot be read");
+                tracing::error!(id, %error, "an alert starts afresh, because its state cannot be read");
             });
             let state = state.ok();
-            (id, Known { revision, state })
+            (id, StoredState { revision, state })
         });
-        Ok(known.collect())
+        Ok(states.collect())
     }
 
-    /// Writes a change and its deliveries, unless another node was first, and then says it.
+    /// Writes a change and its deliveries, unless another node was first; logs it if written.
     async fn save(
         &self,
         id: String,
@@ -94,17 +89,22 @@ impl Watcher {
         change: AlertChange,
         subscriptions: &Subscriptions,
     ) -> Result<bool, StoreError> {
-        let body = Payload::encode(&change.state)
-            .map_err(|error| StoreError::Broken(format!("an alert cannot be kept: {error}")))?;
+        let body = match Payload::encode(&change.state) {
+            Ok(body) => body,
+            Err(error) => {
+                tracing::error!(id, %error, "the state of an alert cannot be stored");
+                return Ok(false);
+            }
+        };
         let document = Document {
             space: DocumentKind::Alert,
             id,
             body,
             revision,
         };
-        let news = change.news();
-        let outbox = news
-            .map(|news| subscriptions.deliver(&news))
+        let outbox = change
+            .webhook_event()
+            .map(|event| subscriptions.deliver(&event))
             .unwrap_or_default();
         let saved = self.store.save_document(document, outbox).await?;
         let is_ours = matches!(saved, DocumentSaveResult::Done(_));
@@ -115,14 +115,14 @@ impl Watcher {
     }
 }
 
-/// A stored state; without one that can be read, what is stored is written over.
+/// The state of an alert as a document holds it. One that cannot be read is overwritten.
 #[derive(Default)]
-struct Known {
+struct StoredState {
     revision: u64,
     state: Option<AlertState>,
 }
 
-/// Of each tenant that has jobs, or alerts that may have to be resolved.
+/// The figures of each tenant that has jobs, or alerts that may have to be resolved.
 fn observations<'a>(
     states: impl Iterator<Item = &'a AlertState>,
     lanes: &[LaneStats],
@@ -135,14 +135,11 @@ fn observations<'a>(
     };
     let mut found: BTreeMap<(Tenant, AlertSubject), AlertFigures> = states.map(none).collect();
     for lane in lanes {
-        let place = (
-            lane.tenant.clone(),
-            AlertSubject::of(&lane.kind, &lane.queue),
-        );
-        *found.entry(place).or_default() += AlertFigures {
+        let subject = AlertSubject::of(&lane.kind, &lane.queue);
+        *found.entry((lane.tenant.clone(), subject)).or_default() += AlertFigures {
             dead_letters: lane.dead_letters,
             recent: lane.recent,
-            // Jobs of a paused queue are late because somebody wants it so.
+            // Jobs of a paused queue are late on purpose.
             oldest_ready: lane.oldest_ready.filter(|_| !lane.paused),
         };
     }

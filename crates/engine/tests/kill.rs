@@ -2,7 +2,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "a test fails by panicking, and a node tells its parent what it starts"
+    reason = "a test fails by panicking, and a node prints what it starts for its parent"
 )]
 
 use std::{
@@ -45,25 +45,23 @@ fn request(number: u32) -> JobRequest {
     }
 }
 
-/// Tells of each start, takes a little while, and fails the first time if its number ends in 4.
+/// Prints each start, takes a little while, and fails the first time if its number ends in 4.
 async fn work(job: Work, ctx: Context) -> Result<(), JobError> {
     println!("start {} {}", ctx.id(), ctx.attempt());
     std::io::stdout().flush()?;
     // sleep: this is the work that is to be cut off
     tokio::time::sleep(Duration::from_millis(20)).await;
-    match job.number % 10 == 4 && ctx.attempt() == 1 {
-        true => Err(JobError::failure("error", "the first time")),
-        false => Ok(()),
+    if job.number % 10 == 4 && ctx.attempt() == 1 {
+        return Err(JobError::failure("error", "the first time"));
     }
+    Ok(())
 }
 
 fn node(file: &Path) -> Engine {
     let store = SqliteStore::open(file, SqliteOptions::default()).unwrap();
-    let config = EngineConfig {
-        concurrency: 5,
-        sweep_every: Duration::from_millis(50),
-        ..EngineConfig::default()
-    };
+    let config = EngineConfig::default()
+        .with_concurrency(5)
+        .with_sweep_every(Duration::from_millis(50));
     let builder = Engine::builder(store).handler(work).config(config);
     builder.start().unwrap()
 }
@@ -84,7 +82,7 @@ fn started_until_killed(file: &Path, starts: u32) -> Vec<String> {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    // What it said before it died counts as well.
+    // What it printed before it died counts as well.
     started.extend(lines.map_while(Result::ok).filter(is_start));
     started
 }
@@ -148,7 +146,7 @@ async fn jobs_outlive_their_nodes_and_no_attempt_starts_twice() {
     }
     engine.stop().await;
     println!("{} starts on killed nodes; ends: {ends:?}", started.len());
-    // Each killed node had attempts under way, and those that start once cannot say how they went.
+    // Each killed node had attempts under way, and of those that start once the outcome is unknown.
     assert!(
         ends.contains_key("failed Some(\"outcome_unknown\")"),
         "{ends:?}"

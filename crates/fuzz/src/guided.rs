@@ -1,4 +1,4 @@
-//! The long way: libFuzzer calls, and sees what each input reaches.
+//! The long run: libFuzzer calls, and sees what each input reaches.
 
 use std::cell::RefCell;
 
@@ -6,8 +6,8 @@ use steadfast_sim::prove;
 
 use crate::Target;
 
-/// Checks one input on libFuzzer's behalf. libFuzzer ends the process by itself, so what the run
-/// came to is told when the values of its thread are dropped.
+/// Checks one input on libFuzzer's behalf. libFuzzer ends the process by itself, so the
+/// counts of the run are reported when the values of its thread are dropped.
 pub fn guided(target: Target, input: &[u8]) {
     COUNT.with_borrow_mut(|count| {
         count.target = target.name;

@@ -1,6 +1,6 @@
-//! What must hold for every input, however it was made.
+//! What must hold for every input.
 //!
-//! A target is one function: it takes any bytes, panics if a law is broken, and says whether the
+//! A target is one function: it takes any bytes, panics if a law is broken, and returns whether the
 //! product took the input. `cargo test -p steadfast-fuzz` runs each over its corpus and over
 //! mutations of it from a fresh seed; `fuzz/` at the root of the repository runs the very same
 //! functions under libFuzzer, which sees what they reach.
@@ -22,7 +22,7 @@ pub use run::prove;
 #[derive(Clone, Copy)]
 pub struct Target {
     pub name: &'static str,
-    /// Panics if a law is broken; says whether the input was taken.
+    /// Panics if a law is broken; returns whether the input was taken.
     pub check: fn(&[u8]) -> bool,
 }
 

@@ -123,3 +123,162 @@ pub fn openapi_json() -> String {
 
 /// A response in JSON.
 type Answer<T> = Result<Json<T>, Problem>;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use steadfast_core::{duration, limits as core_limits};
+
+    use super::*;
+    use crate::limits;
+
+    fn parameter<'a>(document: &'a Value, path: &str, name: &str) -> &'a Value {
+        let parameters = document["paths"][path]["get"]["parameters"].as_array();
+        let named = |it: &&Value| it["name"] == name;
+        parameters.unwrap().iter().find(named).unwrap()
+    }
+
+    #[test]
+    fn the_document_states_the_limits_that_hold() {
+        let document: Value = serde_json::from_str(&openapi_json()).unwrap();
+        let field = |schema: &str, name: &str| {
+            document["components"]["schemas"][schema]["properties"][name].clone()
+        };
+        let statuses = limits::HTTP_STATUSES;
+        for (schema, name, word, limit) in [
+            (
+                "CreateJobRequest",
+                "priority",
+                "maximum",
+                json!(core_limits::PRIORITY_MAX),
+            ),
+            (
+                "EditJobRequest",
+                "priority",
+                "maximum",
+                json!(core_limits::PRIORITY_MAX),
+            ),
+            (
+                "CreateJobRequest",
+                "maxRetries",
+                "maximum",
+                json!(core_limits::MAX_RETRIES),
+            ),
+            (
+                "CreateJobRequest",
+                "maxRetryCount",
+                "maximum",
+                json!(core_limits::MAX_RETRIES),
+            ),
+            (
+                "CreateJobRequest",
+                "maxAttempts",
+                "maximum",
+                json!(core_limits::MAX_RETRIES + 1),
+            ),
+            (
+                "CreateJobsRequest",
+                "jobs",
+                "maxItems",
+                json!(core_limits::BULK_JOBS_MAX),
+            ),
+            (
+                "ClaimJobsRequest",
+                "max",
+                "maximum",
+                json!(limits::CLAIMS_MAX),
+            ),
+            (
+                "SettleRequest",
+                "settlements",
+                "maxItems",
+                json!(limits::SETTLE_MAX),
+            ),
+            (
+                "FailureRequest",
+                "httpStatus",
+                "minimum",
+                json!(statuses.start()),
+            ),
+            (
+                "FailureRequest",
+                "httpStatus",
+                "maximum",
+                json!(statuses.end()),
+            ),
+        ] {
+            assert_eq!(field(schema, name)[word], limit, "{schema}.{name}");
+        }
+        let kib = |bytes: usize| format!("{} KiB", bytes / 1024);
+        for (schema, name, text) in [
+            (
+                "CreateJobRequest",
+                "priority",
+                format!("{} by default", core_limits::PRIORITY_DEFAULT),
+            ),
+            (
+                "CreateJobRequest",
+                "payload",
+                kib(core_limits::PAYLOAD_BYTES_MAX),
+            ),
+            (
+                "SucceedRequest",
+                "result",
+                kib(core_limits::OUTPUT_BYTES_MAX),
+            ),
+            (
+                "ClaimJobsRequest",
+                "max",
+                format!("{} by default", limits::CLAIMS_DEFAULT),
+            ),
+            (
+                "ClaimJobsRequest",
+                "wait",
+                duration::format(limits::CLAIM_WAIT_MAX),
+            ),
+            ("RotateSecretRequest", "overlap", "1d by default".to_owned()),
+            ("DeadLettersRequest", "ids", "up to 1,000".to_owned()),
+        ] {
+            let field = field(schema, name).to_string();
+            assert!(
+                field.contains(&text),
+                "{schema}.{name} lacks {text}: {field}"
+            );
+        }
+        assert_eq!(duration::format(limits::SECRET_OVERLAP_DEFAULT), "1d");
+        assert_eq!(core_limits::BULK_JOBS_MAX, 1_000);
+        for (path, name, most, default) in [
+            (
+                "/api/v1/jobs",
+                "limit",
+                limits::PAGE_MAX,
+                limits::PAGE_DEFAULT,
+            ),
+            (
+                "/api/v1/dlq",
+                "limit",
+                limits::PAGE_MAX,
+                limits::PAGE_DEFAULT,
+            ),
+            (
+                "/api/v1/schedules",
+                "limit",
+                limits::PAGE_MAX,
+                limits::PAGE_DEFAULT,
+            ),
+            ("/api/v1/stats/minutes", "minutes", 10_080, 60),
+        ] {
+            let parameter = parameter(&document, path, name);
+            assert_eq!(parameter["schema"]["maximum"], most, "{path}");
+            let text = format!("{default} by default");
+            assert!(
+                parameter["description"].as_str().unwrap().contains(&text),
+                "{path}"
+            );
+        }
+        assert_eq!((limits::MINUTES_MAX, limits::MINUTES_DEFAULT), (10_080, 60));
+        let recent = field("Counts", "recent").to_string();
+        assert!(recent.contains("the last five minutes"), "{recent}");
+        assert_eq!(duration::format(limits::RECENT_WINDOW), "5m");
+    }
+}

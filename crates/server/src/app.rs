@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use steadfast_engine::{Cache, Client, NodeHandle, http::OutboundRules};
+use steadfast_engine::{Client, DocumentCache, NodeHandle, http::OutboundRules};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -44,14 +44,14 @@ pub struct App {
     /// The node itself: claims, settlements and notices.
     pub node: NodeHandle,
     /// The API keys.
-    pub(crate) keys: Cache<Keys>,
+    pub(crate) keys: DocumentCache<Keys>,
     /// Browsers that have signed in.
-    pub(crate) sessions: Cache<Sessions>,
-    /// What the dashboard counted a moment ago.
+    pub(crate) sessions: DocumentCache<Sessions>,
+    /// Counts for the pages of the dashboard.
     pub(crate) lane_stats: LaneStatsCache,
-    /// What the dashboard does to many jobs at once.
+    /// The bulk actions that run on this node.
     pub(crate) bulk: BulkTracker,
-    /// How many wrong keys are looked at.
+    /// Bounds the wrong keys that wait for their response.
     pub(crate) sign_ins: SignInLimiter,
     /// Its settings.
     pub settings: Settings,

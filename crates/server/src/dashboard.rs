@@ -8,16 +8,17 @@
 //!
 //! * `viewer`: the caller of a page, and the check of every action; `frame`: what all pages share.
 //! * `page_error`: why a page could not be made; `error_page`: what the browser then gets.
-//! * One file per page; `bulk` is one action on many jobs.
+//! * One file per page; `bulk` is one action on many jobs; `credential` shows a new secret or token.
 //! * `chart`: SVG; `format`: times, counts and texts for people; `fingerprint`: which failures
 //!   belong to one group. Why an attempt was retried, core explains.
 
-mod access;
 mod alerts;
 mod assets;
 mod bulk;
 mod chart;
+mod credential;
 mod dead_letters;
+mod endpoints;
 mod error_page;
 mod fields;
 mod fingerprint;
@@ -25,6 +26,7 @@ mod format;
 mod frame;
 mod job;
 mod jobs;
+mod keys;
 mod lane_stats_cache;
 mod live;
 mod nodes;
@@ -67,10 +69,10 @@ pub fn router() -> Router<Arc<App>> {
         .route("/queues/act", post(queues::act))
         .route("/nodes", get(nodes::page))
         .route("/alerts", get(alerts::page))
-        .route("/endpoints", get(access::endpoints))
-        .route("/endpoints/act", post(access::change_endpoint))
-        .route("/keys", get(access::keys))
-        .route("/keys/act", post(access::change_key))
+        .route("/endpoints", get(endpoints::page))
+        .route("/endpoints/act", post(endpoints::act))
+        .route("/keys", get(keys::page))
+        .route("/keys/act", post(keys::act))
         .route("/simulator", get(simulator::page))
         .route("/ui/events", get(live::events))
         .route("/ui/{*file}", get(assets::asset))
@@ -79,5 +81,6 @@ pub fn router() -> Router<Arc<App>> {
 
 /// A problem as a page.
 pub async fn error_page(problem: Problem) -> Response {
-    frame::add_security_headers(PageError::from(problem).into_response()).await
+    let page = PageError::from(problem).into_response();
+    frame::add_security_headers(page).await
 }

@@ -8,7 +8,7 @@ use std::{collections::HashMap, fmt, str::FromStr as _, sync::Arc};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use steadfast_core::{Invalid, KeyId, Payload, Tenant, Timestamp};
-use steadfast_engine::{Cache, bodies};
+use steadfast_engine::{DocumentCache, decode_documents};
 use steadfast_store::{Document, DocumentKind, Store, StoreError};
 use subtle::ConstantTimeEq as _;
 
@@ -118,7 +118,7 @@ pub async fn create(store: &dyn Store, new: NewKey) -> Result<(Key, Token), KeyE
 /// All keys, oldest first.
 pub async fn list(store: &dyn Store) -> Result<Vec<Key>, StoreError> {
     let documents = store.list_documents(DocumentKind::Key).await?;
-    Ok(bodies(documents).map(|(_, key)| key).collect())
+    Ok(decode_documents(documents).map(|(_, key)| key).collect())
 }
 
 /// Revokes a key; returns whether it existed.
@@ -155,9 +155,9 @@ pub struct Keys(HashMap<KeyId, Arc<Key>>);
 
 impl Keys {
     /// The keys of a store, read again every few seconds.
-    pub fn cache(store: Arc<dyn Store>) -> Cache<Self> {
-        Cache::new(store, DocumentKind::Key, |documents| {
-            let keys = bodies::<Key>(documents);
+    pub fn cache(store: Arc<dyn Store>) -> DocumentCache<Self> {
+        DocumentCache::new(store, DocumentKind::Key, |documents| {
+            let keys = decode_documents::<Key>(documents);
             Self(keys.map(|(_, key)| (key.id, Arc::new(key))).collect())
         })
     }

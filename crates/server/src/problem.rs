@@ -160,7 +160,11 @@ impl From<ClientError> for Problem {
             ClientError::Enqueue(error) => error.into(),
             ClientError::Command(error) => error.into(),
             ClientError::Store(error) => error.into(),
-            ClientError::NoSchedule(id) => Self::not_found(format!("schedule {id}")),
+            ClientError::ScheduleNotFound(id) => Self::not_found(format!("schedule {id}")),
+            ClientError::Contended { .. } => {
+                Self::new(StatusCode::CONFLICT, "conflict", error.to_string())
+            }
+            error => Self::internal(&error),
         }
     }
 }
@@ -172,6 +176,7 @@ impl From<SettleError> for Problem {
             SettleError::Stale(stale) => {
                 Self::new(StatusCode::CONFLICT, "stale_fence", stale.to_string()).at("fence")
             }
+            error => Self::internal(&error),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::{collections::HashMap, sync::Arc};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use steadfast_core::{KeyId, Payload, Timestamp};
-use steadfast_engine::{Cache, bodies};
+use steadfast_engine::{DocumentCache, decode_documents};
 use steadfast_store::{Document, DocumentKind, Store};
 
 use crate::{
@@ -30,9 +30,9 @@ pub struct Session {
 pub struct Sessions(HashMap<String, Session>);
 
 impl Sessions {
-    pub fn cache(store: Arc<dyn Store>) -> Cache<Self> {
-        Cache::new(store, DocumentKind::Session, |documents| {
-            let sessions = bodies::<Session>(documents);
+    pub fn cache(store: Arc<dyn Store>) -> DocumentCache<Self> {
+        DocumentCache::new(store, DocumentKind::Session, |documents| {
+            let sessions = decode_documents::<Session>(documents);
             Self(sessions.map(|(document, it)| (document.id, it)).collect())
         })
     }
@@ -48,7 +48,8 @@ impl Sessions {
 /// are deleted on the way.
 pub async fn start(store: &dyn Store, key: KeyId) -> Result<String, Problem> {
     let now = store.now();
-    for (document, session) in bodies::<Session>(store.list_documents(DocumentKind::Session).await?)
+    for (document, session) in
+        decode_documents::<Session>(store.list_documents(DocumentKind::Session).await?)
     {
         if session.expires_at <= now {
             store

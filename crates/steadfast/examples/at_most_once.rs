@@ -2,17 +2,18 @@
 //!
 //! `at_most_once` starts a job once, ever: a failure is final whatever the retry policy says.
 //! If the node stops or dies while the job runs, it ends as `outcome_unknown`: the work may be
-//! done or not, and only a person can find out. It is never guessed.
+//! done or not, and only a person can find out. Steadfast never guesses.
 //!
 //! `cargo run -p steadfast --example at_most_once`
 
-#![expect(clippy::print_stdout, reason = "examples talk to people")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use steadfast::{
-    Context, Engine, JobError, JobEvent, JobKind, JobPageRequest, MemoryStore, PolicyPatch,
+    Context, Engine, JobError, JobEvent, JobKind, MemoryStore, PolicyPatch, explain,
+    job::JobPageRequest,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -67,8 +68,8 @@ async fn main() -> anyhow::Result<()> {
     // Both wait for a person, as dead letters. (A client works without an engine, too.)
     for job in client.dead_letters(JobPageRequest::first(10)).await?.items {
         let Text { to } = job.payload.decode()?;
-        let reason = job.progress.reason.map(|reason| reason.to_string());
-        println!("dead letter to {to}: {}", reason.unwrap_or_default());
+        let reason = job.progress.reason.map_or("", explain::reason);
+        println!("dead letter to {to}: {reason}");
         // Even a person cannot start it a second time by accident.
         if let Err(refusal) = client.retry(job.id).await {
             println!("  retry? {refusal}");

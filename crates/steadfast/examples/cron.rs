@@ -1,18 +1,18 @@
-//! How do I run something every so often?
+//! How do I run something on a schedule?
 //!
-//! A schedule makes one job per tick, and the job has retries like any other. Making a schedule
-//! that exists brings it in line, so a program can do it at every start; any number of nodes
-//! fire a tick once. A preview shows the ticks to come and marks those that a change of clocks
-//! touches.
+//! A schedule creates one job per tick, and the job has retries like any other. Creating a
+//! schedule that exists updates it, so a program can do it at every start; any number of nodes
+//! fire a tick once. A preview shows the coming ticks and marks those that are moved by a change
+//! to or from daylight saving time.
 //!
 //! `cargo run -p steadfast --example cron`
 
-#![expect(clippy::print_stdout, reason = "examples talk to people")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use serde::{Deserialize, Serialize};
 use steadfast::{
-    Context, Dst, Engine, JobError, JobEvent, JobKind, MemoryStore, PageRequest, ScheduleRequest,
-    Timestamp,
+    Context, Engine, JobError, JobEvent, JobKind, MemoryStore, ScheduleRequest, Timestamp,
+    job::PageRequest, schedule::Dst,
 };
 
 #[derive(Serialize, Deserialize)]

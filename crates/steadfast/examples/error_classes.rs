@@ -1,19 +1,21 @@
 //! Which errors are retried?
 //!
-//! All that may pass: whatever `?` brings, panics, timeouts, and every class of your own. Not
-//! retried is what is permanent by nature: `JobError::permanent`, `not_found`, HTTP 403 and so
-//! on. Rules of the policy overrule both, and a "not before" of the other side is heeded.
+//! Retried is all that may pass with time: errors that `?` returns, panics, timeouts, and every
+//! class of your own. Not retried are permanent failures: `JobError::permanent`, `not_found`,
+//! HTTP 403 and so on. Rules of the policy overrule both, and `JobError::retry_after` sets the
+//! least delay.
 //!
 //! `cargo run -p steadfast --example error_classes`
 
-#![expect(clippy::print_stdout, reason = "examples talk to people")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use steadfast::{
-    Context, Engine, Failure, Jitter, JobError, JobKind, MemoryStore, PageRequest, PolicyPatch,
-    RetryRule, RuleAction,
+    Context, Engine, Failure, JobError, JobKind, MemoryStore, PolicyPatch, explain,
+    job::PageRequest,
+    policy::{Jitter, RetryRule, RuleAction},
 };
 
 #[derive(Serialize, Deserialize)]
@@ -68,14 +70,11 @@ async fn main() -> anyhow::Result<()> {
         // Every attempt leaves a record that explains what followed. The newest comes first.
         let records = client.attempts(id, PageRequest::first(10)).await?.items;
         for record in records.iter().rev() {
-            let (Some(failure), Some(decision)) = (&record.failure, &record.decision) else {
-                continue;
-            };
-            let then = match &decision.delay {
-                Some(delay) => format!("retry in {:?}", delay.jittered),
-                None => "give up".to_owned(),
-            };
-            println!("  {failure} -> {then} ({})", decision.decided_by);
+            if let (Some(failure), Some(decision)) =
+                (&record.failure, explain::decision_brief(record))
+            {
+                println!("  {failure} -> {decision}");
+            }
         }
     }
     engine.stop().await;

@@ -1,12 +1,12 @@
 //! What is the least I need?
 //!
 //! An input with a name (`JobKind`), an async function that handles it, and an engine on a
-//! store. `enqueue` returns once the job is on disk; from then on it is run until it succeeds
-//! or its retry policy gives up, whatever happens to this process meanwhile.
+//! store. `enqueue` returns once the job is on disk; from then on it runs until it succeeds or
+//! its retry policy gives up, whatever happens to this process meanwhile.
 //!
 //! `cargo run -p steadfast --example first_job`
 
-#![expect(clippy::print_stdout, reason = "examples talk to people")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use serde::{Deserialize, Serialize};
 use steadfast::{Context, Engine, JobError, JobKind, SqliteOptions, SqliteStore};
@@ -22,7 +22,7 @@ impl JobKind for Welcome {
     const KIND: &'static str = "welcome";
 }
 
-/// The handler. `Ok` ends the job; an error has it tried again later.
+/// The handler. `Ok` ends the job; after an error it is tried again later.
 async fn welcome(job: Welcome, ctx: Context) -> Result<(), JobError> {
     println!("attempt {}: welcome, {}!", ctx.attempt(), job.user);
     Ok(())

@@ -1,18 +1,19 @@
 //! What does a stop do to running jobs?
 //!
-//! Nothing new is started, and handlers that listen are told at once. What ends within the grace
-//! period ends normally; the rest is given back without counting the attempt, and starts again
-//! on the next node. Servers end with `engine.run_until_signal().await?`, which does all this on
-//! SIGTERM or SIGINT, and hurries on the second one; here `stop` stands in for the signal.
+//! Nothing new is started, and handlers get the signal to stop at once. What ends within the
+//! grace period ends normally; the rest is given back without counting the attempt, and starts
+//! again on the next node. Servers end with `engine.run_until_signal().await?`, which does all
+//! this on SIGTERM or SIGINT, and stops at once on the second one; here `stop` stands in for the
+//! signal.
 //!
 //! `cargo run -p steadfast --example graceful_shutdown`
 
-#![expect(clippy::print_stdout, reason = "examples talk to people")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use steadfast::{Context, Engine, JobError, JobEvent, JobKind, MemoryStore, PageRequest};
+use steadfast::{Context, Engine, JobError, JobEvent, JobKind, MemoryStore, job::PageRequest};
 use tokio::time::sleep;
 
 #[derive(Serialize, Deserialize)]
@@ -32,11 +33,11 @@ async fn work(job: Work, ctx: Context) -> Result<(), JobError> {
         Work::Short => sleep(Duration::from_millis(200)).await,
         // Does not end in time. It is cut off at the `await` it is waiting at.
         Work::Long => sleep(Duration::from_secs(3_600)).await,
-        // Tidies up when it is told, and asks to be run again without losing an attempt.
+        // Saves its work at the signal, and asks to be run again without losing an attempt.
         Work::Listening => tokio::select! {
             () = sleep(Duration::from_secs(3_600)) => {}
             reason = ctx.stopped() => {
-                println!("listening: told to stop ({reason:?}), saving what I have");
+                println!("listening: asked to stop ({reason:?}), saving my work");
                 return Err(JobError::Release);
             }
         },
@@ -75,7 +76,7 @@ async fn main() -> anyhow::Result<()> {
         let records = client.attempts(id, PageRequest::first(1)).await?.items;
         let status = records.first().map(|record| record.status.to_string());
         println!(
-            "{name}: {}, now {} with {} attempts counted",
+            "{name}: {}, now {}, attempts counted: {}",
             status.unwrap_or_default(),
             job.label(client.now()),
             job.progress.attempt,

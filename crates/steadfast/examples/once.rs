@@ -1,18 +1,19 @@
 //! How do I keep a retry from doing a thing twice?
 //!
-//! Between jobs: an idempotency key. The same key and request answer with the job that is there.
+//! Between jobs: an idempotency key. The same key and request return the job that exists.
 //! Within a job: `ctx.once`. A step that has succeeded is not run again in later attempts; its
-//! result is kept and returned. What goes to other systems carries the job's id as their key.
+//! result is stored and returned. Requests to other systems carry the job's id as their key.
 //!
 //! `cargo run -p steadfast --example once`
 
-#![expect(clippy::print_stdout, reason = "examples talk to people")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use steadfast::{
-    Context, Engine, EnqueueResult, JobError, JobEvent, JobId, JobKind, MemoryStore, PolicyPatch,
+    Context, Engine, JobError, JobEvent, JobId, JobKind, MemoryStore, PolicyPatch,
+    job::CreateResult,
 };
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -66,13 +67,12 @@ async fn main() -> anyhow::Result<()> {
     let order = Order { number: 7 };
     for _ in 0..2 {
         let request = order.job().idempotency_key("order-7");
-        match client.enqueue_all([request]).await?[..] {
-            [EnqueueResult::Created(id, _)] => println!("made {id}"),
-            [EnqueueResult::Existing(id)] => println!("there already is {id}"),
-            _ => {}
+        match client.create(request).await? {
+            CreateResult::New(job) => println!("created {}", job.id),
+            CreateResult::Existing(job) => println!("there already is {}", job.id),
         }
     }
-    // The same key for something else is a mistake, and is told.
+    // The same key for another request is a mistake.
     let other = Order { number: 8 }.job().idempotency_key("order-7");
     if let Err(error) = client.enqueue(other).await {
         println!("refused: {error}");

@@ -1,18 +1,19 @@
 //! How do I say how often, and when, a failed job is tried again?
 //!
 //! With a retry policy on up to five levels: job, kind, queue, tenant and engine. Each level
-//! says only what it cares about, the rest comes from below; a preset replaces all below it.
+//! sets only what it cares about, the rest comes from below; a preset replaces all below it.
 //! Every policy can show its timetable without running anything.
 //!
 //! `cargo run -p steadfast --example retry_policy`
 
-#![expect(clippy::print_stdout, reason = "examples talk to people")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use steadfast::{
-    Context, Engine, Jitter, JobError, JobEvent, JobKind, MemoryStore, PolicyPatch, Preset,
+    Context, Engine, JobError, JobEvent, JobKind, MemoryStore, PolicyPatch, Preset, explain,
+    policy::Jitter,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -46,7 +47,7 @@ async fn import(_: Import, ctx: Context) -> Result<(), JobError> {
 async fn main() -> anyhow::Result<()> {
     let short = Duration::from_millis(100);
     let engine = Engine::builder(MemoryStore::default())
-        // Without a word on jitter, delays are spread by chance: good for servers, bad for shows.
+        // By default delays are spread at random: good for servers, bad for examples.
         .retry(PolicyPatch::exponential(short).jitter(Jitter::None))
         .queue_retry("bulk", PolicyPatch::linear(short * 3))
         .handler(import)
@@ -78,8 +79,8 @@ async fn main() -> anyhow::Result<()> {
                 failure,
                 next_run_at,
             } => {
-                let wait = next_run_at.since(client.now()).as_millis();
-                println!("  attempt {attempt} failed ({failure}), the next one is {wait} ms away");
+                let wait = explain::brief(next_run_at.since(client.now()));
+                println!("  attempt {attempt} failed ({failure}), the next one is {wait} away");
             }
             JobEvent::Succeeded => {
                 println!("  attempt {attempt} succeeded");

@@ -6,13 +6,14 @@
 //!
 //! `cargo run -p steadfast --example testing_handlers`, or `cargo test` with the same words.
 
-#![expect(clippy::print_stdout, reason = "examples talk to people")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use steadfast::{
-    Context, EngineBuilder, Jitter, JobError, JobKind, JobState, PolicyPatch, testing::TestEngine,
+    Context, EngineBuilder, JobError, JobKind, JobState, PolicyPatch, policy::Jitter,
+    testing::TestEngine,
 };
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -28,7 +29,7 @@ impl JobKind for Invoice {
     }
 }
 
-/// What handlers share comes from outside, so that a test can give them another one.
+/// What handlers share is passed in, so that a test can pass another one.
 struct Printer {
     jams: u32,
 }
@@ -59,7 +60,7 @@ async fn retries_wait_an_hour_then_two() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// All at once, and then the story of it.
+/// All at once, and then the history of it.
 async fn gives_up_after_three_retries() -> anyhow::Result<()> {
     let engine = engine(99)?;
     let start = engine.now();

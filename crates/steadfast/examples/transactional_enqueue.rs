@@ -1,4 +1,4 @@
-//! How do I make a job if and only if my own change is committed?
+//! How do I create a job if and only if my own change is committed?
 //!
 //! Keep your tables in the store's SQLite file and enqueue in the transaction that changes them.
 //! A rollback leaves neither row nor job. After a commit, `wake` starts the job at once instead
@@ -6,12 +6,13 @@
 //!
 //! `cargo run -p steadfast --example transactional_enqueue`
 
-#![expect(clippy::print_stdout, reason = "examples talk to people")]
+#![expect(clippy::print_stdout, reason = "an example prints what it does")]
 
 use serde::{Deserialize, Serialize};
 use steadfast::{
-    Client, Context, Engine, JobError, JobEvent, JobFilter, JobKind, SqliteOptions, SqliteStore,
-    rusqlite::{Connection, TransactionBehavior},
+    Client, Context, Engine, JobError, JobEvent, JobKind, SqliteOptions, SqliteStore,
+    job::JobFilter,
+    store::rusqlite::{Connection, TransactionBehavior},
 };
 
 #[derive(Serialize, Deserialize)]
@@ -40,7 +41,7 @@ fn place_order(
     transaction.execute("INSERT INTO orders (number) VALUES (?1)", [order])?;
     let job = client.prepare(Ship { order })?;
     store.enqueue_in(&transaction, &[job])?;
-    // Whatever leaves this function early drops the transaction, which rolls it back.
+    // An early return drops the transaction, which rolls it back.
     anyhow::ensure!(paid, "order {order} is not paid");
     transaction.commit()?;
     store.wake();
@@ -70,7 +71,7 @@ async fn main() -> anyhow::Result<()> {
     while let Some(notice) = notices.next().await {
         match notice.event {
             JobEvent::Started { late, .. } if late.as_millis() < 500 => {
-                println!("  started at once")
+                println!("  started at once");
             }
             JobEvent::Started { late, .. } => println!("  started {late:?} late"),
             JobEvent::Succeeded => break,

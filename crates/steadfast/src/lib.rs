@@ -1,5 +1,14 @@
 //! A durable job queue and scheduler for your own process, whose speciality is retry.
 //!
+//! A job is stored before [`Client::enqueue`] returns. From then on it runs until it succeeds or
+//! its retry policy gives up, whatever happens to the process meanwhile, and every attempt leaves
+//! a record that explains what followed.
+//!
+//! # The first job
+//!
+//! A job has an input with a name ([`JobKind`]) and an async function that handles it. An
+//! [`Engine`] on a store runs it.
+//!
 //! ```
 //! use serde::{Deserialize, Serialize};
 //! use steadfast::{Context, Engine, JobError, JobKind, MemoryStore};
@@ -29,45 +38,295 @@
 //! # }
 //! ```
 //!
+//! [`MemoryStore`] forgets everything at the end of the process.
+#![cfg_attr(
+    feature = "sqlite",
+    doc = "[`SqliteStore`] is one file on one machine, and the default."
+)]
+#![cfg_attr(
+    feature = "postgres",
+    doc = "[`PostgresStore`] is for many machines that share one queue."
+)]
+//!
+//! # Retry
+//!
+//! A [`RetryPolicy`] says how often a failed job is tried again, and when. It is put together
+//! from up to five levels: the job ([`JobRequest::retry`]), its kind ([`JobKind::retry`]), its
+//! queue, its tenant and the engine ([`EngineBuilder`]). Each level is a [`PolicyPatch`] that sets
+//! only what it cares about, or a [`Preset`].
+//!
+//! ```
+//! use std::time::Duration;
+//! use steadfast::{PolicyPatch, Preset, policy::Jitter};
+//!
+//! let patch = PolicyPatch::exponential(Duration::from_secs(60))
+//!     .max_retries(5)
+//!     .jitter(Jitter::None);
+//! let policy = patch.over(&Preset::Queue.policy())?;
+//! // A policy can show its timetable without running anything.
+//! let rows = policy.preview().rows;
+//! let minutes = rows.iter().map(|row| row.at.typical.as_secs() / 60);
+//! assert!(minutes.eq([0, 1, 3, 7, 15, 31]));
+//! # Ok::<(), steadfast::Invalid>(())
+//! ```
+//!
+//! The store counts an attempt when it is claimed, not when it fails, so a job that takes its
+//! process down with it is bounded as well. [`explain`] turns decisions, reasons and policies into
+//! sentences.
+//!
+//! # Errors
+//!
+//! A handler fails with a [`JobError`]. `?` makes a retryable failure of every error;
+//! [`JobError::permanent`] is never retried; [`JobError::failure`] has a class of your own that
+//! rules of the policy can match; [`JobError::retry_after`] sets the least delay;
+//! [`JobError::Snooze`] and [`JobError::Release`] do not count as an attempt. Panics and timeouts
+//! are failures, too.
+//!
+//! Calls of a program fail with a [`ClientError`], which knows whether the same call may succeed
+//! later ([`ClientError::is_transient`]).
+//!
+//! # Schedules
+//!
+//! A [`ScheduleRequest`] makes one job per tick of a cron rule or at equal distances, in any time
+//! zone. Any number of nodes fire a tick once. See [`schedule`](mod@schedule).
+//!
+//! ```
+//! # use serde::{Deserialize, Serialize};
+//! # use steadfast::{Client, ClientError, JobKind, MemoryStore, ScheduleRequest};
+//! # #[derive(Serialize, Deserialize)]
+//! # struct Report;
+//! # impl JobKind for Report {
+//! #     const KIND: &'static str = "report";
+//! # }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), ClientError> {
+//! # let client = Client::new(std::sync::Arc::new(MemoryStore::default()));
+//! let nightly = ScheduleRequest::cron("nightly", "30 2 * * *", Report).timezone("Europe/Paris");
+//! let schedule = client.schedule(nightly).await?;
+//! assert!(!schedule.paused);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Transactions
+//!
+//! A job can be created in the transaction that changes your own tables, in SQLite and in
+//! PostgreSQL: both are committed, or neither is. [`Client::prepare`] checks the request, and
+//! `enqueue_in` of the store writes it. [`Context::enqueue_on_success`] creates a job together
+//! with the success of another, and [`Context::once`] runs a step of a job once over all attempts.
+//!
+//! # Testing
+//!
+//! A [`TestEngine`](testing::TestEngine) runs the same handlers with the same decisions, in memory
+//! and on a clock that the test moves: a retry an hour away takes no time.
+//!
+//! # Operating
+//!
+//! [`Engine::run_until_signal`] stops in order on SIGTERM and SIGINT: nothing new is claimed,
+//! running attempts may end within the grace period, and the rest is given back uncounted.
+//! [`Engine::subscribe`] and [`node::Observer`] report what happens, [`Client::stats`] counts,
+//! [`alert`](mod@alert) says when something is wrong, and [`Client::dead_letters`] are the jobs
+//! that wait for a person. Log lines go to `tracing`. The binary `steadfast` serves the same store
+//! with an HTTP API and a dashboard, beside your process.
+//!
+//! # Features
+//!
+//! | feature | default | what it adds |
+//! |---|---|---|
+//! | `sqlite` | yes | `SqliteStore`: one file on one machine, with SQLite built in |
+//! | `postgres` | no | `PostgresStore`: many nodes on one PostgreSQL database |
+//! | `http` | no | the module `http`: HTTP jobs and webhooks, sent by the engine itself |
+//!
+//! ## SQLite build flags
+//!
+//! The binary builds SQLite with two flags that your program does not inherit. Without them every
+//! commit also syncs the times of the file (`fsync` in place of `fdatasync`), and every allocation
+//! takes a lock to count memory. Nothing but speed depends on it. To have them, add these lines to
+//! `.cargo/config.toml` of your program:
+//!
+//! ```toml
+//! [env]
+//! LIBSQLITE3_FLAGS = "-DHAVE_FDATASYNC=1 -DSQLITE_DEFAULT_MEMSTATUS=0"
+//! ```
+//!
+//! # Examples
+//!
+//! Each example answers one question; run it with `cargo run -p steadfast --example NAME`.
+//!
+//! | example | question |
+//! |---|---|
+//! | [`first_job`](examples::first_job) | What is the least I need? |
+//! | [`retry_policy`](examples::retry_policy) | How do I say how often, and when? |
+//! | [`error_classes`](examples::error_classes) | Which errors are retried? |
+//! | [`at_most_once`](examples::at_most_once) | What if it must never run twice? |
+//! | [`cron`](examples::cron) | How do I run something on a schedule? |
+//! | [`once`](examples::once) | How do I make retries harmless? |
+//! | [`transactional_enqueue`](examples::transactional_enqueue) | How do job and data commit together? |
+//! | [`graceful_shutdown`](examples::graceful_shutdown) | What happens to running jobs on a deploy? |
+//! | [`testing_handlers`](examples::testing_handlers) | How do I test handlers without waiting? |
+//!
+//! # Stability
+//!
 //! This crate is the promise: what is re-exported here is what stays. The work is done by
 //! `steadfast-core` (the rules of retry), `steadfast-store` (where jobs live) and
 //! `steadfast-engine` (what runs them).
-//!
-//! Where to go from here: the examples of this crate each answer one question, from
-//! `first_job` to `testing_handlers`.
 
-pub use steadfast_core::duration;
+#![deny(missing_docs)]
+
+#[doc(inline)]
 pub use steadfast_core::{
-    AlertFigure, AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, Attempt,
-    AttemptStatus, Backoff, CommandRefusal, Cron, DecidedBy, Decision, DelayRange, DlqAlert, Dst,
-    EndReason, EventType, ExhaustedAlert, Failure, FailureClass, Fence, Guarantee, IdempotencyKey,
-    Invalid, Jitter, Job, JobCommand, JobEdit, JobId, JobLabel, JobProgress, JobState, Kind,
-    MissedTickPolicy, NewJob, OverdueAlert, OverlapPolicy, Payload, PolicyPatch, Preset, Preview,
-    PreviewRow, Priority, Queue, RefusalReason, RetryDelay, RetryPolicy, RetryRateAlert, RetryRule,
-    RuleAction, RuleMatch, RunAt, Schedule, ScheduleId, ScheduleName, ScheduleProgress,
-    ScheduledRun, SkipReason, SkippedTicks, StatusRange, Tags, Tally, Tenant, Tick, TickRule,
-    Timestamp, Timetable, Webhook, WebhookSecret, WebhookTarget, WorkerName, Zone,
+    Attempt, Failure, Invalid, Job, JobId, JobState, Kind, Payload, PolicyPatch, Preset, Queue,
+    RetryPolicy, Tenant, Timestamp, duration, explain, limits,
 };
 #[cfg(feature = "http")]
+#[doc(inline)]
 pub use steadfast_engine::http;
+#[doc(inline)]
 pub use steadfast_engine::{
-    AttemptContext, AttemptEnd, Client, ClientError, Context, CreateResult, Engine, EngineBuilder,
-    EngineConfig, Handler, JobError, JobEvent, JobKind, JobRequest, NodeHandle, NodeState, Notice,
-    Notices, Observer, ScheduleEdit, ScheduleRequest, SettleError, Settlement, Stats, StopReason,
-    testing,
+    Client, ClientError, Context, Engine, EngineBuilder, EngineConfig, JobError, JobEvent, JobKind,
+    JobRequest, Notice, Notices, ScheduleRequest, StopReason,
 };
-pub use steadfast_store::{
-    AttemptCursor, AttemptOwner, Clock, CommandError, EnqueueError, EnqueueResult, JobFilter,
-    JobPageRequest, LaneStats, ManualClock, MemoryStore, OpenError, Page, PageRequest, Store,
-    StoreError, SystemClock, TickRecord,
-};
+#[doc(inline)]
+pub use steadfast_store::MemoryStore;
 #[cfg(feature = "postgres")]
-pub use steadfast_store::{PostgresOptions, PostgresStore, tokio_postgres};
+#[doc(inline)]
+pub use steadfast_store::{PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
-pub use steadfast_store::{SqliteOptions, SqliteStore, rusqlite};
+#[doc(inline)]
+pub use steadfast_store::{SqliteOptions, SqliteStore};
 
-/// The contract of stores, for those who write one or ask one directly.
-pub use steadfast_store as store;
+pub mod job {
+    //! Jobs in detail: their parts, their attempts, and what can be done with them.
+
+    #[doc(inline)]
+    pub use steadfast_core::{
+        Attempt, AttemptForecast, AttemptStatus, CommandRefusal, EndReason, Failure, FailureClass,
+        Fence, Guarantee, IdempotencyKey, Job, JobCommand, JobEdit, JobId, JobLabel, JobProgress,
+        JobState, NewJob, Priority, RefusalReason, RunAt, ScheduledRun, Tags, Tally,
+    };
+    #[doc(inline)]
+    pub use steadfast_engine::{BulkCommand, BulkResult, CreateResult, JobRequest, Stats};
+    #[doc(inline)]
+    pub use steadfast_store::{
+        AttemptCursor, AttemptOwner, CommandError, EnqueueError, EnqueueResult, JobFilter,
+        JobPageRequest, LaneStats, MinuteStats, Page, PageRequest,
+    };
+}
+
+pub mod policy {
+    //! Retry policies: how often, when, and for which failures; and the decisions they lead to.
+
+    #[doc(inline)]
+    pub use steadfast_core::{
+        Backoff, DecidedBy, Decision, DelayRange, DelaySource, Jitter, PolicyPatch, Preset,
+        Preview, PreviewRow, RetryBudget, RetryDelay, RetryPolicy, RetryRule, RuleAction,
+        RuleMatch, StatusRange,
+    };
+}
+
+pub mod schedule {
+    //! Schedules: cron rules, time zones, and what happens to ticks that overlap or were missed.
+
+    #[doc(inline)]
+    pub use steadfast_core::{
+        Cron, Dst, MissedTickPolicy, OverlapPolicy, Schedule, ScheduleId, ScheduleName,
+        ScheduleProgress, SkipReason, SkippedTicks, Tick, TickRule, Timetable, Zone,
+    };
+    #[doc(inline)]
+    pub use steadfast_engine::{ScheduleEdit, ScheduleRequest};
+    #[doc(inline)]
+    pub use steadfast_store::TickRecord;
+}
+
+pub mod alert {
+    //! Alerts: states that fire and resolve, per tenant.
+
+    #[doc(inline)]
+    pub use steadfast_core::{
+        AlertFigure, AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, DlqAlert,
+        ExhaustedAlert, OverdueAlert, RetryRateAlert,
+    };
+}
+
+pub mod webhook {
+    //! Webhooks: which events of a job are sent, and where.
+
+    #[doc(inline)]
+    pub use steadfast_core::{
+        BodyFormat, Endpoint, EndpointId, EndpointSecret, EventId, EventType, Webhook,
+        WebhookSecret, WebhookTarget,
+    };
+}
+
+pub mod node {
+    //! A running engine seen from outside: workers in other processes, observers, and handlers
+    //! for kinds whose input is not a Rust type.
+
+    #[doc(inline)]
+    pub use steadfast_core::{Claim, Fence, Outcome, StaleFence, WorkerName};
+    #[doc(inline)]
+    pub use steadfast_engine::{
+        AttemptContext, AttemptEnd, Handler, NodeHandle, NodeState, Observer, SettleError,
+        Settlement,
+    };
+    #[doc(inline)]
+    pub use steadfast_store::{ClaimRequest, RenewResult, Renewal};
+}
+
+pub mod store {
+    //! Stores, their errors, and the clock that decides.
+    //!
+    //! [`Store`] is what an engine needs of a store. Its verbs may still grow before 1.0; the
+    //! test suite that every store passes is part of `steadfast-store`.
+
+    #[doc(inline)]
+    pub use steadfast_store::{
+        ClaimRequest, Clock, CommandError, EnqueueError, ManualClock, MemoryStore, OpenError,
+        Store, StoreError, SystemClock,
+    };
+    #[cfg(feature = "postgres")]
+    #[doc(inline)]
+    pub use steadfast_store::{PostgresOptions, PostgresStore, tokio_postgres};
+    #[cfg(feature = "sqlite")]
+    #[doc(inline)]
+    pub use steadfast_store::{SqliteOptions, SqliteStore, rusqlite};
+}
+
+pub mod testing {
+    //! Tests of handlers without waiting: an engine in memory, on a clock that the test moves.
+
+    #[doc(inline)]
+    pub use steadfast_engine::testing::{TestEngine, TestError};
+    #[doc(inline)]
+    pub use steadfast_store::ManualClock;
+}
+
+/// The examples of this crate, to read. They exist in the documentation only.
+#[cfg(all(doc, not(doctest)))]
+pub mod examples {
+    macro_rules! examples {
+        ($($name:ident: $question:literal,)+) => {$(
+            #[doc = $question]
+            ///
+            /// ```
+            #[doc = include_str!(concat!("../examples/", stringify!($name), ".rs"))]
+            /// ```
+            pub mod $name {}
+        )+};
+    }
+
+    examples! {
+        first_job: "What is the least I need?",
+        retry_policy: "How do I say how often, and when?",
+        error_classes: "Which errors are retried?",
+        at_most_once: "What if it must never run twice?",
+        cron: "How do I run something on a schedule?",
+        once: "How do I make retries harmless?",
+        transactional_enqueue: "How do job and data commit together?",
+        graceful_shutdown: "What happens to running jobs on a deploy?",
+        testing_handlers: "How do I test handlers without waiting?",
+    }
+}
 
 /// The README's example, checked.
 #[cfg(all(doctest, feature = "sqlite"))]

@@ -1,9 +1,9 @@
-//! Every example, run as a newcomer runs it: it must end by itself and tell its story.
+//! Every example, run as a newcomer runs it: it must end by itself and print what it promises.
 //!
 //! `cargo test -p steadfast` builds the examples before it runs this; `--test examples` alone
 //! does not, and then needs `cargo build -p steadfast --examples` first.
 
-#![expect(clippy::unwrap_used, reason = "a test says no by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{
     io::Read as _,
@@ -15,16 +15,16 @@ use std::{
 };
 
 /// Examples end within seconds; this is for a machine that does ten other things.
-const PATIENCE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 #[test]
 fn first_job() {
-    tells("first_job", &["attempt 1: welcome, Ada!", " succeeded"]);
+    prints("first_job", &["attempt 1: welcome, Ada!", " succeeded"]);
 }
 
 #[test]
 fn retry_policy() {
-    tells(
+    prints(
         "retry_policy",
         &[
             "  engine attempts at [0ns, 100ms, 300ms, 700ms]",
@@ -38,27 +38,27 @@ fn retry_policy() {
 
 #[test]
 fn error_classes() {
-    tells(
+    prints(
         "error_classes",
         &[
-            "  error: invalid digit found in string -> retry in 50ms (policy)",
-            "  validation: the card has expired -> give up (non_retryable)",
-            "  fraud: the same card in two countries -> give up (rule)",
-            "  not_found: the customer is not replicated yet -> retry in 50ms (rule)",
-            "  bank_closed: out of hours -> retry in 300ms (rule)",
-            "  error: too many requests -> retry in 200ms (policy)",
-            "  error: too many requests -> give up (exhausted)",
+            "  error: invalid digit found in string -> retry 1 of 1 in 50ms\n",
+            "  validation: the card has expired -> permanent failure",
+            "  fraud: the same card in two countries -> a rule of the policy gives up",
+            "  not_found: the customer is not replicated yet -> retry 1 of 1 in 50ms\n",
+            "  bank_closed: out of hours -> retry 1 of 1 in 300ms, by rule 3",
+            "  error: too many requests -> retry 1 of 1 in 200ms, as Retry-After asks",
+            "  error: too many requests -> no retries left",
         ],
     );
 }
 
 #[test]
 fn at_most_once() {
-    tells(
+    prints(
         "at_most_once",
         &[
-            "dead letter to Ada: at_most_once",
-            "dead letter to Bob: outcome_unknown",
+            "dead letter to Ada: never retried: it may start only once",
+            "dead letter to Bob: outcome unknown",
             "is AT_MOST_ONCE and may have started",
         ],
     );
@@ -66,7 +66,7 @@ fn at_most_once() {
 
 #[test]
 fn cron() {
-    tells(
+    prints(
         "cron",
         &[
             "2026-03-29T01:00:00Z  <- the clock skips 02:30",
@@ -78,16 +78,16 @@ fn cron() {
 
 #[test]
 fn once() {
-    let story = tells(
+    let output = prints(
         "once",
         &["there already is job_", "refused: ", "done in 2 attempts"],
     );
-    assert_eq!(story.matches("charging the card").count(), 1, "{story}");
+    assert_eq!(output.matches("charging the card").count(), 1, "{output}");
 }
 
 #[test]
 fn transactional_enqueue() {
-    tells(
+    prints(
         "transactional_enqueue",
         &[
             "order 1: rolled back, because order 1 is not paid\n  orders: 0, jobs: 0",
@@ -99,19 +99,19 @@ fn transactional_enqueue() {
 
 #[test]
 fn graceful_shutdown() {
-    tells(
+    prints(
         "graceful_shutdown",
         &[
-            "short: SUCCESS, now succeeded with 1 attempts counted",
-            "long: RELEASED, now ready with 0 attempts counted",
-            "listening: RELEASED, now ready with 0 attempts counted",
+            "short: SUCCESS, now succeeded, attempts counted: 1",
+            "long: RELEASED, now ready, attempts counted: 0",
+            "listening: RELEASED, now ready, attempts counted: 0",
         ],
     );
 }
 
 #[test]
 fn testing_handlers() {
-    tells("testing_handlers", &["ok: gives up after three retries"]);
+    prints("testing_handlers", &["ok: gives up after three retries"]);
 }
 
 #[test]
@@ -133,35 +133,35 @@ fn no_example_is_left_out() {
     }
 }
 
-/// Runs an example to its end and looks for lines of its story.
-fn tells(name: &str, lines: &[&str]) -> String {
+/// Runs an example to its end and looks for lines in its output.
+fn prints(name: &str, lines: &[&str]) -> String {
     let path = built(name);
     let mut child = Command::new(&path).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdout = child.stdout.take().unwrap();
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
-        let mut story = String::new();
-        let read = stdout.read_to_string(&mut story);
-        sender.send(read.map(|_| story))
+        let mut output = String::new();
+        let read = stdout.read_to_string(&mut output);
+        sender.send(read.map(|_| output))
     });
-    let Ok(story) = receiver.recv_timeout(PATIENCE) else {
+    let Ok(output) = receiver.recv_timeout(DEADLINE) else {
         child.kill().unwrap();
         child.wait().unwrap();
-        panic!("{name} did not end within {PATIENCE:?}");
+        panic!("{name} did not end within {DEADLINE:?}");
     };
-    let story = story.unwrap();
+    let output = output.unwrap();
     let status = child.wait().unwrap();
     assert!(
         status.success(),
-        "{name} ended with {status} after:\n{story}"
+        "{name} ended with {status} after:\n{output}"
     );
     for line in lines {
         assert!(
-            story.contains(line),
-            "{name} does not say {line:?}:\n{story}"
+            output.contains(line),
+            "{name} does not print {line:?}:\n{output}"
         );
     }
-    story
+    output
 }
 
 /// Tests lie in `deps`, and examples beside it.

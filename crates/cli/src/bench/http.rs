@@ -14,9 +14,10 @@ use std::{
 use anyhow::{Context as _, bail};
 use axum::{Json, Router, http::StatusCode, routing::post};
 use steadfast::{
-    Engine, EngineBuilder, EngineConfig, JobEvent, JobFilter, JobRequest, Payload, PolicyPatch,
-    SqliteOptions, SqliteStore, Tally,
+    Engine, EngineBuilder, EngineConfig, JobEvent, JobRequest, Payload, PolicyPatch, SqliteOptions,
+    SqliteStore,
     http::{AddressPolicy, HttpRequest, Outbound, OutboundRules},
+    job::{JobFilter, Tally},
 };
 use steadfast_server::{App, Metrics, Settings};
 use tokio::{

@@ -11,8 +11,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use steadfast::{
-    Client, Clock as _, Context, Engine, JobError, JobKind, JobRequest, SqliteOptions, SqliteStore,
-    SystemClock,
+    Client, Context, Engine, JobError, JobKind, JobRequest, SqliteOptions, SqliteStore,
+    store::{Clock as _, SystemClock},
 };
 use tokio::sync::Notify;
 

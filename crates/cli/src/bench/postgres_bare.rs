@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use steadfast::tokio_postgres::{
+use steadfast::store::tokio_postgres::{
     self, Client, NoTls, Statement,
     types::{FromSql, IsNull, ToSql, Type, accepts, private::BytesMut, to_sql_checked},
 };

@@ -3,7 +3,9 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use steadfast::{
-    Client, JobKind as _, SqliteOptions, SqliteStore, Store as _, WorkerName, store::ClaimRequest,
+    Client, JobKind as _, SqliteOptions, SqliteStore,
+    node::WorkerName,
+    store::{ClaimRequest, Store as _},
 };
 
 use super::{

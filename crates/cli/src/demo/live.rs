@@ -3,7 +3,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use anyhow::Context as _;
-use steadfast::{Client, Notice, Notices, PageRequest};
+use steadfast::{Client, Notice, Notices, job::PageRequest};
 use steadfast_api::AttemptBody;
 use steadfast_core::{AttemptStatus, explain};
 use tokio::{sync::watch, time::Instant};

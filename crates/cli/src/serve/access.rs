@@ -1,7 +1,7 @@
 //! Who may use the API, and what follows from it for the addresses that jobs may connect to.
 
 use anyhow::bail;
-use steadfast::{Store, http::AddressPolicy};
+use steadfast::{http::AddressPolicy, store::Store};
 
 use crate::settings::{Settings, StoreUrl};
 

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf};
 
-use steadfast::{Queue, WorkerName};
+use steadfast::{Queue, node::WorkerName};
 
 use super::{DurationArg, LogFormat, OutboundPolicy, RetryArg, Settings, StoreUrl};
 

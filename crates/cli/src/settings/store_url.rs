@@ -3,7 +3,9 @@
 use std::{fmt, path::PathBuf, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use steadfast::{MemoryStore, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore, Store};
+use steadfast::{
+    MemoryStore, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore, store::Store,
+};
 
 #[derive(Clone, PartialEq, Eq)]
 pub enum StoreUrl {

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use steadfast::{Clock as _, SystemClock, Timestamp};
+use steadfast::{
+    Timestamp,
+    store::{Clock as _, SystemClock},
+};
 use steadfast_core::explain::brief;
 
 pub fn now() -> Timestamp {

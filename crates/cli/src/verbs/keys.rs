@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::Subcommand;
-use steadfast::{Store, Tenant};
+use steadfast::{Tenant, store::Store};
 use steadfast_api::{CreateKeyRequest, KeyBody, KeyList, KeyWithToken, Scope};
 use steadfast_server::keys::{self, Key, NewKey};
 

@@ -1,70 +1,86 @@
-//! When alerts fire, and what is so where nobody sets it.
+//! When alerts fire: settings and their defaults.
 
 use std::{ops::RangeInclusive, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
 use super::AlertRule;
-use crate::{Invalid, duration, limits};
+use crate::{duration, invalid::Invalid, limits};
 
-const MINUTE: Duration = Duration::from_secs(60);
+const MINUTE: Duration = Duration::from_secs(60); // not a limit: a unit
 
+/// When alerts fire. In JSON every field is optional and has its default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct AlertSettings {
-    /// How far back attempts count. Counts are kept by the minute, so up to a minute more.
+    /// How far back attempts count; 5 minutes by default. Counts are kept by the minute, so it may be
+    /// up to a minute more.
     #[serde(with = "duration::text")]
     pub window: Duration,
-    /// How often an alert that goes on firing is told of again.
+    /// How often endpoints are notified again of an alert that goes on firing; hourly by default.
     #[serde(with = "duration::text")]
     pub renotify: Duration,
+    /// The rule on dead letters.
     pub dlq: DlqAlert,
+    /// The rule on the share of retries.
     pub retry_rate: RetryRateAlert,
+    /// The rule on jobs that ran out of retries.
     pub exhausted: ExhaustedAlert,
+    /// The rule on jobs that are not claimed in time.
     pub overdue: OverdueAlert,
 }
 
-/// More dead letters than this.
+/// Fires if there are dead letters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct DlqAlert {
+    /// Whether the rule is checked; true by default.
     pub enabled: bool,
+    /// How many dead letters are acceptable; none by default.
     pub above: u64,
-    /// How long it must last before it fires.
+    /// How long the rule must be broken before the alert fires; 5 minutes by default.
     #[serde(with = "duration::text")]
     pub after: Duration,
 }
 
-/// More retries than this part of all attempts within the window.
+/// Fires if too many of the attempts within the window are retries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct RetryRateAlert {
+    /// Whether the rule is checked; true by default.
     pub enabled: bool,
-    /// From 0 to 1.
+    /// Which share of retries is acceptable, from 0 to 1; 0.1 by default.
     pub above: f64,
-    /// With fewer attempts, a rate says nothing.
+    /// With fewer attempts within the window the rule is not broken; 1 by default.
     pub min_attempts: u64,
+    /// How long the rule must be broken before the alert fires; at once by default.
     #[serde(with = "duration::text")]
     pub after: Duration,
 }
 
-/// More jobs than this ran out of retries within the window.
+/// Fires if too many jobs ran out of retries within the window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ExhaustedAlert {
+    /// Whether the rule is checked; true by default.
     pub enabled: bool,
+    /// How many such jobs are acceptable; 10 by default.
     pub above: u64,
+    /// How long the rule must be broken before the alert fires; at once by default.
     #[serde(with = "duration::text")]
     pub after: Duration,
 }
 
-/// A job that could be claimed has been due for longer than this.
+/// Fires if a ready job is not claimed in time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct OverdueAlert {
+    /// Whether the rule is checked; true by default.
     pub enabled: bool,
+    /// How long a job may be due without being claimed; 5 minutes by default.
     #[serde(with = "duration::text")]
     pub above: Duration,
+    /// How long the rule must be broken before the alert fires; at once by default.
     #[serde(with = "duration::text")]
     pub after: Duration,
 }
@@ -124,9 +140,10 @@ impl Default for OverdueAlert {
 }
 
 impl AlertSettings {
+    /// Refuses a window, an interval or a rate outside of its limits.
     pub fn check(&self) -> Result<(), Invalid> {
-        within("window", self.window, limits::ALERT_WINDOW)?;
-        within("renotify", self.renotify, limits::ALERT_RENOTIFY)?;
+        check_range("window", self.window, limits::ALERT_WINDOW)?;
+        check_range("renotify", self.renotify, limits::ALERT_RENOTIFY)?;
         let rate = self.retry_rate.above;
         if !(0.0..=1.0).contains(&rate) {
             let expected = "must be between 0 and 1";
@@ -154,7 +171,11 @@ impl AlertSettings {
     }
 }
 
-fn within(field: &str, value: Duration, range: RangeInclusive<Duration>) -> Result<(), Invalid> {
+fn check_range(
+    field: &str,
+    value: Duration,
+    range: RangeInclusive<Duration>,
+) -> Result<(), Invalid> {
     if range.contains(&value) {
         return Ok(());
     }

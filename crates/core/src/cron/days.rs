@@ -9,10 +9,10 @@ use super::calendar::Shape;
 /// Bit `d` is day `d` of the month; bit 0 is never set.
 pub(super) type DaySet = u32;
 
-const SUNDAY: u8 = 0;
-const SATURDAY: u8 = 6;
+const SUNDAY: u8 = 0; // not a limit: a weekday
+const SATURDAY: u8 = 6; // not a limit: a weekday
 /// Bits 0, 7, 14, 21 and 28: shifted to the first Friday, all Fridays.
-const EVERY_SEVENTH: u64 = 0b1_0000001_0000001_0000001_0000001;
+const EVERY_SEVENTH: u64 = 0b1_0000001_0000001_0000001_0000001; // not a limit: a bit mask
 
 /// The day-of-month and day-of-week fields together.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use super::{
     days::{DaySet, Days},
 };
 
-pub(super) const DAY_SECS: i64 = 86_400;
+pub(super) const DAY_SECS: i64 = 86_400; // not a limit: a unit
 
 /// Bit `n` is the value `n`.
 pub(super) type BitSet = u64;

@@ -2,37 +2,37 @@
 //!
 //! When clocks go forward some local times do not happen (a gap); when they go back some
 //! happen twice (a fold). What a person means by `30 2 * * *` and by `*/15 * * * *` on such
-//! a night differs, and Vixie cron's answer is the one that people know:
+//! a night differs, and Vixie cron's rule is the one that people know:
 //!
 //! * A **fixed** rule names times of day. One that falls into a gap fires right after it,
-//!   once, however many of its times the gap swallowed; in a fold it fires on the first pass.
+//!   once, however many of its times lie in the gap; in a fold it fires on the first pass.
 //! * An **interval** rule means "every so often". It follows real time: both passes of a
 //!   fold, and nothing for local times that did not happen.
 //!
 //! A rule is interval when its minute or hour field begins with `*`. Vixie has no seconds;
-//! a second field that begins with `*` makes an interval too, because `*/10 30 2 * * *` asks
-//! for a beat within the minute just as `*/10 2 * * *` asks for one within the hour.
+//! a second field that begins with `*` makes an interval too, because `*/10 30 2 * * *` repeats
+//! within the minute just as `*/10 2 * * *` repeats within the hour.
 //!
-//! Searching local times and asking for their instants fails at the edges: a search started
-//! in the second pass runs into the first. So the search goes period by period of constant
-//! offset, where local time and real time run in step, and treats only the edges specially.
+//! Searching local times and then converting them to instants fails at the edges: a search that
+//! starts in the second pass finds times of the first. So the search goes period by period of
+//! constant offset, in which local and real time differ by a constant, and treats only the edges
+//! specially.
 
 use super::{Dst, Tick, fields::Fields};
 use crate::{
-    Timestamp,
+    limits,
+    time::Timestamp,
     zone::{Period, Zone},
 };
 
-/// The rarest pattern is 29 February on a given weekday: every 28 years, and 40 across a
-/// year like 2100. Past that the zone's gaps swallow every match (`*/5 2 8-14 3 */7` in New
+const MICROS: i64 = 1_000_000; // not a limit: a unit
+
+/// The first tick strictly after `after`. The search ends after [`limits::CRON_SEARCH_SECS_MAX`]:
+/// by then every pattern has matched, unless each match lies in a gap (`*/5 2 8-14 3 */7` in New
 /// York names only the hour that is always skipped).
-const HORIZON_SECS: i64 = 41 * 366 * super::fields::DAY_SECS;
-
-const MICROS: i64 = 1_000_000;
-
 pub(super) fn next_after(fields: &Fields, zone: &Zone, after: Timestamp) -> Option<Tick> {
     let mut from = after.as_micros() / MICROS + 1;
-    let until = (from + HORIZON_SECS).min(Timestamp::MAX.as_micros() / MICROS);
+    let until = (from + limits::CRON_SEARCH_SECS_MAX).min(Timestamp::MAX.as_micros() / MICROS);
     while from < until {
         let period = zone.period(from);
         if let Some(tick) = first_in(fields, &period, from, until) {
@@ -54,16 +54,16 @@ fn first_in(fields: &Fields, period: &Period, from: i64, until: i64) -> Option<T
     } = *period;
     let mut local = from + offset;
     if !fields.interval && start != i64::MIN {
-        // The clock showed this when the period began, had it not been changed.
+        // What the clock would have shown when the period began, had it not been changed.
         let uninterrupted = start + offset_before;
-        let swallowed = || fields.first_match(uninterrupted, start + offset).is_some();
-        if from == start && swallowed() {
+        let has_match_in_gap = || fields.first_match(uninterrupted, start + offset).is_some();
+        if from == start && has_match_in_gap() {
             return Some(Tick {
                 at: instant(start),
                 dst: Some(Dst::Gap),
             });
         }
-        // In a fold, what lies before was on the clock already.
+        // In a fold, the clock has shown earlier local times already.
         local = local.max(uninterrupted);
     }
     let local = fields.first_match(local, end.min(until) + offset)?;

@@ -1,18 +1,16 @@
 //! From the text of a pattern to sets of bits, or to a sentence about what is wrong with it.
 //!
 //! The text is upper-cased once, so names and letters are compared in one spelling; only the
-//! nicknames are exact, because `@Daily` is more often a typing error than a wish.
+//! nicknames are exact, because `@Daily` is more often a typing error than intended.
 
 use super::{
     days::{Days, DaysOfMonth, DaysOfWeek},
     fields::{BitSet, Fields},
 };
+use crate::limits;
 
-/// Room for a list of every minute and of every second; a longer text is not a schedule.
-pub(super) const PATTERN_BYTES_MAX: usize = 512;
-
-/// A sentence fragment that begins with "must", about the pattern as a whole.
-pub(super) type Complaint = String;
+/// What a refused pattern must be: a sentence fragment that begins with "must".
+pub(super) type Requirement = String;
 
 const NICKNAMES: [(&str, &str); 7] = [
     ("@yearly", "0 0 1 1 *"),
@@ -83,9 +81,10 @@ const DAY_OF_WEEK: Field = Field {
     allowed: "0 to 7 (0 and 7 are Sunday), SUN to SAT, FRI#2 or FRIL",
 };
 
-pub(super) fn fields(text: &str) -> Result<Fields, Complaint> {
-    if text.len() > PATTERN_BYTES_MAX {
-        return Err(format!("must be at most {PATTERN_BYTES_MAX} bytes long"));
+pub(super) fn fields(text: &str) -> Result<Fields, Requirement> {
+    let most = limits::CRON_PATTERN_BYTES_MAX;
+    if text.len() > most {
+        return Err(format!("must be at most {most} bytes long"));
     }
     let pattern = expand_nickname(text.trim_matches([' ', '\t']))?.to_ascii_uppercase();
     let columns: Vec<&str> = pattern
@@ -122,7 +121,7 @@ pub(super) fn fields(text: &str) -> Result<Fields, Complaint> {
     Ok(fields)
 }
 
-fn expand_nickname(text: &str) -> Result<&str, Complaint> {
+fn expand_nickname(text: &str) -> Result<&str, Requirement> {
     if !text.starts_with('@') {
         return Ok(text);
     }
@@ -136,7 +135,7 @@ fn expand_nickname(text: &str) -> Result<&str, Complaint> {
         })
 }
 
-fn days_of_month(column: &str) -> Result<DaysOfMonth, Complaint> {
+fn days_of_month(column: &str) -> Result<DaysOfMonth, Requirement> {
     let field = &DAY_OF_MONTH;
     let mut days = DaysOfMonth {
         open: is_open(column),
@@ -152,9 +151,9 @@ fn days_of_month(column: &str) -> Result<DaysOfMonth, Complaint> {
         } else if item == "LW" {
             days.last_weekday = true;
         } else if let Some(count) = item.strip_prefix("L-") {
-            days.before_last |= 1 << number(count, 1, 30).ok_or_else(|| field.complaint(item))?;
+            days.before_last |= 1 << number(count, 1, 30).ok_or_else(|| field.requirement(item))?;
         } else if let Some(day) = item.strip_suffix('W') {
-            days.nearest |= 1 << number(day, 1, 31).ok_or_else(|| field.complaint(item))?;
+            days.nearest |= 1 << number(day, 1, 31).ok_or_else(|| field.requirement(item))?;
         } else {
             days.plain |= field.days(item)?;
         }
@@ -162,7 +161,7 @@ fn days_of_month(column: &str) -> Result<DaysOfMonth, Complaint> {
     Ok(days)
 }
 
-fn days_of_week(column: &str) -> Result<DaysOfWeek, Complaint> {
+fn days_of_week(column: &str) -> Result<DaysOfWeek, Requirement> {
     let field = &DAY_OF_WEEK;
     let mut days = DaysOfWeek {
         open: is_open(column),
@@ -181,11 +180,13 @@ fn days_of_week(column: &str) -> Result<DaysOfWeek, Complaint> {
             days.plain |= field.weekdays(item)?;
             continue;
         };
-        let weekday = field.value(weekday).ok_or_else(|| field.complaint(item))?;
+        let weekday = field
+            .value(weekday)
+            .ok_or_else(|| field.requirement(item))?;
         if which == "L" {
             days.last |= 1 << (weekday % 7);
         } else {
-            let nth = number(which, 1, 5).ok_or_else(|| field.complaint(item))?;
+            let nth = number(which, 1, 5).ok_or_else(|| field.requirement(item))?;
             days.nth[usize::from(nth) - 1] |= 1 << (weekday % 7);
         }
     }
@@ -198,14 +199,14 @@ fn is_open(column: &str) -> bool {
 }
 
 impl Field {
-    fn list(&self, column: &str) -> Result<BitSet, Complaint> {
+    fn list(&self, column: &str) -> Result<BitSet, Requirement> {
         column
             .split(',')
             .try_fold(0, |set, item| Ok(set | self.item(item)?))
     }
 
     /// `*`, `5`, `1-10`, each with or without a step, as `*/5`, `5/15` and `1-10/2`.
-    fn item(&self, item: &str) -> Result<BitSet, Complaint> {
+    fn item(&self, item: &str) -> Result<BitSet, Requirement> {
         let (base, step) = match item.split_once('/') {
             None => (item, None),
             Some((base, step)) => {
@@ -224,18 +225,20 @@ impl Field {
             .fold(0, |set, value| set | 1 << value))
     }
 
-    fn range(&self, base: &str, item: &str, stepped: bool) -> Result<(u8, u8), Complaint> {
-        let value = |text| self.value(text).ok_or_else(|| self.complaint(item));
+    fn range(&self, base: &str, item: &str, stepped: bool) -> Result<(u8, u8), Requirement> {
+        let value = |text| self.value(text).ok_or_else(|| self.requirement(item));
         if base == "*" {
             return Ok((self.min, self.max));
         }
         let Some((first, last)) = base.split_once('-') else {
             let first = value(base)?;
             // A Sunday written 7 begins the week too.
-            return Ok(match stepped {
-                true if first > self.max => (self.min, self.max),
-                true => (first, self.max),
-                false => (first, first),
+            return Ok(if !stepped {
+                (first, first)
+            } else if first > self.max {
+                (self.min, self.max)
+            } else {
+                (first, self.max)
             });
         };
         let (first, mut end) = (value(first)?, value(last)?);
@@ -259,17 +262,17 @@ impl Field {
         number(text, self.min, self.top)
     }
 
-    fn days(&self, item: &str) -> Result<u32, Complaint> {
+    fn days(&self, item: &str) -> Result<u32, Requirement> {
         Ok(u32::try_from(self.item(item)?).unwrap_or(0))
     }
 
     /// The bits of 0 to 7, with 7 folded onto Sunday.
-    fn weekdays(&self, item: &str) -> Result<u8, Complaint> {
+    fn weekdays(&self, item: &str) -> Result<u8, Requirement> {
         let set = self.item(item)?;
         Ok(u8::try_from((set | set >> 7) & 0x7f).unwrap_or(0))
     }
 
-    fn complaint(&self, item: &str) -> Complaint {
+    fn requirement(&self, item: &str) -> Requirement {
         format!(
             "must have {} in the {} field, not {item:?}",
             self.allowed, self.name

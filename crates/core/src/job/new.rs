@@ -4,43 +4,83 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use sha2::{Digest, Sha256};
 
-use super::{Guarantee, Job, JobProgress, Priority, ScheduledRun, Tags};
+use super::{Job, JobProgress, Priority, ScheduledRun, Tags};
 use crate::{
-    IdempotencyKey, Invalid, JobId, Kind, Payload, PolicyPatch, Queue, RetryPolicy, Tenant,
-    Timestamp, Webhook, duration, limits,
+    duration,
+    id::JobId,
+    invalid::Invalid,
+    limits,
+    name::{IdempotencyKey, Kind, Queue, Tenant},
+    payload::Payload,
+    policy::{PolicyPatch, RetryPolicy},
+    state::Guarantee,
+    time::Timestamp,
+    webhook::Webhook,
 };
 
-/// What is asked of a job, checked. The store makes a [`Job`] of it.
+/// A checked request for a job. The store turns it into a [`Job`].
+///
+/// ```
+/// use std::{sync::Arc, time::Duration};
+/// use steadfast_core::{JobId, Kind, NewJob, Payload, Preset, RunAt, Timestamp};
+///
+/// let now: Timestamp = "2026-01-01T12:00:00Z".parse().unwrap();
+/// let kind = Kind::new("mail").unwrap();
+/// let payload = Payload::encode(&["a@example.com"]).unwrap();
+/// let policy = Arc::new(Preset::Http.policy());
+/// let mut job = NewJob::new(JobId::new(now, 7), kind, payload, policy);
+/// job.run_at = RunAt::After(Duration::from_secs(60));
+/// assert_eq!(job.due(now).to_string(), "2026-01-01T12:01:00Z");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewJob {
+    /// Chosen by the creator, so that a request whose answer was lost can be repeated.
     pub id: JobId,
+    /// Whose job it is; `default` unless set.
     pub tenant: Tenant,
+    /// Where it waits; `default` unless set.
     pub queue: Queue,
+    /// Which handler it is for.
     pub kind: Kind,
+    /// The handler's input, as JSON.
     pub payload: Payload,
+    /// From 0 to 9, higher first; 5 unless set.
     pub priority: Priority,
+    /// When it becomes due; now unless set.
     pub run_at: RunAt,
+    /// The complete policy, with presets and defaults resolved.
     pub policy: Arc<RetryPolicy>,
+    /// How often it may start; at least once unless set.
     pub guarantee: Guarantee,
+    /// With a key, repeating the request gives the job that exists instead of a second one.
     pub idempotency_key: Option<IdempotencyKey>,
-    /// What the request itself said of retries, before the levels below filled it up.
+    /// The part of the policy that the request itself named, before presets and defaults completed
+    /// it. Only the fingerprint uses it.
     pub requested_retry: PolicyPatch,
+    /// Set if a schedule creates it.
     pub scheduled_run: Option<ScheduledRun>,
+    /// Where events of this job are sent; for a delivery, where it is delivered.
     pub webhook: Option<Arc<Webhook>>,
     timeout: Option<Duration>,
     lease: Duration,
     tags: Tags,
 }
 
-/// When a job becomes due, in the store's time.
+/// When a job becomes due, by the store's clock.
+// Exhaustive on purpose: every store must handle each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunAt {
+    /// As soon as it is stored.
     Now,
+    /// This long after it is stored.
     After(Duration),
+    /// At this time; one in the past is due at once.
     At(Timestamp),
 }
 
 impl NewJob {
+    /// A job with defaults for everything that is not given: tenant, queue, priority and lease; due
+    /// now, at least once, without timeout, key, tags or webhook.
     pub fn new(id: JobId, kind: Kind, payload: Payload, policy: Arc<RetryPolicy>) -> Self {
         Self {
             id,
@@ -62,19 +102,24 @@ impl NewJob {
         }
     }
 
+    /// How long one attempt may take, from [`limits::TIMEOUT_MIN`] to [`limits::TIMEOUT_MAX`].
     pub fn with_timeout(mut self, timeout: Duration) -> Result<Self, Invalid> {
-        let most = limits::TIMEOUT_MAX;
-        check("timeout", timeout, Duration::from_millis(1), most)?;
+        let (least, most) = (limits::TIMEOUT_MIN, limits::TIMEOUT_MAX);
+        check("timeout", timeout, least, most)?;
         self.timeout = Some(timeout);
         Ok(self)
     }
 
+    /// How long a claim holds without being renewed, from [`limits::LEASE_MIN`] to
+    /// [`limits::LEASE_MAX`].
     pub fn with_lease(mut self, lease: Duration) -> Result<Self, Invalid> {
         check("lease", lease, limits::LEASE_MIN, limits::LEASE_MAX)?;
         self.lease = lease;
         Ok(self)
     }
 
+    /// Replaces all tags; at most [`limits::TAGS_MAX`], with keys and values of
+    /// [`limits::TAG_BYTES_MAX`] bytes.
     pub fn with_tags(mut self, tags: Tags) -> Result<Self, Invalid> {
         if tags.len() > limits::TAGS_MAX {
             let expected = format!("must hold at most {} tags", limits::TAGS_MAX);
@@ -100,19 +145,22 @@ impl NewJob {
         Ok(self)
     }
 
+    /// How long one attempt may take; `None` unless set.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout
     }
 
+    /// How long a claim holds without being renewed.
     pub fn lease(&self) -> Duration {
         self.lease
     }
 
+    /// The creator's own labels.
     pub fn tags(&self) -> &Tags {
         &self.tags
     }
 
-    /// When this job becomes due, if it is stored at `now`.
+    /// When the job becomes due if it is stored at `now`.
     pub fn due(&self, now: Timestamp) -> Timestamp {
         match self.run_at {
             RunAt::Now => now,
@@ -121,7 +169,7 @@ impl NewJob {
         }
     }
 
-    /// The job as it is on the day it is stored.
+    /// The job that exists once this is stored at `now`: waiting, without any attempt.
     pub fn stored(self, now: Timestamp) -> Job {
         let run_at = self.due(now);
         Job {
@@ -144,9 +192,11 @@ impl NewJob {
         }
     }
 
-    /// What makes two requests with one idempotency key the same request: everything that was
-    /// asked, but not what came out of it: neither the id nor the time that "in five minutes"
-    /// is, nor defaults that a new version may change, nor the order of a map's keys.
+    /// A hash that tells whether two requests with one idempotency key are the same request.
+    ///
+    /// It covers all that the request contains, but nothing that follows from it: neither the id,
+    /// nor the time that "in five minutes" stands for, nor defaults that a new version may change,
+    /// nor the order of a map's keys.
     pub fn fingerprint(&self) -> [u8; 16] {
         let mut hash = Sha256::new();
         let mut field = |text: &str| {
@@ -155,7 +205,7 @@ impl NewJob {
         };
         field(self.queue.as_str());
         field(self.kind.as_str());
-        field(&canonical(&self.payload));
+        field(&canonical_json(&self.payload));
         field(self.guarantee.as_str());
         field(&self.priority.get().to_string());
         field(&match self.run_at {
@@ -180,9 +230,9 @@ impl NewJob {
     }
 }
 
-/// The same JSON with its keys in order. `serde_json` keeps them so only as long as no crate of
-/// the whole program asks it to keep them as they were written.
-fn canonical(payload: &Payload) -> String {
+/// The same JSON with its keys in order. A `serde_json` map keeps them in order only as long as no
+/// crate of the whole program enables its feature `preserve_order`.
+fn canonical_json(payload: &Payload) -> String {
     match payload.decode::<serde_json::Value>() {
         Ok(mut value) => {
             sort(&mut value);
@@ -224,7 +274,7 @@ fn check(field: &str, value: Duration, least: Duration, most: Duration) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Preset;
+    use crate::policy::Preset;
 
     fn job(payload: &str, policy: Preset) -> NewJob {
         let kind = Kind::new("mail").unwrap();
@@ -238,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_the_same_whatever_came_of_it() {
+    fn two_requests_are_the_same_whatever_ids_and_defaults_they_got() {
         let first = job(r#"{"a": 1, "b": 2}"#, Preset::Http);
         let mut again = job(r#"{"b":2,"a":1}"#, Preset::Patient);
         again.id = JobId::from_bits(2);
@@ -246,23 +296,23 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_asked_differently_makes_another_request() {
-        let asked = |change: fn(&mut NewJob)| {
+    fn every_difference_between_two_requests_makes_them_different() {
+        let fingerprint = |change: fn(&mut NewJob)| {
             let mut job = job("1", Preset::Http);
             change(&mut job);
             job.fingerprint()
         };
         let all = [
-            asked(|_| {}),
-            asked(|job| job.payload = Payload::from_json("2").unwrap()),
-            asked(|job| job.priority = Priority::new(9).unwrap()),
-            asked(|job| job.run_at = RunAt::After(Duration::from_secs(5))),
-            asked(|job| job.run_at = RunAt::At(Timestamp::EPOCH)),
-            asked(|job| job.guarantee = Guarantee::AtMostOnce),
-            asked(|job| job.requested_retry = Preset::Patient.into()),
-            asked(|job| job.queue = Queue::new("other").unwrap()),
-            asked(|job| *job = job.clone().with_timeout(Duration::from_secs(1)).unwrap()),
-            asked(|job| {
+            fingerprint(|_| {}),
+            fingerprint(|job| job.payload = Payload::from_json("2").unwrap()),
+            fingerprint(|job| job.priority = Priority::new(9).unwrap()),
+            fingerprint(|job| job.run_at = RunAt::After(Duration::from_secs(5))),
+            fingerprint(|job| job.run_at = RunAt::At(Timestamp::EPOCH)),
+            fingerprint(|job| job.guarantee = Guarantee::AtMostOnce),
+            fingerprint(|job| job.requested_retry = Preset::Patient.into()),
+            fingerprint(|job| job.queue = Queue::new("other").unwrap()),
+            fingerprint(|job| *job = job.clone().with_timeout(Duration::from_secs(1)).unwrap()),
+            fingerprint(|job| {
                 *job = job
                     .clone()
                     .with_tags([("a".into(), "b".into())].into())

@@ -1,23 +1,25 @@
 //! The arithmetic of waiting. Nothing here overflows, whatever the numbers.
 //!
 //! Every jitter is a range around the backoff's delay and a point in that range, so that one
-//! sample explains the result and Retry-After can lift the range without a second rule.
+//! sample explains the result and Retry-After can move the range without a second rule.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Backoff, Jitter, RetryPolicy};
-use crate::{EndReason, duration, limits};
+use crate::{duration, limits, state::EndReason};
 
-/// One roll of the dice: a number in [0, 1), made elsewhere.
+/// One roll of the dice: a random number in [0, 1) that the caller brings, because core makes
+/// none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dice(f64);
 
 impl Dice {
-    /// The middle of all rolls.
+    /// The middle of all rolls, for forecasts and previews.
     pub const TYPICAL: Self = Self(0.5);
 
+    /// A roll made of 64 random bits.
     #[expect(
         clippy::cast_precision_loss,
         reason = "the 53 bits that are left are exactly those an f64 can hold"
@@ -26,49 +28,54 @@ impl Dice {
         Self((random >> 11) as f64 / (1_u64 << 53) as f64)
     }
 
+    /// The number: at least 0 and below 1.
     pub fn sample(self) -> f64 {
         self.0
     }
 }
 
-/// How long to wait, and how that came about.
+/// How long a retry waits, and how that came about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct RetryDelay {
-    /// What asked for this wait. Records from before it was kept say `policy`.
+    /// What decided the delay. Records that older versions wrote say `policy`.
     #[serde(default)]
     pub source: DelaySource,
-    /// The backoff that gave `delay`; none where a rule gave it, and in records from before it
-    /// was kept.
+    /// The backoff that gave `delay`; `None` if a rule gave it, and in records that older versions
+    /// wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff: Option<Backoff>,
-    /// What backoff and cap, or a rule, gave before jitter.
+    /// The delay before jitter: the backoff's, capped, or the rule's own.
     #[serde(with = "duration::text")]
     pub delay: Duration,
+    /// How the delay was spread; `none` for a rule's own delay.
     pub jitter: Jitter,
-    /// What the jitter could choose from, lifted to Retry-After where that asks for more.
+    /// The shortest delay that the jitter could choose; not below Retry-After.
     #[serde(with = "duration::text")]
     pub low: Duration,
+    /// The longest delay that the jitter could choose.
     #[serde(with = "duration::text")]
     pub high: Duration,
-    /// The roll that chose a point between them.
+    /// The roll, from 0 to 1, that chose a point between them.
     pub sample: f64,
-    /// What is really waited: low + sample × (high − low), and above the cap only where
-    /// Retry-After or a rule asks for it.
+    /// The delay that applies: low + sample × (high − low). It is above the cap only if
+    /// Retry-After or a rule asks for more.
     #[serde(with = "duration::text")]
     pub jittered: Duration,
-    /// What the other side asked for, as far as we follow it.
+    /// The target's Retry-After, cut to [`limits::RETRY_AFTER_MAX`]; `None` if it sent none.
     #[serde(
         default,
         with = "duration::text_option",
         skip_serializing_if = "Option::is_none"
     )]
     pub retry_after: Option<Duration>,
+    /// The policy's `maxDelay`.
     #[serde(with = "duration::text")]
     pub cap: Duration,
 }
 
-/// What asked for a delay.
+/// What decided a delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -106,18 +113,18 @@ impl RetryPolicy {
         let delay = match (input.fixed_by_rule, self.jitter) {
             (Some(delay), _) => delay,
             (None, Jitter::Decorrelated) => high.min(self.max_delay),
-            (None, _) => self.before_jitter(input.retry),
+            (None, _) => self.delay_before_jitter(input.retry),
         };
         let retry_after = input
             .retry_after
-            .map(|asked| asked.min(limits::RETRY_AFTER_MAX));
+            .map(|delay| delay.min(limits::RETRY_AFTER_MAX));
         let floor = retry_after.unwrap_or_default();
-        // A rule's own delay was meant as it was said; only the backoff's is capped.
+        // A rule's own delay is explicit; only the backoff's is capped.
         let cap = input.fixed_by_rule.unwrap_or(self.max_delay);
         let (low, high, cap) = if low >= floor {
             (low, high, cap)
         } else {
-            let (low, high) = lifted(low.min(cap), high.min(cap), floor);
+            let (low, high) = raise_to(floor, low.min(cap), high.min(cap));
             (low, high, high)
         };
         let source = match input.fixed_by_rule {
@@ -133,15 +140,15 @@ impl RetryPolicy {
             low,
             high,
             sample: dice.sample(),
-            jittered: between(low, high, dice.sample()).min(cap),
+            jittered: interpolate(low, high, dice.sample()).min(cap),
             retry_after,
             cap: self.max_delay,
         }
     }
 
-    /// Whether a failure that may be retried ends a job all the same, after this many retries
-    /// and this long after its first attempt, and why.
-    pub(crate) fn gives_up(&self, retries_used: u32, elapsed: Duration) -> Option<EndReason> {
+    /// Why a failure that may be retried ends a job all the same, after this many retries and this
+    /// long after its first attempt; `None` if it is retried.
+    pub(crate) fn end_reason(&self, retries_used: u32, elapsed: Duration) -> Option<EndReason> {
         if retries_used >= self.max_retries {
             return Some(EndReason::Exhausted);
         }
@@ -150,7 +157,7 @@ impl RetryPolicy {
     }
 
     /// The delay before retry `retry` (1 for the first), capped, before jitter.
-    pub fn before_jitter(&self, retry: u32) -> Duration {
+    pub fn delay_before_jitter(&self, retry: u32) -> Duration {
         let retry = retry.max(1);
         let delay = match self.backoff {
             Backoff::Exponential => self.exponential(retry),
@@ -171,16 +178,16 @@ impl RetryPolicy {
             return Duration::ZERO;
         }
         let exponent = i32::try_from(retry - 1).unwrap_or(i32::MAX);
-        scaled(self.base_delay, self.factor.powi(exponent))
+        scale(self.base_delay, self.factor.powi(exponent))
     }
 
     fn jitter_range(&self, input: DelayInput) -> (Duration, Duration) {
-        let delay = self.before_jitter(input.retry);
+        let delay = self.delay_before_jitter(input.retry);
         match self.jitter {
             Jitter::None => (delay, delay),
             Jitter::Proportional => (
-                scaled(delay, 1.0 - self.jitter_factor),
-                scaled(delay, 1.0 + self.jitter_factor),
+                scale(delay, 1.0 - self.jitter_factor),
+                scale(delay, 1.0 + self.jitter_factor),
             ),
             Jitter::Full => (Duration::ZERO, delay),
             Jitter::Equal => (delay / 2, delay),
@@ -196,15 +203,15 @@ impl RetryPolicy {
     }
 }
 
-/// Lifts a range to begin at `floor`, keeping its width: Retry-After is a floor that
-/// jitter may only add to, and a crowd that was told the same time still comes back spread.
-fn lifted(low: Duration, high: Duration, floor: Duration) -> (Duration, Duration) {
+/// Moves a range up to begin at `floor`, keeping its width. Retry-After is a floor that jitter may
+/// only add to, and many jobs that got the same Retry-After still come back spread.
+fn raise_to(floor: Duration, low: Duration, high: Duration) -> (Duration, Duration) {
     let width = high.saturating_sub(low);
     (floor, high.max(floor.saturating_add(width)))
 }
 
-fn between(low: Duration, high: Duration, sample: f64) -> Duration {
-    low.saturating_add(scaled(high.saturating_sub(low), sample))
+fn interpolate(low: Duration, high: Duration, sample: f64) -> Duration {
+    low.saturating_add(scale(high.saturating_sub(low), sample))
         .min(high)
 }
 
@@ -215,7 +222,7 @@ fn between(low: Duration, high: Duration, sample: f64) -> Duration {
     clippy::cast_sign_loss,
     reason = "delays are below 2^53 µs, and a float cast to u64 saturates"
 )]
-fn scaled(duration: Duration, factor: f64) -> Duration {
+fn scale(duration: Duration, factor: f64) -> Duration {
     Duration::from_micros((duration.as_micros() as f64 * factor).round() as u64)
 }
 

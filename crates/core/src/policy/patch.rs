@@ -1,22 +1,31 @@
-//! What people write of a policy, and how levels of it are laid over each other.
+//! Parts of a policy, as people write them, and how the levels combine.
 
 use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use super::{Backoff, Jitter, Preset, RetryPolicy, RetryRule, check_delay, check_range};
-use crate::{Invalid, duration, limits};
+use super::{Backoff, Jitter, Preset, RetryPolicy, RetryRule};
+use crate::{duration, invalid::Invalid, limits};
 
 /// Part of a policy. In JSON it is a preset's name or an object with any of the fields.
+///
+/// ```
+/// use std::time::Duration;
+/// use steadfast_core::{Backoff, PolicyPatch, Preset};
+///
+/// let queue = PolicyPatch::linear(Duration::from_secs(5)).over(&Preset::Http.policy()).unwrap();
+/// let policy = PolicyPatch::default().max_retries(7).over(&queue).unwrap();
+/// assert_eq!((policy.backoff(), policy.max_retries()), (Backoff::Linear, 7));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyPatch {
-    /// Where given, replaces everything from the levels below.
+    /// If set, replaces everything from the levels below.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) preset: Option<Preset>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) max_retries: Option<u32>,
-    /// Another way to say `maxRetries` + 1.
+    /// Another spelling of `maxRetries` + 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) max_attempts: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,19 +57,10 @@ pub struct PolicyPatch {
     pub(super) rules: Option<Vec<RetryRule>>,
 }
 
-/// Other words that people use for parts of a policy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shorthands {
-    pub max_retries: Option<u32>,
-    pub max_retry_count: Option<u32>,
-    pub max_attempts: Option<u32>,
-    pub retry_delay: Option<Duration>,
-    pub use_exponential_backoff: Option<bool>,
-}
-
 macro_rules! setters {
-    ($($name:ident: $type:ty),+ $(,)?) => {
-        $(#[must_use]
+    ($($(#[$doc:meta])+ $name:ident: $type:ty),+ $(,)?) => {
+        $($(#[$doc])+
+        #[must_use]
         pub fn $name(mut self, $name: $type) -> Self {
             self.$name = Some($name);
             self
@@ -69,11 +69,12 @@ macro_rules! setters {
 }
 
 impl PolicyPatch {
-    /// Says nothing: everything comes from the level below.
+    /// Whether it sets nothing: everything comes from the level below.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
+    /// A preset; the setters below change single fields of it.
     pub fn preset(preset: Preset) -> Self {
         Self {
             preset: Some(preset),
@@ -81,26 +82,29 @@ impl PolicyPatch {
         }
     }
 
-    /// As the other backoffs below, this leaves jitter, cap and number of retries to the level
-    /// below; a cap that would flatten it does not apply.
+    /// Delays that grow by `factor` each time. Jitter, cap and number of retries come from the level
+    /// below; a cap that is not above the base delay does not apply.
     pub fn exponential(base_delay: Duration) -> Self {
         Self::default()
             .backoff(Backoff::Exponential)
             .base_delay(base_delay)
     }
 
+    /// Delays that grow by `base_delay` each time; otherwise as [`PolicyPatch::exponential`].
     pub fn linear(base_delay: Duration) -> Self {
         Self::default()
             .backoff(Backoff::Linear)
             .base_delay(base_delay)
     }
 
+    /// The same delay each time; otherwise as [`PolicyPatch::exponential`].
     pub fn fixed(base_delay: Duration) -> Self {
         Self::default()
             .backoff(Backoff::Fixed)
             .base_delay(base_delay)
     }
 
+    /// Delays that grow by the Fibonacci numbers; otherwise as [`PolicyPatch::exponential`].
     pub fn fibonacci(base_delay: Duration) -> Self {
         Self::default()
             .backoff(Backoff::Fibonacci)
@@ -108,61 +112,42 @@ impl PolicyPatch {
     }
 
     setters! {
+        /// How often a failed job is tried again, up to [`limits::MAX_RETRIES`]; 0 for never.
         max_retries: u32,
+        /// How often a job is tried altogether: another spelling of `max_retries` + 1.
         max_attempts: u32,
+        /// How the delay grows from one retry to the next.
         backoff: Backoff,
+        /// The delay that the backoff starts from, up to [`limits::DELAY_MAX`].
         base_delay: Duration,
+        /// By how much an exponential backoff grows: [`limits::FACTOR_MIN`] to
+        /// [`limits::FACTOR_MAX`].
         factor: f64,
+        /// The cap on every delay, up to [`limits::DELAY_MAX`].
         max_delay: Duration,
+        /// An explicit list of delays, the last repeating; makes the backoff [`Backoff::Delays`]
+        /// unless another one is set.
         delays: Vec<Duration>,
+        /// How delays are spread.
         jitter: Jitter,
+        /// How far [`Jitter::Proportional`] spreads, from 0 to 1.
         jitter_factor: f64,
+        /// How long after its first attempt a job may still be retried, up to
+        /// [`limits::ELAPSED_MAX`].
         max_elapsed: Duration,
+        /// Exceptions by class, status or message of a failure; the first that matches decides.
         rules: Vec<RetryRule>,
     }
 
-    /// Says the same as this patch and the shorthands together; what both say must agree.
-    ///
-    /// A delay or a backoff given this way starts from the preset `patient`.
-    pub fn with_shorthands(mut self, short: &Shorthands) -> Result<Self, Invalid> {
-        let backoff = short
-            .use_exponential_backoff
-            .map(|exponential| match exponential {
-                true => Backoff::Exponential,
-                false => Backoff::Fixed,
-            });
-        if (backoff.is_some() || short.retry_delay.is_some()) && self.preset.is_none() {
-            self.preset = Some(Preset::Patient);
-        }
-        short.check_ranges()?;
-        let (count_field, count) = short.count()?;
-        self.max_retries = agree(self.max_retries, count, count_field, "retry")?;
-        self.max_attempts = agree(
-            self.max_attempts,
-            short.max_attempts,
-            "maxAttempts",
-            "retry",
-        )?;
-        self.base_delay = agree(self.base_delay, short.retry_delay, "retryDelay", "retry")?;
-        self.backoff = agree(self.backoff, backoff, "useExponentialBackoff", "retry")?;
-        // What stands outside of `retry` is named as it stands there.
-        let outside = short.max_attempts.map(|_| "maxAttempts");
-        let outside = outside.or(count.map(|_| count_field));
-        self.retries().map_err(|error| Invalid {
-            field: outside.map_or_else(|| format!("retry.{}", error.field), str::to_owned),
-            ..error
-        })?;
-        Ok(self)
-    }
-
-    /// The policy this patch makes of the one below it, field by field.
+    /// The policy that follows if this patch is laid over the policy of the level below, field by
+    /// field.
     pub fn over(&self, below: &RetryPolicy) -> Result<RetryPolicy, Invalid> {
         let below = match self.preset {
             Some(preset) => preset.policy(),
             None => below.clone(),
         };
         let base_delay = self.base_delay.unwrap_or(below.base_delay);
-        // A cap that nobody chose here must not flatten delays that somebody did.
+        // An inherited cap must not flatten delays that this patch sets.
         let chosen = self.delays.iter().flatten().chain(&self.base_delay).max();
         let inherited_cap = match chosen {
             Some(chosen) if *chosen >= below.max_delay => limits::DELAY_MAX.max(*chosen),
@@ -188,12 +173,12 @@ impl PolicyPatch {
         .check()
     }
 
-    /// A policy of its own: over the preset it names, or over `queue`.
+    /// The policy without any level below: over its own preset, or over `queue`.
     pub fn build(&self) -> Result<RetryPolicy, Invalid> {
         self.over(&self.preset.unwrap_or(Preset::Queue).policy())
     }
 
-    fn retries(&self) -> Result<Option<u32>, Invalid> {
+    pub(super) fn retries(&self) -> Result<Option<u32>, Invalid> {
         let Some(attempts) = self.max_attempts else {
             return Ok(self.max_retries);
         };
@@ -201,10 +186,13 @@ impl PolicyPatch {
             return Err(Invalid::new("maxAttempts", 0, "must be at least 1"));
         };
         match self.max_retries {
-            Some(said) if said != retries => Err(Invalid::new(
+            Some(max_retries) if max_retries != retries => Err(Invalid::new(
                 "maxAttempts",
                 attempts,
-                format!("must be maxRetries + 1, which is {}", u64::from(said) + 1),
+                format!(
+                    "must be maxRetries + 1, which is {}",
+                    u64::from(max_retries) + 1
+                ),
             )),
             _ => Ok(Some(retries)),
         }
@@ -228,49 +216,6 @@ impl TryFrom<PolicyPatch> for RetryPolicy {
 
     fn try_from(patch: PolicyPatch) -> Result<Self, Invalid> {
         patch.build()
-    }
-}
-
-impl Shorthands {
-    /// The number of retries, and the word that was used for it.
-    fn count(&self) -> Result<(&'static str, Option<u32>), Invalid> {
-        let field = match self.max_retries {
-            Some(_) => "maxRetries",
-            None => "maxRetryCount",
-        };
-        let again = ("maxRetryCount", "maxRetries");
-        let count = agree(self.max_retries, self.max_retry_count, again.0, again.1)?;
-        Ok((field, count))
-    }
-
-    /// Each limit is that of the field it stands for, but the name is the one that was used.
-    fn check_ranges(&self) -> Result<(), Invalid> {
-        let most = limits::MAX_RETRIES;
-        for (field, value, least, most) in [
-            ("maxRetries", self.max_retries, 0, most),
-            ("maxRetryCount", self.max_retry_count, 0, most),
-            ("maxAttempts", self.max_attempts, 1, most + 1),
-        ] {
-            value.map_or(Ok(()), |value| check_range(field, value, least, most))?;
-        }
-        self.retry_delay
-            .map_or(Ok(()), |delay| check_delay("retryDelay", delay))
-    }
-}
-
-/// What two places say, if they do not contradict each other.
-fn agree<T: PartialEq + fmt::Debug>(
-    said: Option<T>,
-    short: Option<T>,
-    field: &str,
-    other: &str,
-) -> Result<Option<T>, Invalid> {
-    match (said, short) {
-        (Some(said), Some(short)) if said != short => {
-            let expected = format!("must agree with {other}, which says {said:?}");
-            Err(Invalid::new(field, format!("{short:?}"), expected))
-        }
-        (said, short) => Ok(said.or(short)),
     }
 }
 
@@ -314,19 +259,21 @@ impl<'de> Deserialize<'de> for PolicyPatch {
 
             fn visit_map<M: de::MapAccess<'de>>(self, map: M) -> Result<PolicyPatch, M::Error> {
                 let fields = Fields::deserialize(de::value::MapAccessDeserializer::new(map))?;
-                let of = |text: duration::Text| text.0;
+                let duration_of = |text: duration::Text| text.0;
                 Ok(PolicyPatch {
                     preset: fields.preset,
                     max_retries: fields.max_retries,
                     max_attempts: fields.max_attempts,
                     backoff: fields.backoff,
-                    base_delay: fields.base_delay.map(of),
+                    base_delay: fields.base_delay.map(duration_of),
                     factor: fields.factor,
-                    max_delay: fields.max_delay.map(of),
-                    delays: fields.delays.map(|list| list.into_iter().map(of).collect()),
+                    max_delay: fields.max_delay.map(duration_of),
+                    delays: fields
+                        .delays
+                        .map(|list| list.into_iter().map(duration_of).collect()),
                     jitter: fields.jitter,
                     jitter_factor: fields.jitter_factor,
-                    max_elapsed: fields.max_elapsed.map(of),
+                    max_elapsed: fields.max_elapsed.map(duration_of),
                     rules: fields.rules,
                 })
             }
@@ -375,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_delays_needs_no_other_word() {
+    fn a_list_of_delays_needs_no_backoff_beside_it() {
         let policy = read(r#"{"delays":["30s",60000]}"#)
             .unwrap()
             .build()
@@ -396,79 +343,5 @@ mod tests {
             "maxAttempts is 3: must be maxRetries + 1, which is 4"
         );
         assert!(policy(r#"{"maxAttempts":0}"#).is_err());
-    }
-
-    #[test]
-    fn shorthands_say_the_same_as_the_fields() {
-        let short = Shorthands {
-            max_retry_count: Some(5),
-            retry_delay: Some(Duration::from_secs(30)),
-            use_exponential_backoff: Some(false),
-            ..Shorthands::default()
-        };
-        let policy = PolicyPatch::default()
-            .with_shorthands(&short)
-            .and_then(|patch| patch.build())
-            .unwrap();
-        assert_eq!(policy.max_retries(), 5);
-        assert_eq!(policy.base_delay(), Duration::from_secs(30));
-        assert_eq!(policy.backoff(), Backoff::Fixed);
-        assert_eq!(policy.max_delay(), Preset::Patient.policy().max_delay());
-    }
-
-    #[test]
-    fn a_shorthand_alone_leaves_the_rest_to_the_level_below() {
-        let short = Shorthands {
-            max_retries: Some(7),
-            ..Shorthands::default()
-        };
-        let patch = PolicyPatch::default()
-            .jitter(Jitter::None)
-            .with_shorthands(&short)
-            .unwrap();
-        let policy = patch.over(&Preset::Http.policy()).unwrap();
-        assert_eq!(policy.max_retries(), 7);
-        assert_eq!(policy.base_delay(), Preset::Http.policy().base_delay());
-    }
-
-    #[test]
-    fn what_is_wrong_with_a_shorthand_is_named_by_the_word_that_was_used() {
-        let none = Shorthands::default;
-        let three = || PolicyPatch::default().max_retries(3);
-        let retries = |n| Shorthands {
-            max_retries: Some(n),
-            ..none()
-        };
-        let count = |n| Shorthands {
-            max_retry_count: Some(n),
-            ..none()
-        };
-        let attempts = |n| Shorthands {
-            max_attempts: Some(n),
-            ..none()
-        };
-        let both = Shorthands {
-            max_retry_count: Some(3),
-            ..attempts(3)
-        };
-        let four = PolicyPatch::default().max_attempts(4);
-        let own = PolicyPatch::default().max_attempts(4).max_retries(4);
-        for (patch, short, field) in [
-            (three(), retries(7), "maxRetries"),
-            (three(), count(7), "maxRetryCount"),
-            (three(), attempts(3), "maxAttempts"),
-            (PolicyPatch::default(), both, "maxAttempts"),
-            (PolicyPatch::default(), attempts(0), "maxAttempts"),
-            (PolicyPatch::default(), attempts(102), "maxAttempts"),
-            (PolicyPatch::default(), retries(101), "maxRetries"),
-            (PolicyPatch::default(), count(101), "maxRetryCount"),
-            (four, count(4), "maxRetryCount"),
-            (own, none(), "retry.maxAttempts"),
-        ] {
-            let error = patch.with_shorthands(&short).unwrap_err();
-            assert_eq!(error.field, field, "{error}");
-        }
-        let agreed = three().with_shorthands(&attempts(4));
-        assert_eq!(agreed.unwrap().build().unwrap().max_retries(), 3);
     }
 }

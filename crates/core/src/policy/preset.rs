@@ -5,27 +5,31 @@ use std::{fmt, str::FromStr, time::Duration};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::{Backoff, Jitter, RetryPolicy};
-use crate::{Invalid, limits};
+use crate::{invalid::Invalid, limits};
 
+/// A policy with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Preset {
-    /// Default of HTTP jobs.
+    /// The default of HTTP jobs: 3 retries, exponential from 1 s up to 5 min, ± 20 %.
     Http,
-    /// Default of handler and worker jobs.
+    /// The default of handler and worker jobs: 3 retries, exponential from 0.5 s up to 30 s, full
+    /// jitter.
     Queue,
-    /// For outages of other people's systems.
+    /// For long outages of other systems: 3 retries, exponential from 1 min up to 1 h, ± 20 %.
     Patient,
-    /// Default of webhooks.
+    /// The default of webhook deliveries: 3 retries, after 30 s, 1 min and 2 min.
     Webhook,
-    /// For money.
+    /// For payments and the like: 5 retries, exponential from 1 s up to 1 min, full jitter.
     Conservative,
-    /// For low latency.
+    /// For low latency: 2 retries, exponential from 0.1 s up to 5 s, full jitter.
     Aggressive,
-    /// One shot.
+    /// No retries.
     Once,
 }
 
 impl Preset {
+    /// Every preset.
     pub const ALL: [Self; 7] = [
         Self::Http,
         Self::Queue,
@@ -36,6 +40,7 @@ impl Preset {
         Self::Once,
     ];
 
+    /// Its name in JSON and in settings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -48,6 +53,7 @@ impl Preset {
         }
     }
 
+    /// The complete policy that it stands for.
     pub fn policy(self) -> RetryPolicy {
         let ms = Duration::from_millis;
         let exponential = |max_retries, base_delay, max_delay, jitter| RetryPolicy {

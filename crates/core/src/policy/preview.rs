@@ -1,4 +1,4 @@
-//! What a policy would do, without doing it.
+//! When a policy would retry, without running anything.
 
 use std::time::Duration;
 
@@ -7,54 +7,62 @@ use super::{
     delay::{DelayInput, RetryDelay},
 };
 
-/// The whole timetable of a job that always fails at once.
+/// All attempts of a job that always fails at once.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Preview {
+    /// One row per attempt, the first included.
     pub rows: Vec<PreviewRow>,
     /// When it gives up, counted from the first attempt.
     pub gives_up: DelayRange,
 }
 
-/// One attempt of the timetable.
+/// One attempt of a preview.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct PreviewRow {
+    /// Numbered from 1.
     pub attempt: u32,
-    /// The wait before this attempt.
+    /// The delay before this attempt; zero for the first.
     pub delay: DelayRange,
     /// When it starts, counted from the first attempt.
     pub at: DelayRange,
 }
 
-/// The luckiest roll, the middle one and the unluckiest.
+/// How short or long a delay may be, depending on the roll of its jitter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct DelayRange {
+    /// With the lowest rolls.
     pub min: Duration,
+    /// With rolls in the middle.
     pub typical: Duration,
+    /// With the highest rolls.
     pub max: Duration,
 }
 
 impl RetryPolicy {
-    /// The timetable of this policy. Attempts that `maxElapsed` would cut off even with the
-    /// luckiest rolls are left out.
+    /// All attempts under this policy if every one fails at once. Attempts that `maxElapsed` would
+    /// cut off even with the lowest rolls are left out.
     pub fn preview(&self) -> Preview {
         let of = |dice: Dice| self.delays_after(0, Duration::ZERO, None, || dice);
         let min = of(Dice::new(0));
         let typical = of(Dice::TYPICAL);
         let max = of(Dice::new(u64::MAX));
-        let last_or = |line: &[RetryDelay], n: usize| {
+        let sum_of = |line: &[RetryDelay], n: usize| {
             line.iter()
                 .take(n)
                 .map(|step| step.jittered)
                 .sum::<Duration>()
         };
-        // Where `maxElapsed` cuts in, the unluckiest rolls may give up first.
-        let spread = |n: usize| {
-            let typical = last_or(&typical, n);
-            let (luckiest, unluckiest) = (last_or(&min, n), last_or(&max, n));
+        // With `maxElapsed`, the highest rolls may give up first and so have the smallest sum.
+        let range_after = |n: usize| {
+            let (lowest, typical, highest) =
+                (sum_of(&min, n), sum_of(&typical, n), sum_of(&max, n));
             DelayRange {
-                min: luckiest.min(typical).min(unluckiest),
+                min: lowest.min(typical).min(highest),
                 typical,
-                max: luckiest.max(typical).max(unluckiest),
+                max: lowest.max(typical).max(highest),
             }
         };
         let rows = (0..=min.len())
@@ -71,18 +79,19 @@ impl RetryPolicy {
                         typical: delay_of(&typical),
                         max: delay_of(&max),
                     },
-                    at: spread(retry),
+                    at: range_after(retry),
                 }
             })
             .collect();
         Preview {
             rows,
-            gives_up: spread(usize::MAX),
+            gives_up: range_after(usize::MAX),
         }
     }
 
     /// The delays of the retries that are left after `used` of them, `elapsed` after the first
-    /// attempt, if every attempt fails at once. Each delay has a roll of its own.
+    /// attempt, if every attempt fails at once. `previous` is the delay before the first of them;
+    /// each has a roll of its own.
     pub fn delays_after(
         &self,
         mut used: u32,
@@ -91,7 +100,7 @@ impl RetryPolicy {
         mut roll: impl FnMut() -> Dice,
     ) -> Vec<RetryDelay> {
         let mut delays = Vec::new();
-        while self.gives_up(used, elapsed).is_none() {
+        while self.end_reason(used, elapsed).is_none() {
             used += 1;
             let input = DelayInput {
                 retry: used,
@@ -110,10 +119,10 @@ impl RetryPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Jitter, PolicyPatch, Preset};
+    use crate::policy::{Jitter, PolicyPatch, Preset};
 
     #[test]
-    fn the_timetable_of_the_http_preset_without_jitter_is_0_1_3_7_seconds() {
+    fn attempts_under_the_http_preset_without_jitter_start_at_0_1_3_and_7_seconds() {
         let policy = PolicyPatch::preset(Preset::Http).jitter(Jitter::None);
         let preview = policy.build().unwrap().preview();
         let starts: Vec<u64> = preview
@@ -126,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_spreads_the_timetable_around_its_middle() {
+    fn jitter_spreads_delays_around_their_middle() {
         let preview = Preset::Patient.policy().preview();
         let first = preview.rows[1].delay;
         assert_eq!(first.min, Duration::from_secs(48));
@@ -135,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn max_elapsed_ends_the_timetable_early() {
+    fn max_elapsed_ends_the_preview_early() {
         let policy = PolicyPatch::fixed(Duration::from_secs(10))
             .jitter(Jitter::None)
             .max_retries(50)
@@ -146,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_unluckiest_rolls_are_never_shown_before_the_typical_ones() {
+    fn the_longest_time_is_never_below_the_typical_one() {
         let day = Duration::from_secs(86_400);
         let policy = PolicyPatch::preset(Preset::Http)
             .max_retries(8)

@@ -106,9 +106,9 @@ impl RetryRule {
 
     pub(super) fn check(&self) -> Result<(), Invalid> {
         if let Some(pattern) = &self.when.message
-            && pattern.len() > limits::PATTERN_BYTES_MAX
+            && pattern.len() > limits::RULE_PATTERN_BYTES_MAX
         {
-            let most = limits::PATTERN_BYTES_MAX;
+            let most = limits::RULE_PATTERN_BYTES_MAX;
             let expected = format!("must be at most {most} bytes");
             return Err(Invalid::new("match.message", pattern, expected));
         }

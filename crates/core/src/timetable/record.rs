@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{MissedTickPolicy, OverlapPolicy, TickRule, Timetable};
-use crate::{Cron, Invalid, Timestamp, Zone};
+use crate::{cron::Cron, invalid::Invalid, time::Timestamp, zone::Zone};
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Record {
+pub(super) struct TimetableRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     schedule: Option<Cron>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,7 +32,7 @@ pub(super) struct Record {
     missed: MissedTickPolicy,
 }
 
-impl From<Timetable> for Record {
+impl From<Timetable> for TimetableRecord {
     fn from(timetable: Timetable) -> Self {
         let (schedule, timezone, every) = match timetable.rule {
             TickRule::Cron { cron, zone } => (Some(cron), Some(zone), None),
@@ -51,10 +51,10 @@ impl From<Timetable> for Record {
     }
 }
 
-impl TryFrom<Record> for Timetable {
+impl TryFrom<TimetableRecord> for Timetable {
     type Error = Invalid;
 
-    fn try_from(record: Record) -> Result<Self, Invalid> {
+    fn try_from(record: TimetableRecord) -> Result<Self, Invalid> {
         let rule = match (record.schedule, record.every, record.timezone) {
             (Some(cron), None, zone) => {
                 let zone = zone.unwrap_or_else(Zone::utc);

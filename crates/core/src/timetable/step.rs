@@ -1,32 +1,26 @@
-//! One step of a schedule: what to fire now, what to skip and why, and where it stands after.
+//! One step of a schedule: what to fire now, what to skip and why, and where it stands afterwards.
 //!
 //! Pure, so that the caller can write the jobs, the skips and the new progress in one
 //! transaction, guarded by the schedule's revision. A crash before the commit leaves the old
 //! progress, from which the same step follows again; two nodes that take the step at once
 //! compute the same ticks, and only one of them commits.
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 
 use super::{
     MissedTickPolicy, OverlapPolicy, Timetable,
-    due::{Due, Range},
+    due::{DueTicks, TickRange},
 };
-use crate::Timestamp;
+use crate::{limits, time::Timestamp};
 
-/// How late a tick may be and still count as seen. Longer than a restart with its grace
-/// period of 30 s, so that a deployment does not lose the nightly run of a schedule that
-/// skips missed ticks; shorter than a minute, so that a minutely rule has at most one.
-const LATENESS_MAX: Duration = Duration::from_secs(45);
-
-/// All that a schedule remembers.
+/// The state of a schedule between two steps.
+// Exhaustive on purpose: every store reads and writes each field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ScheduleProgress {
-    /// The next tick that is not dealt with; `None` when there will be no more.
+    /// The next tick to handle; `None` if there will be no more.
     pub next_tick: Option<Timestamp>,
-    /// The newest tick that is dealt with, whether it fired, waits or was skipped.
+    /// The newest tick that was handled, whether it fired, waits or was skipped.
     pub last_tick: Option<Timestamp>,
     /// How many ticks have fired, which is what `maxRuns` counts.
     pub runs: u64,
@@ -34,57 +28,66 @@ pub struct ScheduleProgress {
     pub queued_tick: Option<Timestamp>,
 }
 
+/// What a schedule does now.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TimetableStep {
-    /// Ticks to make a job of, in order of time.
+    /// Ticks to create a job for, in order of time.
     pub fire: Vec<Timestamp>,
-    /// In order of time.
+    /// Ticks that create no job, in order of time.
     pub skipped: Vec<SkippedTicks>,
     /// Cancel the unfinished run, in the same transaction.
     pub cancel_unfinished: bool,
+    /// The state after this step.
     pub progress: ScheduleProgress,
 }
 
-/// Ticks that made no run, as a range: a million missed seconds are one record.
+/// Ticks that created no job, as a range: a million missed seconds are one record.
+// Exhaustive on purpose: every store reads and writes each field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SkippedTicks {
+    /// The first of them.
     pub from: Timestamp,
+    /// The last of them; equal to `from` if it is one.
     pub to: Timestamp,
-    /// Exact, except that more than 10,000 missed ticks of a cron rule are not all counted:
-    /// then there were at least this many.
+    /// How many they are. Exact, except that of the missed ticks of a cron rule only
+    /// [`limits::TICKS_COUNTED_MAX`] are counted: then there were at least this many.
     pub count: u64,
+    /// Why they created no job.
     pub reason: SkipReason,
 }
 
+/// Why a tick created no job.
+// Exhaustive on purpose: pages must have words for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SkipReason {
-    /// The last run was unfinished, or another tick that was due at the same time went first.
+    /// The last run was unfinished, or a newer tick that was due at the same time ran instead.
     Overlap,
-    /// Nobody was there to see the tick.
+    /// No node was running at the time of the tick.
     Missed,
-    /// Older than the newest hundred that `runAll` makes up for.
+    /// Older than the newest [`limits::RUN_ALL_TICKS_MAX`], for which `runAll` makes up.
     MissedLimit,
     /// `maxRuns` was used up by other ticks.
     MaxRuns,
 }
 
 impl ScheduleProgress {
-    /// Nothing will ever fire again.
+    /// Whether no tick will ever fire again.
     pub fn is_over(&self) -> bool {
         self.next_tick.is_none() && self.queued_tick.is_none()
     }
 
-    /// Runs that have fired, and the one that has its place.
-    pub(super) fn taken(&self) -> u64 {
+    /// Ticks that have fired, and the one that waits to fire.
+    pub(super) fn runs_used(&self) -> u64 {
         self.runs
             .saturating_add(u64::from(self.queued_tick.is_some()))
     }
 }
 
 impl Timetable {
-    /// Where a schedule made at `created_at` begins.
+    /// The state of a new schedule that is created at `created_at`.
     pub fn begin(&self, created_at: Timestamp) -> ScheduleProgress {
         ScheduleProgress {
             next_tick: self.first_tick(created_at).map(|tick| tick.at),
@@ -92,62 +95,62 @@ impl Timetable {
         }
     }
 
-    /// Where a schedule goes on that was paused until `now`: ticks of the pause were not
-    /// missed, they were not wanted. An `Every` keeps its beat.
+    /// The state of a schedule that was paused until `now`: ticks of the pause are neither run nor
+    /// recorded as missed. An `Every` goes on with the same spacing.
     pub fn resume(&self, progress: &ScheduleProgress, now: Timestamp) -> ScheduleProgress {
         let anchor = progress.next_tick.or(progress.last_tick).unwrap_or(now);
         let after = progress.last_tick.map_or(now, |last| last.max(now));
         let next = self.tick_after(anchor, after).map(|tick| tick.at);
-        self.bounded(ScheduleProgress {
+        self.ended_after_last_run(ScheduleProgress {
             next_tick: next,
             ..*progress
         })
     }
 
-    /// What to do now. `unfinished` says whether a run of this schedule has not ended yet.
+    /// What to do now. `unfinished` tells whether a run of this schedule has not ended yet.
     ///
     /// First `missed` decides which of the ticks that are due may run at all, then `overlap`
-    /// and `maxRuns` how many of them. Where not all can go the newest do, because their
-    /// runs see the newest state of the world; only a tick that already waits keeps its
-    /// place before newer ones. So with `overlap: skip`, `runAll` can make up for one tick
-    /// only and records the others as overlapping.
+    /// and `maxRuns` how many of them. If not all can run, the newest do, because their runs work
+    /// with the newest data; only a tick that already waits goes before newer ones. So with
+    /// `overlap: skip`, `runAll` can make up for one tick only and records the others as
+    /// overlapping.
     pub fn step(
         &self,
         progress: &ScheduleProgress,
         unfinished: bool,
         now: Timestamp,
     ) -> TimetableStep {
-        let due = match self.next_untold(progress) {
+        let due = match self.next_unhandled(progress) {
             Some(first) => self.due(first, now),
-            None => Due::default(),
+            None => DueTicks::default(),
         };
         let next_tick = due.next;
         let last_tick = due.newest.last().copied().or(progress.last_tick);
         let mut skipped = Vec::new();
-        let ticks = self.settle_missed(due, now, &mut skipped);
-        let mut places = self.give_places(progress, ticks, unfinished, &mut skipped);
+        let ticks = self.apply_missed_policy(due, now, &mut skipped);
+        let mut fire = self.apply_overlap_policy(progress, ticks, unfinished, &mut skipped);
         let queued_tick = match (self.overlap, unfinished) {
-            (OverlapPolicy::QueueOne, true) => places.pop(),
-            (OverlapPolicy::QueueOne, false) if places.len() > 1 => places.pop(),
+            (OverlapPolicy::QueueOne, true) => fire.pop(),
+            (OverlapPolicy::QueueOne, false) if fire.len() > 1 => fire.pop(),
             _ => None,
         };
         TimetableStep {
             cancel_unfinished: self.overlap == OverlapPolicy::Replace
                 && unfinished
-                && !places.is_empty(),
-            progress: self.bounded(ScheduleProgress {
+                && !fire.is_empty(),
+            progress: self.ended_after_last_run(ScheduleProgress {
                 next_tick,
                 last_tick,
-                runs: progress.runs.saturating_add(places.len() as u64),
+                runs: progress.runs.saturating_add(fire.len() as u64),
                 queued_tick,
             }),
-            fire: places,
+            fire,
             skipped,
         }
     }
 
-    /// The next tick, unless a clock that went backwards made it one of the past.
-    fn next_untold(&self, progress: &ScheduleProgress) -> Option<Timestamp> {
+    /// The next tick; one that a clock set back moved before the last handled tick is replaced.
+    fn next_unhandled(&self, progress: &ScheduleProgress) -> Option<Timestamp> {
         match (progress.next_tick?, progress.last_tick) {
             (next, Some(last)) if next <= last => self.tick_after(last, last).map(|tick| tick.at),
             (next, _) => Some(next),
@@ -155,13 +158,13 @@ impl Timetable {
     }
 
     /// Those of the due ticks that may run.
-    fn settle_missed(
+    fn apply_missed_policy(
         &self,
-        due: Due,
+        due: DueTicks,
         now: Timestamp,
         skipped: &mut Vec<SkippedTicks>,
     ) -> Vec<Timestamp> {
-        let Due {
+        let DueTicks {
             older,
             newest: mut ticks,
             ..
@@ -170,9 +173,9 @@ impl Timetable {
             skip(skipped, older, &[], SkipReason::MissedLimit);
             return ticks;
         }
-        let missed = ticks.partition_point(|tick| now.since(*tick) > LATENESS_MAX);
+        let missed = ticks.partition_point(|tick| now.since(*tick) > limits::TICK_LATENESS_MAX);
         let run_from = match self.missed {
-            // A tick that was seen runs now and makes up for those before it.
+            // A tick that is on time runs now and makes up for those before it.
             MissedTickPolicy::RunOnce if missed == ticks.len() => missed.saturating_sub(1),
             _ => missed,
         };
@@ -181,15 +184,15 @@ impl Timetable {
         ticks_to_run
     }
 
-    /// The ticks that run now or wait, in order of time.
-    fn give_places(
+    /// Those ticks that run now or wait, in order of time: as many as `overlap` and `maxRuns` allow.
+    fn apply_overlap_policy(
         &self,
         progress: &ScheduleProgress,
         mut ticks: Vec<Timestamp>,
         unfinished: bool,
         skipped: &mut Vec<SkippedTicks>,
     ) -> Vec<Timestamp> {
-        let overlap_places = match (self.overlap, unfinished) {
+        let overlap_max = match (self.overlap, unfinished) {
             (OverlapPolicy::Allow, _) => u64::MAX,
             (OverlapPolicy::Skip, true) => 0,
             (OverlapPolicy::Skip, false)
@@ -200,26 +203,27 @@ impl Timetable {
         let runs_left = self
             .max_runs
             .map_or(u64::MAX, |max| max.saturating_sub(progress.runs));
-        let (places, reason) = if runs_left < overlap_places {
+        let (count_max, reason) = if runs_left < overlap_max {
             (runs_left, SkipReason::MaxRuns)
         } else {
-            (overlap_places, SkipReason::Overlap)
+            (overlap_max, SkipReason::Overlap)
         };
-        let places = usize::try_from(places).unwrap_or(usize::MAX);
-        let kept = progress
+        let count_max = usize::try_from(count_max).unwrap_or(usize::MAX);
+        let queued = progress
             .queued_tick
-            .filter(|_| self.overlap == OverlapPolicy::QueueOne && places > 0);
-        if kept.is_none() {
+            .filter(|_| self.overlap == OverlapPolicy::QueueOne && count_max > 0);
+        if queued.is_none() {
             ticks.splice(0..0, progress.queued_tick);
         }
-        let free = places - usize::from(kept.is_some());
-        let going = ticks.split_off(ticks.len().saturating_sub(free));
+        let newest_max = count_max - usize::from(queued.is_some());
+        let newest = ticks.split_off(ticks.len().saturating_sub(newest_max));
         skip(skipped, None, &ticks, reason);
-        kept.into_iter().chain(going).collect()
+        queued.into_iter().chain(newest).collect()
     }
 
-    fn bounded(&self, mut progress: ScheduleProgress) -> ScheduleProgress {
-        if self.max_runs.is_some_and(|max| progress.taken() >= max) {
+    /// The same progress, without a next tick if all runs are used.
+    fn ended_after_last_run(&self, mut progress: ScheduleProgress) -> ScheduleProgress {
+        if self.max_runs.is_some_and(|max| progress.runs_used() >= max) {
             progress.next_tick = None;
         }
         progress
@@ -229,7 +233,7 @@ impl Timetable {
 /// Records ticks, and the range before them if there is one, as skipped.
 fn skip(
     skipped: &mut Vec<SkippedTicks>,
-    older: Option<Range>,
+    older: Option<TickRange>,
     ticks: &[Timestamp],
     reason: SkipReason,
 ) {

@@ -1,4 +1,4 @@
-//! Vixie's cron daemon, reduced to its loop: look at the wall clock every minute (or second),
+//! Vixie's cron daemon, reduced to its loop: read the wall clock every minute (or second),
 //! run what matches, and notice when the clock jumped.
 
 use jiff::{
@@ -8,22 +8,22 @@ use jiff::{
 };
 use steadfast_core::{Dst, Tick, Timestamp};
 
-use crate::rule::RetryRule;
+use crate::rule::RandomRule;
 
 const DAY: i64 = 86_400;
 
-/// A stretch of real time as a wall clock showed it.
+/// A span of real time as a wall clock showed it.
 pub struct Window {
     pub zone: String,
     pub from: i64,
     /// Exclusive.
     pub until: i64,
     step: i64,
-    looks: Vec<Look>,
+    readings: Vec<Reading>,
 }
 
 /// What the clock showed, in seconds since 1970 of its own time.
-struct Look {
+struct Reading {
     at: i64,
     local: i64,
     /// Where the clock would have been, had it not jumped.
@@ -35,18 +35,18 @@ struct Look {
 }
 
 impl Window {
-    /// `step` is 60 or 1. The offset is asked for at every step; transitions are not.
+    /// `step` is 60 or 1. The offset is read at every step; transitions are not used.
     pub fn new(zone: &str, from: i64, until: i64, step: i64) -> Self {
         let tz = zone_data(zone);
         let from = from - from % step;
-        let mut looks: Vec<Look> = Vec::new();
+        let mut readings: Vec<Reading> = Vec::new();
         let mut highest = i64::MIN;
         for at in (from..until).step_by(index(step)) {
             let local = at + offset(&tz, at);
-            let expected = looks.last().map_or(local, |last| last.local + step);
+            let expected = readings.last().map_or(local, |last| last.local + step);
             let again = local <= highest;
             highest = highest.max(local);
-            looks.push(Look {
+            readings.push(Reading {
                 at,
                 local,
                 expected,
@@ -55,25 +55,27 @@ impl Window {
             });
         }
         let mut lowest = i64::MAX;
-        for look in looks.iter_mut().rev() {
-            look.repeated |= look.local >= lowest;
-            lowest = lowest.min(look.local);
+        for reading in readings.iter_mut().rev() {
+            reading.repeated |= reading.local >= lowest;
+            lowest = lowest.min(reading.local);
         }
         Self {
             zone: zone.to_owned(),
             from,
             until,
             step,
-            looks,
+            readings,
         }
     }
 
     /// Whether a change of clocks happens inside.
     pub fn has_change(&self) -> bool {
-        self.looks.iter().any(|look| look.local != look.expected)
+        self.readings
+            .iter()
+            .any(|reading| reading.local != reading.expected)
     }
 
-    pub fn ticks(&self, rule: &RetryRule) -> Vec<Tick> {
+    pub fn ticks(&self, rule: &RandomRule) -> Vec<Tick> {
         let first_day = self.from.div_euclid(DAY) - 2;
         let last_day = self.until.div_euclid(DAY) + 2;
         let days: Vec<bool> = (first_day..=last_day)
@@ -88,18 +90,18 @@ impl Window {
                 && times[index(local.rem_euclid(DAY) / self.step)]
         };
         let mut ticks = Vec::new();
-        for look in &self.looks {
-            let at = Timestamp::from_millis(look.at * 1_000);
-            let mut skipped = (look.expected..look.local).step_by(index(self.step));
+        for reading in &self.readings {
+            let at = Timestamp::from_millis(reading.at * 1_000);
+            let mut skipped = (reading.expected..reading.local).step_by(index(self.step));
             if !rule.is_interval() && skipped.any(matches) {
                 ticks.push(Tick {
                     at,
                     dst: Some(Dst::Gap),
                 });
-            } else if (rule.is_interval() || !look.again) && matches(look.local) {
+            } else if (rule.is_interval() || !reading.again) && matches(reading.local) {
                 ticks.push(Tick {
                     at,
-                    dst: look.repeated.then_some(Dst::Fold),
+                    dst: reading.repeated.then_some(Dst::Fold),
                 });
             }
         }

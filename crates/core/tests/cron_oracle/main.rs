@@ -6,7 +6,7 @@ mod clock;
 mod rule;
 
 use clock::{Window, changes, second};
-use rule::{Dice, RetryRule};
+use rule::{Dice, RandomRule};
 use steadfast_core::{Cron, Timestamp, Zone};
 
 const ZONES: [&str; 9] = [
@@ -24,8 +24,8 @@ const ZONES: [&str; 9] = [
 const HOUR: i64 = 3_600;
 const DAY: i64 = 24 * HOUR;
 
-/// Every next tick that is asked for must be the one that the watched clock saw.
-fn check(seed: u64, rule: &RetryRule, window: &Window, dice: &mut Dice) -> usize {
+/// The next tick after each of many moments must be the one on the watched clock.
+fn check(seed: u64, rule: &RandomRule, window: &Window, dice: &mut Dice) -> usize {
     let Ok(cron) = Cron::parse(&rule.text) else {
         assert_never_fires(seed, rule);
         return 0;
@@ -35,14 +35,14 @@ fn check(seed: u64, rule: &RetryRule, window: &Window, dice: &mut Dice) -> usize
     let end = Timestamp::from_millis(window.until * 1_000);
     // A tick of the window's first moments may belong to a jump before the window.
     let begin = window.from + 26 * HOUR;
-    let mut asked: Vec<i64> = (0..12)
+    let mut moments: Vec<i64> = (0..12)
         .map(|_| dice.roll(begin * 1_000, window.until * 1_000 - 1))
         .collect();
     let ticks = expected.iter().map(|tick| tick.at.as_millis());
     let ticks: Vec<i64> = ticks.filter(|at| *at >= begin * 1_000).collect();
-    asked.extend(ticks.iter().take(40));
-    asked.extend(ticks.iter().take(10).map(|at| at - 1));
-    for after in asked {
+    moments.extend(ticks.iter().take(40));
+    moments.extend(ticks.iter().take(10).map(|at| at - 1));
+    for after in moments {
         let after = Timestamp::from_millis(after);
         let index = expected.partition_point(|tick| tick.at <= after);
         let found = cron.next_after(&zone, after);
@@ -58,7 +58,7 @@ fn check(seed: u64, rule: &RetryRule, window: &Window, dice: &mut Dice) -> usize
 }
 
 /// A refused rule must match no day of 400 years, after which the calendar repeats.
-fn assert_never_fires(seed: u64, rule: &RetryRule) {
+fn assert_never_fires(seed: u64, rule: &RandomRule) {
     let first = jiff::civil::date(2000, 1, 1);
     let mut days = first.series(jiff::ToSpan::day(1)).take(146_097);
     let day = days.find(|day| rule.matches_day(*day));
@@ -79,7 +79,7 @@ fn random_rules_agree_with_a_watched_clock_around_every_change_of_clocks() {
     let mut ticks = 0;
     for seed in 0..4_000 {
         let mut dice = Dice::new(seed);
-        let rule = RetryRule::random(&mut dice, false);
+        let rule = RandomRule::random(&mut dice, false);
         for _ in 0..2 {
             let index = dice.roll(0, i64::try_from(windows.len()).unwrap() - 1);
             ticks += check(
@@ -109,7 +109,7 @@ fn random_rules_with_seconds_agree_with_a_clock_watched_every_second() {
     let mut ticks = 0;
     for seed in 0..150 {
         let mut dice = Dice::new(seed);
-        let rule = RetryRule::random(&mut dice, true);
+        let rule = RandomRule::random(&mut dice, true);
         let index = dice.roll(0, i64::try_from(windows.len()).unwrap() - 1);
         ticks += check(
             seed,
@@ -129,7 +129,7 @@ fn random_rules_agree_with_a_watched_clock_over_years() {
         for seed in 0..5 {
             let seed = 1_000_000 + zone_seed * 1_000 + seed;
             let mut dice = Dice::new(seed);
-            let rule = RetryRule::random(&mut dice, false);
+            let rule = RandomRule::random(&mut dice, false);
             check(seed, &rule, &window, &mut dice);
         }
     }

@@ -1,6 +1,6 @@
-//! A random rule that can say two things: its text, and whether a local time matches.
+//! A random rule that knows two things: its text, and whether a local time matches.
 //!
-//! The second never looks at the first, so the parser is under test as well.
+//! The second does not use the first, so the parser is under test as well.
 
 use std::fmt::Write as _;
 
@@ -91,9 +91,10 @@ impl Plain {
         (low, high): (i64, i64),
     ) -> Self {
         let items = if dice.roll(1, 10) <= stars {
-            match dice.one_in(3) {
-                true => vec![Item::StarStep(dice.roll(1, (max - min) / 2))],
-                false => vec![Item::Star],
+            if dice.one_in(3) {
+                vec![Item::StarStep(dice.roll(1, (max - min) / 2))]
+            } else {
+                vec![Item::Star]
             }
         } else {
             let count = if dice.one_in(3) { dice.roll(2, 3) } else { 1 };
@@ -180,7 +181,7 @@ fn nearest_weekday(date: Date, target: i64) -> Option<Date> {
 }
 
 #[derive(Clone, Debug)]
-pub struct RetryRule {
+pub struct RandomRule {
     second: Option<Plain>,
     minute: Plain,
     hour: Plain,
@@ -192,7 +193,7 @@ pub struct RetryRule {
     pub text: String,
 }
 
-impl RetryRule {
+impl RandomRule {
     /// Mostly at night, when clocks change, and mostly on every day.
     pub fn random(dice: &mut Dice, seconds: bool) -> Self {
         let mut rule = Self {
@@ -201,9 +202,10 @@ impl RetryRule {
                 1 => Plain::only(30 * dice.roll(0, 1)),
                 _ => Plain::random(dice, 2, (0, 59), (0, 59)),
             },
-            hour: match dice.one_in(2) {
-                true => Plain::random(dice, 2, (0, 23), (0, 4)),
-                false => Plain::random(dice, 4, (0, 23), (0, 23)),
+            hour: if dice.one_in(2) {
+                Plain::random(dice, 2, (0, 23), (0, 4))
+            } else {
+                Plain::random(dice, 4, (0, 23), (0, 23))
             },
             day_of_month: Plain::random(dice, 8, (1, 31), (1, 31)),
             month: Plain::random(dice, 9, (1, 12), (1, 12)),
@@ -239,9 +241,10 @@ impl RetryRule {
                 _ => &mut of_month,
             };
             // A special day alone in its field, or after the plain ones of a list.
-            match column.starts_with('*') {
-                true => column.clone_from(word),
-                false => write!(column, ",{word}").unwrap(),
+            if column.starts_with('*') {
+                column.clone_from(word);
+            } else {
+                write!(column, ",{word}").unwrap();
             }
         }
         let (minute, hour, month) = (self.minute.text(), self.hour.text(), self.month.text());
@@ -278,9 +281,10 @@ impl RetryRule {
             *open = false;
         }
         self.month.matches(i64::from(date.month()))
-            && match month_open || week_open {
-                true => of_month && of_week,
-                false => of_month || of_week,
+            && if month_open || week_open {
+                of_month && of_week
+            } else {
+                of_month || of_week
             }
     }
 }

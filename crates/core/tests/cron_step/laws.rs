@@ -43,7 +43,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn however_it_is_driven_every_tick_has_exactly_one_fate(
+    fn however_it_is_driven_every_tick_fires_waits_or_is_skipped_exactly_once(
         timetable in any_timetable(),
         drive in prop::collection::vec((-300..1_500_i64, any::<bool>()), 1..25),
     ) {
@@ -64,9 +64,9 @@ proptest! {
         prop_assert_eq!(state.runs, fired.len() as u64);
         prop_assert!(timetable.max_runs().is_none_or(|max| state.runs <= max));
         let first = timetable.first_tick(at(0)).map(|tick| tick.at);
-        let seen = std::iter::successors(first, |tick| timetable.next_after(*tick).map(|tick| tick.at))
+        let handled = std::iter::successors(first, |tick| timetable.next_after(*tick).map(|tick| tick.at))
             .take_while(|tick| state.last_tick.is_some_and(|last| *tick <= last))
             .count() as u64;
-        prop_assert_eq!(seen, fired.len() as u64 + skipped + u64::from(state.queued_tick.is_some()));
+        prop_assert_eq!(handled, fired.len() as u64 + skipped + u64::from(state.queued_tick.is_some()));
     }
 }

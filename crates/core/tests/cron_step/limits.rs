@@ -59,7 +59,7 @@ fn a_year_of_missed_seconds_is_one_record() {
 
 #[test]
 fn the_newest_ticks_are_found_behind_a_long_silence_too() {
-    // Every second of January, looked at in December: the newest lie eleven months back.
+    // Every second of January, checked in December: the newest lie eleven months back.
     let timetable = cron("* * * * 1 *")
         .with_missed(MissedTickPolicy::RunAll)
         .with_overlap(OverlapPolicy::Allow);
@@ -68,7 +68,7 @@ fn the_newest_ticks_are_found_behind_a_long_silence_too() {
     let fired: Vec<i64> = step.fire.iter().map(|tick| second(*tick)).collect();
     assert_eq!(fired, (last - 99..=last).collect::<Vec<_>>());
     assert_eq!(second(step.skipped[0].to), last - 100);
-    // An hour of seconds each midnight, looked at when the newest of them has only begun.
+    // An hour of seconds each midnight, checked when the newest of them has only begun.
     let timetable = cron("* * 0 * * *")
         .with_missed(MissedTickPolicy::RunAll)
         .with_overlap(OverlapPolicy::Allow);
@@ -140,7 +140,7 @@ fn a_waiting_tick_counts_against_the_runs_that_are_left() {
 }
 
 #[test]
-fn where_overlap_leaves_no_more_than_the_runs_that_are_left_overlap_is_the_reason() {
+fn if_overlap_leaves_no_more_than_the_runs_that_are_left_overlap_is_the_reason() {
     let timetable = every(60, OverlapPolicy::Skip, MissedTickPolicy::RunAll)
         .with_max_runs(Some(1))
         .unwrap();

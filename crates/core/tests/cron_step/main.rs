@@ -81,7 +81,7 @@ fn show(timetable: &Timetable, progress: &ScheduleProgress, unfinished: bool, no
 fn overlap_by_missed_by_lateness_as_one_table() {
     use MissedTickPolicy::{RunAll, RunOnce, Skip as SkipMissed};
     use OverlapPolicy::{Allow, QueueOne, Replace, Skip};
-    // Every 60 s, the first tick at 60. Seen at 65: on time; at 200: two missed (60, 120) and
+    // Every 60 s, the first tick at 60. Checked at 65: on time; at 200: two missed (60, 120) and
     // one on time (180); at 230: three missed and none on time.
     let expected = [
         (Skip, SkipMissed, false, 65, "fire 60, next 120"),
@@ -250,7 +250,7 @@ fn nothing_happens_before_the_next_tick() {
 }
 
 #[test]
-fn a_fast_rule_that_is_looked_at_late_fires_each_tick_where_runs_may_overlap() {
+fn a_fast_rule_that_is_checked_late_fires_each_tick_if_runs_may_overlap() {
     let timetable = every(1, OverlapPolicy::Allow, MissedTickPolicy::RunOnce);
     assert_eq!(
         show(&timetable, &progress(10), true, 12),
@@ -259,7 +259,7 @@ fn a_fast_rule_that_is_looked_at_late_fires_each_tick_where_runs_may_overlap() {
 }
 
 #[test]
-fn a_waiting_tick_keeps_its_place_and_runs_when_the_unfinished_run_is_gone() {
+fn a_waiting_tick_stays_first_and_runs_when_the_unfinished_run_has_ended() {
     let timetable = every(60, OverlapPolicy::QueueOne, MissedTickPolicy::RunOnce);
     let waiting = ScheduleProgress {
         queued_tick: Some(at(60)),
@@ -310,7 +310,7 @@ fn a_clock_that_goes_back_fires_nothing_twice() {
             "at {now}"
         );
     }
-    // Even where somebody worked out the next tick anew by the wrong clock.
+    // Even if the next tick was calculated again by the wrong clock.
     let reset = ScheduleProgress {
         next_tick: Some(at(120)),
         ..step.progress
@@ -324,7 +324,7 @@ fn a_clock_that_goes_back_fires_nothing_twice() {
 }
 
 #[test]
-fn ticks_of_a_pause_are_not_missed_and_the_beat_goes_on() {
+fn ticks_of_a_pause_are_not_missed_and_the_spacing_stays() {
     let timetable = every(60, OverlapPolicy::Skip, MissedTickPolicy::RunAll);
     let paused = ScheduleProgress {
         last_tick: Some(at(7)),

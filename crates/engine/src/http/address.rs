@@ -19,11 +19,12 @@ use steadfast_core::Invalid;
 
 /// Whether addresses that only this machine or its network can reach may be dialled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AddressPolicy {
     /// Only what anyone on the internet could reach, too.
     #[default]
     Public,
-    /// Everything, for when all who can make jobs are trusted.
+    /// Everything, for when every caller that can create jobs is trusted.
     Any,
 }
 
@@ -52,7 +53,7 @@ impl fmt::Display for AddressPolicy {
     }
 }
 
-/// A policy, and the networks that are open all the same.
+/// A policy, and the networks that are allowed beyond it.
 #[derive(Clone, Debug, Default)]
 pub struct OutboundRules {
     policy: AddressPolicy,
@@ -64,13 +65,16 @@ pub struct OutboundRules {
 /// An address that may not be dialled, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{address} is not allowed: it is {class}")]
+#[non_exhaustive]
 pub struct BlockedAddress {
+    /// The address.
     pub address: IpAddr,
     /// What the address belongs to, as "a private network".
     pub class: &'static str,
 }
 
 impl OutboundRules {
+    /// A policy without exceptions.
     pub fn new(policy: AddressPolicy) -> Self {
         Self {
             policy,
@@ -79,10 +83,12 @@ impl OutboundRules {
         }
     }
 
+    /// The policy that is in force.
     pub fn policy(&self) -> AddressPolicy {
-        match self.restricted.load(Ordering::Relaxed) {
-            true => AddressPolicy::Public,
-            false => self.policy,
+        if self.restricted.load(Ordering::Relaxed) {
+            AddressPolicy::Public
+        } else {
+            self.policy
         }
     }
 
@@ -91,12 +97,13 @@ impl OutboundRules {
         self.restricted.store(true, Ordering::Relaxed);
     }
 
-    /// Opens one network, as `10.1.0.0/16`, or one address.
+    /// Allows one network, as `10.1.0.0/16`, or one address.
     pub fn allow(mut self, network: &str) -> Result<Self, Invalid> {
         self.allow.push(parse_network(network)?);
         Ok(self)
     }
 
+    /// Whether this address may be dialled.
     pub fn check(&self, address: IpAddr) -> Result<(), BlockedAddress> {
         // `::ffff:10.0.0.1` is another way to write 10.0.0.1: the kernel dials the same.
         let real = address.to_canonical();
@@ -161,7 +168,7 @@ const SPECIAL_V4: &[(Ipv4Net, &str)] = &[
     (v4(10, 0, 0, 0, 8), "a private network"),
     (v4(100, 64, 0, 0, 10), "carrier-grade NAT"),
     (v4(127, 0, 0, 0, 8), "loopback"),
-    // The answer to whoever runs in Azure, with the secrets of the machine.
+    // Within Azure this address serves the secrets of the machine.
     (v4(168, 63, 129, 16, 32), "cloud metadata"),
     (v4(169, 254, 0, 0, 16), "link-local (cloud metadata)"),
     (v4(172, 16, 0, 0, 12), "a private network"),
@@ -222,19 +229,19 @@ fn class_of_v6(address: Ipv6Addr) -> Option<&'static str> {
 #[derive(Clone, Copy, PartialEq)]
 enum Carrier {
     Nat64,
-    /// Old ways through which nobody should send anything any more.
+    /// Old tunnels that should not be used any more.
     Tunnel,
 }
 
 /// The IPv4 address that an IPv6 address carries, if it is of a form that does.
 fn embedded_v4(address: Ipv6Addr) -> Option<(Ipv4Addr, Carrier)> {
     let octets = address.octets();
-    let at = |place: usize| {
+    let at = |index: usize| {
         Ipv4Addr::new(
-            octets[place],
-            octets[place + 1],
-            octets[place + 2],
-            octets[place + 3],
+            octets[index],
+            octets[index + 1],
+            octets[index + 2],
+            octets[index + 3],
         )
     };
     match address.segments() {

@@ -1,4 +1,4 @@
-//! One request, one answer, one budget.
+//! One request, one response, one time limit.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,14 +15,15 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::{
-    OutboundRules, RecordedResponse, Resolver, SystemResolver,
-    connect::{Connection, Connector, Origin, failed},
+    address::OutboundRules,
+    connect::{Connection, Connector, Resolver, SystemResolver, failure_of},
+    origin::Origin,
     pool::Pool,
-    response::Excerpt,
+    response::{Excerpt, RecordedResponse},
     trace::{Phase, Trace},
 };
 
-/// The way out. Cheap to clone; clones share their connections.
+/// The HTTP client through which every request of an engine leaves. Cheap to clone; clones share their connections.
 #[derive(Clone)]
 pub struct Outbound {
     connector: Arc<Connector>,
@@ -30,6 +31,7 @@ pub struct Outbound {
 }
 
 impl Outbound {
+    /// A client under these rules.
     pub fn builder(rules: OutboundRules) -> OutboundBuilder {
         OutboundBuilder {
             rules,
@@ -38,24 +40,24 @@ impl Outbound {
         }
     }
 
-    /// Sends a request to its absolute URL and reads the answer, all within `budget`, from the
+    /// Sends a request to its absolute URL and reads the response, all within `limit`, from the
     /// lookup of the name to the last byte of the body.
     ///
     /// The request is written at most once. A connection that was kept from an earlier call
     /// may be found closed only after the request went out, which then fails without need;
-    /// `fresh` is for requests that have no second try.
+    /// `fresh` opens a new one, for requests that are not repeated.
     pub async fn call(
         &self,
         request: Request<Full<Bytes>>,
-        budget: Duration,
+        limit: Duration,
         fresh: bool,
     ) -> Result<RecordedResponse, Failure> {
-        let (origin, request) = addressed(request)?;
+        let (origin, request) = split_url(request)?;
         let mut trace = Trace::start();
         let exchange = self.exchange(&origin, request, fresh, &mut trace);
-        match timeout(budget, exchange).await {
-            Ok(answer) => answer,
-            Err(_) => Err(trace.timed_out(&origin, budget)),
+        match timeout(limit, exchange).await {
+            Ok(response) => response,
+            Err(_) => Err(trace.timeout_failure(&origin, limit)),
         }
     }
 
@@ -70,8 +72,8 @@ impl Outbound {
         trace.enter(Phase::Body);
         let (head, body) = response.into_parts();
         let excerpt = Excerpt::read(body).await.map_err(|error| {
-            let what = format!("the answer from {origin} broke off");
-            failed(FailureClass::CONNECTION, &what, error)
+            let what = format!("the response from {origin} broke off");
+            failure_of(FailureClass::CONNECTION, &what, error)
         })?;
         if excerpt.whole && !fresh {
             self.pool.put(origin.clone(), connection);
@@ -86,38 +88,38 @@ impl Outbound {
         fresh: bool,
         trace: &mut Trace,
     ) -> Result<(Connection, Response<Incoming>), Failure> {
-        let no_answer = |error| {
-            let what = format!("no answer from {origin}");
-            failed(FailureClass::CONNECTION, &what, error)
+        let no_response = |error| {
+            let what = format!("no response from {origin}");
+            failure_of(FailureClass::CONNECTION, &what, error)
         };
         let kept = || if fresh { None } else { self.pool.take(origin) };
         while let Some(mut connection) = kept() {
             if !connection.is_usable().await {
                 continue;
             }
-            trace.enter(Phase::Answer);
+            trace.enter(Phase::FirstByte);
             match connection.sender.try_send_request(request).await {
                 Ok(response) => return Ok((connection, response)),
                 Err(mut error) => match error.take_message() {
                     // It comes back only if not a byte of it was written.
                     Some(unsent) => request = unsent,
-                    None => return Err(no_answer(error.into_error())),
+                    None => return Err(no_response(error.into_error())),
                 },
             }
         }
         let mut connection = self.connector.connect(origin, trace).await?;
-        trace.enter(Phase::Answer);
+        trace.enter(Phase::FirstByte);
         let response = connection
             .sender
             .send_request(request)
             .await
-            .map_err(no_answer)?;
+            .map_err(no_response)?;
         Ok((connection, response))
     }
 }
 
-/// Takes the URL apart: whom to connect to, and what to ask of them.
-fn addressed(mut request: Request<Full<Bytes>>) -> Result<(Origin, Request<Full<Bytes>>), Failure> {
+/// Splits the URL of a request: where to connect to, and the path to ask for there.
+fn split_url(mut request: Request<Full<Bytes>>) -> Result<(Origin, Request<Full<Bytes>>), Failure> {
     let url = request.uri();
     let invalid = || {
         let message = format!("{url} is not an http or https URL with a host");
@@ -140,6 +142,7 @@ pub struct OutboundBuilder {
 }
 
 impl OutboundBuilder {
+    /// Another resolver than the system's.
     #[must_use]
     pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
         self.resolver = resolver;
@@ -153,6 +156,7 @@ impl OutboundBuilder {
         self
     }
 
+    /// Reads the certificates and builds the client.
     pub fn build(self) -> Result<Outbound, Invalid> {
         let connector = Connector {
             tls: TlsConnector::from(Arc::new(tls(&self.trusted)?)),
@@ -166,7 +170,7 @@ impl OutboundBuilder {
     }
 }
 
-/// The provider is named here and not taken from the process, whose choice is the program's.
+/// The crypto provider is named here and not taken from the process, where the program sets it.
 fn tls(trusted: &[Vec<u8>]) -> Result<ClientConfig, Invalid> {
     let invalid = |expected: String| Invalid::new("trust", "unusable", expected);
     let mut roots = RootCertStore::empty();

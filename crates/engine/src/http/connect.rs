@@ -2,11 +2,10 @@
 //!
 //! A name is looked up once, every address it gives is checked, and only those are dialled: a
 //! resolver that changes its answer between a check and a dial finds no such gap. One address
-//! that is not allowed refuses the name, because whoever controls a name that points both ways
-//! means no good by it.
+//! that is not allowed refuses the name, because a name that points both ways is an attack.
 
 use std::{
-    fmt, io,
+    io,
     net::{IpAddr, SocketAddr},
     sync::Arc,
     time::Duration,
@@ -14,7 +13,6 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http::{Uri, uri::Scheme};
 use http_body_util::Full;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
@@ -29,8 +27,9 @@ use tokio_rustls::TlsConnector;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    OutboundRules,
+    address::OutboundRules,
     host::Host,
+    origin::Origin,
     trace::{Phase, Trace},
 };
 use crate::limits;
@@ -38,6 +37,7 @@ use crate::limits;
 /// Finds the addresses of a name.
 #[async_trait]
 pub trait Resolver: Send + Sync {
+    /// The addresses of a name, in the order in which to try them.
     async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>>;
 }
 
@@ -53,41 +53,6 @@ impl Resolver for SystemResolver {
     }
 }
 
-/// Whom to connect to: one origin, one kind of connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
-    secure: bool,
-    host: String,
-    port: u16,
-}
-
-impl Origin {
-    /// `None` where the URL is not absolute, or neither http nor https.
-    pub fn of(url: &Uri) -> Option<Self> {
-        let scheme = url.scheme()?;
-        let secure = *scheme == Scheme::HTTPS;
-        if !secure && *scheme != Scheme::HTTP {
-            return None;
-        }
-        let default_port = if secure { 443 } else { 80 };
-        Some(Self {
-            secure,
-            host: url.host()?.to_ascii_lowercase(),
-            port: url.port_u16().unwrap_or(default_port),
-        })
-    }
-}
-
-/// As the `Host` header has it: without the port where it is the usual one.
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.secure, self.port) {
-            (false, 80) | (true, 443) => f.write_str(&self.host),
-            (_, port) => write!(f, "{}:{port}", self.host),
-        }
-    }
-}
-
 /// An open connection. Dropping it closes it, whatever it was doing.
 pub struct Connection {
     pub sender: SendRequest<Full<Bytes>>,
@@ -95,8 +60,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Whether a connection that was kept can carry another request. Not for long: one that
-    /// is still busy with its last request has lost its way.
+    /// Whether a kept connection can carry another request. It should be ready at once: one that
+    /// is still busy with its last request is out of step.
     pub async fn is_usable(&mut self) -> bool {
         let ready = timeout(limits::http::READY_MAX, self.sender.ready()).await;
         matches!(ready, Ok(Ok(())))
@@ -119,21 +84,21 @@ impl Connector {
         let addresses = self.addresses(origin).await?;
         trace.enter(Phase::Connect);
         let stream = self.dial(origin, &addresses).await?;
-        if !origin.secure {
+        if !origin.is_secure() {
             return open(stream, origin).await;
         }
         trace.enter(Phase::Tls);
         let name = server_name(origin)?;
         let stream = self.tls.connect(name, stream).await.map_err(|error| {
             let what = format!("the TLS handshake with {origin} failed");
-            failed(FailureClass::TLS, &what, error)
+            failure_of(FailureClass::TLS, &what, error)
         })?;
         open(stream, origin).await
     }
 
     /// The addresses of the host, all of them allowed.
     async fn addresses(&self, origin: &Origin) -> Result<Vec<SocketAddr>, Failure> {
-        let host = &origin.host;
+        let host = origin.host();
         let found = match Host::read(host) {
             Host::Address(address) => vec![address],
             Host::Neither => {
@@ -142,7 +107,7 @@ impl Connector {
             }
             Host::Name(name) => self.resolver.resolve(name).await.map_err(|error| {
                 let what = format!("cannot look up {host}");
-                failed(FailureClass::DNS, &what, error)
+                failure_of(FailureClass::DNS, &what, error)
             })?,
         };
         if found.is_empty() {
@@ -152,7 +117,7 @@ impl Connector {
         for address in &found {
             self.check(origin, *address)?;
         }
-        let with_port = |address| SocketAddr::new(address, origin.port);
+        let with_port = |address| SocketAddr::new(address, origin.port());
         Ok(found.into_iter().map(with_port).collect())
     }
 
@@ -168,19 +133,20 @@ impl Connector {
         let mut refusals = Vec::new();
         for (index, address) in addresses.iter().enumerate() {
             let is_last = index + 1 == addresses.len();
-            // An address that swallows everything must leave time for those after it.
-            let backoff = match is_last {
-                true => Duration::MAX,
-                false => limits::http::DIAL_MAX,
+            // An address that never answers must leave time for those after it.
+            let limit = if is_last {
+                Duration::MAX
+            } else {
+                limits::http::DIAL_MAX
             };
-            let dialled = timeout(backoff, TcpStream::connect(address)).await;
+            let dialled = timeout(limit, TcpStream::connect(address)).await;
             match dialled.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
                 Ok(stream) => return self.check_peer(origin, stream),
                 Err(error) => refusals.push(format!("{address}: {error}")),
             }
         }
         let refusals = match refusals.as_slice() {
-            // The name says it all if it is the address.
+            // An origin that is an address need not be repeated.
             [refusal] => refusal
                 .trim_start_matches(&format!("{origin}: "))
                 .to_owned(),
@@ -190,11 +156,11 @@ impl Connector {
         Err(Failure::new(FailureClass::CONNECTION, message))
     }
 
-    /// Looks once more at whom we have really reached.
+    /// Checks the address that was really reached.
     fn check_peer(&self, origin: &Origin, stream: TcpStream) -> Result<TcpStream, Failure> {
         let lost = |error| {
             let what = format!("lost the connection to {origin}");
-            failed(FailureClass::CONNECTION, &what, error)
+            failure_of(FailureClass::CONNECTION, &what, error)
         };
         self.check(origin, stream.peer_addr().map_err(lost)?.ip())?;
         stream.set_nodelay(true).map_err(lost)?;
@@ -203,14 +169,14 @@ impl Connector {
 }
 
 fn server_name(origin: &Origin) -> Result<ServerName<'static>, Failure> {
-    let name = match Host::read(&origin.host) {
+    let name = match Host::read(origin.host()) {
         Host::Address(address) => return Ok(ServerName::IpAddress(address.into())),
         Host::Name(name) => name.strip_suffix('.').unwrap_or(name),
-        Host::Neither => &origin.host,
+        Host::Neither => origin.host(),
     };
     ServerName::try_from(name.to_owned()).map_err(|error| {
         let what = format!("{name} cannot be the name in a certificate");
-        failed(FailureClass::VALIDATION, &what, error)
+        failure_of(FailureClass::VALIDATION, &what, error)
     })
 }
 
@@ -224,10 +190,10 @@ where
         .await
         .map_err(|error| {
             let what = format!("cannot speak HTTP with {origin}");
-            failed(FailureClass::CONNECTION, &what, error)
+            failure_of(FailureClass::CONNECTION, &what, error)
         })?;
     let driver = tokio::spawn(async move {
-        // Whoever sent a request over it is told of the error, too.
+        // The sender of a request over it gets the error, too.
         let _error = driver.await;
     });
     Ok(Connection {
@@ -236,8 +202,8 @@ where
     })
 }
 
-/// What we were doing, and the chain of errors that ended it.
-pub fn failed(class: FailureClass, what: &str, error: impl std::error::Error) -> Failure {
+/// A failure of an action, with the chain of errors that ended it.
+pub fn failure_of(class: FailureClass, what: &str, error: impl std::error::Error) -> Failure {
     let chain = Failure::from(error).message;
     Failure::new(class, format!("{what}: {chain}"))
 }

@@ -46,7 +46,7 @@ fn spelled_v4(text: &str) -> Option<Ipv4Addr> {
     let head = first
         .iter()
         .zip([24, 16, 8])
-        .fold(0, |bits, (part, place)| bits | part << place);
+        .fold(0, |bits, (part, shift)| bits | part << shift);
     Some(Ipv4Addr::from_bits(head | last))
 }
 

@@ -8,18 +8,19 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, header::USER_AGENT};
 use http_body_util::Full;
 use steadfast_core::{Failure, FailureClass, Guarantee, Job, Outcome};
 
-use super::{HttpRequest, Outbound};
-use crate::{AttemptContext, Handler, StopReason, limits};
+use super::{call::Outbound, request::HttpRequest};
+use crate::{
+    attempt_signals::StopReason, context::AttemptContext, handler::Handler,
+    limits::http::TIMEOUT_DEFAULT,
+};
 
-/// The kind of jobs that are HTTP requests.
-pub const HTTP_KIND: &str = "http";
-
-/// Sends the request that a job of kind [`HTTP_KIND`] describes.
+/// Sends the request that a job of kind [`HTTP_KIND`](super::HTTP_KIND) describes.
 pub struct HttpHandler {
     outbound: Outbound,
 }
 
 impl HttpHandler {
+    /// A handler that sends through this client.
     pub fn new(outbound: Outbound) -> Self {
         Self { outbound }
     }
@@ -45,8 +46,8 @@ impl Handler for HttpHandler {
 }
 
 impl Outbound {
-    /// Sends the request of an attempt, with the headers that say which one it is, and folds
-    /// whatever comes of it into an outcome.
+    /// Sends the request of an attempt, with the headers that identify the attempt, and folds
+    /// the response or the failure into an outcome.
     pub async fn attempt(
         &self,
         mut request: Request<Full<Bytes>>,
@@ -54,19 +55,23 @@ impl Outbound {
     ) -> Outcome {
         let job = attempt.job();
         attempt_headers(job, request.headers_mut());
+        // No retry makes up for a kept connection that turns out to be dead.
+        let needs_fresh_connection = job.is_last_attempt();
         tokio::select! {
             biased;
-            answer = self.call(request, budget(job), has_one_try(job)) => match answer {
-                Ok(answer) => answer.outcome(attempt.client().now()),
-                Err(error) => failure(error),
-            },
+            response = self.call(request, timeout(job), needs_fresh_connection) => {
+                match response {
+                    Ok(response) => response.outcome(attempt.client().now()),
+                    Err(error) => failure(error),
+                }
+            }
             outcome = until_stopped(attempt) => outcome,
         }
     }
 }
 
-/// Tells the other side who asks, and which job and which attempt this is, so that it can
-/// recognise a repetition: the key is the same on every attempt.
+/// Identifies the sender, the job and the attempt, so that the receiver can recognise a
+/// repetition: the idempotency key is the same on every attempt.
 fn attempt_headers(job: &Job, headers: &mut HeaderMap) {
     let agent = concat!("Steadfast/", env!("CARGO_PKG_VERSION"));
     let agent = HeaderValue::from_static(agent);
@@ -93,18 +98,11 @@ fn attempt_headers(job: &Job, headers: &mut HeaderMap) {
     }
 }
 
-fn budget(job: &Job) -> Duration {
-    job.timeout.unwrap_or(limits::http::TIMEOUT_DEFAULT)
+fn timeout(job: &Job) -> Duration {
+    job.timeout.unwrap_or(TIMEOUT_DEFAULT)
 }
 
-/// No retry makes up for a connection that turns out to be dead, so such a job gets one of
-/// its own.
-fn has_one_try(job: &Job) -> bool {
-    job.guarantee == Guarantee::AtMostOnce
-        || job.progress.retries_used() >= job.policy.max_retries()
-}
-
-/// Ends when nobody wants the answer any more. A node that stops is patient: the answer may
+/// Ends when the response is of no use any more. A node that stops still waits for it: it may
 /// come within the grace period.
 async fn until_stopped(attempt: &AttemptContext) -> Outcome {
     match attempt.stopped().await {
@@ -134,14 +132,14 @@ mod tests {
 
     use super::*;
     use crate::{
-        Client,
         attempt_signals::AttemptSignals,
-        http::{AddressPolicy, OutboundRules},
+        client::Client,
+        http::{AddressPolicy, HTTP_KIND, OutboundRules},
     };
 
     #[tokio::test]
-    async fn a_request_is_dropped_when_nobody_wants_its_answer() {
-        // Connections are taken by the kernel, and nobody ever reads them.
+    async fn a_request_is_dropped_when_its_response_is_of_no_use_any_more() {
+        // Connections are accepted by the kernel, and never read from.
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let request = HttpRequest::new(&url).unwrap();
@@ -168,14 +166,14 @@ mod tests {
                 client: Client::new(Arc::new(MemoryStore::default())),
             };
             let attempt = outbound.attempt(request.to_request(), &context);
-            let told = async {
+            let stop_it = async {
                 listener.accept().await.unwrap();
                 context.signals.stop(reason);
                 std::future::pending::<()>().await;
             };
             let outcome = tokio::select! {
                 outcome = attempt => outcome,
-                () = told => unreachable!(),
+                () = stop_it => unreachable!(),
             };
             let outcome = format!("{outcome:?}");
             assert!(outcome.starts_with(expected), "{outcome}");

@@ -1,4 +1,4 @@
-//! Connections that are kept for a moment, in case the next job goes to the same place.
+//! Connections that are kept for a moment, in case the next job goes to the same origin.
 //!
 //! Only for a moment: the longer one lies idle, the likelier the other side closes it just as
 //! a request is being written, and that request is then lost to us without an answer.
@@ -10,7 +10,7 @@ use std::{
 
 use tokio::time::{Instant, sleep};
 
-use super::connect::{Connection, Origin};
+use super::{connect::Connection, origin::Origin};
 use crate::limits::http::{IDLE_CONNECTIONS_MAX, IDLE_MAX};
 
 #[derive(Default)]
@@ -20,8 +20,8 @@ pub struct Pool(Mutex<Idle>);
 struct Idle {
     /// Oldest first.
     connections: VecDeque<(Origin, Connection, Instant)>,
-    /// Someone is there to close the connections that nobody takes.
-    is_reaped: bool,
+    /// Whether a task runs that closes connections which are idle for too long.
+    has_closer: bool,
 }
 
 impl Pool {
@@ -41,9 +41,9 @@ impl Pool {
         }
         idle.connections
             .push_back((origin, connection, Instant::now()));
-        if !idle.is_reaped {
-            idle.is_reaped = true;
-            tokio::spawn(reap(Arc::downgrade(self)));
+        if !idle.has_closer {
+            idle.has_closer = true;
+            tokio::spawn(close_idle(Arc::downgrade(self)));
         }
     }
 
@@ -60,14 +60,14 @@ impl Idle {
 }
 
 /// Runs only while there is something to close.
-async fn reap(pool: std::sync::Weak<Pool>) {
+async fn close_idle(pool: std::sync::Weak<Pool>) {
     loop {
         sleep(IDLE_MAX).await;
         let Some(pool) = pool.upgrade() else { return };
         let mut idle = pool.lock();
         idle.close_old();
         if idle.connections.is_empty() {
-            idle.is_reaped = false;
+            idle.has_closer = false;
             return;
         }
     }

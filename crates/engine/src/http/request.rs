@@ -1,7 +1,7 @@
 //! The payload of a job of kind `http`: which request to send.
 //!
 //! Everything is checked when it is built, so that a job which can never be sent is refused
-//! by name when it is made, and not found hours later among the dead letters.
+//! with the name of the field when it is created, and not found hours later as a dead letter.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -11,11 +11,14 @@ use http_body_util::Full;
 use serde::{Deserialize, Serialize};
 use steadfast_core::{Invalid, Payload, PolicyPatch, Preset};
 
-use super::{HTTP_KIND, connect::Origin, host::Host};
+use super::{host::Host, origin::Origin};
 use crate::{
-    JobKind,
     limits::http::{HEADERS_BYTES_MAX, HEADERS_MAX, URL_BYTES_MAX},
+    request::JobKind,
 };
+
+/// The kind of jobs that are HTTP requests.
+pub const HTTP_KIND: &str = "http";
 
 /// A request to be sent.
 ///
@@ -29,7 +32,7 @@ use crate::{
 /// # Ok::<(), steadfast_core::Invalid>(())
 /// ```
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Parts", into = "Parts")]
+#[serde(try_from = "JsonFields", into = "JsonFields")]
 pub struct HttpRequest {
     url: String,
     target: Uri,
@@ -38,10 +41,10 @@ pub struct HttpRequest {
     body: Option<Payload>,
 }
 
-/// As it is written in JSON.
+/// The request as it is written in JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Parts {
+struct JsonFields {
     url: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     method: Option<String>,
@@ -73,6 +76,7 @@ impl HttpRequest {
         })
     }
 
+    /// Another method than POST.
     pub fn with_method(mut self, method: &str) -> Result<Self, Invalid> {
         let known = METHODS
             .iter()
@@ -88,10 +92,10 @@ impl HttpRequest {
         Ok(self)
     }
 
+    /// One more header. Errors never show the value, which may be a secret.
     pub fn with_header(mut self, name: &str, value: &str) -> Result<Self, Invalid> {
         let name = check_header_name(name)?;
         let field = format!("headers.{name}");
-        // The value may be a secret, so no error shows it.
         let mut value = HeaderValue::from_str(value)
             .map_err(|_| Invalid::new(&field, "(hidden)", "must be one line of text"))?;
         value.set_sensitive(true);
@@ -104,10 +108,10 @@ impl HttpRequest {
             .map(|(n, v)| n.as_str().len() + v.len())
             .sum();
         if self.headers.len() > HEADERS_MAX || bytes > HEADERS_BYTES_MAX {
-            let shown = format!("{} headers of {bytes} bytes", self.headers.len());
+            let found = format!("{} headers of {bytes} bytes", self.headers.len());
             let expected =
                 format!("must be at most {HEADERS_MAX}, of {HEADERS_BYTES_MAX} bytes together");
-            return Err(Invalid::new("headers", shown, expected));
+            return Err(Invalid::new("headers", found, expected));
         }
         Ok(self)
     }
@@ -120,15 +124,17 @@ impl HttpRequest {
         self
     }
 
+    /// The URL as it was given.
     pub fn url(&self) -> &str {
         &self.url
     }
 
+    /// The method in upper case.
     pub fn method(&self) -> &str {
         self.method.as_str()
     }
 
-    /// The request itself, with the headers that the user gave or left to us.
+    /// The request itself, with the given headers and the default ones.
     pub(super) fn to_request(&self) -> Request<Full<Bytes>> {
         let mut request = Request::new(Full::new(self.body_bytes()));
         *request.method_mut() = self.method.clone();
@@ -147,9 +153,10 @@ impl HttpRequest {
         let Some(body) = &self.body else {
             return Bytes::new();
         };
-        let text = match self.says_json() {
-            true => None,
-            false => body.decode::<String>().ok(),
+        let text = if self.is_json() {
+            None
+        } else {
+            body.decode::<String>().ok()
         };
         text.map_or_else(
             || Bytes::copy_from_slice(body.as_str().as_bytes()),
@@ -157,7 +164,7 @@ impl HttpRequest {
         )
     }
 
-    fn says_json(&self) -> bool {
+    fn is_json(&self) -> bool {
         let Some(value) = self.headers.get(CONTENT_TYPE) else {
             return true;
         };
@@ -177,10 +184,11 @@ impl JobKind for HttpRequest {
 }
 
 fn check_url(url: &str) -> Result<Uri, Invalid> {
-    // What stands before an @ may be a password.
-    let shown = match url.contains('@') {
-        true => "(hidden)".to_owned(),
-        false => format!("{url:?}"),
+    // The part before an @ may be a password.
+    let shown = if url.contains('@') {
+        "(hidden)".to_owned()
+    } else {
+        format!("{url:?}")
     };
     let invalid = |expected: String| Invalid::new("url", &shown, expected);
     if url.len() > URL_BYTES_MAX {
@@ -190,7 +198,7 @@ fn check_url(url: &str) -> Result<Uri, Invalid> {
         let expected = "must be ASCII: %-encode its path, and write its host as xn--…";
         return Err(invalid(expected.to_owned()));
     }
-    // The parser does not look at what stands after a `#`.
+    // The parser does not check what comes after a `#`.
     if url.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
         return Err(invalid(
             "must not hold spaces or control characters".to_owned(),
@@ -225,7 +233,7 @@ fn check_url(url: &str) -> Result<Uri, Invalid> {
     Ok(target)
 }
 
-/// What belongs to the connection or is ours to say.
+/// Headers that belong to the connection, or that the engine sets.
 const RESERVED: [&str; 10] = [
     "connection",
     "content-length",
@@ -251,29 +259,29 @@ fn check_header_name(name: &str) -> Result<HeaderName, Invalid> {
             .iter()
             .any(|prefix| lower.starts_with(prefix));
     if reserved {
-        let expected = "must be left out: the sender sets it itself";
+        let expected = "must be left out: the engine sets it";
         return Err(Invalid::new(format!("headers.{name}"), "given", expected));
     }
     Ok(checked)
 }
 
-impl TryFrom<Parts> for HttpRequest {
+impl TryFrom<JsonFields> for HttpRequest {
     type Error = Invalid;
 
-    fn try_from(parts: Parts) -> Result<Self, Invalid> {
-        let mut request = Self::new(&parts.url)?;
-        if let Some(method) = &parts.method {
+    fn try_from(fields: JsonFields) -> Result<Self, Invalid> {
+        let mut request = Self::new(&fields.url)?;
+        if let Some(method) = &fields.method {
             request = request.with_method(method)?;
         }
-        for (name, value) in &parts.headers {
+        for (name, value) in &fields.headers {
             request = request.with_header(name, value)?;
         }
-        request.body = parts.body;
+        request.body = fields.body;
         Ok(request)
     }
 }
 
-impl From<HttpRequest> for Parts {
+impl From<HttpRequest> for JsonFields {
     fn from(request: HttpRequest) -> Self {
         let headers = request.headers.iter().map(|(name, value)| {
             let value = String::from_utf8_lossy(value.as_bytes());

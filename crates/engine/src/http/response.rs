@@ -1,4 +1,4 @@
-//! What is kept of an answer, and what it means for the job.
+//! What is recorded of a response, and what it means for the job.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -12,28 +12,36 @@ use crate::limits::http::{
     BODY_KEPT_MAX, BODY_READ_MAX, HEADERS_KEPT_BYTES_MAX, HEADERS_KEPT_MAX, QUOTE_CHARS_MAX,
 };
 
-/// The part of an answer that an attempt's record keeps.
+/// The part of a response that an attempt's record keeps.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct RecordedResponse {
+    /// The status code.
     pub status: StatusCode,
-    /// By lower-case name, repeated ones joined; secrets are hidden, and what is too much is
-    /// left out.
+    /// By lower-case name, repeated ones joined; secrets are hidden, and what exceeds the limits
+    /// is left out.
     pub headers: BTreeMap<String, String>,
     /// The beginning of the body, as text.
     pub body: String,
-    /// The body went on.
+    /// Whether the body went on.
     pub truncated: bool,
+    /// How long each phase took.
     pub timings: Timings,
     retry_after: Option<String>,
     location: Option<String>,
 }
 
-/// How long each part took. A connection that was kept from before took none of the first.
+/// How long each phase took. Over a connection that was kept from before, only the last is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Timings {
+    /// Looking up the name.
     pub dns: Option<Duration>,
+    /// Opening the TCP connection.
     pub connect: Option<Duration>,
+    /// The TLS handshake.
     pub tls: Option<Duration>,
+    /// From the request to the head of the response.
     pub first_byte: Option<Duration>,
 }
 
@@ -54,7 +62,7 @@ impl RecordedResponse {
         }
     }
 
-    /// What the attempt comes to: 2xx is success, and everything else is a failure.
+    /// The outcome of the attempt: 2xx is success, and everything else is a failure.
     pub fn outcome(self, now: Timestamp) -> Outcome {
         let output = self.output();
         if self.status.is_success() {
@@ -67,13 +75,13 @@ impl RecordedResponse {
         Outcome::Failure { failure, output }
     }
 
-    /// How long the other side asks us to stay away, where such a wish is listened to.
+    /// The delay of a `Retry-After` header. It only counts on 429 and 503.
     pub fn retry_after(&self, now: Timestamp) -> Option<Duration> {
-        let heard = [
+        let statuses = [
             StatusCode::TOO_MANY_REQUESTS,
             StatusCode::SERVICE_UNAVAILABLE,
         ];
-        if !heard.contains(&self.status) {
+        if !statuses.contains(&self.status) {
             return None;
         }
         parse_retry_after(self.retry_after.as_deref()?, now)
@@ -83,7 +91,7 @@ impl RecordedResponse {
         let status = self.status;
         let redirect = self.location.as_deref().filter(|_| status.is_redirection());
         if let Some(target) = redirect {
-            let target = shortened(target);
+            let target = shorten(target);
             return format!("answered {status}, to {target}; redirects are not followed");
         }
         match self.quote() {
@@ -101,10 +109,10 @@ impl RecordedResponse {
         if !readable || line.is_empty() || line.contains(strange) {
             return None;
         }
-        Some(shortened(&line))
+        Some(shorten(&line))
     }
 
-    /// The record of this answer. Escapes can make six bytes of one, so the body is cut until
+    /// The record of this response. Escapes can make six bytes of one, so the body is cut until
     /// all of it fits.
     fn output(&self) -> Option<Payload> {
         let mut body = self.body.as_str();
@@ -128,11 +136,11 @@ impl RecordedResponse {
     }
 }
 
-/// How long a `Retry-After` header asks us to stay away: seconds, or a date.
+/// The delay that a `Retry-After` header asks for: seconds, or a date.
 pub fn parse_retry_after(header: &str, now: Timestamp) -> Option<Duration> {
     let text = header.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // More seconds than a number holds are very many.
+        // More seconds than fit in a number are capped later like any other.
         return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
     }
     let date = httpdate::parse_http_date(text).ok()?;
@@ -170,14 +178,14 @@ impl From<Timings> for TimingsRecord {
     }
 }
 
-fn shortened(text: &str) -> String {
+fn shorten(text: &str) -> String {
     match text.char_indices().nth(QUOTE_CHARS_MAX) {
         Some((cut, _)) => format!("{}…", &text[..cut]),
         None => text.to_owned(),
     }
 }
 
-/// Headers that carry what lets their reader act as someone.
+/// Headers whose values would let a reader impersonate the caller.
 const SECRET: [&str; 8] = [
     "authentication-info",
     "authorization",
@@ -193,9 +201,10 @@ fn kept_headers(headers: &HeaderMap) -> BTreeMap<String, String> {
     let mut kept: BTreeMap<String, String> = BTreeMap::new();
     let mut bytes = 0;
     for (name, value) in headers.iter().take(HEADERS_KEPT_MAX) {
-        let value = match SECRET.contains(&name.as_str()) {
-            true => "(hidden)".into(),
-            false => String::from_utf8_lossy(value.as_bytes()),
+        let value = if SECRET.contains(&name.as_str()) {
+            "(hidden)".into()
+        } else {
+            String::from_utf8_lossy(value.as_bytes())
         };
         bytes += name.as_str().len() + value.len();
         if bytes > HEADERS_KEPT_BYTES_MAX {
@@ -211,7 +220,7 @@ fn kept_headers(headers: &HeaderMap) -> BTreeMap<String, String> {
     kept
 }
 
-/// The beginning of a body, whose rest was read and thrown away.
+/// The beginning of a body; the rest was read and dropped.
 pub(super) struct Excerpt {
     kept: Vec<u8>,
     truncated: bool,
@@ -220,7 +229,7 @@ pub(super) struct Excerpt {
 }
 
 impl Excerpt {
-    /// Reads a body to its end, or until it is clear that it has none.
+    /// Reads a body to its end, or to the limit.
     pub async fn read(mut body: Incoming) -> Result<Self, hyper::Error> {
         let mut excerpt = Self {
             kept: Vec::new(),

@@ -1,4 +1,4 @@
-//! Signatures of webhooks, as Standard Webhooks 1.0 has them.
+//! Signatures of webhooks, as Standard Webhooks 1.0 defines them.
 //!
 //! What is signed is the bytes that are sent, with the message's id and the time of this very
 //! attempt, so that neither another body nor an old message passes for a new one.
@@ -11,11 +11,11 @@ use rand::RngExt as _;
 use sha2::Sha256;
 use steadfast_core::Invalid;
 
-const PREFIX: &str = "whsec_";
-const BYTES_MIN: usize = 24;
-const BYTES_MAX: usize = 64;
+use crate::limits::http::{SECRET_BYTES_MAX, SECRET_BYTES_MIN};
 
-/// A key that only the two sides know. It is shown to nobody by accident.
+const PREFIX: &str = "whsec_";
+
+/// The secret that an endpoint and this server share. `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SigningKey(Vec<u8>);
 
@@ -25,9 +25,11 @@ impl SigningKey {
         Self(rand::rng().random::<[u8; 32]>().to_vec())
     }
 
+    /// A key from its raw bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Invalid> {
-        if !(BYTES_MIN..=BYTES_MAX).contains(&bytes.len()) {
-            let expected = format!("must be {BYTES_MIN} to {BYTES_MAX} bytes, in base64");
+        if !(SECRET_BYTES_MIN..=SECRET_BYTES_MAX).contains(&bytes.len()) {
+            let expected =
+                format!("must be {SECRET_BYTES_MIN} to {SECRET_BYTES_MAX} bytes, in base64");
             return Err(Invalid::new(
                 "secret",
                 format!("{} bytes", bytes.len()),
@@ -37,7 +39,7 @@ impl SigningKey {
         Ok(Self(bytes.to_vec()))
     }
 
-    /// `whsec_…`, for the one who made it and for the store.
+    /// The key as `whsec_…`, to be shown once to its owner and to be stored.
     pub fn reveal(&self) -> String {
         format!("{PREFIX}{}", BASE64_STANDARD.encode(&self.0))
     }

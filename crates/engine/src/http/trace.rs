@@ -1,11 +1,11 @@
-//! Where a call stands, so that a budget that ends can say what it ended in.
+//! The phases of a call, so that a timeout can say which phase it ended.
 
 use std::time::Duration;
 
-use steadfast_core::{Failure, FailureClass, duration};
+use steadfast_core::{Failure, FailureClass, explain};
 use tokio::time::Instant;
 
-use super::{connect::Origin, response::Timings};
+use super::{origin::Origin, response::Timings};
 
 #[derive(Clone, Copy, PartialEq)]
 pub enum Phase {
@@ -13,7 +13,7 @@ pub enum Phase {
     Dns,
     Connect,
     Tls,
-    Answer,
+    FirstByte,
     Body,
 }
 
@@ -41,7 +41,7 @@ impl Trace {
             Phase::Dns => self.timings.dns = spent,
             Phase::Connect => self.timings.connect = spent,
             Phase::Tls => self.timings.tls = spent,
-            Phase::Answer => self.timings.first_byte = spent,
+            Phase::FirstByte => self.timings.first_byte = spent,
         }
         self.phase = next;
         self.entered = now;
@@ -51,14 +51,15 @@ impl Trace {
         self.timings
     }
 
-    pub fn timed_out(&self, origin: &Origin, budget: Duration) -> Failure {
-        let within = format!("within {}", duration::format(budget));
+    /// The failure of a call that took longer than it may.
+    pub fn timeout_failure(&self, origin: &Origin, limit: Duration) -> Failure {
+        let within = format!("within {}", explain::brief(limit));
         let message = match self.phase {
             Phase::Start | Phase::Dns => format!("looking up {origin} did not end {within}"),
             Phase::Connect => format!("connecting to {origin} did not end {within}"),
             Phase::Tls => format!("the TLS handshake with {origin} did not end {within}"),
-            Phase::Answer => format!("no answer from {origin} {within}"),
-            Phase::Body => format!("the body of the answer from {origin} did not end {within}"),
+            Phase::FirstByte => format!("no response from {origin} {within}"),
+            Phase::Body => format!("the body of the response from {origin} did not end {within}"),
         };
         Failure::new(FailureClass::TIMEOUT, message)
     }

@@ -1,4 +1,4 @@
-//! Delivers news: runs jobs of kind `webhook`.
+//! Delivers webhooks: runs jobs of kind `webhook`.
 //!
 //! The payload is the body, byte for byte, so every retry sends the same event under the same
 //! id; only the timestamp and what is signed with it are new.
@@ -11,8 +11,13 @@ use steadfast_core::{
     Failure, FailureClass, Job, Outcome, Timestamp, WebhookSecret, WebhookTarget,
 };
 
-use super::{HttpRequest, Outbound, SigningKey, job::failure, sign};
-use crate::{AttemptContext, Handler};
+use super::{
+    call::Outbound,
+    job::failure,
+    request::HttpRequest,
+    signature::{SigningKey, sign},
+};
+use crate::{context::AttemptContext, handler::Handler};
 
 /// Sends the deliveries that transitions put in the outbox.
 pub struct WebhookHandler {
@@ -20,13 +25,14 @@ pub struct WebhookHandler {
 }
 
 impl WebhookHandler {
+    /// A handler that sends through this client.
     pub fn new(outbound: Outbound) -> Self {
         Self { outbound }
     }
 }
 
 /// Where a delivery goes, and what it is signed with.
-struct Address {
+struct Destination {
     url: String,
     secrets: Vec<WebhookSecret>,
 }
@@ -35,13 +41,13 @@ struct Address {
 impl Handler for WebhookHandler {
     async fn handle(&self, attempt: AttemptContext) -> Outcome {
         let now = attempt.client().now();
-        let address = match address(&attempt, now).await {
-            Ok(address) => address,
+        let destination = match destination(&attempt, now).await {
+            Ok(destination) => destination,
             Err(outcome) => return outcome,
         };
-        match request(attempt.job(), &address, now) {
+        match request(attempt.job(), &destination, now) {
             Ok(request) => self.outbound.attempt(request, &attempt).await,
-            Err(failed) => failure(failed),
+            Err(error) => failure(error),
         }
     }
 
@@ -50,46 +56,52 @@ impl Handler for WebhookHandler {
     }
 }
 
-/// An endpoint is looked up at the last moment: it may have moved, or have new keys.
-async fn address(attempt: &AttemptContext, now: Timestamp) -> Result<Address, Outcome> {
+/// An endpoint is looked up at the last moment: it may have another URL by now, or new secrets.
+async fn destination(attempt: &AttemptContext, now: Timestamp) -> Result<Destination, Outcome> {
     let target = attempt.job().webhook.as_ref().map(|it| &it.target);
     match target {
-        Some(WebhookTarget::Url { url, secret }) => Ok(Address {
+        Some(WebhookTarget::Url { url, secret }) => Ok(Destination {
             url: url.clone(),
             secrets: secret.iter().cloned().collect(),
         }),
         Some(WebhookTarget::Endpoint { endpoint }) => {
-            let known = attempt.client().endpoint_cache().get().await;
-            let known = known.map_err(|error| failure(error.into()))?;
-            let endpoint = known.get(*endpoint).filter(|endpoint| !endpoint.disabled);
+            let endpoints = attempt.client().endpoint_cache().get().await;
+            let endpoints = endpoints.map_err(|error| failure(error.into()))?;
+            let endpoint = endpoints
+                .get(*endpoint)
+                .filter(|endpoint| !endpoint.disabled);
             let endpoint = endpoint.ok_or_else(|| Outcome::Cancelled {
                 message: "the endpoint was deleted or disabled".to_owned(),
             })?;
-            Ok(Address {
+            Ok(Destination {
                 url: endpoint.url.clone(),
                 secrets: endpoint.live_secrets(now).cloned().collect(),
             })
         }
         None => {
-            let message = "the delivery does not say where it goes";
+            let message = "the delivery has no destination";
             Err(failure(Failure::new(FailureClass::PAYLOAD, message)))
         }
     }
 }
 
-fn request(job: &Job, address: &Address, now: Timestamp) -> Result<Request<Full<Bytes>>, Failure> {
+fn request(
+    job: &Job,
+    destination: &Destination,
+    now: Timestamp,
+) -> Result<Request<Full<Bytes>>, Failure> {
     let unusable = |error: &dyn std::fmt::Display| {
         Failure::new(FailureClass::PAYLOAD, format!("cannot be sent: {error}"))
     };
-    let mut request = HttpRequest::new(&address.url)
+    let mut request = HttpRequest::new(&destination.url)
         .map_err(|error| unusable(&error))?
         .to_request();
     let body = Bytes::copy_from_slice(job.payload.as_str().as_bytes());
     let id = job.tags.get("eventId").cloned();
     let id = id.unwrap_or_else(|| job.id.to_string());
     let seconds = now.as_millis() / 1_000;
-    let mut keys = Vec::with_capacity(address.secrets.len());
-    for secret in &address.secrets {
+    let mut keys = Vec::with_capacity(destination.secrets.len());
+    for secret in &destination.secrets {
         let key: SigningKey = secret.reveal().parse().map_err(|error| unusable(&error))?;
         keys.push(key);
     }

@@ -1,4 +1,4 @@
-//! One node whose roles move one call at a time, for simulations that decide who goes next.
+//! One node whose roles run one call at a time, for simulations that decide which goes next.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,9 +7,11 @@ use steadfast_store::{ClaimRequest, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Client, EngineBuilder, NodeHandle,
+    builder::EngineBuilder,
+    client::Client,
+    node::NodeHandle,
     parts::Parts,
-    pruner::Pruner,
+    role::Role as _,
     settle::{PendingSettlement, SettleResult},
 };
 
@@ -17,6 +19,7 @@ use crate::{
 pub struct Roles(Parts);
 
 impl Roles {
+    /// A node on a store whose random numbers come from a seed.
     pub fn new<S: Send + Sync + 'static>(
         store: Arc<dyn Store>,
         seed: u64,
@@ -28,14 +31,17 @@ impl Roles {
         Ok(Self(parts))
     }
 
+    /// A client of this node.
     pub fn client(&self) -> Client {
         self.0.client.clone()
     }
 
+    /// This node as workers use it.
     pub fn node(&self) -> NodeHandle {
         self.0.node(CancellationToken::new())
     }
 
+    /// Claims due jobs for the handlers of this node.
     pub async fn claim(
         &self,
         tenant: Option<Tenant>,
@@ -49,46 +55,47 @@ impl Roles {
         Ok(self.0.store.claim(request).await?.claims)
     }
 
+    /// Runs an attempt to its end.
     pub async fn attempt(&self, claim: Claim) -> EndedAttempt {
         self.0.executor.attempt(claim).await
     }
 
-    pub fn undecided(&self, ended: EndedAttempt) -> PendingSettlement {
-        self.0.settler.undecided(ended)
+    /// Rolls the dice for an attempt that is over.
+    pub fn pending(&self, ended: EndedAttempt) -> PendingSettlement {
+        self.0.settler.pending(ended)
     }
 
-    /// Settles one attempt and says whether it counted.
-    pub async fn settle(&self, undecided: &mut PendingSettlement) -> Result<bool, StoreError> {
-        let batch = std::slice::from_mut(undecided);
-        let settled = self.0.settler.settle(batch).await?;
-        Ok(settled == [SettleResult::Done])
+    /// Settles one attempt and returns whether it counted.
+    pub async fn settle(&self, pending: &mut PendingSettlement) -> Result<bool, StoreError> {
+        let batch = std::slice::from_mut(pending);
+        let results = self.0.settler.settle(batch).await?;
+        Ok(results == [SettleResult::Done])
     }
 
+    /// One tick of the keeper.
     pub async fn keep(&self) -> Result<(), StoreError> {
         self.0.keeper().tick().await?;
         Ok(())
     }
 
+    /// One round of the sweeper.
     pub async fn sweep(&self) -> Result<usize, StoreError> {
-        self.0.sweeper(Duration::ZERO).tick().await
+        self.0.sweeper(Duration::ZERO).sweep().await
     }
 
+    /// One tick of the schedule runner.
     pub async fn fire(&self) -> Result<(), StoreError> {
-        self.0.cron().tick().await?;
+        self.0.schedule_runner().tick().await?;
         Ok(())
     }
 
+    /// One round of the watcher.
     pub async fn watch(&self) -> Result<usize, StoreError> {
-        self.0.watcher(Duration::ZERO).tick().await
+        self.0.watcher(Duration::ZERO).watch().await
     }
 
+    /// One round of the pruner.
     pub async fn prune(&self, retention: Duration) -> Result<usize, StoreError> {
-        let pruner = Pruner {
-            store: self.0.store.clone(),
-            random: self.0.random.clone(),
-            retention,
-            every: Duration::ZERO,
-        };
-        pruner.tick().await
+        self.0.pruner(retention, Duration::ZERO).prune().await
     }
 }

@@ -4,21 +4,19 @@ use std::{sync::Arc, time::Duration};
 
 use serde::Deserialize;
 use steadfast_core::{
-    AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, BodyFormat, Dice, Endpoint,
-    EndpointId, EndpointSecret, EventType, Failure, FailureClass, Job, JobId, Kind, Outcome,
-    Payload, PolicyPatch, Preset, Queue, Subscriptions, Tenant, WebhookSecret, WorkerName,
-    after_attempt,
+    AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, BodyFormat, CommitResult,
+    Endpoint, EndpointId, EndpointSecret, EventType, Failure, FailureClass, Job, JobId, Kind,
+    Outcome, Payload, PolicyPatch, Preset, Queue, Tenant, WebhookSecret,
 };
 use steadfast_engine::{
     Client, Context, Engine, EngineConfig, JobError, JobKind as _, JobRequest, testing::TestEngine,
 };
 use steadfast_store::{
-    ClaimRequest, CommitResult, Document, DocumentKind, JobFilter, JobPageRequest, ManualClock,
-    MemoryStore, Store,
+    Document, DocumentKind, JobFilter, JobPageRequest, ManualClock, MemoryStore, Store,
 };
 
 use crate::{
-    common::{Calls, Flaky, fails, flaky},
+    common::{Calls, DEADLINE, Flaky, claim, fails, flaky, settle},
     flaky_store::FlakyStore,
 };
 
@@ -30,32 +28,41 @@ const ALERTS: &[EventType] = &[
 ];
 
 /// A store and its clock, on which engines come and go.
-struct World {
+struct Fixture {
     store: Arc<MemoryStore>,
     clock: ManualClock,
 }
 
-impl World {
+impl Fixture {
     fn new() -> Self {
         let clock = ManualClock::default();
         let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
         Self { store, clock }
     }
 
-    fn engine(&self) -> TestEngine {
-        self.engine_with(AlertSettings::default())
+    fn engine(&self, alerts: AlertSettings) -> TestEngine {
+        engine_on(self.store.clone(), self.clock.clone(), alerts)
     }
 
-    fn engine_with(&self, alerts: AlertSettings) -> TestEngine {
-        engine_on(self.store.clone(), self.clock.clone(), alerts)
+    /// Moves the clock and checks the rules; returns how many alerts changed.
+    async fn watch_after(&self, engine: &TestEngine, time: Duration) -> usize {
+        self.clock.advance(time);
+        engine.watch().await.unwrap()
     }
 }
 
+/// A store with an engine whose dead letters fire at once, with a client and an endpoint of
+/// tenant acme that wants all alerts.
+async fn firing_at_once() -> (Fixture, TestEngine, Client) {
+    let fixture = Fixture::new();
+    let engine = fixture.engine(dlq_at_once());
+    let client = engine.client();
+    endpoint(&client, "acme", 1, ALERTS).await;
+    (fixture, engine, client)
+}
+
 fn engine_on(store: Arc<dyn Store>, clock: ManualClock, alerts: AlertSettings) -> TestEngine {
-    let config = EngineConfig {
-        alerts,
-        ..EngineConfig::default()
-    };
+    let config = EngineConfig::default().with_alerts(alerts);
     TestEngine::on(store, clock, |builder| {
         builder
             .state(Calls::default())
@@ -65,7 +72,14 @@ fn engine_on(store: Arc<dyn Store>, clock: ManualClock, alerts: AlertSettings) -
     .unwrap()
 }
 
-/// Only one rule, so that the others do not talk in between.
+/// Only dead letters fire, without waiting.
+fn dlq_at_once() -> AlertSettings {
+    let mut settings = only(AlertRule::Dlq);
+    settings.dlq.after = Duration::ZERO;
+    settings
+}
+
+/// Only one rule, so that the others do not fire in between.
 fn only(rule: AlertRule) -> AlertSettings {
     let mut settings = AlertSettings::default();
     settings.dlq.enabled = rule == AlertRule::Dlq;
@@ -121,8 +135,8 @@ struct Body {
     data: AlertState,
 }
 
-/// What endpoints are to be told, oldest first, in lines.
-async fn told(client: &Client) -> Vec<String> {
+/// The events that wait to be delivered, oldest first, as lines.
+async fn events(client: &Client) -> Vec<String> {
     let deliveries = deliveries(client).await;
     let lines = deliveries.iter().map(|job| {
         let Body { r#type, data } = job.payload.decode().unwrap();
@@ -139,8 +153,8 @@ async fn status(client: &Client, rule: AlertRule) -> Option<AlertStatus> {
 
 #[tokio::test]
 async fn dead_letters_fire_after_five_minutes_remind_after_an_hour_and_resolve_when_requeued() {
-    let world = World::new();
-    let engine = world.engine_with(only(AlertRule::Dlq));
+    let fixture = Fixture::new();
+    let engine = fixture.engine(only(AlertRule::Dlq));
     let client = engine.client();
     endpoint(&client, "acme", 1, ALERTS).await;
     let id = dead_letter(&engine, "acme").await;
@@ -150,23 +164,19 @@ async fn dead_letters_fire_after_five_minutes_remind_after_an_hour_and_resolve_w
         status(&client, AlertRule::Dlq).await,
         Some(AlertStatus::Pending)
     );
-    world.clock.advance(4 * MINUTE);
+    assert_eq!(fixture.watch_after(&engine, 4 * MINUTE).await, 0);
+    assert_eq!(fixture.watch_after(&engine, MINUTE).await, 1);
     assert_eq!(engine.watch().await.unwrap(), 0);
-    world.clock.advance(MINUTE);
-    assert_eq!(engine.watch().await.unwrap(), 1);
-    assert_eq!(engine.watch().await.unwrap(), 0);
-    assert_eq!(told(&client).await, ["alert.fired dlq of acme"]);
+    assert_eq!(events(&client).await, ["alert.fired dlq of acme"]);
 
-    world.clock.advance(59 * MINUTE);
-    assert_eq!(engine.watch().await.unwrap(), 0);
-    world.clock.advance(MINUTE);
-    assert_eq!(engine.watch().await.unwrap(), 1);
+    assert_eq!(fixture.watch_after(&engine, 59 * MINUTE).await, 0);
+    assert_eq!(fixture.watch_after(&engine, MINUTE).await, 1);
 
     client.retry(id).await.unwrap();
     assert_eq!(engine.watch().await.unwrap(), 1);
     assert_eq!(engine.watch().await.unwrap(), 0);
     assert_eq!(
-        told(&client).await,
+        events(&client).await,
         [
             "alert.fired dlq of acme",
             "alert.renotified dlq of acme",
@@ -180,13 +190,12 @@ async fn dead_letters_fire_after_five_minutes_remind_after_an_hour_and_resolve_w
 
 #[tokio::test]
 async fn discarding_the_last_dead_letter_resolves() {
-    let world = World::new();
-    let engine = world.engine_with(only(AlertRule::Dlq));
+    let fixture = Fixture::new();
+    let engine = fixture.engine(only(AlertRule::Dlq));
     let client = engine.client();
     let id = dead_letter(&engine, "acme").await;
     engine.watch().await.unwrap();
-    world.clock.advance(5 * MINUTE);
-    engine.watch().await.unwrap();
+    fixture.watch_after(&engine, 5 * MINUTE).await;
     assert_eq!(
         status(&client, AlertRule::Dlq).await,
         Some(AlertStatus::Firing)
@@ -198,12 +207,7 @@ async fn discarding_the_last_dead_letter_resolves() {
 
 #[tokio::test]
 async fn a_delivery_is_a_job_of_the_tenant_that_carries_the_state_and_no_secret() {
-    let world = World::new();
-    let mut settings = only(AlertRule::Dlq);
-    settings.dlq.after = Duration::ZERO;
-    let engine = world.engine_with(settings);
-    let client = engine.client();
-    endpoint(&client, "acme", 1, ALERTS).await;
+    let (_fixture, engine, client) = firing_at_once().await;
     dead_letter(&engine, "acme").await;
     engine.watch().await.unwrap();
     let deliveries = deliveries(&client).await;
@@ -220,21 +224,19 @@ async fn a_delivery_is_a_job_of_the_tenant_that_carries_the_state_and_no_secret(
 }
 
 #[tokio::test]
-async fn only_endpoints_of_the_tenant_that_asked_for_alerts_are_told() {
-    let world = World::new();
-    let mut settings = only(AlertRule::Dlq);
-    settings.dlq.after = Duration::ZERO;
-    let engine = world.engine_with(settings);
+async fn only_endpoints_of_the_tenant_that_subscribed_to_alerts_get_them() {
+    let fixture = Fixture::new();
+    let engine = fixture.engine(dlq_at_once());
     let client = engine.client();
     endpoint(&client, "acme", 1, &[EventType::AlertResolved]).await;
     endpoint(&client, "acme", 2, &[EventType::JobSucceeded]).await;
     endpoint(&client, "other", 3, ALERTS).await;
     let id = dead_letter(&engine, "acme").await;
     engine.watch().await.unwrap();
-    assert_eq!(told(&client).await, [""; 0]);
+    assert_eq!(events(&client).await, [""; 0]);
     client.discard(id).await.unwrap();
     engine.watch().await.unwrap();
-    assert_eq!(told(&client).await, ["alert.resolved dlq of acme"]);
+    assert_eq!(events(&client).await, ["alert.resolved dlq of acme"]);
 
     let other = Tenant::new("other").unwrap();
     assert_eq!(client.alerts(Some(&other)).await.unwrap(), []);
@@ -244,32 +246,30 @@ async fn only_endpoints_of_the_tenant_that_asked_for_alerts_are_told() {
 
 #[tokio::test]
 async fn alerts_survive_a_restart() {
-    let world = World::new();
-    let first = world.engine_with(only(AlertRule::Dlq));
+    let fixture = Fixture::new();
+    let first = fixture.engine(only(AlertRule::Dlq));
     endpoint(&first.client(), "acme", 1, ALERTS).await;
     dead_letter(&first, "acme").await;
     first.watch().await.unwrap();
     drop(first);
 
-    world.clock.advance(5 * MINUTE);
-    let second = world.engine_with(only(AlertRule::Dlq));
+    fixture.clock.advance(5 * MINUTE);
+    let second = fixture.engine(only(AlertRule::Dlq));
     assert_eq!(second.watch().await.unwrap(), 1);
     drop(second);
 
-    world.clock.advance(5 * MINUTE);
-    let third = world.engine_with(only(AlertRule::Dlq));
+    fixture.clock.advance(5 * MINUTE);
+    let third = fixture.engine(only(AlertRule::Dlq));
     third.watch().await.unwrap();
-    assert_eq!(told(&third.client()).await, ["alert.fired dlq of acme"]);
+    assert_eq!(events(&third.client()).await, ["alert.fired dlq of acme"]);
 }
 
 #[tokio::test]
-async fn of_two_nodes_that_look_at_once_one_tells() {
+async fn of_two_nodes_that_check_at_once_one_sends_the_alert() {
     let store = FlakyStore::default();
-    let mut settings = only(AlertRule::Dlq);
-    settings.dlq.after = Duration::ZERO;
     let node = || {
         let clock = ManualClock::default();
-        engine_on(Arc::new(store.clone()), clock, settings.clone())
+        engine_on(Arc::new(store.clone()), clock, dlq_at_once())
     };
     let (one, other) = (node(), node());
     endpoint(&one.client(), "acme", 1, ALERTS).await;
@@ -277,29 +277,22 @@ async fn of_two_nodes_that_look_at_once_one_tells() {
     store.let_alert_readers_meet(2);
     let (first, second) = tokio::join!(one.watch(), other.watch());
     assert_eq!(first.unwrap() + second.unwrap(), 1);
-    assert_eq!(told(&one.client()).await, ["alert.fired dlq of acme"]);
+    assert_eq!(events(&one.client()).await, ["alert.fired dlq of acme"]);
 }
 
 #[tokio::test]
-async fn a_notification_that_fails_for_good_is_an_alert_that_nobody_is_sent() {
-    let world = World::new();
-    let mut settings = only(AlertRule::Dlq);
-    settings.dlq.after = Duration::ZERO;
-    let engine = world.engine_with(settings);
-    let client = engine.client();
-    endpoint(&client, "acme", 1, ALERTS).await;
+async fn a_notification_that_fails_for_good_is_an_alert_that_is_not_sent() {
+    let (fixture, engine, client) = firing_at_once().await;
     let id = dead_letter(&engine, "acme").await;
     engine.watch().await.unwrap();
     client.discard(id).await.unwrap();
     engine.watch().await.unwrap();
-    let before = told(&client).await;
+    let before = events(&client).await;
     assert_eq!(before.len(), 2);
 
-    refuse_deliveries(&*world.store).await;
-    world.clock.advance(MINUTE);
-    assert_eq!(engine.watch().await.unwrap(), 1);
-    world.clock.advance(61 * MINUTE);
-    assert_eq!(engine.watch().await.unwrap(), 1);
+    refuse_deliveries(&*fixture.store).await;
+    assert_eq!(fixture.watch_after(&engine, MINUTE).await, 1);
+    assert_eq!(fixture.watch_after(&engine, 61 * MINUTE).await, 1);
     let alerts = client.alerts(None).await.unwrap();
     let found = alerts
         .iter()
@@ -308,43 +301,31 @@ async fn a_notification_that_fails_for_good_is_an_alert_that_nobody_is_sent() {
         found.unwrap().message,
         "2 dead letters among the notifications of tenant acme for 1h1m"
     );
-    assert_eq!(told(&client).await, before);
+    assert_eq!(events(&client).await, before);
 
-    // What becomes of jobs is told all the same.
+    // Alerts about jobs are still sent.
     dead_letter(&engine, "acme").await;
     engine.watch().await.unwrap();
-    assert_eq!(told(&client).await.len(), 3);
+    assert_eq!(events(&client).await.len(), 3);
 }
 
-/// Every delivery that waits is answered with something that no retry will mend.
+/// Every delivery that waits fails in a way that no retry can cure.
 async fn refuse_deliveries(store: &dyn Store) {
-    let request = ClaimRequest {
-        worker: WorkerName::new("w").unwrap(),
-        tenant: None,
-        queues: Vec::new(),
-        kinds: vec![Kind::webhook()],
-        except_kinds: Vec::new(),
-        max: 99,
-        lease: None,
-    };
-    for claim in store.claim(request).await.unwrap().claims {
+    for delivery in claim(store, vec![Kind::webhook()]).await {
         let gone = Outcome::Failure {
             failure: Failure::new(FailureClass::NOT_FOUND, "gone"),
             output: None,
         };
-        let ended = claim.ended(gone, store.now());
-        let transition = after_attempt(&ended, &Subscriptions::default(), Dice::new(0));
-        let committed = store.commit(vec![transition]).await.unwrap();
-        assert_eq!(committed, [CommitResult::Done]);
+        assert_eq!(settle(store, delivery, gone).await, CommitResult::Done);
     }
 }
 
 #[tokio::test]
 async fn retries_and_exhausted_jobs_fire_within_the_window_and_resolve_after_it() {
-    let world = World::new();
+    let fixture = Fixture::new();
     let mut settings = AlertSettings::default();
     settings.exhausted.above = 1;
-    let engine = world.engine_with(settings);
+    let engine = fixture.engine(settings);
     let client = engine.client();
     endpoint(&client, "acme", 1, ALERTS).await;
     for _ in 0..2 {
@@ -354,9 +335,8 @@ async fn retries_and_exhausted_jobs_fire_within_the_window_and_resolve_after_it(
     }
     engine.run_to_end().await.unwrap();
     engine.watch().await.unwrap();
-    world.clock.advance(7 * MINUTE);
-    engine.watch().await.unwrap();
-    let told = told(&client).await;
+    fixture.watch_after(&engine, 7 * MINUTE).await;
+    let events = events(&client).await;
     for line in [
         "alert.fired retry_rate of acme",
         "alert.fired exhausted of acme",
@@ -364,22 +344,23 @@ async fn retries_and_exhausted_jobs_fire_within_the_window_and_resolve_after_it(
         "alert.resolved exhausted of acme",
         "alert.fired dlq of acme",
     ] {
-        assert!(told.iter().any(|told| told == line), "{line}: {told:#?}");
+        assert!(
+            events.iter().any(|event| event == line),
+            "{line}: {events:#?}"
+        );
     }
-    assert_eq!(told.len(), 5);
+    assert_eq!(events.len(), 5);
 }
 
 #[tokio::test]
-async fn a_job_that_nobody_claims_is_overdue_unless_its_queue_is_paused() {
-    let world = World::new();
-    let engine = world.engine();
+async fn a_job_that_no_node_claims_is_overdue_unless_its_queue_is_paused() {
+    let fixture = Fixture::new();
+    let engine = fixture.engine(AlertSettings::default());
     let client = engine.client();
     let job = JobRequest::new("unheard-of", Payload::default()).tenant("acme");
     client.enqueue(job).await.unwrap();
-    world.clock.advance(5 * MINUTE);
-    assert_eq!(engine.watch().await.unwrap(), 0);
-    world.clock.advance(MINUTE);
-    engine.watch().await.unwrap();
+    assert_eq!(fixture.watch_after(&engine, 5 * MINUTE).await, 0);
+    fixture.watch_after(&engine, MINUTE).await;
     let alerts = client.alerts(None).await.unwrap();
     assert_eq!(alerts.len(), 1);
     assert_eq!(
@@ -398,20 +379,18 @@ async fn a_job_that_nobody_claims_is_overdue_unless_its_queue_is_paused() {
 
 #[tokio::test]
 async fn an_alert_of_a_tenant_that_has_nothing_any_more_resolves() {
-    let world = World::new();
-    let mut settings = only(AlertRule::Dlq);
-    settings.dlq.after = Duration::ZERO;
-    let engine = world.engine_with(settings);
+    let fixture = Fixture::new();
+    let engine = fixture.engine(dlq_at_once());
     dead_letter(&engine, "acme").await;
     engine.watch().await.unwrap();
-    let documents = world
+    let documents = fixture
         .store
         .list_documents(DocumentKind::Alert)
         .await
         .unwrap();
     assert_eq!(documents[0].id, "acme/jobs/dlq");
 
-    let empty = World::new();
+    let empty = Fixture::new();
     for document in documents {
         let new = Document {
             revision: 0,
@@ -419,7 +398,7 @@ async fn an_alert_of_a_tenant_that_has_nothing_any_more_resolves() {
         };
         empty.store.save_document(new, Vec::new()).await.unwrap();
     }
-    let engine = empty.engine();
+    let engine = empty.engine(AlertSettings::default());
     assert_eq!(engine.watch().await.unwrap(), 1);
     let client = engine.client();
     assert_eq!(status(&client, AlertRule::Dlq).await, Some(AlertStatus::Ok));
@@ -427,17 +406,19 @@ async fn an_alert_of_a_tenant_that_has_nothing_any_more_resolves() {
 
 #[tokio::test]
 async fn a_state_that_cannot_be_read_is_written_over() {
-    let world = World::new();
-    let mut settings = only(AlertRule::Dlq);
-    settings.dlq.after = Duration::ZERO;
-    let engine = world.engine_with(settings);
+    let fixture = Fixture::new();
+    let engine = fixture.engine(dlq_at_once());
     let broken = Document {
         space: DocumentKind::Alert,
         id: "acme/jobs/dlq".to_owned(),
         body: Payload::default(),
         revision: 0,
     };
-    world.store.save_document(broken, Vec::new()).await.unwrap();
+    fixture
+        .store
+        .save_document(broken, Vec::new())
+        .await
+        .unwrap();
     dead_letter(&engine, "acme").await;
     assert_eq!(engine.watch().await.unwrap(), 1);
     assert_eq!(
@@ -460,11 +441,9 @@ async fn a_running_engine_watches_by_itself() {
     async fn refuse(_: Flaky, _: Context) -> Result<(), JobError> {
         Err(JobError::failure("validation", "no"))
     }
-    let mut config = EngineConfig {
-        watch_every: Duration::from_millis(10),
-        ..EngineConfig::default()
-    };
-    config.alerts.dlq.after = Duration::ZERO;
+    let config = EngineConfig::default()
+        .with_watch_every(Duration::from_millis(10))
+        .with_alerts(dlq_at_once());
     let builder = Engine::builder(MemoryStore::default()).handler(refuse);
     let engine = builder.config(config).start().unwrap();
     let client = engine.client();
@@ -475,7 +454,7 @@ async fn a_running_engine_watches_by_itself() {
             tokio::task::yield_now().await;
         }
     };
-    let waited = tokio::time::timeout(Duration::from_secs(20), fires).await;
-    waited.expect("the alert did not fire within 20 s");
+    let waited = tokio::time::timeout(DEADLINE, fires).await;
+    waited.expect("the alert did not fire in time");
     engine.stop().await;
 }

@@ -1,13 +1,27 @@
-//! Jobs and handlers that the tests share.
+//! Jobs, handlers and set-ups that the tests share.
 
 use std::{
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
-use steadfast_core::{FailureClass, JobId};
-use steadfast_engine::{Context, JobError, JobEvent, JobKind, Notice, Notices};
+use steadfast_core::{
+    AttemptStatus, Claim, CommitResult, Dice, FailureClass, Jitter, JobId, Kind, Outcome,
+    PolicyPatch, Preset, Subscriptions, WorkerName, after_attempt,
+};
+use steadfast_engine::{
+    Client, Context, Engine, EngineBuilder, EngineConfig, JobError, JobEvent, JobKind, JobRequest,
+    Notice, Notices, testing::TestEngine,
+};
+use steadfast_store::{AttemptOwner, ClaimRequest, ManualClock, MemoryStore, PageRequest, Store};
+use tokio::sync::Semaphore;
+
+/// Longer than anything takes that a test waits for.
+pub const DEADLINE: Duration = Duration::from_secs(20);
 
 /// Fails the first `failures` times with `class`, then succeeds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -48,30 +62,156 @@ impl Calls {
     }
 }
 
-/// Waits for a notice, and gives up loudly when it does not come.
-pub async fn notice(notices: &mut Notices, wanted: impl Fn(&Notice) -> bool) -> Notice {
+/// Runs until the test opens the gate.
+#[derive(Serialize, Deserialize)]
+pub struct Wait;
+
+impl JobKind for Wait {
+    const KIND: &'static str = "wait";
+}
+
+async fn wait(_: Wait, ctx: Context<Arc<Semaphore>>) -> Result<(), JobError> {
+    let gate = ctx.state().clone();
+    let _permit = gate.acquire().await;
+    Ok(())
+}
+
+/// An engine whose jobs of kind [`Wait`] run until the test opens the gate.
+pub struct GatedEngine {
+    pub store: Arc<dyn Store>,
+    pub engine: Engine,
+    pub client: Client,
+    pub notices: Notices,
+    pub gate: Arc<Semaphore>,
+}
+
+impl GatedEngine {
+    pub fn new() -> Self {
+        Self::on(MemoryStore::default(), EngineConfig::default())
+    }
+
+    /// On a store whose clock only the test moves.
+    pub fn on_manual_clock() -> (Self, ManualClock) {
+        let clock = ManualClock::default();
+        let store = MemoryStore::new(Arc::new(clock.clone()));
+        (Self::on(store, EngineConfig::default()), clock)
+    }
+
+    pub fn on(store: impl Store, config: EngineConfig) -> Self {
+        Self::on_shared(Arc::new(store), config)
+    }
+
+    pub fn on_shared(store: Arc<dyn Store>, config: EngineConfig) -> Self {
+        let gate = Arc::new(Semaphore::new(0));
+        let engine = EngineBuilder::new(store.clone())
+            .state(gate.clone())
+            .handler(wait)
+            .config(config)
+            .start()
+            .unwrap();
+        Self {
+            store,
+            client: engine.client(),
+            notices: engine.subscribe(),
+            engine,
+            gate,
+        }
+    }
+
+    /// Enqueues a job and waits until its handler runs.
+    pub async fn start(&mut self, request: impl Into<JobRequest>) -> JobId {
+        let id = self.client.enqueue(request).await.unwrap();
+        starts(&mut self.notices, id).await;
+        id
+    }
+
+    /// Lets so many handlers end.
+    pub fn open_gate(&self, handlers: usize) {
+        self.gate.add_permits(handlers);
+    }
+
+    pub async fn succeeds(&mut self, job: JobId) {
+        assert_eq!(ends(&mut self.notices, job).await, JobEvent::Succeeded);
+    }
+
+    pub async fn statuses(&self, job: JobId) -> Vec<AttemptStatus> {
+        statuses(&*self.store, job).await
+    }
+
+    /// Stops the engine in order, with the gate as it is.
+    pub async fn stop(self) {
+        self.engine.stop().await;
+    }
+}
+
+/// The preset `http` without jitter: after 1 s, 2 s, 4 s and so on.
+pub fn steady(max_retries: u32) -> PolicyPatch {
+    PolicyPatch::preset(Preset::Http)
+        .jitter(Jitter::None)
+        .max_retries(max_retries)
+}
+
+/// An engine on a manual clock that runs jobs of kind [`Flaky`].
+pub fn test_engine() -> TestEngine {
+    TestEngine::new(|builder| builder.state(Calls::default()).handler(flaky)).unwrap()
+}
+
+/// Five retries, one millisecond apart.
+pub fn quick() -> PolicyPatch {
+    PolicyPatch::fixed(Duration::from_millis(1)).max_retries(5)
+}
+
+/// How the attempts of a job ended, oldest first.
+pub async fn statuses(store: &dyn Store, job: JobId) -> Vec<AttemptStatus> {
+    let owner = AttemptOwner::Job(job);
+    let page = PageRequest::first(99);
+    let attempts = store.list_attempts(owner, page).await.unwrap().items;
+    attempts
+        .iter()
+        .rev()
+        .map(|attempt| attempt.status)
+        .collect()
+}
+
+/// A claim of another node, on any kind if `kinds` is empty.
+pub async fn claim(store: &dyn Store, kinds: Vec<Kind>) -> Vec<Claim> {
+    let request = ClaimRequest {
+        worker: WorkerName::new("another-node").unwrap(),
+        tenant: None,
+        queues: Vec::new(),
+        kinds,
+        except_kinds: Vec::new(),
+        max: 99,
+        lease: None,
+    };
+    store.claim(request).await.unwrap().claims
+}
+
+/// Ends an attempt as another node would.
+pub async fn settle(store: &dyn Store, claim: Claim, outcome: Outcome) -> CommitResult {
+    let ended = claim.ended(outcome, store.now());
+    let transition = after_attempt(&ended, &Subscriptions::default(), Dice::new(0));
+    store.commit(vec![transition]).await.unwrap().remove(0)
+}
+
+/// Waits for a notice, and fails the test when it does not come.
+pub async fn notice(notices: &mut Notices, is_wanted: impl Fn(&Notice) -> bool) -> Notice {
     let search = async {
         loop {
             let notice = notices.next().await.expect("the engine stopped");
-            if wanted(&notice) {
+            if is_wanted(&notice) {
                 return notice;
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), search)
+    tokio::time::timeout(DEADLINE, search)
         .await
-        .expect("the notice did not come within 20 s")
+        .expect("the notice did not come in time")
 }
 
 pub async fn ends(notices: &mut Notices, job: JobId) -> JobEvent {
-    let ended = |notice: &Notice| {
-        notice.job == job
-            && matches!(
-                notice.event,
-                JobEvent::Succeeded | JobEvent::Failed { .. } | JobEvent::Cancelled
-            )
-    };
-    notice(notices, ended).await.event
+    let is_end = |notice: &Notice| notice.job == job && notice.event.is_final();
+    notice(notices, is_end).await.event
 }
 
 pub async fn starts(notices: &mut Notices, job: JobId) -> Notice {

@@ -6,7 +6,15 @@
 )]
 
 mod alerts;
+mod bulk;
+mod client;
 mod common;
 mod flaky_store;
+mod leases;
+mod log_lines;
 mod running;
+mod schedules;
+mod stopping;
+mod store_away;
 mod timelines;
+mod two_engines;

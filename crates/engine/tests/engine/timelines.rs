@@ -9,26 +9,11 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use steadfast_core::{
-    AttemptStatus, EndReason, Jitter, JobState, OverlapPolicy, Payload, PolicyPatch, Preset,
-    Schedule, Timestamp,
-};
-use steadfast_engine::{
-    Client, Context, JobError, JobKind, JobRequest, ScheduleRequest, testing::TestEngine,
-};
-use steadfast_store::{JobFilter, JobPageRequest, PageRequest, TickRecord};
+use steadfast_core::{AttemptStatus, EndReason, JobState, Payload, PolicyPatch, Preset, Timestamp};
+use steadfast_engine::{Client, Context, JobError, JobKind, JobRequest, testing::TestEngine};
+use steadfast_store::{JobFilter, JobPageRequest};
 
-use crate::common::{Calls, Flaky, fails, flaky};
-
-fn steady(max_retries: u32) -> PolicyPatch {
-    PolicyPatch::preset(Preset::Http)
-        .jitter(Jitter::None)
-        .max_retries(max_retries)
-}
-
-fn engine() -> TestEngine {
-    TestEngine::new(|builder| builder.state(Calls::default()).handler(flaky)).unwrap()
-}
+use crate::common::{Flaky, fails, steady, test_engine};
 
 /// Seconds since the engine's first moment, and how each attempt ended.
 async fn history(
@@ -53,7 +38,7 @@ async fn history(
 
 #[tokio::test]
 async fn a_job_that_always_fails_is_tried_at_0_1_3_7_and_becomes_a_dead_letter() {
-    let engine = engine();
+    let engine = test_engine();
     let job = fails(99).job().retry(steady(3));
     let lines = history(&engine, engine.now(), &engine.client(), job).await;
     assert_eq!(
@@ -75,7 +60,7 @@ async fn a_job_that_always_fails_is_tried_at_0_1_3_7_and_becomes_a_dead_letter()
 
 #[tokio::test]
 async fn a_job_that_fails_twice_succeeds_on_its_third_attempt() {
-    let engine = engine();
+    let engine = test_engine();
     let job = fails(2).job().retry(steady(2));
     let lines = history(&engine, engine.now(), &engine.client(), job).await;
     assert_eq!(
@@ -94,15 +79,45 @@ async fn a_job_that_fails_twice_succeeds_on_its_third_attempt() {
 
 #[tokio::test]
 async fn at_most_once_is_tried_once_and_never_again() {
-    let engine = engine();
+    let engine = test_engine();
     let job = fails(99).job().retry(steady(5)).at_most_once();
     let lines = history(&engine, engine.now(), &engine.client(), job).await;
     assert_eq!(lines, ["T+0 FAILED retryCount 0"]);
 }
 
+/// Fails always, and says each time whether that was the last attempt.
+async fn report_last(_: Flaky, ctx: Context) -> Result<(), JobError> {
+    let is_last = ctx.is_last_attempt();
+    let message = format!("retry {}, last: {is_last}", ctx.retry_count());
+    Err(JobError::failure("error", message))
+}
+
+#[tokio::test]
+async fn a_handler_knows_its_last_attempt_by_budget_and_guarantee() {
+    let engine = TestEngine::new(|builder| builder.handler(report_last)).unwrap();
+    let client = engine.client();
+    let messages = async |id| {
+        engine.run_to_end().await.unwrap();
+        let attempts = engine.attempts(id).await.unwrap().into_iter();
+        let messages = attempts.map(|attempt| attempt.failure.unwrap().message);
+        messages.collect::<Vec<_>>()
+    };
+    let twice = fails(0).job().retry(steady(1));
+    let id = client.enqueue(twice).await.unwrap();
+    let budget = ["retry 0, last: false", "retry 1, last: true"];
+    assert_eq!(messages(id).await, budget);
+    // A requeued job has a fresh budget.
+    client.retry(id).await.unwrap();
+    assert_eq!(messages(id).await[2..], budget);
+    // The guarantee overrules the policy.
+    let once = fails(0).job().retry(steady(5)).at_most_once();
+    let id = client.enqueue(once).await.unwrap();
+    assert_eq!(messages(id).await, ["retry 0, last: true"]);
+}
+
 #[tokio::test]
 async fn a_payload_that_does_not_decode_fails_for_good_with_class_payload() {
-    let engine = engine();
+    let engine = test_engine();
     let payload = Payload::from_json(r#"{"failures":"many"}"#).unwrap();
     let job = JobRequest::new(Flaky::KIND, payload).retry(steady(3));
     let id = engine.client().enqueue(job).await.unwrap();
@@ -171,7 +186,7 @@ async fn a_step_that_succeeded_once_is_not_run_again_by_a_later_attempt() {
 }
 
 #[tokio::test]
-async fn a_handler_can_snooze_cancel_and_make_other_jobs() {
+async fn a_handler_can_snooze_cancel_and_create_other_jobs() {
     #[derive(Serialize, Deserialize)]
     struct Step(u32);
     impl JobKind for Step {
@@ -184,7 +199,7 @@ async fn a_handler_can_snooze_cancel_and_make_other_jobs() {
                 ctx.client().enqueue(Step(1)).await?;
                 Ok(())
             }
-            _ => Err(JobError::Cancel("moot".to_owned())),
+            _ => Err(JobError::Cancel("pointless".to_owned())),
         }
     }
     let engine = TestEngine::new(|builder| builder.handler(step)).unwrap();
@@ -205,7 +220,7 @@ async fn a_handler_can_snooze_cancel_and_make_other_jobs() {
 
 #[tokio::test]
 async fn higher_priority_goes_first_and_a_retry_keeps_it() {
-    let engine = engine();
+    let engine = test_engine();
     let client = engine.client();
     let low = client.enqueue(fails(0).job().priority(1)).await.unwrap();
     let high = client
@@ -226,7 +241,7 @@ async fn higher_priority_goes_first_and_a_retry_keeps_it() {
 
 #[tokio::test]
 async fn dead_letters_can_be_requeued_all_at_once_and_edited() {
-    let engine = engine();
+    let engine = test_engine();
     let client = engine.client();
     for _ in 0..3 {
         client
@@ -252,84 +267,9 @@ async fn dead_letters_can_be_requeued_all_at_once_and_edited() {
     );
 }
 
-async fn every_ten_seconds(client: &Client, overlap: OverlapPolicy) -> Schedule {
-    let job = fails(99).job().retry(steady(3));
-    let request = ScheduleRequest::cron("tens", "*/10 * * * * *", job).overlap(overlap);
-    client.schedule(request).await.unwrap()
-}
-
-#[tokio::test]
-async fn a_schedule_whose_runs_fail_goes_on_with_its_next_tick() {
-    let engine = engine();
-    let start = engine.now();
-    let schedule = every_ten_seconds(&engine.client(), OverlapPolicy::Skip).await;
-    engine.advance(Duration::from_secs(25)).await.unwrap();
-    let page = PageRequest::first(99);
-    let attempts = engine.client().attempts(schedule.id, page).await.unwrap();
-    let mut seconds: Vec<u64> = attempts
-        .items
-        .iter()
-        .map(|a| a.started_at.since(start).as_secs())
-        .collect();
-    seconds.sort_unstable();
-    assert_eq!(seconds, [10, 11, 13, 17, 20, 21, 23]);
-    let dead = engine
-        .client()
-        .dead_letters(JobPageRequest::first(9))
-        .await
-        .unwrap();
-    assert_eq!(dead.items.len(), 1);
-    assert_eq!(dead.items[0].scheduled_run.unwrap().schedule, schedule.id);
-}
-
-#[tokio::test]
-async fn saving_an_unchanged_schedule_again_keeps_its_place() {
-    let engine = engine();
-    let first = every_ten_seconds(&engine.client(), OverlapPolicy::Allow).await;
-    engine.advance(Duration::from_secs(15)).await.unwrap();
-    let second = every_ten_seconds(&engine.client(), OverlapPolicy::Allow).await;
-    assert_eq!(second.id, first.id);
-    assert_eq!(second.progress.runs, 1);
-    engine.advance(Duration::from_secs(10)).await.unwrap();
-    let ticks = engine
-        .client()
-        .ticks(first.id, PageRequest::first(9))
-        .await
-        .unwrap();
-    let fired = ticks
-        .items
-        .iter()
-        .filter(|tick| matches!(tick, TickRecord::Fired { .. }))
-        .count();
-    assert_eq!(fired, 2);
-}
-
-#[tokio::test]
-async fn a_paused_schedule_does_not_fire_and_can_be_run_by_hand() {
-    let engine = engine();
-    let client = engine.client();
-    let schedule = every_ten_seconds(&client, OverlapPolicy::Skip).await;
-    client.pause_schedule(schedule.id).await.unwrap();
-    assert_eq!(engine.advance(Duration::from_secs(30)).await.unwrap(), 0);
-    let job = client.run_schedule_now(schedule.id).await.unwrap();
-    assert_eq!(engine.run_due().await.unwrap(), 1);
-    assert_eq!(
-        engine
-            .job(job)
-            .await
-            .unwrap()
-            .scheduled_run
-            .unwrap()
-            .schedule,
-        schedule.id
-    );
-    client.delete_schedule(schedule.id).await.unwrap();
-    assert!(client.delete_schedule(schedule.id).await.is_err());
-}
-
 #[tokio::test]
 async fn a_request_that_breaks_a_limit_is_refused_by_name_and_nothing_is_stored() {
-    let client = engine().client();
+    let client = test_engine().client();
     for (request, field) in [
         (fails(0).job().queue("two words"), "queue"),
         (fails(0).job().priority(10), "priority"),
@@ -361,7 +301,7 @@ impl JobKind for Chain {
 }
 
 #[tokio::test]
-async fn a_job_made_on_success_exists_if_and_only_if_the_attempt_succeeded() {
+async fn a_job_created_on_success_exists_if_and_only_if_the_attempt_succeeded() {
     async fn link(job: Chain, ctx: Context) -> Result<(), JobError> {
         if job.left > 0 {
             ctx.enqueue_on_success(Chain {
@@ -369,10 +309,10 @@ async fn a_job_made_on_success_exists_if_and_only_if_the_attempt_succeeded() {
                 fail_first: false,
             })?;
         }
-        match job.fail_first && ctx.attempt() == 1 {
-            true => Err(JobError::failure("error", "after making the next one")),
-            false => Ok(()),
+        if job.fail_first && ctx.attempt() == 1 {
+            return Err(JobError::failure("error", "after creating the next one"));
         }
+        Ok(())
     }
     let engine = TestEngine::new(|builder| builder.handler(link)).unwrap();
     let first = Chain {
@@ -418,50 +358,4 @@ async fn policies_are_laid_job_over_kind_over_queue_over_tenant_over_engine() {
     assert_eq!(retries(Panics.job().queue("bulk")), 1);
     let own = PolicyPatch::default().max_retries(5);
     assert_eq!(retries(Panics.job().queue("bulk").retry(own)), 5);
-}
-
-#[tokio::test]
-async fn a_schedule_that_has_ended_can_be_declared_again_but_not_made() {
-    let engine = engine();
-    let request = || {
-        let until: Timestamp = "2026-01-01T00:00:30Z".parse().unwrap();
-        ScheduleRequest::cron("short", "*/10 * * * * *", fails(0)).end_at(until)
-    };
-    let client = engine.client();
-    client.schedule(request()).await.unwrap();
-    assert_eq!(engine.advance(Duration::from_secs(60)).await.unwrap(), 3);
-    client.schedule(request()).await.unwrap();
-    let other = ScheduleRequest::cron("late", "*/10 * * * * *", fails(0))
-        .end_at("2026-01-01T00:00:30Z".parse::<Timestamp>().unwrap());
-    let error = client.schedule(other).await.unwrap_err();
-    assert!(error.to_string().starts_with("schedule is late"), "{error}");
-}
-
-#[tokio::test]
-async fn what_a_schedule_decides_cannot_be_said_of_its_job() {
-    let client = engine().client();
-    for (job, field) in [
-        (fails(0).job().delay(Duration::from_secs(1)), "job.runAt"),
-        (fails(0).job().idempotency_key("k"), "job.idempotencyKey"),
-    ] {
-        let request = ScheduleRequest::cron("wrong", "@hourly", job);
-        let error = client.schedule(request).await.unwrap_err();
-        assert!(error.to_string().starts_with(field), "{error}");
-    }
-}
-
-#[tokio::test]
-async fn a_run_by_hand_exactly_on_a_tick_does_not_stop_the_schedule() {
-    let engine = engine();
-    let client = engine.client();
-    let schedule = every_ten_seconds(&client, OverlapPolicy::Allow).await;
-    engine.advance(Duration::from_secs(10)).await.unwrap();
-    let by_hand = client.run_schedule_now(schedule.id).await.unwrap();
-    assert!(client.job(by_hand).await.unwrap().is_some());
-    engine.advance(Duration::from_secs(10)).await.unwrap();
-    let ticks = client
-        .ticks(schedule.id, PageRequest::first(9))
-        .await
-        .unwrap();
-    assert_eq!(ticks.items.len(), 3);
 }

@@ -7,7 +7,7 @@ use steadfast_core::{Failure, FailureClass};
 use steadfast_engine::http::{Outbound, OutboundRules, Resolver};
 
 use crate::{
-    common::{Names, PATIENCE, anywhere, call, post},
+    common::{DEADLINE, FakeResolver, any_address, call, post},
     target::{Target, ok},
 };
 
@@ -16,10 +16,10 @@ fn public() -> Outbound {
 }
 
 /// The test's own server stands for a public one.
-fn local_is_public(names: &Arc<Names>) -> Outbound {
+fn local_is_public(resolver: &Arc<FakeResolver>) -> Outbound {
     let rules = OutboundRules::default().allow("127.0.0.1").unwrap();
     Outbound::builder(rules)
-        .resolver(names.clone())
+        .resolver(resolver.clone())
         .build()
         .unwrap()
 }
@@ -71,8 +71,8 @@ async fn a_name_that_leads_inside_is_blocked() {
     let target = Target::start(|_| ok("")).await;
     let url = format!("http://inside.example:{}/", target.address.port());
     for address in ["10.0.0.1", "::ffff:127.0.0.2", "64:ff9b::a00:1", "fe80::1"] {
-        let names = Names::saying(&[&[address]]);
-        let outbound = local_is_public(&names);
+        let resolver = FakeResolver::new(&[&[address]]);
+        let outbound = local_is_public(&resolver);
         assert_blocked(&call(&outbound, &url).await.unwrap_err(), "inside.example");
     }
     assert_eq!(target.connections(), 0);
@@ -82,8 +82,8 @@ async fn a_name_that_leads_inside_is_blocked() {
 async fn one_bad_address_among_good_ones_refuses_the_name() {
     let target = Target::start(|_| ok("")).await;
     let url = format!("http://mixed.example:{}/", target.address.port());
-    for answer in [["127.0.0.1", "10.0.0.1"], ["10.0.0.1", "127.0.0.1"]] {
-        let outbound = local_is_public(&Names::saying(&[&answer]));
+    for addresses in [["127.0.0.1", "10.0.0.1"], ["10.0.0.1", "127.0.0.1"]] {
+        let outbound = local_is_public(&FakeResolver::new(&[&addresses]));
         assert_blocked(&call(&outbound, &url).await.unwrap_err(), "10.0.0.1");
     }
     assert_eq!(target.connections(), 0);
@@ -93,17 +93,17 @@ async fn one_bad_address_among_good_ones_refuses_the_name() {
 async fn what_was_checked_is_what_is_dialled() {
     let target = Target::start(|_| ok("")).await;
     let url = format!("http://rebound.example:{}/", target.address.port());
-    let names = Names::saying(&[&["127.0.0.1"], &["10.0.0.1"]]);
-    let outbound = local_is_public(&names);
-    let answer = outbound.call(post(&url), PATIENCE, true).await.unwrap();
-    assert_eq!(answer.status, 200);
+    let resolver = FakeResolver::new(&[&["127.0.0.1"], &["10.0.0.1"]]);
+    let outbound = local_is_public(&resolver);
+    let response = outbound.call(post(&url), DEADLINE, true).await.unwrap();
+    assert_eq!(response.status, 200);
     assert_eq!(
-        names.lookups(),
+        resolver.lookups(),
         1,
-        "a second lookup could say something else"
+        "a second lookup could give another address"
     );
 
-    let failure = outbound.call(post(&url), PATIENCE, true).await.unwrap_err();
+    let failure = outbound.call(post(&url), DEADLINE, true).await.unwrap_err();
     assert_blocked(&failure, "10.0.0.1");
     assert_eq!(target.connections(), 1);
 }
@@ -112,17 +112,17 @@ async fn what_was_checked_is_what_is_dialled() {
 async fn the_next_address_is_tried_when_one_refuses() {
     let target = Target::start(|_| ok("")).await;
     let url = format!("http://two.example:{}/", target.address.port());
-    // Nobody listens on the port of the target at the first address.
+    // No server listens on the port of the target at the first address.
     let rules = OutboundRules::default().allow("127.0.0.0/8").unwrap();
-    let names = Names::saying(&[&["127.0.0.77", "127.0.0.1"]]);
-    let outbound = Outbound::builder(rules).resolver(names).build().unwrap();
+    let resolver = FakeResolver::new(&[&["127.0.0.77", "127.0.0.1"]]);
+    let outbound = Outbound::builder(rules).resolver(resolver).build().unwrap();
     assert_eq!(call(&outbound, &url).await.unwrap().status, 200);
 }
 
-struct Lost;
+struct FailingResolver;
 
 #[async_trait]
-impl Resolver for Lost {
+impl Resolver for FailingResolver {
     async fn resolve(&self, _name: &str) -> io::Result<Vec<IpAddr>> {
         Err(io::Error::other("no such name"))
     }
@@ -130,12 +130,12 @@ impl Resolver for Lost {
 
 #[tokio::test]
 async fn a_name_without_an_address_is_a_failure_of_dns() {
-    let nothing = local_is_public(&Names::saying(&[&[]]));
+    let nothing = local_is_public(&FakeResolver::new(&[&[]]));
     let failure = call(&nothing, "http://empty.example/").await.unwrap_err();
     assert_eq!(failure.class, FailureClass::DNS);
     assert_eq!(failure.message, "empty.example has no address");
 
-    let lost = Outbound::builder(OutboundRules::default()).resolver(Arc::new(Lost));
+    let lost = Outbound::builder(OutboundRules::default()).resolver(Arc::new(FailingResolver));
     let failure = call(&lost.build().unwrap(), "http://lost.example/").await;
     let failure = failure.unwrap_err();
     assert_eq!(failure.class, FailureClass::DNS);
@@ -148,7 +148,7 @@ const PROXIED_URL: &str = "STEADFAST_PROXY_TEST_URL";
 #[tokio::test]
 async fn proxies_of_the_environment_are_ignored() {
     if let Ok(url) = std::env::var(PROXIED_URL) {
-        assert_eq!(call(&anywhere(), &url).await.unwrap().body, "direct");
+        assert_eq!(call(&any_address(), &url).await.unwrap().body, "direct");
         return;
     }
     let target = Target::start(|_| ok("direct")).await;

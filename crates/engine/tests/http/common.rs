@@ -18,9 +18,10 @@ use steadfast_core::Failure;
 use steadfast_engine::http::{AddressPolicy, Outbound, OutboundRules, RecordedResponse, Resolver};
 
 /// Longer than anything here takes, unless it is what the test is about.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const DEADLINE: Duration = Duration::from_secs(20);
 
-pub fn anywhere() -> Outbound {
+/// A client that may connect to every address.
+pub fn any_address() -> Outbound {
     let rules = OutboundRules::new(AddressPolicy::Any);
     Outbound::builder(rules).build().unwrap()
 }
@@ -30,17 +31,17 @@ pub fn post(url: &str) -> Request<Full<Bytes>> {
 }
 
 pub async fn call(outbound: &Outbound, url: &str) -> Result<RecordedResponse, Failure> {
-    outbound.call(post(url), PATIENCE, false).await
+    outbound.call(post(url), DEADLINE, false).await
 }
 
-/// Gives its answers in turn, and then the last one for ever.
-pub struct Names {
+/// Returns its answers in turn, and then the last one for ever.
+pub struct FakeResolver {
     answers: Vec<Vec<IpAddr>>,
     lookups: AtomicUsize,
 }
 
-impl Names {
-    pub fn saying(answers: &[&[&str]]) -> Arc<Self> {
+impl FakeResolver {
+    pub fn new(answers: &[&[&str]]) -> Arc<Self> {
         let addresses = |texts: &&[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
         Arc::new(Self {
             answers: answers.iter().map(addresses).collect(),
@@ -54,7 +55,7 @@ impl Names {
 }
 
 #[async_trait]
-impl Resolver for Names {
+impl Resolver for FakeResolver {
     async fn resolve(&self, _name: &str) -> io::Result<Vec<IpAddr>> {
         let number = self.lookups.fetch_add(1, Ordering::SeqCst);
         let last = self.answers.len() - 1;

@@ -8,7 +8,7 @@ use steadfast_engine::http::{Outbound, OutboundRules, Resolver};
 use tokio::net::TcpListener;
 
 use crate::{
-    common::{PATIENCE, anywhere, call, post},
+    common::{DEADLINE, any_address, call, post},
     target::{Reply, Target, answer, ok},
 };
 
@@ -22,7 +22,7 @@ fn ok_then_closed() -> Reply {
 #[tokio::test]
 async fn a_connection_carries_one_call_after_the_other() {
     let target = Target::start(|_| ok("")).await;
-    let outbound = anywhere();
+    let outbound = any_address();
     for _ in 0..5 {
         call(&outbound, &target.url()).await.unwrap();
     }
@@ -34,9 +34,9 @@ async fn a_connection_carries_one_call_after_the_other() {
 #[tokio::test]
 async fn a_fresh_call_neither_takes_nor_leaves_a_connection() {
     let target = Target::start(|_| ok("")).await;
-    let outbound = anywhere();
+    let outbound = any_address();
     for _ in 0..3 {
-        let fresh = outbound.call(post(&target.url()), PATIENCE, true).await;
+        let fresh = outbound.call(post(&target.url()), DEADLINE, true).await;
         fresh.unwrap();
     }
     assert_eq!(target.connections(), 3);
@@ -46,11 +46,11 @@ async fn a_fresh_call_neither_takes_nor_leaves_a_connection() {
 }
 
 #[tokio::test]
-async fn a_connection_that_nobody_uses_is_closed_before_long() {
+async fn an_idle_connection_is_closed_after_a_while() {
     let target = Target::start(|_| ok("")).await;
-    let outbound = anywhere();
+    let outbound = any_address();
     call(&outbound, &target.url()).await.unwrap();
-    // From here on time passes as soon as everybody waits for it.
+    // From here on time passes as soon as every task waits for it.
     tokio::time::pause();
     let idle = tokio::time::timeout(Duration::from_secs(4), target.closure());
     idle.await.unwrap();
@@ -59,7 +59,7 @@ async fn a_connection_that_nobody_uses_is_closed_before_long() {
 #[tokio::test]
 async fn a_connection_that_was_closed_meanwhile_costs_nothing() {
     let target = Target::start(|_| ok_then_closed()).await;
-    let outbound = anywhere();
+    let outbound = any_address();
     for calls in 1..=50 {
         call(&outbound, &target.url()).await.unwrap();
         target.closure().await;
@@ -70,7 +70,7 @@ async fn a_connection_that_was_closed_meanwhile_costs_nothing() {
 #[tokio::test]
 async fn a_server_that_says_close_is_not_called_on_that_connection_again() {
     let target = Target::start(|_| answer("200 OK", "connection: close\r\n", "")).await;
-    let outbound = anywhere();
+    let outbound = any_address();
     call(&outbound, &target.url()).await.unwrap();
     call(&outbound, &target.url()).await.unwrap();
     assert_eq!((target.seen().len(), target.connections()), (2, 2));
@@ -78,13 +78,13 @@ async fn a_server_that_says_close_is_not_called_on_that_connection_again() {
 
 #[tokio::test]
 async fn a_request_that_was_written_is_never_written_again() {
-    // The second request arrives on a connection that was kept, and gets no answer.
+    // The second request arrives on a connection that was kept, and gets no response.
     let target = Target::start(|number| match number {
         0 => ok(""),
         _ => Reply::SendAndClose(String::new()),
     })
     .await;
-    let outbound = anywhere();
+    let outbound = any_address();
     call(&outbound, &target.url()).await.unwrap();
     let failure = call(&outbound, &target.url()).await.unwrap_err();
     assert_eq!(failure.class, FailureClass::CONNECTION, "{failure}");
@@ -93,7 +93,7 @@ async fn a_request_that_was_written_is_never_written_again() {
 }
 
 #[tokio::test]
-async fn an_answer_that_nobody_asked_for_is_nobodys_answer() {
+async fn a_response_without_a_request_is_dropped() {
     let twice = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n\
                  HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged";
     let target = Target::start(|number| match number {
@@ -101,7 +101,7 @@ async fn an_answer_that_nobody_asked_for_is_nobodys_answer() {
         _ => ok("real"),
     })
     .await;
-    let outbound = anywhere();
+    let outbound = any_address();
     assert_eq!(call(&outbound, &target.url()).await.unwrap().body, "");
     assert_eq!(call(&outbound, &target.url()).await.unwrap().body, "real");
     assert_eq!((target.seen().len(), target.connections()), (2, 2));
@@ -112,28 +112,31 @@ async fn a_port_without_a_server_is_a_failure_of_the_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let failure = call(&anywhere(), &format!("http://{address}/")).await;
+    let failure = call(&any_address(), &format!("http://{address}/")).await;
     let failure = failure.unwrap_err();
     assert_eq!(failure.class, FailureClass::CONNECTION);
     let expected = format!("cannot connect to {address}: Connection refused");
     assert!(failure.message.starts_with(&expected), "{failure}");
 }
 
-struct Silence;
+struct HangingResolver;
 
 #[async_trait]
-impl Resolver for Silence {
+impl Resolver for HangingResolver {
     async fn resolve(&self, _name: &str) -> io::Result<Vec<IpAddr>> {
         std::future::pending().await
     }
 }
 
 #[tokio::test]
-async fn a_lookup_counts_towards_the_budget() {
+async fn a_lookup_counts_towards_the_time_limit() {
     let outbound = Outbound::builder(OutboundRules::default());
-    let outbound = outbound.resolver(Arc::new(Silence)).build().unwrap();
-    let budget = Duration::from_millis(20);
-    let called = outbound.call(post("http://slow.example/"), budget, false);
+    let outbound = outbound
+        .resolver(Arc::new(HangingResolver))
+        .build()
+        .unwrap();
+    let limit = Duration::from_millis(20);
+    let called = outbound.call(post("http://slow.example/"), limit, false);
     let failure = called.await.unwrap_err();
     assert_eq!(failure.class, FailureClass::TIMEOUT);
     assert_eq!(

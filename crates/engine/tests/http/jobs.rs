@@ -12,12 +12,12 @@ use steadfast_engine::{
 use steadfast_store::{MemoryStore, PageRequest};
 
 use crate::{
-    common::anywhere,
+    common::any_address,
     target::{Reply, Target, answer, ok},
 };
 
 fn engine() -> TestEngine {
-    let handler = Arc::new(HttpHandler::new(anywhere()));
+    let handler = Arc::new(HttpHandler::new(any_address()));
     TestEngine::new(|builder| builder.raw_handler(HTTP_KIND, handler)).unwrap()
 }
 
@@ -72,7 +72,24 @@ async fn every_attempt_carries_the_same_key_and_its_own_number() {
 }
 
 #[tokio::test]
-async fn a_run_of_a_schedule_says_its_tick_on_every_attempt() {
+async fn the_retry_count_header_starts_again_when_a_person_requeues() {
+    let target = Target::start(|_| answer("503 Service Unavailable", "", "")).await;
+    let engine = engine();
+    let once = PolicyPatch::default().max_retries(1);
+    let job = run(&engine, JobRequest::of(&to(&target)).retry(once)).await;
+    engine.client().retry(job.id).await.unwrap();
+    engine.run_to_end().await.unwrap();
+    let headers = |name: &str| {
+        let requests = target.seen().into_iter();
+        let values = requests.map(|request| request.headers[name].clone());
+        values.collect::<Vec<_>>()
+    };
+    assert_eq!(headers("steadfast-attempt"), ["1", "2", "3", "4"]);
+    assert_eq!(headers("steadfast-retry-count"), ["0", "1", "0", "1"]);
+}
+
+#[tokio::test]
+async fn a_run_of_a_schedule_carries_its_tick_on_every_attempt() {
     let target = Target::start(|number| match number {
         0 => answer("500 Oops", "", ""),
         _ => ok(""),
@@ -93,7 +110,7 @@ async fn a_run_of_a_schedule_says_its_tick_on_every_attempt() {
 }
 
 #[tokio::test]
-async fn the_record_of_an_attempt_holds_the_answer() {
+async fn the_record_of_an_attempt_holds_the_response() {
     let target = Target::start(|number| match number {
         0 => answer("503 Service Unavailable", "set-cookie: s=1\r\n", "busy"),
         _ => ok("done"),
@@ -155,7 +172,7 @@ async fn retry_after_moves_the_next_attempt_by_the_stores_clock() {
 }
 
 #[tokio::test]
-async fn a_job_with_one_try_gets_a_connection_of_its_own() {
+async fn the_last_attempt_gets_a_new_connection() {
     let once = PolicyPatch::default().max_retries(0);
     for (at_most_once, reason) in [(true, EndReason::AtMostOnce), (false, EndReason::Exhausted)] {
         let target = Target::start(|number| match number {
@@ -178,22 +195,22 @@ async fn a_job_with_one_try_gets_a_connection_of_its_own() {
 }
 
 #[tokio::test]
-async fn the_timeout_of_the_job_is_the_budget_of_the_request() {
+async fn the_timeout_of_the_job_limits_the_request() {
     let target = Target::start(|_| Reply::Hang(String::new())).await;
     let once = PolicyPatch::default().max_retries(0);
     let request = JobRequest::of(&to(&target)).retry(once);
     let job = run(&engine(), request.timeout(Duration::from_millis(50))).await;
     let failure = job.progress.failure.unwrap();
     assert_eq!(failure.class, FailureClass::TIMEOUT);
-    let expected = format!("no answer from {} within 50ms", target.address);
+    let expected = format!("no response from {} within 50ms", target.address);
     assert_eq!(failure.message, expected);
 }
 
 /// Ends by its own clock, long after the job's timeout.
-struct Unhurried;
+struct SlowHandler;
 
 #[async_trait]
-impl Handler for Unhurried {
+impl Handler for SlowHandler {
     async fn handle(&self, attempt: AttemptContext) -> Outcome {
         let timeout = attempt.job().timeout.unwrap();
         let never = std::future::pending::<()>();
@@ -208,7 +225,7 @@ impl Handler for Unhurried {
 
 #[tokio::test]
 async fn a_handler_with_its_own_timeout_is_not_cut_off() {
-    let set_up = |builder: EngineBuilder| builder.raw_handler("own", Arc::new(Unhurried));
+    let set_up = |builder: EngineBuilder| builder.raw_handler("own", Arc::new(SlowHandler));
     let engine = TestEngine::new(set_up).unwrap();
     let request = JobRequest::new("own", Payload::default());
     let job = run(&engine, request.timeout(Duration::from_millis(2))).await;
@@ -226,7 +243,7 @@ async fn a_payload_that_is_no_request_ends_the_job() {
 #[tokio::test]
 async fn cancelling_a_job_drops_its_request() {
     let target = Target::start(|_| Reply::Hang(String::new())).await;
-    let handler = Arc::new(HttpHandler::new(anywhere()));
+    let handler = Arc::new(HttpHandler::new(any_address()));
     let engine = Engine::builder(MemoryStore::default());
     let engine = engine.raw_handler(HTTP_KIND, handler).start().unwrap();
     let id = engine.client().enqueue(to(&target)).await.unwrap();
@@ -240,12 +257,12 @@ async fn cancelling_a_job_drops_its_request() {
 }
 
 #[tokio::test]
-async fn a_node_that_stops_waits_for_the_answer() {
+async fn a_node_that_stops_waits_for_the_response() {
     let target = Target::start(|_| {
         Reply::Trickle("HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n".to_owned())
     })
     .await;
-    let handler = Arc::new(HttpHandler::new(anywhere()));
+    let handler = Arc::new(HttpHandler::new(any_address()));
     let engine = Engine::builder(MemoryStore::default());
     let engine = engine.raw_handler(HTTP_KIND, handler).start().unwrap();
     let client = engine.client();

@@ -2,10 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod addresses;
-mod answers;
 mod common;
 mod connections;
 mod jobs;
+mod responses;
 #[expect(dead_code, reason = "the tests of the API use the rest")]
 mod target;
 mod tls;

@@ -1,4 +1,5 @@
-//! A server that does what it is told, however rude. The tests of the API share this file.
+//! A server that follows a script, however badly it behaves. The tests of the API share this
+//! file.
 
 use std::{
     collections::BTreeMap,
@@ -28,7 +29,7 @@ pub enum Reply {
     Hang(String),
     /// Writes this, and then a byte now and then, for ever.
     Trickle(String),
-    /// Writes this, and then as much as anyone takes.
+    /// Writes this, and then as much as the client reads.
     Flood(String),
 }
 
@@ -46,7 +47,7 @@ pub fn ok(body: &str) -> Reply {
 
 /// A request as it arrived.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct ReceivedRequest {
     pub line: String,
     /// By lower-case name.
     pub headers: BTreeMap<String, String>,
@@ -57,12 +58,12 @@ type Script = dyn Fn(usize) -> Reply + Send + Sync;
 
 pub struct Target {
     pub address: SocketAddr,
-    shared: Arc<Shared>,
+    state: Arc<TargetState>,
 }
 
-struct Shared {
+struct TargetState {
     script: Box<Script>,
-    seen: Mutex<Vec<Seen>>,
+    seen: Mutex<Vec<ReceivedRequest>>,
     connections: AtomicUsize,
     bytes_flooded: AtomicU64,
     arrivals: Semaphore,
@@ -74,7 +75,7 @@ impl Target {
     pub async fn start(script: impl Fn(usize) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Shared {
+        let state = Arc::new(TargetState {
             script: Box::new(script),
             seen: Mutex::default(),
             connections: AtomicUsize::new(0),
@@ -82,48 +83,48 @@ impl Target {
             arrivals: Semaphore::new(0),
             closures: Semaphore::new(0),
         });
-        let served = shared.clone();
+        let served = state.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 served.connections.fetch_add(1, Ordering::SeqCst);
-                let shared = served.clone();
+                let state = served.clone();
                 tokio::spawn(async move {
-                    shared.serve(stream).await;
-                    shared.closures.add_permits(1);
+                    state.serve(stream).await;
+                    state.closures.add_permits(1);
                 });
             }
         });
-        Self { address, shared }
+        Self { address, state }
     }
 
     pub fn url(&self) -> String {
         format!("http://{}/hook?x=1", self.address)
     }
 
-    pub fn seen(&self) -> Vec<Seen> {
-        self.shared.seen.lock().unwrap().clone()
+    pub fn seen(&self) -> Vec<ReceivedRequest> {
+        self.state.seen.lock().unwrap().clone()
     }
 
     pub fn connections(&self) -> usize {
-        self.shared.connections.load(Ordering::SeqCst)
+        self.state.connections.load(Ordering::SeqCst)
     }
 
     pub fn bytes_flooded(&self) -> u64 {
-        self.shared.bytes_flooded.load(Ordering::SeqCst)
+        self.state.bytes_flooded.load(Ordering::SeqCst)
     }
 
     /// Waits for one more request.
     pub async fn arrival(&self) {
-        self.shared.arrivals.acquire().await.unwrap().forget();
+        self.state.arrivals.acquire().await.unwrap().forget();
     }
 
     /// Waits until one more connection is at its end.
     pub async fn closure(&self) {
-        self.shared.closures.acquire().await.unwrap().forget();
+        self.state.closures.acquire().await.unwrap().forget();
     }
 }
 
-impl Shared {
+impl TargetState {
     async fn serve(&self, mut stream: TcpStream) {
         while let Some(seen) = read_request(&mut stream).await {
             let number = {
@@ -132,41 +133,41 @@ impl Shared {
                 all.len() - 1
             };
             self.arrivals.add_permits(1);
-            let (text, then) = match (self.script)(number) {
-                Reply::Send(text) => (text, Then::Next),
+            let (text, next) = match (self.script)(number) {
+                Reply::Send(text) => (text, NextStep::Next),
                 Reply::Later(after, text) => {
                     tokio::time::sleep(after).await; // sleep: a target that takes its time
-                    (text, Then::Next)
+                    (text, NextStep::Next)
                 }
-                Reply::SendAndClose(text) => (text, Then::Close),
-                Reply::Hang(text) => (text, Then::Hang),
-                Reply::Trickle(text) => (text, Then::Trickle),
-                Reply::Flood(text) => (text, Then::Flood),
+                Reply::SendAndClose(text) => (text, NextStep::Close),
+                Reply::Hang(text) => (text, NextStep::Hang),
+                Reply::Trickle(text) => (text, NextStep::Trickle),
+                Reply::Flood(text) => (text, NextStep::Flood),
             };
             if stream.write_all(text.as_bytes()).await.is_err() {
                 return;
             }
-            match then {
-                Then::Next => continue,
-                Then::Close => return,
-                Then::Hang => drop(stream.read_u8().await),
-                Then::Trickle => trickle(&mut stream).await,
-                Then::Flood => self.flood(&mut stream).await,
+            match next {
+                NextStep::Next => continue,
+                NextStep::Close => return,
+                NextStep::Hang => drop(stream.read_u8().await),
+                NextStep::Trickle => trickle(&mut stream).await,
+                NextStep::Flood => self.flood(&mut stream).await,
             }
             return;
         }
     }
 
     async fn flood(&self, stream: &mut TcpStream) {
-        let wave = [b'x'; 16 * 1024];
-        while stream.write_all(&wave).await.is_ok() {
-            let more = u64::try_from(wave.len()).unwrap();
+        let chunk = [b'x'; 16 * 1024];
+        while stream.write_all(&chunk).await.is_ok() {
+            let more = u64::try_from(chunk.len()).unwrap();
             self.bytes_flooded.fetch_add(more, Ordering::SeqCst);
         }
     }
 }
 
-enum Then {
+enum NextStep {
     Next,
     Close,
     Hang,
@@ -175,16 +176,16 @@ enum Then {
 }
 
 async fn trickle(stream: &mut TcpStream) {
-    let mut drops = tokio::time::interval(Duration::from_millis(5));
+    let mut timer = tokio::time::interval(Duration::from_millis(5));
     loop {
-        drops.tick().await;
+        timer.tick().await;
         if stream.write_all(b"x").await.is_err() {
             return;
         }
     }
 }
 
-async fn read_request(stream: &mut TcpStream) -> Option<Seen> {
+async fn read_request(stream: &mut TcpStream) -> Option<ReceivedRequest> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(stream.read_u8().await.ok()?);
@@ -200,7 +201,7 @@ async fn read_request(stream: &mut TcpStream) -> Option<Seen> {
     let mut body = vec![0; length.parse().unwrap()];
     stream.read_exact(&mut body).await.ok()?;
     let body = String::from_utf8(body).unwrap();
-    Some(Seen {
+    Some(ReceivedRequest {
         line,
         headers,
         body,

@@ -13,13 +13,13 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 
 use crate::{
-    common::{Names, anywhere, call, post},
+    common::{FakeResolver, any_address, call, post},
     target::{Reply, Target},
 };
 
 const NAME: &str = "secure.example";
 
-/// A server that answers everyone who trusts it, and its certificate.
+/// A server that answers every client that trusts it, and its certificate.
 async fn secure_server() -> (SocketAddr, String) {
     let CertifiedKey { cert, signing_key } =
         rcgen::generate_simple_self_signed([NAME.to_owned()]).unwrap();
@@ -36,7 +36,7 @@ async fn secure_server() -> (SocketAddr, String) {
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            // Whoever does not trust us hangs up here.
+            // A client that does not trust the certificate hangs up here.
             let Ok(mut stream) = acceptor.accept(stream).await else {
                 continue;
             };
@@ -53,17 +53,17 @@ async fn secure_server() -> (SocketAddr, String) {
 
 fn builder() -> OutboundBuilder {
     let rules = OutboundRules::new(AddressPolicy::Any);
-    Outbound::builder(rules).resolver(Names::saying(&[&["127.0.0.1"]]))
+    Outbound::builder(rules).resolver(FakeResolver::new(&[&["127.0.0.1"]]))
 }
 
 #[tokio::test]
-async fn a_certificate_that_is_trusted_opens_the_way() {
+async fn a_trusted_certificate_is_accepted() {
     let (address, pem) = secure_server().await;
     let outbound = builder().trust(pem).build().unwrap();
     let url = format!("https://{NAME}:{}/", address.port());
-    let answer = call(&outbound, &url).await.unwrap();
-    assert_eq!(answer.body, "safe");
-    assert!(answer.timings.tls.is_some());
+    let response = call(&outbound, &url).await.unwrap();
+    assert_eq!(response.body, "safe");
+    assert!(response.timings.tls.is_some());
 }
 
 #[tokio::test]
@@ -92,19 +92,19 @@ async fn a_server_that_does_not_speak_tls_is_a_failure_of_tls() {
             stream.write_all(text).await.unwrap();
         }
     });
-    let failure = call(&anywhere(), &format!("https://{address}/")).await;
+    let failure = call(&any_address(), &format!("https://{address}/")).await;
     let failure = failure.unwrap_err();
     assert_eq!(failure.class, FailureClass::TLS, "{failure}");
 }
 
 #[tokio::test]
-async fn a_handshake_counts_towards_the_budget() {
+async fn a_handshake_counts_towards_the_time_limit() {
     // It waits for a line of HTTP that never comes.
     let target = Target::start(|_| Reply::Hang(String::new())).await;
     let url = format!("https://{}/", target.address);
-    let budget = Duration::from_millis(50);
-    let failure = anywhere()
-        .call(post(&url), budget, false)
+    let limit = Duration::from_millis(50);
+    let failure = any_address()
+        .call(post(&url), limit, false)
         .await
         .unwrap_err();
     assert_eq!(failure.class, FailureClass::TIMEOUT);

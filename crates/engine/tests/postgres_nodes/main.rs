@@ -38,13 +38,14 @@ fn request(number: usize) -> JobRequest {
 #[tokio::test(flavor = "multi_thread")]
 async fn jobs_outlive_nodes_connections_and_the_server_itself() {
     // Started again by the cluster, this test is a node.
-    if node::run_if_asked().await {
+    if node::run_if_requested().await {
         return;
     }
     let is_long = std::env::var_os("STEADFAST_LONG").is_some();
-    let (rounds, jobs) = match is_long {
-        true => (ROUNDS_LONG, ROUND_JOBS_LONG),
-        false => (ROUNDS, ROUND_JOBS),
+    let (rounds, jobs) = if is_long {
+        (ROUNDS_LONG, ROUND_JOBS_LONG)
+    } else {
+        (ROUNDS, ROUND_JOBS)
     };
     let mut cluster = Cluster::start(NODES).await;
     let schedule = ScheduleRequest::every("beat", Duration::from_secs(1), Tick {})
@@ -199,7 +200,7 @@ async fn a_rolling_restart_loses_nothing_and_no_job_waits_for_a_lease() {
 }
 
 impl Cluster {
-    /// Stores jobs, however often it takes; their ids make that one request.
+    /// Stores jobs, however often it takes; the same ids are stored once.
     async fn enqueue(&self, jobs: Vec<NewJob>) {
         let deadline = Instant::now() + Duration::from_secs(60);
         while let Err(error) = self.store.enqueue(jobs.clone()).await {

@@ -27,7 +27,7 @@ pub const MAX_RETRIES: u32 = 20;
 /// Shorter than some jobs, so that a stop in order finds some to give back.
 const GRACE: Duration = Duration::from_millis(300);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-const PATIENCE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 #[derive(Serialize, Deserialize)]
 pub struct Work {
@@ -43,18 +43,18 @@ impl JobKind for Work {
     }
 }
 
-/// Leaves word of its start where no death of a process takes it back, takes a while, and fails
-/// the first time if it is one in five.
+/// Records its start in a file that outlives the process, takes a while, and fails the first
+/// time if it is one in five.
 async fn work(job: Work, ctx: Context<PathBuf>) -> Result<(), JobError> {
     let line = format!("{} {}\n", ctx.id(), ctx.attempt());
     let mut file = File::options().append(true).open(ctx.state())?;
     file.write_all(line.as_bytes())?;
     // sleep: this is the work that is to be cut off
     tokio::time::sleep(job.pause).await;
-    match job.number % 5 == 4 && ctx.attempt() == 1 {
-        true => Err(JobError::failure("error", "the first time")),
-        false => Ok(()),
+    if job.number % 5 == 4 && ctx.attempt() == 1 {
+        return Err(JobError::failure("error", "the first time"));
     }
+    Ok(())
 }
 
 #[derive(Serialize, Deserialize)]
@@ -69,7 +69,7 @@ async fn tick(_: Tick, _: Context<PathBuf>) -> Result<(), JobError> {
 }
 
 /// Runs a node until it is stopped, if this process was started to be one.
-pub async fn run_if_asked() -> bool {
+pub async fn run_if_requested() -> bool {
     let (Ok(url), Some(directory)) = (std::env::var(URL), std::env::var_os(DIRECTORY)) else {
         return false;
     };
@@ -80,12 +80,10 @@ pub async fn run_if_asked() -> bool {
         }
         tokio::time::sleep(LOOK_EVERY).await; // sleep: between looks at another process
     };
-    let config = EngineConfig {
-        concurrency: 10,
-        grace: GRACE,
-        sweep_every: Duration::from_millis(200),
-        ..EngineConfig::default()
-    };
+    let config = EngineConfig::default()
+        .with_concurrency(10)
+        .with_grace(GRACE)
+        .with_sweep_every(Duration::from_millis(200));
     let builder = Engine::builder(store).state(starts_file(Path::new(&directory)));
     let builder = builder.handler(work).handler(tick).config(config);
     let engine = builder.start().unwrap();
@@ -98,12 +96,12 @@ pub async fn run_if_asked() -> bool {
 
 /// Resolves when the process that started this one is gone, and its end of the pipe with it.
 fn orphaned() -> oneshot::Receiver<()> {
-    let (gone, told) = oneshot::channel();
+    let (sender, receiver) = oneshot::channel();
     std::thread::spawn(move || {
         let _broken = std::io::stdin().read_to_end(&mut Vec::new());
-        gone.send(())
+        sender.send(())
     });
-    told
+    receiver
 }
 
 fn options() -> PostgresOptions {
@@ -116,18 +114,18 @@ fn starts_file(directory: &Path) -> PathBuf {
     directory.join("starts")
 }
 
-/// A server, nodes, and someone who watches them.
+/// A server, its nodes, and a client that checks them.
 pub struct Cluster {
     pub store: PostgresStore,
     pub client: Client,
-    nodes: Vec<NodeHandle>,
+    nodes: Vec<NodeProcess>,
     pub server: Server,
     directory: tempfile::TempDir,
 }
 
-struct NodeHandle(Child);
+struct NodeProcess(Child);
 
-impl NodeHandle {
+impl NodeProcess {
     fn start(server: &Server, directory: &Path) -> Self {
         let child = Command::new(std::env::current_exe().unwrap())
             .args([TEST, "--exact", "--nocapture"])
@@ -140,7 +138,7 @@ impl NodeHandle {
     }
 }
 
-impl Drop for NodeHandle {
+impl Drop for NodeProcess {
     /// As `kill -9` does.
     fn drop(&mut self) {
         self.0.kill().unwrap();
@@ -154,7 +152,7 @@ impl Cluster {
         let directory = tempfile::tempdir().unwrap();
         File::create(starts_file(directory.path())).unwrap();
         let store = PostgresStore::open(&server.url(), options()).await.unwrap();
-        let nodes = (0..nodes).map(|_| NodeHandle::start(&server, directory.path()));
+        let nodes = (0..nodes).map(|_| NodeProcess::start(&server, directory.path()));
         Self {
             client: Client::new(Arc::new(store.clone())),
             store,
@@ -166,7 +164,7 @@ impl Cluster {
 
     pub fn kill_and_restart(&mut self, node: usize) {
         // The old one dies as it is replaced.
-        self.nodes[node] = NodeHandle::start(&self.server, self.directory.path());
+        self.nodes[node] = NodeProcess::start(&self.server, self.directory.path());
     }
 
     pub async fn restart_in_order(&mut self, node: usize) {
@@ -194,7 +192,7 @@ impl Cluster {
     /// Waits until so many attempts have started.
     pub async fn started(&self, count: usize) {
         let lines = || self.lines().lines().count();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + DEADLINE;
         while lines() < count {
             assert!(Instant::now() < deadline, "{} of {count} started", lines());
             tokio::time::sleep(LOOK_EVERY).await; // sleep: between looks at other processes
@@ -202,8 +200,8 @@ impl Cluster {
     }
 
     /// Waits until so many jobs of the kind that works have ended.
-    pub async fn finished(&self, count: usize, backoff: Duration) {
-        let deadline = Instant::now() + backoff;
+    pub async fn finished(&self, count: usize, limit: Duration) {
+        let deadline = Instant::now() + limit;
         loop {
             let lanes = self.client.lanes(self.client.now()).await.unwrap();
             let lane = lanes.iter().find(|lane| lane.kind.as_str() == Work::KIND);
@@ -232,11 +230,11 @@ impl Cluster {
 }
 
 /// As an operator does, with SIGTERM.
-async fn stop_in_order(node: &mut NodeHandle) {
+async fn stop_in_order(node: &mut NodeProcess) {
     let pid = node.0.id().to_string();
-    let asked = Command::new("kill").args(["-TERM", &pid]).status();
-    assert!(asked.unwrap().success());
-    let deadline = Instant::now() + PATIENCE;
+    let signalled = Command::new("kill").args(["-TERM", &pid]).status();
+    assert!(signalled.unwrap().success());
+    let deadline = Instant::now() + DEADLINE;
     let status = loop {
         if let Some(status) = node.0.try_wait().unwrap() {
             break status;

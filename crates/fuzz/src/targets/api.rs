@@ -1,6 +1,6 @@
 //! Requests: a line with the route, then the body.
 //!
-//! Whatever is sent, the answer is what was asked for or a problem that names the field at
+//! Whatever is sent, the response is the documented one or a problem that names the field at
 //! fault, and never an error of ours. What was taken is taken again in another spelling.
 
 use std::{cell::RefCell, sync::Arc};
@@ -34,7 +34,7 @@ const ROUTES: &[&str] = &[
     "schedules",
 ];
 
-/// What is made stays in memory, so a node is replaced after a while.
+/// Jobs stay in memory, so a node is replaced after a while.
 const REQUESTS_PER_NODE: u32 = 1_000;
 
 pub fn check(input: &[u8]) -> bool {
@@ -153,7 +153,7 @@ fn posted(route: &str, body: &[u8]) -> (u16, Value) {
 }
 
 impl Node {
-    /// A node without handlers: what is made is kept and not run.
+    /// A node without handlers: jobs are stored and not run.
     fn start() -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -166,8 +166,8 @@ impl Node {
                 scope: Scope::Admin,
                 tenant: None,
             };
-            let made = keys::create(&*store, new).await;
-            let (_, token) = made.unwrap_or_else(|error| panic!("no key: {error}"));
+            let created = keys::create(&*store, new).await;
+            let (_, token) = created.unwrap_or_else(|error| panic!("no key: {error}"));
             let engine = EngineBuilder::new(store).start();
             let engine = engine.unwrap_or_else(|error| panic!("no engine: {error}"));
             let metrics = Arc::new(Metrics::default());

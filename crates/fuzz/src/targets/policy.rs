@@ -37,7 +37,7 @@ fn delays_are_within_bounds(policy: &RetryPolicy) {
     assert!(policy.max_retries() <= limits::MAX_RETRIES && cap <= limits::DELAY_MAX);
     let mut before = Duration::ZERO;
     for retry in (0..=policy.max_retries()).chain([u32::MAX]) {
-        let delay = policy.before_jitter(retry);
+        let delay = policy.delay_before_jitter(retry);
         let grows = policy.backoff() == Backoff::Delays || before <= delay;
         assert!(
             delay <= cap && grows,

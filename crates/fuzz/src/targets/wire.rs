@@ -16,7 +16,7 @@ pub fn check(input: &[u8]) -> bool {
     assert_eq!(FailureClass::named(class.as_str()), class, "{text:?}");
     [
         secret(text),
-        wish(text),
+        retry_after(text),
         url(text),
         network(text),
         time(text),
@@ -33,10 +33,10 @@ fn secret(text: &str) -> bool {
     true
 }
 
-fn wish(text: &str) -> bool {
+fn retry_after(text: &str) -> bool {
     let now = Timestamp::from_millis(1_767_225_600_000);
     parse_retry_after(text, now).is_some_and(|wait| {
-        // A wish may be anything, but never wraps around into the past.
+        // A header may ask for anything, but the time never wraps around into the past.
         assert!(now.plus(wait) >= now);
         true
     })

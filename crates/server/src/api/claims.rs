@@ -135,16 +135,16 @@ pub async fn heartbeat(
         })),
         _ => {
             let job = caller.job(app.client.job(id).await?, id)?;
-            Err(SettleError::from(stale(&job, body.fence)).into())
+            Err(SettleError::from(stale_fence(&job, body.fence)).into())
         }
     }
 }
 
-fn stale(job: &Job, asked: Fence) -> StaleFence {
+fn stale_fence(job: &Job, requested: Fence) -> StaleFence {
     StaleFence {
         job: job.id,
-        asked,
-        held: job.progress.fence,
+        requested,
+        current: job.progress.fence,
         state: job.progress.state,
     }
 }
@@ -202,7 +202,9 @@ pub async fn snooze(
     settle_one(&app, &caller, id, body.fence, outcome).await
 }
 
-/// Report how many attempts ended, in one transaction. Each has its own result.
+/// Report the ends of many attempts in one transaction.
+///
+/// Each report has its own result.
 #[utoipa::path(
     post, path = "/claims/settle", tag = "Workers", operation_id = "settleAttempts",
     request_body(content = SettleRequest, example = json!({"settlements": [

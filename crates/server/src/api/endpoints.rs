@@ -27,8 +27,9 @@ use crate::{
     problem::{Problem, Problems},
 };
 
-/// Create an endpoint: events of jobs, or alerts, are sent to its address. The secret that signs
-/// them is in this one response only.
+/// Create an endpoint: an address that events of jobs, or alerts, are sent to.
+///
+/// The secret that signs deliveries is in this one response only.
 #[utoipa::path(
     post, path = "/endpoints", tag = "Endpoints", operation_id = "createEndpoint",
     request_body(content = CreateEndpointRequest, example = json!({
@@ -133,7 +134,7 @@ pub async fn delete(
 #[utoipa::path(
     post, path = "/endpoints/{id}/rotate", tag = "Endpoints", operation_id = "rotateEndpointSecret",
     params(("id" = String, Path, description = "end_…")),
-    request_body(content = Option<RotateSecretRequest>, example = json!({"overlap": "24h"})),
+    request_body(content = Option<RotateSecretRequest>, example = json!({"overlap": "1d"})),
     responses((status = 200, description = "The endpoint, with its new secret", body = EndpointWithSecret), Problems)
 )]
 pub async fn rotate(

@@ -20,8 +20,10 @@ use crate::{
     stream,
 };
 
-/// Stream the events of the jobs that this node runs, from now on: `job.started`, `job.succeeded`,
-/// `job.retrying`, `job.failed`, `job.cancelled`, `job.snoozed`, `job.released`.
+/// Stream the events of the jobs that this node runs, from now on.
+///
+/// They are `job.started`, `job.succeeded`, `job.retrying`, `job.failed`, `job.cancelled`,
+/// `job.snoozed` and `job.released`.
 ///
 /// Events are not kept for a client that is not connected; webhooks and the history are. A stream
 /// ends when its key is revoked.
@@ -82,7 +84,7 @@ fn sse_event(notice: &Notice) -> Option<SseEvent> {
             "job.failed"
         }
         JobEvent::Cancelled => "job.cancelled",
-        JobEvent::FenceLost => return None,
+        _ => return None,
     };
     let data = serde_json::to_string(&body).ok()?;
     Some(SseEvent::default().event(name).data(data))

@@ -143,8 +143,9 @@ pub fn checked_payload(job: &Job, payload: Payload) -> Result<Payload, Problem> 
     Ok(payload)
 }
 
-/// List the attempts of a job, newest first, each with the reason for what followed it; with the
-/// id of a schedule, those of all its runs.
+/// List the attempts of a job, newest first, each with the reason for what followed it.
+///
+/// With the id of a schedule, it lists those of all its runs.
 #[utoipa::path(
     get, path = "/jobs/{id}/history", tag = "Jobs", operation_id = "listAttempts",
     params(("id" = String, Path, description = "job_…, or sch_… for all runs of a schedule"), PageQuery),
@@ -211,8 +212,9 @@ pub async fn cancel(
     command(&app, &caller, id, JobCommand::Cancel).await
 }
 
-/// Retry a job that failed or was cancelled, with a fresh retry budget and, optionally, a new
-/// payload.
+/// Retry a job that failed or was cancelled, with a fresh retry budget.
+///
+/// A payload in the body takes the place of the one that the job had.
 #[utoipa::path(
     post, path = "/jobs/{id}/retry", tag = "Jobs", operation_id = "retryJob",
     params(("id" = String, Path, description = "job_…")),

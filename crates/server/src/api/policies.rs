@@ -5,8 +5,10 @@ use steadfast_api::{PolicyPreviewBody, PreviewPolicyRequest};
 use super::Answer;
 use crate::{access::Reads, body::Body, json::Json, problem::Problems};
 
-/// Preview the whole timetable of a policy: when each attempt would start at the earliest,
-/// typically and at the latest, and when it gives up.
+/// Preview the whole timetable of a policy.
+///
+/// It says when each attempt would start at the earliest, typically and at the latest, and when the
+/// policy gives up.
 #[utoipa::path(
     post, path = "/policies/preview", tag = "Policies", operation_id = "previewPolicy",
     request_body(content = PreviewPolicyRequest, example = json!({

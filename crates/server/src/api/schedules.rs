@@ -183,8 +183,9 @@ pub async fn run_now(
     Ok((StatusCode::CREATED, Json(body)))
 }
 
-/// List the ticks of a schedule, newest first: the run each made, or why it was skipped; and the
-/// ticks to come.
+/// List the ticks of a schedule, newest first, and those to come.
+///
+/// Each has the run it made, or the reason why it was skipped.
 #[utoipa::path(
     get, path = "/schedules/{id}/ticks", tag = "Schedules", operation_id = "listTicks",
     params(("id" = String, Path, description = "sch_…"), PageQuery),

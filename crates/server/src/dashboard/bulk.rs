@@ -199,16 +199,16 @@ impl ConfirmPage {
     }
 }
 
-/// The group of dead letters that an action is for, as far as it was looked at.
+/// The group of dead letters that an action is for, as far as its members were read.
 struct GroupSummary {
     id: String,
-    /// `None` if none of those looked at is in it.
+    /// `None` if no dead letter that was read is in it.
     pattern: Option<String>,
     matches: MatchCount,
 }
 
 impl GroupSummary {
-    /// Groups have no index, so only the newest dead letters are looked at.
+    /// Groups have no index, so only the newest dead letters are read.
     async fn read(app: &App, filter: &JobFilter, id: &str) -> Result<Self, PageError> {
         let page = JobPageRequest::first(limits::DEAD_LETTERS_GROUPED_MAX);
         let listed = app.client.jobs(filter.clone(), page).await?;

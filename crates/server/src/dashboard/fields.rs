@@ -1,10 +1,10 @@
 //! The fields of a form or a query string. Browsers also send empty fields, which count as absent.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, str::FromStr};
 
 use steadfast_api::JobQuery;
 
-use crate::{problem::Problem, query_fields};
+use crate::{limits, problem::Problem, query_fields};
 
 #[derive(Clone, Debug, Default)]
 pub struct Fields(Vec<(String, String)>);
@@ -34,6 +34,11 @@ impl Fields {
         named
             .map(|(_, value)| value.trim())
             .filter(|value| !value.is_empty())
+    }
+
+    /// A field that holds an id.
+    pub fn id<T: FromStr>(&self, name: &str) -> Result<T, Problem> {
+        parse_id(self.value(name))
     }
 
     /// The query string with some fields changed; an empty value removes a field.
@@ -72,6 +77,14 @@ impl Fields {
         let pairs = filters.map(|(name, value)| (Cow::Borrowed(name), Cow::Owned(value)));
         Ok(query_fields::read(pairs)?)
     }
+}
+
+/// An id in an address or a form; anything else is not found.
+pub fn parse_id<T: FromStr>(text: &str) -> Result<T, Problem> {
+    text.parse().map_err(|_| {
+        let id: String = text.chars().take(limits::ID_CHARS_MAX).collect();
+        Problem::not_found(id)
+    })
 }
 
 #[cfg(test)]

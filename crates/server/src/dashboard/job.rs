@@ -11,6 +11,7 @@ use steadfast_store::{JobFilter, JobPageRequest, PageRequest};
 
 use super::{
     chart::{self, Svg},
+    fields::parse_id,
     format::{Countdown, Excerpt, PageTime},
     frame::{Frame, redirect_back, render},
     jobs::JobRow,
@@ -116,7 +117,7 @@ impl AttemptRow {
     }
 }
 
-/// An attempt by its place in the retry budget.
+/// The name of an attempt within its retry budget.
 fn retry_name(retry_count: u32) -> String {
     match retry_count {
         0 => "first attempt".to_owned(),
@@ -179,10 +180,7 @@ pub async fn page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
 }
 
 async fn find(viewer: &Viewer, text: &str) -> Result<Job, PageError> {
-    let id: JobId = text.parse().map_err(|_| {
-        let id: String = text.chars().take(limits::ID_CHARS_MAX).collect();
-        Problem::not_found(id)
-    })?;
+    let id: JobId = parse_id(text)?;
     Ok(viewer.caller.job(viewer.app.client.job(id).await?, id)?)
 }
 

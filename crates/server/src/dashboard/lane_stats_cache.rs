@@ -46,11 +46,8 @@ impl LaneStatsCache {
         {
             return Ok(snapshot.lanes.clone());
         }
-        let lanes = app
-            .client
-            .lanes(app.client.now().minus(limits::RECENT_WINDOW))
-            .await?;
-        let lanes = Arc::new(lanes);
+        let recent = app.client.now().minus(limits::RECENT_WINDOW);
+        let lanes = Arc::new(app.client.lanes(recent).await?);
         *snapshot = Some(Snapshot {
             read_at: Instant::now(),
             lanes: lanes.clone(),

@@ -12,6 +12,7 @@ use steadfast_store::{PageRequest, TickRecord};
 
 use super::{
     chart::{self, Svg},
+    fields::parse_id,
     format::{Excerpt, PageTime, format_count},
     frame::{Frame, redirect_back, render},
     page_error::{PageError, PageResult},
@@ -99,7 +100,7 @@ fn describe_skip(skip: &SkippedTicks) -> String {
         SkipReason::Missed => "missed while no node was running".to_owned(),
         SkipReason::MissedLimit => format!(
             "missed, and older than the newest {}",
-            core_limits::DUE_LISTED_MAX
+            core_limits::RUN_ALL_TICKS_MAX
         ),
         SkipReason::MaxRuns => "maxRuns is reached".to_owned(),
     };
@@ -124,7 +125,7 @@ fn describe_missed(missed: MissedTickPolicy) -> String {
         MissedTickPolicy::RunOnce => "one run makes up for all missed ticks".to_owned(),
         MissedTickPolicy::RunAll => format!(
             "every missed tick runs, at most the newest {}",
-            core_limits::DUE_LISTED_MAX
+            core_limits::RUN_ALL_TICKS_MAX
         ),
     }
 }
@@ -245,10 +246,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
 }
 
 async fn find(viewer: &Viewer, text: &str) -> Result<Schedule, PageError> {
-    let id: ScheduleId = text.parse().map_err(|_| {
-        let id: String = text.chars().take(limits::ID_CHARS_MAX).collect();
-        Problem::not_found(id)
-    })?;
+    let id: ScheduleId = parse_id(text)?;
     let found = viewer.app.client.find_schedule(id).await?;
     Ok(viewer.caller.schedule(found, id)?)
 }

@@ -56,7 +56,7 @@ impl FromRequestParts<Arc<App>> for Viewer {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, PageError> {
         let fields = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
         let found = match access::anonymous(app).await? {
-            Some(anybody) => Some((anybody, None)),
+            Some(caller) => Some((caller, None)),
             None => session_caller(app, &parts.headers).await?,
         };
         let Some((caller, session)) = found else {

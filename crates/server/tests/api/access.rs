@@ -62,7 +62,7 @@ async fn on_loopback_no_key_is_needed_until_there_is_one() {
     let keys = admin.get("/api/v1/keys").await.is(200);
     assert_eq!(keys["keys"][0]["name"], "first");
     assert_eq!(keys["keys"][0].get("token"), None);
-    // Without it, nobody could ever make another.
+    // Without it, no caller could ever create another.
     let path = format!("/api/v1/keys/{}", id_of(&first));
     admin
         .delete(&path)

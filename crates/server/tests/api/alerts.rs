@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use steadfast_core::{AlertSettings, DlqAlert};
-use steadfast_engine::EngineConfig;
 
 use crate::{
     client::Http,
@@ -15,17 +14,16 @@ use crate::{
 /// Alerts after a second in the place of five minutes.
 fn quick() -> Setup {
     Setup {
-        config: EngineConfig {
-            watch_every: Duration::from_millis(200),
-            alerts: AlertSettings {
+        config: Setup::default()
+            .config
+            .with_watch_every(Duration::from_millis(200))
+            .with_alerts(AlertSettings {
                 dlq: DlqAlert {
                     after: Duration::from_secs(1),
                     ..DlqAlert::default()
                 },
                 ..AlertSettings::default()
-            },
-            ..Setup::default().config
-        },
+            }),
         ..Setup::default()
     }
 }
@@ -47,7 +45,7 @@ async fn a_webhook_is_tried_four_times_then_a_dead_letter_then_an_alert_until_it
     // The delays of the preset, a thousand times shorter.
     let retry = json!({"preset": "webhook", "delays": ["30ms", "60ms", "120ms"]});
     let body = json!({"api": work.url(), "webhook": {"url": hook.url(), "retry": retry}});
-    server.http.made(body).await;
+    server.http.create_id(body).await;
     let letter = until("the delivery to be a dead letter", || async {
         let letters = server.http.get("/api/v1/dlq?kind=webhook").await.is(200);
         letters["jobs"].get(0).cloned()
@@ -68,7 +66,7 @@ async fn a_webhook_is_tried_four_times_then_a_dead_letter_then_an_alert_until_it
     let body = json!({"ids": [id]});
     let done = server.http.post("/api/v1/dlq/requeue", body).await.is(200);
     assert_eq!(done["count"], 1);
-    server.http.when(&id, "succeeded").await;
+    server.http.wait_for_label(&id, "succeeded").await;
     assert_eq!(hook.seen().len(), 5);
     let resolved = alert(&server.http, "dlq", "deliveries", "ok").await;
     assert!(resolved["resolvedAt"].is_string());
@@ -86,18 +84,18 @@ async fn alerts_are_delivered_to_endpoints_that_ask_for_them_also_as_slack_takes
         });
         server.http.post("/api/v1/endpoints", body).await.is(201);
     }
-    let id = server.http.made(json!({"api": work.url()})).await;
-    server.http.when(&id, "failed").await;
+    let id = server.http.create_id(json!({"api": work.url()})).await;
+    server.http.wait_for_label(&id, "failed").await;
     alert(&server.http, "dlq", "jobs", "firing").await;
     let metrics = server.http.get("/metrics").await;
     let firing = r#"steadfast_alert_firing{tenant="default",rule="dlq",subject="jobs"} 1"#;
     assert!(metrics.body.contains(firing), "{}", metrics.body);
-    server.http.tell("jobs", &id, "retry").await.is(200);
-    server.http.when(&id, "succeeded").await;
+    server.http.command("jobs", &id, "retry").await.is(200);
+    server.http.wait_for_label(&id, "succeeded").await;
     alert(&server.http, "dlq", "jobs", "ok").await;
 
-    let told = |target: Target| async move {
-        until("both alerts to be told", || async {
+    let deliveries = |target: Target| async move {
+        until("both alerts to be delivered", || async {
             let seen = target.seen();
             let of_dlq = seen.into_iter().filter(|it| it.body.contains("dead"));
             let bodies: Vec<Value> = of_dlq.map(|it| it.json()).collect();
@@ -105,11 +103,11 @@ async fn alerts_are_delivered_to_endpoints_that_ask_for_them_also_as_slack_takes
         })
         .await
     };
-    let news = told(plain).await;
-    assert_eq!(each(&news, "type"), ["alert.fired", "alert.resolved"]);
-    assert_eq!(news[0]["data"]["rule"], "dlq");
-    assert_eq!(news[0]["data"]["tenant"], "default");
-    let lines = told(slack).await;
+    let events = deliveries(plain).await;
+    assert_eq!(each(&events, "type"), ["alert.fired", "alert.resolved"]);
+    assert_eq!(events[0]["data"]["rule"], "dlq");
+    assert_eq!(events[0]["data"]["tenant"], "default");
+    let lines = deliveries(slack).await;
     for line in lines {
         let fields: Vec<&String> = line.as_object().unwrap().keys().collect();
         assert_eq!(fields, ["text"]);

@@ -111,13 +111,13 @@ async fn a_rule_takes_lists_of_statuses_and_classes() {
         {"match": {"status": [429, "5xx"]}, "then": {"retry": "10s"}},
     ]);
     let body = json!({"kind": "k", "delay": "1h", "retry": {"rules": rules}});
-    let job = server.http.job(body).await;
+    let job = server.http.create(body).await;
     let shown = json!([
         {"match": {"class": ["http", "not_found"], "status": "404"}, "then": "retry"},
         {"match": {"status": ["429", "500-599"]}, "then": {"retry": "10s"}},
     ]);
     assert_eq!(job["retry"]["rules"], shown);
-    assert_eq!(server.http.look(job["id"].as_str().unwrap()).await, job);
+    assert_eq!(server.http.read_job(job["id"].as_str().unwrap()).await, job);
 }
 
 #[tokio::test]
@@ -143,7 +143,7 @@ async fn what_is_too_large_is_refused() {
 }
 
 #[tokio::test]
-async fn a_question_that_makes_no_sense_is_refused_with_its_parameter() {
+async fn a_bad_query_is_refused_with_its_parameter() {
     let server = Server::start().await;
     for (query, code, field) in [
         ("jobs?limit=0", "invalid", "limit"),
@@ -171,7 +171,7 @@ async fn a_question_that_makes_no_sense_is_refused_with_its_parameter() {
             "{query}: {problem}"
         );
     }
-    let id = server.http.made(json!({"kind": "k"})).await;
+    let id = server.http.create_id(json!({"kind": "k"})).await;
     let history = format!("/api/v1/jobs/{id}/history?after=1.2.3");
     let history = server.http.get(&history).await;
     history.is_problem(422, "invalid", Some("after"));
@@ -180,16 +180,16 @@ async fn a_question_that_makes_no_sense_is_refused_with_its_parameter() {
 #[tokio::test]
 async fn unknown_things_pages_and_verbs_are_told_apart() {
     let server = Server::start().await;
-    let nobody = "00000000000000000000000000";
+    let zeros = "00000000000000000000000000";
     for path in [
-        format!("/api/v1/jobs/job_{nobody}"),
+        format!("/api/v1/jobs/job_{zeros}"),
         "/api/v1/jobs/no-id-at-all".to_owned(),
         "/api/v1/jobs/%ff".to_owned(),
-        format!("/api/v1/jobs/sch_{nobody}"),
-        format!("/api/v1/jobs/job_{nobody}/history"),
-        format!("/api/v1/jobs/sch_{nobody}/history"),
-        format!("/api/v1/schedules/sch_{nobody}"),
-        format!("/api/v1/schedules/sch_{nobody}/ticks"),
+        format!("/api/v1/jobs/sch_{zeros}"),
+        format!("/api/v1/jobs/job_{zeros}/history"),
+        format!("/api/v1/jobs/sch_{zeros}/history"),
+        format!("/api/v1/schedules/sch_{zeros}"),
+        format!("/api/v1/schedules/sch_{zeros}/ticks"),
         "/api/v1/no-such-page".to_owned(),
         "/api/v2/jobs".to_owned(),
     ] {

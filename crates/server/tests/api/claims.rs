@@ -15,7 +15,7 @@ async fn a_waiting_claim_gets_a_job_as_soon_as_there_is_one() {
     let waiting = tokio::spawn(async move { http.claim("mail", "30s").await });
     // Whichever comes first, the claim finds the job.
     let body = json!({"kind": "mail", "payload": {"to": "a"}});
-    let id = server.http.made(body).await;
+    let id = server.http.create_id(body).await;
     let claims = waiting.await.unwrap();
     assert_eq!(claims.len(), 1);
     assert_eq!(id_of(&claims[0]), id);
@@ -28,7 +28,7 @@ async fn a_waiting_claim_gets_a_job_as_soon_as_there_is_one() {
 
     let done = server
         .http
-        .say(&claims[0], "succeed", json!({"result": {"sent": 1}}));
+        .report(&claims[0], "succeed", json!({"result": {"sent": 1}}));
     assert_eq!(done.await.is(200)["label"], "succeeded");
     let attempts = server.http.attempts(&id).await;
     assert_eq!(attempts[0]["result"], json!({"sent": 1}));
@@ -36,19 +36,43 @@ async fn a_waiting_claim_gets_a_job_as_soon_as_there_is_one() {
 }
 
 #[tokio::test]
+async fn the_result_of_a_worker_is_a_result_even_if_it_looks_like_a_response() {
+    let server = Server::start().await;
+    let schedule = json!({"name": "s", "schedule": "0 3 * * *", "job": {"kind": "check"}});
+    let schedule = server.http.post("/api/v1/schedules", schedule).await;
+    let schedule = id_of(&schedule.is(201));
+    let run = server.http.command("schedules", &schedule, "run-now").await;
+    let id = id_of(&run.is(201));
+    let claims = server.http.claim("check", "30s").await;
+    let result = json!({"status": 200, "timings": {"totalMs": 3}});
+    let body = json!({"result": result});
+    let done = server.http.report(&claims[0], "succeed", body).await;
+    done.is(200);
+    // What the job of a schedule is now does not matter to the runs that it had before.
+    let edit = json!({"job": {"api": "https://example.com/"}});
+    let path = format!("/api/v1/schedules/{schedule}");
+    server.http.patch(&path, edit).await.is(200);
+    for owner in [&id, &schedule] {
+        let attempts = server.http.attempts(owner).await;
+        assert_eq!(attempts[0]["result"], result);
+        assert!(attempts[0]["response"].is_null(), "{attempts:?}");
+    }
+}
+
+#[tokio::test]
 async fn claims_come_by_priority_from_the_queues_that_are_named() {
     let server = Server::start().await;
     for (queue, priority) in [("a", 1), ("a", 9), ("b", 5), ("c", 9)] {
         let body = json!({"kind": "k", "queue": queue, "priority": priority});
-        server.http.made(body).await;
+        server.http.create_id(body).await;
     }
     let body = json!({"worker": "w1", "queues": ["a", "b"], "max": 10});
     let claims = server.http.post("/api/v1/claims", body).await.is(200);
     let jobs = each(claims["claims"].as_array().unwrap(), "job");
     assert_eq!(each(&jobs, "priority"), [9, 5, 1]);
-    // What the node runs by itself is not handed out to whoever does not name it.
+    // Kinds that the node runs by itself are only for workers that name them.
     let body = json!({"api": "http://127.0.0.1:9/", "queue": "d", "retry": "patient"});
-    server.http.made(body).await;
+    server.http.create_id(body).await;
     let body = json!({"worker": "w1", "queues": ["d"]});
     let none = server.http.post("/api/v1/claims", body).await.is(200);
     assert_eq!(none["claims"], json!([]));
@@ -57,18 +81,22 @@ async fn claims_come_by_priority_from_the_queues_that_are_named() {
 #[tokio::test]
 async fn a_heartbeat_renews_the_lease_and_tells_of_a_cancel() {
     let server = Server::start().await;
-    let id = server.http.made(json!({"kind": "long"})).await;
+    let id = server.http.create_id(json!({"kind": "long"})).await;
     let claim = &server.http.claim("long", "20s").await[0];
     let body = json!({"lease": "1m", "note": "half way"});
-    let lease = server.http.say(claim, "heartbeat", body).await.is(200);
+    let lease = server.http.report(claim, "heartbeat", body).await.is(200);
     assert!(time(&lease["leaseUntil"]) > time(&claim["leaseUntil"]));
     assert_eq!(lease["cancelRequested"], false);
-    assert_eq!(server.http.look(&id).await["note"], "half way");
-    server.http.tell("jobs", &id, "cancel").await.is(200);
-    let lease = server.http.say(claim, "heartbeat", json!({})).await.is(200);
+    assert_eq!(server.http.read_job(&id).await["note"], "half way");
+    server.http.command("jobs", &id, "cancel").await.is(200);
+    let lease = server
+        .http
+        .report(claim, "heartbeat", json!({}))
+        .await
+        .is(200);
     assert_eq!(lease["cancelRequested"], true);
     let failed = json!({"failure": {"message": "stopped"}});
-    let job = server.http.say(claim, "fail", failed).await.is(200);
+    let job = server.http.report(claim, "fail", failed).await.is(200);
     assert_eq!(job["label"], "cancelled");
 }
 
@@ -102,11 +130,11 @@ async fn what_a_worker_says_of_a_failure_decides_what_follows() {
     ] {
         let id = server
             .http
-            .made(json!({"kind": "mail", "retry": retry}))
+            .create_id(json!({"kind": "mail", "retry": retry}))
             .await;
         let claim = &server.http.claim("mail", "20s").await[0];
         let body = json!({"failure": failure});
-        let job = server.http.say(claim, "fail", body).await.is(200);
+        let job = server.http.report(claim, "fail", body).await.is(200);
         assert_eq!(job["label"], label, "{failure}");
         assert_eq!(job["failure"]["class"], class, "{failure}");
         assert_eq!(job["reason"], reason, "{failure}");
@@ -120,18 +148,18 @@ async fn what_a_worker_says_of_a_failure_decides_what_follows() {
 #[tokio::test]
 async fn a_snooze_does_not_count_the_attempt() {
     let server = Server::start().await;
-    let id = server.http.made(json!({"kind": "later"})).await;
+    let id = server.http.create_id(json!({"kind": "later"})).await;
     let claim = &server.http.claim("later", "20s").await[0];
     let job = server
         .http
-        .say(claim, "snooze", json!({"delay": "1h"}))
+        .report(claim, "snooze", json!({"delay": "1h"}))
         .await;
     let job = job.is(200);
     assert_eq!(job["attempt"], 0);
     assert_eq!(job["label"], "scheduled");
     let attempts = server.http.attempts(&id).await;
     assert_eq!(attempts[0]["status"], "SNOOZED");
-    server.http.tell("jobs", &id, "run-now").await.is(200);
+    server.http.command("jobs", &id, "run-now").await.is(200);
     let again = &server.http.claim("later", "20s").await[0];
     assert_eq!(again["job"]["attempt"], 1);
     assert_ne!(again["fence"], claim["fence"]);
@@ -140,17 +168,21 @@ async fn a_snooze_does_not_count_the_attempt() {
 #[tokio::test]
 async fn a_settle_that_is_repeated_after_a_lost_answer_is_no_mistake() {
     let server = Server::start().await;
-    let id = server.http.made(json!({"kind": "mail"})).await;
+    let id = server.http.create_id(json!({"kind": "mail"})).await;
     let claim = &server.http.claim("mail", "20s").await[0];
     for _ in 0..2 {
-        let job = server.http.say(claim, "succeed", json!({})).await.is(200);
+        let job = server
+            .http
+            .report(claim, "succeed", json!({}))
+            .await
+            .is(200);
         assert_eq!(job["label"], "succeeded");
     }
     assert_eq!(server.http.attempts(&id).await.len(), 1);
     // Something else than was said before is one.
-    let other = server.http.say(claim, "fail", json!({})).await;
+    let other = server.http.report(claim, "fail", json!({})).await;
     other.is_problem(409, "stale_fence", Some("fence"));
-    let late = server.http.say(claim, "heartbeat", json!({})).await;
+    let late = server.http.report(claim, "heartbeat", json!({})).await;
     late.is_problem(409, "stale_fence", Some("fence"));
 }
 
@@ -160,7 +192,7 @@ async fn an_expired_lease_goes_to_another_worker_and_the_first_one_is_refused() 
     let retry = json!({"backoff": "fixed", "baseDelay": 0, "jitter": "none"});
     let id = server
         .http
-        .made(json!({"kind": "mail", "retry": retry}))
+        .create_id(json!({"kind": "mail", "retry": retry}))
         .await;
     let body = json!({"worker": "slow", "kinds": ["mail"], "lease": "1s", "wait": "20s"});
     let first = server.http.post("/api/v1/claims", body).await.is(200);
@@ -175,10 +207,14 @@ async fn an_expired_lease_goes_to_another_worker_and_the_first_one_is_refused() 
         ("snooze", json!({"delay": "1s"})),
         ("heartbeat", json!({})),
     ] {
-        let refused = server.http.say(first, verb, body).await;
+        let refused = server.http.report(first, verb, body).await;
         refused.is_problem(409, "stale_fence", Some("fence"));
     }
-    server.http.say(second, "succeed", json!({})).await.is(200);
+    server
+        .http
+        .report(second, "succeed", json!({}))
+        .await
+        .is(200);
     let attempts = server.http.attempts(&id).await;
     assert_eq!(each(&attempts, "status"), ["LOST", "SUCCESS"]);
     assert_eq!(each(&attempts, "worker"), ["slow", "w1"]);
@@ -191,7 +227,7 @@ async fn many_are_settled_at_once_and_each_is_answered() {
     for number in 0..4 {
         server
             .http
-            .made(json!({"kind": "mail", "priority": 9 - number}))
+            .create_id(json!({"kind": "mail", "priority": 9 - number}))
             .await;
     }
     let claims = server.http.claim("mail", "20s").await;
@@ -246,11 +282,11 @@ async fn many_are_settled_at_once_and_each_is_answered() {
 #[tokio::test]
 async fn a_status_that_http_does_not_know_is_refused_by_name() {
     let server = Server::start().await;
-    server.http.made(json!({"kind": "mail"})).await;
+    server.http.create_id(json!({"kind": "mail"})).await;
     let claim = &server.http.claim("mail", "20s").await[0];
     for status in [0, 99, 600, 65_535] {
         let failure = json!({"failure": {"httpStatus": status}});
-        let refused = server.http.say(claim, "fail", failure.clone()).await;
+        let refused = server.http.report(claim, "fail", failure.clone()).await;
         refused.is_problem(422, "invalid", Some("failure.httpStatus"));
         let mut one = failure;
         one["id"] = claim["id"].clone();
@@ -261,7 +297,7 @@ async fn a_status_that_http_does_not_know_is_refused_by_name() {
         refused.is_problem(422, "invalid", Some("settlements[0].failure.httpStatus"));
     }
     let failure = json!({"failure": {"httpStatus": 599}});
-    server.http.say(claim, "fail", failure).await.is(200);
+    server.http.report(claim, "fail", failure).await.is(200);
 }
 
 #[tokio::test]
@@ -270,7 +306,9 @@ async fn a_worker_of_another_tenant_finds_nothing_to_claim_or_settle() {
     let acme = server.key(Scope::Worker, Some("acme")).await;
     let other = server.key(Scope::Worker, Some("other")).await;
     let admin = server.key(Scope::Admin, None).await;
-    let id = admin.made(json!({"kind": "mail", "tenant": "acme"})).await;
+    let id = admin
+        .create_id(json!({"kind": "mail", "tenant": "acme"}))
+        .await;
     assert_eq!(other.claim("mail", "0s").await.len(), 0);
     let claim = &acme.claim("mail", "20s").await[0];
     assert_eq!(id_of(claim), id);
@@ -280,15 +318,15 @@ async fn a_worker_of_another_tenant_finds_nothing_to_claim_or_settle() {
         ("snooze", json!({"delay": "1s"})),
         ("heartbeat", json!({})),
     ] {
-        let refused = other.say(claim, verb, body).await;
+        let refused = other.report(claim, verb, body).await;
         refused.is_problem(404, "not_found", None);
     }
     let one = json!({"id": id, "fence": claim["fence"], "outcome": "succeed"});
     let body = json!({"settlements": [one]});
     let settled = other.post("/api/v1/claims/settle", body).await.is(200);
     assert_eq!(settled["settled"][0]["code"], "not_found");
-    assert_eq!(admin.look(&id).await["label"], "running");
-    acme.say(claim, "succeed", json!({})).await.is(200);
+    assert_eq!(admin.read_job(&id).await["label"], "running");
+    acme.report(claim, "succeed", json!({})).await.is(200);
 }
 
 #[tokio::test]

@@ -78,7 +78,7 @@ impl Http {
     }
 
     /// A post without a body.
-    pub async fn press(&self, path: &str) -> Reply {
+    pub async fn post_empty(&self, path: &str) -> Reply {
         self.send("POST", path, &[], "").await
     }
 

@@ -16,7 +16,7 @@ async fn a_job_is_shown_with_everything_that_was_asked_for() {
         "retry": {"maxRetries": 2, "backoff": "linear", "baseDelay": "10s"},
         "webhook": {"url": "https://example.com/hook", "events": ["job.failed"]}
     });
-    let job = server.http.job(body).await;
+    let job = server.http.create(body).await;
     for (field, value) in [
         ("tenant", json!("default")),
         ("queue", json!("images")),
@@ -39,14 +39,17 @@ async fn a_job_is_shown_with_everything_that_was_asked_for() {
     }
     assert_eq!(job["webhook"]["events"], json!(["job.failed"]));
     assert_eq!(millis(&job["createdAt"], &job["runAt"]), 3_600_000);
-    assert_eq!(server.http.look(&id_of(&job)).await, job);
+    assert_eq!(server.http.read_job(&id_of(&job)).await, job);
 }
 
 #[tokio::test]
 async fn a_waiting_job_can_be_changed_and_a_finished_one_cannot() {
     let server = Server::start().await;
     let target = Target::always(200).await;
-    let id = server.http.made(json!({"kind": "k", "delay": "1h"})).await;
+    let id = server
+        .http
+        .create_id(json!({"kind": "k", "delay": "1h"}))
+        .await;
     let path = format!("/api/v1/jobs/{id}");
     let change = json!({
         "payload": {"n": 2}, "priority": 1, "runAt": "2099-01-01T00:00:00Z",
@@ -63,8 +66,8 @@ async fn a_waiting_job_can_be_changed_and_a_finished_one_cannot() {
     let bad = server.http.patch(&path, json!({"priority": 10})).await;
     bad.is_problem(422, "invalid", Some("priority"));
 
-    let done = server.http.made(json!({"api": target.url()})).await;
-    server.http.when(&done, "succeeded").await;
+    let done = server.http.create_id(json!({"api": target.url()})).await;
+    server.http.wait_for_label(&done, "succeeded").await;
     let path = format!("/api/v1/jobs/{done}");
     let late = server.http.patch(&path, json!({"priority": 1})).await;
     late.is_problem(409, "refused", None);
@@ -75,10 +78,10 @@ async fn jobs_are_found_by_everything_that_tells_them_apart() {
     let server = Server::start().await;
     let target = Target::always(422).await;
     let failed = json!({"api": target.url(), "queue": "q1", "tenant": "acme"});
-    let failed = server.http.made(failed).await;
+    let failed = server.http.create_id(failed).await;
     let waiting = json!({"kind": "mail", "queue": "q2", "delay": "1h"});
-    let waiting = server.http.made(waiting).await;
-    server.http.when(&failed, "failed").await;
+    let waiting = server.http.create_id(waiting).await;
+    server.http.wait_for_label(&failed, "failed").await;
     for (query, found) in [
         ("label=failed", vec![&failed]),
         ("label=scheduled", vec![&waiting]),
@@ -86,7 +89,7 @@ async fn jobs_are_found_by_everything_that_tells_them_apart() {
         ("queue=q1", vec![&failed]),
         ("kind=mail", vec![&waiting]),
         ("tenant=acme", vec![&failed]),
-        ("tenant=nobody", vec![]),
+        ("tenant=unknown", vec![]),
         ("text=422", vec![&failed]),
         ("text=no%20such%20words", vec![]),
         ("class=validation", vec![&failed]),
@@ -110,8 +113,8 @@ async fn history_comes_newest_first_in_pages() {
     let target = Target::always(503).await;
     let retry = json!({"maxRetries": 4, "backoff": "fixed", "baseDelay": 0});
     let body = json!({"api": target.url(), "retry": retry});
-    let id = server.http.made(body).await;
-    server.http.when(&id, "failed").await;
+    let id = server.http.create_id(body).await;
+    server.http.wait_for_label(&id, "failed").await;
     let path = format!("/api/v1/jobs/{id}/history?limit=2");
     let page = server.http.get(&path).await.is(200);
     assert_eq!(

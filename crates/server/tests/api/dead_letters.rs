@@ -12,10 +12,10 @@ async fn dead(http: &Http, queue: &str, class: &str, count: usize) -> Vec<String
     let mut ids = Vec::new();
     for number in 0..count {
         let body = json!({"kind": "mail", "queue": queue, "payload": number, "retry": "once"});
-        ids.push(http.made(body).await);
+        ids.push(http.create_id(body).await);
         let claim = &http.claim("mail", "20s").await[0];
         let failure = json!({"failure": {"class": class, "message": format!("{class} it is")}});
-        http.say(claim, "fail", failure).await.is(200);
+        http.report(claim, "fail", failure).await.is(200);
     }
     ids
 }
@@ -61,11 +61,11 @@ async fn all_that_match_are_requeued_after_a_dry_run_said_how_many() {
     let dry = json!({"queue": "a", "dryRun": true});
     let dry = server.http.post(requeue, dry).await.is(200);
     assert_eq!(dry, json!({"count": 3, "dryRun": true, "atLeast": false}));
-    assert_eq!(server.http.look(&ids[0]).await["label"], "failed");
+    assert_eq!(server.http.read_job(&ids[0]).await["label"], "failed");
     let done = server.http.post(requeue, json!({"queue": "a"})).await;
     assert_eq!(count(done).await, 3);
     for id in &ids {
-        let job = server.http.look(id).await;
+        let job = server.http.read_job(id).await;
         assert_eq!(job["label"], "ready");
         assert_eq!(server.http.attempts(id).await.len(), 1, "history stays");
     }
@@ -101,7 +101,7 @@ async fn a_discarded_letter_is_kept_as_a_job_and_never_listed_again() {
     assert_eq!(count(done).await, 1);
     let again = server.http.post(discard, json!({"ids": [ids[0]]})).await;
     assert_eq!(count(again).await, 0);
-    let job = server.http.look(&ids[0]).await;
+    let job = server.http.read_job(&ids[0]).await;
     assert_eq!(job["label"], "failed");
     assert!(job["resolvedAt"].is_string());
     let left = server.http.get("/api/v1/dlq").await.is(200);

@@ -1,4 +1,4 @@
-//! News as it happens.
+//! Events as they happen.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ async fn a_stream_tells_of_each_attempt() {
     let mut stream = Stream::open(&server.http, "/api/v1/events").await;
     let target = Target::failing(1).await;
     let body = json!({"api": target.url(), "retry": {"baseDelay": 50}});
-    let id = server.http.made(body).await;
+    let id = server.http.create_id(body).await;
     for (name, attempt) in [
         ("job.started", 1),
         ("job.retrying", 1),
@@ -90,8 +90,8 @@ async fn a_tenant_hears_only_of_its_own_jobs() {
     let mut chosen = Stream::open(&admin, "/api/v1/events?tenant=acme").await;
     for tenant in ["other", "acme"] {
         let body = json!({"api": target.url(), "tenant": tenant});
-        let id = admin.made(body).await;
-        admin.when(&id, "succeeded").await;
+        let id = admin.create_id(body).await;
+        admin.wait_for_label(&id, "succeeded").await;
     }
     for stream in [&mut theirs, &mut chosen] {
         for name in ["job.started", "job.succeeded"] {
@@ -107,10 +107,10 @@ async fn a_tenant_hears_only_of_its_own_jobs() {
 #[tokio::test]
 async fn a_stream_ends_when_its_key_is_taken_back() {
     let server = Server::start().await;
-    let mut nobodys = Stream::open(&server.http, "/api/v1/events").await;
+    let mut anonymous = Stream::open(&server.http, "/api/v1/events").await;
     let admin = server.key(Scope::Admin, None).await;
-    // From the first key on, nobody listens without one.
-    assert!(nobodys.next().await.is_none());
+    // From the first key on, a stream needs one.
+    assert!(anonymous.next().await.is_none());
     let body = json!({"scope": "read"});
     let made = admin.post("/api/v1/keys", body).await.is(201);
     let theirs = server.http.with_key(made["token"].as_str().unwrap());
@@ -120,7 +120,7 @@ async fn a_stream_ends_when_its_key_is_taken_back() {
     admin.delete(&path).await.is(204);
     assert!(taken_back.next().await.is_none());
     let target = Target::always(200).await;
-    admin.made(json!({"api": target.url()})).await;
+    admin.create_id(json!({"api": target.url()})).await;
     let (event, _) = kept.next().await.unwrap();
     assert_eq!(event, "job.started");
 }

@@ -1,5 +1,5 @@
 //! The API of a node from outside: a real server on a port of its own, jobs in a real file,
-//! and targets that answer as they are told.
+//! and targets that answer as the test wants.
 //!
 //! Every answer that the client here sees is held against the OpenAPI document, so a test of
 //! anything is also a test that the document tells the truth.

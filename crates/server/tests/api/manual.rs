@@ -14,32 +14,61 @@ async fn a_waiting_job_is_cancelled_at_once_and_can_be_tried_again() {
     let server = Server::start().await;
     let target = Target::always(200).await;
     let body = json!({"api": target.url(), "delay": "1h"});
-    let id = server.http.made(body).await;
-    let job = server.http.tell("jobs", &id, "cancel").await.is(200);
+    let id = server.http.create_id(body).await;
+    let job = server.http.command("jobs", &id, "cancel").await.is(200);
     assert_eq!(job["label"], "cancelled");
-    let again = server.http.tell("jobs", &id, "run-now").await;
+    let again = server.http.command("jobs", &id, "run-now").await;
     again.is_problem(409, "refused", None);
-    let job = server.http.tell("jobs", &id, "retry").await.is(200);
+    let job = server.http.command("jobs", &id, "retry").await.is(200);
     assert_ne!(job["label"], "cancelled");
-    server.http.when(&id, "succeeded").await;
+    server.http.wait_for_label(&id, "succeeded").await;
     for verb in ["cancel", "retry", "run-now"] {
-        let refused = server.http.tell("jobs", &id, verb).await;
+        let refused = server.http.command("jobs", &id, verb).await;
         refused.is_problem(409, "refused", None);
     }
     assert_eq!(target.seen().len(), 1);
 }
 
 #[tokio::test]
+async fn a_requeued_job_counts_the_retries_of_its_new_budget() {
+    let server = Server::start().await;
+    let target = Target::always(503).await;
+    let retry = json!({"maxRetries": 1, "backoff": "fixed", "baseDelay": 0});
+    let id = server
+        .http
+        .create_id(json!({"api": target.url(), "retry": retry}))
+        .await;
+    server.http.wait_for_label(&id, "failed").await;
+    server.http.command("jobs", &id, "retry").await.is(200);
+    let job = until("the second budget to be used", || async {
+        let job = server.http.wait_for_label(&id, "failed").await;
+        (job["attempt"] == 4).then_some(job)
+    })
+    .await;
+    assert_eq!(job["attemptsBefore"], 2);
+    assert_eq!(job["retryCount"], 1);
+    assert_eq!(job["maxRetries"], 1);
+    assert_eq!(job["reason"], "exhausted");
+    assert_eq!(job["explanation"], "no retries left");
+    let attempts = server.http.attempts(&id).await;
+    let last = &attempts[3];
+    assert_eq!(
+        last["explanation"],
+        "Not retried: the one retry of the policy is used."
+    );
+}
+
+#[tokio::test]
 async fn a_running_job_is_cancelled_as_soon_as_it_can_be() {
     let server = Server::start().await;
     let target = Target::start(|_| says(200).after(Duration::from_secs(120))).await;
-    let id = server.http.made(json!({"api": target.url()})).await;
+    let id = server.http.create_id(json!({"api": target.url()})).await;
     until("the target to be asked", || async {
         (target.seen().len() == 1).then_some(())
     })
     .await;
-    server.http.tell("jobs", &id, "cancel").await.is(200);
-    server.http.when(&id, "cancelled").await;
+    server.http.command("jobs", &id, "cancel").await.is(200);
+    server.http.wait_for_label(&id, "cancelled").await;
     let attempts = server.http.attempts(&id).await;
     assert_eq!(attempts[0]["status"], "CANCELLED");
 }
@@ -49,11 +78,11 @@ async fn run_now_starts_a_scheduled_job_and_cuts_a_backoff_short() {
     let server = Server::start().await;
     let target = Target::failing(1).await;
     let body = json!({"api": target.url(), "delay": "1h", "retry": "patient"});
-    let id = server.http.made(body).await;
-    server.http.tell("jobs", &id, "run-now").await.is(200);
-    server.http.when(&id, "retrying").await;
-    server.http.tell("jobs", &id, "run-now").await.is(200);
-    let job = server.http.when(&id, "succeeded").await;
+    let id = server.http.create_id(body).await;
+    server.http.command("jobs", &id, "run-now").await.is(200);
+    server.http.wait_for_label(&id, "retrying").await;
+    server.http.command("jobs", &id, "run-now").await.is(200);
+    let job = server.http.wait_for_label(&id, "succeeded").await;
     assert_eq!(job["attempt"], 2);
 }
 
@@ -62,13 +91,17 @@ async fn a_retry_by_hand_has_a_fresh_budget_a_new_payload_and_the_old_history() 
     let server = Server::start().await;
     let retry = json!({"maxRetries": 1, "backoff": "fixed", "baseDelay": 0});
     let body = json!({"kind": "mail", "payload": {"to": "wrong"}, "retry": retry});
-    let id = server.http.made(body).await;
+    let id = server.http.create_id(body).await;
     let fail = json!({"failure": {"class": "error", "message": "no"}});
     for _ in 0..2 {
         let claim = &server.http.claim("mail", "20s").await[0];
-        server.http.say(claim, "fail", fail.clone()).await.is(200);
+        server
+            .http
+            .report(claim, "fail", fail.clone())
+            .await
+            .is(200);
     }
-    let job = server.http.when(&id, "failed").await;
+    let job = server.http.wait_for_label(&id, "failed").await;
     assert_eq!(job["reason"], "exhausted");
     let path = format!("/api/v1/jobs/{id}/retry");
     let body = json!({"payload": {"to": "right"}});
@@ -76,7 +109,7 @@ async fn a_retry_by_hand_has_a_fresh_budget_a_new_payload_and_the_old_history() 
     let claim = &server.http.claim("mail", "20s").await[0];
     assert_eq!(claim["job"]["payload"], json!({"to": "right"}));
     assert_eq!(claim["job"]["attempt"], 3);
-    let job = server.http.say(claim, "fail", fail).await.is(200);
+    let job = server.http.report(claim, "fail", fail).await.is(200);
     assert_ne!(job["label"], "failed", "one retry is left again");
     assert_eq!(id_of(&job), id);
     assert_eq!(server.http.attempts(&id).await.len(), 3);
@@ -86,12 +119,16 @@ async fn a_retry_by_hand_has_a_fresh_budget_a_new_payload_and_the_old_history() 
 async fn a_paused_queue_is_not_served_until_it_is_resumed() {
     let server = Server::start().await;
     let target = Target::always(200).await;
-    server.http.press("/api/v1/queues/slow/pause").await.is(204);
+    server
+        .http
+        .post_empty("/api/v1/queues/slow/pause")
+        .await
+        .is(204);
     let body = json!({"api": target.url(), "queue": "slow"});
-    let paused = server.http.made(body).await;
-    let other = server.http.made(json!({"api": target.url()})).await;
-    server.http.when(&other, "succeeded").await;
-    assert_eq!(server.http.look(&paused).await["label"], "ready");
+    let paused = server.http.create_id(body).await;
+    let other = server.http.create_id(json!({"api": target.url()})).await;
+    server.http.wait_for_label(&other, "succeeded").await;
+    assert_eq!(server.http.read_job(&paused).await["label"], "ready");
     let queues = server.http.get("/api/v1/queues").await.is(200);
     let queues = queues["queues"].as_array().unwrap();
     let slow = queues.iter().find(|queue| queue["name"] == "slow");
@@ -101,8 +138,8 @@ async fn a_paused_queue_is_not_served_until_it_is_resumed() {
     assert!(slow["oldestReady"].is_string());
     server
         .http
-        .press("/api/v1/queues/slow/resume")
+        .post_empty("/api/v1/queues/slow/resume")
         .await
         .is(204);
-    server.http.when(&paused, "succeeded").await;
+    server.http.wait_for_label(&paused, "succeeded").await;
 }

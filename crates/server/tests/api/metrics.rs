@@ -13,11 +13,11 @@ async fn every_figure_that_is_promised_is_there_with_its_value() {
     let (good, bad) = (Target::failing(1).await, Target::always(500).await);
     let retry = json!({"baseDelay": 20, "maxRetries": 1});
     let saved = json!({"api": good.url(), "retry": retry});
-    let saved = server.http.made(saved).await;
+    let saved = server.http.create_id(saved).await;
     let lost = json!({"api": bad.url(), "retry": retry});
-    let lost = server.http.made(lost).await;
-    server.http.when(&saved, "succeeded").await;
-    server.http.when(&lost, "failed").await;
+    let lost = server.http.create_id(lost).await;
+    server.http.wait_for_label(&saved, "succeeded").await;
+    server.http.wait_for_label(&lost, "failed").await;
 
     let lane = r#"tenant="default",queue="default",kind="http""#;
     let figures = [

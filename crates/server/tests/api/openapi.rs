@@ -161,7 +161,7 @@ fn examples() -> Vec<(Operation, Vec<Value>)> {
 async fn every_request_body_has_an_example_that_works() {
     let server = Server::start().await;
     let examples = examples();
-    assert_eq!(examples.len(), 16);
+    assert_eq!(examples.len(), 17);
     for (operation, examples) in examples {
         let Operation {
             path,
@@ -190,10 +190,10 @@ async fn every_request_body_has_an_example_that_works() {
 async fn prepare(server: &Server, operation: &str) -> Option<String> {
     let http = &server.http;
     match operation {
-        "editJob" => Some(http.made(json!({"kind": "k", "delay": "1h"})).await),
+        "editJob" => Some(http.create_id(json!({"kind": "k", "delay": "1h"})).await),
         "retryJob" => {
-            let id = http.made(json!({"kind": "k", "delay": "1h"})).await;
-            http.tell("jobs", &id, "cancel").await.is(200);
+            let id = http.create_id(json!({"kind": "k", "delay": "1h"})).await;
+            http.command("jobs", &id, "cancel").await.is(200);
             Some(id)
         }
         "editSchedule" => {
@@ -202,11 +202,11 @@ async fn prepare(server: &Server, operation: &str) -> Option<String> {
             Some(id_of(&schedule))
         }
         "claimJobs" => {
-            http.made(json!({"kind": "resize-image"})).await;
+            http.create_id(json!({"kind": "resize-image"})).await;
             None
         }
         "sendHeartbeat" | "succeedAttempt" | "failAttempt" | "snoozeAttempt" => {
-            let id = http.made(json!({"kind": operation})).await;
+            let id = http.create_id(json!({"kind": operation})).await;
             assert_eq!(http.claim(operation, "0s").await[0]["fence"], 1);
             Some(id)
         }

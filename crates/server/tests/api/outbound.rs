@@ -29,16 +29,20 @@ async fn a_public_node_connects_to_nothing_on_its_own_network() {
         "http://169.254.169.254/latest/meta-data/".to_owned(),
         "http://10.0.0.1/".to_owned(),
     ] {
-        let id = server.http.made(json!({"api": url})).await;
-        let job = server.http.when(&id, "failed").await;
+        let id = server.http.create_id(json!({"api": url})).await;
+        let job = server.http.wait_for_label(&id, "failed").await;
         assert_eq!(job["failure"]["class"], "blocked", "{url}: {job}");
         assert_eq!(job["reason"], "non_retryable", "{url}");
     }
     // A delivery leaves through the same door.
     let body = json!({"kind": "mail", "webhook": {"url": target.url()}});
-    server.http.made(body).await;
+    server.http.create_id(body).await;
     let claim = &server.http.claim("mail", "20s").await[0];
-    server.http.say(claim, "succeed", json!({})).await.is(200);
+    server
+        .http
+        .report(claim, "succeed", json!({}))
+        .await
+        .is(200);
     let letter = until("the delivery to be blocked", || async {
         let letters = server.http.get("/api/v1/dlq?kind=webhook").await.is(200);
         letters["jobs"].get(0).cloned()

@@ -13,17 +13,17 @@ async fn a_404_fails_at_once_and_a_503_is_retried() {
     let (gone, busy) = (Target::always(404).await, Target::failing(1).await);
     let retry = json!({"baseDelay": "100ms"});
     let lost = json!({"api": gone.url(), "retry": retry});
-    let lost = server.http.made(lost).await;
+    let lost = server.http.create_id(lost).await;
     let later = json!({"api": busy.url(), "retry": retry});
-    let later = server.http.made(later).await;
+    let later = server.http.create_id(later).await;
 
-    let job = server.http.when(&lost, "failed").await;
+    let job = server.http.wait_for_label(&lost, "failed").await;
     assert_eq!(job["reason"], "non_retryable");
     assert_eq!(job["failure"]["class"], "not_found");
     assert_eq!(job["failure"]["httpStatus"], 404);
     assert_eq!(gone.seen().len(), 1);
 
-    let job = server.http.when(&later, "succeeded").await;
+    let job = server.http.wait_for_label(&later, "succeeded").await;
     assert_eq!(job["attempt"], 2);
     assert_eq!(job["retryCount"], 1);
     assert_eq!(busy.seen().len(), 2);
@@ -40,8 +40,8 @@ async fn a_target_is_told_which_job_and_attempt_it_is_with_one_key_for_all() {
         },
         "retry": {"baseDelay": "50ms"}
     });
-    let id = server.http.made(body).await;
-    server.http.when(&id, "succeeded").await;
+    let id = server.http.create_id(body).await;
+    server.http.wait_for_label(&id, "succeeded").await;
     let seen = target.seen();
     assert_eq!(seen.len(), 2);
     for (retry_count, seen) in seen.iter().enumerate() {
@@ -78,8 +78,8 @@ async fn retry_after_is_a_floor_in_seconds_or_as_a_date() {
     ];
     for (value, header_ms, waited_ms) in cases {
         let target = Target::start(move |_| says(429).header("Retry-After", value)).await;
-        let id = server.http.made(json!({"api": target.url()})).await;
-        server.http.when(&id, "retrying").await;
+        let id = server.http.create_id(json!({"api": target.url()})).await;
+        server.http.wait_for_label(&id, "retrying").await;
         let attempt = &server.http.attempts(&id).await[0];
         assert_eq!(
             attempt["decision"]["retryAfterMs"], header_ms,
@@ -101,17 +101,17 @@ async fn rules_come_before_classes_and_the_first_that_matches_decides() {
         {"match": "any", "then": "fail"}
     ]);
     let lost = json!({"api": gone.url(), "retry": {"rules": rules}});
-    let lost = server.http.made(lost).await;
+    let lost = server.http.create_id(lost).await;
     let refused = json!({"api": busy.url(), "retry": {"rules": rules}});
-    let refused = server.http.made(refused).await;
+    let refused = server.http.create_id(refused).await;
 
-    server.http.when(&lost, "retrying").await;
+    server.http.wait_for_label(&lost, "retrying").await;
     let attempt = &server.http.attempts(&lost).await[0];
     assert_eq!(attempt["decision"]["matchedRule"], 1);
     let waited = millis(&attempt["finishedAt"], &attempt["nextRunAt"]);
     assert_eq!(waited, 120_000);
 
-    let job = server.http.when(&refused, "failed").await;
+    let job = server.http.wait_for_label(&refused, "failed").await;
     assert_eq!(job["reason"], "rule");
     let attempt = &server.http.attempts(&refused).await[0];
     assert_eq!(attempt["decision"]["matchedRule"], 0);
@@ -128,26 +128,29 @@ async fn every_preset_is_known_by_its_name() {
         ("aggressive", 2, "100ms", "5s", "full"),
     ] {
         let body = json!({"kind": "k", "retry": preset, "delay": "1h"});
-        let job = server.http.job(body).await;
+        let job = server.http.create(body).await;
         assert_eq!(job["maxRetries"], retries, "{preset}");
         assert_eq!(job["retry"]["baseDelay"], base, "{preset}");
         assert_eq!(job["retry"]["maxDelay"], cap, "{preset}");
         assert_eq!(job["retry"]["jitter"], jitter, "{preset}");
     }
-    let once = server.http.job(json!({"kind": "k", "retry": "once"})).await;
+    let once = server
+        .http
+        .create(json!({"kind": "k", "retry": "once"}))
+        .await;
     assert_eq!(once["maxRetries"], 0);
     let body = json!({"kind": "k", "retry": "webhook"});
-    let webhook = server.http.job(body).await;
+    let webhook = server.http.create(body).await;
     assert_eq!(webhook["retry"]["delays"], json!(["30s", "1m", "2m"]));
     let body = json!({"kind": "k", "retry": {"preset": "aggressive", "maxAttempts": 8}});
-    let mixed = server.http.job(body).await;
+    let mixed = server.http.create(body).await;
     assert_eq!(mixed["maxRetries"], 7);
     assert_eq!(mixed["retry"]["baseDelay"], "100ms");
-    // Where nobody says, it goes by what the job is.
-    let plain = server.http.job(json!({"kind": "k"})).await;
+    // The default goes by the kind of the job.
+    let plain = server.http.create(json!({"kind": "k"})).await;
     assert_eq!(plain["retry"]["baseDelay"], "500ms");
     let body = json!({"api": "http://127.0.0.1:9/", "delay": "1h"});
-    let http = server.http.job(body).await;
+    let http = server.http.create(body).await;
     assert_eq!(http["retry"]["baseDelay"], "1s");
     assert_eq!(http["timeoutMs"], 30_000);
 }
@@ -189,9 +192,9 @@ async fn a_target_that_takes_too_long_is_a_timeout_and_is_retried() {
     })
     .await;
     let body = json!({"api": target.url(), "timeout": "300ms", "retry": {"baseDelay": 50}});
-    let made = server.http.job(body).await;
+    let made = server.http.create(body).await;
     let id = id_of(&made);
-    let job = server.http.when(&id, "succeeded").await;
+    let job = server.http.wait_for_label(&id, "succeeded").await;
     assert!(time(&job["finishedAt"]) > time(&job["createdAt"]));
     let attempts = server.http.attempts(&id).await;
     assert_eq!(attempts[0]["failure"]["class"], "timeout");

@@ -37,11 +37,15 @@ async fn every_second_for_twenty_seconds_each_tick_is_one_run() {
         .await
     };
     fired(server.http.clone(), id.clone(), 10).await;
-    let paused = server.http.tell("schedules", &id, "pause").await.is(200);
+    let paused = server.http.command("schedules", &id, "pause").await.is(200);
     assert_eq!(paused["paused"], true);
     assert_eq!(paused["upcoming"], json!([]));
     let before = ticks(&server.http, &id).await.len();
-    let resumed = server.http.tell("schedules", &id, "resume").await.is(200);
+    let resumed = server
+        .http
+        .command("schedules", &id, "resume")
+        .await
+        .is(200);
     assert_eq!(resumed["paused"], false);
     let ticks = fired(server.http.clone(), id.clone(), before + 10).await;
 
@@ -62,7 +66,7 @@ async fn every_second_for_twenty_seconds_each_tick_is_one_run() {
     assert!(gaps <= 1, "{apart:?}");
 
     // Each tick made one job, and each job asked the target once.
-    server.http.tell("schedules", &id, "pause").await.is(200);
+    server.http.command("schedules", &id, "pause").await.is(200);
     let runs = until("all runs to end", || async {
         let path = format!("/api/v1/jobs?schedule={id}&limit=500");
         let runs = server.http.get(&path).await.is(200);
@@ -135,7 +139,11 @@ async fn a_schedule_is_made_listed_changed_and_deleted() {
     let at = &changed["upcoming"];
     assert_eq!(millis(&at[0]["at"], &at[1]["at"]), 90_000);
 
-    let run = server.http.tell("schedules", &id, "run-now").await.is(201);
+    let run = server
+        .http
+        .command("schedules", &id, "run-now")
+        .await
+        .is(201);
     assert_eq!(run["scheduleId"], json!(id));
     assert_eq!(run["kind"], "report");
     let upcoming = server.http.get(&format!("{path}/ticks?limit=3")).await;
@@ -152,7 +160,7 @@ async fn a_schedule_is_made_listed_changed_and_deleted() {
         .delete(&path)
         .await
         .is_problem(404, "not_found", None);
-    let kept = server.http.look(&id_of(&run)).await;
+    let kept = server.http.read_job(&id_of(&run)).await;
     assert_eq!(kept["label"], "ready", "runs it has made go on");
 }
 

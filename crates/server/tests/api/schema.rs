@@ -1,7 +1,7 @@
 //! Holds answers against the OpenAPI document.
 //!
 //! The document allows fields that it does not name, as documents do; here they are forbidden,
-//! so that a field that nobody described is found.
+//! so that a field without a description is found.
 
 use std::{
     collections::HashMap,

@@ -73,8 +73,8 @@ async fn secrets_are_in_no_answer_no_history_and_no_line_of_the_log() {
         "retry": {"maxRetries": 1, "baseDelay": 10},
         "webhook": {"url": hook.url(), "secret": SECRET, "retry": "once"}
     });
-    let id = admin.made(request.clone()).await;
-    admin.when(&id, "failed").await;
+    let id = admin.create_id(request.clone()).await;
+    admin.wait_for_label(&id, "failed").await;
     let schedule = json!({"name": "s", "every": "1h", "job": request});
     let schedule = admin.post("/api/v1/schedules", schedule).await.is(201);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! A node of one's own: real socket, real file, settings as a test needs them.
+//! A node for one test: real socket, real file, settings as the test needs them.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -19,8 +19,8 @@ use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 use crate::client::{Http, Reply};
 
 /// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(40);
-const LOOK_EVERY: Duration = Duration::from_millis(25);
+const WAIT_MAX: Duration = Duration::from_secs(40);
+const POLL_EVERY: Duration = Duration::from_millis(25);
 
 pub struct Setup {
     pub config: EngineConfig,
@@ -34,11 +34,8 @@ pub struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         Self {
-            config: EngineConfig {
-                // Leases of a second are looked after within a second.
-                sweep_every: Duration::from_millis(200),
-                ..EngineConfig::default()
-            },
+            // Leases of a second are looked after within a second.
+            config: EngineConfig::default().with_sweep_every(Duration::from_millis(200)),
             policy: AddressPolicy::Any,
             open: true,
             http_retry: r#"{"preset": "http", "jitter": "none"}"#,
@@ -129,9 +126,9 @@ impl Server {
     }
 }
 
-/// Asks until there is an answer; says what it waited for when there is none.
+/// Polls until there is an answer; panics with what it waited for if there is none.
 pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut ask: impl FnMut() -> F) -> T {
-    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let deadline = tokio::time::Instant::now() + WAIT_MAX;
     loop {
         if let Some(answer) = ask().await {
             return answer;
@@ -140,29 +137,30 @@ pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut ask: impl F
             tokio::time::Instant::now() < deadline,
             "waited in vain for {what}"
         );
-        tokio::time::sleep(LOOK_EVERY).await; // sleep: polling a real server
+        tokio::time::sleep(POLL_EVERY).await; // sleep: polling a real server
     }
 }
 
 impl Http {
     /// Creates a job and returns it.
-    pub async fn job(&self, body: Value) -> Value {
+    pub async fn create(&self, body: Value) -> Value {
         self.post("/api/v1/jobs", body).await.is(201)
     }
 
     /// Creates a job and returns its id.
-    pub async fn made(&self, body: Value) -> String {
-        id_of(&self.job(body).await)
+    pub async fn create_id(&self, body: Value) -> String {
+        id_of(&self.create(body).await)
     }
 
-    pub async fn look(&self, id: &str) -> Value {
+    /// The job of this id.
+    pub async fn read_job(&self, id: &str) -> Value {
         self.get(&format!("/api/v1/jobs/{id}")).await.is(200)
     }
 
     /// The job, as soon as it has this label.
-    pub async fn when(&self, id: &str, label: &str) -> Value {
+    pub async fn wait_for_label(&self, id: &str, label: &str) -> Value {
         until(&format!("{id} to be {label}"), || async {
-            let job = self.look(id).await;
+            let job = self.read_job(id).await;
             (job["label"] == label).then_some(job)
         })
         .await
@@ -177,9 +175,10 @@ impl Http {
         attempts
     }
 
-    /// A verb without a body on something that has an id.
-    pub async fn tell(&self, what: &str, id: &str, verb: &str) -> Reply {
-        self.press(&format!("/api/v1/{what}/{id}/{verb}")).await
+    /// A command without a body, to a job or a schedule.
+    pub async fn command(&self, what: &str, id: &str, verb: &str) -> Reply {
+        self.post_empty(&format!("/api/v1/{what}/{id}/{verb}"))
+            .await
     }
 
     /// Claims jobs of a kind at once, or waits for the first.
@@ -191,8 +190,8 @@ impl Http {
         claims["claims"].as_array().unwrap().clone()
     }
 
-    /// Says something of a claim.
-    pub async fn say(&self, claim: &Value, verb: &str, mut body: Value) -> Reply {
+    /// Reports how a claimed attempt goes.
+    pub async fn report(&self, claim: &Value, verb: &str, mut body: Value) -> Reply {
         body["fence"] = claim["fence"].clone();
         let id = id_of(claim);
         self.post(&format!("/api/v1/claims/{id}/{verb}"), body)

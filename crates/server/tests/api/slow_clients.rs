@@ -16,8 +16,8 @@ async fn stall(server: &Server, text: &str) -> (String, Duration) {
     stream.write_all(text.as_bytes()).await.unwrap();
     let begun = Instant::now();
     let mut heard = String::new();
-    let patience = Duration::from_secs(60);
-    let ended = timeout(patience, stream.read_to_string(&mut heard)).await;
+    let limit = Duration::from_secs(60);
+    let ended = timeout(limit, stream.read_to_string(&mut heard)).await;
     assert!(ended.is_ok(), "the connection was left open");
     (heard, begun.elapsed())
 }
@@ -49,7 +49,7 @@ async fn a_client_that_asks_and_never_reads_is_hung_up_on_within_half_a_minute_o
     let mut stream = TcpStream::connect(server.http.address).await.unwrap();
     let begun = Instant::now();
     let ask = "GET /api/v1/openapi.json HTTP/1.1\r\nhost: x\r\n\r\n".repeat(100);
-    // Asks on and on, until its own words find no room and then nobody.
+    // Sends requests and reads nothing, until its writes find no room and then no reader.
     let hung_up = async { while stream.write_all(ask.as_bytes()).await.is_ok() {} };
     let ended = timeout(Duration::from_secs(60), hung_up).await;
     assert!(ended.is_ok(), "the connection was left open");

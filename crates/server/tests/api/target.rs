@@ -1,4 +1,4 @@
-//! The scripted server of the engine's tests, told what to do in a word or two.
+//! The scripted server of the engine's tests, in a shorter spelling.
 
 #[path = "../../../engine/tests/http/target.rs"]
 #[expect(dead_code, reason = "the tests of the engine use the rest")]
@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+pub use scripted::{ReceivedRequest, Target};
 use scripted::{Reply, answer};
-pub use scripted::{Seen, Target};
 
 /// An answer of this status, at once.
 pub fn says(status: u16) -> Reply {
@@ -48,7 +48,7 @@ impl Target {
     }
 }
 
-impl Seen {
+impl ReceivedRequest {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }

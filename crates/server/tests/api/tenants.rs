@@ -20,10 +20,10 @@ struct Things {
 
 async fn furnish(http: &Http, target: &Target) -> Things {
     let body = json!({"kind": "acme-kind", "queue": "acme-queue", "payload": "acme-payload"});
-    let job = http.made(body).await;
+    let job = http.create_id(body).await;
     let dead = json!({"http": {"url": target.url()}, "queue": "acme-queue", "retry": "once"});
-    let dead = http.made(dead).await;
-    http.when(&dead, "failed").await;
+    let dead = http.create_id(dead).await;
+    http.wait_for_label(&dead, "failed").await;
     let body = json!({"name": "acme-schedule", "every": "1h", "job": {"kind": "acme-kind"}});
     let schedule = http.post("/api/v1/schedules", body).await.is(201);
     let body = json!({"url": "https://acme.example.com/hook"});
@@ -65,7 +65,7 @@ async fn no_list_shows_anything_of_another_tenant() {
         assert_eq!(seen.status, 200, "{path}");
         assert!(!seen.body.contains("acme"), "{path}: {}", seen.body);
         // Asking for the other by name is refused whether it exists or not.
-        for tenant in ["acme", "nobody"] {
+        for tenant in ["acme", "unknown"] {
             if path == "/metrics" || path == "/api/v1/keys" || path.contains('?') {
                 continue;
             }
@@ -132,8 +132,8 @@ async fn what_belongs_to_another_tenant_is_as_if_it_were_not_there() {
         let absent = other.send(method, &nowhere, headers, &body).await;
         assert_eq!(absent.body.replace(&never, place), theirs.body, "{path}");
     }
-    assert_eq!(acme.look(job).await["label"], "ready");
-    assert_eq!(acme.look(dead).await["label"], "failed");
+    assert_eq!(acme.read_job(job).await["label"], "ready");
+    assert_eq!(acme.read_job(dead).await["label"], "failed");
 }
 
 #[tokio::test]
@@ -151,7 +151,10 @@ async fn dead_letters_queues_and_keys_of_another_tenant_cannot_be_touched() {
         }
     }
     // Queues of the same name are queues of one's own.
-    other.press("/api/v1/queues/acme-queue/pause").await.is(204);
+    other
+        .post_empty("/api/v1/queues/acme-queue/pause")
+        .await
+        .is(204);
     let queues = acme.get("/api/v1/queues").await.is(200);
     let own = queues["queues"].as_array().unwrap();
     assert!(own.iter().all(|queue| queue["paused"] == json!(false)));

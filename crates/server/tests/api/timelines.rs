@@ -59,7 +59,10 @@ async fn a_run_that_always_fails_is_tried_at_0_1_3_and_7_s_and_its_schedule_goes
     let started = millis(&first_tick, &first[0]["executionTime"]);
     assert!((0..LATE_MAX_MS).contains(&started), "{started} ms late");
 
-    let run = server.http.look(first[0]["jobId"].as_str().unwrap()).await;
+    let run = server
+        .http
+        .read_job(first[0]["jobId"].as_str().unwrap())
+        .await;
     assert_eq!(run["label"], "failed");
     assert_eq!(run["reason"], "exhausted");
     assert_eq!(run["scheduledFor"], first_tick);
@@ -83,7 +86,7 @@ async fn a_run_that_fails_twice_and_then_succeeds_has_three_records() {
         "isRecurring": true,
         "maxRetryCount": 2
     });
-    let schedule = id_of(&server.http.job(body).await);
+    let schedule = id_of(&server.http.create(body).await);
     let history = until("three attempts and the next run", || async {
         let attempts = server.http.attempts(&schedule).await;
         (attempts.len() >= 4).then_some(attempts)
@@ -116,7 +119,7 @@ async fn an_at_most_once_job_fails_once_and_nothing_is_scheduled_any_more() {
         "isRecurring": false,
         "maxRetryCount": 5
     });
-    let job = server.http.job(body).await;
+    let job = server.http.create(body).await;
     assert_eq!(job["label"], "scheduled");
     assert_eq!(job["type"], "AT_MOST_ONCE");
     assert_eq!(job["maxRetries"], 5);
@@ -124,8 +127,8 @@ async fn an_at_most_once_job_fails_once_and_nothing_is_scheduled_any_more() {
     assert!(time(&job["runAt"]) > time(&job["createdAt"]));
 
     let id = id_of(&job);
-    server.http.tell("jobs", &id, "run-now").await.is(200);
-    let job = server.http.when(&id, "failed").await;
+    server.http.command("jobs", &id, "run-now").await.is(200);
+    let job = server.http.wait_for_label(&id, "failed").await;
     assert_eq!(job["reason"], "at_most_once");
     let attempts = server.http.attempts(&id).await;
     assert_eq!(attempts.len(), 1);
@@ -135,7 +138,7 @@ async fn an_at_most_once_job_fails_once_and_nothing_is_scheduled_any_more() {
     let schedules = server.http.get("/api/v1/schedules").await.is(200);
     assert_eq!(schedules["schedules"], json!([]));
     // Trying it again by hand would be a second start.
-    let again = server.http.tell("jobs", &id, "retry").await;
+    let again = server.http.command("jobs", &id, "retry").await;
     again.is_problem(409, "refused", None);
 }
 
@@ -148,7 +151,7 @@ async fn the_fields_of_the_other_seed_make_a_job_of_that_name() {
         "retryDelay": 30000,
         "useExponentialBackoff": true
     });
-    let job = server.http.job(body).await;
+    let job = server.http.create(body).await;
     assert_eq!(job["kind"], "critical-task");
     assert_eq!(job["tags"]["jobName"], "Critical Task");
     assert_eq!(job["maxRetries"], 5);
@@ -158,7 +161,7 @@ async fn the_fields_of_the_other_seed_make_a_job_of_that_name() {
     assert_eq!(job["label"], "ready");
 
     let body = json!({"jobName": "Dull Task", "useExponentialBackoff": false});
-    let job = server.http.job(body).await;
+    let job = server.http.create(body).await;
     assert_eq!(job["retry"]["backoff"], "fixed");
     assert_eq!(job["retry"]["baseDelay"], "1m");
     assert_eq!(job["maxRetries"], 3);

@@ -1,4 +1,4 @@
-//! News of jobs: signed, the same on every retry, and never news of themselves.
+//! Webhooks: signed, the same on every retry, and never about other webhooks.
 
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
@@ -6,13 +6,13 @@ use standardwebhooks::Webhook;
 use crate::{
     client::Http,
     server::{Server, each, id_of, until},
-    target::{Seen, Target},
+    target::{ReceivedRequest, Target},
 };
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 /// Whether a delivery is signed with this key, as the other side would find out.
-fn is_signed(seen: &Seen, secret: &str) -> bool {
+fn is_signed(seen: &ReceivedRequest, secret: &str) -> bool {
     let mut headers = axum::http::HeaderMap::new();
     for name in ["webhook-id", "webhook-timestamp", "webhook-signature"] {
         headers.insert(name, seen.headers[name].parse().unwrap());
@@ -25,7 +25,7 @@ async fn endpoint(http: &Http, body: Value) -> Value {
     http.post("/api/v1/endpoints", body).await.is(201)
 }
 
-async fn delivered(target: &Target, count: usize) -> Vec<Seen> {
+async fn delivered(target: &Target, count: usize) -> Vec<ReceivedRequest> {
     until(&format!("{count} deliveries"), || async {
         let seen = target.seen();
         (seen.len() >= count).then_some(seen)
@@ -34,7 +34,7 @@ async fn delivered(target: &Target, count: usize) -> Vec<Seen> {
 }
 
 #[tokio::test]
-async fn the_end_of_a_job_is_told_to_its_own_webhook_and_to_endpoints() {
+async fn the_end_of_a_job_is_delivered_to_its_own_webhook_and_to_endpoints() {
     let server = Server::start().await;
     let (work, own, shared) = (
         Target::always(200).await,
@@ -47,20 +47,20 @@ async fn the_end_of_a_job_is_told_to_its_own_webhook_and_to_endpoints() {
         "api": work.url(), "tags": {"order": "7"},
         "webhook": {"url": own.url(), "secret": SECRET}
     });
-    let id = server.http.made(body).await;
+    let id = server.http.create_id(body).await;
     for (target, secret) in [(&own, SECRET), (&shared, secret)] {
         let seen = &delivered(target, 1).await[0];
         assert!(is_signed(seen, secret));
         assert!(!is_signed(seen, "whsec_d3JvbmcgcHJhY3RpY2UgbWFrZXM="));
-        let news = seen.json();
-        assert_eq!(news["type"], "job.succeeded", "{news}");
-        let mut job = server.http.look(&id).await;
+        let event = seen.json();
+        assert_eq!(event["type"], "job.succeeded", "{event}");
+        let mut job = server.http.read_job(&id).await;
         for field in ["worker", "leaseUntil"] {
-            job[field] = news["data"][field].clone();
+            job[field] = event["data"][field].clone();
         }
-        assert_eq!(news["data"], job, "the job as the API answers it");
-        assert_eq!(news["id"], seen.headers["webhook-id"]);
-        assert!(news["timestamp"].is_string());
+        assert_eq!(event["data"], job, "the job as the API answers it");
+        assert_eq!(event["id"], seen.headers["webhook-id"]);
+        assert!(event["timestamp"].is_string());
     }
     let path = "/api/v1/jobs?kind=webhook";
     let deliveries = until("both deliveries to end", || async {
@@ -85,7 +85,7 @@ async fn a_retried_delivery_keeps_its_id_and_body_and_has_a_new_timestamp() {
         "api": work.url(),
         "webhook": {"url": own.url(), "secret": SECRET, "retry": retry}
     });
-    server.http.made(body).await;
+    server.http.create_id(body).await;
     let seen = delivered(&own, 3).await;
     for one in &seen {
         assert!(is_signed(one, SECRET));
@@ -101,26 +101,26 @@ async fn a_retried_delivery_keeps_its_id_and_body_and_has_a_new_timestamp() {
         .map(|one| one.headers["webhook-timestamp"].parse().unwrap())
         .collect();
     assert!(stamps[0] < stamps[1] && stamps[1] < stamps[2], "{stamps:?}");
-    let news = seen[0].json();
-    assert_eq!(news["type"], "job.failed");
-    assert_eq!(news["data"]["failure"]["class"], "not_found");
+    let event = seen[0].json();
+    assert_eq!(event["type"], "job.failed");
+    assert_eq!(event["data"]["failure"]["class"], "not_found");
 }
 
 #[tokio::test]
-async fn only_what_was_asked_for_is_told() {
+async fn only_the_events_of_a_subscription_are_delivered() {
     let server = Server::start().await;
     let (work, own) = (Target::failing(1).await, Target::always(200).await);
     let webhook = json!({"url": own.url(), "events": ["job.retrying", "job.cancelled"]});
     let body = json!({"api": work.url(), "retry": {"baseDelay": 50}, "webhook": webhook});
-    let id = server.http.made(body).await;
-    server.http.when(&id, "succeeded").await;
+    let id = server.http.create_id(body).await;
+    server.http.wait_for_label(&id, "succeeded").await;
     let body = json!({"kind": "never", "webhook": webhook});
-    let other = server.http.made(body).await;
-    server.http.tell("jobs", &other, "cancel").await.is(200);
+    let other = server.http.create_id(body).await;
+    server.http.command("jobs", &other, "cancel").await.is(200);
     let seen = delivered(&own, 2).await;
-    let mut told: Vec<Value> = seen.iter().map(|one| one.json()["type"].clone()).collect();
-    told.sort_by_key(Value::to_string);
-    assert_eq!(told, ["job.cancelled", "job.retrying"]);
+    let mut events: Vec<Value> = seen.iter().map(|one| one.json()["type"].clone()).collect();
+    events.sort_by_key(Value::to_string);
+    assert_eq!(events, ["job.cancelled", "job.retrying"]);
     assert!(!seen[0].headers.contains_key("webhook-signature"));
 }
 
@@ -138,24 +138,24 @@ async fn while_keys_rotate_both_of_them_sign() {
     let new = rotated["secret"].as_str().unwrap();
     assert_ne!(new, SECRET);
     assert_eq!(rotated["liveSecrets"], 2);
-    server.http.made(json!({"api": work.url()})).await;
+    server.http.create_id(json!({"api": work.url()})).await;
     let seen = &delivered(&hook, 1).await[0];
     assert!(is_signed(seen, SECRET) && is_signed(seen, new));
 
     let rotated = server.http.post(&path, json!({"overlap": 0})).await.is(200);
     let newest = rotated["secret"].as_str().unwrap();
-    server.http.made(json!({"api": work.url()})).await;
+    server.http.create_id(json!({"api": work.url()})).await;
     let seen = &delivered(&hook, 2).await[1];
     assert!(is_signed(seen, newest));
     assert!(!is_signed(seen, new), "without overlap the old key is gone");
 }
 
 #[tokio::test]
-async fn a_deleted_endpoint_is_told_nothing_more() {
+async fn a_deleted_endpoint_gets_no_more_deliveries() {
     let server = Server::start().await;
     let (work, hook) = (Target::always(200).await, Target::always(503).await);
     let made = endpoint(&server.http, json!({"url": hook.url()})).await;
-    server.http.made(json!({"api": work.url()})).await;
+    server.http.create_id(json!({"api": work.url()})).await;
     delivered(&hook, 1).await;
     let path = format!("/api/v1/endpoints/{}", id_of(&made));
     server.http.delete(&path).await.is(204);
@@ -166,8 +166,12 @@ async fn a_deleted_endpoint_is_told_nothing_more() {
         .is_problem(404, "not_found", None);
     let list = server.http.get("/api/v1/jobs?kind=webhook").await.is(200);
     let delivery = id_of(&list["jobs"][0]);
-    server.http.tell("jobs", &delivery, "run-now").await.is(200);
-    server.http.when(&delivery, "cancelled").await;
+    server
+        .http
+        .command("jobs", &delivery, "run-now")
+        .await
+        .is(200);
+    server.http.wait_for_label(&delivery, "cancelled").await;
     assert_eq!(hook.seen().len(), 1);
     let endpoints = server.http.get("/api/v1/endpoints").await.is(200);
     assert_eq!(endpoints["endpoints"], json!([]));

@@ -78,10 +78,7 @@ impl TestNode {
     }
 
     pub async fn on(store: Arc<dyn Store>, clock: ShiftedClock) -> Self {
-        let config = EngineConfig {
-            worker: Some(WorkerName::new("node-1").unwrap()),
-            ..EngineConfig::default()
-        };
+        let config = EngineConfig::default().with_worker(WorkerName::new("node-1").unwrap());
         let engine = EngineBuilder::new(store)
             .config(config)
             .handler(fail)

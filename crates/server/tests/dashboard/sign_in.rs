@@ -139,6 +139,7 @@ async fn revoking_a_key_ends_its_sessions_and_a_read_key_changes_nothing() {
         .post("/keys/act", "action=create&scope=admin&name=first")
         .await;
     assert_eq!(created.status, 200, "{}", created.body);
+    assert!(created.body.contains("keeps only its hash"));
     let token = created.body.split("sf_").nth(1).unwrap();
     let token = format!("sf_{}", token.split('<').next().unwrap());
     let admin = sign_in(&node, &token).await;

@@ -59,10 +59,7 @@ impl Nodes {
     }
 
     fn start(&self, node: usize, seed: u64) -> Alive {
-        let config = EngineConfig {
-            worker: Some(worker(&format!("node-{node}"))),
-            ..EngineConfig::default()
-        };
+        let config = EngineConfig::default().with_worker(worker(&format!("node-{node}")));
         let script = self.script.clone();
         let set_up = |builder| script.set_up(builder).config(config);
         let roles = Roles::new(self.store.clone(), seed, set_up).unwrap();
@@ -221,13 +218,13 @@ async fn attempt(roles: Arc<Roles>, script: Arc<Script>, claim: Claim) {
         }
         false => roles.attempt(claim).await,
     };
-    let mut undecided = roles.undecided(ended);
-    while roles.settle(&mut undecided).await.is_err() {
+    let mut pending = roles.pending(ended);
+    while roles.settle(&mut pending).await.is_err() {
         pause().await;
     }
     // Saying it once more must do no harm.
     if script.chance(10) {
-        forgive(roles.settle(&mut undecided).await);
+        forgive(roles.settle(&mut pending).await);
     }
 }
 

@@ -51,7 +51,7 @@ pub async fn a_batch_is_answered_in_its_order(f: Fixture) {
     match answers[3] {
         Err(CommandError::Refused(refused)) => {
             assert_eq!(
-                (refused.job, refused.why),
+                (refused.job, refused.reason),
                 (ids[1], RefusalReason::AlreadyEnded)
             );
         }

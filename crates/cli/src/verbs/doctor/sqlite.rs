@@ -3,7 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
-use steadfast::{Clock as _, JobFilter, PageRequest, SqliteStore, SystemClock, Timestamp};
+use steadfast::{
+    SqliteStore, Timestamp,
+    job::{JobFilter, PageRequest},
+    store::{Clock as _, SystemClock},
+};
 
 use super::Findings;
 use crate::{

@@ -1,13 +1,13 @@
 //! The signals that ask a process to stop.
 
 #[cfg(unix)]
-pub struct Signals {
+pub struct ProcessSignals {
     terminate: tokio::signal::unix::Signal,
     interrupt: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
-impl Signals {
+impl ProcessSignals {
     pub fn open() -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self {
@@ -25,10 +25,10 @@ impl Signals {
 }
 
 #[cfg(not(unix))]
-pub struct Signals;
+pub struct ProcessSignals;
 
 #[cfg(not(unix))]
-impl Signals {
+impl ProcessSignals {
     pub fn open() -> std::io::Result<Self> {
         Ok(Self)
     }

@@ -1,31 +1,34 @@
-//! What is made of an answer.
+//! What is recorded of a response, and what it means for the job.
 
 use std::time::Duration;
 
 use steadfast_core::{Failure, FailureClass, Outcome, Timestamp};
 
 use crate::{
-    common::{PATIENCE, anywhere, call, post},
+    common::{DEADLINE, any_address, call, post},
     target::{Reply, Target, answer, ok},
 };
 
 async fn failure_of(reply: impl Fn(usize) -> Reply + Send + Sync + 'static) -> Failure {
     let target = Target::start(reply).await;
-    let answer = call(&anywhere(), &target.url()).await.unwrap();
-    match answer.outcome(Timestamp::EPOCH) {
+    let response = call(&any_address(), &target.url()).await.unwrap();
+    match response.outcome(Timestamp::EPOCH) {
         Outcome::Failure { failure, .. } => failure,
         other => panic!("not a failure: {other:?}"),
     }
 }
 
 #[tokio::test]
-async fn an_answer_is_kept_with_its_timings() {
-    let target = Target::start(|_| answer("201 Created", "x-a: 1\r\n", "made")).await;
-    let answer = call(&anywhere(), &target.url()).await.unwrap();
-    assert_eq!(answer.status, 201);
-    assert_eq!(answer.headers["x-a"], "1");
-    assert_eq!((answer.body.as_str(), answer.truncated), ("made", false));
-    let timings = answer.timings;
+async fn a_response_is_recorded_with_its_timings() {
+    let target = Target::start(|_| answer("201 Created", "x-a: 1\r\n", "created")).await;
+    let response = call(&any_address(), &target.url()).await.unwrap();
+    assert_eq!(response.status, 201);
+    assert_eq!(response.headers["x-a"], "1");
+    assert_eq!(
+        (response.body.as_str(), response.truncated),
+        ("created", false)
+    );
+    let timings = response.timings;
     assert!(timings.dns.is_some() && timings.connect.is_some() && timings.first_byte.is_some());
     assert_eq!(timings.tls, None);
 
@@ -36,12 +39,12 @@ async fn an_answer_is_kept_with_its_timings() {
 }
 
 #[tokio::test]
-async fn a_chunked_answer_is_one_body() {
+async fn a_chunked_response_is_one_body() {
     let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n\
                    3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
     let target = Target::start(|_| Reply::Send(chunked.to_owned())).await;
-    let answer = call(&anywhere(), &target.url()).await.unwrap();
-    assert_eq!(answer.body, "abcde");
+    let response = call(&any_address(), &target.url()).await.unwrap();
+    assert_eq!(response.body, "abcde");
 }
 
 #[tokio::test]
@@ -82,10 +85,10 @@ async fn a_redirect_is_not_followed() {
 #[tokio::test]
 async fn only_the_beginning_of_a_body_is_kept() {
     let target = Target::start(|_| ok(&"ä".repeat(50_000))).await;
-    let outbound = anywhere();
-    let answer = call(&outbound, &target.url()).await.unwrap();
-    assert!(answer.truncated);
-    assert_eq!(answer.body, "ä".repeat(16 * 1024 / 2));
+    let outbound = any_address();
+    let response = call(&outbound, &target.url()).await.unwrap();
+    assert!(response.truncated);
+    assert_eq!(response.body, "ä".repeat(16 * 1024 / 2));
     // It was read to its end all the same, so the connection is good for another request.
     call(&outbound, &target.url()).await.unwrap();
     assert_eq!((target.seen().len(), target.connections()), (2, 1));
@@ -98,13 +101,13 @@ async fn a_body_without_end_is_left_and_the_status_counts() {
         "HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n",
     ] {
         let target = Target::start(|_| Reply::Flood(head.to_owned())).await;
-        let answer = call(&anywhere(), &target.url()).await.unwrap();
-        assert_eq!(answer.status, 200);
-        assert_eq!((answer.body.len(), answer.truncated), (16 * 1024, true));
+        let response = call(&any_address(), &target.url()).await.unwrap();
+        assert_eq!(response.status, 200);
+        assert_eq!((response.body.len(), response.truncated), (16 * 1024, true));
         // The other side is cut off, and could not send much more than we read.
         target.closure().await;
         let flooded = target.bytes_flooded();
-        assert!(flooded < 64 * 1024 * 1024, "{flooded} bytes were taken");
+        assert!(flooded < 64 * 1024 * 1024, "{flooded} bytes were read");
     }
 }
 
@@ -112,7 +115,7 @@ async fn a_body_without_end_is_left_and_the_status_counts() {
 async fn a_head_without_end_is_refused() {
     let head = "HTTP/1.1 200 OK\r\nx-a: ".to_owned();
     let target = Target::start(move |_| Reply::Flood(head.clone())).await;
-    let failure = call(&anywhere(), &target.url()).await.unwrap_err();
+    let failure = call(&any_address(), &target.url()).await.unwrap_err();
     assert_eq!(failure.class, FailureClass::CONNECTION);
     assert!(failure.message.contains("too large"), "{failure}");
     target.closure().await;
@@ -124,8 +127,12 @@ async fn a_large_head_is_kept_in_part() {
         .map(|n| format!("x-{n:02}: {}\r\n", "y".repeat(500)))
         .collect();
     let target = Target::start(move |_| answer("200 OK", &headers, "")).await;
-    let answer = call(&anywhere(), &target.url()).await.unwrap();
-    let kept: usize = answer.headers.iter().map(|(n, v)| n.len() + v.len()).sum();
+    let response = call(&any_address(), &target.url()).await.unwrap();
+    let kept: usize = response
+        .headers
+        .iter()
+        .map(|(n, v)| n.len() + v.len())
+        .sum();
     assert!((4_096..=8_192).contains(&kept), "{kept} bytes kept");
 }
 
@@ -138,13 +145,13 @@ async fn what_is_not_http_is_a_failure_of_the_connection() {
         "HTTP/1.1 200 OK\r\nx",
     ] {
         let target = Target::start(|_| Reply::SendAndClose(text.to_owned())).await;
-        let failure = call(&anywhere(), &target.url()).await.unwrap_err();
+        let failure = call(&any_address(), &target.url()).await.unwrap_err();
         assert_eq!(
             failure.class,
             FailureClass::CONNECTION,
             "{text:?}: {failure}"
         );
-        let expected = format!("no answer from {}: ", target.address);
+        let expected = format!("no response from {}: ", target.address);
         assert!(failure.message.starts_with(&expected), "{failure}");
         assert_eq!(target.seen().len(), 1, "{text:?}");
     }
@@ -154,19 +161,19 @@ async fn what_is_not_http_is_a_failure_of_the_connection() {
 async fn a_body_that_breaks_off_is_a_failure_of_the_connection() {
     let short = "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc";
     let target = Target::start(|_| Reply::SendAndClose(short.to_owned())).await;
-    let failure = call(&anywhere(), &target.url()).await.unwrap_err();
+    let failure = call(&any_address(), &target.url()).await.unwrap_err();
     assert_eq!(failure.class, FailureClass::CONNECTION);
     assert!(failure.message.contains("broke off"), "{failure}");
     assert_eq!(target.seen().len(), 1);
 }
 
 #[tokio::test]
-async fn the_budget_covers_everything_and_says_what_it_ended_in() {
+async fn the_time_limit_covers_everything_and_the_failure_names_the_phase() {
     let head = "HTTP/1.1 200 OK\r\ncontent-length: 99999\r\n\r\n".to_owned();
-    let budget = Duration::from_millis(80);
-    let told = async |reply: fn(String) -> Reply, text: String| {
+    let limit = Duration::from_millis(80);
+    let message_of = async |reply: fn(String) -> Reply, text: String| {
         let target = Target::start(move |_| reply(text.clone())).await;
-        let called = anywhere().call(post(&target.url()), budget, false).await;
+        let called = any_address().call(post(&target.url()), limit, false).await;
         let failure = called.unwrap_err();
         assert_eq!(failure.class, FailureClass::TIMEOUT);
         // The connection goes with the request.
@@ -176,27 +183,30 @@ async fn the_budget_covers_everything_and_says_what_it_ended_in() {
             .replace(&target.address.to_string(), "TARGET")
     };
     assert_eq!(
-        told(Reply::Hang, String::new()).await,
-        "no answer from TARGET within 80ms"
+        message_of(Reply::Hang, String::new()).await,
+        "no response from TARGET within 80ms"
     );
     assert_eq!(
-        told(Reply::Trickle, "HTTP/1.1 200 OK\r\nx: ".to_owned()).await,
-        "no answer from TARGET within 80ms"
+        message_of(Reply::Trickle, "HTTP/1.1 200 OK\r\nx: ".to_owned()).await,
+        "no response from TARGET within 80ms"
     );
     for reply in [Reply::Hang as fn(String) -> Reply, Reply::Trickle] {
         assert_eq!(
-            told(reply, head.clone()).await,
-            "the body of the answer from TARGET did not end within 80ms"
+            message_of(reply, head.clone()).await,
+            "the body of the response from TARGET did not end within 80ms"
         );
     }
 }
 
 #[tokio::test]
-async fn an_answer_to_head_has_no_body() {
+async fn a_response_to_head_has_no_body() {
     let head = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n";
     let target = Target::start(|_| Reply::Send(head.to_owned())).await;
     let mut request = post(&target.url());
     *request.method_mut() = http::Method::HEAD;
-    let answer = anywhere().call(request, PATIENCE, false).await.unwrap();
-    assert_eq!((answer.status.as_u16(), answer.body.as_str()), (200, ""));
+    let response = any_address().call(request, DEADLINE, false).await.unwrap();
+    assert_eq!(
+        (response.status.as_u16(), response.body.as_str()),
+        (200, "")
+    );
 }

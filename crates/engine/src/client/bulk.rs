@@ -1,0 +1,147 @@
+//! One command on every job that matches a filter.
+//!
+//! A million jobs take minutes, so they are taken a page at a time, newest first, with a pause
+//! after each page that leaves room for claims and commits. The walk ends by itself: jobs that
+//! are created meanwhile are newer than the page it has reached.
+
+use steadfast_core::{Job, JobCommand, JobId};
+use steadfast_store::{JobFilter, JobPageRequest};
+
+use super::{Client, ClientError};
+use crate::limits::{BULK_PAGE_MAX, BULK_PAUSE};
+
+impl Client {
+    /// A command on every job that matches now, a page at a time, with a limit, a predicate and
+    /// a progress callback if wanted.
+    pub fn command_matching(&self, filter: JobFilter, command: JobCommand) -> BulkCommand {
+        BulkCommand::new(self.clone(), filter, command)
+    }
+
+    /// Carries out a command on every job that matches now, a page at a time, and returns on how
+    /// many. Jobs for which it makes no sense are passed over.
+    pub async fn command_all(
+        &self,
+        filter: JobFilter,
+        command: JobCommand,
+    ) -> Result<u64, ClientError> {
+        let result = self.command_matching(filter, command).run().await?;
+        Ok(result.changed)
+    }
+}
+
+/// A command on every job that matches a filter; see [`Client::command_matching`].
+///
+/// ```
+/// use steadfast_core::JobCommand;
+/// use steadfast_engine::Client;
+/// use steadfast_store::JobFilter;
+/// # use std::sync::Arc;
+/// # use steadfast_store::MemoryStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), steadfast_engine::ClientError> {
+/// # let client = Client::new(Arc::new(MemoryStore::default()));
+/// let result = client
+///     .command_matching(JobFilter::dead_letters(), JobCommand::Retry { payload: None })
+///     .only(|job| job.tags.contains_key("urgent"))
+///     .limit(10_000)
+///     .on_progress(|so_far| println!("{} requeued", so_far.changed))
+///     .run()
+///     .await?;
+/// assert!(result.is_complete);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "nothing happens before `run`"]
+pub struct BulkCommand {
+    client: Client,
+    filter: JobFilter,
+    command: JobCommand,
+    only: Box<dyn Fn(&Job) -> bool + Send + Sync>,
+    on_progress: Box<dyn Fn(BulkResult) + Send + Sync>,
+    limit: u64,
+}
+
+/// What a [`BulkCommand`] has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BulkResult {
+    /// Jobs on which the command was carried out.
+    pub changed: u64,
+    /// Jobs that matched, and for which the command makes no sense in their present state.
+    pub refused: u64,
+    /// Whether every job that matches was seen. False while it is under way, and after the
+    /// limit cut it off.
+    pub is_complete: bool,
+}
+
+impl BulkCommand {
+    fn new(client: Client, filter: JobFilter, command: JobCommand) -> Self {
+        Self {
+            client,
+            filter,
+            command,
+            only: Box::new(|_| true),
+            on_progress: Box::new(|_| ()),
+            limit: u64::MAX,
+        }
+    }
+
+    /// Leaves out jobs that a filter of the store cannot tell apart, as those of another failure.
+    pub fn only(mut self, predicate: impl Fn(&Job) -> bool + Send + Sync + 'static) -> Self {
+        self.only = Box::new(predicate);
+        self
+    }
+
+    /// Stops after so many jobs that match, changed or refused. By default there is no limit.
+    pub fn limit(mut self, jobs: u64) -> Self {
+        self.limit = jobs;
+        self
+    }
+
+    /// Called after every page with the result so far.
+    pub fn on_progress(mut self, callback: impl Fn(BulkResult) + Send + Sync + 'static) -> Self {
+        self.on_progress = Box::new(callback);
+        self
+    }
+
+    /// Counts the jobs that match, no further than `most`, and changes nothing.
+    pub async fn count(&self, most: u64) -> Result<u64, ClientError> {
+        let mut count = 0;
+        let mut page = JobPageRequest::first(BULK_PAGE_MAX);
+        loop {
+            let jobs = self.client.jobs(self.filter.clone(), page).await?;
+            count += jobs.items.iter().filter(|job| (self.only)(job)).count() as u64;
+            match jobs.next {
+                Some(next) if count < most => page.after = Some(next),
+                _ => return Ok(count.min(most)),
+            }
+        }
+    }
+
+    /// Carries the command out. After an error, the pages before it stay changed.
+    pub async fn run(self) -> Result<BulkResult, ClientError> {
+        let mut result = BulkResult::default();
+        let mut left = self.limit;
+        let mut page = JobPageRequest::first(BULK_PAGE_MAX);
+        loop {
+            let jobs = self.client.jobs(self.filter.clone(), page).await?;
+            let matching = jobs.items.iter().filter(|job| (self.only)(job));
+            let mut ids: Vec<JobId> = matching.map(|job| job.id).collect();
+            let is_cut = ids.len() as u64 > left;
+            ids.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+            let count = ids.len() as u64;
+            let changed = self.client.command_each(ids, self.command.clone()).await?;
+            left -= count;
+            result.changed += changed;
+            result.refused += count - changed;
+            result.is_complete = jobs.next.is_none() && !is_cut;
+            (self.on_progress)(result);
+            if jobs.next.is_none() || left == 0 {
+                return Ok(result);
+            }
+            page.after = jobs.next;
+            tokio::time::sleep(BULK_PAUSE).await;
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What can go wrong when a program asks something of the engine.
+
+use steadfast_core::{Invalid, ScheduleId};
+use steadfast_store::{CommandError, EnqueueError, StoreError};
+
+use crate::limits::REVISION_TRIES_MAX;
+
+/// Why a [`Client`](crate::Client) could not do what it was asked, by operation.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// A value breaks a rule; nothing was done.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// The jobs were not stored; none of them was.
+    #[error(transparent)]
+    Enqueue(#[from] EnqueueError),
+    /// The command was not carried out on the job.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    /// The store failed to read, or to write anything but jobs.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// There is no schedule of this id.
+    #[error("there is no schedule {0}")]
+    ScheduleNotFound(ScheduleId),
+    /// Others changed the same thing each time between the reading and the writing of it.
+    #[error("{what} was changed by others {REVISION_TRIES_MAX} times in a row: try again later")]
+    Contended {
+        /// What could not be written, as `schedule nightly`.
+        what: String,
+    },
+    /// The store took jobs and did not say what became of each.
+    #[error("the store did not return a result for every job")]
+    MissingResult,
+}
+
+impl ClientError {
+    /// Whether the same call may succeed later without any change.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Store(error) | Self::Enqueue(EnqueueError::Store(error)) => error.is_transient(),
+            Self::Contended { .. } => true,
+            Self::Invalid(_)
+            | Self::Enqueue(_)
+            | Self::Command(_)
+            | Self::ScheduleNotFound(_)
+            | Self::MissingResult => false,
+        }
+    }
+
+    pub(crate) fn contended(what: impl std::fmt::Display) -> Self {
+        let what = what.to_string();
+        Self::Contended { what }
+    }
+}

@@ -1,0 +1,16 @@
+//! The nodes that serve a store.
+
+use steadfast_store::DocumentKind;
+
+use super::{Client, ClientError};
+use crate::{document_cache::decode_documents, node_heartbeat::NodeState};
+
+impl Client {
+    /// The nodes that serve this store, by name, including those that fell silent within the last hour.
+    pub async fn nodes(&self) -> Result<Vec<NodeState>, ClientError> {
+        let documents = self.store().list_documents(DocumentKind::Node).await?;
+        Ok(decode_documents(documents)
+            .map(|(_, state)| state)
+            .collect())
+    }
+}

@@ -1,0 +1,247 @@
+//! Schedules: created, changed, paused, run by hand.
+
+use std::{sync::Arc, time::Duration};
+
+use steadfast_core::{
+    Invalid, JobId, NewJob, PolicyPatch, Schedule, ScheduleId, ScheduleName, ScheduleProgress,
+    Tenant, Timestamp, Timetable,
+};
+use steadfast_store::{
+    FireRequest, FireResult, Page, PageRequest, ScheduleFilter, ScheduleSaveResult, StoreError,
+    TickRecord,
+};
+
+use super::{Client, ClientError};
+use crate::{
+    limits::REVISION_TRIES_MAX,
+    request::JobRequest,
+    schedule_request::{ScheduleEdit, ScheduleRequest},
+};
+
+impl Client {
+    /// Creates a schedule, or updates the one of that name: a changed timetable starts afresh from
+    /// now, an unchanged one goes on as before. A paused schedule stays paused.
+    pub async fn schedule(&self, request: ScheduleRequest) -> Result<Schedule, ClientError> {
+        let name = ScheduleName::new(&request.name)?;
+        let timetable = request.timetable()?;
+        let template = self.template(request.job)?;
+        for _ in 0..REVISION_TRIES_MAX {
+            let filter = ScheduleFilter {
+                tenant: Some(template.tenant.clone()),
+                name: Some(name.clone()),
+                ..ScheduleFilter::default()
+            };
+            let now = self.now();
+            let stored = self
+                .store()
+                .list_schedules(filter, PageRequest::first(1))
+                .await?;
+            let schedule = match stored.items.into_iter().next() {
+                Some(mut stored) => {
+                    set_timetable(&mut stored, timetable.clone(), now)?;
+                    Schedule {
+                        template: template.clone(),
+                        ..stored
+                    }
+                }
+                None => Schedule {
+                    id: self.random().schedule_id(now),
+                    name: name.clone(),
+                    progress: ScheduleProgress {
+                        next_tick: first_tick(&name, &timetable, now)?,
+                        ..timetable.begin(now)
+                    },
+                    timetable: timetable.clone(),
+                    template: template.clone(),
+                    paused: false,
+                    created_at: now,
+                    revision: 0,
+                },
+            };
+            if let Some(saved) = self.save_if_unchanged(schedule).await? {
+                return Ok(saved);
+            }
+        }
+        Err(ClientError::contended(format_args!("schedule {name}")))
+    }
+
+    /// What each run looks like.
+    fn template(&self, job: JobRequest) -> Result<NewJob, Invalid> {
+        let prepared = job.check_template().and_then(|()| self.prepare(job));
+        let mut template = prepared.map_err(|error| error.within("job"))?;
+        template.requested_retry = PolicyPatch::default();
+        Ok(template)
+    }
+
+    /// Changes a schedule. As in [`Client::schedule`], only a changed timetable starts afresh.
+    pub async fn edit_schedule(
+        &self,
+        id: ScheduleId,
+        edit: ScheduleEdit,
+    ) -> Result<Schedule, ClientError> {
+        let template = edit.job.clone().map(|job| self.template(job));
+        let template = template.transpose()?;
+        self.change_schedule(id, |schedule, now| {
+            let timetable = edit.apply_to(&schedule.timetable)?;
+            set_timetable(schedule, timetable, now)?;
+            if let Some(template) = &template {
+                let tenant = schedule.template.tenant.clone();
+                schedule.template = template.clone();
+                schedule.template.tenant = tenant;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// The schedule of an id.
+    pub async fn find_schedule(&self, id: ScheduleId) -> Result<Option<Schedule>, ClientError> {
+        match self.stored_schedule(id).await {
+            Ok(schedule) => Ok(Some(schedule)),
+            Err(ClientError::ScheduleNotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A page of the schedules of a tenant, or of all.
+    pub async fn schedules(
+        &self,
+        tenant: Option<Tenant>,
+        page: PageRequest<ScheduleId>,
+    ) -> Result<Page<Schedule, ScheduleId>, ClientError> {
+        let filter = ScheduleFilter {
+            tenant,
+            ..ScheduleFilter::default()
+        };
+        Ok(self.store().list_schedules(filter, page).await?)
+    }
+
+    /// Stops the ticks of a schedule until it is resumed; runs that exist go on.
+    pub async fn pause_schedule(&self, id: ScheduleId) -> Result<Schedule, ClientError> {
+        self.change_schedule(id, |schedule, _| {
+            schedule.paused = true;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Goes on with the next tick; those that passed during the pause are not made up for.
+    pub async fn resume_schedule(&self, id: ScheduleId) -> Result<Schedule, ClientError> {
+        self.change_schedule(id, |schedule, now| {
+            if std::mem::take(&mut schedule.paused) {
+                schedule.progress = schedule.timetable.resume(&schedule.progress, now);
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Deletes a schedule; runs that exist go on.
+    pub async fn delete_schedule(&self, id: ScheduleId) -> Result<(), ClientError> {
+        if self.store().delete_schedule(id).await? {
+            Ok(())
+        } else {
+            Err(ClientError::ScheduleNotFound(id))
+        }
+    }
+
+    /// Creates one run now, beside the timetable.
+    pub async fn run_schedule_now(&self, id: ScheduleId) -> Result<JobId, ClientError> {
+        let mut now = self.now();
+        for _ in 0..REVISION_TRIES_MAX {
+            let schedule = self.stored_schedule(id).await?;
+            let run = schedule.run(now, self.random().job_id(now));
+            let job = run.id;
+            let request = FireRequest {
+                schedule: id,
+                revision: schedule.revision,
+                runs: vec![run],
+                skipped: Vec::new(),
+                cancel: None,
+                subscriptions: Arc::default(),
+                progress: schedule.progress,
+            };
+            let fired = self.store().fire_schedules(vec![request]).await? == [FireResult::Done];
+            if fired && self.job(job).await?.is_some() {
+                return Ok(job);
+            }
+            // The schedule was changed meanwhile, or this very moment is a tick that has fired.
+            now = self.now().max(now.plus(Duration::from_micros(1)));
+        }
+        Err(ClientError::contended(id))
+    }
+
+    /// A page of a schedule's ticks, fired or skipped, newest first.
+    pub async fn ticks(
+        &self,
+        id: ScheduleId,
+        page: PageRequest<Timestamp>,
+    ) -> Result<Page<TickRecord, Timestamp>, ClientError> {
+        Ok(self.store().list_ticks(id, page).await?)
+    }
+
+    /// Changes a schedule as it is stored, and again if others change it meanwhile.
+    async fn change_schedule(
+        &self,
+        id: ScheduleId,
+        change: impl Fn(&mut Schedule, Timestamp) -> Result<(), Invalid>,
+    ) -> Result<Schedule, ClientError> {
+        for _ in 0..REVISION_TRIES_MAX {
+            let mut schedule = self.stored_schedule(id).await?;
+            change(&mut schedule, self.now())?;
+            if let Some(saved) = self.save_if_unchanged(schedule).await? {
+                return Ok(saved);
+            }
+        }
+        Err(ClientError::contended(id))
+    }
+
+    /// `None` if another program has written the schedule since it was read.
+    async fn save_if_unchanged(&self, schedule: Schedule) -> Result<Option<Schedule>, StoreError> {
+        Ok(match self.store().save_schedule(schedule).await? {
+            ScheduleSaveResult::Done(saved) => Some(saved),
+            _ => None,
+        })
+    }
+
+    async fn stored_schedule(&self, id: ScheduleId) -> Result<Schedule, ClientError> {
+        let filter = ScheduleFilter {
+            id: Some(id),
+            ..ScheduleFilter::default()
+        };
+        let stored = self
+            .store()
+            .list_schedules(filter, PageRequest::first(1))
+            .await?;
+        let found = stored.items.into_iter().next();
+        found.ok_or(ClientError::ScheduleNotFound(id))
+    }
+}
+
+/// A changed timetable starts afresh from now. All but the next tick stays: the newest tick guards
+/// against a clock that is set back, and a tick that waits for the run before it keeps its turn.
+fn set_timetable(
+    schedule: &mut Schedule,
+    timetable: Timetable,
+    now: Timestamp,
+) -> Result<(), Invalid> {
+    if timetable != schedule.timetable {
+        schedule.progress.next_tick = first_tick(&schedule.name, &timetable, now)?;
+        schedule.timetable = timetable;
+    }
+    Ok(())
+}
+
+fn first_tick(
+    name: &ScheduleName,
+    timetable: &Timetable,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, Invalid> {
+    match timetable.first_tick(now) {
+        Some(tick) => Ok(Some(tick.at)),
+        None => {
+            let expected = "must fire at least once; its ticks all lie in the past or nowhere";
+            Err(Invalid::new("schedule", name, expected))
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Fires schedules. Needs no leader: a schedule's step is written under its revision and each
+//! tick is unique, so any number of nodes fire it once.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use steadfast_core::Subscriptions;
+use steadfast_store::{DueSchedule, FireRequest, FireResult, Store, StoreError, Wakeups};
+use tokio::sync::Mutex;
+
+use crate::{
+    document_cache::DocumentCache,
+    endpoints::Endpoints,
+    limits,
+    random::Random,
+    role::{Next, Role},
+};
+
+pub struct ScheduleRunner {
+    pub store: Arc<dyn Store>,
+    pub random: Arc<Random>,
+    pub endpoints: Arc<DocumentCache<Endpoints>>,
+    pub wakeups: Mutex<Wakeups>,
+}
+
+#[async_trait]
+impl Role for ScheduleRunner {
+    fn name(&self) -> &'static str {
+        "schedule runner"
+    }
+
+    /// Fires one batch of due schedules; [`Next::AtOnce`] if there were any.
+    async fn tick(&self) -> Result<Next, StoreError> {
+        let found = self.store.due_schedules(limits::SCHEDULE_BATCH_MAX).await?;
+        if found.due.is_empty() {
+            let wait = found.next_due.map_or(limits::POLL, |due| {
+                due.since(self.store.now()).min(limits::POLL)
+            });
+            return Ok(Next::AtWakeup {
+                not_before: limits::SCHEDULE_PAUSE.min(wait),
+                at_latest: wait,
+            });
+        }
+        let subscriptions = self.endpoints.get().await?.subscriptions();
+        let due = found.due.into_iter();
+        let requests = due
+            .map(|due| self.fire_request(due, subscriptions.clone()))
+            .collect();
+        let results = self.store.fire_schedules(requests).await?;
+        let outdated = results
+            .iter()
+            .filter(|result| **result == FireResult::Outdated)
+            .count();
+        tracing::debug!(
+            fired = results.len() - outdated,
+            outdated,
+            "schedules stepped"
+        );
+        Ok(Next::AtOnce)
+    }
+
+    async fn wakeup(&self) {
+        self.wakeups.lock().await.next().await;
+    }
+}
+
+impl ScheduleRunner {
+    fn fire_request(&self, due: DueSchedule, subscriptions: Arc<Subscriptions>) -> FireRequest {
+        let DueSchedule {
+            schedule,
+            unfinished,
+        } = due;
+        let now = self.store.now();
+        let step = schedule
+            .timetable
+            .step(&schedule.progress, unfinished.is_some(), now);
+        FireRequest {
+            schedule: schedule.id,
+            revision: schedule.revision,
+            runs: step
+                .fire
+                .iter()
+                .map(|tick| schedule.run(*tick, self.random.job_id(now)))
+                .collect(),
+            skipped: step.skipped,
+            cancel: unfinished.filter(|_| step.cancel_unfinished),
+            subscriptions,
+            progress: step.progress,
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! One command on many jobs.
+
+use std::sync::{Arc, Mutex};
+
+use steadfast_core::JobCommand;
+use steadfast_engine::{BulkResult, Client, JobKind as _};
+use steadfast_store::{JobFilter, MemoryStore};
+
+use crate::common::fails;
+
+/// A client of 1,200 jobs, more than two pages, every other one tagged.
+async fn client_of_many() -> Client {
+    let client = Client::new(Arc::new(MemoryStore::default()));
+    for _ in 0..2 {
+        let jobs = (0..600).map(|n| match n % 2 {
+            0 => fails(0).job().tag("parity", "even"),
+            _ => fails(0).job(),
+        });
+        client.enqueue_all(jobs).await.unwrap();
+    }
+    client
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_reaches_every_job_that_matches_and_reports_after_each_page() {
+    let client = client_of_many().await;
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let report = {
+        let seen = seen.clone();
+        move |so_far: BulkResult| {
+            let mut seen = seen.lock().unwrap();
+            seen.push((so_far.changed, so_far.is_complete));
+        }
+    };
+    let cancel = client.command_matching(JobFilter::default(), JobCommand::Cancel);
+    let result = cancel.on_progress(report).run().await.unwrap();
+    assert_eq!((result.changed, result.refused), (1_200, 0));
+    let expected = [(500, false), (1_000, false), (1_200, true)];
+    assert_eq!(*seen.lock().unwrap(), expected);
+
+    let again = client.command_matching(JobFilter::default(), JobCommand::Cancel);
+    let result = again.run().await.unwrap();
+    assert_eq!((result.changed, result.refused), (0, 1_200));
+    let all = client.command_all(JobFilter::default(), JobCommand::Cancel);
+    assert_eq!(all.await.unwrap(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_predicate_narrows_what_a_filter_cannot() {
+    let client = client_of_many().await;
+    let cancel = client
+        .command_matching(JobFilter::default(), JobCommand::Cancel)
+        .only(|job| job.tags.contains_key("parity"));
+    assert_eq!(cancel.count(10_000).await.unwrap(), 600);
+    assert_eq!(cancel.count(7).await.unwrap(), 7);
+    assert_eq!(client.stats(client.now()).await.unwrap().cancelled, 0);
+    assert_eq!(cancel.run().await.unwrap().changed, 600);
+    assert_eq!(client.stats(client.now()).await.unwrap().cancelled, 600);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_cuts_it_off_and_says_so() {
+    let client = client_of_many().await;
+    for (limit, changed, is_complete) in [(700, 700, false), (500, 500, true)] {
+        let filter = JobFilter {
+            label: Some(steadfast_core::JobLabel::Ready),
+            ..JobFilter::default()
+        };
+        let cancel = client.command_matching(filter, JobCommand::Cancel);
+        let result = cancel.limit(limit).run().await.unwrap();
+        assert_eq!((result.changed, result.is_complete), (changed, is_complete));
+    }
+}

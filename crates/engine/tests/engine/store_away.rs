@@ -1,0 +1,70 @@
+//! A store that goes away, cannot write an outcome, or loses an answer.
+
+use steadfast_core::{AttemptStatus, JobState};
+use steadfast_engine::{Engine, EngineConfig, JobEvent, JobKind as _};
+use steadfast_store::Store as _;
+use tokio::sync::Semaphore;
+
+use crate::{
+    common::{Calls, GatedEngine, Wait, ends, fails, flaky, quick, statuses},
+    flaky_store::FlakyStore,
+};
+
+#[tokio::test]
+async fn a_store_that_goes_away_loses_nothing_and_is_not_hammered() {
+    let store = FlakyStore::default();
+    let mut gated = GatedEngine::on(store.clone(), EngineConfig::default());
+    let id = gated.start(Wait).await;
+
+    store.set_away(true);
+    gated.open_gate(Semaphore::MAX_PERMITS);
+    let refused_commits = || {
+        let refused = store.refused();
+        refused.iter().filter(|verb| **verb == "commit").count()
+    };
+    while refused_commits() < 2 {
+        tokio::task::yield_now().await;
+    }
+    assert!(gated.client.enqueue(Wait).await.is_err());
+    let refused = store.refused().len();
+    assert!(refused < 50, "{refused} calls while the store was away");
+    store.set_away(false);
+
+    gated.succeeds(id).await;
+    let next = gated.client.enqueue(Wait).await.unwrap();
+    gated.succeeds(next).await;
+    gated.stop().await;
+}
+
+#[tokio::test]
+async fn an_outcome_that_cannot_be_stored_does_not_hold_up_the_others() {
+    let store = FlakyStore::default();
+    let mut gated = GatedEngine::on(store.clone(), EngineConfig::default());
+    let bad = gated.start(Wait).await;
+    let good = gated.start(Wait).await;
+    store.cannot_store(bad);
+    gated.open_gate(2);
+    gated.succeeds(good).await;
+    let client = gated.client.clone();
+    gated.stop().await;
+    // No node holds it any more: its lease runs out, and then another may try.
+    let job = client.job(bad).await.unwrap().unwrap();
+    assert_eq!(job.progress.state, JobState::Running);
+}
+
+#[tokio::test]
+async fn a_commit_whose_answer_was_lost_counts_once() {
+    let store = FlakyStore::default();
+    let builder = Engine::builder(store.clone()).state(Calls::default());
+    let engine = builder.handler(flaky).start().unwrap();
+    let mut notices = engine.subscribe();
+    store.lose_commit_answers(2);
+    let request = fails(1).job().retry(quick());
+    let id = engine.client().enqueue(request).await.unwrap();
+    assert_eq!(ends(&mut notices, id).await, JobEvent::Succeeded);
+    use AttemptStatus::{Failed, Success};
+    assert_eq!(statuses(&store, id).await, [Failed, Success]);
+    let stats = engine.client().stats(store.now()).await.unwrap();
+    assert_eq!(stats.total.attempts, 2);
+    engine.stop().await;
+}
