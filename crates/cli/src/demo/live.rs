@@ -99,6 +99,6 @@ async fn attempt_line(
     let attempt = AttemptBody::new(attempt, &notice.kind);
     let (retry, summary) = (attempt_name(&attempt), attempt_summary(&attempt));
     let secs = at.as_secs_f64();
-    let line = format!("{secs:>5.1}s {mark} {name:<11} {retry:<9} {summary:<9}{decision}");
+    let line = format!("{secs:>5.1}s {mark} {name:<11} {retry:<8} {summary:<8}{decision}");
     Ok(line.trim_end().to_owned())
 }

@@ -100,7 +100,7 @@ fn a_job_is_shown_with_its_attempts() {
 
 #[test]
 fn attempts_are_counted_by_retry_budget_after_a_requeue() {
-    let node = start();
+    let node = Node::start(&["--listen", "127.0.0.1:0", "--store", "memory:"]);
     let id = dead_letter(&node);
     assert_eq!(node.run(&["dlq", "requeue", &id]).code, 0);
     node.until(&["jobs", "show", &id], |job| {

@@ -33,9 +33,9 @@ fn a_full_disk_refuses_new_jobs_keeps_the_old_and_is_forgotten_when_there_is_roo
     for _ in 0..rounds {
         let Some(disk) = Disk::mount(DISK) else {
             eprintln!(
-                "DISK FULL WAS NOT TRIED: this machine lets nobody mount a disk in a namespace of \
-                 their own. Run the tests as root or allow unprivileged user namespaces. The same \
-                 error in single calls is tried all the same."
+                "DISK FULL WAS NOT TRIED: this machine does not let users mount a disk in their own \
+                 namespace. Run the tests as root or allow unprivileged user namespaces. The same \
+                 error in single calls is tried anyway."
             );
             return;
         };

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use steadfast_client::Client;
 use steadfast_client::api::{
-    ClaimJobsRequest, CreateEndpointRequest, CreateJobRequest, CreateJobsRequest, CreateKeyRequest,
-    CreateResult, CreateScheduleRequest, DeadLettersRequest, DurationText, EditJobRequest,
-    EditScheduleRequest, FailRequest, FailureRequest, HeartbeatRequest, JobQuery, MinutesQuery,
-    PageQuery, PreviewPolicyRequest, RetryJobRequest, RotateSecretRequest, ScheduleQuery, Scope,
-    SettleRequest, SettlementOutcome, SettlementRequest, SnoozeRequest, SucceedRequest,
-    TenantQuery,
+    ClaimBody, ClaimJobsRequest, CreateEndpointRequest, CreateJobRequest, CreateJobsRequest,
+    CreateKeyRequest, CreateResult, CreateScheduleRequest, DeadLettersRequest, DurationText,
+    EditJobRequest, EditScheduleRequest, FailRequest, FailureRequest, HeartbeatRequest, JobQuery,
+    MinutesQuery, PageQuery, PreviewPolicyRequest, RetryJobRequest, RotateSecretRequest,
+    ScheduleQuery, Scope, SettleRequest, SettlementOutcome, SettlementRequest, SnoozeRequest,
+    SucceedRequest, TenantQuery,
 };
 use steadfast_core::{AttemptStatus, JobLabel, Payload, PolicyPatch};
 
@@ -20,15 +21,6 @@ fn job(kind: &str) -> CreateJobRequest {
         kind: Some(kind.to_owned()),
         payload: Some(Payload::encode(&7).unwrap()),
         ..CreateJobRequest::default()
-    }
-}
-
-fn claim(kind: &str) -> ClaimJobsRequest {
-    ClaimJobsRequest {
-        worker: "tester".to_owned(),
-        kinds: vec![kind.to_owned()],
-        wait: Some(DurationText(Duration::from_secs(5))),
-        ..ClaimJobsRequest::default()
     }
 }
 
@@ -96,37 +88,53 @@ async fn many_jobs_are_created_at_once_and_listed_by_page() {
     assert!(matches!(created, CreateResult::Schedule(_)), "{created:?}");
 }
 
+/// The one job of this kind, claimed.
+async fn claim_one(client: &Client, kind: &str) -> ClaimBody {
+    let request = ClaimJobsRequest {
+        worker: "tester".to_owned(),
+        kinds: vec![kind.to_owned()],
+        wait: Some(DurationText(Duration::from_secs(5))),
+        ..ClaimJobsRequest::default()
+    };
+    let mut claims = client.claim_jobs(&request).await.unwrap().claims;
+    assert_eq!(claims.len(), 1, "{claims:?}");
+    claims.remove(0)
+}
+
 #[tokio::test]
-async fn a_worker_claims_renews_and_settles() {
+async fn a_worker_claims_renews_snoozes_and_succeeds() {
     let server = Server::start().await;
     let client = server.client();
     let created = client.create_job(&job("w")).await.unwrap();
-    let claims = client.claim_jobs(&claim("w")).await.unwrap().claims;
-    let [held] = claims.as_slice() else {
-        panic!("{claims:?}")
-    };
+    let held = claim_one(&client, "w").await;
     assert_eq!(held.id, created.id);
-    let lease = client.send_heartbeat(
-        held.id,
-        &HeartbeatRequest {
-            fence: held.fence,
-            note: Some("half".to_owned()),
-            lease: None,
-        },
-    );
-    assert!(!lease.await.unwrap().cancel_requested);
+    let heartbeat = HeartbeatRequest {
+        fence: held.fence,
+        note: Some("half".to_owned()),
+        lease: None,
+    };
+    let lease = client.send_heartbeat(held.id, &heartbeat).await.unwrap();
+    assert!(!lease.cancel_requested);
     let snooze = SnoozeRequest {
         fence: held.fence,
         delay: DurationText(Duration::ZERO),
     };
     client.snooze_attempt(held.id, &snooze).await.unwrap();
+    let held = claim_one(&client, "w").await;
+    let success = SucceedRequest {
+        fence: held.fence,
+        result: Some(Payload::encode(&"done").unwrap()),
+    };
+    let job = client.succeed_attempt(held.id, &success).await.unwrap();
+    assert_eq!(job.label, JobLabel::Succeeded);
+}
 
-    let held = client
-        .claim_jobs(&claim("w"))
-        .await
-        .unwrap()
-        .claims
-        .remove(0);
+#[tokio::test]
+async fn a_failed_attempt_is_explained_and_its_dead_letter_requeued() {
+    let server = Server::start().await;
+    let client = server.client();
+    client.create_job(&job("w")).await.unwrap();
+    let held = claim_one(&client, "w").await;
     let failure = FailRequest {
         fence: held.fence,
         failure: Some(FailureRequest {
@@ -142,22 +150,14 @@ async fn a_worker_claims_renews_and_settles() {
     assert_eq!(newest.status, AttemptStatus::Failed);
     assert!(newest.explanation.is_some(), "{newest:?}");
 
-    let dead = client
-        .list_dead_letters(&JobQuery::default())
-        .await
-        .unwrap();
-    assert_eq!(dead.jobs.len(), 1);
+    let dead = client.list_dead_letters(&JobQuery::default()).await;
+    assert_eq!(dead.unwrap().jobs.len(), 1);
     let all = DeadLettersRequest {
         all: true,
         ..DeadLettersRequest::default()
     };
     assert_eq!(client.requeue_dead_letters(&all).await.unwrap().count, 1);
-    let held = client
-        .claim_jobs(&claim("w"))
-        .await
-        .unwrap()
-        .claims
-        .remove(0);
+    let held = claim_one(&client, "w").await;
     let settlements = SettleRequest {
         settlements: vec![SettlementRequest {
             id: held.id.to_string(),
@@ -168,22 +168,9 @@ async fn a_worker_claims_renews_and_settles() {
             delay: None,
         }],
     };
-    assert!(client.settle_attempts(&settlements).await.unwrap().settled[0].ok);
+    let settled = client.settle_attempts(&settlements).await.unwrap().settled;
+    assert!(settled[0].ok, "{settled:?}");
     assert_eq!(client.discard_dead_letters(&all).await.unwrap().count, 0);
-
-    client.create_job(&job("w")).await.unwrap();
-    let held = client
-        .claim_jobs(&claim("w"))
-        .await
-        .unwrap()
-        .claims
-        .remove(0);
-    let success = SucceedRequest {
-        fence: held.fence,
-        result: Some(Payload::encode(&"done").unwrap()),
-    };
-    let job = client.succeed_attempt(held.id, &success).await.unwrap();
-    assert_eq!(job.label, JobLabel::Succeeded);
 }
 
 #[tokio::test]
