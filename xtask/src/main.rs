@@ -42,13 +42,13 @@ pub const VERBS: &[Verb] = &[
     Verb {
         name: "check",
         takes: "",
-        about: "the quick part of it: formatting, tidy, lints, and the unit tests of the crates that changed",
+        about: "the quick part of it: formatting, tidy, and if a crate has changed, lints and unit tests",
         run: check::run,
     },
     Verb {
         name: "tidy",
         takes: "",
-        about: "the style rules alone; takes less than a second",
+        about: "the style rules alone; takes about a second",
         run: tidy::run,
     },
     Verb {
@@ -66,7 +66,7 @@ pub const VERBS: &[Verb] = &[
     Verb {
         name: "bench",
         takes: "[args]",
-        about: "build the release binary and run `steadfast bench args`",
+        about: "build the binary as it is shipped and run `steadfast bench args`",
         run: bench::run,
     },
 ];

@@ -59,8 +59,6 @@ pub fn tidy() -> Step {
     }
 }
 
-/// Over all crates: cargo knows which of them a change can reach, and with fewer it would choose
-/// other features for the dependencies and compile them again.
 pub fn lints() -> Step {
     let args = [
         "clippy",
