@@ -212,7 +212,7 @@ impl From<Schedule> for ScheduleBody {
             upcoming: upcoming.into_iter().map(Into::into).collect(),
             created_at: schedule.created_at,
             job: JobBody::new(
-                schedule.template.stored(schedule.created_at),
+                schedule.template.into_job(schedule.created_at),
                 schedule.created_at,
             ),
         }

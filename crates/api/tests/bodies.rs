@@ -28,7 +28,7 @@ fn new_job(kind: Kind, payload: &str) -> NewJob {
 }
 
 fn job(kind: Kind, payload: &str) -> Job {
-    new_job(kind, payload).stored(at(0))
+    new_job(kind, payload).into_job(at(0))
 }
 
 fn mail() -> Kind {
@@ -38,11 +38,11 @@ fn mail() -> Kind {
 /// A job whose first attempt failed for good, and the record of that attempt.
 fn failed_job() -> (Job, Attempt) {
     let worker = WorkerName::new("node-1").unwrap();
-    let claim = job(mail(), r#"{"to":1}"#).claimed(worker, None, at(1));
+    let claim = job(mail(), r#"{"to":1}"#).claim(worker, None, at(1));
     let mut job = claim.job().clone();
     let failure = Failure::new(FailureClass::VALIDATION, "it broke");
     let output = None;
-    let ended = claim.ended(Outcome::Failure { failure, output }, at(2));
+    let ended = claim.end(Outcome::Failure { failure, output }, at(2));
     let transition = after_attempt(&ended, &Subscriptions::default(), Dice::new(0));
     job.progress = transition.to;
     (job, transition.record.unwrap())

@@ -71,7 +71,7 @@ impl Claim {
     }
 
     /// Ends the attempt. What follows is for [`after_attempt`](crate::after_attempt) to decide.
-    pub fn ended(self, outcome: Outcome, at: Timestamp) -> EndedAttempt {
+    pub fn end(self, outcome: Outcome, at: Timestamp) -> EndedAttempt {
         EndedAttempt {
             // A clock that was set back must not make an attempt end before it started.
             at: at.max(self.job.progress.started_at.unwrap_or(at)),
@@ -85,7 +85,7 @@ impl Claim {
 impl Job {
     /// Claims a waiting job for a worker: the attempt is counted, leased and fenced before anything
     /// starts. Without `lease`, the job's own applies.
-    pub fn claimed(mut self, worker: WorkerName, lease: Option<Duration>, now: Timestamp) -> Claim {
+    pub fn claim(mut self, worker: WorkerName, lease: Option<Duration>, now: Timestamp) -> Claim {
         let lease_until = now.plus(lease.unwrap_or(self.lease));
         let progress = &mut self.progress;
         progress.state = JobState::Running;

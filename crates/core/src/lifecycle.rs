@@ -202,59 +202,12 @@ impl Verdict {
     }
 
     fn transition(self, ended: &EndedAttempt) -> Transition {
-        let EndedAttempt {
-            job,
-            outcome,
-            at: now,
-            ..
-        } = ended;
+        let EndedAttempt { job, outcome, .. } = ended;
         let mut to = job.progress.clone();
         to.lease_until = None;
         to.worker = None;
         to.cancel_requested = false;
-
-        let (failure, decision) = match self {
-            Self::Succeed => {
-                to.state = Succeeded;
-                to.finished_at = Some(*now);
-                to.failure = None;
-                (None, None)
-            }
-            Self::Retry(failure, decision, run_at) => {
-                to.state = Waiting;
-                to.run_at = run_at;
-                to.last_delay = decision.delay.as_ref().map(|delay| delay.jittered);
-                (Some(failure), Some(decision))
-            }
-            Self::Uncount(decided_by, run_at) => {
-                to.state = Waiting;
-                to.run_at = run_at;
-                uncount(&mut to);
-                to.snoozes += u32::from(decided_by == DecidedBy::Snoozed);
-                let mut decision = Decision::by(decided_by);
-                decision.next_run_at = Some(run_at);
-                (None, Some(decision))
-            }
-            Self::End {
-                reason,
-                failure,
-                matched,
-            } => {
-                to.state = match reason {
-                    EndReason::Cancelled => Cancelled,
-                    _ => Failed,
-                };
-                to.finished_at = Some(*now);
-                to.reason = Some(reason);
-                if *outcome == (Outcome::Released { started: false }) {
-                    uncount(&mut to);
-                }
-                let mut decision = Decision::by(reason.into());
-                decision.matched = matched;
-                decision.budget = Some(RetryBudget::of(job));
-                (failure, Some(decision))
-            }
-        };
+        let (failure, decision) = self.apply(ended, &mut to);
         to.failure = failure.clone().or(to.failure);
         let record = record(ended, failure, decision);
         Transition {
@@ -271,6 +224,57 @@ impl Verdict {
             },
             to,
             record,
+        }
+    }
+
+    /// Brings the job's progress to where this verdict leads; returns what the attempt's record
+    /// keeps of it.
+    fn apply(
+        self,
+        ended: &EndedAttempt,
+        to: &mut JobProgress,
+    ) -> (Option<Failure>, Option<Decision>) {
+        match self {
+            Self::Succeed => {
+                to.state = Succeeded;
+                to.finished_at = Some(ended.at);
+                to.failure = None;
+                (None, None)
+            }
+            Self::Retry(failure, decision, run_at) => {
+                to.state = Waiting;
+                to.run_at = run_at;
+                to.last_delay = decision.delay.as_ref().map(|delay| delay.jittered);
+                (Some(failure), Some(decision))
+            }
+            Self::Uncount(decided_by, run_at) => {
+                to.state = Waiting;
+                to.run_at = run_at;
+                uncount(to);
+                to.snoozes += u32::from(decided_by == DecidedBy::Snoozed);
+                let mut decision = Decision::by(decided_by);
+                decision.next_run_at = Some(run_at);
+                (None, Some(decision))
+            }
+            Self::End {
+                reason,
+                failure,
+                matched,
+            } => {
+                to.state = match reason {
+                    EndReason::Cancelled => Cancelled,
+                    _ => Failed,
+                };
+                to.finished_at = Some(ended.at);
+                to.reason = Some(reason);
+                if ended.outcome == (Outcome::Released { started: false }) {
+                    uncount(to);
+                }
+                let mut decision = Decision::by(reason.into());
+                decision.matched = matched;
+                decision.budget = Some(RetryBudget::of(&ended.job));
+                (failure, Some(decision))
+            }
         }
     }
 }

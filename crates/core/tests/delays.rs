@@ -67,10 +67,10 @@ fn job(policy: &Arc<RetryPolicy>, previous: Option<Duration>, retry: u32, now: T
         Payload::default(),
         policy.clone(),
     )
-    .stored(now);
+    .into_job(now);
     job.progress.attempt = retry - 1;
     job.progress.last_delay = previous;
-    job.claimed(WorkerName::new("w").unwrap(), None, now)
+    job.claim(WorkerName::new("w").unwrap(), None, now)
 }
 
 proptest! {
@@ -102,7 +102,7 @@ proptest! {
             failure: Failure::new(FailureClass::ERROR, ""),
             output: None,
         };
-        let ended = job(&policy, previous, retry, now).ended(outcome, now);
+        let ended = job(&policy, previous, retry, now).end(outcome, now);
         let transition = after_attempt(&ended, &steadfast_core::Subscriptions::default(), Dice::new(random));
         prop_assert_eq!(transition.to.state, JobState::Waiting);
         prop_assert!(transition.to.run_at >= now);
@@ -135,7 +135,7 @@ proptest! {
         let retry_after = Duration::from_secs(seconds);
         let failure = Failure::http(503, "").with_retry_after(retry_after);
         let outcome = Outcome::Failure { failure, output: None };
-        let ended = job(&policy, None, retry, Timestamp::EPOCH).ended(outcome, Timestamp::EPOCH);
+        let ended = job(&policy, None, retry, Timestamp::EPOCH).end(outcome, Timestamp::EPOCH);
         let transition = after_attempt(&ended, &steadfast_core::Subscriptions::default(), Dice::new(random));
         let delay = transition.record.unwrap().decision.unwrap().delay.unwrap();
         let floor = retry_after.min(limits::RETRY_AFTER_MAX);

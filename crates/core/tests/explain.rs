@@ -18,14 +18,14 @@ fn secs(secs: u64) -> Duration {
 fn job(policy: PolicyPatch, attempts: u32) -> Job {
     let kind = Kind::new("mail").unwrap();
     let policy = Arc::new(policy.build().unwrap());
-    let mut job = NewJob::new(JobId::from_bits(1), kind, Payload::default(), policy).stored(T0);
+    let mut job = NewJob::new(JobId::from_bits(1), kind, Payload::default(), policy).into_job(T0);
     job.progress.attempt = attempts;
     job
 }
 
 fn record(job: Job, outcome: Outcome) -> Attempt {
-    let claim = job.claimed(WorkerName::new("node-1").unwrap(), None, T0);
-    let ended = claim.ended(outcome, T0.plus(secs(1)));
+    let claim = job.claim(WorkerName::new("node-1").unwrap(), None, T0);
+    let ended = claim.end(outcome, T0.plus(secs(1)));
     let transition = after_attempt(&ended, &Subscriptions::default(), Dice::TYPICAL);
     transition.record.unwrap()
 }

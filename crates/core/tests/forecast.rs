@@ -35,12 +35,12 @@ fn job(policy: PolicyPatch, guarantee: Guarantee) -> Job {
     let kind = Kind::new("mail").unwrap();
     let mut job = NewJob::new(JobId::from_bits(1), kind, Payload::default(), policy);
     job.guarantee = guarantee;
-    job.stored(T0)
+    job.into_job(T0)
 }
 
 fn claimed(job: Job) -> Job {
     let at = job.progress.run_at;
-    let claim = job.claimed(WorkerName::new("node-1").unwrap(), None, at);
+    let claim = job.claim(WorkerName::new("node-1").unwrap(), None, at);
     claim.job().clone()
 }
 
@@ -48,7 +48,7 @@ fn fail(running: Job) -> Transition {
     let (at, fence) = (running.progress.started_at.unwrap(), running.progress.fence);
     let claim = steadfast_core::Claim::resume(running, fence).unwrap();
     let failure = Failure::new(FailureClass::ERROR, "it broke");
-    let ended = claim.ended(
+    let ended = claim.end(
         Outcome::Failure {
             failure,
             output: None,

@@ -29,11 +29,11 @@ fn waiting(policy: Arc<RetryPolicy>, guarantee: Guarantee) -> Job {
     let id = JobId::from_bits(1);
     let mut job = NewJob::new(id, kind, Payload::default(), policy);
     job.guarantee = guarantee;
-    job.stored(T0)
+    job.into_job(T0)
 }
 
 fn claim(job: Job, now: Timestamp) -> Claim {
-    job.claimed(WorkerName::new("node-1").unwrap(), None, now)
+    job.claim(WorkerName::new("node-1").unwrap(), None, now)
 }
 
 fn failure(class: &str) -> Outcome {
@@ -52,7 +52,7 @@ fn http(status: u16) -> Outcome {
 
 /// One attempt, from claim to the state that follows it, in a line.
 fn line(job: Job, outcome: Outcome) -> String {
-    let ended = claim(job, T0).ended(outcome, at(1));
+    let ended = claim(job, T0).end(outcome, at(1));
     let transition = after_attempt(&ended, &Subscriptions::default(), Dice::new(1 << 63));
     let to = &transition.to;
     let record = transition.record.as_ref();
@@ -248,7 +248,7 @@ fn timeline(mut job: Job, outcomes: impl IntoIterator<Item = Outcome>) -> (Vec<S
     let mut lines = Vec::new();
     for outcome in outcomes {
         let now = job.progress.run_at;
-        let ended = claim(job.clone(), now).ended(outcome, now);
+        let ended = claim(job.clone(), now).end(outcome, now);
         let transition = after_attempt(&ended, &Subscriptions::default(), Dice::new(0));
         let record = transition.record.unwrap();
         lines.push(format!(
@@ -315,7 +315,7 @@ fn retry_after_is_a_floor_capped_at_an_hour() {
         };
         let job = waiting(policy(steady()), Guarantee::AtLeastOnce);
         let transition = after_attempt(
-            &claim(job, T0).ended(outcome, T0),
+            &claim(job, T0).end(outcome, T0),
             &Subscriptions::default(),
             Dice::new(0),
         );
@@ -389,7 +389,7 @@ fn an_attempt_that_was_snoozed_or_given_back_does_not_count() {
 #[test]
 fn an_attempt_cannot_end_before_it_started_though_the_clock_be_set_back() {
     let job = waiting(policy(steady()), Guarantee::AtLeastOnce);
-    let ended = claim(job, at(100)).ended(failure("error"), at(5));
+    let ended = claim(job, at(100)).end(failure("error"), at(5));
     let transition = after_attempt(&ended, &Subscriptions::default(), Dice::new(0));
     let record = transition.record.unwrap();
     assert_eq!(record.status, AttemptStatus::Failed);
@@ -415,7 +415,7 @@ fn a_decision_names_the_rule_that_matched() {
         ("fraud", Some(2)),
         ("error", None),
     ] {
-        let ended = claim(job(), T0).ended(failure(class), at(1));
+        let ended = claim(job(), T0).end(failure(class), at(1));
         let record = after_attempt(&ended, &Subscriptions::default(), Dice::new(0))
             .record
             .unwrap();

@@ -32,7 +32,7 @@ fn job() -> Job {
     let policy = Arc::new(steady().build().unwrap());
     let mut job = NewJob::new(JobId::from_bits(1), kind, payload, policy);
     job.tenant = tenant("acme");
-    job.stored(T0)
+    job.into_job(T0)
 }
 
 fn with_webhook(mut job: Job, events: &[EventType]) -> Job {
@@ -80,7 +80,7 @@ fn success() -> Outcome {
 /// One attempt that started at T+1 and ended at T+2.
 fn attempt(job: Job, outcome: Outcome, subscriptions: &Subscriptions) -> Transition {
     let worker = WorkerName::new("node-1").unwrap();
-    let ended = job.claimed(worker, None, at(1)).ended(outcome, at(2));
+    let ended = job.claim(worker, None, at(1)).end(outcome, at(2));
     after_attempt(&ended, subscriptions, Dice::new(1 << 63))
 }
 
@@ -155,11 +155,11 @@ fn a_cancel_is_reported_when_it_takes_effect_and_not_when_it_is_requested() {
     assert_eq!(event_types(&waiting.outbox), ["job.cancelled"]);
 
     let worker = WorkerName::new("node-1").unwrap();
-    let claim = job().claimed(worker, None, at(1));
+    let claim = job().claim(worker, None, at(1));
     let running = claim.job().clone();
     let requested = on_command(running, &JobCommand::Cancel, &everything, at(5)).unwrap();
     assert_eq!(requested.outbox, []);
-    let mut ended = claim.ended(failure(FailureClass::TIMEOUT), at(6));
+    let mut ended = claim.end(failure(FailureClass::TIMEOUT), at(6));
     ended.set_cancel_requested();
     let transition = after_attempt(&ended, &everything, Dice::new(0));
     assert_eq!(event_types(&transition.outbox), ["job.cancelled"]);
@@ -255,7 +255,7 @@ fn deliveries_have_no_events_of_their_own() {
     let everything = subscriptions("acme", [subscription(1, EventType::ALL)]);
     let delivery = || {
         let outbox = attempt(job(), success(), &everything).outbox;
-        outbox.into_iter().next().unwrap().stored(T0)
+        outbox.into_iter().next().unwrap().into_job(T0)
     };
     for outcome in [
         success(),

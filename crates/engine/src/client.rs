@@ -187,7 +187,7 @@ impl Client {
         pairs
             .map(|(job, result)| {
                 Ok(match result {
-                    EnqueueResult::Created(_, at) => CreateResult::New(job.stored(at)),
+                    EnqueueResult::Created(_, at) => CreateResult::New(job.into_job(at)),
                     EnqueueResult::Existing(id) => {
                         let job = existing.next().flatten();
                         CreateResult::Existing(job.ok_or(CommandError::NotFound(id))?)

@@ -74,7 +74,7 @@ impl Executor {
             None => Outcome::Released { started: false },
         };
         drop(job);
-        let mut ended = claim.ended(outcome, self.store.now());
+        let mut ended = claim.end(outcome, self.store.now());
         if let Some(note) = signals.note() {
             ended.set_note(note);
         }

@@ -81,7 +81,7 @@ impl Fetcher {
     /// Returns a claim that was not started as if it had never been taken.
     async fn give_back(&self, claim: Claim) {
         let outcome = Outcome::Released { started: false };
-        let ended = claim.ended(outcome, self.store.now());
+        let ended = claim.end(outcome, self.store.now());
         let _closed = self.ended.send(ended).await;
     }
 }

@@ -148,7 +148,7 @@ impl NodeHandle {
             };
             match Claim::resume(job, settlement.fence) {
                 Ok(claim) => {
-                    let ended = claim.ended(settlement.outcome, self.store.now());
+                    let ended = claim.end(settlement.outcome, self.store.now());
                     batch.push((results.len(), self.settler.pending(ended)));
                     results.push(Ok(()));
                 }

@@ -43,7 +43,7 @@ impl Sweeper {
             let now = self.store.now();
             let mut batch: Vec<_> = expired
                 .into_iter()
-                .map(|claim| self.settler.pending(claim.ended(Outcome::Lost, now)))
+                .map(|claim| self.settler.pending(claim.end(Outcome::Lost, now)))
                 .collect();
             self.settler.settle(&mut batch).await?;
         }

@@ -170,7 +170,7 @@ impl NewJob {
     }
 
     /// The job that exists once this is stored at `now`: waiting, without any attempt.
-    pub fn stored(self, now: Timestamp) -> Job {
+    pub fn into_job(self, now: Timestamp) -> Job {
         let run_at = self.due(now);
         Job {
             id: self.id,

@@ -151,8 +151,8 @@ mod tests {
             Payload::encode(&request).unwrap(),
             Arc::new(Preset::Http.policy()),
         );
-        let job = new.stored(Timestamp::EPOCH);
-        let claim = job.claimed(WorkerName::new("w").unwrap(), None, Timestamp::EPOCH);
+        let job = new.into_job(Timestamp::EPOCH);
+        let claim = job.claim(WorkerName::new("w").unwrap(), None, Timestamp::EPOCH);
         for (reason, expected) in [
             (StopReason::LeaseLost, "Lost"),
             (

@@ -189,7 +189,7 @@ pub async fn claim(store: &dyn Store, kinds: Vec<Kind>) -> Vec<Claim> {
 
 /// Ends an attempt as another node would.
 pub async fn settle(store: &dyn Store, claim: Claim, outcome: Outcome) -> CommitResult {
-    let ended = claim.ended(outcome, store.now());
+    let ended = claim.end(outcome, store.now());
     let transition = after_attempt(&ended, &Subscriptions::default(), Dice::new(0));
     store.commit(vec![transition]).await.unwrap().remove(0)
 }

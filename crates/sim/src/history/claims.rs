@@ -28,7 +28,7 @@ impl History {
                 let why = format!("its key already made {old}");
                 self.broken(Invariant::OneKeyOneJob, id, why);
             }
-            (EnqueueResult::Created(_, at), None) => self.learn(&new.clone().stored(at), now),
+            (EnqueueResult::Created(_, at), None) => self.learn(&new.clone().into_job(at), now),
             (EnqueueResult::Existing(id), Some(old)) if id != old => {
                 let why = format!("its key belongs to {old}");
                 self.broken(Invariant::OneKeyOneJob, id, why);

@@ -72,7 +72,7 @@ impl Replay {
             }
             Action::Sweep => {
                 for claim in at_once(self.store.expired_leases(JOBS)).unwrap() {
-                    self.settle(claim.ended(Outcome::Lost, self.clock.now()));
+                    self.settle(claim.end(Outcome::Lost, self.clock.now()));
                 }
                 Answer::Done
             }
@@ -97,7 +97,7 @@ impl Replay {
 
     fn end(&mut self, node: usize, outcome: Outcome) -> Answer {
         match self.nodes[node].take() {
-            Some(claim) => self.settle(claim.ended(outcome, self.clock.now())),
+            Some(claim) => self.settle(claim.end(outcome, self.clock.now())),
             None => Answer::Refused,
         }
     }

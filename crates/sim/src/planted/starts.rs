@@ -96,7 +96,7 @@ impl BuggyStore {
 
     async fn put_back(&self, claim: Claim) -> Result<(), StoreError> {
         let outcome = Outcome::Released { started: false };
-        let ended = claim.ended(outcome, self.inner.now());
+        let ended = claim.end(outcome, self.inner.now());
         let transition = after_attempt(&ended, &Subscriptions::default(), Dice::new(0));
         self.inner.commit(vec![transition]).await?;
         Ok(())

@@ -252,7 +252,7 @@ impl Play {
     }
 
     fn decide(&self, claim: Claim, outcome: Outcome) -> Transition {
-        let ended = claim.ended(outcome, self.clock.now());
+        let ended = claim.end(outcome, self.clock.now());
         after_attempt(&ended, &Subscriptions::default(), Dice::new(7))
     }
 

@@ -245,7 +245,7 @@ async fn go_on(store: &SqliteStore, now: Timestamp) -> Result<(), String> {
         .into_iter()
         .map(|claim| {
             after_attempt(
-                &claim.ended(success(), now),
+                &claim.end(success(), now),
                 &Subscriptions::default(),
                 Dice::new(0),
             )

@@ -203,7 +203,7 @@ async fn attempt(roles: Arc<Roles>, script: Arc<Script>, claim: Claim) {
     let ended = match is_given_back {
         true => {
             let outcome = Outcome::Released { started: false };
-            claim.ended(outcome, script.clock.now())
+            claim.end(outcome, script.clock.now())
         }
         false => roles.attempt(claim).await,
     };

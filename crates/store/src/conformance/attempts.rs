@@ -88,7 +88,7 @@ pub async fn attempts_of_several_runs_are_in_the_order_they_ended(f: Fixture) {
 pub async fn a_record_reads_back_to_the_last_digit(f: Fixture) {
     // Its sample is 0.9700894796725211, which a hasty parser takes for its neighbour.
     let dice = Dice::new(8_737_789_238_338_409 << 11);
-    let ended = f.claimed(f.job()).await.ended(failure("no"), f.now());
+    let ended = f.claimed(f.job()).await.end(failure("no"), f.now());
     let transition = after_attempt(&ended, &Subscriptions::default(), dice);
     assert_eq!(f.commit(transition.clone()).await, CommitResult::Done);
     let records = f.attempts_of(transition.job).await;

@@ -13,7 +13,7 @@ use crate::{ClaimRequest, Renewal};
 pub async fn a_claim_is_written_as_claimed_says(f: Fixture) {
     let id = f.enqueue_one(f.job()).await;
     let now = f.clock.advance(secs(5));
-    let expected = f.read(id).await.claimed(request(1).worker, None, now);
+    let expected = f.read(id).await.claim(request(1).worker, None, now);
 
     let claims = f.claim(1).await;
     assert_eq!(f.read(id).await, *expected.job());
@@ -307,7 +307,7 @@ pub async fn the_order_agrees_with_a_plain_sort(f: Fixture) {
         let fresh: Vec<NewJob> = (0..random.random_range(0..12))
             .map(|number| random_job(&f, &mut random, round * 100 + number))
             .collect();
-        waiting.extend(fresh.iter().map(|job| job.clone().stored(f.now())));
+        waiting.extend(fresh.iter().map(|job| job.clone().into_job(f.now())));
         f.enqueue(fresh).await;
         let now = f.clock.advance(secs(random.random_range(0..30)));
 

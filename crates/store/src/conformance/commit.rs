@@ -33,7 +33,7 @@ pub async fn every_outcome_is_written_as_decided(f: Fixture) {
         let mut ended = f
             .claimed(f.job())
             .await
-            .ended(outcome.clone(), f.clock.advance(secs(60)));
+            .end(outcome.clone(), f.clock.advance(secs(60)));
         ended.set_note("half way".into());
         let transition = steadfast_core::after_attempt(
             &ended,
@@ -169,7 +169,7 @@ pub async fn a_request_to_cancel_that_the_decision_did_not_know_sends_it_back(f:
     for outcome in [success(), failure("x"), Outcome::Lost] {
         let job = f.running(f.job()).await;
         let at = f.clock.advance(secs(60));
-        let mut ended = held(job.clone()).ended(outcome.clone(), at);
+        let mut ended = held(job.clone()).end(outcome.clone(), at);
         let unaware = steadfast_core::after_attempt(
             &ended,
             &steadfast_core::Subscriptions::default(),

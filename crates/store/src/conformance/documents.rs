@@ -55,7 +55,7 @@ pub async fn the_outbox_of_a_document_is_written_with_it_or_not_at_all(f: Fixtur
     let DocumentSaveResult::Done(saved) = answer.await.unwrap() else {
         panic!("not saved");
     };
-    assert_eq!(f.read(job.id).await, job.clone().stored(f.now()));
+    assert_eq!(f.read(job.id).await, job.clone().into_job(f.now()));
     assert_eq!(f.find(namesake.id).await, None);
 
     let late = f.job();

@@ -13,13 +13,13 @@ use crate::EnqueueResult::{Created, Existing};
 pub async fn a_job_is_stored_as_it_was_asked(f: Fixture) {
     let job = everything_set(&f);
     f.enqueue_one(job.clone()).await;
-    assert_eq!(f.read(job.id).await, job.stored(f.now()));
+    assert_eq!(f.read(job.id).await, job.into_job(f.now()));
 }
 
 pub async fn a_job_that_asks_for_nothing_has_the_defaults(f: Fixture) {
     let job = f.job();
     f.enqueue_one(job.clone()).await;
-    assert_eq!(f.read(job.id).await, job.stored(f.now()));
+    assert_eq!(f.read(job.id).await, job.into_job(f.now()));
 }
 
 pub async fn the_extremes_of_every_field_are_kept(f: Fixture) {
@@ -55,7 +55,7 @@ pub async fn the_extremes_of_every_field_are_kept(f: Fixture) {
     });
     for job in [largest, smallest] {
         f.enqueue_one(job.clone()).await;
-        assert_eq!(f.read(job.id).await, job.stored(f.now()));
+        assert_eq!(f.read(job.id).await, job.into_job(f.now()));
     }
 }
 
@@ -113,7 +113,7 @@ pub async fn a_large_batch_is_stored_whole(f: Fixture) {
     let stored = f.store.get_jobs(ids).await.unwrap();
     let expected: Vec<Option<Job>> = jobs
         .into_iter()
-        .map(|job| Some(job.stored(f.now())))
+        .map(|job| Some(job.into_job(f.now())))
         .collect();
     assert!(stored == expected);
 }

@@ -18,7 +18,7 @@ pub async fn a_firing_is_written_whole(f: Fixture) {
     assert_eq!(f.fire(firing.clone()).await, FireResult::Done);
 
     for run in &firing.runs {
-        assert_eq!(f.read(run.id).await, run.clone().stored(now));
+        assert_eq!(f.read(run.id).await, run.clone().into_job(now));
     }
     let [third, fourth] = [&firing.runs[0], &firing.runs[1]].map(|run| run.id);
     let expected = [

@@ -131,7 +131,7 @@ impl Fixture {
     /// What follows if the attempt ends now.
     pub(super) fn decide(&self, claim: Claim, outcome: Outcome) -> Transition {
         after_attempt(
-            &claim.ended(outcome, self.now()),
+            &claim.end(outcome, self.now()),
             &steadfast_core::Subscriptions::default(),
             Dice::new(0),
         )

@@ -11,7 +11,7 @@ pub async fn the_outbox_is_written_with_its_transition(f: Fixture) {
     let now = f.clock.advance(secs(1));
     assert_eq!(f.commit(transition.clone()).await, CommitResult::Done);
     for new in transition.outbox {
-        assert_eq!(f.read(new.id).await, new.stored(now));
+        assert_eq!(f.read(new.id).await, new.into_job(now));
     }
 }
 
@@ -80,7 +80,7 @@ pub async fn a_known_id_or_key_in_the_outbox_does_not_hinder_the_transition(f: F
     let outbox = [same_id, same_key, same_key_other_request, fresh.clone()];
     transition.outbox = outbox.into();
     assert_eq!(f.commit(transition).await, CommitResult::Done);
-    assert_eq!(f.find(fresh.id).await, Some(fresh.stored(f.now())));
+    assert_eq!(f.find(fresh.id).await, Some(fresh.into_job(f.now())));
     let after = f.store.get_jobs(vec![known.id, keyed.id]).await.unwrap();
     assert_eq!(after, before);
     assert_eq!(f.count_all().await, 4);

@@ -67,7 +67,7 @@ pub async fn a_busy_store_loses_nothing_and_counts_once(f: Fixture) {
             while store.count_jobs(succeeded(), 240).await.unwrap() < 240 {
                 let claims = store.claim(request(9)).await.unwrap().claims;
                 let ends = claims.into_iter().map(|claim| {
-                    let ended = claim.ended(success(), store.now());
+                    let ended = claim.end(success(), store.now());
                     after_attempt(
                         &ended,
                         &steadfast_core::Subscriptions::default(),

@@ -47,7 +47,7 @@ pub async fn what_does_not_run_cannot_be_renewed(f: Fixture) {
         assert_eq!(renew(&f, &renewal(&job, 30)).await, RenewResult::Lost);
         assert_eq!(f.read(job.id).await, job);
     }
-    let mut unknown = f.job().stored(f.now());
+    let mut unknown = f.job().into_job(f.now());
     unknown.progress.fence = Fence(1);
     assert_eq!(renew(&f, &renewal(&unknown, 30)).await, RenewResult::Lost);
 }

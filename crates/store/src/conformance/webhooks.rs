@@ -13,7 +13,7 @@ use crate::{FireResult, JobFilter, PageRequest};
 pub async fn a_jobs_webhook_is_kept_with_it(f: Fixture) {
     let new = with_webhook(&f, EventType::OF_JOBS);
     let id = f.enqueue_one(new.clone()).await;
-    assert_eq!(f.read(id).await, new.clone().stored(f.now()));
+    assert_eq!(f.read(id).await, new.clone().into_job(f.now()));
     let claim = f.claim_of(id).await;
     assert_eq!(claim.job().webhook, new.webhook);
 }

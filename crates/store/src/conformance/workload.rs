@@ -137,7 +137,7 @@ impl<'a> Workload<'a> {
     }
 
     async fn settle(&mut self, claim: Claim, outcome: Outcome) {
-        let mut ended = claim.ended(outcome, self.f.now());
+        let mut ended = claim.end(outcome, self.f.now());
         let dice = Dice::new(self.random.random());
         let mut transition = after_attempt(&ended, &steadfast_core::Subscriptions::default(), dice);
         let mut committed = self.f.commit(transition.clone()).await;

@@ -145,7 +145,7 @@ impl Tables {
         let mut claims = Vec::with_capacity(due.len());
         for (.., id) in due {
             let Some(job) = self.job(id) else { continue };
-            let claim = job.claimed(request.worker.clone(), request.lease, now);
+            let claim = job.claim(request.worker.clone(), request.lease, now);
             self.update(claim.job().clone());
             claims.push(claim);
         }

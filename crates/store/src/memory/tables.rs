@@ -70,7 +70,7 @@ impl Tables {
             }
             self.keys.insert(key, KeyHolder::of(&new));
         }
-        let job = new.stored(now);
+        let job = new.into_job(now);
         self.index(&job, true);
         self.jobs.insert(
             job.id,

@@ -99,7 +99,7 @@ impl<'r> ClaimBatch<'r> {
     fn push(&mut self, job: Job, now: Timestamp) {
         let ClaimRequest { worker, lease, .. } = self.request;
         self.payload_bytes += job.payload.as_str().len();
-        self.claims.push(job.claimed(worker.clone(), *lease, now));
+        self.claims.push(job.claim(worker.clone(), *lease, now));
     }
 }
 

@@ -24,7 +24,7 @@ pub trait JobStore: BaseStore {
 
     /// Claims due jobs, the higher priority first, then the earlier `runAt`.
     ///
-    /// Each is claimed as [`Job::claimed`] says, durably before it returns, and by one caller
+    /// Each is claimed as [`Job::claim`] says, durably before it returns, and by one caller
     /// only. Jobs of paused queues are left alone. The answer says when to look again.
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError>;
 

@@ -84,7 +84,7 @@ pub fn request(max: usize) -> ClaimRequest {
 
 pub fn success(store: &PostgresStore, claim: Claim) -> Transition {
     let outcome = Outcome::Success { output: None };
-    let ended = claim.ended(outcome, store.now());
+    let ended = claim.end(outcome, store.now());
     after_attempt(&ended, &Subscriptions::default(), Dice::new(0))
 }
 

@@ -122,7 +122,7 @@ async fn sql_stores_a_job_with_the_defaults_of_the_library() {
     let mut expected = job(&store);
     expected.id = id;
     expected.payload = steadfast_core::Payload::from_json(r#"{"to": "me"}"#).unwrap();
-    assert_eq!(found, expected.stored(found.created_at));
+    assert_eq!(found, expected.into_job(found.created_at));
     let age = store.now().since(found.created_at);
     assert!(age.as_secs() < 10, "{age:?}");
     let made_at = JobId::new(found.created_at, 0);

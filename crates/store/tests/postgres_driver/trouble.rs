@@ -360,7 +360,7 @@ async fn text_that_postgres_cannot_store_is_stored_all_the_same() {
     let store = database.open().await;
     store.enqueue(jobs(&store, 1)).await.unwrap();
     let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
-    let mut ended = claim.ended(
+    let mut ended = claim.end(
         steadfast_core::Outcome::Failure {
             failure: steadfast_core::Failure::new(steadfast_core::FailureClass::VALIDATION, "a\0b"),
             output: None,

@@ -59,7 +59,7 @@ pub fn request(max: usize) -> ClaimRequest {
 pub fn success(store: &SqliteStore, claim: Claim) -> Transition {
     let outcome = Outcome::Success { output: None };
     after_attempt(
-        &claim.ended(outcome, store.now()),
+        &claim.end(outcome, store.now()),
         &steadfast_core::Subscriptions::default(),
         Dice::new(0),
     )
