@@ -57,7 +57,7 @@ const PROOFS: &[Proof] = &[
     by_test("power loss", 400, "power", "a_power_failure_loses_nothing_that_was_acknowledged"),
     by_test("power loss while a file is made", 400, "power", "a_power_failure_while_a_file_is_made_leaves_one_that_opens"),
     by_test("power loss while the log is folded", 300, "power", "a_power_failure_while_the_log_is_folded_loses_nothing"),
-    by_test("disk errors", 60, "disk_errors", "a_disk_that_fails_is_told_of_and_nothing_acknowledged_is_lost"),
+    by_test("disk errors", 60, "disk_errors", "a_disk_error_reaches_the_caller_and_nothing_acknowledged_is_lost"),
     by_test("kill cycles", 60, "proof", "kill_cycles::what_was_acknowledged_outlives_every_kill"),
     by_test("fsync before the answer", 500, "proof", "synced::the_log_is_synced_before_the_answer_leaves"),
     by_test("no sync, no answer", 10, "proof", "synced::while_the_log_cannot_be_synced_nothing_is_acknowledged"),

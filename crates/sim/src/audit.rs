@@ -7,13 +7,13 @@ use steadfast_store::{AttemptOwner, JobFilter, JobPageRequest, PageRequest, Stor
 
 use crate::{
     Invariant,
-    history::{History, Shared},
+    history::{History, SharedHistory},
     workload::TENANTS,
 };
 
 const PAGE: usize = 100;
 
-pub async fn audit(store: &dyn Store, history: &Shared) -> Result<(), StoreError> {
+pub async fn audit(store: &dyn Store, history: &SharedHistory) -> Result<(), StoreError> {
     let all = list(store, JobFilter::default()).await?;
     let dead_letters = list(store, JobFilter::dead_letters()).await?;
     let counted = store
@@ -133,7 +133,7 @@ fn dead_letters_are_failed(history: &mut History, listed: &BTreeSet<JobId>, coun
 }
 
 /// Each attempt that started has one record, the one it was settled with.
-pub async fn records(store: &dyn Store, history: &Shared) -> Result<(), StoreError> {
+pub async fn records(store: &dyn Store, history: &SharedHistory) -> Result<(), StoreError> {
     let living = history.lock().living();
     for id in living {
         let page = PageRequest::first(usize::from(u16::MAX));

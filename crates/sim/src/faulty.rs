@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
-use steadfast_store::{Layered, Store, StoreError, StoreLayer};
+use steadfast_store::{LayeredStore, Store, StoreError, StoreLayer};
 
 use crate::tasks::{at_once, pause};
 
@@ -16,7 +16,7 @@ const DELAYED: u32 = 350;
 const DELAY_MAX: u32 = 4;
 
 /// A store with faults.
-pub type FaultyStore = Layered<FaultInjector>;
+pub type FaultyStore = LayeredStore<FaultInjector>;
 
 /// Any store, with faults that follow from a seed. What it does, it does at once: between a
 /// call's delays no other call can come in between.

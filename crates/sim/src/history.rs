@@ -120,9 +120,9 @@ pub struct History {
 
 /// A history that many write to.
 #[derive(Clone, Default)]
-pub struct Shared(Arc<Mutex<History>>);
+pub struct SharedHistory(Arc<Mutex<History>>);
 
-impl Shared {
+impl SharedHistory {
     pub fn lock(&self) -> MutexGuard<'_, History> {
         self.0.lock().unwrap()
     }

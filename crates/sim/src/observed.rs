@@ -16,12 +16,12 @@ use steadfast_store::{
 
 use crate::{
     Invariant,
-    history::{CommitObservation, Shared},
+    history::{CommitObservation, SharedHistory},
 };
 
 pub struct ObservedStore {
     pub inner: Arc<dyn Store>,
-    pub history: Shared,
+    pub history: SharedHistory,
 }
 
 impl ObservedStore {

@@ -18,8 +18,8 @@ use steadfast_core::{
 };
 use steadfast_store::{
     ClaimRequest, ClaimResult, CommandError, CommitResult, EnqueueError, EnqueueResult,
-    FireRequest, FireResult, JobFilter, JobPageRequest, Layered, Page, RenewResult, Renewal, Store,
-    StoreError, StoreLayer,
+    FireRequest, FireResult, JobFilter, JobPageRequest, LayeredStore, Page, RenewResult, Renewal,
+    Store, StoreError, StoreLayer,
 };
 
 use crate::Invariant;
@@ -88,7 +88,7 @@ impl Bug {
     }
 
     pub fn plant(self, store: Arc<dyn Store>) -> Arc<dyn Store> {
-        Arc::new(Layered(BuggyStore {
+        Arc::new(LayeredStore(BuggyStore {
             inner: store,
             bug: self,
             turns: AtomicU64::new(0),

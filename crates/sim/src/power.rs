@@ -21,6 +21,6 @@ mod world;
 
 pub use crash_images::CrashCase;
 pub use disk_log::{FaultRange, SyncMode};
-pub use play::{Play, Recording, Setting};
+pub use play::{DiskSetup, Play, PlayRecord};
 pub use sweep::{DataLoss, Sweep, SweepReport};
 pub use vfs::Disk;

@@ -17,7 +17,7 @@ use steadfast_engine::{
 };
 use steadfast_store::{Clock as _, ManualClock};
 
-use crate::{history::Shared, tasks::pause};
+use crate::{history::SharedHistory, tasks::pause};
 
 /// A panic with these words is part of the play.
 pub const PANIC: &str = "a handler of the simulation panics";
@@ -41,7 +41,7 @@ impl JobKind for Y {
 
 pub struct Script {
     pub clock: ManualClock,
-    pub history: Shared,
+    pub history: SharedHistory,
     random: Mutex<StdRng>,
     calm: AtomicBool,
 }
@@ -68,7 +68,7 @@ struct Plan {
 }
 
 impl Script {
-    pub fn new(clock: ManualClock, history: Shared, seed: u64) -> Arc<Self> {
+    pub fn new(clock: ManualClock, history: SharedHistory, seed: u64) -> Arc<Self> {
         Arc::new(Self {
             clock,
             history,

@@ -13,13 +13,13 @@ use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use steadfast_core::JobId;
 use steadfast_store::{
-    Clock as _, Layered, ManualClock, MemoryStore, SqliteOptions, SqliteStore, Store,
+    Clock as _, LayeredStore, ManualClock, MemoryStore, SqliteOptions, SqliteStore, Store,
 };
 use tempfile::TempDir;
 
 use crate::{
     Bug, Counters, FaultInjector, FaultyStore, Violation,
-    history::{Entry, Event, Shared},
+    history::{Entry, Event, SharedHistory},
     observed::ObservedStore,
     script::Script,
     tasks::{Tasks, at_once},
@@ -54,7 +54,7 @@ pub struct Report {
 pub struct Simulation {
     random: StdRng,
     clock: ManualClock,
-    history: Shared,
+    history: SharedHistory,
     script: Arc<Script>,
     /// What the audit reads: the store without faults.
     store: Arc<dyn Store>,
@@ -100,8 +100,8 @@ impl Simulation {
             Some(bug) if !bug.is_above() => bug.plant(store),
             _ => store,
         };
-        let history = Shared::default();
-        let observed: Arc<dyn Store> = Arc::new(Layered(ObservedStore {
+        let history = SharedHistory::default();
+        let observed: Arc<dyn Store> = Arc::new(LayeredStore(ObservedStore {
             inner: store.clone(),
             history: history.clone(),
         }));
@@ -109,7 +109,7 @@ impl Simulation {
             Some(bug) if bug.is_above() => bug.plant(observed.clone()),
             _ => observed.clone(),
         };
-        let faulty = Layered(FaultInjector::new(below_faults, random.random()));
+        let faulty = LayeredStore(FaultInjector::new(below_faults, random.random()));
         let script = Script::new(clock.clone(), history.clone(), random.random());
         let nodes = Nodes::new(Arc::new(faulty.clone()), script.clone(), &mut random);
         Self {

@@ -10,13 +10,13 @@
 
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use steadfast_sim::{
-    power::{Disk, FaultRange, Play, Setting, Sweep, SweepReport, SyncMode},
+    power::{Disk, DiskSetup, FaultRange, Play, Sweep, SweepReport, SyncMode},
     prove,
 };
 
 /// As many as a debug build lives through in half a minute.
 const TROUBLES: u64 = 24;
-const OPENING: Setting = Setting {
+const OPENING: DiskSetup = DiskSetup {
     ends_when_open: true,
     syncing: SyncMode::Honest,
     trouble: None,
@@ -27,14 +27,14 @@ const OPENING: Setting = Setting {
 const POINTS: u64 = 4;
 
 #[test]
-fn a_disk_that_fails_is_told_of_and_nothing_acknowledged_is_lost() {
+fn a_disk_error_reaches_the_caller_and_nothing_acknowledged_is_lost() {
     let seed = prove::seed();
     let times = prove::times(TROUBLES);
     eprintln!("seed {seed}");
     let mut random = StdRng::seed_from_u64(seed);
     let disk = Disk::new();
     let opening = Play::record(disk, OPENING).asked;
-    let operations = Play::record(disk, Setting::default()).asked - opening;
+    let operations = Play::record(disk, DiskSetup::default()).asked - opening;
     let (mut failed, mut refused) = (0, 0);
     let mut sum = SweepReport::default();
     for time in 0..times {
@@ -42,9 +42,9 @@ fn a_disk_that_fails_is_told_of_and_nothing_acknowledged_is_lost() {
             first: opening + place(time, times, operations, &mut random),
             count: if random.random() { 1 } else { u64::MAX },
         };
-        let setting = Setting {
+        let setting = DiskSetup {
             trouble: Some(trouble),
-            ..Setting::default()
+            ..DiskSetup::default()
         };
         let recording = Play::record(disk, setting);
         failed += recording.failed;
@@ -73,7 +73,7 @@ fn a_disk_that_fails_while_a_file_is_made_leaves_one_that_is_made_whole() {
     for first in 0..Play::record(disk, OPENING).asked {
         let recording = Play::record(
             disk,
-            Setting {
+            DiskSetup {
                 trouble: Some(FaultRange { first, count: 1 }),
                 ..OPENING
             },

@@ -1,7 +1,7 @@
 //! The power fails at any moment, and nothing that was acknowledged is lost.
 
 use steadfast_sim::{
-    power::{DataLoss, Disk, Play, Setting, Sweep, SweepReport, SyncMode},
+    power::{DataLoss, Disk, DiskSetup, Play, Sweep, SweepReport, SyncMode},
     prove,
 };
 
@@ -16,55 +16,55 @@ const POINTS_PLANTED: u64 = 60;
 
 #[test]
 fn a_power_failure_loses_nothing_that_was_acknowledged() {
-    hold(Setting::default(), POINTS);
+    hold(DiskSetup::default(), POINTS);
 }
 
 #[test]
 fn a_power_failure_while_a_file_is_made_leaves_one_that_opens() {
-    let setting = Setting {
+    let setting = DiskSetup {
         ends_when_open: true,
-        ..Setting::default()
+        ..DiskSetup::default()
     };
     hold(setting, POINTS_OF_OPENING);
 }
 
 #[test]
 fn a_power_failure_while_the_log_is_folded_loses_nothing() {
-    let setting = Setting {
+    let setting = DiskSetup {
         small_pages: true,
-        ..Setting::default()
+        ..DiskSetup::default()
     };
     hold(setting, POINTS_WITH_SMALL_PAGES);
 }
 
 #[test]
 fn a_disk_that_lies_about_syncing_is_found_out() {
-    let setting = Setting {
+    let setting = DiskSetup {
         syncing: SyncMode::Lies,
-        ..Setting::default()
+        ..DiskSetup::default()
     };
     find(setting);
 }
 
 #[test]
 fn a_log_that_is_not_synced_with_each_commit_is_found_out() {
-    let setting = Setting {
+    let setting = DiskSetup {
         syncing: SyncMode::NotTheLog,
-        ..Setting::default()
+        ..DiskSetup::default()
     };
     find(setting);
 }
 
 #[test]
 fn an_acknowledgement_before_the_commit_is_found_out() {
-    let setting = Setting {
+    let setting = DiskSetup {
         hasty: true,
-        ..Setting::default()
+        ..DiskSetup::default()
     };
     find(setting);
 }
 
-fn hold(setting: Setting, usual: u64) {
+fn hold(setting: DiskSetup, usual: u64) {
     let (seed, points) = (prove::seed(), prove::times(usual));
     match sweep(setting, seed, points) {
         Ok(swept) => prove::tell(
@@ -83,7 +83,7 @@ fn hold(setting: Setting, usual: u64) {
     }
 }
 
-fn find(setting: Setting) {
+fn find(setting: DiskSetup) {
     let seed = prove::seed();
     match sweep(setting, seed, POINTS_PLANTED) {
         Err(lost) => eprintln!("found: {lost}"),
@@ -91,7 +91,7 @@ fn find(setting: Setting) {
     }
 }
 
-fn sweep(setting: Setting, seed: u64, points: u64) -> Result<SweepReport, DataLoss> {
+fn sweep(setting: DiskSetup, seed: u64, points: u64) -> Result<SweepReport, DataLoss> {
     let recording = Play::record(Disk::new(), setting);
     Sweep::new(&recording, seed).run(points)
 }

@@ -232,7 +232,7 @@ macro_rules! conformance_tests {
                 a_queued_tick_is_due_when_no_run_is_unfinished
                 a_queued_tick_is_due_when_the_run_before_it_is_cancelled
                 a_schedule_that_is_due_for_two_reasons_is_due_once
-                the_newest_unfinished_run_is_told
+                the_newest_unfinished_run_is_returned
             }
             fire {
                 a_firing_is_written_whole

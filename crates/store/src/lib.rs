@@ -63,7 +63,7 @@ pub use store::{
 };
 #[cfg(feature = "_testing")]
 #[doc(hidden)]
-pub use store::{Layered, StoreLayer};
+pub use store::{LayeredStore, StoreLayer};
 /// The PostgreSQL client, for transactions of your own.
 #[cfg(feature = "postgres")]
 pub use tokio_postgres;

@@ -61,7 +61,7 @@ use driver_error::DriverError;
 use inner::Inner;
 use listen::Listener;
 use names::Names;
-use session::{Session, Shared, SqlTexts};
+use session::{PoolContext, Session, SqlTexts};
 use time::DatabaseClock;
 use wake_filter::WakeHints;
 
@@ -94,7 +94,7 @@ impl PostgresStore {
     /// trusted.
     pub async fn open(url: &str, options: PostgresOptions) -> Result<Self, OpenError> {
         let address = open::address(url, &options)?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(PoolContext {
             texts: SqlTexts::new(&options.schema),
             names: Names::default(),
             clock: DatabaseClock::new(options.clock.clone()),

@@ -26,7 +26,7 @@ use crate::wake::Wakeups;
 pub use documents::{Document, DocumentKind, DocumentSaveResult, DocumentStore};
 pub use jobs::{ClaimRequest, ClaimResult, EnqueueResult, JobStore, RenewResult, Renewal};
 #[cfg(feature = "_testing")]
-pub use layer::{Layered, StoreLayer};
+pub use layer::{LayeredStore, StoreLayer};
 pub use queries::{
     AttemptCursor, AttemptOwner, JobFilter, JobPageRequest, LaneStats, MinuteStats, Page,
     PageRequest, QueryStore,

@@ -233,12 +233,12 @@ fn find_user() -> io::Result<Option<User>> {
     if id(&["-u"])? != Some(0) {
         return Ok(None);
     }
-    for name in ["postgres", "nobody"] {
+    for name in ["postgres", "daemon"] {
         if let (Some(uid), Some(gid)) = (id(&["-u", name])?, id(&["-g", name])?) {
             return Ok(Some(User { uid, gid }));
         }
     }
-    let why = "this is root, and there is no user postgres or nobody to run it as";
+    let why = "this is root, and there is no user postgres or daemon to run it as";
     Err(io::Error::other(why))
 }
 

@@ -11,13 +11,13 @@ use std::{
 use async_trait::async_trait;
 use steadfast_core::{Claim, CommitResult, JobId, JobLabel, Transition};
 use steadfast_store::{
-    Document, DocumentKind, JobFilter, JobPageRequest, Layered, MemoryStore, QueryStore as _,
+    Document, DocumentKind, JobFilter, JobPageRequest, LayeredStore, MemoryStore, QueryStore as _,
     RenewResult, Renewal, Store, StoreError, StoreLayer,
 };
 use tokio::sync::{Barrier, Notify};
 
 /// The store, with doors for a test. Clones are the same store.
-pub type FlakyStore = Layered<FlakyLayer>;
+pub type FlakyStore = LayeredStore<FlakyLayer>;
 
 #[derive(Clone, Default)]
 pub struct FlakyLayer(Arc<Inner>);

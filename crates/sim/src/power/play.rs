@@ -20,7 +20,7 @@ pub const FILE: &str = "steadfast.db";
 
 /// How a play goes.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Setting {
+pub struct DiskSetup {
     pub syncing: SyncMode,
     pub trouble: Option<FaultRange>,
     /// A planted bug: calls count as acknowledged when they are made.
@@ -32,7 +32,7 @@ pub struct Setting {
 }
 
 /// All that came of a play.
-pub struct Recording {
+pub struct PlayRecord {
     pub entries: Vec<Entry>,
     /// What the store held after each call that was acknowledged.
     pub worlds: Vec<World>,
@@ -45,7 +45,7 @@ pub struct Recording {
     pub failed: u64,
 }
 
-impl Recording {
+impl PlayRecord {
     pub fn operations(&self) -> Vec<&Operation> {
         let entries = self.entries.iter();
         entries
@@ -77,7 +77,7 @@ impl Recording {
 pub struct Play {
     disk: Disk,
     directory: TempDir,
-    setting: Setting,
+    setting: DiskSetup,
     store: Option<SqliteStore>,
     pub(super) clock: ManualClock,
     worlds: Vec<World>,
@@ -88,7 +88,7 @@ pub struct Play {
 
 impl Play {
     /// Plays the whole script.
-    pub fn record(disk: Disk, setting: Setting) -> Recording {
+    pub fn record(disk: Disk, setting: DiskSetup) -> PlayRecord {
         let runtime = runtime();
         let mut play = Self {
             disk,
@@ -114,7 +114,7 @@ impl Play {
         play.close();
         let (asked, failed) = (disk.log.asked(), disk.log.failed());
         runtime.block_on(play.look_again());
-        Recording {
+        PlayRecord {
             entries: disk.log.take(),
             worlds: play.worlds,
             calls: play.calls,

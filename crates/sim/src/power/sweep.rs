@@ -23,7 +23,7 @@ use tempfile::TempDir;
 use super::{
     crash_images::{CrashCase, Drive, Image},
     disk_log::{Entry, Operation},
-    play::{FILE, Recording, runtime},
+    play::{FILE, PlayRecord, runtime},
     script::{request, success},
     vfs::Disk,
     world::World,
@@ -77,7 +77,7 @@ impl fmt::Display for DataLoss {
 }
 
 pub struct Sweep<'r> {
-    recording: &'r Recording,
+    recording: &'r PlayRecord,
     /// Through which images are opened: it syncs nothing and records nothing.
     disk: Disk,
     random: StdRng,
@@ -88,7 +88,7 @@ pub struct Sweep<'r> {
 }
 
 impl<'r> Sweep<'r> {
-    pub fn new(recording: &'r Recording, seed: u64) -> Self {
+    pub fn new(recording: &'r PlayRecord, seed: u64) -> Self {
         Self {
             recording,
             disk: Disk::new(),

@@ -174,7 +174,7 @@ pub async fn only_wanted_lanes_are_claimed(f: Fixture) {
         (None, &[], &["y"]),
         (Some("default"), &["a", "b"], &["x"]),
         (Some("acme"), &["b", "none"], &["x", "y"]),
-        (Some("nobody"), &[], &[]),
+        (Some("absent"), &[], &[]),
     ];
     for (owner, queues, kinds) in wanted {
         let is_wanted = |lane: &(&str, &str, &str)| {

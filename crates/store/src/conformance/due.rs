@@ -124,7 +124,7 @@ pub async fn a_schedule_that_is_due_for_two_reasons_is_due_once(f: Fixture) {
     assert_eq!(f.due_ids().await, [schedule.id]);
 }
 
-pub async fn the_newest_unfinished_run_is_told(f: Fixture) {
+pub async fn the_newest_unfinished_run_is_returned(f: Fixture) {
     let other = f.saved_schedule("other").await;
     let schedule = f.saved_schedule("nightly").await;
     let tick = f.clock.advance(secs(60));

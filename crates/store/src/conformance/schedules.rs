@@ -169,7 +169,7 @@ pub async fn schedules_are_found_by_what_is_asked(f: Fixture) {
         (filter(Some("default"), Some("b"), None), vec![]),
         (filter(Some("acme"), None, Some(saved[1])), vec![1]),
         (filter(Some("acme"), None, Some(saved[2])), vec![]),
-        (filter(Some("nobody"), None, None), vec![]),
+        (filter(Some("absent"), None, None), vec![]),
     ] {
         let expected: Vec<_> = expected
             .into_iter()

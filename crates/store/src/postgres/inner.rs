@@ -8,12 +8,12 @@ use super::{
     driver_error::DriverError,
     key::Key,
     listen::Listener,
-    session::{Conn, Shared},
+    session::{Conn, PoolContext},
 };
 
 /// What all clones of a store share.
 pub(super) struct Inner {
-    pub shared: Arc<Shared>,
+    pub shared: Arc<PoolContext>,
     pub pool: Pool,
     pub listener: Arc<Listener>,
     pub timeout: Duration,

@@ -10,7 +10,7 @@ use super::{
     driver_error::DriverError,
     migrate::{self, Schema},
     options::PostgresOptions,
-    session::{Shared, SqlTexts},
+    session::{PoolContext, SqlTexts},
     tls::TlsSettings,
 };
 use crate::{
@@ -119,7 +119,7 @@ async fn connect(address: &Address) -> Result<Client, DriverError> {
 
 pub(super) fn pool(
     address: Address,
-    shared: &Arc<Shared>,
+    shared: &Arc<PoolContext>,
     options: &PostgresOptions,
 ) -> Result<Pool, OpenError> {
     let name = name(&address, shared.texts.schema());

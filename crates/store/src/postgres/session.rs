@@ -12,7 +12,7 @@ use tokio_postgres::{Client, IsolationLevel, Row, types::ToSql};
 use super::{driver_error::DriverError, names::Names, time::DatabaseClock};
 
 /// What all connections of a store share.
-pub(super) struct Shared {
+pub(super) struct PoolContext {
     pub texts: SqlTexts,
     pub names: Names,
     pub clock: DatabaseClock,
@@ -21,7 +21,7 @@ pub(super) struct Shared {
 /// A connection of the pool.
 pub(super) struct Conn<'s> {
     pub client: deadpool_postgres::Client,
-    pub shared: &'s Shared,
+    pub shared: &'s PoolContext,
 }
 
 impl Conn<'_> {
@@ -58,7 +58,7 @@ impl Conn<'_> {
 /// Rolled back, unless it is committed.
 pub(super) struct Transaction<'c> {
     transaction: deadpool_postgres::Transaction<'c>,
-    shared: &'c Shared,
+    shared: &'c PoolContext,
 }
 
 impl Transaction<'_> {
@@ -86,7 +86,7 @@ pub(super) struct Session<'c> {
     pub cache: Option<Arc<StatementCache>>,
     /// Whether it is inside a transaction, which may roll back what its statements did.
     pub may_roll_back: bool,
-    pub shared: &'c Shared,
+    pub shared: &'c PoolContext,
 }
 
 impl Session<'_> {

@@ -22,9 +22,9 @@ use crate::{
 
 /// A layer as a store.
 #[derive(Clone, Debug, Default)]
-pub struct Layered<L>(pub L);
+pub struct LayeredStore<L>(pub L);
 
-impl<L> Deref for Layered<L> {
+impl<L> Deref for LayeredStore<L> {
     type Target = L;
 
     fn deref(&self) -> &L {
@@ -32,7 +32,7 @@ impl<L> Deref for Layered<L> {
     }
 }
 
-impl<L: StoreLayer> BaseStore for Layered<L> {
+impl<L: StoreLayer> BaseStore for LayeredStore<L> {
     fn now(&self) -> Timestamp {
         self.0.inner().now()
     }
@@ -47,7 +47,7 @@ macro_rules! layer {
         $($verb:ident($($name:ident: $type:ty),*) -> $answer:ty;)+
     })+) => {
         /// Does everything as an inner store does it, but for the methods that are overridden.
-        /// [`Layered`] makes a store of it.
+        /// [`LayeredStore`] makes a store of it.
         #[async_trait]
         pub trait StoreLayer: Send + Sync + 'static {
             /// The store below.
@@ -73,7 +73,7 @@ macro_rules! layer {
         }
 
         $(#[async_trait]
-        impl<L: StoreLayer> $contract for Layered<L> {
+        impl<L: StoreLayer> $contract for LayeredStore<L> {
             $(async fn $verb(&self, $($name: $type),*) -> $answer {
                 let call = StoreLayer::$verb(&self.0, $($name),*);
                 self.0.around(stringify!($verb), call).await

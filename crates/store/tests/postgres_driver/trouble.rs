@@ -253,7 +253,7 @@ impl Proxy {
 }
 
 #[tokio::test]
-async fn whoever_waits_too_long_for_a_lock_or_a_connection_is_told_to_come_back() {
+async fn a_caller_that_waits_too_long_for_a_lock_or_a_connection_gets_a_transient_error() {
     let database = TestDatabase::new();
     let options = database.options().connections(1);
     let options = options.timeout(Duration::from_millis(300));
