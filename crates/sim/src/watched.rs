@@ -35,8 +35,8 @@ impl Watched {
         let Some(at) = job.progress.finished_at.filter(|_| is_cancelled) else {
             return Ok(Vec::new());
         };
-        let told = subscriptions.tell(job, EventType::JobCancelled, at);
-        self.inner.get_jobs(ids(&told)).await
+        let deliveries = subscriptions.deliveries_of(job, EventType::JobCancelled, at);
+        self.inner.get_jobs(ids(&deliveries)).await
     }
 }
 
