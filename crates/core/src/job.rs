@@ -228,8 +228,10 @@ macro_rules! string_enum {
         }
 
         impl $name {
+            /// All of them, in order.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
+            /// The word that is stored and sent for it.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word),+

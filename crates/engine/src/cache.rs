@@ -74,8 +74,8 @@ pub fn bodies<T: serde::de::DeserializeOwned>(
         match document.body.decode() {
             Ok(body) => Some((document, body)),
             Err(error) => {
-                let Document { space, id, .. } = document;
-                tracing::error!(%space, id, %error, "a document is passed over, because it cannot be read");
+                let Document { kind, id, .. } = document;
+                tracing::error!(%kind, id, %error, "a document is passed over, because it cannot be read");
                 None
             }
         }

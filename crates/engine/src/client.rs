@@ -365,6 +365,6 @@ impl Client {
 /// The only answer there is.
 fn first<T>(answers: Vec<T>) -> Result<T, ClientError> {
     let first = answers.into_iter().next();
-    let missing = || StoreError::Broken("the store did not say what became of a job".to_owned());
+    let missing = || StoreError::broken("enqueue", "the store left a job without an answer");
     Ok(first.ok_or_else(missing)?)
 }

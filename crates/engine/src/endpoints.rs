@@ -59,7 +59,7 @@ impl Client {
     /// Keeps a new endpoint.
     pub async fn create_endpoint(&self, endpoint: Endpoint) -> Result<Endpoint, ClientError> {
         let document = Document {
-            space: DocumentKind::Endpoint,
+            kind: DocumentKind::Endpoint,
             id: endpoint.id.to_string(),
             body: Payload::encode(&endpoint)?,
             revision: 0,

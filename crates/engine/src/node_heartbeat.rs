@@ -81,10 +81,10 @@ impl NodeHeartbeat {
             started_at,
             last_seen: now,
         };
-        let body = Payload::encode(&state)
-            .map_err(|error| StoreError::Broken(format!("a node cannot be kept: {error}")))?;
+        let body =
+            Payload::encode(&state).map_err(|error| StoreError::broken("save_document", error))?;
         let document = Document {
-            space: DocumentKind::Node,
+            kind: DocumentKind::Node,
             id: self.name.to_string(),
             body,
             revision,

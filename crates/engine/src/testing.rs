@@ -92,9 +92,8 @@ impl TestEngine {
             let settler = &self.parts.settler;
             settler.settle(&mut [settler.undecided(ended)]).await?;
         }
-        Err(StoreError::Broken(format!(
-            "still not done after {ROUNDS_MAX} attempts: does a job enqueue itself?"
-        )))
+        let why = format!("still not done after {ROUNDS_MAX} attempts: does a job enqueue itself?");
+        Err(StoreError::broken("claim", why))
     }
 
     /// Moves the clock by `time`, stopping at every moment at which something becomes due.
@@ -129,7 +128,7 @@ impl TestEngine {
     pub async fn job(&self, id: JobId) -> Result<Job, StoreError> {
         let found = self.parts.store.get_jobs(vec![id]).await?;
         let job = found.into_iter().next().flatten();
-        job.ok_or_else(|| StoreError::Broken(format!("there is no {id}")))
+        job.ok_or_else(|| StoreError::broken("get_jobs", format!("there is no {id}")))
     }
 
     /// A job's attempts, oldest first.

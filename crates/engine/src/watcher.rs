@@ -95,9 +95,9 @@ impl Watcher {
         subscriptions: &Subscriptions,
     ) -> Result<bool, StoreError> {
         let body = Payload::encode(&change.state)
-            .map_err(|error| StoreError::Broken(format!("an alert cannot be kept: {error}")))?;
+            .map_err(|error| StoreError::broken("save_document", error))?;
         let document = Document {
-            space: DocumentKind::Alert,
+            kind: DocumentKind::Alert,
             id,
             body,
             revision,

@@ -108,7 +108,7 @@ pub async fn create(store: &dyn Store, new: NewKey) -> Result<(Key, Token), KeyE
         hash: hash(&secret),
     };
     let document = Document {
-        space: DocumentKind::Key,
+        kind: DocumentKind::Key,
         id: id.to_string(),
         body: Payload::encode(&key)?,
         revision: 0,

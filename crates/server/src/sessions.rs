@@ -63,7 +63,7 @@ pub async fn start(store: &dyn Store, key: KeyId) -> Result<String, Problem> {
         expires_at: now.plus(LASTS),
     };
     let document = Document {
-        space: DocumentKind::Session,
+        kind: DocumentKind::Session,
         id: hash(&token),
         body: Payload::encode(&session)?,
         revision: 0,
@@ -87,7 +87,7 @@ fn hash(token: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use steadfast_store::MemoryStore;
+    use steadfast_store::{BaseStore as _, DocumentStore as _, MemoryStore};
 
     use super::*;
 
@@ -121,7 +121,7 @@ mod tests {
             expires_at: store.now(),
         };
         let document = Document {
-            space: DocumentKind::Session,
+            kind: DocumentKind::Session,
             id: "old".to_owned(),
             body: Payload::encode(&old).unwrap(),
             revision: 0,

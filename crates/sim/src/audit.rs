@@ -8,7 +8,7 @@ use steadfast_store::{AttemptOwner, JobFilter, JobPageRequest, PageRequest, Stor
 use crate::{
     Invariant,
     history::{History, Shared},
-    wishes::TENANTS,
+    workload::TENANTS,
 };
 
 const PAGE: usize = 100;
@@ -72,11 +72,11 @@ fn nothing_from_nowhere(history: &mut History, all: &BTreeMap<JobId, Job>) {
         if history.jobs.contains_key(&job.id) {
             continue;
         }
-        history.broken(made_by(job), job.id, "nobody has asked for it");
+        history.broken(made_by(job), job.id, "no client has created it");
     }
 }
 
-/// Whose rule a job breaks that nobody has asked for.
+/// Which invariant a job breaks that no client has created.
 pub fn made_by(job: &Job) -> Invariant {
     match job.scheduled_run {
         Some(_) => Invariant::TicksOnce,
@@ -148,10 +148,10 @@ pub async fn records(store: &dyn Store, history: &Shared) -> Result<(), StoreErr
 
 fn check_records(history: &mut History, id: JobId, records: &[Attempt]) {
     let known = history.jobs[&id].clone();
-    let strangers = records
+    let unexpected = records
         .iter()
         .find(|record| !known.claims.contains_key(&record.fence));
-    if let Some(record) = strangers {
+    if let Some(record) = unexpected {
         let why = format!("a record of claim {}, which never was", record.fence.0);
         history.broken(Invariant::OneRecord, id, why);
     }

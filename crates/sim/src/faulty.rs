@@ -1,11 +1,12 @@
-//! A store that is away at times, takes its time, or does a thing and loses the answer.
+//! A store that is unavailable or slow at times, or does a thing and loses the answer.
 
 use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
-use steadfast_store::{Store, StoreError};
+use steadfast_store::{Layered, Store, StoreError, StoreLayer};
 
-use crate::tasks::pause;
+use crate::tasks::{at_once, pause};
 
 /// In a thousand calls, so many are refused, and as many lose their answer.
 const REFUSED: u32 = 30;
@@ -14,10 +15,13 @@ const LOST: u32 = 30;
 const DELAYED: u32 = 350;
 const DELAY_MAX: u32 = 4;
 
+/// A store with faults.
+pub type FaultyStore = Layered<FaultInjector>;
+
 /// Any store, with faults that follow from a seed. What it does, it does at once: between a
 /// call's delays no other call can come in between.
 #[derive(Clone)]
-pub struct FaultyStore {
+pub struct FaultInjector {
     inner: Arc<dyn Store>,
     faults: Arc<Mutex<Faults>>,
 }
@@ -28,7 +32,7 @@ struct Faults {
     injected: u64,
 }
 
-impl FaultyStore {
+impl FaultInjector {
     pub fn new(inner: Arc<dyn Store>, seed: u64) -> Self {
         let faults = Faults {
             random: StdRng::seed_from_u64(seed),
@@ -51,26 +55,13 @@ impl FaultyStore {
         self.faults.lock().unwrap().injected
     }
 
-    pub(crate) fn inner(&self) -> &dyn Store {
-        &*self.inner
-    }
-
-    pub(crate) async fn before(&self, verb: &str) -> Result<(), StoreError> {
-        self.delay().await;
-        self.fault(REFUSED, || format!("{verb} is refused"))
-    }
-
-    pub(crate) async fn after(&self, verb: &str) -> Result<(), StoreError> {
-        self.delay().await;
-        self.fault(LOST, || format!("the answer of {verb} is lost"))
-    }
-
     async fn delay(&self) {
         let turns = {
             let mut faults = self.faults.lock().unwrap();
-            match faults.happens(DELAYED) {
-                true => faults.random.random_range(1..=DELAY_MAX),
-                false => 0,
+            if faults.happens(DELAYED) {
+                faults.random.random_range(1..=DELAY_MAX)
+            } else {
+                0
             }
         };
         for _ in 0..turns {
@@ -78,11 +69,31 @@ impl FaultyStore {
         }
     }
 
-    fn fault(&self, in_thousand: u32, why: impl Fn() -> String) -> Result<(), StoreError> {
-        match self.faults.lock().unwrap().happens(in_thousand) {
-            true => Err(StoreError::Unavailable(why())),
-            false => Ok(()),
+    fn fault(&self, in_thousand: u32, verb: &'static str, why: &str) -> Result<(), StoreError> {
+        if self.faults.lock().unwrap().happens(in_thousand) {
+            return Err(StoreError::unavailable(verb, why));
         }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl StoreLayer for FaultInjector {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    async fn around<T: Send, E: From<StoreError> + Send>(
+        &self,
+        verb: &'static str,
+        call: impl Future<Output = Result<T, E>> + Send,
+    ) -> Result<T, E> {
+        self.delay().await;
+        self.fault(REFUSED, verb, "it is refused")?;
+        let answer = at_once(call);
+        self.delay().await;
+        self.fault(LOST, verb, "its answer is lost")?;
+        answer
     }
 }
 

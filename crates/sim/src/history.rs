@@ -1,7 +1,7 @@
 //! Everything that was observed, and the one checker of it.
 //!
 //! What the store answers is the truth about what it promised, even where faults above it lose
-//! the answer; so it is told here before they do. Each answer is held against what all answers
+//! the answer; so it is recorded here before they do. Each answer is held against what all answers
 //! before it have promised.
 
 mod changes;
@@ -21,11 +21,11 @@ use steadfast_core::{
 };
 use steadfast_store::CommitResult;
 
-use crate::{Counters, Invariant, known::Known};
-pub use ends::CommitSeen;
-pub use ticks::KnownSchedule;
+use crate::{Counters, Invariant, expected::ExpectedJob};
+pub use ends::CommitObservation;
+pub use ticks::ExpectedSchedule;
 
-/// What happened, as far as somebody must be able to read why.
+/// What happened, as far as a reader needs it to see why.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     Enqueued,
@@ -110,10 +110,10 @@ impl fmt::Display for Violation {
 #[derive(Default)]
 pub struct History {
     pub(crate) entries: Vec<Entry>,
-    pub(crate) jobs: BTreeMap<JobId, Known>,
+    pub(crate) jobs: BTreeMap<JobId, ExpectedJob>,
     pub(crate) keys: BTreeMap<(Tenant, IdempotencyKey), JobId>,
     pub(crate) paused: BTreeSet<(Tenant, Queue)>,
-    pub(crate) schedules: BTreeMap<ScheduleId, KnownSchedule>,
+    pub(crate) schedules: BTreeMap<ScheduleId, ExpectedSchedule>,
     pub(crate) counters: Counters,
     violation: Option<Violation>,
 }
@@ -176,7 +176,7 @@ impl History {
         if let Some(key) = &job.idempotency_key {
             self.keys.insert((job.tenant.clone(), key.clone()), job.id);
         }
-        self.jobs.insert(job.id, Known::new(job));
+        self.jobs.insert(job.id, ExpectedJob::new(job));
         self.tell(at, job.id, Event::Enqueued);
     }
 

@@ -1,20 +1,20 @@
 //! The proving ground: is anything acknowledged ever lost, does anything settled ever run again?
 //!
-//! Several nodes work on one store, under one clock that only moves when it is told to, and one
-//! number decides everything that happens. Nobody may depend on this crate, so that fault
+//! Several nodes work on one store, under one clock that moves only by steps, and one
+//! number decides everything that happens. No other crate may depend on this one, so that fault
 //! injection can never be linked into the product.
 //!
 //! # Layout
 //!
 //! * [`Simulation`] takes the steps; `tasks` decides which future goes next, `script` what
-//!   handlers do, `wishes` what clients ask for.
+//!   handlers do, `workload` what clients ask for.
 //! * [`FaultyStore`] refuses, delays, and loses answers.
-//! * `watched` sees what the store really answered and tells the [`History`], which knows the
+//! * `observed` records what the store really answered in the [`History`], which checks the
 //!   [`Invariant`]s.
 //! * [`Bug`] is the list of planted bugs, which the simulation has to find.
 //! * [`model`] is the exhaustive check of a small world.
-//! * [`power`] takes the power away after each operation on the disk.
-//! * [`prove`] says how far proofs go, and tells what they came to.
+//! * [`power`] simulates a power failure after each operation on the disk.
+//! * [`prove`] says how far proofs go, and prints their figures.
 
 #![expect(
     clippy::unwrap_used,
@@ -26,22 +26,21 @@ pub mod power;
 pub mod prove;
 
 mod audit;
+mod expected;
 mod faulty;
 mod history;
 mod invariant;
-mod known;
-mod layer;
-mod pass;
+mod observed;
 mod planted;
 mod script;
 mod simulation;
+mod summary;
 mod tasks;
-mod watched;
-mod wishes;
+mod workload;
 
-pub use faulty::FaultyStore;
+pub use faulty::{FaultInjector, FaultyStore};
 pub use history::{Event, History, Violation};
 pub use invariant::{Counters, Invariant};
-pub use pass::{Pass, seeds, silence_planned_panics};
 pub use planted::Bug;
-pub use simulation::{On, Report, Simulation};
+pub use simulation::{Backend, Report, Simulation};
+pub use summary::{Summary, seeds, silence_planned_panics};

@@ -14,15 +14,15 @@ use replay::Replay;
 pub use world::Action;
 use world::World;
 
-/// What the search came to.
+/// The result of the search.
 #[derive(Debug, Default)]
-pub struct Explored {
+pub struct Exploration {
     pub worlds: usize,
     pub edges: usize,
     pub depth: usize,
 }
 
-impl fmt::Display for Explored {
+impl fmt::Display for Exploration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             worlds,
@@ -36,21 +36,21 @@ impl fmt::Display for Explored {
     }
 }
 
-/// A way to a place where store and model differ, or an invariant does not hold.
+/// A way to a state in which store and model differ, or an invariant does not hold.
 #[derive(Debug)]
-pub struct Differs {
+pub struct Mismatch {
     pub path: Vec<Action>,
     pub invariant: Option<Invariant>,
     pub why: String,
 }
 
 /// Goes every way, as deep as is asked.
-pub fn explore(depth: usize) -> Result<Explored, Differs> {
+pub fn explore(depth: usize) -> Result<Exploration, Mismatch> {
     let mut met = HashSet::from([World::new()]);
     let mut frontier: Vec<(World, Vec<Action>)> = vec![(World::new(), Vec::new())];
-    let mut explored = Explored {
+    let mut explored = Exploration {
         depth,
-        ..Explored::default()
+        ..Exploration::default()
     };
     for _ in 0..depth {
         let mut next = Vec::new();
@@ -72,16 +72,16 @@ pub fn explore(depth: usize) -> Result<Explored, Differs> {
 }
 
 /// Takes the last step of a path in the model and on a store, and compares.
-fn check(world: &World, path: &[Action]) -> Result<World, Differs> {
-    let (action, before) = path.split_last().unwrap_or((&Action::Pass, &[]));
+fn check(world: &World, path: &[Action]) -> Result<World, Mismatch> {
+    let (action, before) = path.split_last().unwrap_or((&Action::Summary, &[]));
     let mut replay = Replay::new();
     for action in before {
         replay.take(*action);
     }
     let mut expected = world.clone();
-    let said = expected.take(*action);
+    let predicted = expected.take(*action);
     let answered = replay.take(*action);
-    let differs = |invariant, why| Differs {
+    let differs = |invariant, why| Mismatch {
         path: path.to_vec(),
         invariant,
         why,
@@ -89,11 +89,11 @@ fn check(world: &World, path: &[Action]) -> Result<World, Differs> {
     if let Some(broken) = world.broken_by(*action, answered) {
         return Err(differs(
             Some(broken),
-            format!("the store said {answered:?}"),
+            format!("the store answered {answered:?}"),
         ));
     }
-    if said != answered {
-        let why = format!("the store said {answered:?}, the model {said:?}");
+    if predicted != answered {
+        let why = format!("the store answered {answered:?}, the model {predicted:?}");
         return Err(differs(None, why));
     }
     let (found, wanted) = (replay.jobs(), expected.jobs());

@@ -18,14 +18,11 @@ use steadfast_core::{
 };
 use steadfast_store::{
     ClaimRequest, ClaimResult, CommandError, CommitResult, EnqueueError, EnqueueResult,
-    FireRequest, FireResult, JobFilter, JobPageRequest, Page, RenewResult, Renewal, Store,
-    StoreError,
+    FireRequest, FireResult, JobFilter, JobPageRequest, Layered, Page, RenewResult, Renewal, Store,
+    StoreError, StoreLayer,
 };
 
-use crate::{
-    Invariant,
-    layer::{Layer, Over},
-};
+use crate::Invariant;
 
 macro_rules! bugs {
     ($($bug:ident breaks $invariant:ident: $sentence:literal,)+) => {
@@ -68,7 +65,7 @@ bugs! {
     SkipForgotten breaks TicksOnce: "skipped ticks are not recorded",
     KeyForgotten breaks OneKeyOneJob: "a key makes two jobs",
     CancelForgotten breaks CancelledStays: "a cancel is acknowledged and not stored",
-    CancelNotSeen breaks CancelledStays: "an attempt ends as if nobody had cancelled",
+    CancelNotSeen breaks CancelledStays: "an attempt ends as if it were not cancelled",
     DeadLetterResolved breaks DeadLetters: "what fails is taken for resolved",
     FenceNotCompared breaks FencesHold: "a late result ends the attempt of another",
     StaleIsDone breaks FencesHold: "a late result is acknowledged",
@@ -81,7 +78,7 @@ bugs! {
     SettledAgain breaks SettledStays: "some successes are forgotten",
     ClaimedTwice breaks SettledStays: "one claim is given to two",
     StepForgotten breaks StepsOnce: "the result of a step is forgotten",
-    NothingExpires breaks AllEnds: "nobody looks after lost leases",
+    NothingExpires breaks AllEnds: "lost leases are not looked after",
 }
 
 impl Bug {
@@ -91,7 +88,7 @@ impl Bug {
     }
 
     pub fn plant(self, store: Arc<dyn Store>) -> Arc<dyn Store> {
-        Arc::new(Over(Planted {
+        Arc::new(Layered(BuggyStore {
             inner: store,
             bug: self,
             turns: AtomicU64::new(0),
@@ -99,13 +96,13 @@ impl Bug {
     }
 }
 
-struct Planted {
+struct BuggyStore {
     inner: Arc<dyn Store>,
     bug: Bug,
     turns: AtomicU64,
 }
 
-impl Planted {
+impl BuggyStore {
     /// True once in so many calls: a bug that always shows would be found by anyone.
     fn every(&self, count: u64) -> bool {
         self.turns.fetch_add(1, Ordering::Relaxed) % count == count - 1
@@ -122,7 +119,7 @@ impl Planted {
 }
 
 #[async_trait]
-impl Layer for Planted {
+impl StoreLayer for BuggyStore {
     fn inner(&self) -> &dyn Store {
         &*self.inner
     }

@@ -1,4 +1,4 @@
-//! How far a proof goes, and what it came to.
+//! How far a proof goes, and its figures.
 //!
 //! Each proof is an ordinary test that goes a short way with a fresh seed. `cargo xtask prove`
 //! runs the same tests again and again, names the seed, asks for more, and adds up what they tell.
@@ -11,7 +11,7 @@ use std::{
     io::Write as _,
 };
 
-/// The seed to start from: the one that is asked for, or one that nobody has chosen.
+/// The seed to start from: the one that the environment asks for, or a fresh one.
 pub fn seed() -> u64 {
     number("STEADFAST_PROVE_SEED").unwrap_or_else(fresh_seed)
 }
@@ -21,7 +21,7 @@ pub fn times(usual: u64) -> u64 {
     number("STEADFAST_PROVE_TIMES").unwrap_or(usual)
 }
 
-/// Tells what a proof came to: a sentence for people, and a line for each figure, parted by tabs,
+/// Prints the figures of a proof: a sentence for people, and a line for each figure, parted by tabs,
 /// for the report that is being written.
 pub fn tell(proof: &str, figures: &[(&str, u64)]) {
     let sentence: Vec<String> = figures
@@ -46,7 +46,7 @@ pub fn tell(proof: &str, figures: &[(&str, u64)]) {
     }
 }
 
-/// A seed that nobody has chosen, kept short, because people type it.
+/// A fresh seed, kept short, because people type it.
 fn fresh_seed() -> u64 {
     RandomState::new().build_hasher().finish() >> 24
 }

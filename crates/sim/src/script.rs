@@ -181,7 +181,7 @@ impl Handler for Deliver {
     }
 }
 
-/// The same ends, as somebody says them who is no Rust handler.
+/// The same ends, as a remote worker reports them.
 pub fn outcome(end: End) -> Outcome {
     let failed = |class, message: &str| Outcome::Failure {
         failure: Failure::new(class, message),
@@ -189,7 +189,7 @@ pub fn outcome(end: End) -> Outcome {
     };
     match end {
         End::Succeed | End::Hang => Outcome::Success { output: None },
-        End::Fail | End::Panic => failed(FailureClass::CONNECTION, "nobody answers"),
+        End::Fail | End::Panic => failed(FailureClass::CONNECTION, "no answer"),
         End::FailForGood => failed(FailureClass::VALIDATION, "it will never work"),
         End::Snooze(secs) => Outcome::Snoozed(Duration::from_secs(secs)),
         End::CallOff => Outcome::Cancelled {

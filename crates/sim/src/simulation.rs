@@ -12,17 +12,18 @@ use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use steadfast_core::JobId;
-use steadfast_store::{Clock as _, ManualClock, MemoryStore, SqliteOptions, SqliteStore, Store};
+use steadfast_store::{
+    Clock as _, Layered, ManualClock, MemoryStore, SqliteOptions, SqliteStore, Store,
+};
 use tempfile::TempDir;
 
 use crate::{
-    Bug, Counters, FaultyStore, Violation,
+    Bug, Counters, FaultInjector, FaultyStore, Violation,
     history::{Entry, Event, Shared},
-    layer::Over,
+    observed::ObservedStore,
     script::Script,
     tasks::{Tasks, at_once},
-    watched::Watched,
-    wishes,
+    workload,
 };
 use nodes::Nodes;
 
@@ -31,14 +32,14 @@ const AUDIT_EVERY: usize = 100;
 /// Long enough for jobs to go within a run, short enough for most to be looked at before.
 const RETENTION: Duration = Duration::from_secs(120);
 
-/// Which store is put to the test.
+/// Which store is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum On {
+pub enum Backend {
     Memory,
     Sqlite,
 }
 
-/// What one seed came to.
+/// The result of one seed.
 pub struct Report {
     pub seed: u64,
     pub entries: Vec<Entry>,
@@ -66,8 +67,8 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Lives through everything that a seed holds.
-    pub fn run(seed: u64, on: On, bug: Option<Bug>) -> Report {
+    /// Runs one seed to its end.
+    pub fn run(seed: u64, backend: Backend, bug: Option<Bug>) -> Report {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
@@ -76,19 +77,19 @@ impl Simulation {
         // The budget that keeps tasks fair to each other would count the polls of all nodes as
         // those of one task.
         runtime.block_on(tokio::task::unconstrained(async {
-            let mut simulation = Self::new(seed, on, bug);
+            let mut simulation = Self::new(seed, backend, bug);
             let steps = simulation.live().await;
             simulation.report(seed, steps)
         }))
     }
 
-    fn new(seed: u64, on: On, bug: Option<Bug>) -> Self {
+    fn new(seed: u64, backend: Backend, bug: Option<Bug>) -> Self {
         let mut random = StdRng::seed_from_u64(seed);
         let clock = ManualClock::default();
         let mut directory = None;
-        let store: Arc<dyn Store> = match on {
-            On::Memory => Arc::new(MemoryStore::new(Arc::new(clock.clone()))),
-            On::Sqlite => {
+        let store: Arc<dyn Store> = match backend {
+            Backend::Memory => Arc::new(MemoryStore::new(Arc::new(clock.clone()))),
+            Backend::Sqlite => {
                 let directory = directory.insert(tempfile::tempdir().unwrap());
                 let options = SqliteOptions::default().clock(clock.clone());
                 let file = directory.path().join("steadfast.db");
@@ -100,15 +101,15 @@ impl Simulation {
             _ => store,
         };
         let history = Shared::default();
-        let watched: Arc<dyn Store> = Arc::new(Over(Watched {
+        let observed: Arc<dyn Store> = Arc::new(Layered(ObservedStore {
             inner: store.clone(),
             history: history.clone(),
         }));
-        let asked = match bug {
-            Some(bug) if bug.is_above() => bug.plant(watched.clone()),
-            _ => watched.clone(),
+        let below_faults = match bug {
+            Some(bug) if bug.is_above() => bug.plant(observed.clone()),
+            _ => observed.clone(),
         };
-        let faulty = FaultyStore::new(asked, random.random());
+        let faulty = Layered(FaultInjector::new(below_faults, random.random()));
         let script = Script::new(clock.clone(), history.clone(), random.random());
         let nodes = Nodes::new(Arc::new(faulty.clone()), script.clone(), &mut random);
         Self {
@@ -116,7 +117,7 @@ impl Simulation {
             clock,
             history,
             script,
-            store: watched,
+            store: observed,
             faulty,
             tasks: Tasks::default(),
             nodes,
@@ -149,10 +150,10 @@ impl Simulation {
 
     fn begin(&mut self) {
         let now = self.clock.now();
-        let endpoint = wishes::endpoint(now);
+        let endpoint = workload::endpoint(now);
         at_once(self.store.save_document(endpoint, Vec::new())).unwrap();
         for number in 1..=3 {
-            let schedule = wishes::schedule(&mut self.random, number, now);
+            let schedule = workload::schedule(&mut self.random, number, now);
             at_once(self.store.save_schedule(schedule)).unwrap();
         }
     }
@@ -198,14 +199,14 @@ impl Simulation {
         if ready.is_empty() {
             return;
         }
-        let place = ready[self.random.random_range(0..ready.len())];
-        self.poll(place).await;
+        let index = ready[self.random.random_range(0..ready.len())];
+        self.poll(index).await;
     }
 
-    async fn poll(&mut self, place: usize) {
+    async fn poll(&mut self, index: usize) {
         let tasks = &mut self.tasks;
         poll_fn(|context| {
-            tasks.poll(place, context);
+            tasks.poll(index, context);
             Poll::Ready(())
         })
         .await;
@@ -240,7 +241,7 @@ impl Simulation {
         tokio::time::advance(time).await;
     }
 
-    /// Somebody sets the clock: no time passes, but every lease looks older.
+    /// An operator sets the clock: no time passes, but every lease looks older.
     fn set_clock_ahead(&mut self) {
         let by = Duration::from_secs(self.random.random_range(1..90));
         let now = self.clock.advance(by);

@@ -1,7 +1,7 @@
 //! Who goes next: futures that are polled one at a time, in an order that is chosen.
 //!
 //! A node that crashes is a set of futures that are dropped where they stand, which is at some
-//! await; a node that is frozen is a set that nobody polls.
+//! await; a node that is frozen is a set that is not polled.
 
 use std::{
     pin::{Pin, pin},
@@ -38,21 +38,21 @@ impl Tasks {
         self.inbox.clone()
     }
 
-    /// Those that could be polled now: places for [`Tasks::poll`].
+    /// Those that could be polled now: indexes for [`Tasks::poll`].
     pub fn ready(&mut self, is_awake: impl Fn(usize) -> bool) -> Vec<usize> {
         let new = std::mem::take(&mut *self.inbox.0.lock().unwrap());
         let new = new.into_iter().map(|(node, work)| Task { node, work });
         self.running.extend(new);
-        let places = 0..self.running.len();
-        places
-            .filter(|place| is_awake(self.running[*place].node))
+        let indexes = 0..self.running.len();
+        indexes
+            .filter(|index| is_awake(self.running[*index].node))
             .collect()
     }
 
-    /// Polls once. Wakers are of no account: whoever is polled too early waits on.
-    pub fn poll(&mut self, place: usize, context: &mut Context<'_>) {
-        if self.running[place].work.as_mut().poll(context).is_ready() {
-            drop(self.running.swap_remove(place));
+    /// Polls once. Wakers do not matter: a future that is polled too early waits on.
+    pub fn poll(&mut self, index: usize, context: &mut Context<'_>) {
+        if self.running[index].work.as_mut().poll(context).is_ready() {
+            drop(self.running.swap_remove(index));
         }
     }
 
@@ -74,7 +74,7 @@ pub async fn pause() {
 }
 
 /// Runs a future to its end on this thread. Stores with threads of their own answer in an order
-/// that nobody can repeat, unless whoever asks waits for the answer.
+/// that cannot be repeated, unless the caller waits for each answer.
 pub fn at_once<F: Future>(future: F) -> F::Output {
     struct Unpark(Thread);
     impl Wake for Unpark {

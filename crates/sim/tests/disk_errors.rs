@@ -1,16 +1,16 @@
-//! The disk fails and recovers; calls are told, and nothing that was acknowledged is lost.
+//! The disk fails and recovers; callers learn of it, and nothing that was acknowledged is lost.
 //!
 //! A write finds the disk full, a sync fails and what it should have written is lost, a file can
-//! not be made or deleted: once, or until somebody is told. What is told and held is checked while
+//! not be made or deleted: once, or until a caller learns of it. What is answered and stored is checked while
 //! the store lives on; then the power fails too.
 //!
 //! A sync that fails while a file is opened is looked at without a power failure after it. The
-//! operating system then shows what it could not write to whoever opens the file next, and no
+//! operating system then shows what it could not write to the next process that opens the file, and no
 //! program can tell; that takes a restart of the machine.
 
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use steadfast_sim::{
-    power::{Disk, Play, Setting, Sweep, Swept, Syncing, Trouble},
+    power::{Disk, FaultRange, Play, Setting, Sweep, SweepReport, SyncMode},
     prove,
 };
 
@@ -18,7 +18,7 @@ use steadfast_sim::{
 const TROUBLES: u64 = 24;
 const OPENING: Setting = Setting {
     ends_when_open: true,
-    syncing: Syncing::Honest,
+    syncing: SyncMode::Honest,
     trouble: None,
     hasty: false,
     small_pages: false,
@@ -36,9 +36,9 @@ fn a_disk_that_fails_is_told_of_and_nothing_acknowledged_is_lost() {
     let opening = Play::record(disk, OPENING).asked;
     let operations = Play::record(disk, Setting::default()).asked - opening;
     let (mut failed, mut refused) = (0, 0);
-    let mut sum = Swept::default();
+    let mut sum = SweepReport::default();
     for time in 0..times {
-        let trouble = Trouble {
+        let trouble = FaultRange {
             first: opening + place(time, times, operations, &mut random),
             count: if random.random() { 1 } else { u64::MAX },
         };
@@ -54,7 +54,7 @@ fn a_disk_that_fails_is_told_of_and_nothing_acknowledged_is_lost() {
             Err(lost) => panic!("{trouble:?}, with seed {seed}: {lost}"),
         }
     }
-    assert!(failed >= times, "each trouble came to pass");
+    assert!(failed >= times, "each fault happened");
     prove::tell(
         "disk errors",
         &[
@@ -74,7 +74,7 @@ fn a_disk_that_fails_while_a_file_is_made_leaves_one_that_is_made_whole() {
         let recording = Play::record(
             disk,
             Setting {
-                trouble: Some(Trouble { first, count: 1 }),
+                trouble: Some(FaultRange { first, count: 1 }),
                 ..OPENING
             },
         );
@@ -82,11 +82,11 @@ fn a_disk_that_fails_while_a_file_is_made_leaves_one_that_is_made_whole() {
     }
 }
 
-/// Which operation fails: one of each of so many stretches, or all in turn.
+/// Which operation fails: one of each of so many ranges, or all in turn.
 fn place(time: u64, times: u64, operations: u64, random: &mut StdRng) -> u64 {
-    let stretch = |time: u64| time * operations / times;
+    let start = |time: u64| time * operations / times;
     match times < operations {
-        true => random.random_range(stretch(time)..stretch(time + 1)),
+        true => random.random_range(start(time)..start(time + 1)),
         false => time % operations,
     }
 }

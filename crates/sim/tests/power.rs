@@ -1,7 +1,7 @@
 //! The power fails at any moment, and nothing that was acknowledged is lost.
 
 use steadfast_sim::{
-    power::{Disk, Lost, Play, Setting, Sweep, Swept, Syncing},
+    power::{DataLoss, Disk, Play, Setting, Sweep, SweepReport, SyncMode},
     prove,
 };
 
@@ -40,7 +40,7 @@ fn a_power_failure_while_the_log_is_folded_loses_nothing() {
 #[test]
 fn a_disk_that_lies_about_syncing_is_found_out() {
     let setting = Setting {
-        syncing: Syncing::Lies,
+        syncing: SyncMode::Lies,
         ..Setting::default()
     };
     find(setting);
@@ -49,7 +49,7 @@ fn a_disk_that_lies_about_syncing_is_found_out() {
 #[test]
 fn a_log_that_is_not_synced_with_each_commit_is_found_out() {
     let setting = Setting {
-        syncing: Syncing::NotTheLog,
+        syncing: SyncMode::NotTheLog,
         ..Setting::default()
     };
     find(setting);
@@ -91,7 +91,7 @@ fn find(setting: Setting) {
     }
 }
 
-fn sweep(setting: Setting, seed: u64, points: u64) -> Result<Swept, Lost> {
+fn sweep(setting: Setting, seed: u64, points: u64) -> Result<SweepReport, DataLoss> {
     let recording = Play::record(Disk::new(), setting);
     Sweep::new(&recording, seed).run(points)
 }

@@ -1,44 +1,44 @@
-//! Every seed holds; each run takes seeds that nobody has tried.
+//! Every seed holds; each run takes fresh seeds.
 
-use steadfast_sim::{Invariant, On, Pass, Simulation, prove, seeds};
+use steadfast_sim::{Backend, Invariant, Simulation, Summary, prove, seeds};
 
 #[test]
 fn one_seed_is_one_history() {
     let seed = prove::seed();
-    for on in [On::Memory, On::Sqlite] {
-        let first = Simulation::run(seed, on, None);
-        let again = Simulation::run(seed, on, None);
+    for backend in [Backend::Memory, Backend::Sqlite] {
+        let first = Simulation::run(seed, backend, None);
+        let again = Simulation::run(seed, backend, None);
         assert_eq!(
             first.entries.len(),
             again.entries.len(),
-            "seed {seed} {on:?}"
+            "seed {seed} {backend:?}"
         );
         for (first, again) in first.entries.iter().zip(&again.entries) {
-            assert_eq!(first, again, "seed {seed} {on:?}");
+            assert_eq!(first, again, "seed {seed} {backend:?}");
         }
     }
 }
 
 #[test]
 fn every_seed_holds_in_memory() {
-    pass(On::Memory, 300);
+    run_seeds(Backend::Memory, 300);
 }
 
 #[test]
 fn every_seed_holds_in_sqlite() {
-    pass(On::Sqlite, 10);
+    run_seeds(Backend::Sqlite, 10);
 }
 
-fn pass(on: On, count: u64) {
+fn run_seeds(backend: Backend, count: u64) {
     let seeds = seeds(count);
-    eprintln!("{on:?}: seeds {} and on", seeds[0]);
-    let mut pass = Pass::default();
+    eprintln!("{backend:?}: seeds {} and on", seeds[0]);
+    let mut summary = Summary::default();
     for seed in &seeds {
-        pass.run(*seed, on);
+        summary.run(*seed, backend);
     }
-    pass.tell(on);
+    summary.print(backend);
     if seeds.len() > 5 {
-        let idle: Vec<Invariant> = pass.counters.never_exercised();
+        let idle: Vec<Invariant> = summary.counters.never_exercised();
         assert!(idle.is_empty(), "never exercised: {idle:?}");
     }
 }

@@ -12,6 +12,7 @@ use steadfast_core::Timestamp;
 
 /// What a store takes its time from.
 pub trait Clock: Send + Sync + 'static {
+    /// The time now.
     fn now(&self) -> Timestamp;
 }
 
@@ -29,22 +30,24 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is told otherwise. Clones show the same time.
+/// A clock that stands still until a test moves it. Clones show the same time.
 #[derive(Clone, Debug)]
 pub struct ManualClock(Arc<AtomicI64>);
 
 impl ManualClock {
+    /// A clock that shows this time.
     pub fn new(start: Timestamp) -> Self {
         Self(Arc::new(AtomicI64::new(start.as_micros())))
     }
 
+    /// Moves it forward. Answers with the new time.
     pub fn advance(&self, by: Duration) -> Timestamp {
         let now = self.now().plus(by);
         self.set(now);
         now
     }
 
-    /// May also go backwards, as real clocks do.
+    /// Sets the time, which may also go backwards, as real clocks do.
     pub fn set(&self, now: Timestamp) {
         self.0.store(now.as_micros(), Ordering::SeqCst);
     }

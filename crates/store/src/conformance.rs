@@ -6,8 +6,9 @@
 //!
 //! A driver that only stores and finds passes half of this by luck, so each case asks what a
 //! wrong driver would do: forget to compare a fence, count a repeated commit twice, look for a
-//! key in the wrong tenant. Time is the fixture's to move; nothing here waits for it.
+//! key in the wrong tenant. The fixture moves the time; nothing here waits for it.
 
+#![expect(missing_docs, reason = "the names of the cases are sentences")]
 #![expect(
     clippy::unwrap_used,
     reason = "these are tests, though they live in a library so that other crates can run them"
@@ -118,7 +119,7 @@ macro_rules! conformance_tests {
                 a_late_result_of_a_lost_attempt_is_refused
                 a_job_that_has_ended_stays_as_it_is
                 a_job_that_is_gone_is_stale
-                an_expired_lease_that_nobody_settled_can_be_committed
+                an_expired_lease_that_is_not_settled_can_be_committed
                 a_loss_is_refused_if_the_lease_was_renewed
                 a_request_to_cancel_that_the_decision_did_not_know_sends_it_back
                 a_stale_transition_does_not_hinder_the_others
@@ -169,6 +170,7 @@ macro_rules! conformance_tests {
                 attempts_of_a_schedule_are_those_of_all_its_runs
                 attempts_of_several_runs_are_in_the_order_they_ended
                 a_record_reads_back_to_the_last_digit
+                a_record_reads_back_the_budget_that_a_manual_retry_began
                 what_has_no_attempts_has_an_empty_history
                 a_record_added_during_a_walk_does_not_disturb_it
                 a_record_is_not_changed_by_what_follows
@@ -178,7 +180,7 @@ macro_rules! conformance_tests {
                 a_document_is_saved_only_over_the_revision_it_was_read_at
                 a_document_that_is_gone_is_not_saved_over
                 the_outbox_of_a_document_is_written_with_it_or_not_at_all
-                documents_are_apart_by_space_and_id
+                documents_are_apart_by_kind_and_id
                 of_two_savers_one_is_outdated
             }
             webhooks {

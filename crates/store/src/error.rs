@@ -1,87 +1,215 @@
 //! What can go wrong in a store, by what the caller can do about it.
 
-use std::path::PathBuf;
+use std::{error::Error, fmt, path::PathBuf, sync::Arc};
 
 use steadfast_core::{CommandRefusal, IdempotencyKey, JobId};
 
-/// The store could not do what it was asked.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// The store is away for a while: try again later. Nothing was changed, or, where the
-    /// answer was lost, repeating the call does no harm.
-    #[error("the store does not answer: {0}")]
-    Unavailable(String),
-    /// The store answered with something that cannot be right. Trying again will not help.
-    #[error("the store is broken: {0}")]
-    Broken(String),
+/// The cause of an error, of whatever library.
+pub type ErrorSource = Box<dyn Error + Send + Sync>;
+
+/// The store could not do what it was asked. It says which operation failed, why (its
+/// [`source`](Error::source)), and whether trying again may help.
+#[derive(Clone, Debug)]
+pub struct StoreError {
+    operation: &'static str,
+    is_transient: bool,
+    /// Shared, because all requests of one failed transaction have the same cause.
+    source: Arc<dyn Error + Send + Sync>,
 }
 
 impl StoreError {
+    /// The store is unavailable for a while: try again later. Nothing was changed, or, if the
+    /// answer was lost, repeating the call does no harm.
+    pub fn unavailable(operation: &'static str, source: impl Into<ErrorSource>) -> Self {
+        Self::new(operation, true, Arc::from(source.into()))
+    }
+
+    /// The store answered with something that cannot be right. Trying again will not help.
+    pub fn broken(operation: &'static str, source: impl Into<ErrorSource>) -> Self {
+        Self::new(operation, false, Arc::from(source.into()))
+    }
+
+    pub(crate) fn new(
+        operation: &'static str,
+        is_transient: bool,
+        source: Arc<dyn Error + Send + Sync>,
+    ) -> Self {
+        Self {
+            operation,
+            is_transient,
+            source,
+        }
+    }
+
+    /// The verb that failed, such as `claim`.
+    pub fn operation(&self) -> &'static str {
+        self.operation
+    }
+
+    /// Whether the same call may succeed later.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Unavailable(_))
+        self.is_transient
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            operation, source, ..
+        } = self;
+        if self.is_transient {
+            write!(f, "the store does not answer ({operation}): {source}")
+        } else {
+            write!(f, "the store is broken ({operation}): {source}")
+        }
+    }
+}
+
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.source)
     }
 }
 
 /// The store could not be opened. The file was left as it was.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpenError {
-    #[error("{} is not a Steadfast database{}: choose another file", path.display(), detail(why))]
-    Foreign { path: PathBuf, why: String },
-    #[error("{} is damaged: {why}; restore it from a backup", path.display())]
-    Corrupt { path: PathBuf, why: String },
+    /// The file belongs to another application.
+    #[error("{} is not a Steadfast database ({reason}): choose another file", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// How that shows.
+        reason: &'static str,
+    },
+    /// The file is ours and damaged.
+    #[error("{} is damaged: {source}; restore it from a backup", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// How that shows.
+        source: ErrorSource,
+    },
+    /// The file has a newer schema.
     #[error(
         "{} was written by a newer Steadfast (schema {found}, this one knows {known}): upgrade this binary",
         path.display()
     )]
     Newer {
+        /// The file.
         path: PathBuf,
+        /// The schema of the file.
         found: i64,
+        /// The newest schema of this binary.
         known: i64,
     },
+    /// The linked SQLite has a defect that loses data.
     #[error(
         "SQLite {found} can corrupt a database in WAL mode: version {least} or newer is needed"
     )]
-    UnsafeSqlite { found: String, least: &'static str },
-    #[error("cannot open {name}: {why}")]
-    Database { name: String, why: String },
+    UnsafeSqlite {
+        /// Its version.
+        found: String,
+        /// The first version without the defect.
+        least: &'static str,
+    },
+    /// The address of a database or an option cannot be used.
+    #[error("cannot open {name}: {source}")]
+    Address {
+        /// What cannot be used. The address itself may hold a password.
+        name: String,
+        /// Why.
+        source: ErrorSource,
+    },
+    /// The database cannot be reached, or is none that can be used.
+    #[error("cannot open {name}: {source}")]
+    Database {
+        /// The database, without its password.
+        name: String,
+        /// Trying again may help.
+        is_transient: bool,
+        /// Why.
+        source: ErrorSource,
+    },
+    /// The database has a newer schema.
     #[error(
         "{name} was written by a newer Steadfast (schema {found}, this one knows {known}): upgrade this binary"
     )]
     NewerDatabase {
+        /// The database.
         name: String,
+        /// Its schema.
         found: i64,
+        /// The newest schema of this binary.
         known: i64,
     },
-    #[error("cannot open {}: {why}", path.display())]
-    Io { path: PathBuf, why: String },
+    /// The file cannot be read or written.
+    #[error("cannot open {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Trying again may help.
+        is_transient: bool,
+        /// Why.
+        source: ErrorSource,
+    },
 }
 
-fn detail(why: &str) -> String {
-    match why {
-        "" => String::new(),
-        why => format!(" ({why})"),
+impl OpenError {
+    /// Whether opening the same store may succeed later.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Database { is_transient, .. } | Self::Io { is_transient, .. } => *is_transient,
+            Self::Foreign { .. }
+            | Self::Corrupt { .. }
+            | Self::Newer { .. }
+            | Self::UnsafeSqlite { .. }
+            | Self::Address { .. }
+            | Self::NewerDatabase { .. } => false,
+        }
     }
 }
 
 /// Jobs were not stored; none of the batch was.
+///
+/// Exhaustive, because callers must tell these cases apart.
 #[derive(Debug, thiserror::Error)]
 pub enum EnqueueError {
+    /// An idempotency key was used before, for another request.
     #[error("idempotency key {key:?} was used for another request, which made {job}")]
     Conflict {
         /// Which job of the batch.
         index: usize,
+        /// The key.
         key: IdempotencyKey,
+        /// The job that has it.
         job: JobId,
     },
+    /// The store could not do it.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
+impl EnqueueError {
+    /// Whether the same call may succeed later.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Conflict { .. } => false,
+            Self::Store(error) => error.is_transient(),
+        }
+    }
+}
+
 /// A command was not carried out on a job.
+///
+/// Exhaustive, because callers must tell these cases apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
+    /// There is no such job.
     #[error("there is no {0}")]
     NotFound(JobId),
+    /// The job is not in a state that allows it.
     #[error(transparent)]
     Refused(#[from] CommandRefusal),
 }

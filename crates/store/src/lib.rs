@@ -2,37 +2,49 @@
 //!
 //! # Layout
 //!
-//! * [`Store`] is the contract. Start there.
+//! * [`Store`] is the contract, in four parts: [`JobStore`], [`QueryStore`], [`ScheduleStore`]
+//!   and [`DocumentStore`]. Start there.
 //! * `memory` is the reference: the shortest implementation that passes.
 //! * `sqlite` is the default: one file, one writer thread, group commit.
 //! * `postgres` is for many nodes: one queue in one database.
-//! * [`conformance`] is the contract as tests; every driver runs all of it.
+//! * `sql`, `lane`, `minutes`: what these share.
+//! * `conformance` is the contract as tests; every driver runs all of it.
 //! * `testing` starts a PostgreSQL server of its own for tests.
-//! * `clock`, `wake`: the only clock, and how sleepers are woken.
+//! * `clock`, `wake`: the only clock, and how waiting fetchers are woken.
+//! * [`limits`]: every limit, with its reason.
+//!
+//! # Features
+//!
+//! * `sqlite` (default): [`SqliteStore`].
+//! * `postgres`: `PostgresStore`.
+//! * `conformance`: the suite, for drivers that live elsewhere.
+//! * `_testing`: doors for our own tests, without any promise.
+
+#![deny(missing_docs)]
+
+pub mod limits;
+mod store;
+
+mod clock;
+mod error;
+mod lane;
+mod memory;
+mod minutes;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod sql;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod wake;
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
-
-mod clock;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-mod columns;
-mod error;
-mod filter;
-mod memory;
-#[cfg(feature = "postgres")]
-mod postgres;
-#[cfg(feature = "sqlite")]
-mod sqlite;
-mod store;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-mod template;
-#[cfg(all(feature = "conformance", feature = "postgres"))]
+#[cfg(all(feature = "_testing", feature = "postgres"))]
 pub mod testing;
-mod wake;
 
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use error::{CommandError, EnqueueError, OpenError, StoreError};
-pub use filter::{JobFilter, JobPageRequest, Page, PageRequest};
+pub use error::{CommandError, EnqueueError, ErrorSource, OpenError, StoreError};
 pub use memory::MemoryStore;
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresOptions, PostgresStore};
@@ -41,12 +53,17 @@ pub use postgres::{PostgresOptions, PostgresStore};
 pub use rusqlite;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};
+pub use steadfast_core::CommitResult;
 pub use store::{
-    AttemptCursor, AttemptOwner, ClaimRequest, ClaimResult, CommitResult, Document, DocumentKind,
-    DocumentSaveResult, DueSchedule, DueSchedules, EnqueueResult, FireRequest, FireResult,
-    LaneStats, MinuteStats, RenewResult, Renewal, ScheduleFilter, ScheduleSaveResult, Store,
+    AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult, Document, DocumentKind,
+    DocumentSaveResult, DocumentStore, DueSchedule, DueSchedules, EnqueueResult, FireRequest,
+    FireResult, JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats, Page, PageRequest,
+    QueryStore, RenewResult, Renewal, ScheduleFilter, ScheduleSaveResult, ScheduleStore, Store,
     TickRecord,
 };
+#[cfg(feature = "_testing")]
+#[doc(hidden)]
+pub use store::{Layered, StoreLayer};
 /// The PostgreSQL client, for transactions of your own.
 #[cfg(feature = "postgres")]
 pub use tokio_postgres;

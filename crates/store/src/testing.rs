@@ -36,7 +36,7 @@ pub struct Server {
     settings: String,
 }
 
-/// Whom the server runs as, where we are root, which it refuses to be.
+/// The user that the server runs as if this process is root, which it refuses to be.
 #[derive(Clone, Copy, Debug)]
 struct User {
     uid: u32,
@@ -95,7 +95,7 @@ impl Server {
         self.run("pg_ctl", &["promote", "-s", "-w"], |_| ())
     }
 
-    /// A directory, and someone who clears it away.
+    /// A directory, and a process that deletes it.
     fn prepare(settings: &str) -> io::Result<Self> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
@@ -130,7 +130,7 @@ impl Server {
         format!("host={host} user=postgres dbname=postgres")
     }
 
-    /// A schema that nobody else uses.
+    /// A schema that no other test uses.
     pub fn fresh_schema(&self) -> String {
         static SCHEMAS: AtomicU32 = AtomicU32::new(0);
         format!("case_{}", SCHEMAS.fetch_add(1, Ordering::Relaxed))
@@ -154,7 +154,7 @@ impl Server {
         })
     }
 
-    /// Where its files are.
+    /// The directory of its files.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -182,7 +182,7 @@ impl Server {
             .arg("-D")
             .arg(self.directory.join("data"));
         more(&mut command);
-        // The server inherits the output of whoever starts it and would keep a pipe open.
+        // The server inherits the output of the process that starts it and would hold a pipe open.
         let log = fs::File::options()
             .create(true)
             .append(true)
@@ -195,13 +195,13 @@ impl Server {
         if status.success() {
             return Ok(());
         }
-        let said = ["setup", "log"].map(|file| {
+        let logs = ["setup", "log"].map(|file| {
             let text = fs::read_to_string(self.directory.join(file));
             text.unwrap_or_default()
         });
         Err(io::Error::other(format!(
             "{program} failed: {}",
-            said.join("\n")
+            logs.join("\n")
         )))
     }
 }
@@ -244,23 +244,23 @@ fn find_user() -> io::Result<Option<User>> {
 
 /// Where `initdb` and `pg_ctl` are. Debian keeps them off the path.
 fn find_binaries() -> io::Result<PathBuf> {
-    let mut places: Vec<PathBuf> = Vec::new();
+    let mut directories: Vec<PathBuf> = Vec::new();
     if let Ok(output) = Command::new("pg_config").arg("--bindir").output() {
-        places.push(text(&output).into());
+        directories.push(text(&output).into());
     }
     if let Ok(versions) = fs::read_dir("/usr/lib/postgresql") {
         let mut versions: Vec<PathBuf> = versions
             .filter_map(|version| Some(version.ok()?.path()))
             .collect();
         versions.sort();
-        places.extend(versions.iter().rev().map(|version| version.join("bin")));
+        directories.extend(versions.iter().rev().map(|version| version.join("bin")));
     }
     if let Some(path) = std::env::var_os("PATH") {
-        places.extend(std::env::split_paths(&path));
+        directories.extend(std::env::split_paths(&path));
     }
-    places
+    directories
         .into_iter()
-        .find(|place| place.join("initdb").exists() && place.join("pg_ctl").exists())
+        .find(|directory| directory.join("initdb").exists() && directory.join("pg_ctl").exists())
         .ok_or_else(|| {
             let why = "initdb and pg_ctl were not found; on Debian, install `postgresql`";
             io::Error::new(io::ErrorKind::NotFound, why)

@@ -14,9 +14,9 @@ use std::{
 };
 
 use steadfast_core::JobId;
-use steadfast_store::{JobFilter, SqliteOptions, SqliteStore, Store};
+use steadfast_store::{JobFilter, JobStore as _, QueryStore as _, SqliteOptions, SqliteStore};
 
-use sqlite_common::{Place, jobs, request, success};
+use sqlite_common::{TestDatabase, jobs, request, success};
 
 const FILE: &str = "STEADFAST_TEST_KILL_FILE";
 const BATCHES_ACKNOWLEDGED: usize = 40;
@@ -26,14 +26,14 @@ async fn every_acknowledged_job_survives_a_kill() {
     if let Some(file) = std::env::var_os(FILE) {
         return write_until_killed(Path::new(&file)).await;
     }
-    let place = Place::new();
+    let database = TestDatabase::new();
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
             "every_acknowledged_job_survives_a_kill",
             "--nocapture",
         ])
-        .env(FILE, &place.file)
+        .env(FILE, &database.file)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -47,7 +47,7 @@ async fn every_acknowledged_job_survives_a_kill() {
     child.wait().unwrap();
 
     assert_eq!(acknowledged.len(), BATCHES_ACKNOWLEDGED * 10);
-    let store = place.open();
+    let store = database.open();
     let found = store.get_jobs(acknowledged).await.unwrap();
     assert!(
         found.iter().all(Option::is_some),

@@ -4,34 +4,36 @@
 
 mod sqlite_common;
 
-use std::fs;
+use std::{fs, sync::Arc};
 
+use steadfast_core::{JobCommand, JobId};
 use steadfast_store::{
-    JobFilter, OpenError, SqliteOptions, SqliteStore, Store, rusqlite::Connection,
+    BaseStore as _, JobFilter, JobStore as _, OpenError, PageRequest, QueryStore as _,
+    SqliteOptions, SqliteStore, rusqlite::Connection,
 };
 
-use sqlite_common::{Place, job, jobs, request, success};
+use sqlite_common::{TestDatabase, job, jobs, request, success};
 
-fn refusal(place: &Place) -> OpenError {
-    match SqliteStore::open(&place.file, SqliteOptions::default()) {
+fn refusal(database: &TestDatabase) -> OpenError {
+    match SqliteStore::open(&database.file, SqliteOptions::default()) {
         Ok(_) => panic!("the file was opened"),
         Err(error) => error,
     }
 }
 
 /// Opening must fail and change nothing: no byte of the file, no file beside it.
-fn refused_untouched(place: &Place) -> OpenError {
-    let (bytes, before) = (fs::read(&place.file).unwrap(), names(place));
-    let error = refusal(place);
-    assert_eq!(fs::read(&place.file).unwrap(), bytes);
-    assert_eq!(names(place), before);
+fn refused_untouched(database: &TestDatabase) -> OpenError {
+    let (bytes, before) = (fs::read(&database.file).unwrap(), names(database));
+    let error = refusal(database);
+    assert_eq!(fs::read(&database.file).unwrap(), bytes);
+    assert_eq!(names(database), before);
     assert!(error.to_string().contains("jobs.db"), "{error}");
     error
 }
 
 /// The names of the file and of everything beside it.
-fn names(place: &Place) -> Vec<String> {
-    let directory = place.file.parent().unwrap();
+fn names(database: &TestDatabase) -> Vec<String> {
+    let directory = database.file.parent().unwrap();
     let entries = fs::read_dir(directory).unwrap();
     let mut names: Vec<String> = entries
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -43,9 +45,9 @@ fn names(place: &Place) -> Vec<String> {
 #[test]
 fn a_file_that_is_not_sqlite_is_refused_and_left_alone() {
     for content in ["x", "precious notes, longer than any header\n"] {
-        let place = Place::new();
-        fs::write(&place.file, content.repeat(100)).unwrap();
-        let error = refused_untouched(&place);
+        let database = TestDatabase::new();
+        fs::write(&database.file, content.repeat(100)).unwrap();
+        let error = refused_untouched(&database);
         assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
     }
 }
@@ -54,12 +56,12 @@ const PAGE: usize = 4_096;
 
 /// What our first commit makes: one page with the schema, and one that says which it is.
 fn marked_file() -> Vec<u8> {
-    let place = Place::new();
-    let conn = Connection::open(&place.file).unwrap();
+    let database = TestDatabase::new();
+    let conn = Connection::open(&database.file).unwrap();
     conn.execute_batch(include_str!("../src/sqlite/sql/schema_mark.sql"))
         .unwrap();
     conn.close().unwrap();
-    fs::read(&place.file).unwrap()
+    fs::read(&database.file).unwrap()
 }
 
 /// A journal that is to be played back onto a file that had so many pages.
@@ -80,10 +82,10 @@ async fn a_file_whose_first_commit_was_cut_short_begins_anew() {
     let mut torn = marked_file();
     torn[PAGE + 100..].fill(0);
     for left in [[vec![0; PAGE], vec![13; PAGE]].concat(), torn] {
-        let place = Place::new();
-        fs::write(&place.file, left).unwrap();
-        fs::write(place.file.with_extension("db-journal"), journal(0)).unwrap();
-        let store = place.open();
+        let database = TestDatabase::new();
+        fs::write(&database.file, left).unwrap();
+        fs::write(database.file.with_extension("db-journal"), journal(0)).unwrap();
+        let store = database.open();
         assert_eq!(store.count_jobs(JobFilter::default(), 1).await.unwrap(), 0);
         let answers = store.enqueue(jobs(&store, 1)).await.unwrap();
         assert_eq!(answers.len(), 1);
@@ -92,29 +94,29 @@ async fn a_file_whose_first_commit_was_cut_short_begins_anew() {
 
 #[tokio::test]
 async fn a_file_that_a_checkpoint_left_torn_is_mended_by_its_log() {
-    let (open, place) = (Place::new(), Place::new());
+    let (open, database) = (TestDatabase::new(), TestDatabase::new());
     let store = open.open();
     store.enqueue(jobs(&store, 3)).await.unwrap();
     let mut file = fs::read(&open.file).unwrap();
     // The page that says which schema it has.
     file[PAGE + 100..].fill(0);
-    fs::write(&place.file, file).unwrap();
+    fs::write(&database.file, file).unwrap();
     fs::copy(
         open.file.with_extension("db-wal"),
-        place.file.with_extension("db-wal"),
+        database.file.with_extension("db-wal"),
     )
     .unwrap();
-    let mended = place.open();
+    let mended = database.open();
     assert_eq!(mended.count_jobs(JobFilter::default(), 9).await.unwrap(), 3);
 }
 
 #[test]
 fn a_strangers_file_with_a_journal_is_refused_and_left_alone() {
     for beside in [journal(2), b"a diary, and no journal of SQLite's".to_vec()] {
-        let place = Place::new();
-        fs::write(&place.file, "precious notes\n".repeat(100)).unwrap();
-        fs::write(place.file.with_extension("db-journal"), &beside).unwrap();
-        let error = refused_untouched(&place);
+        let database = TestDatabase::new();
+        fs::write(&database.file, "precious notes\n".repeat(100)).unwrap();
+        fs::write(database.file.with_extension("db-journal"), &beside).unwrap();
+        let error = refused_untouched(&database);
         assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
     }
 }
@@ -122,25 +124,25 @@ fn a_strangers_file_with_a_journal_is_refused_and_left_alone() {
 #[test]
 fn another_applications_database_is_refused_and_left_alone() {
     for journal in ["DELETE", "WAL"] {
-        let place = Place::new();
-        let conn = Connection::open(&place.file).unwrap();
+        let database = TestDatabase::new();
+        let conn = Connection::open(&database.file).unwrap();
         conn.execute_batch(&format!(
             "PRAGMA journal_mode = {journal}; CREATE TABLE steadfast_job (id INTEGER PRIMARY KEY);"
         ))
         .unwrap();
         conn.close().unwrap();
-        let error = refused_untouched(&place);
+        let error = refused_untouched(&database);
         assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
     }
 }
 
 #[test]
 fn a_database_that_is_open_elsewhere_and_not_ours_is_left_alone() {
-    let place = Place::new();
-    let conn = Connection::open(&place.file).unwrap();
+    let database = TestDatabase::new();
+    let conn = Connection::open(&database.file).unwrap();
     conn.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (x);")
         .unwrap();
-    let error = refused_untouched(&place);
+    let error = refused_untouched(&database);
     assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
 }
 
@@ -155,28 +157,28 @@ fn a_damaged_file_is_refused_and_left_alone() {
         ("schema overwritten", |bytes| bytes[100..4_096].fill(0xa5)),
     ];
     for (name, damage) in cases {
-        let place = Place::new();
-        place.open().close();
-        let mut bytes = fs::read(&place.file).unwrap();
+        let database = TestDatabase::new();
+        database.open().close();
+        let mut bytes = fs::read(&database.file).unwrap();
         damage(&mut bytes);
-        fs::write(&place.file, &bytes).unwrap();
-        let error = refusal(&place);
+        fs::write(&database.file, &bytes).unwrap();
+        let error = refusal(&database);
         assert!(
             matches!(error, OpenError::Corrupt { .. }),
             "{name}: {error}"
         );
-        assert_eq!(fs::read(&place.file).unwrap(), bytes, "{name}");
+        assert_eq!(fs::read(&database.file).unwrap(), bytes, "{name}");
     }
 }
 
 #[test]
 fn a_file_of_a_newer_schema_is_refused_and_left_alone() {
-    let place = Place::new();
-    place.open().close();
-    let conn = Connection::open(&place.file).unwrap();
+    let database = TestDatabase::new();
+    database.open().close();
+    let conn = Connection::open(&database.file).unwrap();
     become_newer(&conn);
     conn.close().unwrap();
-    let error = refused_untouched(&place);
+    let error = refused_untouched(&database);
     assert!(
         matches!(error, OpenError::Newer { found: 1_000, .. }),
         "{error}"
@@ -190,16 +192,17 @@ fn become_newer(conn: &Connection) {
 
 #[test]
 fn a_database_of_another_application_can_be_shared_when_asked() {
-    let place = Place::new();
-    let app = Connection::open(&place.file).unwrap();
+    let database = TestDatabase::new();
+    let app = Connection::open(&database.file).unwrap();
     let script =
         "CREATE TABLE job (mine TEXT); INSERT INTO job VALUES ('kept'); PRAGMA user_version = 7;";
     app.execute_batch(script).unwrap();
-    assert!(matches!(refusal(&place), OpenError::Foreign { .. }));
-    let shared = || SqliteStore::open(&place.file, SqliteOptions::default().share(true)).unwrap();
+    assert!(matches!(refusal(&database), OpenError::Foreign { .. }));
+    let shared =
+        || SqliteStore::open(&database.file, SqliteOptions::default().share(true)).unwrap();
     shared().close();
-    // Once we live there, nobody has to ask again, and what was there is as it was.
-    place.open().close();
+    // Once our tables are there, the option is not needed again, and the others are as they were.
+    database.open().close();
     let kept: String = app
         .query_row("SELECT mine FROM job", [], |row| row.get(0))
         .unwrap();
@@ -212,11 +215,11 @@ fn a_database_of_another_application_can_be_shared_when_asked() {
 
 #[test]
 fn a_newer_schema_that_is_still_in_the_log_is_refused() {
-    let place = Place::new();
-    place.open().close();
-    let conn = Connection::open(&place.file).unwrap();
+    let database = TestDatabase::new();
+    database.open().close();
+    let conn = Connection::open(&database.file).unwrap();
     become_newer(&conn);
-    let error = refusal(&place);
+    let error = refusal(&database);
     assert!(
         matches!(error, OpenError::Newer { found: 1_000, .. }),
         "{error}"
@@ -225,8 +228,10 @@ fn a_newer_schema_that_is_still_in_the_log_is_refused() {
 
 #[test]
 fn a_path_may_hold_what_a_uri_gives_a_meaning_to() {
-    let place = Place::new();
-    let file = place.file.with_file_name("50% of jobs?mode=memory#1 ü.db");
+    let database = TestDatabase::new();
+    let file = database
+        .file
+        .with_file_name("50% of jobs?mode=memory#1 ü.db");
     for _ in 0..2 {
         let store = SqliteStore::open(&file, SqliteOptions::default()).unwrap();
         assert!(file.exists());
@@ -242,21 +247,21 @@ fn a_path_may_hold_what_a_uri_gives_a_meaning_to() {
 #[cfg(target_os = "linux")]
 #[test]
 fn opening_twice_keeps_the_locks_of_the_first() {
-    let place = Place::new();
-    let first = place.open();
-    assert!(is_locked(&place));
-    drop(place.open());
-    SqliteStore::migrate(&place.file).unwrap();
-    assert!(is_locked(&place), "the locks of the first are gone");
+    let database = TestDatabase::new();
+    let first = database.open();
+    assert!(is_locked(&database));
+    drop(database.open());
+    SqliteStore::migrate(&database.file).unwrap();
+    assert!(is_locked(&database), "the locks of the first are gone");
     first.close();
 }
 
 /// Whether this process holds a lock on the file.
 #[cfg(target_os = "linux")]
-fn is_locked(place: &Place) -> bool {
+fn is_locked(database: &TestDatabase) -> bool {
     use std::{io::Read, os::unix::fs::MetadataExt};
 
-    let inode = fs::metadata(&place.file).unwrap().ino();
+    let inode = fs::metadata(&database.file).unwrap().ino();
     let ours = format!(" {} ", std::process::id());
     // Large reads, because the kernel's list may change between two of them.
     let mut list = String::with_capacity(64 * 1024);
@@ -268,8 +273,8 @@ fn is_locked(place: &Place) -> bool {
 
 #[test]
 fn a_place_that_cannot_be_is_refused_with_its_path() {
-    let place = Place::new();
-    let file = place.file.join("below-a-file/jobs.db");
+    let database = TestDatabase::new();
+    let file = database.file.join("below-a-file/jobs.db");
     let error = SqliteStore::open(&file, SqliteOptions::default())
         .map(drop)
         .unwrap_err();
@@ -280,9 +285,9 @@ fn a_place_that_cannot_be_is_refused_with_its_path() {
 #[test]
 fn many_that_open_a_new_file_at_once_all_succeed() {
     for _ in 0..5 {
-        let place = Place::new();
+        let database = TestDatabase::new();
         std::thread::scope(|scope| {
-            let opening: Vec<_> = (0..8).map(|_| scope.spawn(|| place.open())).collect();
+            let opening: Vec<_> = (0..8).map(|_| scope.spawn(|| database.open())).collect();
             for store in opening {
                 store.join().unwrap();
             }
@@ -292,17 +297,17 @@ fn many_that_open_a_new_file_at_once_all_succeed() {
 
 #[test]
 fn migrating_alone_makes_a_file_that_opens() {
-    let place = Place::new();
-    fs::write(&place.file, "").unwrap();
-    SqliteStore::migrate(&place.file).unwrap();
-    SqliteStore::migrate(&place.file).unwrap();
-    place.open();
+    let database = TestDatabase::new();
+    fs::write(&database.file, "").unwrap();
+    SqliteStore::migrate(&database.file).unwrap();
+    SqliteStore::migrate(&database.file).unwrap();
+    database.open();
 }
 
 #[tokio::test]
 async fn reopening_keeps_everything() {
-    let place = Place::new();
-    let store = place.open();
+    let database = TestDatabase::new();
+    let store = database.open();
     let mut new = jobs(&store, 3);
     new.push(job(&store));
     store.enqueue(new).await.unwrap();
@@ -311,7 +316,7 @@ async fn reopening_keeps_everything() {
     let ended = done.job;
     store.commit(vec![done]).await.unwrap();
     let everything = || async {
-        let store = place.open();
+        let store = database.open();
         let all = steadfast_store::PageRequest::first(10);
         let jobs = store.list_jobs(JobFilter::default(), all).await.unwrap();
         let stats = store.lane_stats(store.now()).await.unwrap();
@@ -327,14 +332,64 @@ async fn reopening_keeps_everything() {
     store.close();
     drop(store);
     assert_eq!(everything().await, before);
-    assert_eq!(names(&place), ["jobs.db"], "a closed store leaves one file");
+    assert_eq!(
+        names(&database),
+        ["jobs.db"],
+        "a closed store leaves one file"
+    );
 }
 
 #[tokio::test]
 async fn a_closed_store_says_that_it_is_not_there() {
-    let place = Place::new();
-    let store = place.open();
+    let database = TestDatabase::new();
+    let store = database.open();
     store.close();
     assert!(store.claim(request(1)).await.unwrap_err().is_transient());
     assert!(store.get_jobs(Vec::new()).await.unwrap_err().is_transient());
+}
+
+/// A file as the version before left it: schema 2, with a dead letter that was tried once.
+fn file_of_schema_2(database: &TestDatabase) {
+    let conn = Connection::open(&database.file).unwrap();
+    for script in [
+        include_str!("../src/sqlite/sql/schema_mark.sql"),
+        include_str!("../src/sqlite/migrations/0001_jobs.sql"),
+        include_str!("../src/sqlite/migrations/0002_webhooks.sql"),
+        "UPDATE steadfast_schema SET version = 2;
+         INSERT INTO steadfast_lane (tenant, queue, kind, failed, dead_letters)
+         VALUES ('default', 'default', 'mail', 1, 1);
+         INSERT INTO steadfast_policy (body) VALUES ('{}');
+         INSERT INTO steadfast_job (
+             id, lane, state, priority, run_at, fence, attempt, attempts_before, cancel_requested,
+             first_started_at, finished_at, snoozes, reason, policy, at_most_once, lease,
+             created_at, payload
+         ) VALUES (
+             x'00000000000000000000000000000004', 1, 3, 5, 0, 1, 1, 0, 0, 1, 2, 0,
+             'non_retryable', 1, 0, 30000000000, 0, '{}'
+         );
+         INSERT INTO steadfast_attempt (job, fence, attempt, status, started_at, finished_at)
+         VALUES (1, 1, 1, 'FAILED', 1, 2);",
+    ] {
+        conn.execute_batch(script).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_file_of_the_version_before_opens_and_goes_on() {
+    let database = TestDatabase::new();
+    file_of_schema_2(&database);
+    let store = database.open();
+    let id = JobId::from_bits(4);
+    let retry = JobCommand::Retry { payload: None };
+    let answers = store.run_command(vec![id], retry, Arc::default()).await;
+    answers.unwrap().remove(0).unwrap();
+    let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
+    store.commit(vec![success(&store, claim)]).await.unwrap();
+    let page = PageRequest::first(10);
+    let attempts = store.list_attempts(id.into(), page).await.unwrap().items;
+    let budgets: Vec<_> = attempts
+        .iter()
+        .map(|attempt| (attempt.attempt, attempt.attempts_before))
+        .collect();
+    assert_eq!(budgets, [(2, 1), (1, 0)]);
 }

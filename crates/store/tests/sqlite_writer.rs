@@ -8,19 +8,19 @@ use std::{collections::HashSet, time::Duration};
 
 use steadfast_core::{IdempotencyKey, JobId};
 use steadfast_store::{
-    Clock as _, CommitResult, EnqueueError, EnqueueResult, JobFilter, ManualClock, SqliteOptions,
-    SqliteStore, Store,
+    BaseStore as _, Clock as _, CommitResult, EnqueueError, EnqueueResult, JobFilter,
+    JobStore as _, ManualClock, QueryStore as _, SqliteOptions, SqliteStore,
     rusqlite::{Connection, TransactionBehavior},
 };
 
-use sqlite_common::{Place, job, jobs, request, success};
+use sqlite_common::{TestDatabase, job, jobs, request, success};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_that_wait_together_share_transactions() {
-    let place = Place::new();
-    let store = place.open();
-    // While somebody else holds the lock, everything gathers.
-    let mut other = Connection::open(&place.file).unwrap();
+    let database = TestDatabase::new();
+    let store = database.open();
+    // While another connection holds the lock, all requests wait.
+    let mut other = Connection::open(&database.file).unwrap();
     let lock = other
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .unwrap();
@@ -51,8 +51,8 @@ async fn requests_that_wait_together_share_transactions() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_stores_on_one_file_never_claim_the_same_job() {
-    let place = Place::new();
-    let stores = [place.open(), place.open()];
+    let database = TestDatabase::new();
+    let stores = [database.open(), database.open()];
     stores[0].enqueue(jobs(&stores[0], 3_000)).await.unwrap();
     let working: Vec<_> = stores
         .into_iter()
@@ -81,7 +81,7 @@ async fn two_stores_on_one_file_never_claim_the_same_job() {
     }
     let distinct: HashSet<JobId> = claimed.iter().copied().collect();
     assert_eq!(distinct.len(), claimed.len(), "a job was claimed twice");
-    let store = place.open();
+    let store = database.open();
     let all = store
         .count_jobs(JobFilter::default(), u64::MAX)
         .await
@@ -93,9 +93,9 @@ async fn two_stores_on_one_file_never_claim_the_same_job() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_users_open_transaction_only_delays() {
-    let place = Place::new();
-    let store = place.open();
-    let mut user = Connection::open(&place.file).unwrap();
+    let database = TestDatabase::new();
+    let store = database.open();
+    let mut user = Connection::open(&database.file).unwrap();
     let open = user
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .unwrap();
@@ -128,9 +128,9 @@ async fn a_users_open_transaction_only_delays() {
 
 #[tokio::test]
 async fn jobs_of_a_users_transaction_exist_from_its_commit_on() {
-    let place = Place::new();
-    let store = place.open();
-    let mut user = Connection::open(&place.file).unwrap();
+    let database = TestDatabase::new();
+    let store = database.open();
+    let mut user = Connection::open(&database.file).unwrap();
     user.execute_batch("CREATE TABLE orders (n INTEGER)")
         .unwrap();
     let new = job(&store);
@@ -160,8 +160,8 @@ async fn jobs_of_a_users_transaction_exist_from_its_commit_on() {
 
 #[tokio::test]
 async fn sleepers_are_woken_by_what_another_process_commits() {
-    let place = Place::new();
-    let (here, there) = (place.open(), place.open());
+    let database = TestDatabase::new();
+    let (here, there) = (database.open(), database.open());
     let mut wakeups = here.wakeups();
     there.enqueue(jobs(&there, 1)).await.unwrap();
     wakeups.next().await;
@@ -170,8 +170,8 @@ async fn sleepers_are_woken_by_what_another_process_commits() {
 
 #[tokio::test]
 async fn a_conflict_in_one_request_leaves_its_neighbours_alone() {
-    let place = Place::new();
-    let store = place.open();
+    let database = TestDatabase::new();
+    let store = database.open();
     let keyed = |priority| {
         let mut new = job(&store);
         new.idempotency_key = Some(IdempotencyKey::new("k").unwrap());
@@ -202,12 +202,12 @@ async fn a_conflict_in_one_request_leaves_its_neighbours_alone() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lease_counts_from_when_the_lock_was_got() {
-    let place = Place::new();
+    let database = TestDatabase::new();
     let clock = ManualClock::default();
     let options = SqliteOptions::default().clock(clock.clone());
-    let store = SqliteStore::open(&place.file, options).unwrap();
+    let store = SqliteStore::open(&database.file, options).unwrap();
     store.enqueue(vec![job(&store)]).await.unwrap();
-    let mut other = Connection::open(&place.file).unwrap();
+    let mut other = Connection::open(&database.file).unwrap();
     let lock = other
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .unwrap();
@@ -227,12 +227,12 @@ async fn a_lease_counts_from_when_the_lock_was_got() {
 
 #[tokio::test]
 async fn a_row_that_cannot_be_read_does_not_hold_up_the_others() {
-    let place = Place::new();
-    let store = place.open();
+    let database = TestDatabase::new();
+    let store = database.open();
     let (broken, whole) = (job(&store), job(&store));
     let (broken_id, whole_id) = (broken.id, whole.id);
     store.enqueue(vec![broken, whole]).await.unwrap();
-    let other = Connection::open(&place.file).unwrap();
+    let other = Connection::open(&database.file).unwrap();
     let spoil = "UPDATE steadfast_job SET tags = 'no json' WHERE id = ?1";
     let key = broken_id.bits().to_be_bytes();
     assert_eq!(other.execute(spoil, [key]).unwrap(), 1);
@@ -259,13 +259,13 @@ async fn a_row_that_cannot_be_read_does_not_hold_up_the_others() {
 /// A claim remembers where its row was, but rows are deleted and their numbers given anew.
 #[tokio::test]
 async fn a_late_result_never_ends_another_job_that_got_its_number() {
-    let place = Place::new();
-    let store = place.open();
+    let database = TestDatabase::new();
+    let store = database.open();
     let old = job(&store);
     let old_id = old.id;
     store.enqueue(vec![old]).await.unwrap();
     let late = store.claim(request(1)).await.unwrap().claims.remove(0);
-    let other = Connection::open(&place.file).unwrap();
+    let other = Connection::open(&database.file).unwrap();
     let key = old_id.bits().to_be_bytes();
     let gone = "DELETE FROM steadfast_job WHERE id = ?1";
     assert_eq!(other.execute(gone, [key]).unwrap(), 1);
@@ -291,13 +291,13 @@ async fn a_late_result_never_ends_another_job_that_got_its_number() {
 
 #[test]
 fn a_connection_to_another_file_is_refused_by_name() {
-    let (place, other) = (Place::new(), Place::new());
-    let store = place.open();
+    let (database, other) = (TestDatabase::new(), TestDatabase::new());
+    let store = database.open();
     other.open().close();
     let elsewhere = Connection::open(&other.file).unwrap();
     let error = store.enqueue_in(&elsewhere, &[job(&store)]).unwrap_err();
-    let said = error.to_string();
-    assert!(said.contains(&other.file.display().to_string()), "{said}");
+    let text = error.to_string();
+    assert!(text.contains(&other.file.display().to_string()), "{text}");
     let rows = "SELECT count(*) FROM steadfast_job";
     let count: u32 = elsewhere.query_row(rows, [], |row| row.get(0)).unwrap();
     assert_eq!(count, 0);

@@ -9,7 +9,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use steadfast::{Client, Engine, JobId, PostgresOptions, PostgresStore, Store as _};
+use steadfast::{Client, Engine, JobId, PostgresOptions, PostgresStore, store::BaseStore as _};
 use tokio::task::JoinSet;
 
 use super::{

@@ -3,7 +3,8 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use steadfast::{
-    Client, JobKind as _, SqliteOptions, SqliteStore, Store as _, WorkerName, store::ClaimRequest,
+    Client, JobKind as _, SqliteOptions, SqliteStore, WorkerName,
+    store::{ClaimRequest, JobStore as _},
 };
 
 use super::{

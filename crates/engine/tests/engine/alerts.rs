@@ -13,8 +13,8 @@ use steadfast_engine::{
     Client, Context, Engine, EngineConfig, JobError, JobKind as _, JobRequest, testing::TestEngine,
 };
 use steadfast_store::{
-    ClaimRequest, CommitResult, Document, DocumentKind, JobFilter, JobPageRequest, ManualClock,
-    MemoryStore, Store,
+    ClaimRequest, CommitResult, Document, DocumentKind, DocumentStore as _, JobFilter,
+    JobPageRequest, ManualClock, MemoryStore, Store,
 };
 
 use crate::{
@@ -432,7 +432,7 @@ async fn a_state_that_cannot_be_read_is_written_over() {
     settings.dlq.after = Duration::ZERO;
     let engine = world.engine_with(settings);
     let broken = Document {
-        space: DocumentKind::Alert,
+        kind: DocumentKind::Alert,
         id: "acme/jobs/dlq".to_owned(),
         body: Payload::default(),
         revision: 0,

@@ -9,7 +9,8 @@ use steadfast_engine::{
     JobKind, JobRequest, StopReason,
 };
 use steadfast_store::{
-    AttemptOwner, ManualClock, MemoryStore, PageRequest, SqliteOptions, SqliteStore, Store,
+    AttemptOwner, BaseStore as _, JobStore as _, ManualClock, MemoryStore, PageRequest,
+    QueryStore as _, SqliteOptions, SqliteStore, Store,
 };
 use tokio::sync::Semaphore;
 
@@ -525,7 +526,7 @@ async fn busy_jobs_do_not_have_schedules_looked_at_each_time() {
         let id = engine.client().enqueue(fails(0)).await.unwrap();
         assert!(matches!(ends(&mut notices, id).await, JobEvent::Succeeded));
     }
-    let looks = u128::from(store.asked("due_schedules"));
+    let looks = u128::from(store.calls("due_schedules"));
     // Once every 50 ms, however long the jobs took.
     let most = start.elapsed().as_millis() / 50 + 1;
     assert!(looks > 0 && looks <= most, "{looks} looks, not {most}");

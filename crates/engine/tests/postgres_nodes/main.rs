@@ -14,7 +14,7 @@ use steadfast_core::{
     OverlapPolicy, Timestamp,
 };
 use steadfast_engine::{Client, JobKind as _, JobRequest, ScheduleRequest};
-use steadfast_store::{JobFilter, JobPageRequest, PageRequest, Store};
+use steadfast_store::{JobFilter, JobPageRequest, JobStore as _, PageRequest};
 
 /// Rounds of trouble in the short pass and in the long one, and jobs in each round.
 const ROUNDS: usize = 12;

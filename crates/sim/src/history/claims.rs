@@ -11,7 +11,7 @@ use super::{Event, History};
 use crate::{
     Invariant,
     audit::made_by,
-    known::{Known, KnownClaim},
+    expected::{ExpectedClaim, ExpectedJob},
 };
 
 impl History {
@@ -50,7 +50,7 @@ impl History {
         });
         let holder = key.and_then(|key| self.keys.get(&(tenant, key)).copied());
         if in_batch.is_none() && holder != Some(with) {
-            let why = "it is said to hold a key of others";
+            let why = "it is reported to hold a key of another job";
             self.broken(Invariant::OneKeyOneJob, with, why);
         }
     }
@@ -70,7 +70,7 @@ impl History {
         let (id, fence) = (job.id, claim.fence());
         let worker = request.worker.clone();
         let Some(known) = self.jobs.get(&id).cloned() else {
-            return self.broken(made_by(job), id, "claimed, but nobody has asked for it");
+            return self.broken(made_by(job), id, "claimed, but no client has created it");
         };
         let run_at = known.run_at;
         let event = Event::Claimed {
@@ -130,7 +130,7 @@ impl History {
     }
 
     fn note_claim(&mut self, job: &Job, fence: Fence) {
-        let place = self.entries.len();
+        let index = self.entries.len();
         let Some(known) = self.jobs.get_mut(&job.id) else {
             return;
         };
@@ -139,8 +139,8 @@ impl History {
         known.lease_until = job.progress.lease_until;
         known.cancel_requested = false;
         known.used += 1;
-        let claim = KnownClaim {
-            place,
+        let claim = ExpectedClaim {
+            index,
             starts: 0,
             settled: None,
         };
@@ -150,12 +150,12 @@ impl History {
     /// Nothing that was left behind should have gone before what was taken.
     fn check_order(&mut self, request: &ClaimRequest, claims: &[Claim], now: Timestamp) {
         let taken: BTreeSet<JobId> = claims.iter().map(|claim| claim.job().id).collect();
-        let rank = |known: &Known| std::cmp::Reverse(known.priority);
+        let rank = |known: &ExpectedJob| std::cmp::Reverse(known.priority);
         let ranks = || taken.iter().filter_map(|id| self.jobs.get(id)).map(rank);
         let Some(last) = ranks().max() else {
             return;
         };
-        let wanted = |known: &Known| {
+        let wanted = |known: &ExpectedJob| {
             known.state == JobState::Waiting
                 && !known.gone
                 && !known.cancelled
@@ -242,8 +242,8 @@ impl History {
         let Some(known) = self.jobs.get(&id) else {
             return;
         };
-        let claimed = known.claims.get(&fence).map(|claim| claim.place);
-        let kept = known.steps.get(step).map(|(place, _)| *place);
+        let claimed = known.claims.get(&fence).map(|claim| claim.index);
+        let kept = known.steps.get(step).map(|(index, _)| *index);
         if kept.is_some() && kept < claimed {
             let why = format!("step {step} ran again under claim {}", fence.0);
             self.broken(Invariant::StepsOnce, id, why);
@@ -264,13 +264,13 @@ impl History {
     }
 
     pub fn remembered(&mut self, id: JobId, step: &StepName, answer: &Payload, now: Timestamp) {
-        let place = self.entries.len();
+        let index = self.entries.len();
         let step = step.clone();
         let Some(known) = self.jobs.get_mut(&id).filter(|known| !known.gone) else {
             return;
         };
         let kept = known.steps.entry(step.clone());
-        let is_first = kept.or_insert((place, answer.clone())).1 == *answer;
+        let is_first = kept.or_insert((index, answer.clone())).1 == *answer;
         self.tell(now, id, Event::StepKept { step });
         if !is_first {
             self.broken(Invariant::StepsOnce, id, "a later result is kept");

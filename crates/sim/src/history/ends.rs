@@ -4,10 +4,10 @@ use steadfast_core::{AttemptStatus, EventType, Guard, Job, JobState, Kind, Times
 use steadfast_store::CommitResult;
 
 use super::{Event, History};
-use crate::{Invariant, known::Known};
+use crate::{Invariant, expected::ExpectedJob};
 
-/// One transition, what the store said to it, and what could be read on either side.
-pub struct CommitSeen {
+/// One transition, the store's answer, and what could be read before and after.
+pub struct CommitObservation {
     pub transition: Transition,
     pub answer: CommitResult,
     pub before: Option<Job>,
@@ -18,8 +18,8 @@ pub struct CommitSeen {
 }
 
 impl History {
-    pub fn committed(&mut self, seen: &CommitSeen, now: Timestamp) {
-        let CommitSeen {
+    pub fn committed(&mut self, seen: &CommitObservation, now: Timestamp) {
+        let CommitObservation {
             transition, answer, ..
         } = seen;
         let id = transition.job;
@@ -51,7 +51,7 @@ impl History {
             CommitResult::Done if may_write => self.ended(seen, now),
             CommitResult::Done if was_written(&known, seen) => self.unchanged(seen),
             CommitResult::Done if cancel_is_news && holds => {
-                let why = "an attempt ended as if nobody had asked to cancel";
+                let why = "an attempt ended as if no cancel had been requested";
                 self.broken(Invariant::CancelledStays, id, why);
             }
             CommitResult::Done => {
@@ -63,14 +63,14 @@ impl History {
                 self.broken(Invariant::OneRecord, id, why);
             }
             CommitResult::CancelRequested if !(holds && cancel_is_news) => {
-                self.broken(Invariant::FencesHold, id, "nobody has asked to cancel it");
+                self.broken(Invariant::FencesHold, id, "no cancel was requested");
             }
             CommitResult::Stale | CommitResult::CancelRequested => self.unchanged(seen),
         }
     }
 
     /// What was not to be written, was not.
-    fn unchanged(&mut self, seen: &CommitSeen) {
+    fn unchanged(&mut self, seen: &CommitObservation) {
         let id = seen.transition.job;
         self.exercise(Invariant::FencesHold);
         if seen.before != seen.after {
@@ -87,8 +87,8 @@ impl History {
         }
     }
 
-    fn ended(&mut self, seen: &CommitSeen, now: Timestamp) {
-        let CommitSeen { transition, .. } = seen;
+    fn ended(&mut self, seen: &CommitObservation, now: Timestamp) {
+        let CommitObservation { transition, .. } = seen;
         let (id, to) = (transition.job, &transition.to);
         let Some(known) = self.jobs.get_mut(&id) else {
             return;
@@ -134,7 +134,7 @@ impl History {
 }
 
 /// Whether this is the transition that ended its claim, told once more.
-fn was_written(known: &Known, seen: &CommitSeen) -> bool {
+fn was_written(known: &ExpectedJob, seen: &CommitObservation) -> bool {
     let transition = &seen.transition;
     match &transition.record {
         Some(_) => {
@@ -145,8 +145,8 @@ fn was_written(known: &Known, seen: &CommitSeen) -> bool {
     }
 }
 
-/// The rule of who is told what, written down a second time.
-fn wants_news(known: &Known, transition: &Transition) -> bool {
+/// The rule of which webhooks are sent, written down a second time.
+fn wants_news(known: &ExpectedJob, transition: &Transition) -> bool {
     let failed = transition
         .record
         .as_ref()

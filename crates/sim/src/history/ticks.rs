@@ -10,7 +10,7 @@ use crate::Invariant;
 
 /// A schedule with even ticks, and what became of them.
 #[derive(Clone, Debug)]
-pub struct KnownSchedule {
+pub struct ExpectedSchedule {
     pub every: Duration,
     pub first: Timestamp,
     pub fired: BTreeMap<Timestamp, JobId>,
@@ -23,7 +23,7 @@ impl History {
         let Some(first) = progress.next_tick else {
             return;
         };
-        let known = KnownSchedule {
+        let known = ExpectedSchedule {
             every,
             first,
             fired: BTreeMap::new(),

@@ -8,8 +8,8 @@ use steadfast_core::{
     after_attempt,
 };
 use steadfast_store::{
-    ClaimRequest, Clock as _, CommitResult, JobFilter, ManualClock, MemoryStore, RenewResult,
-    Renewal, Store,
+    ClaimRequest, Clock as _, CommitResult, JobFilter, JobStore as _, ManualClock, MemoryStore,
+    QueryStore as _, RenewResult, Renewal,
 };
 
 use super::world::{
@@ -61,7 +61,7 @@ impl Replay {
             Action::Claim(node) => self.claim(node),
             Action::Succeed(node) => self.end(node, Outcome::Success { output: None }),
             Action::Fail(node) => {
-                let failure = Failure::new(FailureClass::CONNECTION, "nobody answers");
+                let failure = Failure::new(FailureClass::CONNECTION, "no answer");
                 let output = None;
                 self.end(node, Outcome::Failure { failure, output })
             }
@@ -79,7 +79,7 @@ impl Replay {
             Action::Cancel(job) => self.command(job, JobCommand::Cancel),
             Action::Retry(job) => self.command(job, JobCommand::Retry { payload: None }),
             Action::Discard(job) => self.command(job, JobCommand::Discard),
-            Action::Pass => {
+            Action::Summary => {
                 self.clock.advance(STEP);
                 Answer::Done
             }
@@ -87,15 +87,7 @@ impl Replay {
     }
 
     fn claim(&mut self, node: usize) -> Answer {
-        let request = ClaimRequest {
-            worker: WorkerName::new("node").unwrap(),
-            tenant: None,
-            queues: Vec::new(),
-            kinds: Vec::new(),
-            except_kinds: Vec::new(),
-            max: 1,
-            lease: None,
-        };
+        let request = ClaimRequest::new(WorkerName::new("node").unwrap(), 1);
         let claimed = at_once(self.store.claim(request)).unwrap();
         let claim = claimed.claims.into_iter().next();
         let id = claim.as_ref().map(|claim| claim.job().id);

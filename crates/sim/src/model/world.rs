@@ -1,4 +1,4 @@
-//! The rules of a job's life once more, as short as they can be said.
+//! The rules of a job's life once more, as short as possible.
 //!
 //! Time is counted in steps of ten seconds: a retry waits one, a lease lasts three.
 
@@ -25,7 +25,7 @@ pub enum Action {
     Cancel(usize),
     Retry(usize),
     Discard(usize),
-    Pass,
+    Summary,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Action {
         let of_jobs = [Self::Cancel, Self::Retry, Self::Discard];
         let by_node = of_nodes.into_iter().flat_map(|make| (0..NODES).map(make));
         let by_job = of_jobs.into_iter().flat_map(|make| (0..JOBS).map(make));
-        by_node.chain(by_job).chain([Self::Sweep, Self::Pass])
+        by_node.chain(by_job).chain([Self::Sweep, Self::Summary])
     }
 }
 
@@ -147,7 +147,7 @@ impl World {
                 job.resolved = true;
                 Answer::Done
             }
-            Action::Pass => {
+            Action::Summary => {
                 self.now += 1;
                 Answer::Done
             }

@@ -7,9 +7,9 @@ use steadfast_core::{
 };
 use steadfast_store::{CommandError, CommitResult, EnqueueError, StoreError};
 
-use super::{Bug, Planted};
+use super::{Bug, BuggyStore};
 
-impl Planted {
+impl BuggyStore {
     pub(super) async fn commit_wrongly(
         &self,
         mut transitions: Vec<Transition>,
@@ -54,7 +54,7 @@ impl Planted {
                 to.run_at = now;
                 to.reason = None;
                 to.finished_at = None;
-                // Nobody is told of what is not over.
+                // No webhook is sent for what is not over.
                 record.iter_mut().for_each(|record| record.failure = None);
                 transition.outbox.clear();
             }

@@ -11,12 +11,12 @@ use steadfast_store::{
     StoreError,
 };
 
-use super::{Bug, Planted};
+use super::{Bug, BuggyStore};
 
 /// So many are claimed only to be put back.
 const PASSED_OVER: usize = 1;
 
-impl Planted {
+impl BuggyStore {
     pub(super) async fn enqueue_wrongly(
         &self,
         mut jobs: Vec<NewJob>,

@@ -1,4 +1,4 @@
-//! A store's life on a disk that keeps a tape: what was asked, what was acknowledged, and what it
+//! A store's life on a disk that keeps a log: what was asked, what was acknowledged, and what it
 //! then held.
 
 use std::{collections::HashSet, time::Duration};
@@ -11,7 +11,7 @@ use steadfast_store::{
 use tempfile::TempDir;
 
 use super::{
-    tape::{Entry, Operation, Syncing, Trouble},
+    disk_log::{Entry, FaultRange, Operation, SyncMode},
     vfs::Disk,
     world::World,
 };
@@ -21,8 +21,8 @@ pub const FILE: &str = "steadfast.db";
 /// How a play goes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Setting {
-    pub syncing: Syncing,
-    pub trouble: Option<Trouble>,
+    pub syncing: SyncMode,
+    pub trouble: Option<FaultRange>,
     /// A planted bug: calls count as acknowledged when they are made.
     pub hasty: bool,
     /// Small pages fill the log with little data, until a commit folds it into the file.
@@ -60,7 +60,7 @@ impl Recording {
     pub fn rare(operations: &[&Operation]) -> Vec<usize> {
         let mut logs = HashSet::new();
         let mut rare = Vec::new();
-        for (place, operation) in operations.iter().enumerate() {
+        for (index, operation) in operations.iter().enumerate() {
             match operation {
                 Operation::Create { name, inode } if name != FILE => {
                     logs.insert(*inode);
@@ -68,7 +68,7 @@ impl Recording {
                 Operation::Write { inode, .. } if logs.contains(inode) => continue,
                 _ => {}
             }
-            rare.push(place);
+            rare.push(index);
         }
         rare
     }
@@ -101,7 +101,7 @@ impl Play {
             numbers: 0,
             refused: 0,
         };
-        disk.tape.record(setting.syncing, setting.trouble);
+        disk.log.record(setting.syncing, setting.trouble);
         if setting.small_pages {
             play.make_small_pages();
         }
@@ -112,10 +112,10 @@ impl Play {
             }
         });
         play.close();
-        let (asked, failed) = (disk.tape.asked(), disk.tape.failed());
+        let (asked, failed) = (disk.log.asked(), disk.log.failed());
         runtime.block_on(play.look_again());
         Recording {
-            entries: disk.tape.take(),
+            entries: disk.log.take(),
             worlds: play.worlds,
             calls: play.calls,
             end: play.clock.now(),
@@ -162,27 +162,26 @@ impl Play {
     /// Whether something may fail because the disk did, which then works again.
     fn is_excused(&mut self) -> bool {
         self.refused += 1;
-        self.disk.tape.heal();
-        self.disk.tape.failed() > 0
+        self.disk.log.heal();
+        self.disk.log.failed() > 0
     }
 
     fn acknowledge(&self) {
-        self.disk.tape.acknowledge(self.calls.len() - 1);
+        self.disk.log.acknowledge(self.calls.len() - 1);
     }
 
     pub(super) async fn open(&mut self) {
         let file = self.directory.path().join(FILE);
-        let options = SqliteOptions {
-            vfs: Some(self.disk.name.to_owned()),
-            busy_timeout: Duration::from_millis(100),
-            ..SqliteOptions::default().clock(self.clock.clone())
-        };
+        let options = SqliteOptions::default()
+            .clock(self.clock.clone())
+            .busy_timeout(Duration::from_millis(100))
+            .vfs(self.disk.name);
         let opened = match SqliteStore::open(&file, options.clone()) {
             Err(error) => {
                 assert!(self.is_excused(), "{error}");
-                let is_told = matches!(error, OpenError::Io { .. });
+                let is_io_error = matches!(error, OpenError::Io { .. });
                 assert!(
-                    is_told,
+                    is_io_error,
                     "a disk that fails is taken for a bad file: {error}"
                 );
                 SqliteStore::open(&file, options)
@@ -193,7 +192,7 @@ impl Play {
             Ok(store) => self.store = Some(store),
             Err(error) => panic!("it still cannot be opened: {error}"),
         }
-        let has_log = self.disk.tape.has(&format!("{FILE}-wal"));
+        let has_log = self.disk.log.has(&format!("{FILE}-wal"));
         assert!(has_log, "it works without a log, whose syncs it relies on");
         self.call("open", async |_| Ok(())).await;
     }
@@ -204,20 +203,20 @@ impl Play {
         }
     }
 
-    /// Somebody else folds the log into the file, as backups do.
+    /// Another connection checkpoints the log into the file, as backups do.
     pub(super) fn fold(&self) {
         let folded = self
             .connect()
             .pragma_update(None, "wal_checkpoint", "passive");
         assert!(
-            folded.is_ok() || self.disk.tape.failed() > 0,
+            folded.is_ok() || self.disk.log.failed() > 0,
             "cannot fold the log"
         );
     }
 
     /// Writes to the file itself, so far.
     pub(super) fn folded(&self) -> usize {
-        self.disk.tape.writes_to(FILE)
+        self.disk.log.writes_to(FILE)
     }
 
     pub(super) fn has_small_pages(&self) -> bool {
@@ -225,7 +224,7 @@ impl Play {
     }
 
     fn make_small_pages(&self) {
-        // In one transaction, so that the file never has a stranger's table.
+        // In one transaction, so that the file never has a table that is not ours.
         self.connect()
             .execute_batch(
                 "PRAGMA page_size = 512; BEGIN; CREATE TABLE t (x); DROP TABLE t; COMMIT",
@@ -241,7 +240,7 @@ impl Play {
 
     /// After all, a disk that works holds all that was acknowledged.
     async fn look_again(&mut self) {
-        self.disk.tape.heal();
+        self.disk.log.heal();
         self.open().await;
         let [.., before, after] = &*self.worlds else {
             panic!("nothing was acknowledged");

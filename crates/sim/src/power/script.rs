@@ -9,8 +9,9 @@ use steadfast_core::{
     Transition, Webhook, WebhookTarget, WorkerName, after_attempt,
 };
 use steadfast_store::{
-    ClaimRequest, Clock as _, CommitResult, Document, DocumentKind, DocumentSaveResult,
-    EnqueueError, FireRequest, FireResult, Renewal, ScheduleSaveResult, Store as _,
+    BaseStore as _, ClaimRequest, Clock as _, CommitResult, Document, DocumentKind,
+    DocumentSaveResult, DocumentStore as _, EnqueueError, FireRequest, FireResult, JobStore as _,
+    Renewal, ScheduleSaveResult, ScheduleStore as _,
 };
 
 use super::{play::Play, world::STEP};
@@ -48,7 +49,7 @@ impl Play {
 
     /// Jobs come, are claimed, and end in every way.
     async fn work(&mut self, round: u64) {
-        let batch: Vec<NewJob> = (0..6).map(|place| self.job(round, place)).collect();
+        let batch: Vec<NewJob> = (0..6).map(|index| self.job(round, index)).collect();
         self.enqueue(&batch).await;
         self.enqueue(&batch[..1]).await;
         let claims = self.claim(5).await;
@@ -81,7 +82,7 @@ impl Play {
 
     /// What people ask for.
     async fn people(&mut self, round: u64) {
-        let batch: Vec<NewJob> = (0..3).map(|place| self.job(round + 10, place)).collect();
+        let batch: Vec<NewJob> = (0..3).map(|index| self.job(round + 10, index)).collect();
         self.enqueue(&batch).await;
         self.command(batch[0].id, JobCommand::Cancel).await;
         self.command(batch[0].id, JobCommand::Retry { payload: None })
@@ -185,7 +186,7 @@ impl Play {
     /// A document, with a job that tells of it.
     async fn note(&mut self, revision: u64) -> u64 {
         let document = Document {
-            space: DocumentKind::Alert,
+            kind: DocumentKind::Alert,
             id: "late".to_owned(),
             body: payload(revision),
             revision,
@@ -255,15 +256,15 @@ impl Play {
         after_attempt(&ended, &Subscriptions::default(), Dice::new(7))
     }
 
-    /// Those at the second place have a webhook, those at the third a key and a large payload,
+    /// Those at the second index have a webhook, those at the third a key and a large payload,
     /// those at the sixth wait.
-    fn job(&mut self, round: u64, place: u64) -> NewJob {
+    fn job(&mut self, round: u64, index: u64) -> NewJob {
         let policy = PolicyPatch::fixed(Duration::from_secs(5)).max_retries(2);
         let policy = Arc::new(policy.build().unwrap());
         let kind = Kind::new("mail").unwrap();
         let mut job = NewJob::new(self.id(), kind, payload(round), policy);
         job.priority = Priority::new(5).unwrap();
-        match place {
+        match index {
             1 => job.webhook = Some(Arc::new(webhook())),
             2 => {
                 let key = format!("key-{round}");
@@ -279,15 +280,7 @@ impl Play {
 }
 
 pub fn request(max: usize) -> ClaimRequest {
-    ClaimRequest {
-        worker: WorkerName::new("w1").unwrap(),
-        tenant: None,
-        queues: Vec::new(),
-        kinds: Vec::new(),
-        except_kinds: Vec::new(),
-        max,
-        lease: None,
-    }
+    ClaimRequest::new(WorkerName::new("w1").unwrap(), max)
 }
 
 pub fn success() -> Outcome {

@@ -1,4 +1,4 @@
-//! The power fails after each operation on a tape, and everything that can then be left on the
+//! The power fails after each operation on a log, and everything that can then be left on the
 //! disk is opened.
 
 use std::{
@@ -14,30 +14,31 @@ use steadfast_core::{
     after_attempt,
 };
 use steadfast_store::{
-    Clock as _, CommitResult, ManualClock, SqliteOptions, SqliteStore, Store,
+    Clock as _, CommitResult, JobStore as _, ManualClock, QueryStore as _, SqliteOptions,
+    SqliteStore,
     rusqlite::{Connection, OpenFlags},
 };
 use tempfile::TempDir;
 
 use super::{
+    crash_images::{CrashCase, Drive, Image},
+    disk_log::{Entry, Operation},
     play::{FILE, Recording, runtime},
-    remains::{Drive, Image, Left},
     script::{request, success},
-    tape::{Entry, Operation},
     vfs::Disk,
     world::World,
 };
 
-/// What a sweep came to.
+/// The figures of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Swept {
+pub struct SweepReport {
     pub operations: u64,
     pub points: u64,
     pub images: u64,
     pub facts: u64,
 }
 
-impl Swept {
+impl SweepReport {
     pub fn add(&mut self, other: Self) {
         self.operations += other.operations;
         self.points += other.points;
@@ -48,15 +49,15 @@ impl Swept {
 
 /// A moment at which a power failure does harm.
 #[derive(Debug)]
-pub struct Lost {
+pub struct DataLoss {
     pub point: usize,
-    pub left: Left,
+    pub left: CrashCase,
     pub operation: String,
     pub call: Option<&'static str>,
     pub why: String,
 }
 
-impl fmt::Display for Lost {
+impl fmt::Display for DataLoss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             point,
@@ -83,7 +84,7 @@ pub struct Sweep<'r> {
     directory: TempDir,
     /// Images that were opened already, with what had been acknowledged.
     met: HashSet<(u64, usize)>,
-    swept: Swept,
+    swept: SweepReport,
 }
 
 impl<'r> Sweep<'r> {
@@ -94,12 +95,12 @@ impl<'r> Sweep<'r> {
             random: StdRng::seed_from_u64(seed),
             directory: tempfile::tempdir().unwrap(),
             met: HashSet::new(),
-            swept: Swept::default(),
+            swept: SweepReport::default(),
         }
     }
 
-    /// Sweeps so many points, spread over the tape; if it has fewer, each several times.
-    pub fn run(mut self, points: u64) -> Result<Swept, Lost> {
+    /// Sweeps so many points, spread over the log; if it has fewer, each several times.
+    pub fn run(mut self, points: u64) -> Result<SweepReport, DataLoss> {
         let entries = &self.recording.entries;
         let operations = entries
             .iter()
@@ -116,18 +117,18 @@ impl<'r> Sweep<'r> {
         Ok(self.swept)
     }
 
-    /// One point of each of so many stretches.
+    /// One point of each of so many ranges.
     fn sample(&mut self, count: usize, sample: usize) -> HashSet<usize> {
-        let stretch = |place: usize| place * count / sample;
+        let start = |index: usize| index * count / sample;
         (0..sample)
-            .map(|place| {
-                let points = stretch(place)..stretch(place + 1);
+            .map(|index| {
+                let points = start(index)..start(index + 1);
                 self.random.random_range(points)
             })
             .collect()
     }
 
-    fn pass(&mut self, points: &HashSet<usize>) -> Result<(), Lost> {
+    fn pass(&mut self, points: &HashSet<usize>) -> Result<(), DataLoss> {
         let recording = self.recording;
         let mut drive = Drive::default();
         let mut acknowledged = None;
@@ -139,7 +140,7 @@ impl<'r> Sweep<'r> {
                     drive.take(operation);
                     if points.contains(&point) {
                         self.fail(&drive, acknowledged)
-                            .map_err(|(left, why)| Lost {
+                            .map_err(|(left, why)| DataLoss {
                                 point,
                                 left,
                                 operation: short(operation),
@@ -155,7 +156,11 @@ impl<'r> Sweep<'r> {
     }
 
     /// The power fails now.
-    fn fail(&mut self, drive: &Drive, acknowledged: Option<usize>) -> Result<(), (Left, String)> {
+    fn fail(
+        &mut self,
+        drive: &Drive,
+        acknowledged: Option<usize>,
+    ) -> Result<(), (CrashCase, String)> {
         self.swept.points += 1;
         let next = acknowledged.map_or(0, |call| call + 1);
         for left in drive.ways() {
@@ -184,10 +189,9 @@ impl<'r> Sweep<'r> {
         let file = directory.join(FILE);
         let clock = ManualClock::default();
         clock.set(self.recording.end);
-        let options = SqliteOptions {
-            vfs: Some(self.disk.name.to_owned()),
-            ..SqliteOptions::default().clock(clock.clone())
-        };
+        let options = SqliteOptions::default()
+            .clock(clock.clone())
+            .vfs(self.disk.name);
         let store =
             SqliteStore::open(&file, options).map_err(|error| format!("cannot open: {error}"))?;
         let checked = runtime().block_on(async {

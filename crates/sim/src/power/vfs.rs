@@ -1,6 +1,6 @@
-//! A file system for SQLite that does what the usual one does, and keeps a tape of it.
+//! A file system for SQLite that does what the usual one does, and keeps a log of it.
 //!
-//! Nothing is ever synced for real: power fails only on the tape. Shared memory is not on any
+//! Nothing is ever synced for real: power fails only on the log. Shared memory is not on any
 //! disk, and passes through.
 
 #![expect(
@@ -17,13 +17,13 @@ use std::{
 
 use steadfast_store::rusqlite::ffi::{self, sqlite3_file, sqlite3_io_methods, sqlite3_vfs};
 
-use super::tape::{Inode, Request, Tape, UNKNOWN};
+use super::disk_log::{DiskLog, Inode, Request, UNKNOWN};
 
-/// A file system with a name and a tape. It stays registered for as long as the process lives.
+/// A file system with a name and a log. It stays registered for as long as the process lives.
 #[derive(Clone, Copy)]
 pub struct Disk {
     pub name: &'static str,
-    pub tape: &'static Tape,
+    pub log: &'static DiskLog,
 }
 
 impl Disk {
@@ -32,9 +32,9 @@ impl Disk {
         static DISKS: AtomicU64 = AtomicU64::new(0);
         let number = DISKS.fetch_add(1, Ordering::Relaxed);
         let name: &'static str = Box::leak(format!("steadfast-sim-{number}").into_boxed_str());
-        let tape: &'static Tape = Box::leak(Box::default());
+        let log: &'static DiskLog = Box::leak(Box::default());
         let c_name = CString::new(name).unwrap();
-        // SAFETY: SQLite keeps the table for good, so it is leaked, as are its name and its tape.
+        // SAFETY: SQLite keeps the table for good, so it is leaked, as are its name and its log.
         // The table is a copy of the usual one; the functions that stay as they were do not look
         // at the table they are called with.
         unsafe {
@@ -44,7 +44,7 @@ impl Disk {
             table.zName = c_name.into_raw();
             table.pNext = ptr::null_mut();
             table.szOsFile += SIZE;
-            table.pAppData = ptr::from_ref(Box::leak(Box::new(Below { tape, usual })))
+            table.pAppData = ptr::from_ref(Box::leak(Box::new(Below { log, usual })))
                 .cast_mut()
                 .cast();
             table.xOpen = Some(open);
@@ -52,13 +52,13 @@ impl Disk {
             let registered = ffi::sqlite3_vfs_register(Box::leak(Box::new(table)), 0);
             assert_eq!(registered, ffi::SQLITE_OK, "cannot register {name}");
         }
-        Self { name, tape }
+        Self { name, log }
     }
 }
 
 /// What a table's functions work with.
 struct Below {
-    tape: &'static Tape,
+    log: &'static DiskLog,
     usual: *mut sqlite3_vfs,
 }
 
@@ -67,7 +67,7 @@ struct Below {
 #[derive(Clone, Copy)]
 struct File {
     methods: *const sqlite3_io_methods,
-    tape: *const Tape,
+    log: *const DiskLog,
     inode: Inode,
     is_log: bool,
     syncs_directory: bool,
@@ -78,7 +78,7 @@ struct File {
 const SIZE: c_int = size_of::<File>() as c_int;
 
 static METHODS: sqlite3_io_methods = sqlite3_io_methods {
-    // The second version has shared memory, the third would map files behind the tape's back.
+    // The second version has shared memory, the third would map files behind the log's back.
     iVersion: 2,
     xClose: Some(close),
     xRead: Some(read),
@@ -166,7 +166,7 @@ unsafe extern "C" fn open(
         let creates = flags & ffi::SQLITE_OPEN_CREATE != 0;
         if is_new
             && creates
-            && let Err(code) = below.tape.ask(Request::Open, Inode::MAX)
+            && let Err(code) = below.log.ask(Request::Open, Inode::MAX)
         {
             return code;
         }
@@ -178,10 +178,10 @@ unsafe extern "C" fn open(
             return code;
         }
         let journals = ffi::SQLITE_OPEN_MAIN_JOURNAL | ffi::SQLITE_OPEN_WAL;
-        let inode = name.map_or(UNKNOWN, |name| below.tape.opened(&name, is_new));
+        let inode = name.map_or(UNKNOWN, |name| below.log.opened(&name, is_new));
         opened.write(File {
             methods: &raw const METHODS,
-            tape: below.tape,
+            log: below.log,
             inode,
             is_log: flags & ffi::SQLITE_OPEN_WAL != 0,
             syncs_directory: creates && flags & journals != 0,
@@ -197,12 +197,12 @@ unsafe extern "C" fn delete(vfs: *mut sqlite3_vfs, path: *const c_char, sync: c_
         let (Some(usual), Some(name)) = ((*below.usual).xDelete, file_name(path)) else {
             return ffi::SQLITE_IOERR_DELETE;
         };
-        if let Err(code) = below.tape.ask(Request::Delete, Inode::MAX) {
+        if let Err(code) = below.log.ask(Request::Delete, Inode::MAX) {
             return code;
         }
         let code = usual(below.usual, path, 0);
         if code == ffi::SQLITE_OK {
-            below.tape.deleted(&name, sync != 0);
+            below.log.deleted(&name, sync != 0);
         }
         code
     }
@@ -216,14 +216,14 @@ unsafe extern "C" fn write(
 ) -> c_int {
     // SAFETY: the file is one that `open` has opened, and there are `count` bytes at `from`.
     unsafe {
-        let File { tape, inode, .. } = *file.cast::<File>();
+        let File { log, inode, .. } = *file.cast::<File>();
         let bytes = std::slice::from_raw_parts(from.cast::<u8>(), usize_of(count.into()));
-        let asked = (*tape).ask(Request::Write, inode);
+        let asked = (*log).ask(Request::Write, inode);
         // A disk that is full takes a part of what it is given.
         let count = if asked.is_ok() { count } else { count / 2 };
         let code = really_write(file, from, count, at);
         if code == ffi::SQLITE_OK {
-            (*tape).wrote(inode, usize_of(at), &bytes[..usize_of(count.into())]);
+            (*log).wrote(inode, usize_of(at), &bytes[..usize_of(count.into())]);
         }
         asked.err().unwrap_or(code)
     }
@@ -232,27 +232,27 @@ unsafe extern "C" fn write(
 unsafe extern "C" fn truncate(file: *mut sqlite3_file, length: i64) -> c_int {
     // SAFETY: the file is one that `open` has opened.
     unsafe {
-        let File { tape, inode, .. } = *file.cast::<File>();
-        if let Err(code) = (*tape).ask(Request::Cut, inode) {
+        let File { log, inode, .. } = *file.cast::<File>();
+        if let Err(code) = (*log).ask(Request::Cut, inode) {
             return code;
         }
         let code = really_truncate(file, length);
         if code == ffi::SQLITE_OK {
-            (*tape).cut(inode, usize_of(length));
+            (*log).cut(inode, usize_of(length));
         }
         code
     }
 }
 
 unsafe extern "C" fn sync(file: *mut sqlite3_file, _flags: c_int) -> c_int {
-    // SAFETY: the file is one that `open` has opened, and nobody else uses it meanwhile.
+    // SAFETY: the file is one that `open` has opened, and no other call uses it meanwhile.
     unsafe {
         let file = &mut *file.cast::<File>();
-        if let Err(code) = (*file.tape).ask(Request::Sync, file.inode) {
+        if let Err(code) = (*file.log).ask(Request::Sync, file.inode) {
             return code;
         }
         let with_directory = std::mem::take(&mut file.syncs_directory);
-        (*file.tape).synced(file.inode, file.is_log, with_directory);
+        (*file.log).synced(file.inode, file.is_log, with_directory);
         ffi::SQLITE_OK
     }
 }

@@ -13,7 +13,7 @@ use steadfast_store::{
 };
 
 const PAGE: usize = 100;
-/// Longer texts are told apart by a number.
+/// Longer texts are distinguished by a number.
 const TEXT_MAX: usize = 2_000;
 /// The step that handlers of the script take.
 pub const STEP: &str = "charge";
@@ -39,8 +39,8 @@ impl World {
                 None => break,
             }
         }
-        for space in [DocumentKind::Endpoint, DocumentKind::Alert] {
-            for document in store.list_documents(space).await? {
+        for kind in [DocumentKind::Endpoint, DocumentKind::Alert] {
+            for document in store.list_documents(kind).await? {
                 world.add(&format!("document {}", document.id), &document);
             }
         }

@@ -40,8 +40,8 @@ impl Simulation {
         }
         for _ in 0..12 {
             let ready = self.tasks.ready(|_| true);
-            for place in ready.into_iter().rev() {
-                self.poll(place).await;
+            for index in ready.into_iter().rev() {
+                self.poll(index).await;
             }
         }
     }

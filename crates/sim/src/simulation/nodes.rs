@@ -5,13 +5,13 @@ use std::{sync::Arc, time::Duration};
 use rand::{RngExt as _, rngs::StdRng};
 use steadfast_core::{Claim, JobId, Kind, Outcome, Timestamp, WorkerName};
 use steadfast_engine::{EngineConfig, NodeHandle, Settlement, testing::Roles};
-use steadfast_store::{ClaimRequest, Clock as _, EnqueueError, Renewal, Store, StoreError};
+use steadfast_store::{ClaimRequest, Clock as _, EnqueueError, JobStore as _, Renewal, StoreError};
 
 use crate::{
     FaultyStore,
     script::{REMOTE, Script, outcome},
     tasks::{Inbox, pause},
-    wishes,
+    workload,
 };
 
 const NODES: usize = 3;
@@ -80,7 +80,7 @@ impl Nodes {
     /// A client asks for a job, and asks again if it heard nothing, or gives up.
     pub fn enqueue(&self, random: &mut StdRng, inbox: &Inbox, now: Timestamp) {
         let count = random.random_range(1..3);
-        let jobs: Vec<_> = (0..count).map(|_| wishes::job(random, now)).collect();
+        let jobs: Vec<_> = (0..count).map(|_| workload::job(random, now)).collect();
         let (store, backoff) = (self.store.clone(), random.random_range(1..4));
         let (node, _) = self.any(random);
         inbox.spawn(node, async move {
@@ -95,7 +95,7 @@ impl Nodes {
 
     pub fn claim(&self, random: &mut StdRng, inbox: &Inbox) {
         let (node, roles) = self.any(random);
-        let tenant = random.random_ratio(1, 4).then(|| wishes::tenant(random));
+        let tenant = random.random_ratio(1, 4).then(|| workload::tenant(random));
         let max = random.random_range(1..=CLAIM_MAX);
         let (script, spawner) = (self.script.clone(), inbox.clone());
         inbox.spawn(node, async move {
@@ -112,16 +112,12 @@ impl Nodes {
     /// A worker in another language, which comes through a node.
     pub fn remote(&self, random: &mut StdRng, inbox: &Inbox) {
         let (node, roles) = self.any(random);
-        let tenant = wishes::tenant(random);
-        let request = ClaimRequest {
-            worker: worker("worker"),
-            tenant: random.random_ratio(1, 2).then_some(tenant),
-            queues: Vec::new(),
-            kinds: vec![Kind::new(REMOTE).unwrap()],
-            except_kinds: Vec::new(),
-            max: random.random_range(1..=CLAIM_MAX),
-            lease: None,
-        };
+        let tenant = workload::tenant(random);
+        let tenant = random.random_ratio(1, 2).then_some(tenant);
+        let max = random.random_range(1..=CLAIM_MAX);
+        let mut request = ClaimRequest::new(worker("worker"), max);
+        request.tenant = tenant;
+        request.kinds = vec![Kind::new(REMOTE).unwrap()];
         let (script, spawner) = (self.script.clone(), inbox.clone());
         inbox.spawn(node, async move {
             let door = roles.node();
@@ -164,7 +160,7 @@ impl Nodes {
             return;
         }
         let id = ids[random.random_range(0..ids.len())];
-        let command = wishes::command(random, now);
+        let command = workload::command(random, now);
         let (node, roles) = self.any(random);
         inbox.spawn(node, async move {
             // Many are refused, rightly.
@@ -173,7 +169,7 @@ impl Nodes {
     }
 
     pub fn pause(&self, random: &mut StdRng, inbox: &Inbox) {
-        let (tenant, queue) = (wishes::tenant(random), wishes::queue(random));
+        let (tenant, queue) = (workload::tenant(random), workload::queue(random));
         let paused = random.random_ratio(1, 3);
         let (node, _) = self.any(random);
         let store = self.store.clone();
@@ -194,15 +190,8 @@ impl Nodes {
                 spawner.spawn(node, attempt(roles.clone(), script.clone(), claim));
             }
             let door = roles.node();
-            let request = ClaimRequest {
-                worker: worker("worker"),
-                tenant: None,
-                queues: Vec::new(),
-                kinds: vec![Kind::new(REMOTE).unwrap()],
-                except_kinds: Vec::new(),
-                max: 20,
-                lease: None,
-            };
+            let mut request = ClaimRequest::new(worker("worker"), 20);
+            request.kinds = vec![Kind::new(REMOTE).unwrap()];
             let claims = door.claim(request, Duration::ZERO).await;
             for claim in claims.unwrap_or_default() {
                 spawner.spawn(node, work(door.clone(), script.clone(), claim));

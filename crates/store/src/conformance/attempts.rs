@@ -1,7 +1,8 @@
 //! The history: every record, newest first, of a job or of all runs of a schedule.
 
 use steadfast_core::{
-    Attempt, Dice, JobId, Outcome, ScheduleId, ScheduledRun, Subscriptions, after_attempt,
+    Attempt, Dice, JobCommand, JobId, Outcome, ScheduleId, ScheduledRun, Subscriptions,
+    after_attempt,
 };
 
 use super::fixture::{Fixture, failure, held, ids_of, permanent, secs, success};
@@ -94,12 +95,39 @@ pub async fn a_record_reads_back_to_the_last_digit(f: Fixture) {
     assert_eq!(records, Vec::from_iter(transition.record));
 }
 
+pub async fn a_record_reads_back_the_budget_that_a_manual_retry_began(f: Fixture) {
+    let schedule = ScheduleId::from_bits(7);
+    let id = f
+        .ended(scheduled_run(&f, schedule, 1), permanent("no"))
+        .await
+        .id;
+    f.command(id, JobCommand::Retry { payload: None }).await;
+    for message in ["again", "and again"] {
+        let claim = f.claim_of(id).await;
+        let job = f.end(claim, failure(message)).await;
+        f.clock.set(job.progress.run_at);
+    }
+    for of in [AttemptOwner::Job(id), AttemptOwner::Schedule(schedule)] {
+        let attempts = f.attempts(of).await;
+        let budgets = attempts.iter().map(|attempt| {
+            let Attempt {
+                attempt,
+                attempts_before,
+                ..
+            } = attempt;
+            (*attempt, *attempts_before)
+        });
+        let budgets: Vec<_> = budgets.collect();
+        assert_eq!(budgets, [(3, 1), (2, 1), (1, 0)], "{of:?}");
+    }
+}
+
 pub async fn what_has_no_attempts_has_an_empty_history(f: Fixture) {
     let waiting = f.enqueue_one(f.job()).await;
     assert!(f.attempts_of(waiting).await.is_empty());
     assert!(f.attempts_of(f.id()).await.is_empty());
-    let nobody = AttemptOwner::Schedule(ScheduleId::from_bits(9));
-    assert!(f.attempts(nobody).await.is_empty());
+    let unknown = AttemptOwner::Schedule(ScheduleId::from_bits(9));
+    assert!(f.attempts(unknown).await.is_empty());
 }
 
 pub async fn a_record_added_during_a_walk_does_not_disturb_it(f: Fixture) {

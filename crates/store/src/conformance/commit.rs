@@ -136,7 +136,7 @@ pub async fn a_job_that_is_gone_is_stale(f: Fixture) {
     assert_eq!(f.commit(transition).await, CommitResult::Stale);
 }
 
-pub async fn an_expired_lease_that_nobody_settled_can_be_committed(f: Fixture) {
+pub async fn an_expired_lease_that_is_not_settled_can_be_committed(f: Fixture) {
     let claim = f.claimed(f.job()).await;
     f.clock.advance(secs(3_600));
     let job = f.end(claim, success()).await;

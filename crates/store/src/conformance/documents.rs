@@ -1,4 +1,4 @@
-//! Small things beside the jobs: nobody writes over a change it has not seen.
+//! Small records beside the jobs: no caller overwrites a change it has not seen.
 
 use super::fixture::{Fixture, json, key};
 use crate::{Document, DocumentKind, DocumentSaveResult};
@@ -69,13 +69,13 @@ pub async fn the_outbox_of_a_document_is_written_with_it_or_not_at_all(f: Fixtur
     f.claim_of(job.id).await;
 }
 
-pub async fn documents_are_apart_by_space_and_id(f: Fixture) {
+pub async fn documents_are_apart_by_kind_and_id(f: Fixture) {
     let mut saved = Vec::new();
     for id in ["b", "a", "A"] {
         saved.push(f.save_document(document(id, "1")).await);
     }
     let key = Document {
-        space: DocumentKind::Key,
+        kind: DocumentKind::Key,
         ..document("a", "2")
     };
     let key = f.save_document(key).await;
@@ -111,7 +111,7 @@ pub async fn of_two_savers_one_is_outdated(f: Fixture) {
 
 fn document(id: &str, body: &str) -> Document {
     Document {
-        space: DocumentKind::Endpoint,
+        kind: DocumentKind::Endpoint,
         id: id.to_owned(),
         body: json(body),
         revision: 0,
@@ -126,7 +126,7 @@ impl Fixture {
         }
     }
 
-    async fn documents(&self, space: DocumentKind) -> Vec<Document> {
-        self.store.list_documents(space).await.unwrap()
+    async fn documents(&self, kind: DocumentKind) -> Vec<Document> {
+        self.store.list_documents(kind).await.unwrap()
     }
 }

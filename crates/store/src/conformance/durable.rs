@@ -1,4 +1,4 @@
-//! What was acknowledged is there for whoever opens the data next, or has it open too.
+//! What was acknowledged is there for the next process that opens the data, or has it open too.
 
 use std::collections::BTreeSet;
 
@@ -132,7 +132,7 @@ pub async fn two_stores_claim_each_job_once(f: Fixture, harness: &dyn Durable) {
     );
 }
 
-/// Closes the store, as far as anybody holds it, and opens its data again.
+/// Drops the fixture's store, and opens its data again.
 async fn reopen(f: &mut Fixture, harness: &dyn Durable) {
     let nothing: std::sync::Arc<dyn Store> = std::sync::Arc::new(crate::MemoryStore::default());
     drop(std::mem::replace(&mut f.store, nothing));

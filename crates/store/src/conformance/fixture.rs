@@ -36,13 +36,17 @@ pub trait Durable: Harness {
     async fn reopen(&self, clock: ManualClock) -> Arc<dyn Store>;
 }
 
+/// What every case starts from.
 pub struct Fixture {
+    /// An empty store.
     pub store: Arc<dyn Store>,
+    /// Its clock, which stands still.
     pub clock: ManualClock,
     ids: AtomicU64,
 }
 
 impl Fixture {
+    /// A fresh store of the harness, with a clock of its own.
     pub async fn new(harness: &dyn Harness) -> Self {
         let clock = ManualClock::default();
         Self {
@@ -222,15 +226,7 @@ pub(super) fn ids_of(claims: &[Claim]) -> Vec<JobId> {
 }
 
 pub(super) fn request(max: usize) -> ClaimRequest {
-    ClaimRequest {
-        worker: WorkerName::new("w1").unwrap(),
-        tenant: None,
-        queues: Vec::new(),
-        kinds: Vec::new(),
-        except_kinds: Vec::new(),
-        max,
-        lease: None,
-    }
+    ClaimRequest::new(WorkerName::new("w1").unwrap(), max)
 }
 
 pub(super) fn policy() -> Arc<RetryPolicy> {

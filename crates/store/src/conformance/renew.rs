@@ -65,7 +65,7 @@ pub async fn a_holder_that_was_given_up_has_lost(f: Fixture) {
 
 pub async fn a_note_is_kept_until_there_is_another(f: Fixture) {
     let job = f.running(f.job()).await;
-    let said = |note: Option<&str>| Renewal {
+    let with_note = |note: Option<&str>| Renewal {
         note: note.map(str::to_owned),
         ..renewal(&job, 30)
     };
@@ -75,7 +75,7 @@ pub async fn a_note_is_kept_until_there_is_another(f: Fixture) {
         (None, Some("10 of 80, für Zoë")),
         (Some("20 of 80"), Some("20 of 80")),
     ] {
-        renew(&f, &said(note)).await;
+        renew(&f, &with_note(note)).await;
         let job = f.read(job.id).await;
         assert_eq!(job.progress.note.as_deref(), kept);
     }

@@ -291,6 +291,6 @@ pub async fn minutes_are_of_a_tenant_or_of_all(f: Fixture) {
         assert_eq!(minutes.len(), 1);
         assert_eq!(minutes[0].tally.attempts, attempts, "{owner:?}");
     }
-    let nobodys = f.store.minute_stats(Some(tenant("none")), f.now()).await;
-    assert!(nobodys.unwrap().is_empty());
+    let unknown = f.store.minute_stats(Some(tenant("none")), f.now()).await;
+    assert!(unknown.unwrap().is_empty());
 }

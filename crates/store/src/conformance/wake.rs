@@ -1,4 +1,4 @@
-//! Wake-ups: whoever sleeps until the next due time hears of an earlier one.
+//! Wake-ups: a fetcher that waits until the next due time is woken for an earlier one.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ pub async fn a_command_that_makes_a_job_due_sooner_wakes(f: Fixture) {
         let wakeups = f.store.wakeups();
         f.command(id, command).await;
         woken(wakeups).await;
-        // Whoever was woken looks, and sleeps until the next time it was told.
+        // A fetcher that is woken looks, and waits until the next due time.
         f.claim(10).await;
     }
 }
@@ -140,7 +140,7 @@ pub async fn the_end_of_a_run_wakes_because_a_tick_may_wait_for_it(f: Fixture) {
     assert_eq!(f.due_ids().await, [schedule.id]);
 }
 
-/// Whatever happens, who sleeps until the time it was told is not late for a job.
+/// Whatever happens, a fetcher that waits until the next due time is not late for a job.
 pub async fn no_earlier_time_goes_unannounced(f: Fixture) {
     let mut workload = Workload::run(&f, 3, 0).await;
     let mut woken_rightly = 0;

@@ -1,26 +1,102 @@
-//! The verbs of a job's life.
+//! The life of a job.
 
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
 };
 
+use async_trait::async_trait;
 use steadfast_core::{
-    Claim, CommandResult, Guard, Job, JobCommand, JobId, NewJob, Priority, Subscriptions,
-    Timestamp, Transition, limits, on_command,
+    Claim, CommandResult, CommitResult, Job, JobCommand, JobId, NewJob, Payload, Priority, Queue,
+    StepName, Subscriptions, Tenant, Timestamp, Transition, on_command,
 };
 
-use super::state::{KeyHolder, Lane, Stored, Tables};
+use super::{
+    MemoryStore, each,
+    tables::{KeyHolder, Tables, set_present},
+};
 use crate::{
-    ClaimRequest, ClaimResult, CommandError, CommitResult, EnqueueError, EnqueueResult,
-    RenewResult, Renewal,
+    error::{CommandError, EnqueueError, StoreError},
+    lane::Lane,
+    minutes::minute,
+    store::{ClaimRequest, ClaimResult, EnqueueResult, JobStore, RenewResult, Renewal},
 };
 
 const LAST_ID: JobId = JobId::from_bits(u128::MAX);
 
+#[async_trait]
+impl JobStore for MemoryStore {
+    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError> {
+        self.with(|tables, now| tables.enqueue(jobs, now))
+    }
+
+    async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {
+        Ok(self.with(|tables, now| tables.claim(&request, now)))
+    }
+
+    async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError> {
+        Ok(self.with(|tables, now| each(renewals, |renewal| tables.renew(renewal, now))))
+    }
+
+    async fn step_result(&self, job: JobId, step: StepName) -> Result<Option<Payload>, StoreError> {
+        Ok(self.with(|tables, _| tables.jobs.get(&job)?.steps.get(&step).cloned()))
+    }
+
+    async fn save_step(
+        &self,
+        job: JobId,
+        step: StepName,
+        result: Payload,
+    ) -> Result<Payload, StoreError> {
+        Ok(self.with(|tables, _| match tables.jobs.get_mut(&job) {
+            Some(stored) => stored.steps.entry(step).or_insert(result).clone(),
+            None => result,
+        }))
+    }
+
+    async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError> {
+        Ok(self.with(|tables, now| each(transitions, |transition| tables.commit(transition, now))))
+    }
+
+    async fn expired_leases(&self, limit: usize) -> Result<Vec<Claim>, StoreError> {
+        Ok(self.with(|tables, now| tables.expired_leases(limit, now)))
+    }
+
+    async fn run_command(
+        &self,
+        jobs: Vec<JobId>,
+        command: JobCommand,
+        subscriptions: Arc<Subscriptions>,
+    ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
+        Ok(self.with(|tables, now| {
+            each(jobs, |job| {
+                tables.run_command(job, &command, &subscriptions, now)
+            })
+        }))
+    }
+
+    async fn set_queue_paused(
+        &self,
+        tenant: Tenant,
+        queue: Queue,
+        paused: bool,
+    ) -> Result<(), StoreError> {
+        self.with(|tables, _| {
+            set_present(&mut tables.paused, (tenant, queue), paused);
+            tables.due_sooner |= !paused;
+        });
+        Ok(())
+    }
+
+    async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        Ok(self.with(|tables, now| tables.prune(ended_before, limit, now)))
+    }
+}
+
 impl Tables {
     /// Answers for the whole batch before it stores any of it.
-    pub(super) fn enqueue(
+    fn enqueue(
         &mut self,
         jobs: Vec<NewJob>,
         now: Timestamp,
@@ -31,22 +107,23 @@ impl Tables {
         for (index, new) in jobs.iter().enumerate() {
             let mut id = new.id;
             if let Some(key) = &new.idempotency_key {
-                let asked = KeyHolder::of(new);
+                let own = KeyHolder::of(new);
                 let tenants_key = (new.tenant.clone(), key.clone());
                 let holder = match self.keys.get(&tenants_key) {
                     Some(holder) => holder,
-                    None => keys_of_batch.entry(tenants_key).or_insert(asked),
+                    None => keys_of_batch.entry(tenants_key).or_insert(own),
                 };
                 id = holder.job;
-                if holder.fingerprint != asked.fingerprint {
+                if holder.fingerprint != own.fingerprint {
                     let (key, job) = (key.clone(), id);
                     return Err(EnqueueError::Conflict { index, key, job });
                 }
             }
-            let known = self.jobs.contains_key(&id) || !ids_of_batch.insert(id);
-            answers.push(match known {
-                true => EnqueueResult::Existing(id),
-                false => EnqueueResult::Created(id, now),
+            let exists = self.jobs.contains_key(&id) || !ids_of_batch.insert(id);
+            answers.push(if exists {
+                EnqueueResult::Existing(id)
+            } else {
+                EnqueueResult::Created(id, now)
             });
         }
         for new in jobs {
@@ -55,7 +132,7 @@ impl Tables {
         Ok(answers)
     }
 
-    pub(super) fn claim(&mut self, request: &ClaimRequest, now: Timestamp) -> ClaimResult {
+    fn claim(&mut self, request: &ClaimRequest, now: Timestamp) -> ClaimResult {
         let mut due: Vec<_> = self
             .wanted(request)
             .flat_map(|(priority, jobs)| {
@@ -80,7 +157,7 @@ impl Tables {
         ClaimResult { claims, next_due }
     }
 
-    pub(super) fn renew(&mut self, renewal: Renewal, now: Timestamp) -> RenewResult {
+    fn renew(&mut self, renewal: Renewal, now: Timestamp) -> RenewResult {
         let held = self
             .job(renewal.job)
             .and_then(|job| Claim::resume(job, renewal.fence).ok());
@@ -99,33 +176,24 @@ impl Tables {
         }
     }
 
-    pub(super) fn commit(&mut self, transition: Transition, now: Timestamp) -> CommitResult {
-        let Some(stored) = self.jobs.get_mut(&transition.job) else {
+    fn commit(&mut self, transition: Transition, now: Timestamp) -> CommitResult {
+        let stored = self.jobs.get_mut(&transition.job);
+        let record = stored
+            .as_ref()
+            .and_then(|stored| stored.attempts.get(&transition.guard.fence));
+        let progress = stored.as_ref().map(|stored| &stored.job.progress);
+        if let Some(refusal) = transition.refusal(progress, record, now) {
+            return refusal;
+        }
+        let Some(stored) = stored else {
             return CommitResult::Stale;
         };
-        let Guard {
-            fence,
-            cancel_requested,
-            lease_expired,
-        } = transition.guard;
-        let Ok(claim) = Claim::resume(stored.job.clone(), fence) else {
-            return match stored.has_written(&transition) {
-                true => CommitResult::Done,
-                false => CommitResult::Stale,
-            };
-        };
-        let mut job = claim.job().clone();
-        if lease_expired && job.progress.lease_until > Some(now) {
-            return CommitResult::Stale;
-        }
-        if job.progress.cancel_requested && !cancel_requested {
-            return CommitResult::CancelRequested;
-        }
+        let mut job = stored.job.clone();
         if let Some(record) = transition.record {
             let minute = minute(record.finished_at);
-            let tallies = self.tallies.entry(Lane::of(&job)).or_default();
+            let tallies = self.tallies.entry(Lane::from(&job)).or_default();
             *tallies.entry(minute).or_default() += transition.tally;
-            stored.attempts.insert(fence, record);
+            stored.attempts.insert(record.fence, record);
         }
         job.progress = transition.to;
         self.update(job);
@@ -135,7 +203,7 @@ impl Tables {
         CommitResult::Done
     }
 
-    pub(super) fn expired(&self, limit: usize, now: Timestamp) -> Vec<Claim> {
+    fn expired_leases(&self, limit: usize, now: Timestamp) -> Vec<Claim> {
         self.leases
             .range(..=(Some(now), LAST_ID))
             .filter_map(|(_, id)| self.job(*id))
@@ -147,7 +215,7 @@ impl Tables {
             .collect()
     }
 
-    pub(super) fn command(
+    pub(super) fn run_command(
         &mut self,
         id: JobId,
         command: &JobCommand,
@@ -163,11 +231,11 @@ impl Tables {
         Ok(job)
     }
 
-    pub(super) fn prune(&mut self, before: Timestamp, limit: usize, now: Timestamp) -> usize {
+    fn prune(&mut self, before: Timestamp, limit: usize, now: Timestamp) -> usize {
         let old: Vec<JobId> = self
             .jobs
             .values()
-            .filter(|stored| may_go(&stored.job, before, now))
+            .filter(|stored| stored.job.may_be_pruned(before, now))
             .map(|stored| stored.job.id)
             .take(limit)
             .collect();
@@ -183,20 +251,7 @@ impl Tables {
         &'a self,
         request: &'a ClaimRequest,
     ) -> impl Iterator<Item = (Priority, &'a BTreeSet<(Timestamp, JobId)>)> {
-        let wanted = |lane: &Lane| {
-            let ClaimRequest {
-                tenant,
-                queues,
-                kinds,
-                except_kinds,
-                ..
-            } = request;
-            tenant.as_ref().is_none_or(|tenant| *tenant == lane.tenant)
-                && (queues.is_empty() || queues.contains(&lane.queue))
-                && (kinds.is_empty() || kinds.contains(&lane.kind))
-                && !except_kinds.contains(&lane.kind)
-                && !self.is_paused(lane)
-        };
+        let wanted = move |lane: &Lane| lane.is_wanted_by(request) && !self.is_paused(lane);
         self.waiting
             .iter()
             .filter(move |((lane, _), _)| wanted(lane))
@@ -207,29 +262,4 @@ impl Tables {
         let queue = (lane.tenant.clone(), lane.queue.clone());
         self.paused.contains(&queue)
     }
-}
-
-impl Stored {
-    /// Whether this transition is the one that ended its attempt.
-    fn has_written(&self, transition: &Transition) -> bool {
-        match &transition.record {
-            Some(record) => self.attempts.get(&transition.guard.fence) == Some(record),
-            None => self.job.progress == transition.to,
-        }
-    }
-}
-
-fn may_go(job: &Job, ended_before: Timestamp, now: Timestamp) -> bool {
-    let progress = &job.progress;
-    // A dead letter counts from when it was discarded: whoever did so may think again.
-    let ended_at = progress.resolved_at.or(progress.finished_at);
-    let key_lives = job.idempotency_key.is_some() && now.since(job.created_at) < limits::DAY;
-    progress.state.is_final()
-        && !job.is_dead_letter()
-        && ended_at.is_some_and(|ended_at| ended_at < ended_before)
-        && !key_lives
-}
-
-pub(super) fn minute(time: Timestamp) -> i64 {
-    time.as_millis() / 60_000
 }

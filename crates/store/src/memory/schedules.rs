@@ -1,21 +1,63 @@
-//! The verbs of schedules.
+//! Schedules and their ticks.
 
+use async_trait::async_trait;
 use steadfast_core::{JobCommand, JobId, Schedule, ScheduleId, Timestamp};
 
-use super::{lists::listed, state::Tables};
+use super::{MemoryStore, each, queries::page_of, tables::Tables};
 use crate::{
-    DueSchedule, DueSchedules, FireRequest, FireResult, Page, PageRequest, ScheduleFilter,
-    ScheduleSaveResult, TickRecord,
+    error::StoreError,
+    store::{
+        DueSchedule, DueSchedules, FireRequest, FireResult, Page, PageRequest, ScheduleFilter,
+        ScheduleSaveResult, ScheduleStore, TickRecord,
+    },
 };
 
+#[async_trait]
+impl ScheduleStore for MemoryStore {
+    async fn save_schedule(&self, schedule: Schedule) -> Result<ScheduleSaveResult, StoreError> {
+        Ok(self.with(|tables, _| tables.save_schedule(schedule)))
+    }
+
+    async fn delete_schedule(&self, id: ScheduleId) -> Result<bool, StoreError> {
+        Ok(self.with(|tables, _| {
+            tables.ticks.retain(|(schedule, _), _| *schedule != id);
+            tables.schedules.remove(&id).is_some()
+        }))
+    }
+
+    async fn list_schedules(
+        &self,
+        filter: ScheduleFilter,
+        page: PageRequest<ScheduleId>,
+    ) -> Result<Page<Schedule, ScheduleId>, StoreError> {
+        Ok(self.with(|tables, _| tables.list_schedules(&filter, page)))
+    }
+
+    async fn due_schedules(&self, limit: usize) -> Result<DueSchedules, StoreError> {
+        Ok(self.with(|tables, now| tables.due_schedules(limit, now)))
+    }
+
+    async fn fire_schedules(
+        &self,
+        firings: Vec<FireRequest>,
+    ) -> Result<Vec<FireResult>, StoreError> {
+        Ok(self.with(|tables, now| each(firings, |firing| tables.fire(firing, now))))
+    }
+
+    async fn list_ticks(
+        &self,
+        schedule: ScheduleId,
+        page: PageRequest<Timestamp>,
+    ) -> Result<Page<TickRecord, Timestamp>, StoreError> {
+        Ok(self.with(|tables, _| tables.list_ticks(schedule, page)))
+    }
+}
+
 impl Tables {
-    pub(super) fn save_schedule(&mut self, mut schedule: Schedule) -> ScheduleSaveResult {
-        match self.schedules.get(&schedule.id) {
-            None if schedule.revision > 0 => return ScheduleSaveResult::Gone,
-            Some(stored) if stored.revision != schedule.revision => {
-                return ScheduleSaveResult::Outdated(stored.clone());
-            }
-            _ => {}
+    fn save_schedule(&mut self, mut schedule: Schedule) -> ScheduleSaveResult {
+        let stored = self.schedules.get(&schedule.id);
+        if let Some(refusal) = ScheduleSaveResult::refusal(&schedule, stored) {
+            return refusal;
         }
         let namesake = self.schedules.values().find(|other| {
             other.id != schedule.id
@@ -31,7 +73,7 @@ impl Tables {
         ScheduleSaveResult::Done(schedule)
     }
 
-    pub(super) fn list_schedules(
+    fn list_schedules(
         &self,
         filter: &ScheduleFilter,
         page: PageRequest<ScheduleId>,
@@ -45,10 +87,10 @@ impl Tables {
                 && id.is_none_or(|id| id == schedule.id)
                 && name.as_ref().is_none_or(|name| *name == schedule.name)
         });
-        listed(matching, page, |schedule| schedule.id)
+        page_of(matching, page, |schedule| schedule.id)
     }
 
-    pub(super) fn due_schedules(&self, limit: usize, now: Timestamp) -> DueSchedules {
+    fn due_schedules(&self, limit: usize, now: Timestamp) -> DueSchedules {
         let active = || self.schedules.values().filter(|schedule| !schedule.paused);
         let next_due = active()
             .filter_map(|schedule| schedule.progress.next_tick)
@@ -79,7 +121,7 @@ impl Tables {
         }
     }
 
-    pub(super) fn fire(&mut self, firing: FireRequest, now: Timestamp) -> FireResult {
+    fn fire(&mut self, firing: FireRequest, now: Timestamp) -> FireResult {
         match self.schedules.get_mut(&firing.schedule) {
             Some(schedule) if schedule.revision == firing.revision => {
                 schedule.progress = firing.progress;
@@ -89,34 +131,34 @@ impl Tables {
         }
         if let Some(job) = firing.cancel {
             // A run that has ended meanwhile needs no cancelling.
-            let _ = self.command(job, &JobCommand::Cancel, &firing.subscriptions, now);
+            let _ = self.run_command(job, &JobCommand::Cancel, &firing.subscriptions, now);
         }
         for run in firing.runs {
             if let Some(tick) = run.scheduled_run.map(|run| run.tick) {
-                let place = (firing.schedule, tick);
-                if let Some(TickRecord::Fired { .. }) = self.ticks.get(&place) {
+                let key = (firing.schedule, tick);
+                if let Some(TickRecord::Fired { .. }) = self.ticks.get(&key) {
                     continue;
                 }
                 let fired = TickRecord::Fired { tick, job: run.id };
-                self.ticks.insert(place, fired);
+                self.ticks.insert(key, fired);
             }
             self.insert(run, now);
         }
         for skip in firing.skipped {
-            let place = self.ticks.entry((firing.schedule, skip.from));
-            place.or_insert(TickRecord::Skipped(skip));
+            let entry = self.ticks.entry((firing.schedule, skip.from));
+            entry.or_insert(TickRecord::Skipped(skip));
         }
         FireResult::Done
     }
 
-    pub(super) fn list_ticks(
+    fn list_ticks(
         &self,
         schedule: ScheduleId,
         page: PageRequest<Timestamp>,
     ) -> Page<TickRecord, Timestamp> {
         let whole = (schedule, Timestamp::EPOCH)..=(schedule, Timestamp::MAX);
         let newest_first = self.ticks.range(whole).rev().map(|(_, record)| record);
-        listed(newest_first, page, TickRecord::at)
+        page_of(newest_first, page, TickRecord::at)
     }
 
     fn newest_unfinished(&self, schedule: ScheduleId) -> Option<JobId> {

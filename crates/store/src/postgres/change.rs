@@ -1,4 +1,4 @@
-//! The smaller changes to jobs: renewing leases, keeping steps, commands, pausing.
+//! The smaller changes to jobs: renewing leases, saving steps, commands, pausing.
 
 use std::{collections::HashMap, error::Error};
 
@@ -11,23 +11,25 @@ use super::{
     commit::rounds,
     composite::{AsRow, Composite, Fields},
     counts::Counts,
-    enqueue,
-    fault::Fault,
-    find,
+    driver_error::DriverError,
+    enqueue, get,
+    key::Key,
     names::{LaneId, PolicyId},
-    rows::{self, JOB_COLUMNS, Key, duration_micros, to_json},
+    numbering::{job_rows, policy_id, with_numbers},
     session::{Conn, Session},
+    values::{duration_micros, time, to_json},
     wake_filter::WakeHints,
 };
-use crate::{CommandError, RenewResult, Renewal};
-
-/// How many jobs one transaction of a command locks.
-const COMMANDED_MAX: usize = 1_000;
+use crate::{
+    error::CommandError,
+    limits::COMMAND_BATCH_MAX,
+    store::{RenewResult, Renewal},
+};
 
 pub(super) async fn renew(
     session: &Session<'_>,
     renewals: &[Renewal],
-) -> Result<Vec<RenewResult>, Fault> {
+) -> Result<Vec<RenewResult>, DriverError> {
     let mut answers = vec![RenewResult::Lost; renewals.len()];
     for round in rounds(renewals, |renewal| renewal.job) {
         let batch = || round.iter().map(|index| &renewals[*index]);
@@ -36,10 +38,10 @@ pub(super) async fn renew(
         let leases: Vec<i64> = batch()
             .map(|renewal| duration_micros(renewal.lease))
             .collect();
-        let notes: Result<Vec<Option<String>>, Fault> = batch()
+        let notes: Result<Vec<Option<String>>, DriverError> = batch()
             .map(|renewal| renewal.note.as_deref().map(to_json).transpose())
             .collect();
-        let now = session.shared.time.given();
+        let now = session.shared.clock.given();
         let sql = include_str!("sql/renew.sql");
         let rows = session
             .query(sql, &[&now, &jobs, &fences, &leases, &notes?])
@@ -47,10 +49,10 @@ pub(super) async fn renew(
         let mut held = HashMap::with_capacity(rows.len());
         for row in rows {
             let renewed = RenewResult::Held {
-                until: rows::time(row.try_get(1)?),
-                cancel_requested: row.try_get(2)?,
+                until: time(row.try_get("lease_until")?),
+                cancel_requested: row.try_get("cancel_requested")?,
             };
-            held.insert(row.try_get::<_, Key>(0)?.job(), renewed);
+            held.insert(row.try_get::<_, Key>("id")?.job(), renewed);
         }
         for index in round {
             if let Some(renewed) = held.get(&renewals[index].job) {
@@ -61,86 +63,90 @@ pub(super) async fn renew(
     Ok(answers)
 }
 
-/// Keeps the result of a step, and answers with the one that is kept: the first.
-pub(super) async fn remember(
+/// Stores the result of a step, and answers with the one that is stored: the first.
+pub(super) async fn save_step(
     session: &Session<'_>,
     job: JobId,
     step: &StepName,
     result: &Payload,
-) -> Result<Payload, Fault> {
-    let sql = include_str!("sql/once_remember.sql");
+) -> Result<Payload, DriverError> {
+    let sql = include_str!("sql/save_step.sql");
     session
         .execute(sql, &[&Key::from(job), &step.as_str(), &result.as_str()])
         .await?;
-    let kept = find::recall(session, job, step).await?;
-    // A job that is gone keeps nothing.
-    Ok(kept.unwrap_or_else(|| result.clone()))
+    let stored = get::step_result(session, job, step).await?;
+    // For a deleted job nothing is stored.
+    Ok(stored.unwrap_or_else(|| result.clone()))
 }
 
 /// Carries out what core decides about a command, in transactions of a bounded size.
-pub(super) async fn command(
+pub(super) async fn run_command(
     conn: &mut Conn<'_>,
     jobs: &[JobId],
     command: &JobCommand,
     subscriptions: &Subscriptions,
-    news: &mut WakeHints,
-) -> Result<Vec<Result<Job, CommandError>>, Fault> {
-    // A number that is given inside a transaction is not remembered.
+    hints: &mut WakeHints,
+) -> Result<Vec<Result<Job, CommandError>>, DriverError> {
+    // A number that is given inside a transaction is not cached.
     if let JobCommand::Edit(edit) = command
         && let Some(policy) = &edit.policy
     {
-        let names = &conn.shared.names;
-        names.policy_id(&conn.session(), policy).await?;
+        policy_id(&conn.session(), policy).await?;
     }
     let mut answers = Vec::with_capacity(jobs.len());
-    for some in jobs.chunks(COMMANDED_MAX) {
+    for some in jobs.chunks(COMMAND_BATCH_MAX) {
         let transaction = conn.begin().await?;
-        answers
-            .extend(command_in(&transaction.session(), some, command, subscriptions, news).await?);
+        answers.extend(
+            run_command_in(&transaction.session(), some, command, subscriptions, hints).await?,
+        );
         transaction.commit().await?;
     }
     Ok(answers)
 }
 
-/// The same in a transaction of the caller's.
-pub(super) async fn command_in(
+/// The same in the caller's transaction.
+pub(super) async fn run_command_in(
     session: &Session<'_>,
     ids: &[JobId],
     command: &JobCommand,
     subscriptions: &Subscriptions,
-    news: &mut WakeHints,
-) -> Result<Vec<Result<Job, CommandError>>, Fault> {
-    let mut found = Found::lock(session, ids).await?;
+    hints: &mut WakeHints,
+) -> Result<Vec<Result<Job, CommandError>>, DriverError> {
+    let mut batch = LockedJobs::lock(session, ids).await?;
     let mut answers = Vec::with_capacity(ids.len());
     let mut outbox: Vec<NewJob> = Vec::new();
     for id in ids {
-        answers.push(match found.jobs.get_mut(id) {
+        answers.push(match batch.jobs.get_mut(id) {
             None => Err(CommandError::NotFound(*id)),
-            Some(held) => match on_command(held.job.clone(), command, subscriptions, found.now) {
+            Some(locked) => match on_command(locked.job.clone(), command, subscriptions, batch.now)
+            {
                 Err(refused) => Err(refused.into()),
-                Ok(CommandResult { job, outbox: told }) => {
-                    outbox.extend(told);
-                    held.job = job.clone();
-                    held.is_changed = true;
+                Ok(CommandResult {
+                    job,
+                    outbox: deliveries,
+                }) => {
+                    outbox.extend(deliveries);
+                    locked.job = job.clone();
+                    locked.is_changed = true;
                     Ok(job)
                 }
             },
         });
     }
-    found.write(session, news).await?;
-    let outbox = enqueue::numbered(session, outbox.iter()).await?;
-    enqueue::insert_unless_known(session, &outbox, news).await?;
+    batch.write(session, hints).await?;
+    let outbox = with_numbers(session, outbox.iter()).await?;
+    enqueue::insert_unless_stored(session, &outbox, hints).await?;
     Ok(answers)
 }
 
-/// Jobs that a transaction holds, as they were and as they will be.
-struct Found {
+/// Jobs that a transaction has locked, as they were and as they will be.
+struct LockedJobs {
     now: Timestamp,
-    jobs: HashMap<JobId, Held>,
+    jobs: HashMap<JobId, LockedJob>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct LockedJob {
     lane: LaneId,
     policy: PolicyId,
     before: Job,
@@ -148,47 +154,50 @@ struct Held {
     is_changed: bool,
 }
 
-impl Found {
-    async fn lock(session: &Session<'_>, ids: &[JobId]) -> Result<Self, Fault> {
+impl LockedJobs {
+    async fn lock(session: &Session<'_>, ids: &[JobId]) -> Result<Self, DriverError> {
         let keys: Vec<Key> = ids.iter().map(|id| (*id).into()).collect();
-        let given = session.shared.time.given();
+        let given = session.shared.clock.given();
         let sql = include_str!("sql/command_find.sql");
         let rows = session.query(sql, &[&given, &keys]).await?;
-        let names = session.shared.names.of(session, &rows).await?;
-        let mut now = session.shared.time.now();
+        let mut now = session.shared.clock.now();
         let mut jobs = HashMap::with_capacity(rows.len());
-        for row in rows {
-            let job = rows::job(&names, &row)?;
-            now = rows::time(row.try_get(JOB_COLUMNS)?);
-            let held = Held {
-                lane: rows::lane(&row)?,
-                policy: row.try_get(rows::COLUMN_POLICY)?,
+        let Some(found) = job_rows(session, rows).await? else {
+            return Ok(Self { now, jobs });
+        };
+        for row in &found.rows {
+            let job = found.read(row)?;
+            now = time(row.try_get("now")?);
+            let locked = LockedJob {
+                lane: row.try_get(found.columns.lane)?,
+                policy: row.try_get(found.columns.policy)?,
                 before: job.clone(),
                 job,
                 is_changed: false,
             };
-            jobs.insert(held.job.id, held);
+            jobs.insert(locked.job.id, locked);
         }
         Ok(Self { now, jobs })
     }
 
-    async fn write(&self, session: &Session<'_>, news: &mut WakeHints) -> Result<(), Fault> {
-        let changed: Vec<&Held> = self.jobs.values().filter(|held| held.is_changed).collect();
+    async fn write(&self, session: &Session<'_>, hints: &mut WakeHints) -> Result<(), DriverError> {
+        let changed = self.jobs.values().filter(|locked| locked.is_changed);
+        let changed: Vec<&LockedJob> = changed.collect();
         if changed.is_empty() {
             return Ok(());
         }
         let mut counts = Counts::default();
         let mut rows = Vec::with_capacity(changed.len());
-        for held in changed {
-            let Held { before, job, .. } = held;
-            let names = &session.shared.names;
-            let policy = match job.policy == before.policy {
-                true => held.policy,
-                false => names.policy_id(session, &job.policy).await?,
+        for locked in changed {
+            let LockedJob { before, job, .. } = locked;
+            let policy = if job.policy == before.policy {
+                locked.policy
+            } else {
+                policy_id(session, &job.policy).await?
             };
-            rows.push(AsRow(Commanded { held, policy }));
-            counts.moved(held.lane, &before.progress, &job.progress);
-            held.tell(news);
+            rows.push(AsRow(CommandRow { locked, policy }));
+            counts.move_job(locked.lane, &before.progress, &job.progress);
+            locked.add_hints(hints);
         }
         session
             .execute(include_str!("sql/command.sql"), &[&rows])
@@ -197,16 +206,16 @@ impl Found {
     }
 }
 
-/// What a command came to, as it is written.
+/// A job after a command, as it is written.
 #[derive(Debug)]
-struct Commanded<'h> {
-    held: &'h Held,
+struct CommandRow<'l> {
+    locked: &'l LockedJob,
     policy: PolicyId,
 }
 
-impl Composite for Commanded<'_> {
+impl Composite for CommandRow<'_> {
     fn put(&self, fields: &mut Fields<'_>) -> Result<(), Box<dyn Error + Sync + Send>> {
-        let Held { before, job, .. } = self.held;
+        let LockedJob { before, job, .. } = self.locked;
         let payload = Some(job.payload.as_str()).filter(|_| job.payload != before.payload);
         fields.put(&Key::from(job.id))?;
         fields.put(&i16::from(job.priority.get()))?;
@@ -216,28 +225,29 @@ impl Composite for Commanded<'_> {
     }
 }
 
-impl Held {
-    fn tell(&self, news: &mut WakeHints) {
+impl LockedJob {
+    fn add_hints(&self, hints: &mut WakeHints) {
         let progress = &self.job.progress;
         if progress.state == JobState::Waiting {
-            news.waits(progress.run_at);
+            hints.job_waits(progress.run_at);
         }
-        // The end of a run may let a queued tick go.
+        // The end of a run may let a queued tick fire.
         if progress.state.is_final() && self.job.scheduled_run.is_some() {
-            news.for_everybody();
+            hints.wake_all();
         }
     }
 }
 
-pub(super) async fn set_paused(
+pub(super) async fn set_queue_paused(
     session: &Session<'_>,
     tenant: &Tenant,
     queue: &Queue,
     paused: bool,
-) -> Result<(), Fault> {
-    let sql = match paused {
-        true => include_str!("sql/pause.sql"),
-        false => include_str!("sql/resume.sql"),
+) -> Result<(), DriverError> {
+    let sql = if paused {
+        include_str!("sql/pause.sql")
+    } else {
+        include_str!("sql/resume.sql")
     };
     session
         .execute(sql, &[&tenant.as_str(), &queue.as_str()])

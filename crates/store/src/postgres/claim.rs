@@ -7,26 +7,29 @@ use steadfast_core::{Claim, Kind, Queue, Tenant, Timestamp};
 use tokio_postgres::{Row, types::ToSql};
 
 use super::{
-    fault::Fault,
-    rows::{self, JOB_COLUMNS, Key, duration_micros, limit},
+    driver_error::DriverError,
+    key::Key,
+    numbering::job_rows,
     session::Session,
+    values::{duration_micros, time_option},
 };
-use crate::{ClaimRequest, ClaimResult};
-
-/// One answer is built in memory; whoever wants more is told that more is due, and asks again.
-const CLAIMS_MAX: usize = 10_000;
-const PAYLOAD_BYTES_MAX: i64 = 16 * 1024 * 1024;
+use crate::{
+    limits::{CLAIM_PAYLOAD_BYTES_MAX, CLAIMS_MAX},
+    sql::paging::row_limit,
+    store::{ClaimRequest, ClaimResult},
+};
 
 pub(super) async fn claim(
     session: &Session<'_>,
     request: &ClaimRequest,
-) -> Result<ClaimResult, Fault> {
+) -> Result<ClaimResult, DriverError> {
     let tenant = request.tenant.as_ref().map(Tenant::as_str);
     let queues: Vec<&str> = request.queues.iter().map(Queue::as_str).collect();
     let kinds: Vec<&str> = request.kinds.iter().map(Kind::as_str).collect();
-    let unwanted: Vec<&str> = request.except_kinds.iter().map(Kind::as_str).collect();
-    let (max, now) = (request.max.min(CLAIMS_MAX), session.shared.time.given());
+    let except_kinds: Vec<&str> = request.except_kinds.iter().map(Kind::as_str).collect();
+    let (max, now) = (request.max.min(CLAIMS_MAX), session.shared.clock.given());
     let lease = request.lease.map(duration_micros);
+    let payload_bytes = row_limit(CLAIM_PAYLOAD_BYTES_MAX);
     let asked = Instant::now();
     let take = async {
         if max == 0 {
@@ -42,11 +45,11 @@ pub(super) async fn claim(
                     &tenant,
                     &queues,
                     &kinds,
-                    &limit(max),
+                    &row_limit(max),
                     &worker,
                     &lease,
-                    &PAYLOAD_BYTES_MAX,
-                    &unwanted,
+                    &payload_bytes,
+                    &except_kinds,
                 ],
             )
             .await
@@ -54,51 +57,54 @@ pub(super) async fn claim(
     // Both are sent before either is answered; the second sees what the first has left.
     let next = async {
         let sql = include_str!("sql/claim_next.sql");
-        let params: [&(dyn ToSql + Sync); 4] = [&tenant, &queues, &kinds, &unwanted];
+        let params: [&(dyn ToSql + Sync); 4] = [&tenant, &queues, &kinds, &except_kinds];
         session.query_one(sql, &params).await
     };
     let (taken, next) = future::join(take, next).await;
     let taken = taken?;
     if let Some(row) = taken.first() {
-        session.shared.time.learn(row.try_get(JOB_COLUMNS)?, asked);
+        session.shared.clock.learn(row.try_get("now")?, asked);
     }
-    let claims = read(session, &taken).await?;
+    let is_empty = taken.is_empty();
+    let claims = read(session, taken).await?;
     Ok(ClaimResult {
         claims,
-        // The claims are ours already, so a failure to look ahead must not lose them.
+        // The jobs are claimed already, so a failure to look ahead must not lose them.
         next_due: match next {
-            Ok(row) => rows::time_option(&row, 0)?,
-            Err(fault) if taken.is_empty() => return Err(fault),
+            Ok(row) => time_option(&row, "run_at")?,
+            Err(error) if is_empty => return Err(error),
             Err(_) => Some(Timestamp::EPOCH),
         },
     })
 }
 
 /// The rows as claims, in the order in which they were due.
-async fn read(session: &Session<'_>, taken: &[Row]) -> Result<Vec<Claim>, Fault> {
-    let names = session.shared.names.of(session, taken).await?;
-    let (mut jobs, mut broken) = (Vec::with_capacity(taken.len()), Vec::new());
-    for row in taken {
-        match rows::job_if_whole(&names, row)? {
+async fn read(session: &Session<'_>, taken: Vec<Row>) -> Result<Vec<Claim>, DriverError> {
+    let Some(found) = job_rows(session, taken).await? else {
+        return Ok(Vec::new());
+    };
+    let (mut jobs, mut unreadable) = (Vec::with_capacity(found.rows.len()), Vec::new());
+    for row in &found.rows {
+        match found.read_if_readable(row)? {
             Some(job) => jobs.push(job),
-            None => broken.push(row.try_get::<_, Key>(0)?),
+            None => unreadable.push(row.try_get::<_, Key>(found.columns.id)?),
         }
     }
-    if !broken.is_empty() {
-        set_aside(session, &broken).await?;
+    if !unreadable.is_empty() {
+        set_aside(session, &unreadable).await?;
     }
     jobs.sort_by_key(|job| (Reverse(job.priority), job.progress.run_at, job.id));
     let claims = jobs.into_iter().map(|job| {
         let fence = job.progress.fence;
-        Claim::resume(job, fence).map_err(|error| Fault::unreadable("claim", error))
+        Claim::resume(job, fence).map_err(|error| DriverError::unreadable("claim", error))
     });
     claims.collect()
 }
 
 /// Without this, rows that cannot be read would be claimed again and again, before all others.
-async fn set_aside(session: &Session<'_>, broken: &[Key]) -> Result<(), Fault> {
+async fn set_aside(session: &Session<'_>, ids: &[Key]) -> Result<(), DriverError> {
     let never = Timestamp::MAX.as_micros();
     session
-        .execute(include_str!("sql/set_aside.sql"), &[&broken, &never])
+        .execute(include_str!("sql/set_aside.sql"), &[&ids, &never])
         .await
 }

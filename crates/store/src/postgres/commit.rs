@@ -5,32 +5,30 @@ use std::{
     error::Error,
 };
 
-use steadfast_core::{Attempt, Job, JobId, JobState, Tally, Transition, WorkerName};
+use steadfast_core::{Attempt, CommitResult, JobId, JobState, Tally, Transition, WorkerName};
 
 use super::{
     composite::{AsRow, Composite, Fields},
-    enqueue,
-    fault::Fault,
-    find,
-    rows::{Key, micros, to_json},
+    driver_error::DriverError,
+    enqueue, get,
+    key::Key,
+    numbering::with_numbers,
     session::{Conn, Session},
+    values::{micros, to_json},
     wake_filter::WakeHints,
 };
-use crate::CommitResult;
-
-/// How many transitions are written at once; callers send fewer.
-const BATCH_MAX: usize = 10_000;
+use crate::limits::COMMIT_BATCH_MAX;
 
 pub(super) async fn commit(
     conn: &mut Conn<'_>,
     transitions: &[Transition],
-    news: &mut WakeHints,
-) -> Result<Vec<CommitResult>, Fault> {
+    hints: &mut WakeHints,
+) -> Result<Vec<CommitResult>, DriverError> {
     let mut answers = vec![CommitResult::Stale; transitions.len()];
     for round in rounds(transitions, |transition| transition.job) {
-        for indexes in round.chunks(BATCH_MAX) {
+        for indexes in round.chunks(COMMIT_BATCH_MAX) {
             let batch: Vec<&Transition> = indexes.iter().map(|at| &transitions[*at]).collect();
-            let committed = commit_batch(conn, &batch, news).await?;
+            let committed = commit_batch(conn, &batch, hints).await?;
             for (index, committed) in indexes.iter().zip(committed) {
                 answers[*index] = committed;
             }
@@ -61,29 +59,31 @@ pub(super) fn rounds<T>(items: &[T], job_of: impl Fn(&T) -> JobId) -> Vec<Vec<us
 async fn commit_batch(
     conn: &mut Conn<'_>,
     batch: &[&Transition],
-    news: &mut WakeHints,
-) -> Result<Vec<CommitResult>, Fault> {
+    hints: &mut WakeHints,
+) -> Result<Vec<CommitResult>, DriverError> {
     let has_outbox = batch.iter().any(|transition| !transition.outbox.is_empty());
-    let written = match has_outbox {
+    let written = if has_outbox {
+        write_with_outbox(conn, batch, hints).await?
+    } else {
         // One statement is a transaction by itself.
-        false => write(&conn.session(), batch, news).await?,
-        true => write_with_outbox(conn, batch, news).await?,
+        write(&conn.session(), batch, hints).await?
     };
     let refused: Vec<&Transition> = batch
         .iter()
         .copied()
         .filter(|transition| !written.contains(&transition.job))
         .collect();
-    let reasons = match refused.is_empty() {
-        true => HashMap::new(),
-        false => reasons(&conn.session(), &refused).await?,
+    let refusals = if refused.is_empty() {
+        HashMap::new()
+    } else {
+        refusals(&conn.session(), &refused).await?
     };
-    let answer = |transition: &&Transition| match written.contains(&transition.job) {
-        true => CommitResult::Done,
-        false => reasons
-            .get(&transition.job)
-            .copied()
-            .unwrap_or(CommitResult::Stale),
+    let answer = |transition: &&Transition| {
+        if written.contains(&transition.job) {
+            return CommitResult::Done;
+        }
+        let refusal = refusals.get(&transition.job).copied();
+        refusal.unwrap_or(CommitResult::Stale)
     };
     Ok(batch.iter().map(answer).collect())
 }
@@ -91,13 +91,13 @@ async fn commit_batch(
 async fn write_with_outbox(
     conn: &mut Conn<'_>,
     batch: &[&Transition],
-    news: &mut WakeHints,
-) -> Result<HashSet<JobId>, Fault> {
+    hints: &mut WakeHints,
+) -> Result<HashSet<JobId>, DriverError> {
     let outboxes = batch.iter().flat_map(|transition| &transition.outbox);
-    let numbered = enqueue::numbered(&conn.session(), outboxes).await?;
+    let numbered = with_numbers(&conn.session(), outboxes).await?;
     let transaction = conn.begin().await?;
     let session = transaction.session();
-    let written = write(&session, batch, news).await?;
+    let written = write(&session, batch, hints).await?;
     let owners = batch
         .iter()
         .flat_map(|transition| transition.outbox.iter().map(|_| transition.job));
@@ -107,84 +107,61 @@ async fn write_with_outbox(
         .filter(|(_, owner)| written.contains(owner))
         .map(|(job, _)| job)
         .collect();
-    enqueue::insert_unless_known(&session, &jobs, news).await?;
+    enqueue::insert_unless_stored(&session, &jobs, hints).await?;
     transaction.commit().await?;
     Ok(written)
 }
 
-/// Writes the transitions whose guard holds, and says which those are.
+/// Writes the transitions whose guard holds. Answers which those are.
 async fn write(
     session: &Session<'_>,
     batch: &[&Transition],
-    news: &mut WakeHints,
-) -> Result<HashSet<JobId>, Fault> {
+    hints: &mut WakeHints,
+) -> Result<HashSet<JobId>, DriverError> {
     let new: Vec<AsRow<&Transition>> = batch.iter().copied().map(AsRow).collect();
-    let now = session.shared.time.given();
+    let now = session.shared.clock.given();
     let sql = include_str!("sql/commit.sql");
     let rows = session.query(sql, &[&now, &new]).await?;
 
     let mut written = HashSet::with_capacity(rows.len());
     let mut runs = HashSet::new();
     for row in rows {
-        let job = row.try_get::<_, Key>(0)?.job();
+        let job = row.try_get::<_, Key>("id")?.job();
         written.insert(job);
-        if row.try_get(1)? {
+        if row.try_get("is_run")? {
             runs.insert(job);
         }
     }
     for Transition { job, to, .. } in batch {
         if written.contains(job) && to.state == JobState::Waiting {
-            news.waits(to.run_at);
+            hints.job_waits(to.run_at);
         }
-        // The end of a run may let a queued tick go.
+        // The end of a run may let a queued tick fire.
         if runs.contains(job) && to.state.is_final() {
-            news.for_everybody();
+            hints.wake_all();
         }
     }
     Ok(written)
 }
 
-/// Why guards did not hold.
-async fn reasons(
+/// Why guards did not hold, as core says.
+async fn refusals(
     session: &Session<'_>,
     refused: &[&Transition],
-) -> Result<HashMap<JobId, CommitResult>, Fault> {
+) -> Result<HashMap<JobId, CommitResult>, DriverError> {
     let ids: Vec<JobId> = refused.iter().map(|transition| transition.job).collect();
-    let jobs = find::jobs(session, &ids).await?;
-    let records = find::records(
-        session,
-        refused.iter().map(|new| (new.job, new.guard.fence)),
-    );
-    let records = records.await?;
-    let reasons = refused.iter().zip(jobs).map(|(transition, job)| {
+    let jobs = get::jobs(session, &ids).await?;
+    let claims = refused.iter().map(|new| (new.job, new.guard.fence));
+    let records = get::records(session, claims).await?;
+    let now = session.shared.clock.now();
+    let refusals = refused.iter().zip(jobs).map(|(transition, job)| {
         let record = records.get(&transition.job);
-        (transition.job, reason(transition, job, record))
+        let stored = job.as_ref().map(|job| &job.progress);
+        // A guard that holds now did not when the database compared it.
+        let refusal = transition.refusal(stored, record, now);
+        (transition.job, refusal.unwrap_or(CommitResult::Stale))
     });
-    Ok(reasons.collect())
-}
-
-fn reason(transition: &Transition, job: Option<Job>, record: Option<&Attempt>) -> CommitResult {
-    let Some(job) = job else {
-        return CommitResult::Stale;
-    };
-    let guard = transition.guard;
-    let progress = &job.progress;
-    if progress.state == JobState::Running && progress.fence == guard.fence {
-        return match progress.cancel_requested && !guard.cancel_requested {
-            true => CommitResult::CancelRequested,
-            false => CommitResult::Stale,
-        };
-    }
-    // A claim that does not hold any more may have been ended by this very transition, whose
-    // answer was lost.
-    let is_written = match &transition.record {
-        Some(expected) => record == Some(expected),
-        None => *progress == transition.to,
-    };
-    match is_written {
-        true => CommitResult::Done,
-        false => CommitResult::Stale,
-    }
+    Ok(refusals.collect())
 }
 
 impl Composite for &Transition {
@@ -224,6 +201,7 @@ fn put_record(
     let decision = record.and_then(|record| record.decision.as_ref());
     fields.put(&record.map(|record| i64::from(record.fence.0)))?;
     fields.put(&record.map(|record| i64::from(record.attempt)))?;
+    fields.put(&record.map(|record| i64::from(record.attempts_before)))?;
     fields.put(&record.map(|record| record.status.as_str()))?;
     fields.put(&micros(record.map(|record| record.started_at)))?;
     fields.put(&micros(record.map(|record| record.finished_at)))?;

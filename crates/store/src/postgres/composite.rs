@@ -5,17 +5,18 @@
 
 use std::error::Error;
 
+use bytes::BytesMut;
 use steadfast_core::{JobProgress, WorkerName};
-use tokio_postgres::types::{Field, IsNull, Kind, ToSql, Type, private::BytesMut};
+use tokio_postgres::types::{Field, IsNull, Kind, ToSql, Type};
 
-use super::rows::{micros, to_json};
-use crate::columns::{nanos, state_number};
+use super::values::{micros, to_json};
+use crate::sql::values::{nanos, state_number};
 
-type Written = Result<(), Box<dyn Error + Sync + Send>>;
+type PutResult = Result<(), Box<dyn Error + Sync + Send>>;
 
 /// A value that is sent as a row of a type of ours, its fields in the order of the type.
 pub(super) trait Composite {
-    fn put(&self, fields: &mut Fields<'_>) -> Written;
+    fn put(&self, fields: &mut Fields<'_>) -> PutResult;
 }
 
 /// The fields of a row, as they are written.
@@ -25,7 +26,7 @@ pub(super) struct Fields<'o> {
 }
 
 impl Fields<'_> {
-    pub(super) fn put<T: ToSql>(&mut self, value: &T) -> Written {
+    pub(super) fn put<T: ToSql>(&mut self, value: &T) -> PutResult {
         let field = self
             .types
             .next()
@@ -42,7 +43,7 @@ impl Fields<'_> {
         Ok(())
     }
 
-    pub(super) fn put_progress(&mut self, progress: &JobProgress) -> Written {
+    pub(super) fn put_progress(&mut self, progress: &JobProgress) -> PutResult {
         self.put(&state_number(progress.state))?;
         self.put(&progress.run_at.as_micros())?;
         self.put(&i64::from(progress.fence.0))?;

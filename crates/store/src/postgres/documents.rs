@@ -1,23 +1,56 @@
-//! Small things beside the jobs.
+//! Small records beside the jobs.
 
+use async_trait::async_trait;
 use steadfast_core::{NewJob, Payload};
 use tokio_postgres::Row;
 
 use super::{
+    PostgresStore,
+    driver_error::DriverError,
     enqueue,
-    fault::Fault,
+    inner::{on_connection, with_wake_hints},
+    numbering::with_numbers,
     session::{Conn, Session},
     wake_filter::WakeHints,
 };
-use crate::{Document, DocumentKind, DocumentSaveResult};
+use crate::{
+    error::StoreError,
+    sql::values::unsigned,
+    store::{Document, DocumentKind, DocumentSaveResult, DocumentStore},
+};
 
-pub(super) async fn save(
+#[async_trait]
+impl DocumentStore for PostgresStore {
+    async fn save_document(
+        &self,
+        document: Document,
+        outbox: Vec<NewJob>,
+    ) -> Result<DocumentSaveResult, StoreError> {
+        with_wake_hints!(self, "save_document", |conn, hints| save(
+            conn, &document, &outbox, hints
+        ))
+    }
+
+    async fn list_documents(&self, kind: DocumentKind) -> Result<Vec<Document>, StoreError> {
+        on_connection!(self, "list_documents", |conn| list(&conn.session(), kind))
+    }
+
+    async fn delete_document(&self, kind: DocumentKind, id: String) -> Result<bool, StoreError> {
+        on_connection!(self, "delete_document", |conn| delete(
+            &conn.session(),
+            kind,
+            &id
+        ))
+    }
+}
+
+async fn save(
     conn: &mut Conn<'_>,
     document: &Document,
     outbox: &[NewJob],
-    news: &mut WakeHints,
-) -> Result<DocumentSaveResult, Fault> {
-    let jobs = enqueue::numbered(&conn.session(), outbox.iter()).await?;
+    hints: &mut WakeHints,
+) -> Result<DocumentSaveResult, DriverError> {
+    let jobs = with_numbers(&conn.session(), outbox.iter()).await?;
     let transaction = conn.begin().await?;
     let session = transaction.session();
     if !write(&session, document).await? {
@@ -25,7 +58,7 @@ pub(super) async fn save(
         transaction.roll_back().await?;
         return Ok(DocumentSaveResult::Outdated(stored));
     }
-    enqueue::insert_unless_known(&session, &jobs, news).await?;
+    enqueue::insert_unless_stored(&session, &jobs, hints).await?;
     transaction.commit().await?;
     Ok(DocumentSaveResult::Done(Document {
         revision: document.revision + 1,
@@ -33,56 +66,49 @@ pub(super) async fn save(
     }))
 }
 
-/// Says whether the revision was the stored one.
-async fn write(session: &Session<'_>, document: &Document) -> Result<bool, Fault> {
-    let (space, id) = (document.space.as_str(), document.id.as_str());
+/// Answers whether the revision was the stored one.
+async fn write(session: &Session<'_>, document: &Document) -> Result<bool, DriverError> {
+    let (kind, id) = (document.kind.as_str(), document.id.as_str());
     let body = document.body.as_str();
     let written = match i64::try_from(document.revision) {
         Err(_) => return Ok(false),
         Ok(0) => {
             let sql = include_str!("sql/document_create.sql");
-            session.query(sql, &[&space, &id, &body]).await?
+            session.query(sql, &[&kind, &id, &body]).await?
         }
         Ok(revision) => {
             let sql = include_str!("sql/document_replace.sql");
-            session.query(sql, &[&space, &id, &body, &revision]).await?
+            session.query(sql, &[&kind, &id, &body, &revision]).await?
         }
     };
     Ok(!written.is_empty())
 }
 
-async fn find(session: &Session<'_>, document: &Document) -> Result<Option<Document>, Fault> {
-    let (space, id) = (document.space.as_str(), document.id.as_str());
+async fn find(session: &Session<'_>, document: &Document) -> Result<Option<Document>, DriverError> {
+    let (kind, id) = (document.kind.as_str(), document.id.as_str());
     let sql = include_str!("sql/document_find.sql");
-    let found = session.query(sql, &[&space, &id]).await?;
-    let stored = found.first().map(|row| read(document.space, row));
+    let found = session.query(sql, &[&kind, &id]).await?;
+    let stored = found.first().map(|row| read(document.kind, row));
     stored.transpose()
 }
 
-pub(super) async fn list(
-    session: &Session<'_>,
-    space: DocumentKind,
-) -> Result<Vec<Document>, Fault> {
+async fn list(session: &Session<'_>, kind: DocumentKind) -> Result<Vec<Document>, DriverError> {
     let sql = include_str!("sql/documents.sql");
-    let found = session.query(sql, &[&space.as_str()]).await?;
-    found.iter().map(|row| read(space, row)).collect()
+    let found = session.query(sql, &[&kind.as_str()]).await?;
+    found.iter().map(|row| read(kind, row)).collect()
 }
 
-pub(super) async fn delete(
-    session: &Session<'_>,
-    space: DocumentKind,
-    id: &str,
-) -> Result<bool, Fault> {
+async fn delete(session: &Session<'_>, kind: DocumentKind, id: &str) -> Result<bool, DriverError> {
     let sql = include_str!("sql/document_delete.sql");
-    let deleted = session.query(sql, &[&space.as_str(), &id]).await?;
+    let deleted = session.query(sql, &[&kind.as_str(), &id]).await?;
     Ok(!deleted.is_empty())
 }
 
-fn read(space: DocumentKind, row: &Row) -> Result<Document, Fault> {
+fn read(kind: DocumentKind, row: &Row) -> Result<Document, DriverError> {
     Ok(Document {
-        space,
-        id: row.try_get(0)?,
-        body: Payload::from_stored(row.try_get(1)?),
-        revision: u64::try_from(row.try_get::<_, i64>(2)?).unwrap_or(0),
+        kind,
+        id: row.try_get("id")?,
+        body: Payload::from_stored(row.try_get("body")?),
+        revision: unsigned(row.try_get("revision")?),
     })
 }

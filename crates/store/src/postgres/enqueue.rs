@@ -9,49 +9,31 @@ use steadfast_core::{Guarantee, IdempotencyKey, JobId, NewJob, RunAt, Tenant, Ti
 
 use super::{
     composite::{AsRow, Composite, Fields},
-    fault::Fault,
-    names::{LaneId, PolicyId},
-    rows::{Key, duration_micros, time, to_json},
+    driver_error::DriverError,
+    key::Key,
+    numbering::{NumberedJob, with_numbers},
     session::{Conn, Session},
+    values::{duration_micros, time, to_json},
     wake_filter::WakeHints,
 };
-use crate::{EnqueueError, EnqueueResult, columns::nanos};
+use crate::{error::EnqueueError, sql::values::nanos, store::EnqueueResult};
 
 pub(super) type Answer = Result<Vec<EnqueueResult>, EnqueueError>;
-
-/// A new job with the numbers of its lane and policy.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Numbered<'j> {
-    job: &'j NewJob,
-    lane: LaneId,
-    policy: PolicyId,
-}
-
-pub(super) async fn numbered<'j>(
-    session: &Session<'_>,
-    jobs: impl Iterator<Item = &'j NewJob> + Clone,
-) -> Result<Vec<Numbered<'j>>, Fault> {
-    let numbers = session.shared.names.intern(session, jobs.clone()).await?;
-    let numbered = jobs.zip(numbers);
-    Ok(numbered
-        .map(|(job, (lane, policy))| Numbered { job, lane, policy })
-        .collect())
-}
 
 /// Stores jobs, all or none.
 pub(super) async fn enqueue(
     conn: &mut Conn<'_>,
     jobs: &[NewJob],
-    news: &mut WakeHints,
-) -> Result<Answer, Fault> {
-    let numbered = numbered(&conn.session(), jobs.iter()).await?;
+    hints: &mut WakeHints,
+) -> Result<Answer, DriverError> {
+    let numbered = with_numbers(&conn.session(), jobs.iter()).await?;
     if jobs.iter().all(|job| job.idempotency_key.is_none()) {
         // One statement is a transaction by itself.
-        let created = insert(&conn.session(), &numbered, news).await?;
+        let created = insert(&conn.session(), &numbered, hints).await?;
         return Ok(Ok(answers(jobs, &HashMap::new(), created)));
     }
     let transaction = conn.begin().await?;
-    let answer = keyed(&transaction.session(), &numbered, news).await?;
+    let answer = enqueue_in(&transaction.session(), &numbered, hints).await?;
     match answer {
         Ok(_) => transaction.commit().await?,
         Err(_) => transaction.roll_back().await?,
@@ -60,57 +42,57 @@ pub(super) async fn enqueue(
 }
 
 /// Stores jobs of which some have keys, in a transaction that is rolled back on a conflict.
-pub(super) async fn keyed(
+pub(super) async fn enqueue_in(
     session: &Session<'_>,
-    jobs: &[Numbered<'_>],
-    news: &mut WakeHints,
-) -> Result<Answer, Fault> {
-    let keys = Keys::keep(session, jobs).await?;
-    let known = match keys.known(jobs) {
-        Ok(known) => known,
+    jobs: &[NumberedJob<'_>],
+    hints: &mut WakeHints,
+) -> Result<Answer, DriverError> {
+    let keys = BatchKeys::insert(session, jobs).await?;
+    let existing = match keys.existing(jobs) {
+        Ok(existing) => existing,
         Err(conflict) => return Ok(Err(conflict)),
     };
-    let created = insert_others(session, jobs, &keys, &known, news).await?;
+    let created = insert_others(session, jobs, &keys, &existing, hints).await?;
     let jobs = jobs.iter().map(|numbered| numbered.job);
-    Ok(Ok(answers(jobs, &known, created)))
+    Ok(Ok(answers(jobs, &existing, created)))
 }
 
-/// Stores jobs that came about inside the store, where a known key is nobody's mistake.
-pub(super) async fn insert_unless_known(
+/// Stores jobs that were made inside the store, where a key that exists is no error.
+pub(super) async fn insert_unless_stored(
     session: &Session<'_>,
-    jobs: &[Numbered<'_>],
-    news: &mut WakeHints,
-) -> Result<(), Fault> {
+    jobs: &[NumberedJob<'_>],
+    hints: &mut WakeHints,
+) -> Result<(), DriverError> {
     if jobs.is_empty() {
         return Ok(());
     }
-    let keys = Keys::keep(session, jobs).await?;
+    let keys = BatchKeys::insert(session, jobs).await?;
     let taken = (0..jobs.len()).filter(|index| !keys.is_free_for(*index, jobs));
-    let known = taken.map(|index| (index, jobs[index].job.id)).collect();
-    insert_others(session, jobs, &keys, &known, news).await?;
+    let existing = taken.map(|index| (index, jobs[index].job.id)).collect();
+    insert_others(session, jobs, &keys, &existing, hints).await?;
     Ok(())
 }
 
 async fn insert_others(
     session: &Session<'_>,
-    jobs: &[Numbered<'_>],
-    keys: &Keys<'_>,
-    known: &HashMap<usize, JobId>,
-    news: &mut WakeHints,
-) -> Result<HashMap<JobId, Timestamp>, Fault> {
-    let others = (0..jobs.len()).filter(|index| !known.contains_key(index));
-    let others: Vec<Numbered<'_>> = others.map(|index| jobs[index]).collect();
-    let created = insert(session, &others, news).await?;
-    keys.forget_unless(session, jobs, &created).await?;
+    jobs: &[NumberedJob<'_>],
+    keys: &BatchKeys<'_>,
+    existing: &HashMap<usize, JobId>,
+    hints: &mut WakeHints,
+) -> Result<HashMap<JobId, Timestamp>, DriverError> {
+    let others = (0..jobs.len()).filter(|index| !existing.contains_key(index));
+    let others: Vec<NumberedJob<'_>> = others.map(|index| jobs[index]).collect();
+    let created = insert(session, &others, hints).await?;
+    keys.delete_unless(session, jobs, &created).await?;
     Ok(created)
 }
 
 fn answers<'j>(
     jobs: impl IntoIterator<Item = &'j NewJob>,
-    known: &HashMap<usize, JobId>,
+    existing: &HashMap<usize, JobId>,
     mut created: HashMap<JobId, Timestamp>,
 ) -> Vec<EnqueueResult> {
-    let answer = |(index, job): (usize, &NewJob)| match known.get(&index) {
+    let answer = |(index, job): (usize, &NewJob)| match existing.get(&index) {
         Some(id) => EnqueueResult::Existing(*id),
         // An id twice in one batch was stored for the first of the two.
         None => match created.remove(&job.id) {
@@ -121,32 +103,32 @@ fn answers<'j>(
     jobs.into_iter().enumerate().map(answer).collect()
 }
 
-/// Stores jobs unless their id is known, and says which were stored and when.
+/// Stores jobs unless their id is stored already. Answers which were stored, and when.
 async fn insert(
     session: &Session<'_>,
-    jobs: &[Numbered<'_>],
-    news: &mut WakeHints,
-) -> Result<HashMap<JobId, Timestamp>, Fault> {
+    jobs: &[NumberedJob<'_>],
+    hints: &mut WakeHints,
+) -> Result<HashMap<JobId, Timestamp>, DriverError> {
     if jobs.is_empty() {
         return Ok(HashMap::new());
     }
-    let new: Vec<AsRow<Numbered<'_>>> = jobs.iter().copied().map(AsRow).collect();
-    let now = session.shared.time.given();
+    let new: Vec<AsRow<NumberedJob<'_>>> = jobs.iter().copied().map(AsRow).collect();
+    let now = session.shared.clock.given();
     let sql = include_str!("sql/enqueue.sql");
     let rows = session.query(sql, &[&now, &new]).await?;
     let mut created = HashMap::with_capacity(rows.len());
     for row in rows {
-        let at = time(row.try_get(2)?);
-        created.insert(row.try_get::<_, Key>(0)?.job(), at);
-        news.waits(time(row.try_get(1)?));
+        let at = time(row.try_get("created_at")?);
+        created.insert(row.try_get::<_, Key>("id")?.job(), at);
+        hints.job_waits(time(row.try_get("run_at")?));
     }
     Ok(created)
 }
 
-impl Composite for Numbered<'_> {
+impl Composite for NumberedJob<'_> {
     fn put(&self, fields: &mut Fields<'_>) -> Result<(), Box<dyn Error + Sync + Send>> {
         let Self { job, lane, policy } = self;
-        // A time that was asked for; other times count from the database's now.
+        // A requested time; other times count from the database's now.
         let (run_at, delay) = match job.run_at {
             RunAt::Now => (None, 0),
             RunAt::After(delay) => (None, duration_micros(delay)),
@@ -173,17 +155,17 @@ impl Composite for Numbered<'_> {
 
 type TenantKey<'j> = (&'j Tenant, &'j IdempotencyKey);
 
-/// Who has the keys of a batch, now that they are kept for it where they were free.
-struct Keys<'j> {
+/// The keys of a batch, after those that were free are stored for it.
+struct BatchKeys<'j> {
     /// The first job of the batch with each key.
     first: HashMap<TenantKey<'j>, usize>,
-    /// Keys that others have.
-    held: HashMap<(String, String), Holder>,
+    /// Keys that jobs outside of the batch have.
+    holders: HashMap<(String, String), KeyHolder>,
 }
 
-/// Which job has a key, and what was asked then: the job may have been edited since.
+/// Which job has a key, and the fingerprint of its request: the job may have been edited since.
 #[derive(Clone)]
-struct Holder {
+struct KeyHolder {
     job: JobId,
     fingerprint: Vec<u8>,
 }
@@ -192,75 +174,79 @@ fn tenant_key(job: &NewJob) -> Option<TenantKey<'_>> {
     Some((&job.tenant, job.idempotency_key.as_ref()?))
 }
 
-impl<'j> Keys<'j> {
-    async fn keep(session: &Session<'_>, jobs: &[Numbered<'j>]) -> Result<Self, Fault> {
+impl<'j> BatchKeys<'j> {
+    async fn insert(session: &Session<'_>, jobs: &[NumberedJob<'j>]) -> Result<Self, DriverError> {
         let mut first: HashMap<TenantKey<'j>, usize> = HashMap::new();
-        for (index, Numbered { job, .. }) in jobs.iter().enumerate() {
+        for (index, NumberedJob { job, .. }) in jobs.iter().enumerate() {
             if let Some(key) = tenant_key(job) {
                 first.entry(key).or_insert(index);
             }
         }
-        let held = HashMap::new();
-        let mut keys = Self { first, held };
+        let mut keys = Self {
+            first,
+            holders: HashMap::new(),
+        };
         if !keys.first.is_empty() {
-            keys.held = keys.keep_free(session, jobs).await?;
+            keys.holders = keys.insert_free(session, jobs).await?;
         }
         Ok(keys)
     }
 
-    /// Keeps the keys that nobody has, and answers with who has the others.
-    async fn keep_free(
+    /// Stores the keys that no job has yet. Answers with the holders of the others.
+    async fn insert_free(
         &self,
         session: &Session<'_>,
-        jobs: &[Numbered<'j>],
-    ) -> Result<HashMap<(String, String), Holder>, Fault> {
-        let mut wanted: Vec<(TenantKey<'j>, usize)> =
+        jobs: &[NumberedJob<'j>],
+    ) -> Result<HashMap<(String, String), KeyHolder>, DriverError> {
+        let mut sorted: Vec<(TenantKey<'j>, usize)> =
             self.first.iter().map(|(key, at)| (*key, *at)).collect();
-        // Two batches that want the same keys wait for each other in this order, not crosswise.
-        wanted.sort();
-        let (tenants, texts) = columns(wanted.iter().map(|(key, _)| *key));
-        let owners: Vec<Key> = wanted
+        // Two batches with the same keys wait for each other in this order, so not in a circle.
+        sorted.sort();
+        let (tenants, texts) = columns(sorted.iter().map(|(key, _)| *key));
+        let owners: Vec<Key> = sorted
             .iter()
             .map(|(_, at)| jobs[*at].job.id.into())
             .collect();
-        let prints: Vec<Vec<u8>> = wanted
+        let prints: Vec<Vec<u8>> = sorted
             .iter()
             .map(|(_, at)| jobs[*at].job.fingerprint().to_vec())
             .collect();
-        let kept = session
+        let inserted = session
             .query(
-                include_str!("sql/keys_keep.sql"),
+                include_str!("sql/keys_insert.sql"),
                 &[&tenants, &texts, &owners, &prints],
             )
             .await?;
-        if kept.len() == wanted.len() {
+        if inserted.len() == sorted.len() {
             return Ok(HashMap::new());
         }
         let mut free = HashSet::new();
-        for row in &kept {
-            free.insert((row.try_get::<_, &str>(0)?, row.try_get::<_, &str>(1)?));
+        for row in &inserted {
+            let tenant: &str = row.try_get("tenant")?;
+            free.insert((tenant, row.try_get::<_, &str>("idempotency_key")?));
         }
-        let others: Vec<TenantKey<'_>> = wanted
+        let others: Vec<TenantKey<'_>> = sorted
             .iter()
             .map(|(key, _)| *key)
             .filter(|(tenant, key)| !free.contains(&(tenant.as_str(), key.as_str())))
             .collect();
-        let held = find_holders(session, &others).await?;
-        // A key that was taken and is free now went with its job just then.
-        match held.len() == others.len() {
-            true => Ok(held),
-            false => Err(Fault::Overtaken),
+        let holders = find_holders(session, &others).await?;
+        // A key that was taken and is free now was deleted with its job meanwhile.
+        if holders.len() == others.len() {
+            Ok(holders)
+        } else {
+            Err(DriverError::Overtaken)
         }
     }
 
-    fn holder(&self, job: &NewJob) -> Option<&Holder> {
+    fn holder(&self, job: &NewJob) -> Option<&KeyHolder> {
         let (tenant, key) = tenant_key(job)?;
         let key = (tenant.as_str().to_owned(), key.as_str().to_owned());
-        self.held.get(&key)
+        self.holders.get(&key)
     }
 
-    /// Whether a job has no key, or is the one that its key was kept for.
-    fn is_free_for(&self, index: usize, jobs: &[Numbered<'_>]) -> bool {
+    /// Whether a job has no key, or is the one that its key was stored for.
+    fn is_free_for(&self, index: usize, jobs: &[NumberedJob<'_>]) -> bool {
         let job = jobs[index].job;
         let Some(key) = tenant_key(job) else {
             return true;
@@ -268,10 +254,10 @@ impl<'j> Keys<'j> {
         self.first.get(&key) == Some(&index) && self.holder(job).is_none()
     }
 
-    /// Which jobs of the batch exist already by their key, or the first conflict.
-    fn known(&self, jobs: &[Numbered<'_>]) -> Result<HashMap<usize, JobId>, EnqueueError> {
-        let mut known = HashMap::new();
-        for (index, Numbered { job, .. }) in jobs.iter().enumerate() {
+    /// Which jobs of the batch are stored already by their key, or the first conflict.
+    fn existing(&self, jobs: &[NumberedJob<'_>]) -> Result<HashMap<usize, JobId>, EnqueueError> {
+        let mut existing = HashMap::new();
+        for (index, NumberedJob { job, .. }) in jobs.iter().enumerate() {
             let Some(key) = tenant_key(job) else {
                 continue;
             };
@@ -280,7 +266,7 @@ impl<'j> Keys<'j> {
             }
             let holder = self.holder(job).cloned().or_else(|| {
                 let first = jobs[*self.first.get(&key)?].job;
-                Some(Holder {
+                Some(KeyHolder {
                     job: first.id,
                     fingerprint: first.fingerprint().to_vec(),
                 })
@@ -295,30 +281,30 @@ impl<'j> Keys<'j> {
                     job: holder.job,
                 });
             }
-            known.insert(index, holder.job);
+            existing.insert(index, holder.job);
         }
-        Ok(known)
+        Ok(existing)
     }
 
-    /// A job whose id was known is not stored again, and its new key stands for nothing.
-    async fn forget_unless(
+    /// A job whose id was stored already is not stored again, and its new key stands for nothing.
+    async fn delete_unless(
         &self,
         session: &Session<'_>,
-        jobs: &[Numbered<'_>],
+        jobs: &[NumberedJob<'_>],
         created: &HashMap<JobId, Timestamp>,
-    ) -> Result<(), Fault> {
-        let stray = self.first.iter().filter(|(_, at)| {
+    ) -> Result<(), DriverError> {
+        let unused = self.first.iter().filter(|(_, at)| {
             self.is_free_for(**at, jobs) && !created.contains_key(&jobs[**at].job.id)
         });
-        let stray: Vec<(&TenantKey<'_>, Key)> = stray
+        let unused: Vec<(&TenantKey<'_>, Key)> = unused
             .map(|(key, at)| (key, jobs[*at].job.id.into()))
             .collect();
-        if stray.is_empty() {
+        if unused.is_empty() {
             return Ok(());
         }
-        let (tenants, texts) = columns(stray.iter().map(|(key, _)| **key));
-        let owners: Vec<Key> = stray.iter().map(|(_, job)| *job).collect();
-        let sql = include_str!("sql/keys_forget.sql");
+        let (tenants, texts) = columns(unused.iter().map(|(key, _)| **key));
+        let owners: Vec<Key> = unused.iter().map(|(_, job)| *job).collect();
+        let sql = include_str!("sql/keys_delete.sql");
         session.execute(sql, &[&tenants, &texts, &owners]).await
     }
 }
@@ -326,18 +312,19 @@ impl<'j> Keys<'j> {
 async fn find_holders(
     session: &Session<'_>,
     keys: &[TenantKey<'_>],
-) -> Result<HashMap<(String, String), Holder>, Fault> {
+) -> Result<HashMap<(String, String), KeyHolder>, DriverError> {
     let (tenants, texts) = columns(keys.iter().copied());
     let sql = include_str!("sql/keys_find.sql");
-    let mut held = HashMap::new();
+    let mut holders = HashMap::new();
     for row in session.query(sql, &[&tenants, &texts]).await? {
-        let holder = Holder {
-            job: row.try_get::<_, Key>(2)?.job(),
-            fingerprint: row.try_get(3)?,
+        let holder = KeyHolder {
+            job: row.try_get::<_, Key>("job")?.job(),
+            fingerprint: row.try_get("fingerprint")?,
         };
-        held.insert((row.try_get(0)?, row.try_get(1)?), holder);
+        let key = (row.try_get("tenant")?, row.try_get("idempotency_key")?);
+        holders.insert(key, holder);
     }
-    Ok(held)
+    Ok(holders)
 }
 
 fn columns<'k>(keys: impl Iterator<Item = TenantKey<'k>>) -> (Vec<&'k str>, Vec<&'k str>) {

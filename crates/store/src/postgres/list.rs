@@ -6,47 +6,45 @@
 
 use std::cmp::Reverse;
 
-use steadfast_core::{Attempt, Fence, Job, JobId, JobLabel, Timestamp};
+use steadfast_core::{Attempt, Job, JobId, Timestamp};
 use tokio_postgres::Row;
 
 use super::{
-    fault::Fault,
-    find,
-    names::Names,
-    rows::{self, Key, limit},
-    session::Session,
-    stats,
+    driver_error::DriverError, get, key::Key, names::Names, rows, session::Session, stats,
+    values::time,
 };
 use crate::{
-    AttemptCursor, AttemptOwner, JobFilter, JobPageRequest, Page, PageRequest,
-    columns::{state_number, stored_state},
+    limits::{JOBS_READ_MAX, LIST_ROWS_GROWTH, LIST_ROWS_MIN, ROWS_EXAMINED_MAX},
+    sql::{
+        columns::columns,
+        listing::{JobIndex, JobSummary},
+        paging::{limit_plus_one, page_of, row_limit},
+    },
+    store::{AttemptCursor, AttemptOwner, JobFilter, JobPageRequest, Page, PageRequest},
 };
 
-/// How many rows one call looks at when few of them match.
-const EXAMINED_MAX: usize = 10_000;
-/// How many at once: more than are asked for, because some will not match.
-const STRETCH_MIN: usize = 64;
-const STRETCH_FACTOR: usize = 8;
-/// Jobs are read whole in portions of this size, payloads and all.
-const READ_MAX: usize = 500;
+columns! {
+    struct SummaryColumns { id, lane, state, created_at, reason }
+}
 
 pub(super) async fn list(
     session: &Session<'_>,
     filter: &JobFilter,
     page: JobPageRequest,
     now: Timestamp,
-) -> Result<Page<Job, JobId>, Fault> {
+) -> Result<Page<Job, JobId>, DriverError> {
     let most = page.limit.saturating_add(1);
     let mut walk = Walk::new(filter, page.after, now);
     let mut items = Vec::new();
     while !walk.is_over() && items.len() < most {
-        items.extend(walk.stretch(session, most - items.len()).await?);
+        items.extend(walk.advance(session, most - items.len()).await?);
     }
     let is_full = items.len() > page.limit;
     items.truncate(page.limit);
-    let next = match is_full {
-        true => items.last().map(|job| job.id),
-        false => walk.below.filter(|_| !walk.is_at_end),
+    let next = if is_full {
+        items.last().map(|job| job.id)
+    } else {
+        walk.below.filter(|_| !walk.is_at_end)
     };
     Ok(Page { items, next })
 }
@@ -56,7 +54,7 @@ pub(super) async fn count(
     filter: &JobFilter,
     most: u64,
     now: Timestamp,
-) -> Result<u64, Fault> {
+) -> Result<u64, DriverError> {
     if let Some(count) = stats::count(session, filter).await? {
         return Ok(count.min(most));
     }
@@ -65,8 +63,8 @@ pub(super) async fn count(
     while found < most {
         let mut walk = Walk::new(filter, after, now);
         while !walk.is_over() && found < most {
-            let some = walk.stretch(session, EXAMINED_MAX).await?;
-            found = found.saturating_add(u64::try_from(some.len()).unwrap_or(u64::MAX));
+            let matches = walk.advance(session, ROWS_EXAMINED_MAX).await?;
+            found = found.saturating_add(u64::try_from(matches.len()).unwrap_or(u64::MAX));
         }
         if walk.is_at_end {
             break;
@@ -76,13 +74,13 @@ pub(super) async fn count(
     Ok(found.min(most))
 }
 
-/// Where a walk has come to.
+/// How far a walk has come.
 struct Walk<'f> {
     filter: &'f JobFilter,
     now: Timestamp,
     below: Option<JobId>,
     examined: usize,
-    stretch: usize,
+    rows: usize,
     is_at_end: bool,
 }
 
@@ -93,20 +91,23 @@ impl<'f> Walk<'f> {
             now,
             below,
             examined: 0,
-            stretch: STRETCH_MIN,
+            rows: LIST_ROWS_MIN,
             is_at_end: false,
         }
     }
 
     fn is_over(&self) -> bool {
-        self.is_at_end || self.examined >= EXAMINED_MAX
+        self.is_at_end || self.examined >= ROWS_EXAMINED_MAX
     }
 
-    /// Goes on for a stretch and answers with what matches there, newest first. If that is
-    /// more than `wanted`, the walk has gone no further than that.
-    async fn stretch(&mut self, session: &Session<'_>, wanted: usize) -> Result<Vec<Job>, Fault> {
-        let length = self.stretch.max(wanted).min(EXAMINED_MAX);
-        self.stretch = length.saturating_mul(STRETCH_FACTOR);
+    /// Reads further rows and answers with the jobs among them that match, newest first.
+    async fn advance(
+        &mut self,
+        session: &Session<'_>,
+        wanted: usize,
+    ) -> Result<Vec<Job>, DriverError> {
+        let length = self.rows.max(wanted).min(ROWS_EXAMINED_MAX);
+        self.rows = length.saturating_mul(LIST_ROWS_GROWTH);
         // Nothing is below the lowest id, and everything is up to the highest.
         let up_to = match self.below.map(|below| below.bits().checked_sub(1)) {
             None => u128::MAX,
@@ -118,10 +119,10 @@ impl<'f> Walk<'f> {
         };
         let rows = session
             .query(
-                source(self.filter),
+                statement_of(self.filter),
                 &[
                     &Key::from(JobId::from_bits(up_to)),
-                    &limit(length),
+                    &row_limit(length),
                     &self.filter.schedule.map(Key::from),
                 ],
             )
@@ -129,16 +130,19 @@ impl<'f> Walk<'f> {
         self.examined += rows.len();
         self.is_at_end = rows.len() < length;
         let mut candidates = Vec::new();
-        for row in &rows {
-            let id = row.try_get::<_, Key>(0)?.job();
-            self.below = Some(id);
-            if may_match(&session.shared.names, self.filter, row)? {
-                candidates.push(id);
+        if let Some(first) = rows.first() {
+            let columns = SummaryColumns::find(first.columns().iter().map(|column| column.name()))?;
+            for row in &rows {
+                let id = row.try_get::<_, Key>(columns.id)?.job();
+                self.below = Some(id);
+                if may_match(&session.shared.names, &columns, self.filter, row)? {
+                    candidates.push(id);
+                }
             }
         }
         let mut matches = Vec::new();
-        for some in candidates.chunks(READ_MAX) {
-            let mut jobs = find::whole_jobs(session, some).await?;
+        for some in candidates.chunks(JOBS_READ_MAX) {
+            let mut jobs = get::readable_jobs(session, some).await?;
             jobs.retain(|job| self.filter.matches(job, self.now));
             jobs.sort_by_key(|job| Reverse(job.id));
             matches.extend(jobs);
@@ -151,49 +155,38 @@ impl<'f> Walk<'f> {
 }
 
 /// The statement with the best index.
-fn source(filter: &JobFilter) -> &'static str {
-    match (filter.schedule, filter.label, filter.dead_letters) {
-        (Some(_), ..) => include_str!("sql/list_runs.sql"),
-        (None, Some(JobLabel::Failed), _) | (None, _, true) => include_str!("sql/list_failed.sql"),
-        (None, Some(JobLabel::Running), false) => include_str!("sql/list_running.sql"),
-        (None, ..) => include_str!("sql/list_all.sql"),
+fn statement_of(filter: &JobFilter) -> &'static str {
+    match JobIndex::best_for(filter) {
+        JobIndex::Runs => include_str!("sql/list_runs.sql"),
+        JobIndex::Failed => include_str!("sql/list_failed.sql"),
+        JobIndex::Running => include_str!("sql/list_running.sql"),
+        JobIndex::All => include_str!("sql/list_all.sql"),
     }
 }
 
-/// A cheap look at the columns that rule out most rows, before a row is read as a job.
-fn may_match(names: &Names, filter: &JobFilter, row: &Row) -> Result<bool, Fault> {
-    if let Some(label) = filter.label
-        && state_number(stored_state(label)) != row.try_get::<_, i16>(2)?
-    {
-        return Ok(false);
-    }
-    let created_at = rows::time(row.try_get(3)?);
-    let reason: Option<&str> = row.try_get(4)?;
-    if filter.created_from.is_some_and(|from| created_at < from)
-        || filter
-            .created_before
-            .is_some_and(|before| created_at >= before)
-        || filter
-            .reason
-            .is_some_and(|wanted| reason != Some(wanted.as_str()))
-    {
-        return Ok(false);
-    }
-    // A lane that is not known yet is looked up with the whole job.
-    let lane = names.lane(rows::lane(row)?);
-    Ok(lane.is_none_or(|lane| lane.is_meant_by(filter)))
+fn may_match(
+    names: &Names,
+    columns: &SummaryColumns,
+    filter: &JobFilter,
+    row: &Row,
+) -> Result<bool, DriverError> {
+    // A lane that is not in the cache is looked up with the whole job.
+    let lane = names.lane(row.try_get(columns.lane)?);
+    let summary = JobSummary {
+        state: row.try_get(columns.state)?,
+        created_at: time(row.try_get(columns.created_at)?),
+        reason: row.try_get(columns.reason)?,
+        lane: lane.as_deref(),
+    };
+    Ok(summary.may_match(filter))
 }
 
 pub(super) async fn attempts(
     session: &Session<'_>,
     of: AttemptOwner,
     page: PageRequest<AttemptCursor>,
-) -> Result<Page<Attempt, AttemptCursor>, Fault> {
-    let after = page.after.unwrap_or(AttemptCursor {
-        finished_at: Timestamp::MAX,
-        job: JobId::from_bits(u128::MAX),
-        fence: Fence(u32::MAX),
-    });
+) -> Result<Page<Attempt, AttemptCursor>, DriverError> {
+    let after = page.after.unwrap_or(AttemptCursor::LAST);
     let (sql, of) = match of {
         AttemptOwner::Job(job) => (include_str!("sql/attempts_of_job.sql"), Key::from(job)),
         AttemptOwner::Schedule(schedule) => {
@@ -201,7 +194,7 @@ pub(super) async fn attempts(
             (sql, Key::from(schedule))
         }
     };
-    let rows = session
+    let found = session
         .query(
             sql,
             &[
@@ -209,34 +202,10 @@ pub(super) async fn attempts(
                 &after.finished_at.as_micros(),
                 &Key::from(after.job),
                 &i64::from(after.fence.0),
-                &limit_with_one_more(page.limit),
+                &limit_plus_one(page.limit),
             ],
         )
         .await?;
-    let items: Result<Vec<Attempt>, Fault> = rows.iter().map(rows::attempt).collect();
-    Ok(listed(items?, page.limit, |attempt| AttemptCursor {
-        finished_at: attempt.finished_at,
-        job: attempt.job,
-        fence: attempt.fence,
-    }))
-}
-
-/// One more than asked for tells whether there are more.
-pub(super) fn limit_with_one_more(most: usize) -> i64 {
-    limit(most).saturating_add(1)
-}
-
-/// A page out of what such a limit has found.
-pub(super) fn listed<Item, Cursor>(
-    mut items: Vec<Item>,
-    most: usize,
-    cursor: impl FnOnce(&Item) -> Cursor,
-) -> Page<Item, Cursor> {
-    let has_more = items.len() > most;
-    items.truncate(most);
-    let last = items.last().filter(|_| has_more);
-    Page {
-        next: last.map(cursor),
-        items,
-    }
+    let items = rows::attempts(&found)?;
+    Ok(page_of(items, page.limit, AttemptCursor::of))
 }

@@ -1,9 +1,9 @@
-//! Wake-ups between nodes: one connection that listens, and speaks for this node.
+//! Wake-ups between nodes: one connection that listens, and notifies for this node.
 //!
 //! A notification takes a lock over the whole database server when its transaction commits, so
-//! it is not part of the transactions that bring work. They leave word here, and this
-//! connection passes it on, once for however many came together. If the node dies in between,
-//! the others find the work when they next look by themselves.
+//! it is not part of the transactions that bring work. They leave a request here, and this
+//! connection sends one notification for however many came together. If the node dies in
+//! between, the others find the work when they next look by themselves.
 
 use std::{
     pin::pin,
@@ -11,7 +11,6 @@ use std::{
         Arc,
         atomic::{AtomicI32, Ordering},
     },
-    time::Duration,
 };
 
 use futures_util::{StreamExt, stream};
@@ -20,64 +19,59 @@ use tokio::{sync::Notify, time};
 use tokio_postgres::{AsyncMessage, Client, Connection, Socket, tls::TlsStream};
 
 use super::{
-    fault::Fault,
+    driver_error::DriverError,
     open::Address,
     wake_filter::{WakeFilter, WakeHints},
 };
-use crate::Waker;
-
-/// Between two notifications of one node.
-const SPACING: Duration = Duration::from_millis(50);
-/// How long nothing is said before this asks whether the other side is still there.
-const SILENCE_MAX: Duration = Duration::from_secs(30);
-const ANSWER_MAX: Duration = Duration::from_secs(10);
-/// Between attempts to connect.
-const BACKOFF_FIRST: Duration = Duration::from_millis(100);
-const BACKOFF_MAX: Duration = Duration::from_secs(5);
-/// The database's time is known here to within less than this.
-const CLOCK_ERROR_MAX: Duration = Duration::from_secs(1);
+use crate::{
+    limits::{
+        CLOCK_ERROR_MAX, LISTEN_ANSWER_TIMEOUT, LISTEN_BACKOFF_FIRST, LISTEN_BACKOFF_MAX,
+        LISTEN_SILENCE_MAX, NOTIFY_INTERVAL,
+    },
+    wake::Waker,
+};
 
 #[derive(Default)]
-pub(super) struct Wakes {
+pub(super) struct Listener {
     pub waker: Waker,
-    pub told: WakeFilter,
-    /// Others are to be told.
-    to_tell: Notify,
+    pub filter: WakeFilter,
+    /// Other nodes are to be notified.
+    notify_others: Notify,
 }
 
-impl Wakes {
-    /// Wakes whoever these news concern, here and on other nodes.
-    pub(super) fn tell(&self, news: &WakeHints, now: Timestamp) {
-        if self.told.matters(news, now.plus(CLOCK_ERROR_MAX)) {
+impl Listener {
+    /// Wakes the fetchers that a change concerns, here and on other nodes.
+    pub(super) fn wake_if_needed(&self, hints: &WakeHints, now: Timestamp) {
+        if self.filter.needs_wake(hints, now.plus(CLOCK_ERROR_MAX)) {
             self.wake_here();
-            self.to_tell.notify_one();
+            self.notify_others.notify_one();
         }
     }
 
-    pub(super) fn wake_here(&self) {
-        // In this order: whoever wakes is told anew, and that must not be forgotten.
-        self.told.forget();
+    fn wake_here(&self) {
+        // In this order: a fetcher that wakes looks again, and its answer must not be reset.
+        self.filter.reset();
         self.waker.wake();
     }
 }
 
-/// Listens for ever, connecting again whenever the connection is lost.
-pub(super) async fn run(address: Address, channel: String, wakes: Arc<Wakes>) {
-    let mut backoff = BACKOFF_FIRST;
+/// Listens for as long as the store lives, connecting again whenever the connection is lost.
+pub(super) async fn run(address: Address, channel: String, listener: Arc<Listener>) {
+    let mut backoff = LISTEN_BACKOFF_FIRST;
     loop {
         match address.config.connect(address.tls.clone()).await {
             Ok((client, connection)) => {
-                backoff = BACKOFF_FIRST;
-                let fault = serve(client, connection, &channel, &wakes).await;
-                tracing::warn!(%fault, "the connection that listens was lost");
+                backoff = LISTEN_BACKOFF_FIRST;
+                let error = serve(client, connection, &channel, &listener).await;
+                tracing::warn!(%error, "the connection that listens was lost");
             }
             Err(error) => {
-                let fault = Fault::from(error);
-                tracing::warn!(%fault, "cannot listen; trying again in {backoff:?}");
+                let error = DriverError::from(error);
+                tracing::warn!(%error, "cannot listen; trying again in {backoff:?}");
             }
         }
         time::sleep(backoff).await;
-        backoff = BACKOFF_MAX.min(backoff * 2);
+        backoff = LISTEN_BACKOFF_MAX.min(backoff * 2);
     }
 }
 
@@ -85,59 +79,60 @@ async fn serve<S: TlsStream + Unpin>(
     client: Client,
     mut connection: Connection<Socket, S>,
     channel: &str,
-    wakes: &Wakes,
-) -> Fault {
+    listener: &Listener,
+) -> DriverError {
     let own_id = AtomicI32::new(0);
     let mut messages = stream::poll_fn(move |context| connection.poll_message(context));
-    let hear = async {
+    let receive = async {
         while let Some(message) = messages.next().await {
             match message {
-                // What this node said itself, its sleepers know.
-                Ok(AsyncMessage::Notification(heard))
-                    if heard.process_id() != own_id.load(Ordering::Relaxed) =>
+                // The fetchers of this node were woken before its own notification.
+                Ok(AsyncMessage::Notification(received))
+                    if received.process_id() != own_id.load(Ordering::Relaxed) =>
                 {
-                    wakes.wake_here();
+                    listener.wake_here();
                 }
                 Ok(_) => {}
                 Err(error) => return error.into(),
             }
         }
-        Fault::Away("the server closed it".to_owned())
+        DriverError::Closed
     };
-    let speak = async {
-        match speak(&client, channel, wakes, &own_id).await {
+    let send = async {
+        match notify(&client, channel, listener, &own_id).await {
             Ok(never) => match never {},
-            Err(fault) => fault,
+            Err(error) => error,
         }
     };
     tokio::select! {
-        fault = pin!(hear) => fault,
-        fault = pin!(speak) => fault,
+        error = pin!(receive) => error,
+        error = pin!(send) => error,
     }
 }
 
 enum Never {}
 
-async fn speak(
+/// Notifies other nodes when asked to, and tests the connection when it is silent.
+async fn notify(
     client: &Client,
     channel: &str,
-    wakes: &Wakes,
+    listener: &Listener,
     own_id: &AtomicI32,
-) -> Result<Never, Fault> {
+) -> Result<Never, DriverError> {
     let row = client.query_one("SELECT pg_backend_pid()", &[]).await?;
     own_id.store(row.try_get(0)?, Ordering::Relaxed);
     client.batch_execute(&format!("LISTEN {channel}")).await?;
-    // Whatever was said before this moment was not heard.
-    wakes.wake_here();
+    // Notifications from before this moment were not received.
+    listener.wake_here();
     let notify = format!("NOTIFY {channel}");
     loop {
-        let word = time::timeout(SILENCE_MAX, wakes.to_tell.notified()).await;
-        let sql = match word {
+        let request = time::timeout(LISTEN_SILENCE_MAX, listener.notify_others.notified()).await;
+        let sql = match request {
             Ok(()) => notify.as_str(),
             Err(_) => "SELECT 1",
         };
-        let answer = time::timeout(ANSWER_MAX, client.batch_execute(sql)).await;
-        answer.map_err(|_| Fault::Away("it does not answer".to_owned()))??;
-        time::sleep(SPACING).await;
+        let answer = time::timeout(LISTEN_ANSWER_TIMEOUT, client.batch_execute(sql)).await;
+        answer.map_err(|_| DriverError::Timeout)??;
+        time::sleep(NOTIFY_INTERVAL).await;
     }
 }

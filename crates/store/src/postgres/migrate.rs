@@ -2,19 +2,18 @@
 //! number of nodes may start at once; an advisory lock lets one of them take the steps.
 //!
 //! Nodes of the version before may still be running, so a script only adds what they do not
-//! look at.
+//! use.
 
 use tokio_postgres::Client;
 
-use super::{fault::Fault, rows::Key, session::Texts};
+use super::{driver_error::DriverError, key::Key, session::SqlTexts};
+use crate::limits::POSTGRES_VERSION_MIN;
 
 const SCRIPTS: &[&str] = &[
     include_str!("migrations/0001_jobs.sql"),
     include_str!("migrations/0002_enqueue.sql"),
+    include_str!("migrations/0003_attempt_budget.sql"),
 ];
-
-/// What the scripts rely on.
-const SERVER_VERSION_MIN: i32 = 130_000;
 
 /// The schema as it was found.
 pub(super) struct Schema {
@@ -28,20 +27,18 @@ pub(super) fn version_known() -> i64 {
     i64::try_from(SCRIPTS.len()).unwrap_or(i64::MAX)
 }
 
-/// Brings the schema to what this binary knows, and says which it is then: a newer one is left
+/// Brings the schema to what this binary knows. Answers which it is then: a newer one is left
 /// alone.
-pub(super) async fn run(client: &mut Client, texts: &Texts) -> Result<Schema, Fault> {
-    let look = Look::at(client, texts).await?;
-    if look.server_version < SERVER_VERSION_MIN {
-        let why = "it is older than PostgreSQL 13".to_owned();
-        return Err(Fault::Unreadable(why));
+pub(super) async fn run(client: &mut Client, texts: &SqlTexts) -> Result<Schema, DriverError> {
+    let database = DatabaseInfo::read(client, texts).await?;
+    if database.server_version < POSTGRES_VERSION_MIN {
+        return Err(DriverError::TooOld);
     }
-    if look.encoding != "UTF8" {
-        let why = format!("its encoding is {}, and must be UTF8", look.encoding);
-        return Err(Fault::Unreadable(why));
+    if database.encoding != "UTF8" {
+        return Err(DriverError::WrongEncoding(database.encoding));
     }
-    // Without a need for it, no right to create anything is needed either.
-    if look.has_version {
+    // If there is nothing to do, no permission to create anything is needed either.
+    if database.has_version {
         let found = version(client, texts).await?;
         if found.version >= version_known() {
             return Ok(found);
@@ -52,8 +49,8 @@ pub(super) async fn run(client: &mut Client, texts: &Texts) -> Result<Schema, Fa
     transaction
         .batch_execute(&text(include_str!("sql/schema_lock.sql")))
         .await?;
-    let look = Look::at(transaction.client(), texts).await?;
-    if !look.has_schema {
+    let database = DatabaseInfo::read(transaction.client(), texts).await?;
+    if !database.has_schema {
         let create = format!("CREATE SCHEMA {}", texts.schema());
         transaction.batch_execute(&create).await?;
     }
@@ -76,31 +73,32 @@ pub(super) async fn run(client: &mut Client, texts: &Texts) -> Result<Schema, Fa
     })
 }
 
-struct Look {
+/// What is there before a migration.
+struct DatabaseInfo {
     has_schema: bool,
     has_version: bool,
     server_version: i32,
     encoding: String,
 }
 
-impl Look {
-    async fn at(client: &Client, texts: &Texts) -> Result<Self, Fault> {
-        let sql = texts.of(include_str!("sql/schema_is_there.sql"));
+impl DatabaseInfo {
+    async fn read(client: &Client, texts: &SqlTexts) -> Result<Self, DriverError> {
+        let sql = texts.of(include_str!("sql/schema_inspect.sql"));
         let row = client.query_one(&*sql, &[]).await?;
         Ok(Self {
-            has_schema: row.try_get(0)?,
-            has_version: row.try_get(1)?,
-            server_version: row.try_get(2)?,
-            encoding: row.try_get(3)?,
+            has_schema: row.try_get("has_schema")?,
+            has_version: row.try_get("has_version")?,
+            server_version: row.try_get("server_version")?,
+            encoding: row.try_get("encoding")?,
         })
     }
 }
 
-pub(super) async fn version(client: &Client, texts: &Texts) -> Result<Schema, Fault> {
+pub(super) async fn version(client: &Client, texts: &SqlTexts) -> Result<Schema, DriverError> {
     let sql = texts.of(include_str!("sql/schema_version.sql"));
     let row = client.query_one(&*sql, &[]).await?;
     Ok(Schema {
-        version: row.try_get(0)?,
-        id: row.try_get(1)?,
+        version: row.try_get("version")?,
+        id: row.try_get("id")?,
     })
 }

@@ -1,25 +1,22 @@
 //! Opening a database: reaching it, bringing its schema up to date, and the pool.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use tokio_postgres::{Client, Config, config::TargetSessionAttrs};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
-    PostgresOptions,
-    fault::Fault,
+    driver_error::DriverError,
     migrate::{self, Schema},
-    session::{Shared, Texts},
-    tls,
+    options::PostgresOptions,
+    session::{Shared, SqlTexts},
+    tls::TlsSettings,
 };
-use crate::OpenError;
-
-const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// A peer that vanished is noticed after about this.
-const SILENCE_MAX: Duration = Duration::from_secs(30);
-/// An identifier in PostgreSQL has at most 63 bytes.
-const SCHEMA_BYTES_MAX: usize = 48;
+use crate::{
+    error::{ErrorSource, OpenError},
+    limits::{CONNECT_TIMEOUT, PEER_SILENCE_MAX, SCHEMA_NAME_BYTES_MAX},
+};
 
 /// Where a database is, and how it is reached.
 #[derive(Clone)]
@@ -30,26 +27,26 @@ pub(super) struct Address {
 
 pub(super) fn address(url: &str, options: &PostgresOptions) -> Result<Address, OpenError> {
     // The address may hold a password.
-    let refused = |why: String| OpenError::Database {
+    let refuse = |source: ErrorSource| OpenError::Address {
         name: "the PostgreSQL address".to_owned(),
-        why,
+        source,
     };
-    let wanted = tls::Wanted::read(url).map_err(refused)?;
-    let parsed: Result<Config, _> = wanted.rest.parse();
-    let mut config = parsed.map_err(|error| refused(Fault::Sql(error).to_string()))?;
-    config.ssl_mode(wanted.mode);
+    let tls = TlsSettings::parse(url).map_err(|error| refuse(error.into()))?;
+    let parsed: Result<Config, _> = tls.rest.parse();
+    let mut config = parsed.map_err(|error| refuse(DriverError::Sql(error).into()))?;
+    config.ssl_mode(tls.mode);
     check_schema_name(&options.schema)?;
     if config.get_application_name().is_none() {
         config.application_name("steadfast");
     }
     if config.get_connect_timeout().is_none() {
-        config.connect_timeout(CONNECT_MAX);
+        config.connect_timeout(CONNECT_TIMEOUT);
     }
-    config.keepalives_idle(SILENCE_MAX);
-    config.tcp_user_timeout(SILENCE_MAX);
+    config.keepalives_idle(PEER_SILENCE_MAX);
+    config.tcp_user_timeout(PEER_SILENCE_MAX);
     // Of several servers, the one that can be written to: after a failover, another than before.
     config.target_session_attrs(TargetSessionAttrs::ReadWrite);
-    let tls = wanted.connector().map_err(refused)?;
+    let tls = tls.connector().map_err(|error| refuse(error.into()))?;
     Ok(Address { config, tls })
 }
 
@@ -57,18 +54,19 @@ pub(super) fn address(url: &str, options: &PostgresOptions) -> Result<Address, O
 fn check_schema_name(name: &str) -> Result<(), OpenError> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let starts_plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
-    if starts_plain && name.len() <= SCHEMA_BYTES_MAX && name.chars().all(is_plain) {
+    if starts_plain && name.len() <= SCHEMA_NAME_BYTES_MAX && name.chars().all(is_plain) {
         return Ok(());
     }
-    Err(OpenError::Database {
+    Err(OpenError::Address {
         name: format!("schema {name:?}"),
-        why: format!(
-            "its name must be 1 to {SCHEMA_BYTES_MAX} characters out of a–z 0–9 _ and not start with a digit"
-        ),
+        source: format!(
+            "its name must be 1 to {SCHEMA_NAME_BYTES_MAX} characters out of a–z 0–9 _ and not start with a digit"
+        )
+        .into(),
     })
 }
 
-/// What people call the database in a message: everything but the password.
+/// The database in messages: everything but the password.
 pub(super) fn name(address: &Address, schema: &str) -> String {
     let config = &address.config;
     let host = match config.get_hosts().first() {
@@ -85,12 +83,9 @@ pub(super) fn name(address: &Address, schema: &str) -> String {
 }
 
 /// Brings the schema to what this binary knows.
-pub(super) async fn migrate(address: &Address, texts: &Texts) -> Result<Schema, OpenError> {
+pub(super) async fn migrate(address: &Address, texts: &SqlTexts) -> Result<Schema, OpenError> {
     let name = name(address, texts.schema());
-    let failed = |fault: Fault| OpenError::Database {
-        name: name.clone(),
-        why: fault.to_string(),
-    };
+    let failed = |error| open_error(name.clone(), error);
     let mut client = connect(address).await.map_err(failed)?;
     let schema = migrate::run(&mut client, texts).await.map_err(failed)?;
     let known = migrate::version_known();
@@ -104,7 +99,15 @@ pub(super) async fn migrate(address: &Address, texts: &Texts) -> Result<Schema, 
     Ok(schema)
 }
 
-async fn connect(address: &Address) -> Result<Client, Fault> {
+pub(super) fn open_error(name: String, error: DriverError) -> OpenError {
+    OpenError::Database {
+        name,
+        is_transient: error.is_transient(),
+        source: error.into(),
+    }
+}
+
+async fn connect(address: &Address) -> Result<Client, DriverError> {
     let (client, connection) = address.config.connect(address.tls.clone()).await?;
     tokio::spawn(async move {
         if let Err(error) = connection.await {
@@ -131,12 +134,12 @@ pub(super) fn pool(
     );
     let settings: Arc<str> = settings.into();
     let shared = Arc::clone(shared);
-    let greet = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
+    let set_up = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
         let (settings, shared) = (Arc::clone(&settings), Arc::clone(&shared));
         Box::pin(async move {
-            // It may lead to another server than before, which may know less.
-            shared.names.forget();
-            shared.time.doubt();
+            // It may lead to another server than before, which may lack the latest names.
+            shared.names.clear();
+            shared.clock.invalidate();
             let set = client.batch_execute(&settings).await;
             set.map_err(HookError::Backend)
         })
@@ -146,10 +149,10 @@ pub(super) fn pool(
         .max_size(options.connections.max(1))
         .wait_timeout(Some(options.timeout))
         .create_timeout(Some(options.timeout))
-        .post_create(greet)
+        .post_create(set_up)
         .build()
-        .map_err(|error| OpenError::Database {
+        .map_err(|error| OpenError::Address {
             name,
-            why: error.to_string(),
+            source: error.into(),
         })
 }

@@ -1,234 +1,145 @@
-//! Columns to values and back.
+//! Jobs and attempts in rows.
 
-use std::{error::Error, sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use serde::{Serialize, de::DeserializeOwned};
 use steadfast_core::{
-    Attempt, Fence, Guarantee, IdempotencyKey, Job, JobId, JobProgress, JobState, Payload,
-    Priority, ScheduleId, ScheduledRun, Timestamp, WorkerName,
+    Attempt, Fence, Guarantee, IdempotencyKey, Job, JobProgress, JobState, Payload, Priority,
+    ScheduledRun, WorkerName,
 };
-use tokio_postgres::{
-    Row,
-    types::{FromSql, IsNull, ToSql, Type, accepts, private::BytesMut, to_sql_checked},
-};
+use tokio_postgres::Row;
 
 use super::{
-    fault::Fault,
-    names::{LaneId, Needed},
+    driver_error::DriverError,
+    key::Key,
+    names::ResolvedNames,
+    values::{json_option, number, parse, parse_option, time, time_option},
+};
+use crate::sql::{
+    columns::{AttemptColumns, JobColumns},
+    values::{self, duration},
 };
 
-use crate::columns::{self, duration};
-
-/// A public id in a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Key(u128);
-
-impl From<JobId> for Key {
-    fn from(id: JobId) -> Self {
-        Self(id.bits())
-    }
+/// Rows of jobs with their columns and names.
+pub(super) struct JobRows {
+    pub rows: Vec<Row>,
+    pub columns: JobColumns,
+    pub names: ResolvedNames,
 }
 
-impl From<ScheduleId> for Key {
-    fn from(id: ScheduleId) -> Self {
-        Self(id.bits())
-    }
-}
-
-impl Key {
-    pub(super) fn job(self) -> JobId {
-        JobId::from_bits(self.0)
-    }
-
-    pub(super) fn schedule(self) -> ScheduleId {
-        ScheduleId::from_bits(self.0)
-    }
-}
-
-impl ToSql for Key {
-    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
-        out.extend_from_slice(&self.0.to_be_bytes());
-        Ok(IsNull::No)
-    }
-
-    accepts!(UUID);
-    to_sql_checked!();
-}
-
-impl<'a> FromSql<'a> for Key {
-    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
-        Ok(Self(u128::from_be_bytes(raw.try_into()?)))
-    }
-
-    accepts!(UUID);
-}
-
-/// The columns of a job that a look at the row may start with.
-pub(super) const COLUMN_LANE: usize = 1;
-pub(super) const COLUMN_POLICY: usize = 2;
-/// How many columns a job has; what a statement adds comes after them.
-pub(super) const JOB_COLUMNS: usize = 31;
-
-/// Reads a row among others. One that cannot be read is told of, and must not keep the others
-/// from being seen.
-pub(super) fn job_if_whole(names: &Needed, row: &Row) -> Result<Option<Job>, Fault> {
-    match job(names, row) {
-        Ok(job) => Ok(Some(job)),
-        Err(Fault::Unreadable(why)) => {
-            let id = row.try_get::<_, Key>(0)?.job();
-            tracing::error!(jobId = %id, why, "job {id} is passed over, because it cannot be read");
-            Ok(None)
+impl JobRows {
+    /// Reads a row among others. One that cannot be read is logged, and must not keep the
+    /// others from being seen.
+    pub(super) fn read_if_readable(&self, row: &Row) -> Result<Option<Job>, DriverError> {
+        match self.read(row) {
+            Ok(job) => Ok(Some(job)),
+            Err(DriverError::Unreadable(error)) => {
+                let id = row.try_get::<_, Key>(self.columns.id)?.job();
+                tracing::error!(jobId = %id, %error, "job {id} is passed over, because it cannot be read");
+                Ok(None)
+            }
+            Err(error) => Err(error),
         }
-        Err(fault) => Err(fault),
+    }
+
+    pub(super) fn read(&self, row: &Row) -> Result<Job, DriverError> {
+        let columns = &self.columns;
+        let lane = self.names.lane(row.try_get(columns.lane)?)?;
+        let priority = u8::try_from(row.try_get::<_, i16>(columns.priority)?).unwrap_or(u8::MAX);
+        let is_at_most_once: bool = row.try_get(columns.at_most_once)?;
+        Ok(Job {
+            id: row.try_get::<_, Key>(columns.id)?.job(),
+            tenant: lane.tenant.clone(),
+            queue: lane.queue.clone(),
+            kind: lane.kind.clone(),
+            policy: Arc::clone(self.names.policy(row.try_get(columns.policy)?)?),
+            payload: Payload::from_stored(row.try_get(columns.payload)?),
+            priority: Priority::new(priority)
+                .map_err(|error| DriverError::unreadable("priority", error))?,
+            guarantee: if is_at_most_once {
+                Guarantee::AtMostOnce
+            } else {
+                Guarantee::AtLeastOnce
+            },
+            timeout: row
+                .try_get::<_, Option<i64>>(columns.timeout)?
+                .map(duration),
+            lease: duration(row.try_get(columns.lease)?),
+            created_at: time(row.try_get(columns.created_at)?),
+            idempotency_key: parse_option(
+                row,
+                columns.idempotency_key,
+                "idempotency key",
+                IdempotencyKey::new,
+            )?,
+            scheduled_run: scheduled_run(columns, row)?,
+            webhook: json_option(row, columns.webhook, "webhook")?.map(Arc::new),
+            tags: json_option(row, columns.tags, "tags")?.unwrap_or_default(),
+            progress: progress(columns, row)?,
+        })
     }
 }
 
-pub(super) fn job(names: &Needed, row: &Row) -> Result<Job, Fault> {
-    let name = names.lane(lane(row)?)?;
-    let priority = u8::try_from(row.try_get::<_, i16>(4)?).unwrap_or(u8::MAX);
-    Ok(Job {
-        id: row.try_get::<_, Key>(0)?.job(),
-        tenant: name.tenant.clone(),
-        queue: name.queue.clone(),
-        kind: name.kind.clone(),
-        policy: Arc::clone(names.policy(row.try_get(COLUMN_POLICY)?)?),
-        payload: Payload::from_stored(row.try_get(29)?),
-        priority: Priority::new(priority).map_err(|error| Fault::unreadable("priority", error))?,
-        guarantee: match row.try_get(21)? {
-            true => Guarantee::AtMostOnce,
-            false => Guarantee::AtLeastOnce,
-        },
-        timeout: row.try_get::<_, Option<i64>>(22)?.map(duration),
-        lease: duration(row.try_get(23)?),
-        created_at: time(row.try_get(24)?),
-        idempotency_key: parsed_option(row, 25, "idempotency key", IdempotencyKey::new)?,
-        scheduled_run: scheduled_run(row)?,
-        webhook: json_option(row, 30, "webhook")?.map(Arc::new),
-        tags: json_option(row, 28, "tags")?.unwrap_or_default(),
-        progress: progress(row)?,
-    })
-}
-
-pub(super) fn lane(row: &Row) -> Result<LaneId, Fault> {
-    Ok(row.try_get(COLUMN_LANE)?)
-}
-
-fn scheduled_run(row: &Row) -> Result<Option<ScheduledRun>, Fault> {
-    let schedule: Option<Key> = row.try_get(26)?;
-    let tick = time_option(row, 27)?;
+fn scheduled_run(columns: &JobColumns, row: &Row) -> Result<Option<ScheduledRun>, DriverError> {
+    let schedule: Option<Key> = row.try_get(columns.schedule)?;
+    let tick = time_option(row, columns.tick)?;
     Ok(schedule.zip(tick).map(|(schedule, tick)| ScheduledRun {
         schedule: schedule.schedule(),
         tick,
     }))
 }
 
-fn progress(row: &Row) -> Result<JobProgress, Fault> {
+fn progress(columns: &JobColumns, row: &Row) -> Result<JobProgress, DriverError> {
     Ok(JobProgress {
-        state: state(row.try_get(3)?)?,
-        run_at: time(row.try_get(5)?),
-        fence: Fence(number(row, 6)?),
-        attempt: number(row, 7)?,
-        attempts_before: number(row, 8)?,
-        cancel_requested: row.try_get(9)?,
-        lease_until: time_option(row, 10)?,
-        started_at: time_option(row, 11)?,
-        first_started_at: time_option(row, 12)?,
-        finished_at: time_option(row, 13)?,
-        resolved_at: time_option(row, 14)?,
-        worker: parsed_option(row, 15, "worker", WorkerName::new)?,
-        snoozes: u32::try_from(row.try_get::<_, i32>(16)?)
-            .map_err(|error| Fault::unreadable("number", error))?,
-        last_delay: row.try_get::<_, Option<i64>>(17)?.map(duration),
-        reason: parsed_option(row, 18, "reason", str::parse)?,
-        failure: json_option(row, 19, "failure")?,
-        note: json_option(row, 20, "note")?,
+        state: state(row.try_get(columns.state)?)?,
+        run_at: time(row.try_get(columns.run_at)?),
+        fence: Fence(number(row, columns.fence)?),
+        attempt: number(row, columns.attempt)?,
+        attempts_before: number(row, columns.attempts_before)?,
+        cancel_requested: row.try_get(columns.cancel_requested)?,
+        lease_until: time_option(row, columns.lease_until)?,
+        started_at: time_option(row, columns.started_at)?,
+        first_started_at: time_option(row, columns.first_started_at)?,
+        finished_at: time_option(row, columns.finished_at)?,
+        resolved_at: time_option(row, columns.resolved_at)?,
+        worker: parse_option(row, columns.worker, "worker", WorkerName::new)?,
+        snoozes: u32::try_from(row.try_get::<_, i32>(columns.snoozes)?)
+            .map_err(|error| DriverError::unreadable("number", error))?,
+        last_delay: row
+            .try_get::<_, Option<i64>>(columns.last_delay)?
+            .map(duration),
+        reason: parse_option(row, columns.reason, "reason", str::parse)?,
+        failure: json_option(row, columns.failure, "failure")?,
+        note: json_option(row, columns.note, "note")?,
     })
 }
 
-pub(super) fn attempt(row: &Row) -> Result<Attempt, Fault> {
-    let output: Option<&str> = row.try_get(8)?;
+/// All attempt records of a result.
+pub(super) fn attempts(rows: &[Row]) -> Result<Vec<Attempt>, DriverError> {
+    let Some(first) = rows.first() else {
+        return Ok(Vec::new());
+    };
+    let columns = AttemptColumns::find(first.columns().iter().map(|column| column.name()))?;
+    rows.iter().map(|row| attempt(&columns, row)).collect()
+}
+
+fn attempt(columns: &AttemptColumns, row: &Row) -> Result<Attempt, DriverError> {
+    let output: Option<&str> = row.try_get(columns.output)?;
     Ok(Attempt {
-        job: row.try_get::<_, Key>(0)?.job(),
-        fence: Fence(number(row, 1)?),
-        attempt: number(row, 2)?,
-        attempts_before: 0,
-        status: parsed(row, 3, "status", str::parse)?,
-        started_at: time(row.try_get(4)?),
-        finished_at: time(row.try_get(5)?),
-        worker: parsed_option(row, 6, "worker", WorkerName::new)?,
-        failure: json_option(row, 7, "failure")?,
+        job: row.try_get::<_, Key>(columns.job)?.job(),
+        fence: Fence(number(row, columns.fence)?),
+        attempt: number(row, columns.attempt)?,
+        attempts_before: number(row, columns.attempts_before)?,
+        status: parse(row, columns.status, "status", str::parse)?,
+        started_at: time(row.try_get(columns.started_at)?),
+        finished_at: time(row.try_get(columns.finished_at)?),
+        worker: parse_option(row, columns.worker, "worker", WorkerName::new)?,
+        failure: json_option(row, columns.failure, "failure")?,
         output: output.map(Payload::from_stored),
-        note: json_option(row, 9, "note")?,
-        decision: json_option(row, 10, "decision")?,
+        note: json_option(row, columns.note, "note")?,
+        decision: json_option(row, columns.decision, "decision")?,
     })
 }
 
-fn state(stored: i16) -> Result<JobState, Fault> {
-    columns::state(stored).ok_or_else(|| Fault::unreadable("state", stored))
-}
-
-pub(super) fn time(micros: i64) -> Timestamp {
-    Timestamp::from_micros(micros)
-}
-
-pub(super) fn time_option(row: &Row, column: usize) -> Result<Option<Timestamp>, Fault> {
-    Ok(row.try_get::<_, Option<i64>>(column)?.map(time))
-}
-
-pub(super) fn micros(time: Option<Timestamp>) -> Option<i64> {
-    time.map(Timestamp::as_micros)
-}
-
-/// Microseconds, for what is added to times.
-pub(super) fn duration_micros(duration: Duration) -> i64 {
-    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX / 2)
-}
-
-/// Numbers that PostgreSQL has no unsigned type for.
-fn number(row: &Row, column: usize) -> Result<u32, Fault> {
-    let stored: i64 = row.try_get(column)?;
-    u32::try_from(stored).map_err(|error| Fault::unreadable("number", error))
-}
-
-/// Limits for statements.
-pub(super) fn limit(limit: usize) -> i64 {
-    i64::try_from(limit).unwrap_or(i64::MAX)
-}
-
-/// Text that anybody may have written is kept as JSON, because PostgreSQL stores no NUL.
-pub(super) fn to_json<T: Serialize + ?Sized>(value: &T) -> Result<String, Fault> {
-    serde_json::to_string(value).map_err(|error| Fault::unreadable("value", error))
-}
-
-pub(super) fn json_option<T: DeserializeOwned>(
-    row: &Row,
-    column: usize,
-    what: &str,
-) -> Result<Option<T>, Fault> {
-    parsed_option(row, column, what, |text| serde_json::from_str(text))
-}
-
-pub(super) fn json<T: DeserializeOwned>(row: &Row, column: usize, what: &str) -> Result<T, Fault> {
-    parsed(row, column, what, |text| serde_json::from_str(text))
-}
-
-pub(super) fn parsed_option<T, E: std::fmt::Display>(
-    row: &Row,
-    column: usize,
-    what: &str,
-    parse: impl FnOnce(&str) -> Result<T, E>,
-) -> Result<Option<T>, Fault> {
-    let text: Option<&str> = row.try_get(column)?;
-    text.map(|text| parse(text).map_err(|error| Fault::unreadable(what, error)))
-        .transpose()
-}
-
-pub(super) fn parsed<T, E: std::fmt::Display>(
-    row: &Row,
-    column: usize,
-    what: &str,
-    parse: impl FnOnce(&str) -> Result<T, E>,
-) -> Result<T, Fault> {
-    let text: &str = row.try_get(column)?;
-    parse(text).map_err(|error| Fault::unreadable(what, error))
+fn state(stored: i16) -> Result<JobState, DriverError> {
+    values::state(stored).ok_or_else(|| DriverError::unreadable("state", stored.to_string()))
 }

@@ -1,7 +1,8 @@
-//! The verbs of schedules.
+//! Schedules and their ticks.
 
 use std::collections::{HashMap, HashSet};
 
+use async_trait::async_trait;
 use steadfast_core::{
     JobCommand, JobId, Schedule, ScheduleId, ScheduleName, ScheduleProgress, SkippedTicks, Tenant,
     Timestamp,
@@ -9,33 +10,99 @@ use steadfast_core::{
 use tokio_postgres::{Row, types::ToSql};
 
 use super::{
-    change, enqueue,
-    fault::Fault,
-    list::{limit_with_one_more, listed},
-    rows::{Key, json, json_option, limit, micros, parsed, time, time_option, to_json},
+    PostgresStore, change,
+    driver_error::DriverError,
+    enqueue,
+    inner::{on_connection, with_wake_hints},
+    key::Key,
+    numbering::with_numbers,
     session::{Conn, Session},
+    values::{json, json_option, parse, time, time_option, to_json},
     wake_filter::WakeHints,
 };
 use crate::{
-    DueSchedule, DueSchedules, FireRequest, FireResult, Page, PageRequest, ScheduleFilter,
-    ScheduleSaveResult, TickRecord, template::Template,
+    error::StoreError,
+    sql::{
+        columns::ScheduleColumns,
+        paging::{limit_plus_one, page_of, row_limit},
+        schedules::{keep_longest_due, progress_columns},
+        template::Template,
+        values::unsigned,
+    },
+    store::{
+        BaseStore as _, DueSchedule, DueSchedules, FireRequest, FireResult, Page, PageRequest,
+        ScheduleFilter, ScheduleSaveResult, ScheduleStore, TickRecord,
+    },
 };
 
-pub(super) async fn save(
+#[async_trait]
+impl ScheduleStore for PostgresStore {
+    async fn save_schedule(&self, schedule: Schedule) -> Result<ScheduleSaveResult, StoreError> {
+        with_wake_hints!(self, "save_schedule", |conn, hints| async {
+            hints.wake_all();
+            save(&conn.session(), &schedule).await
+        })
+    }
+
+    async fn delete_schedule(&self, id: ScheduleId) -> Result<bool, StoreError> {
+        on_connection!(self, "delete_schedule", |conn| delete(&conn.session(), id))
+    }
+
+    async fn list_schedules(
+        &self,
+        filter: ScheduleFilter,
+        page: PageRequest<ScheduleId>,
+    ) -> Result<Page<Schedule, ScheduleId>, StoreError> {
+        on_connection!(self, "list_schedules", |conn| list(
+            &conn.session(),
+            &filter,
+            page
+        ))
+    }
+
+    async fn due_schedules(&self, limit: usize) -> Result<DueSchedules, StoreError> {
+        let now = self.now();
+        on_connection!(self, "due_schedules", |conn| due(conn, now, limit))
+    }
+
+    async fn fire_schedules(
+        &self,
+        firings: Vec<FireRequest>,
+    ) -> Result<Vec<FireResult>, StoreError> {
+        let mut answers = Vec::with_capacity(firings.len());
+        for firing in &firings {
+            let fired = with_wake_hints!(self, "fire_schedules", |conn, hints| fire(
+                conn, firing, hints
+            ));
+            answers.push(fired?);
+        }
+        Ok(answers)
+    }
+
+    async fn list_ticks(
+        &self,
+        schedule: ScheduleId,
+        page: PageRequest<Timestamp>,
+    ) -> Result<Page<TickRecord, Timestamp>, StoreError> {
+        on_connection!(self, "list_ticks", |conn| list_ticks(
+            &conn.session(),
+            schedule,
+            page
+        ))
+    }
+}
+
+async fn save(
     session: &Session<'_>,
     schedule: &Schedule,
-) -> Result<ScheduleSaveResult, Fault> {
+) -> Result<ScheduleSaveResult, DriverError> {
     let saved = Schedule {
         revision: schedule.revision + 1,
         ..schedule.clone()
     };
     let stored = find(session, schedule.id).await?;
-    match &stored {
-        None if schedule.revision > 0 => return Ok(ScheduleSaveResult::Gone),
-        Some(stored) if stored.revision != schedule.revision => {
-            return Ok(ScheduleSaveResult::Outdated(stored.clone()));
-        }
-        _ => {}
+    if let Some(refusal) = ScheduleSaveResult::refusal(schedule, stored.as_ref()) {
+        return Ok(refusal);
     }
     if let Some(namesake) = namesake(session, schedule).await? {
         return Ok(ScheduleSaveResult::Outdated(namesake));
@@ -46,10 +113,10 @@ pub(super) async fn save(
     };
     match write(session, sql, &saved).await {
         Ok(true) => Ok(ScheduleSaveResult::Done(saved)),
-        // Between the look and the write, someone else changed it or took the name.
-        Ok(false) => Err(Fault::Overtaken),
-        Err(Fault::Sql(error)) if is_name_taken(&error) => Err(Fault::Overtaken),
-        Err(fault) => Err(fault),
+        // Between the read and the write, another caller changed it or took the name.
+        Ok(false) => Err(DriverError::Overtaken),
+        Err(DriverError::Sql(error)) if is_name_taken(&error) => Err(DriverError::Overtaken),
+        Err(error) => Err(error),
     }
 }
 
@@ -57,44 +124,47 @@ fn is_name_taken(error: &tokio_postgres::Error) -> bool {
     error.code() == Some(&tokio_postgres::error::SqlState::UNIQUE_VIOLATION)
 }
 
-async fn namesake(session: &Session<'_>, schedule: &Schedule) -> Result<Option<Schedule>, Fault> {
+async fn namesake(
+    session: &Session<'_>,
+    schedule: &Schedule,
+) -> Result<Option<Schedule>, DriverError> {
     let sql = include_str!("sql/schedule_named.sql");
     let key = (schedule.tenant().as_str(), schedule.name.as_str());
     let found = query(session, sql, &[&key.0, &key.1]).await?;
     Ok(found.into_iter().find(|other| other.id != schedule.id))
 }
 
-pub(super) async fn delete(session: &Session<'_>, id: ScheduleId) -> Result<bool, Fault> {
+async fn delete(session: &Session<'_>, id: ScheduleId) -> Result<bool, DriverError> {
     let sql = include_str!("sql/schedule_delete.sql");
     let deleted = session.query(sql, &[&Key::from(id)]).await?;
     Ok(!deleted.is_empty())
 }
 
-pub(super) async fn list(
+async fn list(
     session: &Session<'_>,
     filter: &ScheduleFilter,
     page: PageRequest<ScheduleId>,
-) -> Result<Page<Schedule, ScheduleId>, Fault> {
+) -> Result<Page<Schedule, ScheduleId>, DriverError> {
     let found = query(
         session,
         include_str!("sql/schedules.sql"),
         &[
             &page.after.map(Key::from),
-            &limit_with_one_more(page.limit),
+            &limit_plus_one(page.limit),
             &filter.tenant.as_ref().map(Tenant::as_str),
             &filter.name.as_ref().map(ScheduleName::as_str),
             &filter.id.map(Key::from),
         ],
     )
     .await?;
-    Ok(listed(found, page.limit, |schedule| schedule.id))
+    Ok(page_of(found, page.limit, |schedule| schedule.id))
 }
 
-pub(super) async fn due(
+async fn due(
     conn: &mut Conn<'_>,
     now: Timestamp,
     most: usize,
-) -> Result<DueSchedules, Fault> {
+) -> Result<DueSchedules, DriverError> {
     let snapshot = conn.snapshot().await?;
     let session = snapshot.session();
     let mut found = Vec::new();
@@ -102,22 +172,14 @@ pub(super) async fn due(
         include_str!("sql/due_schedules.sql"),
         include_str!("sql/due_queued.sql"),
     ] {
-        found.extend(query(&session, sql, &[&now.as_micros(), &limit(most)]).await?);
+        found.extend(query(&session, sql, &[&now.as_micros(), &row_limit(most)]).await?);
     }
-    found.sort_by_key(|schedule| {
-        let ScheduleProgress {
-            next_tick,
-            queued_tick,
-            ..
-        } = schedule.progress;
-        next_tick.filter(|tick| *tick <= now).or(queued_tick)
-    });
-    found.truncate(most);
+    keep_longest_due(&mut found, now, most);
     let unfinished = unfinished(&session, &found).await?;
     let next = session
         .query_one(include_str!("sql/due_next.sql"), &[&now.as_micros()])
         .await?;
-    let next_due = time_option(&next, 0)?;
+    let next_due = time_option(&next, "next_tick")?;
     snapshot.commit().await?;
     let due = found.into_iter().map(|schedule| DueSchedule {
         unfinished: unfinished.get(&schedule.id).copied(),
@@ -132,7 +194,7 @@ pub(super) async fn due(
 async fn unfinished(
     session: &Session<'_>,
     schedules: &[Schedule],
-) -> Result<HashMap<ScheduleId, JobId>, Fault> {
+) -> Result<HashMap<ScheduleId, JobId>, DriverError> {
     let ids: Vec<Key> = schedules
         .iter()
         .map(|schedule| schedule.id.into())
@@ -142,29 +204,30 @@ async fn unfinished(
         .await?;
     rows.iter()
         .map(|row| {
-            let schedule = row.try_get::<_, Key>(0)?.schedule();
-            Ok((schedule, row.try_get::<_, Key>(1)?.job()))
+            let schedule = row.try_get::<_, Key>("schedule")?.schedule();
+            Ok((schedule, row.try_get::<_, Key>("job")?.job()))
         })
         .collect()
 }
 
 /// Each firing is a transaction of its own.
-pub(super) async fn fire(
+async fn fire(
     conn: &mut Conn<'_>,
     firing: &FireRequest,
-    news: &mut WakeHints,
-) -> Result<FireResult, Fault> {
-    let runs = enqueue::numbered(&conn.session(), firing.runs.iter()).await?;
+    hints: &mut WakeHints,
+) -> Result<FireResult, DriverError> {
+    let runs = with_numbers(&conn.session(), firing.runs.iter()).await?;
     let transaction = conn.begin().await?;
     let session = transaction.session();
-    // First of all, for it locks the schedule against all others who would fire it.
+    // First of all, because it locks the schedule against other nodes that would fire it.
     if !write_progress(&session, firing).await? {
         transaction.roll_back().await?;
         return Ok(FireResult::Outdated);
     }
     if let Some(job) = firing.cancel {
         let (cancel, subscriptions) = (JobCommand::Cancel, &firing.subscriptions);
-        let answers = change::command_in(&session, &[job], &cancel, subscriptions, news).await?;
+        let answers =
+            change::run_command_in(&session, &[job], &cancel, subscriptions, hints).await?;
         if let Some(Err(error)) = answers.first() {
             tracing::debug!(%error, "a run to cancel has ended meanwhile");
         }
@@ -176,14 +239,14 @@ pub(super) async fn fire(
         .filter(|(_, run)| run.scheduled_run.is_none() || fired.contains(&run.id))
         .map(|(numbered, _)| numbered)
         .collect();
-    enqueue::insert_unless_known(&session, &fresh, news).await?;
+    enqueue::insert_unless_stored(&session, &fresh, hints).await?;
     mark_skipped(&session, firing).await?;
     transaction.commit().await?;
-    news.for_everybody();
+    hints.wake_all();
     Ok(FireResult::Done)
 }
 
-async fn write_progress(session: &Session<'_>, firing: &FireRequest) -> Result<bool, Fault> {
+async fn write_progress(session: &Session<'_>, firing: &FireRequest) -> Result<bool, DriverError> {
     let Ok(revision) = i64::try_from(firing.revision) else {
         return Ok(false);
     };
@@ -199,8 +262,11 @@ async fn write_progress(session: &Session<'_>, firing: &FireRequest) -> Result<b
     Ok(!written.is_empty())
 }
 
-/// Records the runs of ticks, and says which have not fired already.
-async fn mark_fired(session: &Session<'_>, firing: &FireRequest) -> Result<HashSet<JobId>, Fault> {
+/// Records the runs of ticks. Answers which have not fired already.
+async fn mark_fired(
+    session: &Session<'_>,
+    firing: &FireRequest,
+) -> Result<HashSet<JobId>, DriverError> {
     let mut ticks = HashSet::new();
     let (ticks, jobs): (Vec<i64>, Vec<Key>) = firing
         .runs
@@ -215,11 +281,11 @@ async fn mark_fired(session: &Session<'_>, firing: &FireRequest) -> Result<HashS
     let sql = include_str!("sql/tick_fire.sql");
     let rows = session.query(sql, &[&id, &ticks, &jobs]).await?;
     rows.iter()
-        .map(|row| Ok(row.try_get::<_, Key>(0)?.job()))
+        .map(|row| Ok(row.try_get::<_, Key>("job")?.job()))
         .collect()
 }
 
-async fn mark_skipped(session: &Session<'_>, firing: &FireRequest) -> Result<(), Fault> {
+async fn mark_skipped(session: &Session<'_>, firing: &FireRequest) -> Result<(), DriverError> {
     if firing.skipped.is_empty() {
         return Ok(());
     }
@@ -234,34 +300,34 @@ async fn mark_skipped(session: &Session<'_>, firing: &FireRequest) -> Result<(),
     session.execute(sql, &[&id, &ticks, &skips]).await
 }
 
-pub(super) async fn ticks(
+async fn list_ticks(
     session: &Session<'_>,
     schedule: ScheduleId,
     page: PageRequest<Timestamp>,
-) -> Result<Page<TickRecord, Timestamp>, Fault> {
+) -> Result<Page<TickRecord, Timestamp>, DriverError> {
     let below = page.after.map_or(i64::MAX, Timestamp::as_micros);
     let id = Key::from(schedule);
     let sql = include_str!("sql/ticks.sql");
     let rows = session
-        .query(sql, &[&id, &below, &limit_with_one_more(page.limit)])
+        .query(sql, &[&id, &below, &limit_plus_one(page.limit)])
         .await?;
-    let items: Result<Vec<TickRecord>, Fault> = rows.iter().map(tick_record).collect();
-    Ok(listed(items?, page.limit, TickRecord::at))
+    let items: Result<Vec<TickRecord>, DriverError> = rows.iter().map(tick_record).collect();
+    Ok(page_of(items?, page.limit, TickRecord::at))
 }
 
-fn tick_record(row: &Row) -> Result<TickRecord, Fault> {
-    if let Some(job) = row.try_get::<_, Option<Key>>(1)? {
+fn tick_record(row: &Row) -> Result<TickRecord, DriverError> {
+    if let Some(job) = row.try_get::<_, Option<Key>>("job")? {
         return Ok(TickRecord::Fired {
-            tick: time(row.try_get(0)?),
+            tick: time(row.try_get("tick")?),
             job: job.job(),
         });
     }
-    let skip: Option<SkippedTicks> = json_option(row, 2, "skip")?;
+    let skip: Option<SkippedTicks> = json_option(row, "skip", "skip")?;
     skip.map(TickRecord::Skipped)
-        .ok_or_else(|| Fault::unreadable("tick", "it neither fired nor was skipped"))
+        .ok_or_else(|| DriverError::unreadable("tick", "it neither fired nor was skipped"))
 }
 
-async fn find(session: &Session<'_>, id: ScheduleId) -> Result<Option<Schedule>, Fault> {
+async fn find(session: &Session<'_>, id: ScheduleId) -> Result<Option<Schedule>, DriverError> {
     let sql = include_str!("sql/schedule_find.sql");
     let found = query(session, sql, &[&Key::from(id)]).await?;
     Ok(found.into_iter().next())
@@ -271,28 +337,32 @@ async fn query(
     session: &Session<'_>,
     sql: &'static str,
     params: &[&(dyn ToSql + Sync)],
-) -> Result<Vec<Schedule>, Fault> {
+) -> Result<Vec<Schedule>, DriverError> {
     let rows = session.query(sql, params).await?;
-    rows.iter().map(read).collect()
+    let Some(first) = rows.first() else {
+        return Ok(Vec::new());
+    };
+    let columns = ScheduleColumns::find(first.columns().iter().map(|column| column.name()))?;
+    rows.iter().map(|row| read(&columns, row)).collect()
 }
 
-fn read(row: &Row) -> Result<Schedule, Fault> {
-    let template: Template = json(row, 3, "template")?;
+fn read(columns: &ScheduleColumns, row: &Row) -> Result<Schedule, DriverError> {
+    let template: Template = json(row, columns.template, "template")?;
     Ok(Schedule {
-        id: row.try_get::<_, Key>(0)?.schedule(),
-        name: parsed(row, 1, "name", ScheduleName::new)?,
-        timetable: json(row, 2, "timetable")?,
+        id: row.try_get::<_, Key>(columns.id)?.schedule(),
+        name: parse(row, columns.name, "name", ScheduleName::new)?,
+        timetable: json(row, columns.timetable, "timetable")?,
         template: template
             .try_into()
-            .map_err(|error| Fault::unreadable("template", error))?,
-        paused: row.try_get(4)?,
-        created_at: time(row.try_get(5)?),
-        revision: u64::try_from(row.try_get::<_, i64>(6)?).unwrap_or(0),
+            .map_err(|error| DriverError::unreadable("template", error))?,
+        paused: row.try_get(columns.paused)?,
+        created_at: time(row.try_get(columns.created_at)?),
+        revision: unsigned(row.try_get(columns.revision)?),
         progress: ScheduleProgress {
-            next_tick: time_option(row, 7)?,
-            last_tick: time_option(row, 8)?,
-            runs: u64::try_from(row.try_get::<_, i64>(9)?).unwrap_or(0),
-            queued_tick: time_option(row, 10)?,
+            next_tick: time_option(row, columns.next_tick)?,
+            last_tick: time_option(row, columns.last_tick)?,
+            runs: unsigned(row.try_get(columns.runs)?),
+            queued_tick: time_option(row, columns.queued_tick)?,
         },
     })
 }
@@ -301,7 +371,7 @@ async fn write(
     session: &Session<'_>,
     sql: &'static str,
     schedule: &Schedule,
-) -> Result<bool, Fault> {
+) -> Result<bool, DriverError> {
     let [next_tick, last_tick, runs, queued_tick] = progress_columns(&schedule.progress);
     let written = session
         .query(
@@ -323,13 +393,4 @@ async fn write(
         )
         .await?;
     Ok(!written.is_empty())
-}
-
-fn progress_columns(progress: &ScheduleProgress) -> [Option<i64>; 4] {
-    [
-        micros(progress.next_tick),
-        micros(progress.last_tick),
-        Some(i64::try_from(progress.runs).unwrap_or(i64::MAX)),
-        micros(progress.queued_tick),
-    ]
 }

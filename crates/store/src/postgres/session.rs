@@ -1,5 +1,5 @@
 //! What a verb works with: a connection, perhaps inside a transaction, with its prepared
-//! statements, the store's time and the names it knows.
+//! statements, the store's time and the cache of names.
 
 use std::{
     collections::HashMap,
@@ -9,13 +9,13 @@ use std::{
 use deadpool_postgres::StatementCache;
 use tokio_postgres::{Client, IsolationLevel, Row, types::ToSql};
 
-use super::{fault::Fault, names::Names, time::Time};
+use super::{driver_error::DriverError, names::Names, time::DatabaseClock};
 
 /// What all connections of a store share.
 pub(super) struct Shared {
-    pub texts: Texts,
+    pub texts: SqlTexts,
     pub names: Names,
-    pub time: Time,
+    pub clock: DatabaseClock,
 }
 
 /// A connection of the pool.
@@ -35,7 +35,7 @@ impl Conn<'_> {
         }
     }
 
-    pub(super) async fn begin(&mut self) -> Result<Transaction<'_>, Fault> {
+    pub(super) async fn begin(&mut self) -> Result<Transaction<'_>, DriverError> {
         Ok(Transaction {
             transaction: self.client.transaction().await?,
             shared: self.shared,
@@ -43,7 +43,7 @@ impl Conn<'_> {
     }
 
     /// A transaction whose statements all see the same moment.
-    pub(super) async fn snapshot(&mut self) -> Result<Transaction<'_>, Fault> {
+    pub(super) async fn snapshot(&mut self) -> Result<Transaction<'_>, DriverError> {
         let builder = self.client.build_transaction();
         let builder = builder
             .isolation_level(IsolationLevel::RepeatableRead)
@@ -71,11 +71,11 @@ impl Transaction<'_> {
         }
     }
 
-    pub(super) async fn commit(self) -> Result<(), Fault> {
+    pub(super) async fn commit(self) -> Result<(), DriverError> {
         Ok(self.transaction.commit().await?)
     }
 
-    pub(super) async fn roll_back(self) -> Result<(), Fault> {
+    pub(super) async fn roll_back(self) -> Result<(), DriverError> {
         Ok(self.transaction.rollback().await?)
     }
 }
@@ -84,7 +84,7 @@ pub(super) struct Session<'c> {
     pub client: &'c Client,
     /// Connections that are not ours have none.
     pub cache: Option<Arc<StatementCache>>,
-    /// Whether it is inside a transaction, which may take back what its statements did.
+    /// Whether it is inside a transaction, which may roll back what its statements did.
     pub may_roll_back: bool,
     pub shared: &'c Shared,
 }
@@ -94,7 +94,7 @@ impl Session<'_> {
         &self,
         sql: &'static str,
         params: &[&(dyn ToSql + Sync)],
-    ) -> Result<Vec<Row>, Fault> {
+    ) -> Result<Vec<Row>, DriverError> {
         let text = self.shared.texts.of(sql);
         let Some(cache) = &self.cache else {
             return Ok(self.client.query(&*text, params).await?);
@@ -108,35 +108,35 @@ impl Session<'_> {
         &self,
         sql: &'static str,
         params: &[&(dyn ToSql + Sync)],
-    ) -> Result<Row, Fault> {
+    ) -> Result<Row, DriverError> {
         let rows = self.query(sql, params).await?;
         rows.into_iter()
             .next()
-            .ok_or_else(|| Fault::unreadable("answer", "it has no row"))
+            .ok_or_else(|| DriverError::unreadable("answer", "it has no row"))
     }
 
-    /// For statements whose rows do not matter.
+    /// For statements without rows.
     pub(super) async fn execute(
         &self,
         sql: &'static str,
         params: &[&(dyn ToSql + Sync)],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), DriverError> {
         self.query(sql, params).await.map(drop)
     }
 }
 
-/// Statements as the database is told them: with the schema's name in its place. Names are
-/// always spelled out, because the connection may be a user's with a search path of its own.
-pub(super) struct Texts {
+/// Statements as the database gets them: with the name of the schema in use. Names are always
+/// spelled out, because the connection may be a user's with a search path of its own.
+pub(super) struct SqlTexts {
     schema: String,
-    known: RwLock<HashMap<&'static str, Arc<str>>>,
+    texts: RwLock<HashMap<&'static str, Arc<str>>>,
 }
 
-impl Texts {
+impl SqlTexts {
     pub(super) fn new(schema: &str) -> Self {
         Self {
             schema: schema.to_owned(),
-            known: RwLock::default(),
+            texts: RwLock::default(),
         }
     }
 
@@ -145,17 +145,17 @@ impl Texts {
     }
 
     pub(super) fn of(&self, sql: &'static str) -> Arc<str> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(text) = known.get(sql) {
+        let texts = self.texts.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(text) = texts.get(sql) {
             return Arc::clone(text);
         }
-        drop(known);
+        drop(texts);
         let text: Arc<str> = sql
             .replace("steadfast.", &format!("{}.", self.schema))
             .replace("'steadfast'", &format!("'{}'", self.schema))
             .into();
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        known.insert(sql, Arc::clone(&text));
+        let mut texts = self.texts.write().unwrap_or_else(PoisonError::into_inner);
+        texts.insert(sql, Arc::clone(&text));
         text
     }
 }

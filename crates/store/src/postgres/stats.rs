@@ -1,37 +1,37 @@
-//! Counts by lane. Most are kept as counters; only what depends on the time is counted here.
+//! Counts by lane. Most are stored as counters; only what depends on the time is counted here.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::collections::{HashMap, HashSet};
 
-use steadfast_core::{JobLabel, Queue, Tally, Tenant, Timestamp};
+use steadfast_core::{Queue, Tally, Tenant, Timestamp};
 use tokio_postgres::Row;
 
 use super::{
-    fault::Fault,
+    driver_error::DriverError,
     names::LaneId,
-    rows::{self, limit},
+    numbering::load_lanes,
     session::{Conn, Session},
+    values::{parse, time_option},
 };
 use crate::{
-    JobFilter, LaneStats, MinuteStats,
-    columns::{LaneName, minute},
+    limits::{COUNT_FIRST, COUNT_GROWTH},
+    minutes::{minute, minute_start},
+    sql::{
+        columns::{CounterColumns, TallyColumns},
+        counters::{self, LaneCounters},
+        values::unsigned,
+    },
+    store::{JobFilter, LaneStats, MinuteStats},
 };
 
-/// Where counting by turns starts, and how it grows.
-const COUNTED_FIRST: usize = 1_000;
-const COUNTED_FACTOR: usize = 8;
-
-pub(super) async fn stats(
+pub(super) async fn lane_stats(
     conn: &mut Conn<'_>,
     since: Timestamp,
     now: Timestamp,
-) -> Result<Vec<LaneStats>, Fault> {
+) -> Result<Vec<LaneStats>, DriverError> {
     // One snapshot, or the parts would not add up.
     let snapshot = conn.snapshot().await?;
     let session = snapshot.session();
-    let counters = counters(&session).await?;
+    let counters = lane_counters(&session).await?;
     let recent = recent(&session, since).await?;
     let paused = paused(&session).await?;
     let busy: HashMap<LaneId, u64> = counters
@@ -39,222 +39,184 @@ pub(super) async fn stats(
         .filter(|(_, counters)| counters.waiting > 0)
         .map(|(lane, counters)| (*lane, counters.waiting))
         .collect();
-    let waiting = waiting(&session, busy, now).await?;
+    let waiting = count_waiting(&session, busy, now).await?;
     snapshot.commit().await?;
 
-    let mut stats = Vec::new();
-    for (lane, Counters { mut counted, .. }) in counters {
+    let mut all = Vec::new();
+    for (lane, LaneCounters { mut stats, .. }) in counters {
         if let Some(waiting) = waiting.get(&lane) {
-            counted.ready = waiting.ready;
-            counted.retrying = waiting.retrying;
-            counted.scheduled = waiting.later.saturating_sub(waiting.retrying);
-            counted.oldest_ready = waiting.earliest.filter(|run_at| *run_at <= now);
+            stats.ready = waiting.ready;
+            stats.retrying = waiting.retrying;
+            stats.scheduled = waiting.later.saturating_sub(waiting.retrying);
+            stats.oldest_ready = waiting.earliest.filter(|run_at| *run_at <= now);
         }
-        counted.recent = recent.get(&lane).copied().unwrap_or_default();
-        counted.paused = paused.contains(&(counted.tenant.clone(), counted.queue.clone()));
-        stats.push(counted);
+        stats.recent = recent.get(&lane).copied().unwrap_or_default();
+        stats.paused = paused.contains(&(stats.tenant.clone(), stats.queue.clone()));
+        all.push(stats);
     }
-    stats.sort_by(|a, b| (&a.tenant, &a.queue, &a.kind).cmp(&(&b.tenant, &b.queue, &b.kind)));
-    Ok(stats)
+    all.sort_by(|a, b| (&a.tenant, &a.queue, &a.kind).cmp(&(&b.tenant, &b.queue, &b.kind)));
+    Ok(all)
 }
 
-/// How many jobs match, where the counters know.
-pub(super) async fn count(session: &Session<'_>, filter: &JobFilter) -> Result<Option<u64>, Fault> {
-    let by_counters = JobFilter {
-        tenant: filter.tenant.clone(),
-        queue: filter.queue.clone(),
-        kind: filter.kind.clone(),
-        label: filter.label,
-        dead_letters: filter.dead_letters,
-        ..JobFilter::default()
-    };
-    let follows_the_clock = matches!(
-        filter.label,
-        Some(JobLabel::Scheduled | JobLabel::Ready | JobLabel::Retrying)
-    );
-    if *filter != by_counters || (follows_the_clock && !filter.dead_letters) {
+/// How many jobs match, if the counters tell.
+pub(super) async fn count(
+    session: &Session<'_>,
+    filter: &JobFilter,
+) -> Result<Option<u64>, DriverError> {
+    if !counters::can_count(filter) {
         return Ok(None);
     }
-    let mut total = 0;
-    for (_, counters) in counters(session).await? {
-        if counters.name.is_meant_by(filter) {
-            total += counters.of(filter.label, filter.dead_letters);
-        }
-    }
-    Ok(Some(total))
+    let lanes = lane_counters(session).await?.into_iter();
+    Ok(Some(counters::count(filter, lanes.map(|(_, lane)| lane))))
 }
 
-struct Counters {
-    name: Arc<LaneName>,
-    waiting: u64,
-    counted: LaneStats,
-}
-
-impl Counters {
-    fn of(&self, label: Option<JobLabel>, dead_letters: bool) -> u64 {
-        let counted = &self.counted;
-        match (label, dead_letters) {
-            (None | Some(JobLabel::Failed), true) => counted.dead_letters,
-            (Some(_), true) => 0,
-            (None, false) => self.all(),
-            (Some(JobLabel::Running), false) => counted.running,
-            (Some(JobLabel::Succeeded), false) => counted.succeeded,
-            (Some(JobLabel::Failed), false) => counted.failed,
-            (Some(JobLabel::Cancelled), false) => counted.cancelled,
-            (Some(JobLabel::Scheduled | JobLabel::Ready | JobLabel::Retrying), false) => {
-                self.waiting
-            }
-        }
-    }
-
-    fn all(&self) -> u64 {
-        let LaneStats {
-            running,
-            succeeded,
-            failed,
-            cancelled,
-            ..
-        } = self.counted;
-        self.waiting + running + succeeded + failed + cancelled
-    }
-
-    /// A lane is never forgotten, but one without jobs or history is not worth showing.
-    fn is_empty(&self) -> bool {
-        self.all() == 0 && self.counted.total == Tally::default()
-    }
-}
-
-async fn counters(session: &Session<'_>) -> Result<Vec<(LaneId, Counters)>, Fault> {
+/// The counters of all lanes that have any.
+async fn lane_counters(session: &Session<'_>) -> Result<Vec<(LaneId, LaneCounters)>, DriverError> {
     let rows = session
         .query(include_str!("sql/stats_lanes.sql"), &[])
         .await?;
-    let names = session.shared.names.load_lanes(session).await?;
+    let lanes = load_lanes(session).await?;
     let mut all = Vec::with_capacity(rows.len());
-    for row in rows {
-        let lane = row.try_get(0)?;
-        let Some(name) = names.get(&lane) else {
+    let Some(first) = rows.first() else {
+        return Ok(all);
+    };
+    let columns = CounterColumns::find(first.columns().iter().map(|column| column.name()))?;
+    let tally_columns = tally_columns(first)?;
+    for row in &rows {
+        let id = row.try_get("lane")?;
+        let Some(lane) = lanes.get(&id) else {
             continue;
         };
-        let counters = Counters {
-            name: Arc::clone(name),
-            waiting: number(&row, 1)?,
-            counted: LaneStats {
-                tenant: name.tenant.clone(),
-                queue: name.queue.clone(),
-                kind: name.kind.clone(),
-                paused: false,
-                scheduled: 0,
-                ready: 0,
-                retrying: 0,
-                running: number(&row, 2)?,
-                succeeded: number(&row, 3)?,
-                failed: number(&row, 4)?,
-                cancelled: number(&row, 5)?,
-                dead_letters: number(&row, 6)?,
-                oldest_ready: None,
-                total: tally(&row, 7)?,
-                recent: Tally::default(),
-            },
-        };
+        let mut stats = lane.empty_stats();
+        stats.running = number(row, columns.running)?;
+        stats.succeeded = number(row, columns.succeeded)?;
+        stats.failed = number(row, columns.failed)?;
+        stats.cancelled = number(row, columns.cancelled)?;
+        stats.dead_letters = number(row, columns.dead_letters)?;
+        stats.total = tally(row, &tally_columns)?;
+        let waiting = number(row, columns.waiting)?;
+        let counters = LaneCounters { waiting, stats };
         if !counters.is_empty() {
-            all.push((lane, counters));
+            all.push((id, counters));
         }
     }
     Ok(all)
 }
 
-async fn recent(session: &Session<'_>, since: Timestamp) -> Result<HashMap<LaneId, Tally>, Fault> {
+async fn recent(
+    session: &Session<'_>,
+    since: Timestamp,
+) -> Result<HashMap<LaneId, Tally>, DriverError> {
     let sql = include_str!("sql/stats_recent.sql");
     let rows = session.query(sql, &[&minute(since)]).await?;
+    let Some(first) = rows.first() else {
+        return Ok(HashMap::new());
+    };
+    let columns = tally_columns(first)?;
     rows.iter()
-        .map(|row| Ok((row.try_get(0)?, tally(row, 1)?)))
+        .map(|row| Ok((row.try_get("lane")?, tally(row, &columns)?)))
         .collect()
 }
 
-pub(super) async fn minutes(
+pub(super) async fn minute_stats(
     session: &Session<'_>,
     tenant: Option<&Tenant>,
     since: Timestamp,
-) -> Result<Vec<MinuteStats>, Fault> {
-    let sql = include_str!("sql/minutes.sql");
+) -> Result<Vec<MinuteStats>, DriverError> {
+    let sql = include_str!("sql/minute_stats.sql");
     let tenant = tenant.map(Tenant::as_str);
     let rows = session.query(sql, &[&minute(since), &tenant]).await?;
+    let Some(first) = rows.first() else {
+        return Ok(Vec::new());
+    };
+    let columns = tally_columns(first)?;
     rows.iter()
         .map(|row| {
-            let at = Timestamp::from_micros(row.try_get::<_, i64>(0)? * 60_000_000);
-            let tally = tally(row, 1)?;
+            let at = minute_start(row.try_get("minute")?);
+            let tally = tally(row, &columns)?;
             Ok(MinuteStats { at, tally })
         })
         .collect()
 }
 
-async fn paused(session: &Session<'_>) -> Result<HashSet<(Tenant, Queue)>, Fault> {
+async fn paused(session: &Session<'_>) -> Result<HashSet<(Tenant, Queue)>, DriverError> {
     let rows = session.query(include_str!("sql/paused.sql"), &[]).await?;
     rows.iter()
         .map(|row| {
-            let tenant = rows::parsed(row, 0, "tenant", Tenant::new)?;
-            Ok((tenant, rows::parsed(row, 1, "queue", Queue::new)?))
+            let tenant = parse(row, "tenant", "tenant", Tenant::new)?;
+            Ok((tenant, parse(row, "queue", "queue", Queue::new)?))
         })
         .collect()
 }
 
-struct Waiting {
+/// The waiting jobs of a lane, by whether they are due.
+struct WaitingCounts {
     ready: u64,
     later: u64,
     retrying: u64,
     earliest: Option<Timestamp>,
 }
 
-/// What of the waiting jobs of lanes is due. Millions may be, or millions may not; what is due
+/// Which of the waiting jobs of lanes are due. Millions may be, or millions may not; what is due
 /// and what is not are counted by turns, so that only the smaller of the two is counted in full.
-async fn waiting(
+async fn count_waiting(
     session: &Session<'_>,
     mut lanes: HashMap<LaneId, u64>,
     now: Timestamp,
-) -> Result<HashMap<LaneId, Waiting>, Fault> {
-    let mut known = HashMap::new();
-    let mut most = COUNTED_FIRST;
+) -> Result<HashMap<LaneId, WaitingCounts>, DriverError> {
+    let mut counted = HashMap::new();
+    let mut most = COUNT_FIRST;
     while !lanes.is_empty() {
-        let asked: Vec<LaneId> = lanes.keys().copied().collect();
+        let ids: Vec<LaneId> = lanes.keys().copied().collect();
         let sql = include_str!("sql/stats_waiting.sql");
-        let params = (now.as_micros(), limit(most));
-        let rows = session.query(sql, &[&asked, &params.0, &params.1]).await?;
+        let limit = i64::try_from(most).unwrap_or(i64::MAX);
+        let rows = session
+            .query(sql, &[&ids, &now.as_micros(), &limit])
+            .await?;
         for row in rows {
-            let lane = row.try_get(0)?;
+            let lane = row.try_get("lane")?;
             let all = lanes.get(&lane).copied().unwrap_or_default();
-            let (ready, later) = (number(&row, 1)?, number(&row, 2)?);
-            let is_whole = |count: u64| usize::try_from(count).is_ok_and(|count| count < most);
-            let (ready, later) = match (is_whole(ready), is_whole(later)) {
+            let (ready, later) = (named_number(&row, "ready")?, named_number(&row, "later")?);
+            let (ready, later) = match (ready < most, later < most) {
                 (true, true) => (ready, later),
                 (true, false) => (ready, all.saturating_sub(ready)),
                 (false, true) => (all.saturating_sub(later), later),
                 (false, false) => continue,
             };
-            let waiting = Waiting {
+            let waiting = WaitingCounts {
                 ready,
                 later,
-                retrying: number(&row, 3)?,
-                earliest: rows::time_option(&row, 4)?,
+                retrying: named_number(&row, "retrying")?,
+                earliest: time_option(&row, "earliest")?,
             };
             lanes.remove(&lane);
-            known.insert(lane, waiting);
+            counted.insert(lane, waiting);
         }
-        most = most.saturating_mul(COUNTED_FACTOR);
+        most = most.saturating_mul(COUNT_GROWTH);
     }
-    Ok(known)
+    Ok(counted)
 }
 
-fn tally(row: &Row, first: usize) -> Result<Tally, Fault> {
+fn tally_columns(row: &Row) -> Result<TallyColumns, DriverError> {
+    let names = row.columns().iter().map(|column| column.name());
+    Ok(TallyColumns::find(names)?)
+}
+
+fn tally(row: &Row, columns: &TallyColumns) -> Result<Tally, DriverError> {
     Ok(Tally {
-        attempts: number(row, first)?,
-        successes: number(row, first + 1)?,
-        failures: number(row, first + 2)?,
-        retries: number(row, first + 3)?,
-        successful_retries: number(row, first + 4)?,
-        exhausted: number(row, first + 5)?,
+        attempts: number(row, columns.attempts)?,
+        successes: number(row, columns.successes)?,
+        failures: number(row, columns.failures)?,
+        retries: number(row, columns.retries)?,
+        successful_retries: number(row, columns.successful_retries)?,
+        exhausted: number(row, columns.exhausted)?,
     })
 }
 
-fn number(row: &Row, column: usize) -> Result<u64, Fault> {
-    Ok(u64::try_from(row.try_get::<_, i64>(column)?).unwrap_or(0))
+fn number(row: &Row, column: usize) -> Result<u64, DriverError> {
+    Ok(unsigned(row.try_get(column)?))
+}
+
+fn named_number(row: &Row, column: &str) -> Result<u64, DriverError> {
+    Ok(unsigned(row.try_get(column)?))
 }

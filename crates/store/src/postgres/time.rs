@@ -1,42 +1,39 @@
-//! The database's time, for those who cannot wait for an answer.
+//! The database's time, for callers that cannot wait for an answer.
 //!
-//! Whatever decides is decided by the clock of the database, inside its statements. Handlers
-//! that end, and people who look, ask this node instead: it knows how far the database's clock
-//! was from a local clock that nobody sets, measured again and again. The machine's own time
-//! of day is never asked, so it may be wrong by an hour.
+//! Decisions are made by the clock of the database, inside its statements. Handlers that end,
+//! and people who look, ask this node instead: it knows how far the database's clock was from
+//! the local monotonic clock, measured again and again. The machine's own time of day is never
+//! asked, so it may be wrong by an hour.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use steadfast_core::Timestamp;
 
-use crate::Clock;
+use crate::{clock::Clock, limits::CLOCK_DRIFT_MAX};
 
-/// A measurement is trusted less as it ages: clocks drift apart by up to this share.
-const DRIFT: f64 = 0.001;
-
-pub(super) struct Time {
+pub(super) struct DatabaseClock {
     /// In place of the database's, for tests.
     given: Option<Arc<dyn Clock>>,
-    measured: Mutex<Measured>,
+    measurement: Mutex<Measurement>,
 }
 
 #[derive(Clone, Copy)]
-struct Measured {
+struct Measurement {
     database: Timestamp,
     at: Instant,
-    /// How long the question and its answer took, which bounds the error.
+    /// How long the query took, which bounds the error.
     took: Duration,
 }
 
-impl Time {
-    /// Starts without a measurement: whoever opens a store takes one first.
+impl DatabaseClock {
+    /// Starts without a measurement; opening a store takes one first.
     pub(super) fn new(given: Option<Arc<dyn Clock>>) -> Self {
         Self {
             given,
-            measured: Mutex::new(Measured {
+            measurement: Mutex::new(Measurement {
                 database: Timestamp::EPOCH,
                 at: Instant::now(),
                 took: Duration::MAX,
@@ -44,7 +41,7 @@ impl Time {
         }
     }
 
-    /// What statements are told: a time, or nothing where the database is to look itself.
+    /// The parameter of statements: a time, or null for the database's own.
     pub(super) fn given(&self) -> Option<i64> {
         self.given.as_ref().map(|clock| clock.now().as_micros())
     }
@@ -53,20 +50,20 @@ impl Time {
         if let Some(clock) = &self.given {
             return clock.now();
         }
-        let measured = *self.lock();
-        measured.database.plus(measured.at.elapsed())
+        let measurement = *self.lock();
+        measurement.database.plus(measurement.at.elapsed())
     }
 
-    /// Takes note of a time in an answer to what was asked at `asked`.
+    /// Takes note of a time in the answer to a query that was sent at `asked`.
     pub(super) fn learn(&self, database: i64, asked: Instant) {
         if self.given.is_some() {
             return;
         }
         let took = asked.elapsed();
-        let mut measured = self.lock();
-        let aged = measured.at.elapsed().mul_f64(DRIFT);
-        if took <= measured.took.saturating_add(aged) {
-            *measured = Measured {
+        let mut last = self.lock();
+        let drift = last.at.elapsed().mul_f64(CLOCK_DRIFT_MAX);
+        if took <= last.took.saturating_add(drift) {
+            *last = Measurement {
                 database: Timestamp::from_micros(database),
                 at: asked + took / 2,
                 took,
@@ -74,12 +71,14 @@ impl Time {
         }
     }
 
-    /// The next measurement counts whatever it took: this is another server, perhaps.
-    pub(super) fn doubt(&self) {
+    /// The next measurement counts, however long it takes: this may be another server.
+    pub(super) fn invalidate(&self) {
         self.lock().took = Duration::MAX;
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Measured> {
-        self.measured.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Measurement> {
+        self.measurement
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }

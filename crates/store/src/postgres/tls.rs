@@ -2,8 +2,8 @@
 //!
 //! `sslmode` is `disable`; `prefer`, the default, which encrypts where the server can;
 //! `require`; or `verify-full`, which also checks who the server is. Only the last is safe from
-//! somebody in the middle. `sslrootcert` names a file of those who are trusted to vouch for
-//! the server, in place of the system's and the web's, and makes `require` check as well.
+//! an attacker in the middle. `sslrootcert` names a file of root certificates to trust in place
+//! of the system's and the web's, and makes `require` check as well.
 
 use std::sync::Arc;
 
@@ -17,20 +17,33 @@ use rustls::{
 use tokio_postgres::config::SslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use crate::error::ErrorSource;
+
 const MODE: &str = "sslmode=";
 const ROOTS: &str = "sslrootcert=";
 
+/// What an address says about encryption cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TlsError {
+    #[error("sslmode is {0}: must be disable, prefer, require or verify-full")]
+    Mode(String),
+    #[error(transparent)]
+    Protocol(rustls::Error),
+    #[error("sslrootcert {path} cannot be used: {source}")]
+    Roots { path: String, source: ErrorSource },
+}
+
 /// What an address says about encryption, and the address without it, because the client
 /// library knows only some of the words.
-pub(super) struct Wanted {
+pub(super) struct TlsSettings {
     pub rest: String,
     pub mode: SslMode,
     is_checked: bool,
     roots: Option<String>,
 }
 
-impl Wanted {
-    pub(super) fn read(address: &str) -> Result<Self, String> {
+impl TlsSettings {
+    pub(super) fn parse(address: &str) -> Result<Self, TlsError> {
         let (rest, mode) = without(address, MODE);
         let (rest, roots) = without(&rest, ROOTS);
         let (mode, is_checked) = match mode.as_deref() {
@@ -39,8 +52,7 @@ impl Wanted {
             Some("require") => (SslMode::Require, roots.is_some()),
             Some("verify-full") => (SslMode::Require, true),
             Some(other) => {
-                let known = "disable, prefer, require or verify-full";
-                return Err(format!("sslmode is {other}: must be {known}"));
+                return Err(TlsError::Mode(other.to_owned()));
             }
         };
         Ok(Self {
@@ -51,42 +63,46 @@ impl Wanted {
         })
     }
 
-    pub(super) fn connector(&self) -> Result<MakeRustlsConnect, String> {
+    pub(super) fn connector(&self) -> Result<MakeRustlsConnect, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?;
-        let builder = match self.is_checked {
-            true => builder.with_root_certificates(self.trusted()?),
-            false => builder
+            .map_err(TlsError::Protocol)?;
+        let builder = if self.is_checked {
+            builder.with_root_certificates(self.trusted_roots()?)
+        } else {
+            builder
                 .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Anybody(provider))),
+                .with_custom_certificate_verifier(Arc::new(NoVerification(provider)))
         };
         Ok(MakeRustlsConnect::new(builder.with_no_client_auth()))
     }
 
-    fn trusted(&self) -> Result<RootCertStore, String> {
+    fn trusted_roots(&self) -> Result<RootCertStore, TlsError> {
         let mut trusted = RootCertStore::empty();
         let Some(path) = &self.roots else {
             trusted.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
             trusted.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
             return Ok(trusted);
         };
-        let unusable = |why: String| format!("sslrootcert {path} cannot be used: {why}");
+        let unusable = |source: ErrorSource| TlsError::Roots {
+            path: path.clone(),
+            source,
+        };
         let found = CertificateDer::pem_file_iter(path);
-        for certificate in found.map_err(|error| unusable(error.to_string()))? {
-            let certificate = certificate.map_err(|error| unusable(error.to_string()))?;
+        for certificate in found.map_err(|error| unusable(error.into()))? {
+            let certificate = certificate.map_err(|error| unusable(error.into()))?;
             let added = trusted.add(certificate);
-            added.map_err(|error| unusable(error.to_string()))?;
+            added.map_err(|error| unusable(error.into()))?;
         }
-        match trusted.is_empty() {
-            true => Err(unusable("it holds no certificate".to_owned())),
-            false => Ok(trusted),
+        if trusted.is_empty() {
+            return Err(unusable("it holds no certificate".into()));
         }
+        Ok(trusted)
     }
 }
 
-/// Takes a word out of an address, which is a URL or words with spaces between them.
+/// Removes a word from an address, which is a URL or words with spaces between them.
 fn without(address: &str, name: &str) -> (String, Option<String>) {
     let is_url = address.contains("://");
     let (base, words) = match address.split_once('?') {
@@ -98,11 +114,11 @@ fn without(address: &str, name: &str) -> (String, Option<String>) {
     let Some(word) = words.split(between).find(|word| word.starts_with(name)) else {
         return (address.to_owned(), None);
     };
-    let value = match is_url {
-        true => percent_decode_str(&word[name.len()..])
-            .decode_utf8_lossy()
-            .into_owned(),
-        false => word[name.len()..].trim_matches('\'').to_owned(),
+    let value = &word[name.len()..];
+    let value = if is_url {
+        percent_decode_str(value).decode_utf8_lossy().into_owned()
+    } else {
+        value.trim_matches('\'').to_owned()
     };
     // Two separators in a row, or one at an end, are no words.
     let rest = words.replacen(word, "", 1);
@@ -115,12 +131,12 @@ fn without(address: &str, name: &str) -> (String, Option<String>) {
     }
 }
 
-/// Takes anybody for the server, as `prefer` and `require` do: what is said cannot be read on
-/// the way, but who is spoken to is not known.
+/// Accepts any certificate, as `prefer` and `require` do: the connection is encrypted, but the
+/// server may be another.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+struct NoVerification(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for NoVerification {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,
@@ -176,13 +192,14 @@ mod tests {
                 Some("/a.pem"),
             ),
         ] {
-            let wanted = Wanted::read(address).unwrap_or_else(|why| panic!("{address}: {why}"));
+            let settings =
+                TlsSettings::parse(address).unwrap_or_else(|why| panic!("{address}: {why}"));
             assert_eq!(
-                (wanted.rest.as_str(), wanted.mode),
+                (settings.rest.as_str(), settings.mode),
                 (rest, SslMode::Require)
             );
-            assert_eq!(wanted.roots.as_deref(), roots);
-            assert_eq!(wanted.is_checked, roots.is_some());
+            assert_eq!(settings.roots.as_deref(), roots);
+            assert_eq!(settings.is_checked, roots.is_some());
         }
     }
 
@@ -195,13 +212,13 @@ mod tests {
             ("host=h sslmode=require", SslMode::Require, false),
             ("host=h sslmode=verify-full", SslMode::Require, true),
         ] {
-            let wanted = Wanted::read(words).unwrap_or_else(|why| panic!("{words}: {why}"));
+            let settings = TlsSettings::parse(words).unwrap_or_else(|why| panic!("{words}: {why}"));
             assert_eq!(
-                (wanted.mode, wanted.is_checked),
+                (settings.mode, settings.is_checked),
                 (mode, is_checked),
                 "{words}"
             );
         }
-        assert!(Wanted::read("host=h sslmode=verify-ca").is_err());
+        assert!(TlsSettings::parse("host=h sslmode=verify-ca").is_err());
     }
 }

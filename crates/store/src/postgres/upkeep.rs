@@ -1,46 +1,42 @@
-//! What a store does now and then without being asked: it measures the database's clock again,
-//! and moves changes of counts into the totals.
+//! What a store does now and then in the background: it measures the database's clock again, and
+//! moves changes of counts into the totals.
 
-use std::{
-    sync::Weak,
-    time::{Duration, Instant},
-};
+use std::{sync::Weak, time::Instant};
 
 use tokio::time;
 
-use super::{Inner, counts, fault::Fault, session::Session};
+use super::{counts, driver_error::DriverError, inner::Inner, session::Session};
+use crate::limits::UPKEEP_INTERVAL;
 
-const EVERY: Duration = Duration::from_secs(5);
-
-/// Goes on until the store is gone.
+/// Goes on until the store is dropped.
 pub(super) async fn run(store: Weak<Inner>) {
-    let mut ticks = time::interval(EVERY);
+    let mut ticks = time::interval(UPKEEP_INTERVAL);
     ticks.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         let Some(store) = store.upgrade() else {
             return;
         };
-        if let Err(fault) = once(&store).await {
-            tracing::debug!(%fault, "upkeep has to wait");
+        if let Err(error) = run_once(&store).await {
+            tracing::debug!(%error, "upkeep is put off");
         }
     }
 }
 
-async fn once(store: &Inner) -> Result<(), Fault> {
+async fn run_once(store: &Inner) -> Result<(), DriverError> {
     let conn = store.conn().await?;
     let session = conn.session();
-    measure(&session).await?;
+    measure_clock(&session).await?;
     counts::fold(&session).await
 }
 
 /// Asks the database what time it is.
-pub(super) async fn measure(session: &Session<'_>) -> Result<(), Fault> {
-    let time = &session.shared.time;
+pub(super) async fn measure_clock(session: &Session<'_>) -> Result<(), DriverError> {
+    let clock = &session.shared.clock;
     let asked = Instant::now();
     let row = session
-        .query_one(include_str!("sql/time.sql"), &[&time.given()])
+        .query_one(include_str!("sql/time.sql"), &[&clock.given()])
         .await?;
-    time.learn(row.try_get(0)?, asked);
+    clock.learn(row.try_get("now")?, asked);
     Ok(())
 }

@@ -1,9 +1,9 @@
-//! What sleepers were told, and so whether news would wake them for nothing.
+//! Which changes are worth a wake-up.
 //!
-//! Whoever claims is told when to look again and sleeps until then. A job that waits for a
-//! later time than any sleeper was told of need not wake anybody: they will be told of it when
-//! they look. This is known only for the sleepers of this node; the others find the job when
-//! they next look by themselves.
+//! A claim learns when to look again, and its fetcher waits until then. A job that waits for a
+//! later time than any fetcher does need not wake one: they find it when they next look. Only
+//! the fetchers of this node are known; those of other nodes find the job when they next look
+//! by themselves.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,84 +13,86 @@ use steadfast_core::Timestamp;
 #[derive(Default)]
 pub(super) struct WakeHints {
     earliest: Option<Timestamp>,
-    concerns_everybody: bool,
+    wake_all: bool,
 }
 
 impl WakeHints {
-    /// A job waits that did not, or not for this time.
-    pub(super) fn waits(&mut self, run_at: Timestamp) {
+    /// A job waits for this time that did not before.
+    pub(super) fn job_waits(&mut self, run_at: Timestamp) {
         self.earliest = Some(self.earliest.map_or(run_at, |known| known.min(run_at)));
     }
 
-    /// Something changed that has no time, or whose time only the sleepers know.
-    pub(super) fn for_everybody(&mut self) {
-        self.concerns_everybody = true;
+    /// Something changed that has no time, such as a pause that ended.
+    pub(super) fn wake_all(&mut self) {
+        self.wake_all = true;
     }
 }
 
-pub(super) struct WakeFilter(Mutex<State>);
+pub(super) struct WakeFilter(Mutex<FilterState>);
 
-struct State {
-    /// The latest time that anybody may be sleeping for.
+struct FilterState {
+    /// The latest time that a fetcher may be waiting for.
     latest: Timestamp,
-    /// How many are looking just now; what they will be told is not known.
-    looking: usize,
+    /// How many searches are under way; what they will find is not known.
+    searches: usize,
 }
 
 impl Default for WakeFilter {
     fn default() -> Self {
-        Self(Mutex::new(State {
+        Self(Mutex::new(FilterState {
             latest: Timestamp::MAX,
-            looking: 0,
+            searches: 0,
         }))
     }
 }
 
 impl WakeFilter {
-    pub(super) fn looks(&self) -> Look<'_> {
-        self.lock().looking += 1;
-        Look {
-            told: self,
+    /// A fetcher looks for jobs.
+    pub(super) fn begin_search(&self) -> Search<'_> {
+        self.lock().searches += 1;
+        Search {
+            filter: self,
             next_due: Some(Timestamp::MAX),
         }
     }
 
-    /// Whether a sleeper may have to be woken.
-    pub(super) fn matters(&self, news: &WakeHints, now: Timestamp) -> bool {
+    /// Whether a waiting fetcher may have to be woken.
+    pub(super) fn needs_wake(&self, hints: &WakeHints, now: Timestamp) -> bool {
         let state = self.lock();
-        let is_earlier = news
+        let is_earlier = hints
             .earliest
-            .is_some_and(|run_at| run_at <= now || run_at < state.latest || state.looking > 0);
-        news.concerns_everybody || is_earlier
+            .is_some_and(|run_at| run_at <= now || run_at < state.latest || state.searches > 0);
+        hints.wake_all || is_earlier
     }
 
-    /// Everybody is awake, and will be told anew.
-    pub(super) fn forget(&self) {
+    /// All fetchers are awake, and will look again.
+    pub(super) fn reset(&self) {
         self.lock().latest = Timestamp::EPOCH;
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, FilterState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Someone is looking for jobs. A look that comes to nothing counts as if all had been told
-/// that nothing waits.
-pub(super) struct Look<'t> {
-    told: &'t WakeFilter,
+/// A search for jobs that is under way. One that fails counts as if it had found that no job
+/// waits.
+pub(super) struct Search<'f> {
+    filter: &'f WakeFilter,
     next_due: Option<Timestamp>,
 }
 
-impl Look<'_> {
-    pub(super) fn was_told(mut self, next_due: Option<Timestamp>) {
+impl Search<'_> {
+    /// The fetcher now waits until this time.
+    pub(super) fn finish(mut self, next_due: Option<Timestamp>) {
         self.next_due = next_due;
     }
 }
 
-impl Drop for Look<'_> {
+impl Drop for Search<'_> {
     fn drop(&mut self) {
-        let mut state = self.told.lock();
-        state.looking -= 1;
+        let mut state = self.filter.lock();
+        state.searches -= 1;
         state.latest = state.latest.max(self.next_due.unwrap_or(Timestamp::MAX));
     }
 }
@@ -103,40 +105,40 @@ mod tests {
         Timestamp::from_millis(millis)
     }
 
-    fn matters(told: &WakeFilter, run_at: i64) -> bool {
-        let mut news = WakeHints::default();
-        news.waits(at(run_at));
-        told.matters(&news, at(1_000))
+    fn needs_wake(filter: &WakeFilter, run_at: i64) -> bool {
+        let mut hints = WakeHints::default();
+        hints.job_waits(at(run_at));
+        filter.needs_wake(&hints, at(1_000))
     }
 
     #[test]
-    fn only_times_before_the_latest_that_was_told_matter() {
-        let told = WakeFilter::default();
-        assert!(matters(&told, 9_000), "nobody has been told anything");
-        told.forget();
-        told.looks().was_told(Some(at(5_000)));
-        told.looks().was_told(Some(at(3_000)));
-        assert!(matters(&told, 4_000));
-        assert!(!matters(&told, 5_000));
-        told.looks().was_told(None);
-        assert!(matters(&told, 5_000));
+    fn only_times_before_the_latest_that_a_fetcher_waits_for_need_a_wake() {
+        let filter = WakeFilter::default();
+        assert!(needs_wake(&filter, 9_000), "no fetcher has looked yet");
+        filter.reset();
+        filter.begin_search().finish(Some(at(5_000)));
+        filter.begin_search().finish(Some(at(3_000)));
+        assert!(needs_wake(&filter, 4_000));
+        assert!(!needs_wake(&filter, 5_000));
+        filter.begin_search().finish(None);
+        assert!(needs_wake(&filter, 5_000));
     }
 
     #[test]
-    fn what_is_due_always_matters() {
-        let told = WakeFilter::default();
-        told.forget();
-        assert!(matters(&told, 1_000));
-        assert!(!matters(&told, 1_001));
+    fn a_job_that_is_due_always_needs_a_wake() {
+        let filter = WakeFilter::default();
+        filter.reset();
+        assert!(needs_wake(&filter, 1_000));
+        assert!(!needs_wake(&filter, 1_001));
     }
 
     #[test]
-    fn everything_matters_to_one_who_is_looking() {
-        let told = WakeFilter::default();
-        told.forget();
-        let look = told.looks();
-        assert!(matters(&told, 9_000));
-        look.was_told(Some(at(2_000)));
-        assert!(!matters(&told, 9_000));
+    fn every_time_needs_a_wake_while_a_search_is_under_way() {
+        let filter = WakeFilter::default();
+        filter.reset();
+        let search = filter.begin_search();
+        assert!(needs_wake(&filter, 9_000));
+        search.finish(Some(at(2_000)));
+        assert!(!needs_wake(&filter, 9_000));
     }
 }

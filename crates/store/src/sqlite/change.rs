@@ -1,4 +1,4 @@
-//! The smaller changes to jobs: renewing leases, keeping steps, commands, pausing.
+//! The smaller changes to jobs: renewing leases, saving steps, commands, pausing.
 
 use rusqlite::{OptionalExtension, params};
 use steadfast_core::{
@@ -8,17 +8,24 @@ use steadfast_core::{
 
 use super::{
     commit::write_progress,
-    counts::Place,
-    enqueue::{inline, insert_unless_known, keep_large},
-    fault::Fault,
-    find,
+    counts::Bucket,
+    driver_error::DriverError,
+    enqueue::{inline, insert_unless_stored, save_large},
+    get,
     names::LaneId,
-    rows::{JobRow, job_key},
-    session::{Session, Spot},
+    rows::JobRow,
+    session::{JobPosition, Session},
+    values::job_key,
 };
-use crate::{CommandError, RenewResult, Renewal};
+use crate::{
+    error::CommandError,
+    store::{RenewResult, Renewal},
+};
 
-pub(super) fn renew(session: &mut Session<'_>, renewal: &Renewal) -> Result<RenewResult, Fault> {
+pub(super) fn renew(
+    session: &mut Session<'_>,
+    renewal: &Renewal,
+) -> Result<RenewResult, DriverError> {
     let until = session.now.plus(renewal.lease);
     let held: Option<bool> = session
         .conn
@@ -30,7 +37,7 @@ pub(super) fn renew(session: &mut Session<'_>, renewal: &Renewal) -> Result<Rene
                 until.as_micros(),
                 renewal.note
             ],
-            |row| row.get(0),
+            |row| row.get("cancel_requested"),
         )
         .optional()?;
     Ok(match held {
@@ -42,34 +49,34 @@ pub(super) fn renew(session: &mut Session<'_>, renewal: &Renewal) -> Result<Rene
     })
 }
 
-/// Keeps the result of a step, and answers with the one that is kept: the first.
-pub(super) fn remember(
+/// Stores the result of a step, and answers with the one that is stored: the first.
+pub(super) fn save_step(
     session: &mut Session<'_>,
     job: JobId,
     step: &StepName,
     result: &Payload,
-) -> Result<Payload, Fault> {
+) -> Result<Payload, DriverError> {
     session
         .conn
-        .prepare_cached(include_str!("sql/once_remember.sql"))?
+        .prepare_cached(include_str!("sql/save_step.sql"))?
         .execute(params![job_key(job), step.as_str(), result.as_str()])?;
-    let kept = find::recall(session.conn, job, step)?;
-    // A job that is gone keeps nothing.
-    Ok(kept.unwrap_or_else(|| result.clone()))
+    let stored = get::step_result(session.conn, job, step)?;
+    // For a deleted job nothing is stored.
+    Ok(stored.unwrap_or_else(|| result.clone()))
 }
 
 /// Carries out what core decides about a command.
-pub(super) fn command(
+pub(super) fn run_command(
     session: &mut Session<'_>,
     id: JobId,
     command: &JobCommand,
     subscriptions: &Subscriptions,
-) -> Result<Result<Job, CommandError>, Fault> {
-    let Some(row) = find::job(session.conn, &mut session.names, id)? else {
+) -> Result<Result<Job, CommandError>, DriverError> {
+    let Some(row) = get::job(session.conn, &mut session.names, id)? else {
         return Ok(Err(CommandError::NotFound(id)));
     };
     let JobRow { seq, lane, job } = row;
-    let from = spot(lane, &job);
+    let from = position(lane, &job);
     let (priority, policy, payload) = (job.priority, job.policy.clone(), job.payload.clone());
     let CommandResult { job, outbox } = match on_command(job, command, subscriptions, session.now) {
         Ok(changed) => changed,
@@ -87,41 +94,42 @@ pub(super) fn command(
                 policy,
                 inline(&job.payload)
             ])?;
-        keep_large(session, seq, &job.payload)?;
+        save_large(session, seq, &job.payload)?;
     }
-    session.moved(from, spot(lane, &job));
+    session.job_moved(from, position(lane, &job));
     for new in &outbox {
-        insert_unless_known(session, new)?;
+        insert_unless_stored(session, new)?;
     }
     Ok(Ok(job))
 }
 
-fn spot(lane: LaneId, job: &Job) -> Spot {
-    Spot {
+fn position(lane: LaneId, job: &Job) -> JobPosition {
+    JobPosition {
         lane,
         priority: job.priority.get(),
         run_at: job.progress.run_at,
-        place: Place::of(&job.progress),
+        bucket: Bucket::of(&job.progress),
         state: job.progress.state,
-        is_run: job.scheduled_run.is_some(),
+        is_scheduled_run: job.scheduled_run.is_some(),
     }
 }
 
-pub(super) fn set_paused(
+pub(super) fn set_queue_paused(
     session: &mut Session<'_>,
     tenant: &Tenant,
     queue: &Queue,
     paused: bool,
-) -> Result<(), Fault> {
-    let sql = match paused {
-        true => include_str!("sql/pause.sql"),
-        false => include_str!("sql/resume.sql"),
+) -> Result<(), DriverError> {
+    let sql = if paused {
+        include_str!("sql/pause.sql")
+    } else {
+        include_str!("sql/resume.sql")
     };
     session
         .conn
         .prepare_cached(sql)?
         .execute((tenant.as_str(), queue.as_str()))?;
-    session.lanes.set_paused(tenant, queue, paused);
+    session.due_index.set_paused(tenant, queue, paused);
     session.due_sooner |= !paused;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Claiming: the one change a store makes on its own.
 //!
 //! Each due range of a lane and priority is searched by itself, so future jobs and jobs that
-//! are not wanted are never passed over, however many there are.
+//! are not asked for are never walked over, however many there are.
 
 use std::cmp::Reverse;
 
@@ -9,26 +9,26 @@ use rusqlite::{Connection, params};
 use steadfast_core::{Claim, Job, Timestamp, WorkerName};
 
 use super::{
-    counts::Place,
-    fault::Fault,
-    lanes::{PRIORITIES, priority_number},
+    counts::Bucket,
+    driver_error::DriverError,
+    due_index::{PRIORITIES, priority_number},
     rows::JobRow,
-    session::{Seat, Session},
+    session::{RunningRow, Session},
 };
-use crate::{ClaimRequest, ClaimResult};
-
-/// One answer is built in memory; whoever wants more is told that more is due, and asks again.
-const CLAIMS_MAX: usize = 10_000;
-const PAYLOAD_BYTES_MAX: usize = 16 * 1024 * 1024;
+use crate::{
+    limits::{CLAIM_PAYLOAD_BYTES_MAX, CLAIMS_MAX},
+    sql::paging::row_limit,
+    store::{ClaimRequest, ClaimResult},
+};
 
 /// Answers without a write if nothing is due; `None` if something may be.
 pub(super) fn peek(
     session: &mut Session<'_>,
     request: &ClaimRequest,
-) -> Result<Option<ClaimResult>, Fault> {
-    session.look()?;
-    let wanted = session.lanes.wanted(session.conn, request)?;
-    let next_due = session.lanes.next_due(session.conn, &wanted)?;
+) -> Result<Option<ClaimResult>, DriverError> {
+    session.notice_other_writers()?;
+    let wanted = session.due_index.wanted_lanes(session.conn, request)?;
+    let next_due = session.due_index.next_due(session.conn, &wanted)?;
     let is_due = next_due.is_some_and(|due| due <= session.now);
     Ok((!is_due || request.max == 0).then(|| ClaimResult {
         claims: Vec::new(),
@@ -39,39 +39,42 @@ pub(super) fn peek(
 pub(super) fn claim(
     session: &mut Session<'_>,
     request: &ClaimRequest,
-) -> Result<ClaimResult, Fault> {
-    let wanted = session.lanes.wanted(session.conn, request)?;
-    let mut taken = Taken::new(request);
+) -> Result<ClaimResult, DriverError> {
+    let wanted = session.due_index.wanted_lanes(session.conn, request)?;
+    let mut batch = ClaimBatch::new(request);
     for priority in (0..PRIORITIES).rev() {
-        let mut due = session.lanes.due(&wanted, priority, session.now);
-        while let Some(Reverse((_, place))) = due.pop() {
+        let mut due = session.due_index.due(&wanted, priority, session.now);
+        while let Some(Reverse((_, index))) = due.pop() {
             // Up to the time at which another lane may have something earlier.
             let until = due.peek().map_or(session.now, |Reverse((bound, _))| {
                 Timestamp::from_micros(*bound)
             });
-            if taken.is_full() {
+            if batch.is_full() {
                 break;
             }
-            take(session, &mut taken, place, priority, until)?;
-            let next = session.lanes.exact(session.conn, place, priority)?;
+            claim_lane(session, &mut batch, index, priority, until)?;
+            let next = session
+                .due_index
+                .exact_bound(session.conn, index, priority)?;
             if next <= session.now.as_micros() {
-                due.push(Reverse((next, place)));
+                due.push(Reverse((next, index)));
             }
         }
     }
     Ok(ClaimResult {
-        next_due: session.lanes.next_due(session.conn, &wanted)?,
-        claims: taken.claims,
+        next_due: session.due_index.next_due(session.conn, &wanted)?,
+        claims: batch.claims,
     })
 }
 
-struct Taken<'r> {
+/// The claims of one request so far.
+struct ClaimBatch<'r> {
     request: &'r ClaimRequest,
     claims: Vec<Claim>,
     payload_bytes: usize,
 }
 
-impl<'r> Taken<'r> {
+impl<'r> ClaimBatch<'r> {
     fn new(request: &'r ClaimRequest) -> Self {
         Self {
             request,
@@ -80,8 +83,9 @@ impl<'r> Taken<'r> {
         }
     }
 
-    fn room(&self) -> usize {
-        if self.payload_bytes > PAYLOAD_BYTES_MAX {
+    /// How many more it may hold.
+    fn remaining(&self) -> usize {
+        if self.payload_bytes > CLAIM_PAYLOAD_BYTES_MAX {
             return 0;
         }
         let max = self.request.max.min(CLAIMS_MAX);
@@ -89,7 +93,7 @@ impl<'r> Taken<'r> {
     }
 
     fn is_full(&self) -> bool {
-        self.room() == 0
+        self.remaining() == 0
     }
 
     fn push(&mut self, job: Job, now: Timestamp) {
@@ -99,51 +103,19 @@ impl<'r> Taken<'r> {
     }
 }
 
-/// Claims what one lane has due until the time given, as far as there is room.
-fn take(
+/// Claims what one lane has due until the time given, as far as the batch has room.
+fn claim_lane(
     session: &mut Session<'_>,
-    taken: &mut Taken<'_>,
-    place: usize,
+    batch: &mut ClaimBatch<'_>,
+    index: usize,
     priority: usize,
     until: Timestamp,
-) -> Result<(), Fault> {
-    let Session {
-        conn,
-        now,
-        names,
-        lanes,
-        counts,
-        running,
-        ..
-    } = session;
-    let lane = lanes.id(place);
-    let room = i64::try_from(taken.room()).unwrap_or(i64::MAX);
-    let mut select = conn.prepare_cached(include_str!("sql/claim_due.sql"))?;
-    let mut rows = select.query(params![
-        lane,
-        priority_number(priority),
-        until.as_micros(),
-        room
-    ])?;
-    // The rows are written when all are read, for writing them moves them in the index.
-    let (mut seqs, mut broken) = (Vec::new(), Vec::new());
-    let first = taken.claims.len();
-    while let Some(row) = rows.next()? {
-        let Some(JobRow { seq, job, .. }) = JobRow::read_if_whole(conn, names, row)? else {
-            broken.push(row.get(0)?);
-            continue;
-        };
-        lanes.raise(place, priority, job.progress.run_at);
-        seqs.push(seq);
-        taken.push(job, *now);
-        if taken.payload_bytes > PAYLOAD_BYTES_MAX {
-            break;
-        }
-    }
-    drop(rows);
-    set_aside(conn, &broken)?;
-    let mut update = conn.prepare_cached(include_str!("sql/claim.sql"))?;
-    for (seq, claim) in seqs.iter().zip(&taken.claims[first..]) {
+) -> Result<(), DriverError> {
+    let first = batch.claims.len();
+    let seqs = read_due(session, batch, index, priority, until)?;
+    let lane = session.due_index.lane_id(index);
+    let mut update = session.conn.prepare_cached(include_str!("sql/claim.sql"))?;
+    for (seq, claim) in seqs.iter().zip(&batch.claims[first..]) {
         let progress = &claim.job().progress;
         update.execute(params![
             seq,
@@ -154,22 +126,62 @@ fn take(
             progress.started_at.map(Timestamp::as_micros),
             progress.first_started_at.map(Timestamp::as_micros),
         ])?;
-        counts.moved(lane, Some(Place::WAITING), Some(Place::RUNNING));
-        let seat = Seat {
+        session
+            .counts
+            .move_job(lane, Some(Bucket::WAITING), Some(Bucket::RUNNING));
+        let row = RunningRow {
             seq: *seq,
             lane,
             priority: claim.job().priority.get(),
             schedule: claim.job().scheduled_run.map(|run| run.schedule),
         };
-        running.claimed(claim.job().id, seat);
+        session.running.insert(claim.job().id, row);
     }
-    lanes.doubt(place, priority);
+    session.due_index.mark_inexact(index, priority);
     Ok(())
 }
 
-/// Without this, rows that cannot be read would be due for ever, in front of all others.
-fn set_aside(conn: &Connection, broken: &[i64]) -> Result<(), Fault> {
-    for seq in broken {
+/// Reads due jobs of a lane into the batch, and answers with the numbers of their rows. They are
+/// written when all are read, because writing a row moves it in the index.
+fn read_due(
+    session: &mut Session<'_>,
+    batch: &mut ClaimBatch<'_>,
+    index: usize,
+    priority: usize,
+    until: Timestamp,
+) -> Result<Vec<i64>, DriverError> {
+    let conn = session.conn;
+    let mut select = conn.prepare_cached(include_str!("sql/claim_due.sql"))?;
+    let columns = session.claim_columns(&select)?;
+    let mut rows = select.query(params![
+        session.due_index.lane_id(index),
+        priority_number(priority),
+        until.as_micros(),
+        row_limit(batch.remaining()),
+    ])?;
+    let (mut seqs, mut unreadable) = (Vec::new(), Vec::new());
+    while let Some(row) = rows.next()? {
+        let read = JobRow::read_if_readable(conn, &mut session.names, &columns, row)?;
+        let Some(JobRow { seq, job, .. }) = read else {
+            unreadable.push(row.get("seq")?);
+            continue;
+        };
+        let run_at = job.progress.run_at;
+        session.due_index.raise_bound(index, priority, run_at);
+        seqs.push(seq);
+        batch.push(job, session.now);
+        if batch.is_full() {
+            break;
+        }
+    }
+    drop(rows);
+    set_aside(conn, &unreadable)?;
+    Ok(seqs)
+}
+
+/// Without this, rows that cannot be read would be due for ever, before all others.
+fn set_aside(conn: &Connection, seqs: &[i64]) -> Result<(), DriverError> {
+    for seq in seqs {
         conn.prepare_cached(include_str!("sql/set_aside.sql"))?
             .execute(params![seq, Timestamp::MAX.as_micros()])?;
     }

@@ -1,148 +1,121 @@
 //! Writing transitions: progress, attempt record, outbox and counters together.
 
-use rusqlite::{Row, Statement, ToSql, params};
+use rusqlite::params;
 use steadfast_core::{
-    Attempt, Fence, Guard, JobId, JobProgress, JobState, Timestamp, Transition, WorkerName,
+    Attempt, CommitResult, Guard, JobId, JobProgress, JobState, Timestamp, Transition, WorkerName,
 };
 
 use super::{
-    counts::Place,
-    enqueue,
-    fault::Fault,
-    find,
-    rows::{self, job_key, nanos, schedule_id, schedule_key, state_number, to_json},
-    session::{Seat, Session, Spot},
+    counts::Bucket,
+    driver_error::DriverError,
+    enqueue, get, rows,
+    session::{JobPosition, RunningRow, Session},
+    values::{job_key, schedule_id, schedule_key, state_number, to_json},
 };
-use crate::CommitResult;
+use crate::sql::values::nanos;
 
 pub(super) fn commit(
     session: &mut Session<'_>,
     transition: &Transition,
-) -> Result<CommitResult, Fault> {
-    let seat = match session.running.seat(transition.job) {
-        Some(seat) => seat,
-        None => match Held::find(session, transition.job)? {
-            Some(held) => held.seat,
+) -> Result<CommitResult, DriverError> {
+    let row = match session.running.get(transition.job) {
+        Some(row) => row,
+        None => match find_row(session, transition.job)? {
+            Some(row) => row,
             None => return Ok(CommitResult::Stale),
         },
     };
     let guard = Some((transition.job, &transition.guard));
-    if !write_progress(session, seat.seq, &transition.to, guard)? {
-        return refused(session, transition);
+    if !write_progress(session, row.seq, &transition.to, guard)? {
+        return refusal(session, transition);
     }
-    session.running.ended(transition.job);
-    let (from, to) = spots(seat, &transition.to);
-    session.moved(from, to);
+    session.running.remove(transition.job);
+    let (from, to) = positions(row, &transition.to);
+    session.job_moved(from, to);
     if let Some(record) = &transition.record {
-        keep_record(session, seat, record)?;
+        insert_record(session, row, record)?;
         session
             .counts
-            .ended(seat.lane, record.finished_at, transition.tally);
+            .add_attempt(row.lane, record.finished_at, transition.tally);
     }
     for job in &transition.outbox {
-        enqueue::insert_unless_known(session, job)?;
+        enqueue::insert_unless_stored(session, job)?;
     }
     Ok(CommitResult::Done)
 }
 
-fn spots(seat: Seat, to: &JobProgress) -> (Spot, Spot) {
-    let from = Spot {
-        lane: seat.lane,
-        priority: seat.priority,
+fn positions(row: RunningRow, to: &JobProgress) -> (JobPosition, JobPosition) {
+    let from = JobPosition {
+        lane: row.lane,
+        priority: row.priority,
         run_at: Timestamp::MAX,
-        place: Place::RUNNING,
+        bucket: Bucket::RUNNING,
         state: JobState::Running,
-        is_run: seat.schedule.is_some(),
+        is_scheduled_run: row.schedule.is_some(),
     };
-    let to = Spot {
+    let to = JobPosition {
         run_at: to.run_at,
-        place: Place::of(to),
+        bucket: Bucket::of(to),
         state: to.state,
         ..from
     };
     (from, to)
 }
 
-/// What the guard of a transition is compared with.
-struct Held {
-    seat: Seat,
-    state: JobState,
-    fence: Fence,
-    cancel_requested: bool,
-}
-
-impl Held {
-    fn find(session: &Session<'_>, job: JobId) -> Result<Option<Self>, Fault> {
-        let mut statement = session
-            .conn
-            .prepare_cached(include_str!("sql/commit_find.sql"))?;
-        let mut rows = statement.query([job_key(job)])?;
-        rows.next()?.map(Self::read).transpose()
-    }
-
-    fn read(row: &Row<'_>) -> Result<Self, Fault> {
-        Ok(Self {
-            seat: Seat {
-                seq: row.get(0)?,
-                lane: row.get(1)?,
-                priority: row.get(2)?,
-                schedule: row.get::<_, Option<_>>(3)?.map(schedule_id),
-            },
-            state: rows::state(row.get(4)?)?,
-            fence: Fence(row.get(5)?),
-            cancel_requested: row.get(6)?,
-        })
-    }
-}
-
-/// Why a guard did not hold.
-fn refused(session: &mut Session<'_>, transition: &Transition) -> Result<CommitResult, Fault> {
-    session.running.ended(transition.job);
-    let Some(held) = Held::find(session, transition.job)? else {
-        return Ok(CommitResult::Stale);
+/// The row of a job that was claimed elsewhere, or longer ago than the writer remembers.
+fn find_row(session: &Session<'_>, job: JobId) -> Result<Option<RunningRow>, DriverError> {
+    let mut statement = session
+        .conn
+        .prepare_cached(include_str!("sql/commit_find.sql"))?;
+    let mut rows = statement.query([job_key(job)])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
     };
-    let guard = transition.guard;
-    if held.state != JobState::Running || held.fence != guard.fence {
-        return was_written(session, held.seat, transition);
-    }
-    Ok(match held.cancel_requested && !guard.cancel_requested {
-        true => CommitResult::CancelRequested,
-        false => CommitResult::Stale,
-    })
+    Ok(Some(RunningRow {
+        seq: row.get("seq")?,
+        lane: row.get("lane")?,
+        priority: row.get("priority")?,
+        schedule: row.get::<_, Option<_>>("schedule")?.map(schedule_id),
+    }))
 }
 
-/// A claim that does not hold any more may have been ended by this very transition, whose
-/// answer was lost.
-fn was_written(
+/// Why a guard did not hold, as core says.
+fn refusal(
     session: &mut Session<'_>,
-    seat: Seat,
     transition: &Transition,
-) -> Result<CommitResult, Fault> {
-    let is_written = match &transition.record {
-        Some(record) => {
-            let mut find = session
-                .conn
-                .prepare_cached(include_str!("sql/attempt_find.sql"))?;
-            with_record(&mut find, seat.seq, record, |find, record| {
-                find.exists(record)
-            })?
-        }
-        None => find::job(session.conn, &mut session.names, transition.job)?
-            .is_some_and(|row| row.job.progress == transition.to),
+) -> Result<CommitResult, DriverError> {
+    session.running.remove(transition.job);
+    let stored = get::job(session.conn, &mut session.names, transition.job)?;
+    let record = match (&stored, &transition.record) {
+        (Some(row), Some(_)) => find_record(session, row.seq, transition)?,
+        _ => None,
     };
-    Ok(match is_written {
-        true => CommitResult::Done,
-        false => CommitResult::Stale,
-    })
+    let progress = stored.as_ref().map(|row| &row.job.progress);
+    let refusal = transition.refusal(progress, record.as_ref(), session.now);
+    Ok(refusal.unwrap_or(CommitResult::Stale))
 }
 
-/// Writes progress, and says whether the guard held.
+/// The record that the transition's claim has left, if any.
+fn find_record(
+    session: &Session<'_>,
+    seq: i64,
+    transition: &Transition,
+) -> Result<Option<Attempt>, DriverError> {
+    let mut statement = session
+        .conn
+        .prepare_cached(include_str!("sql/attempt_find.sql"))?;
+    let fence = transition.guard.fence.0;
+    let found = statement.query(params![seq, fence, job_key(transition.job)])?;
+    Ok(rows::attempts(found)?.pop())
+}
+
+/// Writes progress. Answers whether the guard held.
 pub(super) fn write_progress(
     session: &mut Session<'_>,
     seq: i64,
     to: &JobProgress,
     guard: Option<(JobId, &Guard)>,
-) -> Result<bool, Fault> {
+) -> Result<bool, DriverError> {
     let micros = |time: Option<Timestamp>| time.map(Timestamp::as_micros);
     let expired_by = guard
         .filter(|(_, guard)| guard.lease_expired)
@@ -174,34 +147,17 @@ pub(super) fn write_progress(
     Ok(changed > 0)
 }
 
-fn keep_record(session: &mut Session<'_>, seat: Seat, record: &Attempt) -> Result<(), Fault> {
-    let keep = session.hot.attempt_keep.on(session.conn)?;
-    with_record(keep, seat.seq, record, |keep, record| keep.execute(record))?;
-    if let Some(schedule) = seat.schedule {
-        session
-            .conn
-            .prepare_cached(include_str!("sql/schedule_attempt_keep.sql"))?
-            .execute(params![
-                schedule_key(schedule),
-                record.finished_at.as_micros(),
-                job_key(record.job),
-                record.fence.0
-            ])?;
-    }
-    Ok(())
-}
-
-/// Runs a statement whose parameters are the columns of an attempt record.
-fn with_record<'c, T>(
-    statement: &mut Statement<'c>,
-    seq: i64,
+fn insert_record(
+    session: &mut Session<'_>,
+    row: RunningRow,
     record: &Attempt,
-    run: impl FnOnce(&mut Statement<'c>, &[&dyn ToSql]) -> rusqlite::Result<T>,
-) -> Result<T, Fault> {
-    let answer = run(
-        statement,
-        params![
-            seq,
+) -> Result<(), DriverError> {
+    session
+        .hot
+        .attempt_insert
+        .on(session.conn)?
+        .execute(params![
+            row.seq,
             record.fence.0,
             record.attempt,
             record.status.as_str(),
@@ -212,7 +168,18 @@ fn with_record<'c, T>(
             record.output.as_ref().map(|output| output.as_str()),
             record.note.as_deref(),
             record.decision.as_ref().map(to_json).transpose()?,
-        ],
-    )?;
-    Ok(answer)
+            record.attempts_before,
+        ])?;
+    if let Some(schedule) = row.schedule {
+        session
+            .conn
+            .prepare_cached(include_str!("sql/schedule_attempt_insert.sql"))?
+            .execute(params![
+                schedule_key(schedule),
+                record.finished_at.as_micros(),
+                job_key(record.job),
+                record.fence.0
+            ])?;
+    }
+    Ok(())
 }

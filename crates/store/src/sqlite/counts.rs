@@ -1,34 +1,34 @@
-//! Counts, gathered in memory over a transaction and written once for each lane in it.
+//! Counts, collected in memory over a transaction and written once for each lane in it.
 
 use std::collections::HashMap;
 
 use rusqlite::{Connection, params};
 use steadfast_core::{JobProgress, JobState, Tally, Timestamp};
 
-use super::{fault::Fault, names::LaneId, rows::state_number};
-pub(super) use crate::columns::minute;
+use super::{driver_error::DriverError, names::LaneId, values::state_number};
+use crate::{minutes::minute, sql::values::STATES};
 
 #[derive(Default)]
 pub(super) struct Counts {
-    lanes: HashMap<LaneId, LaneChange>,
+    lanes: HashMap<LaneId, LaneCounts>,
     minutes: HashMap<(i64, LaneId), Tally>,
 }
 
 #[derive(Default)]
-struct LaneChange {
-    by_state: [i64; 5],
+struct LaneCounts {
+    by_state: [i64; STATES],
     dead_letters: i64,
     tally: Tally,
 }
 
-/// Where a job is counted.
+/// What a job is counted as.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct Bucket {
     state: JobState,
     dead_letter: bool,
 }
 
-impl Place {
+impl Bucket {
     pub(super) const WAITING: Self = Self::of_state(JobState::Waiting);
     pub(super) const RUNNING: Self = Self::of_state(JobState::Running);
 
@@ -42,21 +42,21 @@ impl Place {
     pub(super) fn of(progress: &JobProgress) -> Self {
         Self {
             state: progress.state,
-            dead_letter: progress.state == JobState::Failed && progress.resolved_at.is_none(),
+            dead_letter: progress.is_dead_letter(),
         }
     }
 
-    /// The place of a job that retention deletes, which is never a dead letter.
+    /// The bucket of a job that retention deletes, which is never a dead letter.
     pub(super) const fn prunable(state: JobState) -> Self {
         Self::of_state(state)
     }
 }
 
 impl Counts {
-    pub(super) fn moved(&mut self, lane: LaneId, from: Option<Place>, to: Option<Place>) {
+    pub(super) fn move_job(&mut self, lane: LaneId, from: Option<Bucket>, to: Option<Bucket>) {
         let change = self.lanes.entry(lane).or_default();
-        for (place, by) in [(from, -1), (to, 1)] {
-            let Some(Place { state, dead_letter }) = place else {
+        for (bucket, by) in [(from, -1), (to, 1)] {
+            let Some(Bucket { state, dead_letter }) = bucket else {
                 continue;
             };
             let number = usize::try_from(state_number(state)).unwrap_or_default();
@@ -65,7 +65,7 @@ impl Counts {
         }
     }
 
-    pub(super) fn ended(&mut self, lane: LaneId, at: Timestamp, tally: Tally) {
+    pub(super) fn add_attempt(&mut self, lane: LaneId, at: Timestamp, tally: Tally) {
         self.lanes.entry(lane).or_default().tally += tally;
         *self.minutes.entry((minute(at), lane)).or_default() += tally;
     }
@@ -75,10 +75,10 @@ impl Counts {
         self.minutes.clear();
     }
 
-    /// Writes what was gathered, in the transaction that it belongs to.
-    pub(super) fn write(&mut self, conn: &Connection) -> Result<(), Fault> {
+    /// Writes what was collected, in the transaction that it belongs to.
+    pub(super) fn write(&mut self, conn: &Connection) -> Result<(), DriverError> {
         for (lane, change) in self.lanes.drain() {
-            let LaneChange {
+            let LaneCounts {
                 by_state: [waiting, running, succeeded, failed, cancelled],
                 dead_letters,
                 tally,
@@ -90,7 +90,7 @@ impl Counts {
                 retries,
                 successful_retries,
                 exhausted,
-            ] = columns(tally);
+            ] = tally_columns(tally);
             conn.prepare_cached(include_str!("sql/lane_count.sql"))?
                 .execute(params![
                     lane,
@@ -116,7 +116,7 @@ impl Counts {
                 retries,
                 successful_retries,
                 exhausted,
-            ] = columns(tally);
+            ] = tally_columns(tally);
             conn.prepare_cached(include_str!("sql/minute_count.sql"))?
                 .execute(params![
                     minute,
@@ -133,7 +133,7 @@ impl Counts {
     }
 }
 
-fn columns(tally: Tally) -> [i64; 6] {
+fn tally_columns(tally: Tally) -> [i64; 6] {
     [
         tally.attempts,
         tally.successes,

@@ -1,21 +1,55 @@
-//! Small things beside the jobs.
+//! Small records beside the jobs.
 
+use async_trait::async_trait;
 use rusqlite::{OptionalExtension, Row, params};
 use steadfast_core::{NewJob, Payload};
 
-use super::{enqueue, fault::Fault, readers::Reader, session::Session};
-use crate::{Document, DocumentKind, DocumentSaveResult};
+use super::{
+    SqliteStore, driver_error::DriverError, enqueue::insert_unless_stored, readers::Reader,
+    session::Session,
+};
+use crate::{
+    error::StoreError,
+    sql::values::unsigned,
+    store::{Document, DocumentKind, DocumentSaveResult, DocumentStore},
+};
 
-pub(super) fn save(
+#[async_trait]
+impl DocumentStore for SqliteStore {
+    async fn save_document(
+        &self,
+        document: Document,
+        outbox: Vec<NewJob>,
+    ) -> Result<DocumentSaveResult, StoreError> {
+        self.write("save_document", outbox.len() + 1, move |session| {
+            save(session, &document, &outbox)
+        })
+        .await
+    }
+
+    async fn list_documents(&self, kind: DocumentKind) -> Result<Vec<Document>, StoreError> {
+        self.read("list_documents", move |reader| list(reader, kind))
+            .await
+    }
+
+    async fn delete_document(&self, kind: DocumentKind, id: String) -> Result<bool, StoreError> {
+        self.write("delete_document", 1, move |session| {
+            delete(session, kind, &id)
+        })
+        .await
+    }
+}
+
+fn save(
     session: &mut Session<'_>,
     document: &Document,
     outbox: &[NewJob],
-) -> Result<DocumentSaveResult, Fault> {
-    let space = document.space.as_str();
+) -> Result<DocumentSaveResult, DriverError> {
+    let kind = document.kind.as_str();
     let stored = session
         .conn
         .prepare_cached(include_str!("sql/document_find.sql"))?
-        .query_row(params![space, document.id], |row| read(document.space, row))
+        .query_row(params![kind, document.id], |row| read(document.kind, row))
         .optional()?;
     if stored.as_ref().map_or(0, |stored| stored.revision) != document.revision {
         return Ok(DocumentSaveResult::Outdated(stored));
@@ -28,38 +62,34 @@ pub(super) fn save(
     session
         .conn
         .prepare_cached(include_str!("sql/document_save.sql"))?
-        .execute(params![space, saved.id, saved.body.as_str(), revision])?;
+        .execute(params![kind, saved.id, saved.body.as_str(), revision])?;
     for job in outbox {
-        enqueue::insert_unless_known(session, job)?;
+        insert_unless_stored(session, job)?;
     }
     Ok(DocumentSaveResult::Done(saved))
 }
 
-pub(super) fn list(reader: &mut Reader, space: DocumentKind) -> Result<Vec<Document>, Fault> {
+fn list(reader: &mut Reader, kind: DocumentKind) -> Result<Vec<Document>, DriverError> {
     let mut statement = reader
         .conn
         .prepare_cached(include_str!("sql/documents.sql"))?;
-    let rows = statement.query_map([space.as_str()], |row| read(space, row))?;
+    let rows = statement.query_map([kind.as_str()], |row| read(kind, row))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-pub(super) fn delete(
-    session: &mut Session<'_>,
-    space: DocumentKind,
-    id: &str,
-) -> Result<bool, Fault> {
+fn delete(session: &mut Session<'_>, kind: DocumentKind, id: &str) -> Result<bool, DriverError> {
     let deleted = session
         .conn
         .prepare_cached(include_str!("sql/document_delete.sql"))?
-        .execute(params![space.as_str(), id])?;
+        .execute(params![kind.as_str(), id])?;
     Ok(deleted > 0)
 }
 
-fn read(space: DocumentKind, row: &Row<'_>) -> rusqlite::Result<Document> {
+fn read(kind: DocumentKind, row: &Row<'_>) -> rusqlite::Result<Document> {
     Ok(Document {
-        space,
-        id: row.get(0)?,
-        body: Payload::from_stored(row.get_ref(1)?.as_str()?),
-        revision: u64::try_from(row.get::<_, i64>(2)?).unwrap_or(0),
+        kind,
+        id: row.get("id")?,
+        body: Payload::from_stored(row.get_ref("body")?.as_str()?),
+        revision: unsigned(row.get("revision")?),
     })
 }

@@ -6,29 +6,26 @@ use rusqlite::{OptionalExtension, params};
 use steadfast_core::{IdempotencyKey, JobId, NewJob, Payload, Tenant};
 
 use super::{
-    fault::Fault,
-    rows::{job_id, job_key, nanos, schedule_key, to_json},
+    driver_error::DriverError,
     session::Session,
+    values::{job_id, job_key, schedule_key, to_json},
 };
-use crate::{EnqueueError, EnqueueResult};
-
-/// A payload up to this size lives in the row that claims and commits rewrite. At this size
-/// about four rows share a page; larger payloads would make each claim write pages of its own,
-/// smaller ones are cheaper to copy than to look up elsewhere.
-pub(super) const PAYLOAD_INLINE_BYTES_MAX: usize = 1_000;
+use crate::{
+    error::EnqueueError, limits::PAYLOAD_INLINE_BYTES_MAX, sql::values::nanos, store::EnqueueResult,
+};
 
 pub(super) type Answer = Result<Vec<EnqueueResult>, EnqueueError>;
 
 /// Stores jobs, all or none. Conflicts are found before the first is written, because the
 /// transaction is shared with other requests and cannot be rolled back for one of them.
-pub(super) fn enqueue(session: &mut Session<'_>, jobs: &[NewJob]) -> Result<Answer, Fault> {
-    let known = match known_keys(session, jobs)? {
-        Ok(known) => known,
+pub(super) fn enqueue(session: &mut Session<'_>, jobs: &[NewJob]) -> Result<Answer, DriverError> {
+    let existing = match existing_keys(session, jobs)? {
+        Ok(existing) => existing,
         Err(conflict) => return Ok(Err(conflict)),
     };
     let mut answers = Vec::with_capacity(jobs.len());
     for (index, job) in jobs.iter().enumerate() {
-        answers.push(match known.get(&index) {
+        answers.push(match existing.get(&index) {
             Some(id) => EnqueueResult::Existing(*id),
             None => insert(session, job)?,
         });
@@ -36,8 +33,9 @@ pub(super) fn enqueue(session: &mut Session<'_>, jobs: &[NewJob]) -> Result<Answ
     Ok(Ok(answers))
 }
 
-/// Stores a job whose key is known, or has none, unless its id is known.
-fn insert(session: &mut Session<'_>, job: &NewJob) -> Result<EnqueueResult, Fault> {
+/// Stores a job without a key or with one that no other job has, unless its id is stored
+/// already.
+fn insert(session: &mut Session<'_>, job: &NewJob) -> Result<EnqueueResult, DriverError> {
     let Session {
         conn,
         now,
@@ -48,10 +46,8 @@ fn insert(session: &mut Session<'_>, job: &NewJob) -> Result<EnqueueResult, Faul
     let lane = names.lane_id(conn, job)?;
     let policy = names.policy_id(conn, &job.policy)?;
     let run_at = job.due(*now);
-    let tags = match job.tags().is_empty() {
-        true => None,
-        false => Some(to_json(job.tags())?),
-    };
+    let tags = Some(job.tags()).filter(|tags| !tags.is_empty());
+    let tags = tags.map(to_json).transpose()?;
     let webhook = job.webhook.as_deref().map(to_json).transpose()?;
     let inserted = hot.enqueue.on(conn)?.execute(params![
         job_key(job.id),
@@ -73,11 +69,11 @@ fn insert(session: &mut Session<'_>, job: &NewJob) -> Result<EnqueueResult, Faul
     if inserted == 0 {
         return Ok(EnqueueResult::Existing(job.id));
     }
-    keep_large(session, session.conn.last_insert_rowid(), &job.payload)?;
+    save_large(session, session.conn.last_insert_rowid(), &job.payload)?;
     if let Some(key) = &job.idempotency_key {
         session
             .conn
-            .prepare_cached(include_str!("sql/idempotency_keep.sql"))?
+            .prepare_cached(include_str!("sql/idempotency_insert.sql"))?
             .execute(params![
                 job.tenant.as_str(),
                 key.as_str(),
@@ -85,12 +81,15 @@ fn insert(session: &mut Session<'_>, job: &NewJob) -> Result<EnqueueResult, Faul
                 job.fingerprint()
             ])?;
     }
-    session.added(lane, job.priority.get(), run_at);
+    session.job_added(lane, job.priority.get(), run_at);
     Ok(EnqueueResult::Created(job.id, session.now))
 }
 
-/// Stores a job that came about inside the store, where a known key is nobody's mistake.
-pub(super) fn insert_unless_known(session: &mut Session<'_>, job: &NewJob) -> Result<(), Fault> {
+/// Stores a job that was made inside the store, where a key that exists is no error.
+pub(super) fn insert_unless_stored(
+    session: &mut Session<'_>,
+    job: &NewJob,
+) -> Result<(), DriverError> {
     if let Some(key) = &job.idempotency_key
         && find_key(session, &job.tenant, key)?.is_some()
     {
@@ -100,28 +99,32 @@ pub(super) fn insert_unless_known(session: &mut Session<'_>, job: &NewJob) -> Re
     Ok(())
 }
 
-/// The payload, if it belongs into the hot row.
+/// The payload, if it is small enough for the hot row.
 pub(super) fn inline(payload: &Payload) -> Option<&str> {
     Some(payload.as_str()).filter(|text| text.len() <= PAYLOAD_INLINE_BYTES_MAX)
 }
 
-pub(super) fn keep_large(session: &Session<'_>, seq: i64, payload: &Payload) -> Result<(), Fault> {
+pub(super) fn save_large(
+    session: &Session<'_>,
+    seq: i64,
+    payload: &Payload,
+) -> Result<(), DriverError> {
     if inline(payload).is_none() {
         session
             .conn
-            .prepare_cached(include_str!("sql/payload_keep.sql"))?
+            .prepare_cached(include_str!("sql/payload_save.sql"))?
             .execute(params![seq, payload.as_str()])?;
     }
     Ok(())
 }
 
-/// Which jobs of the batch exist already by their key, or the first conflict.
-fn known_keys(
+/// Which jobs of the batch are stored already by their key, or the first conflict.
+fn existing_keys(
     session: &Session<'_>,
     jobs: &[NewJob],
-) -> Result<Result<HashMap<usize, JobId>, EnqueueError>, Fault> {
-    let mut known = HashMap::new();
-    let mut keys_of_batch: HashMap<(&Tenant, &IdempotencyKey), Holder> = HashMap::new();
+) -> Result<Result<HashMap<usize, JobId>, EnqueueError>, DriverError> {
+    let mut existing = HashMap::new();
+    let mut keys_of_batch: HashMap<(&Tenant, &IdempotencyKey), KeyHolder> = HashMap::new();
     for (index, job) in jobs.iter().enumerate() {
         let Some(key) = &job.idempotency_key else {
             continue;
@@ -130,7 +133,7 @@ fn known_keys(
         let stored = find_key(session, &job.tenant, key)?;
         let in_batch = keys_of_batch.get(&(&job.tenant, key)).copied();
         let Some(holder) = stored.or(in_batch) else {
-            let holder = Holder {
+            let holder = KeyHolder {
                 job: job.id,
                 fingerprint,
             };
@@ -144,14 +147,14 @@ fn known_keys(
                 job: holder.job,
             }));
         }
-        known.insert(index, holder.job);
+        existing.insert(index, holder.job);
     }
-    Ok(Ok(known))
+    Ok(Ok(existing))
 }
 
-/// Which job has a key, and what was asked then: the job may have been edited since.
+/// Which job has a key, and the fingerprint of its request: the job may have been edited since.
 #[derive(Clone, Copy)]
-struct Holder {
+struct KeyHolder {
     job: JobId,
     fingerprint: [u8; 16],
 }
@@ -160,14 +163,14 @@ fn find_key(
     session: &Session<'_>,
     tenant: &Tenant,
     key: &IdempotencyKey,
-) -> Result<Option<Holder>, Fault> {
+) -> Result<Option<KeyHolder>, DriverError> {
     let holder = session
         .conn
         .prepare_cached(include_str!("sql/idempotency_find.sql"))?
         .query_row((tenant.as_str(), key.as_str()), |row| {
-            Ok(Holder {
-                job: job_id(row.get(0)?),
-                fingerprint: row.get(1)?,
+            Ok(KeyHolder {
+                job: job_id(row.get("job")?),
+                fingerprint: row.get("fingerprint")?,
             })
         })
         .optional()?;

@@ -1,85 +1,93 @@
 //! Numbers for names: rows carry a lane and a policy as integers, and claims parse neither.
 //!
 //! A cache belongs to one connection and holds only what that connection has seen. What a
-//! transaction interned is forgotten if the transaction is rolled back.
+//! transaction has numbered is dropped if the transaction is rolled back.
 
 use std::{collections::HashMap, sync::Arc};
 
 use rusqlite::{Connection, OptionalExtension};
 use steadfast_core::{Kind, NewJob, Queue, RetryPolicy, Tenant};
 
-use super::fault::Fault;
-pub(super) use crate::columns::LaneName;
+use super::{
+    driver_error::DriverError,
+    values::{parse, to_json},
+};
+use crate::{
+    lane::Lane,
+    sql::{columns::columns, policies::PolicyCache},
+};
 
 pub(super) type LaneId = i64;
 
-/// Policies are few; whoever makes one for every job gets a cache that starts over.
-const POLICIES_MAX: usize = 1_024;
-/// Compared one by one, which beats writing JSON to look a policy up.
-const RECENT_MAX: usize = 8;
+columns! {
+    struct LaneColumns { id, tenant, queue, kind }
+}
 
 #[derive(Default)]
 pub(super) struct Names {
-    lanes: HashMap<LaneId, LaneName>,
-    lane_ids: HashMap<LaneName, LaneId>,
-    /// The lane that was asked for last: jobs seldom come alone.
-    lane_last: Option<(LaneName, LaneId)>,
-    lane_newest: LaneId,
-    policies: HashMap<i64, Arc<RetryPolicy>>,
-    policies_recent: Vec<(Arc<RetryPolicy>, i64)>,
+    lanes: HashMap<LaneId, Lane>,
+    lane_ids: HashMap<Lane, LaneId>,
+    /// The lane of the job before: jobs seldom come alone.
+    last_lane: Option<(Lane, LaneId)>,
+    newest_lane: LaneId,
+    policies: PolicyCache<i64>,
 }
 
 impl Names {
-    /// The number of a lane, which is given one if it has none.
-    pub(super) fn lane_id(&mut self, conn: &Connection, job: &NewJob) -> Result<LaneId, Fault> {
-        if let Some((name, id)) = &self.lane_last
-            && (&name.tenant, &name.queue, &name.kind) == (&job.tenant, &job.queue, &job.kind)
+    /// The number of a job's lane, which is given one if it has none.
+    pub(super) fn lane_id(
+        &mut self,
+        conn: &Connection,
+        job: &NewJob,
+    ) -> Result<LaneId, DriverError> {
+        if let Some((lane, id)) = &self.last_lane
+            && (&lane.tenant, &lane.queue, &lane.kind) == (&job.tenant, &job.queue, &job.kind)
         {
             return Ok(*id);
         }
-        let name = LaneName {
-            tenant: job.tenant.clone(),
-            queue: job.queue.clone(),
-            kind: job.kind.clone(),
-        };
-        let id = self.interned(conn, &name)?;
-        self.lane_last = Some((name, id));
+        let lane = Lane::from(job);
+        let id = self.find_or_insert_lane(conn, &lane)?;
+        self.last_lane = Some((lane, id));
         Ok(id)
     }
 
-    fn interned(&mut self, conn: &Connection, name: &LaneName) -> Result<LaneId, Fault> {
-        if let Some(id) = self.lane_ids.get(name) {
+    fn find_or_insert_lane(
+        &mut self,
+        conn: &Connection,
+        lane: &Lane,
+    ) -> Result<LaneId, DriverError> {
+        if let Some(id) = self.lane_ids.get(lane) {
             return Ok(*id);
         }
         let key = (
-            name.tenant.as_str(),
-            name.queue.as_str(),
-            name.kind.as_str(),
+            lane.tenant.as_str(),
+            lane.queue.as_str(),
+            lane.kind.as_str(),
         );
-        conn.prepare_cached(include_str!("sql/lane_intern.sql"))?
+        conn.prepare_cached(include_str!("sql/lane_insert.sql"))?
             .execute(key)?;
         let id = conn
             .prepare_cached(include_str!("sql/lane_find.sql"))?
-            .query_row(key, |row| row.get(0))?;
-        self.lanes.insert(id, name.clone());
-        self.lane_ids.insert(name.clone(), id);
+            .query_row(key, |row| row.get("id"))?;
+        self.lanes.insert(id, lane.clone());
+        self.lane_ids.insert(lane.clone(), id);
         Ok(id)
     }
 
-    pub(super) fn lane(&mut self, conn: &Connection, id: LaneId) -> Result<&LaneName, Fault> {
+    pub(super) fn lane(&mut self, conn: &Connection, id: LaneId) -> Result<&Lane, DriverError> {
         if !self.lanes.contains_key(&id) {
             self.load_lanes(conn)?;
         }
         self.lanes
             .get(&id)
-            .ok_or_else(|| Fault::unreadable("lane", id))
+            .ok_or_else(|| DriverError::unreadable("lane", format!("there is no lane {id}")))
     }
 
-    fn load_lanes(&mut self, conn: &Connection) -> Result<(), Fault> {
-        for (id, name) in lanes_after(conn, self.lane_newest)? {
-            self.lane_newest = id;
-            self.lane_ids.insert(name.clone(), id);
-            self.lanes.insert(id, name);
+    fn load_lanes(&mut self, conn: &Connection) -> Result<(), DriverError> {
+        for (id, lane) in lanes_after(conn, self.newest_lane)? {
+            self.newest_lane = id;
+            self.lane_ids.insert(lane.clone(), id);
+            self.lanes.insert(id, lane);
         }
         Ok(())
     }
@@ -89,62 +97,57 @@ impl Names {
         &mut self,
         conn: &Connection,
         policy: &Arc<RetryPolicy>,
-    ) -> Result<i64, Fault> {
-        let recent = self
-            .policies_recent
-            .iter()
-            .position(|(known, _)| Arc::ptr_eq(known, policy) || known == policy);
-        if let Some(place) = recent {
-            self.policies_recent[..=place].rotate_right(1);
-            return Ok(self.policies_recent[0].1);
+    ) -> Result<i64, DriverError> {
+        if let Some(id) = self.policies.recent_id(policy) {
+            return Ok(id);
         }
-        let body =
-            serde_json::to_string(&**policy).map_err(|error| Fault::unreadable("policy", error))?;
-        conn.prepare_cached(include_str!("sql/policy_intern.sql"))?
+        let body = to_json(&**policy)?;
+        conn.prepare_cached(include_str!("sql/policy_insert.sql"))?
             .execute([&body])?;
         let id = conn
             .prepare_cached(include_str!("sql/policy_find.sql"))?
-            .query_row([&body], |row| row.get(0))?;
-        self.policies_recent.truncate(RECENT_MAX - 1);
-        self.policies_recent.insert(0, (Arc::clone(policy), id));
+            .query_row([&body], |row| row.get("id"))?;
+        self.policies.insert_recent(policy, id);
         Ok(id)
     }
 
-    pub(super) fn policy(&mut self, conn: &Connection, id: i64) -> Result<Arc<RetryPolicy>, Fault> {
-        if let Some(policy) = self.policies.get(&id) {
-            return Ok(Arc::clone(policy));
+    pub(super) fn policy(
+        &mut self,
+        conn: &Connection,
+        id: i64,
+    ) -> Result<Arc<RetryPolicy>, DriverError> {
+        if let Some(policy) = self.policies.get(id) {
+            return Ok(policy);
         }
         let body: Option<String> = conn
-            .prepare_cached("SELECT body FROM steadfast_policy WHERE id = ?1")?
-            .query_row([id], |row| row.get(0))
+            .prepare_cached(include_str!("sql/policy.sql"))?
+            .query_row([id], |row| row.get("body"))
             .optional()?;
-        let body = body.ok_or_else(|| Fault::unreadable("policy", id))?;
-        let policy: Arc<RetryPolicy> =
-            serde_json::from_str(&body).map_err(|error| Fault::unreadable("policy", error))?;
-        if self.policies.len() >= POLICIES_MAX {
-            self.policies.clear();
-        }
+        let body = body
+            .ok_or_else(|| DriverError::unreadable("policy", format!("there is no policy {id}")))?;
+        let policy: Arc<RetryPolicy> = serde_json::from_str(&body)
+            .map_err(|error| DriverError::unreadable("policy", error))?;
         self.policies.insert(id, Arc::clone(&policy));
         Ok(policy)
     }
 }
 
-/// Lanes made after the one given, in the order in which they were made.
+/// Lanes that were numbered after the one given, in that order.
 pub(super) fn lanes_after(
     conn: &Connection,
     newest: LaneId,
-) -> Result<Vec<(LaneId, LaneName)>, Fault> {
-    let mut statement = conn.prepare_cached(include_str!("sql/lane_names.sql"))?;
+) -> Result<Vec<(LaneId, Lane)>, DriverError> {
+    let mut statement = conn.prepare_cached(include_str!("sql/lanes_after.sql"))?;
+    let columns = LaneColumns::find(statement.column_names())?;
     let mut rows = statement.query([newest])?;
     let mut lanes = Vec::new();
     while let Some(row) = rows.next()? {
-        let text = |column| row.get_ref(column)?.as_str().map_err(rusqlite::Error::from);
-        let name = LaneName {
-            tenant: Tenant::new(text(1)?).map_err(|error| Fault::unreadable("tenant", error))?,
-            queue: Queue::new(text(2)?).map_err(|error| Fault::unreadable("queue", error))?,
-            kind: Kind::new(text(3)?).map_err(|error| Fault::unreadable("kind", error))?,
+        let lane = Lane {
+            tenant: parse(row, columns.tenant, "tenant", Tenant::new)?,
+            queue: parse(row, columns.queue, "queue", Queue::new)?,
+            kind: parse(row, columns.kind, "kind", Kind::new)?,
         };
-        lanes.push((row.get(0)?, name));
+        lanes.push((row.get(columns.id)?, lane));
     }
     Ok(lanes)
 }

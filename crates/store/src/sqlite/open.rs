@@ -1,36 +1,28 @@
 //! Opening a file: whose it is, whether it is whole, and whether we are too old for it.
 //!
 //! The first look is through SQLite in its `immutable` mode, which takes no locks, recovers no
-//! journal and leaves nothing beside a stranger's database. A plain read of the header would
-//! do the same and is forbidden: closing any handle of ours on the file would drop the locks
-//! of every other connection of this process, and another process could then delete the log
-//! under a store that is still open.
+//! journal and leaves nothing beside another application's database. A plain read of the header
+//! would do the same and is forbidden: closing any handle of ours on the file would drop the
+//! locks of every other connection of this process, and another process could then delete the
+//! log under a store that is still open.
 
 use std::{
     fmt::Write as _,
     fs::{self, File},
-    io::{ErrorKind, Read},
+    io::{self, ErrorKind, Read},
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig};
 
-use super::SqliteOptions;
-use super::{fault::Fault, migrate};
-use crate::OpenError;
-
-/// The first SQLite in which a checkpoint cannot race a writer into corrupting the file.
-const SQLITE_LEAST: (i32, &str) = (3_051_003, "3.51.3");
-/// More than there are statements.
-const STATEMENTS_MAX: usize = 96;
-/// Pages in the log before a commit checkpoints them: rows are rewritten soon after they were
-/// written, and each stay in the log saves a write to the file.
-const CHECKPOINT_PAGES: i64 = 4_000;
-/// A log that a long reader made large is cut back to this.
-const LOG_BYTES_KEPT: i64 = 64 * 1024 * 1024;
-/// Changing the journal mode does not wait for locks by itself.
-const RETRY_EVERY: Duration = Duration::from_millis(10);
+use super::{driver_error::DriverError, migrate, options::SqliteOptions};
+use crate::{
+    error::OpenError,
+    limits::{
+        CHECKPOINT_PAGES, JOURNAL_MODE_RETRY, LOG_BYTES_KEPT, SQLITE_VERSION_MIN, STATEMENTS_MAX,
+    },
+};
 
 const MAGIC: &[u8] = b"SQLite format 3\0";
 const JOURNAL_MAGIC: &[u8] = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";
@@ -38,12 +30,12 @@ const JOURNAL_MAGIC: &[u8] = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";
 /// The writer's connection, on a file that is ours and up to date.
 pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, OpenError> {
     check_sqlite()?;
-    look(path, options)?;
+    inspect(path, options)?;
     let opener = Opener {
         path,
         busy_timeout: options.busy_timeout,
         share: options.share,
-        vfs: options.vfs.as_deref(),
+        vfs: options.vfs_name(),
     };
     let conn = opener.prepare()?;
     opener.set_up(&conn, options.cache_bytes)?;
@@ -51,31 +43,22 @@ pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, O
 }
 
 fn check_sqlite() -> Result<(), OpenError> {
-    if rusqlite::version_number() < SQLITE_LEAST.0 {
+    if rusqlite::version_number() < SQLITE_VERSION_MIN.0 {
         return Err(OpenError::UnsafeSqlite {
             found: rusqlite::version().to_owned(),
-            least: SQLITE_LEAST.1,
+            least: SQLITE_VERSION_MIN.1,
         });
     }
     Ok(())
 }
 
 /// Refuses a file that is not ours, without touching it.
-fn look(path: &Path, options: &SqliteOptions) -> Result<(), OpenError> {
-    let (share, vfs) = (options.share, options.vfs.as_deref());
-    let opener = Opener {
-        path,
-        busy_timeout: Duration::from_secs(1),
-        share,
-        vfs,
-    };
+fn inspect(path: &Path, options: &SqliteOptions) -> Result<(), OpenError> {
+    let (share, vfs) = (options.share, options.vfs_name());
     match fs::metadata(path) {
         Ok(metadata) if metadata.len() == 0 => return Ok(()),
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => {
-            let (path, why) = (path.to_owned(), error.to_string());
-            return Err(OpenError::Io { path, why });
-        }
+        Err(error) => return Err(io_error(path, error)),
         Ok(_) => {}
     }
     if was_empty(path) {
@@ -86,24 +69,24 @@ fn look(path: &Path, options: &SqliteOptions) -> Result<(), OpenError> {
     let by_uri = read_only | OpenFlags::SQLITE_OPEN_URI;
     let immutable = connect(Path::new(&immutable_uri(path)), by_uri, vfs);
     match immutable
-        .map_err(Fault::from)
-        .and_then(|conn| Marks::read(&conn))
+        .map_err(DriverError::from)
+        .and_then(|conn| FileMarks::read(&conn))
     {
         // A crash during a checkpoint leaves a file that says anything, and a log that mends it.
         Ok(marks) if has_log && marks.is_ours => {}
         Ok(marks) => marks.check(path, share)?,
-        Err(fault) => match fault.code() {
-            Some(ErrorCode::NotADatabase) => return Err(unreadable(path)),
+        Err(error) => match error.code() {
+            Some(ErrorCode::NotADatabase) => return Err(not_a_database(path)),
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::Unknown) | None if has_log => {}
-            _ => return Err(opener.error(fault)),
+            _ => return Err(open_error(path, error)),
         },
     }
     // The log may know of a newer schema than the file; a read-only look leaves both alone.
     if has_log {
         let conn = connect(path, read_only, vfs);
         if let Ok(marks) = conn
-            .map_err(Fault::from)
-            .and_then(|conn| Marks::read(&conn))
+            .map_err(DriverError::from)
+            .and_then(|conn| FileMarks::read(&conn))
         {
             marks.check(path, share)?;
         }
@@ -111,19 +94,21 @@ fn look(path: &Path, options: &SqliteOptions) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// What a file says of itself.
-struct Marks {
+/// What is known about a file from its tables.
+struct FileMarks {
     is_ours: bool,
     schema: Option<i64>,
     has_tables: bool,
 }
 
-impl Marks {
-    fn read(conn: &Connection) -> Result<Self, Fault> {
+impl FileMarks {
+    fn read(conn: &Connection) -> Result<Self, DriverError> {
         Ok(Self {
-            is_ours: migrate::is_there(conn)?,
+            is_ours: migrate::is_marked(conn)?,
             schema: migrate::version(conn)?,
-            has_tables: conn.prepare("SELECT 1 FROM sqlite_schema")?.exists([])?,
+            has_tables: conn
+                .prepare(include_str!("sql/schema_has_tables.sql"))?
+                .exists([])?,
         })
     }
 
@@ -133,8 +118,7 @@ impl Marks {
             None if share || self.is_ours || !self.has_tables => Ok(()),
             None => Err(OpenError::Foreign {
                 path: path.to_owned(),
-                why: "it has tables of another application; `SqliteOptions::share` moves in with them"
-                    .to_owned(),
+                reason: "it has tables of another application; `SqliteOptions::share` adds ours to them",
             }),
         }
     }
@@ -142,31 +126,53 @@ impl Marks {
 
 /// Statements are planned once. Left alone, SQLite plans one anew whenever a bound time or key
 /// might make another plan look better, which costs more than running it.
-pub(super) fn keep_statements(conn: &Connection) -> rusqlite::Result<()> {
+pub(super) fn plan_statements_once(conn: &Connection) -> rusqlite::Result<()> {
     conn.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(())
 }
 
-/// Not a database: a stranger's file, or one of ours with a damaged header. Nobody can have it
-/// open as a database, so here a plain read does no harm.
-fn unreadable(path: &Path) -> OpenError {
+/// Not a database: another application's file, or one of ours with a damaged header. No process
+/// can have it open as a database, so here a plain read does no harm.
+fn not_a_database(path: &Path) -> OpenError {
     let mut magic = Vec::new();
     let most = u64::try_from(MAGIC.len()).unwrap_or(u64::MAX);
     let read = File::open(path).and_then(|file| file.take(most).read_to_end(&mut magic));
-    let path = path.to_owned();
     match read {
-        Err(error) => OpenError::Io {
-            path,
-            why: error.to_string(),
-        },
+        Err(error) => io_error(path, error),
         Ok(_) if magic == MAGIC => OpenError::Corrupt {
-            path,
-            why: "its header cannot be".to_owned(),
+            path: path.to_owned(),
+            source: "its header is not valid".into(),
         },
         Ok(_) => OpenError::Foreign {
+            path: path.to_owned(),
+            reason: "it is not an SQLite file",
+        },
+    }
+}
+
+/// An error of the file system.
+pub(super) fn io_error(path: &Path, error: io::Error) -> OpenError {
+    let is_transient = error.kind() != ErrorKind::InvalidInput;
+    OpenError::Io {
+        path: path.to_owned(),
+        is_transient,
+        source: error.into(),
+    }
+}
+
+/// An error of a file that is ours.
+pub(super) fn open_error(path: &Path, error: DriverError) -> OpenError {
+    let path = path.to_owned();
+    match error.code() {
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => OpenError::Corrupt {
             path,
-            why: "it is not an SQLite file".to_owned(),
+            source: error.into(),
+        },
+        _ => OpenError::Io {
+            path,
+            is_transient: error.is_transient(),
+            source: error.into(),
         },
     }
 }
@@ -227,7 +233,7 @@ pub(super) fn connect(
 }
 
 /// Whether the file has a log, as far as the connection knows.
-fn is_wal(conn: &Connection) -> Result<bool, Fault> {
+fn is_wal(conn: &Connection) -> Result<bool, DriverError> {
     let mode = conn.query_row("PRAGMA journal_mode", [], |row| row.get::<_, String>(0))?;
     Ok(mode == "wal")
 }
@@ -254,7 +260,7 @@ impl Opener<'_> {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let conn = connect(self.path, flags, self.vfs)
             .and_then(|conn| conn.busy_timeout(self.busy_timeout).map(|()| conn));
-        conn.map_err(|error| self.error(error.into()))
+        conn.map_err(|error| open_error(self.path, error.into()))
     }
 
     /// Marks a new file as ours, switches it to WAL and brings it up to date.
@@ -264,15 +270,14 @@ impl Opener<'_> {
     fn prepare(&self) -> Result<Connection, OpenError> {
         let mut conn = self.connect()?;
         self.mark(&conn)?;
-        let failed = |fault| self.error(fault);
+        let failed = |error| open_error(self.path, error);
         if !is_wal(&conn).map_err(failed)? {
             self.switch_to_wal(&conn).map_err(failed)?;
             // After an error of the disk, a connection says that it has switched and goes on
             // without a log; a new one says what the file does.
             conn = self.connect()?;
             if !is_wal(&conn).map_err(failed)? {
-                let why = "the disk kept it from being switched to WAL";
-                return Err(failed(Fault::Unreadable(why.to_owned())));
+                return Err(failed(DriverError::NotWal));
             }
         }
         let found = migrate::run(&conn).map_err(failed)?;
@@ -281,21 +286,23 @@ impl Opener<'_> {
     }
 
     fn mark(&self, conn: &Connection) -> Result<(), OpenError> {
-        let marked = migrate::version(conn).map_err(|fault| self.error(fault))?;
+        let marked = migrate::version(conn).map_err(|error| open_error(self.path, error))?;
         if marked.is_some() {
             return Ok(());
         }
-        let begun = conn.execute_batch("BEGIN IMMEDIATE").map_err(Fault::from);
-        // Somebody else may have moved in since the first look.
-        let marks = begun.and_then(|()| Marks::read(conn));
-        let marks = marks.map_err(|fault| self.error(fault))?;
+        let begun = conn
+            .execute_batch("BEGIN IMMEDIATE")
+            .map_err(DriverError::from);
+        // Another application may have made tables since the first look.
+        let marks = begun.and_then(|()| FileMarks::read(conn));
+        let marks = marks.map_err(|error| open_error(self.path, error))?;
         marks.check(self.path, self.share)?;
         migrate::mark(conn)
             .and_then(|()| Ok(conn.execute_batch("COMMIT")?))
-            .map_err(|fault| self.error(fault))
+            .map_err(|error| open_error(self.path, error))
     }
 
-    fn switch_to_wal(&self, conn: &Connection) -> Result<(), Fault> {
+    fn switch_to_wal(&self, conn: &Connection) -> Result<(), DriverError> {
         let mut waited = Duration::ZERO;
         loop {
             let switched = conn.pragma_update_and_check(None, "journal_mode", "wal", |row| {
@@ -303,10 +310,10 @@ impl Opener<'_> {
             });
             match switched {
                 Ok(mode) if mode == "wal" => return Ok(()),
-                Ok(mode) => return Err(Fault::unreadable("journal mode", mode)),
+                Ok(mode) => return Err(DriverError::unreadable("journal mode", mode)),
                 Err(error) if is_locked(&error) && waited < self.busy_timeout => {
-                    std::thread::park_timeout(RETRY_EVERY);
-                    waited += RETRY_EVERY;
+                    std::thread::park_timeout(JOURNAL_MODE_RETRY);
+                    waited += JOURNAL_MODE_RETRY;
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -316,22 +323,12 @@ impl Opener<'_> {
     fn set_up(&self, conn: &Connection, cache_bytes: usize) -> Result<(), OpenError> {
         let cache_kib = i64::try_from(cache_bytes / 1024).unwrap_or(i64::MAX);
         let set = |name: &str, value: i64| conn.pragma_update(None, name, value);
-        keep_statements(conn)
+        plan_statements_once(conn)
             .and_then(|()| conn.pragma_update(None, "synchronous", "full"))
             .and_then(|()| set("cache_size", -cache_kib))
             .and_then(|()| set("wal_autocheckpoint", CHECKPOINT_PAGES))
             .and_then(|()| set("journal_size_limit", LOG_BYTES_KEPT))
-            .map_err(|error| self.error(error.into()))
-    }
-
-    fn error(&self, fault: Fault) -> OpenError {
-        let (path, why) = (self.path.to_owned(), fault.to_string());
-        match fault.code() {
-            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
-                OpenError::Corrupt { path, why }
-            }
-            _ => OpenError::Io { path, why },
-        }
+            .map_err(|error| open_error(self.path, error.into()))
     }
 }
 
@@ -342,9 +339,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_statement_is_planned_once_whatever_it_is_asked() {
+    fn a_statement_is_planned_once_whatever_its_parameters() {
         let conn = Connection::open_in_memory().unwrap();
-        keep_statements(&conn).unwrap();
+        plan_statements_once(&conn).unwrap();
         let schema = "CREATE TABLE tick (at INTEGER); CREATE INDEX tick_at ON tick (at)";
         conn.execute_batch(schema).unwrap();
         let sql = "SELECT at FROM tick WHERE at <= ?1 ORDER BY at LIMIT ?2";

@@ -4,36 +4,29 @@ use rusqlite::{Row, params};
 use steadfast_core::{JobId, JobState, ScheduleId, Timestamp, limits};
 
 use super::{
-    counts::{Place, minute},
-    fault::Fault,
+    counts::Bucket,
+    driver_error::DriverError,
     names::LaneId,
-    rows::{self, job_id, job_key, schedule_id, schedule_key},
     session::Session,
+    values::{job_id, job_key, schedule_id, schedule_key, state},
 };
-
-/// Counts by the minute are asked for over days at most.
-const MINUTES_KEPT: std::time::Duration = std::time::Duration::from_secs(32 * 24 * 60 * 60);
+use crate::{limits::MINUTES_KEPT, minutes::minute, sql::paging::row_limit};
 
 pub(super) fn prune(
     session: &mut Session<'_>,
     ended_before: Timestamp,
     limit: usize,
-) -> Result<usize, Fault> {
-    let mut old = Vec::new();
-    for sql in [
-        include_str!("sql/prune_ended.sql"),
-        include_str!("sql/prune_discarded.sql"),
-    ] {
-        find(session, sql, ended_before, limit, &mut old)?;
-    }
+) -> Result<usize, DriverError> {
+    let old = find(session, ended_before, limit)?;
     for job in &old {
         delete(session, job)?;
     }
-    forget_times(session, ended_before, limit)?;
+    delete_ticks_and_minutes(session, ended_before, limit)?;
     Ok(old.len())
 }
 
-struct Old {
+/// A job that retention deletes.
+struct OldJob {
     seq: i64,
     id: JobId,
     lane: LaneId,
@@ -42,41 +35,41 @@ struct Old {
     schedule: Option<ScheduleId>,
 }
 
-impl Old {
-    fn read(row: &Row<'_>) -> Result<Self, Fault> {
+impl OldJob {
+    fn read(row: &Row<'_>) -> Result<Self, DriverError> {
         Ok(Self {
-            seq: row.get(0)?,
-            id: job_id(row.get(1)?),
-            lane: row.get(2)?,
-            state: rows::state(row.get(3)?)?,
-            key: row.get(4)?,
-            schedule: row.get::<_, Option<_>>(5)?.map(schedule_id),
+            seq: row.get("seq")?,
+            id: job_id(row.get("id")?),
+            lane: row.get("lane")?,
+            state: state(row.get("state")?)?,
+            key: row.get("idempotency_key")?,
+            schedule: row.get::<_, Option<_>>("schedule")?.map(schedule_id),
         })
     }
 }
 
 fn find(
     session: &Session<'_>,
-    sql: &str,
     ended_before: Timestamp,
     limit: usize,
-    old: &mut Vec<Old>,
-) -> Result<(), Fault> {
-    let room = i64::try_from(limit.saturating_sub(old.len())).unwrap_or(i64::MAX);
+) -> Result<Vec<OldJob>, DriverError> {
     let keyed_before = session.now.minus(limits::DAY);
-    let mut statement = session.conn.prepare_cached(sql)?;
+    let mut statement = session
+        .conn
+        .prepare_cached(include_str!("sql/prune_find.sql"))?;
     let mut rows = statement.query(params![
         ended_before.as_micros(),
         keyed_before.as_micros(),
-        room
+        row_limit(limit)
     ])?;
+    let mut old = Vec::new();
     while let Some(row) = rows.next()? {
-        old.push(Old::read(row)?);
+        old.push(OldJob::read(row)?);
     }
-    Ok(())
+    Ok(old)
 }
 
-fn delete(session: &mut Session<'_>, job: &Old) -> Result<(), Fault> {
+fn delete(session: &mut Session<'_>, job: &OldJob) -> Result<(), DriverError> {
     let conn = session.conn;
     if let Some(schedule) = job.schedule {
         conn.prepare_cached(include_str!("sql/prune_schedule_attempts.sql"))?
@@ -88,29 +81,32 @@ fn delete(session: &mut Session<'_>, job: &Old) -> Result<(), Fault> {
             .execute(params![tenant.as_str(), key, job_key(job.id)])?;
     }
     for sql in [
-        "DELETE FROM steadfast_attempt WHERE job = ?1",
-        "DELETE FROM steadfast_payload WHERE job = ?1",
-        "DELETE FROM steadfast_job WHERE seq = ?1",
+        include_str!("sql/prune_attempts.sql"),
+        include_str!("sql/prune_payload.sql"),
+        include_str!("sql/prune_job.sql"),
     ] {
         conn.prepare_cached(sql)?.execute([job.seq])?;
     }
-    conn.prepare_cached("DELETE FROM steadfast_once WHERE job = ?1")?
+    conn.prepare_cached(include_str!("sql/prune_steps.sql"))?
         .execute([job_key(job.id)])?;
-    let place = Place::prunable(job.state);
-    session.counts.moved(job.lane, Some(place), None);
+    let bucket = Bucket::prunable(job.state);
+    session.counts.move_job(job.lane, Some(bucket), None);
     Ok(())
 }
 
-fn forget_times(session: &Session<'_>, ended_before: Timestamp, limit: usize) -> Result<(), Fault> {
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+fn delete_ticks_and_minutes(
+    session: &Session<'_>,
+    ended_before: Timestamp,
+    limit: usize,
+) -> Result<(), DriverError> {
     session
         .conn
         .prepare_cached(include_str!("sql/prune_ticks.sql"))?
-        .execute(params![ended_before.as_micros(), limit])?;
+        .execute(params![ended_before.as_micros(), row_limit(limit)])?;
     let oldest = ended_before.min(session.now.minus(MINUTES_KEPT));
     session
         .conn
         .prepare_cached(include_str!("sql/prune_minutes.sql"))?
-        .execute(params![minute(oldest), limit])?;
+        .execute(params![minute(oldest), row_limit(limit)])?;
     Ok(())
 }

@@ -1,5 +1,6 @@
-//! The verbs of schedules.
+//! Schedules and their ticks.
 
+use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use steadfast_core::{
     JobCommand, JobId, NewJob, Schedule, ScheduleId, ScheduleName, ScheduleProgress, SkippedTicks,
@@ -7,29 +8,87 @@ use steadfast_core::{
 };
 
 use super::{
-    change,
-    enqueue::insert_unless_known,
-    fault::Fault,
+    SqliteStore, change,
+    driver_error::DriverError,
+    each,
+    enqueue::insert_unless_stored,
     list::ABOVE_ALL,
     readers::Reader,
-    rows::{job_id, job_key, json, parsed, schedule_id, schedule_key, time, to_json},
     session::Session,
+    values::{
+        job_id, job_key, json, json_option, parse, schedule_id, schedule_key, time, time_option,
+        to_json,
+    },
 };
 use crate::{
-    DueSchedule, DueSchedules, FireRequest, FireResult, Page, PageRequest, ScheduleFilter,
-    ScheduleSaveResult, TickRecord, template::Template,
+    error::StoreError,
+    sql::{
+        columns::ScheduleColumns,
+        paging::{limit_plus_one, page_of, row_limit},
+        schedules::{keep_longest_due, progress_columns},
+        template::Template,
+        values::unsigned,
+    },
+    store::{
+        BaseStore as _, DueSchedule, DueSchedules, FireRequest, FireResult, Page, PageRequest,
+        ScheduleFilter, ScheduleSaveResult, ScheduleStore, TickRecord,
+    },
 };
 
-pub(super) fn save(
-    session: &mut Session<'_>,
-    schedule: &Schedule,
-) -> Result<ScheduleSaveResult, Fault> {
-    match find(session.conn, schedule.id)? {
-        None if schedule.revision > 0 => return Ok(ScheduleSaveResult::Gone),
-        Some(stored) if stored.revision != schedule.revision => {
-            return Ok(ScheduleSaveResult::Outdated(stored));
-        }
-        _ => {}
+#[async_trait]
+impl ScheduleStore for SqliteStore {
+    async fn save_schedule(&self, schedule: Schedule) -> Result<ScheduleSaveResult, StoreError> {
+        self.write("save_schedule", 1, move |session| save(session, &schedule))
+            .await
+    }
+
+    async fn delete_schedule(&self, id: ScheduleId) -> Result<bool, StoreError> {
+        self.write("delete_schedule", 1, move |session| delete(session, id))
+            .await
+    }
+
+    async fn list_schedules(
+        &self,
+        filter: ScheduleFilter,
+        page: PageRequest<ScheduleId>,
+    ) -> Result<Page<Schedule, ScheduleId>, StoreError> {
+        self.read("list_schedules", move |reader| list(reader, &filter, page))
+            .await
+    }
+
+    async fn due_schedules(&self, limit: usize) -> Result<DueSchedules, StoreError> {
+        let now = self.now();
+        self.read("due_schedules", move |reader| due(reader, now, limit))
+            .await
+    }
+
+    async fn fire_schedules(
+        &self,
+        firings: Vec<FireRequest>,
+    ) -> Result<Vec<FireResult>, StoreError> {
+        let rows = firings.iter().map(|firing| firing.runs.len() + 1).sum();
+        self.write("fire_schedules", rows, move |session| {
+            each(&firings, |firing| fire(session, firing))
+        })
+        .await
+    }
+
+    async fn list_ticks(
+        &self,
+        schedule: ScheduleId,
+        page: PageRequest<Timestamp>,
+    ) -> Result<Page<TickRecord, Timestamp>, StoreError> {
+        self.read("list_ticks", move |reader| {
+            list_ticks(reader, schedule, page)
+        })
+        .await
+    }
+}
+
+fn save(session: &mut Session<'_>, schedule: &Schedule) -> Result<ScheduleSaveResult, DriverError> {
+    let stored = find(session.conn, schedule.id)?;
+    if let Some(refusal) = ScheduleSaveResult::refusal(schedule, stored.as_ref()) {
+        return Ok(refusal);
     }
     let namesake = query(
         session.conn,
@@ -48,7 +107,7 @@ pub(super) fn save(
     Ok(ScheduleSaveResult::Done(saved))
 }
 
-pub(super) fn delete(session: &mut Session<'_>, id: ScheduleId) -> Result<bool, Fault> {
+fn delete(session: &mut Session<'_>, id: ScheduleId) -> Result<bool, DriverError> {
     let key = schedule_key(id);
     session
         .conn
@@ -61,15 +120,15 @@ pub(super) fn delete(session: &mut Session<'_>, id: ScheduleId) -> Result<bool, 
     Ok(deleted > 0)
 }
 
-pub(super) fn list(
+fn list(
     reader: &mut Reader,
     filter: &ScheduleFilter,
     page: PageRequest<ScheduleId>,
-) -> Result<Page<Schedule, ScheduleId>, Fault> {
+) -> Result<Page<Schedule, ScheduleId>, DriverError> {
     let conn = &reader.conn;
     let tenant = filter.tenant.as_ref().map(|tenant| tenant.as_str());
     let name = filter.name.as_ref().map(ScheduleName::as_str);
-    let mut items = match filter.id {
+    let items = match filter.id {
         Some(id) => {
             let mut found: Vec<_> = find(conn, id)?.into_iter().collect();
             found.retain(|schedule| {
@@ -83,7 +142,7 @@ pub(super) fn list(
             let below = page
                 .after
                 .map_or(ABOVE_ALL.to_vec(), |id| schedule_key(id).to_vec());
-            let limit = limit_with_one_more(page.limit);
+            let limit = limit_plus_one(page.limit);
             query(
                 conn,
                 include_str!("sql/schedules.sql"),
@@ -91,39 +150,24 @@ pub(super) fn list(
             )?
         }
     };
-    let has_more = items.len() > page.limit;
-    items.truncate(page.limit);
-    let last = items.last().map(|schedule| schedule.id);
-    Ok(Page {
-        items,
-        next: last.filter(|_| has_more),
-    })
+    Ok(page_of(items, page.limit, |schedule| schedule.id))
 }
 
-pub(super) fn due(
-    reader: &mut Reader,
-    now: Timestamp,
-    limit: usize,
-) -> Result<DueSchedules, Fault> {
+fn due(reader: &mut Reader, now: Timestamp, limit: usize) -> Result<DueSchedules, DriverError> {
     let snapshot = reader.conn.unchecked_transaction()?;
-    let most = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut found = Vec::new();
     for sql in [
         include_str!("sql/due_schedules.sql"),
         include_str!("sql/due_queued.sql"),
     ] {
-        found.extend(query(&snapshot, sql, params![now.as_micros(), most])?);
+        found.extend(query(
+            &snapshot,
+            sql,
+            params![now.as_micros(), row_limit(limit)],
+        )?);
     }
-    found.sort_by_key(|schedule| {
-        let ScheduleProgress {
-            next_tick,
-            queued_tick,
-            ..
-        } = schedule.progress;
-        next_tick.filter(|tick| *tick <= now).or(queued_tick)
-    });
-    found.truncate(limit);
-    let due: Result<_, Fault> = found
+    keep_longest_due(&mut found, now, limit);
+    let due: Result<_, DriverError> = found
         .into_iter()
         .map(|schedule| {
             Ok(DueSchedule {
@@ -142,19 +186,19 @@ pub(super) fn due(
 }
 
 /// Everything is checked before anything is written, because the transaction is shared.
-pub(super) fn fire(session: &mut Session<'_>, firing: &FireRequest) -> Result<FireResult, Fault> {
+fn fire(session: &mut Session<'_>, firing: &FireRequest) -> Result<FireResult, DriverError> {
     let key = schedule_key(firing.schedule);
     let revision: Option<i64> = session
         .conn
-        .prepare_cached("SELECT revision FROM steadfast_schedule WHERE id = ?1")?
-        .query_row([key], |row| row.get(0))
+        .prepare_cached(include_str!("sql/schedule_revision.sql"))?
+        .query_row([key], |row| row.get("revision"))
         .optional()?;
     if revision != i64::try_from(firing.revision).ok() {
         return Ok(FireResult::Outdated);
     }
     if let Some(job) = firing.cancel
         && let Err(error) =
-            change::command(session, job, &JobCommand::Cancel, &firing.subscriptions)?
+            change::run_command(session, job, &JobCommand::Cancel, &firing.subscriptions)?
     {
         tracing::debug!(%error, "a run to cancel has ended meanwhile");
     }
@@ -177,7 +221,11 @@ pub(super) fn fire(session: &mut Session<'_>, firing: &FireRequest) -> Result<Fi
 }
 
 /// Makes the run of a tick, unless the tick has fired already.
-fn make_run(session: &mut Session<'_>, schedule: [u8; 16], run: &NewJob) -> Result<(), Fault> {
+fn make_run(
+    session: &mut Session<'_>,
+    schedule: [u8; 16],
+    run: &NewJob,
+) -> Result<(), DriverError> {
     if let Some(tick) = run.scheduled_run.map(|run| run.tick.as_micros()) {
         let has_fired = session
             .conn
@@ -191,44 +239,38 @@ fn make_run(session: &mut Session<'_>, schedule: [u8; 16], run: &NewJob) -> Resu
             .prepare_cached(include_str!("sql/tick_fire.sql"))?
             .execute(params![schedule, tick, job_key(run.id)])?;
     }
-    insert_unless_known(session, run)
+    insert_unless_stored(session, run)
 }
 
-pub(super) fn ticks(
+fn list_ticks(
     reader: &mut Reader,
     schedule: ScheduleId,
     page: PageRequest<Timestamp>,
-) -> Result<Page<TickRecord, Timestamp>, Fault> {
+) -> Result<Page<TickRecord, Timestamp>, DriverError> {
     let below = page.after.map_or(i64::MAX, Timestamp::as_micros);
-    let limit = limit_with_one_more(page.limit);
+    let limit = limit_plus_one(page.limit);
     let mut statement = reader.conn.prepare_cached(include_str!("sql/ticks.sql"))?;
     let mut rows = statement.query(params![schedule_key(schedule), below, limit])?;
     let mut items = Vec::new();
     while let Some(row) = rows.next()? {
         items.push(tick_record(row)?);
     }
-    let has_more = items.len() > page.limit;
-    items.truncate(page.limit);
-    let last = items.last().map(TickRecord::at);
-    Ok(Page {
-        items,
-        next: last.filter(|_| has_more),
-    })
+    Ok(page_of(items, page.limit, TickRecord::at))
 }
 
-fn tick_record(row: &Row<'_>) -> Result<TickRecord, Fault> {
-    if let Some(job) = row.get::<_, Option<_>>(1)? {
+fn tick_record(row: &Row<'_>) -> Result<TickRecord, DriverError> {
+    if let Some(job) = row.get::<_, Option<_>>("job")? {
         return Ok(TickRecord::Fired {
-            tick: time(row.get(0)?),
+            tick: time(row.get("tick")?),
             job: job_id(job),
         });
     }
-    let skip: Option<SkippedTicks> = json(row, 2, "skip")?;
+    let skip: Option<SkippedTicks> = json_option(row, row.as_ref().column_index("skip")?, "skip")?;
     skip.map(TickRecord::Skipped)
-        .ok_or_else(|| Fault::unreadable("tick", "it neither fired nor was skipped"))
+        .ok_or_else(|| DriverError::unreadable("tick", "it neither fired nor was skipped"))
 }
 
-fn find(conn: &Connection, id: ScheduleId) -> Result<Option<Schedule>, Fault> {
+fn find(conn: &Connection, id: ScheduleId) -> Result<Option<Schedule>, DriverError> {
     let found = query(
         conn,
         include_str!("sql/schedule_find.sql"),
@@ -237,42 +279,39 @@ fn find(conn: &Connection, id: ScheduleId) -> Result<Option<Schedule>, Fault> {
     Ok(found.into_iter().next())
 }
 
-fn query(conn: &Connection, sql: &str, params: impl Params) -> Result<Vec<Schedule>, Fault> {
+fn query(conn: &Connection, sql: &str, params: impl Params) -> Result<Vec<Schedule>, DriverError> {
     let mut statement = conn.prepare_cached(sql)?;
+    let columns = ScheduleColumns::find(statement.column_names())?;
     let mut rows = statement.query(params)?;
     let mut schedules = Vec::new();
     while let Some(row) = rows.next()? {
-        schedules.push(read(row)?);
+        schedules.push(read(&columns, row)?);
     }
     Ok(schedules)
 }
 
-fn read(row: &Row<'_>) -> Result<Schedule, Fault> {
-    let missing = |what| move || Fault::unreadable("schedule", format!("it has no {what}"));
-    let template: Template = json(row, 3, "template")?.ok_or_else(missing("template"))?;
-    let time_at = |column| -> Result<Option<Timestamp>, Fault> {
-        Ok(row.get::<_, Option<i64>>(column)?.map(time))
-    };
+fn read(columns: &ScheduleColumns, row: &Row<'_>) -> Result<Schedule, DriverError> {
+    let template: Template = json(row, columns.template, "template")?;
     Ok(Schedule {
-        id: schedule_id(row.get(0)?),
-        name: parsed(row, 1, "name", ScheduleName::new)?.ok_or_else(missing("name"))?,
-        timetable: json(row, 2, "timetable")?.ok_or_else(missing("timetable"))?,
+        id: schedule_id(row.get(columns.id)?),
+        name: parse(row, columns.name, "name", ScheduleName::new)?,
+        timetable: json(row, columns.timetable, "timetable")?,
         template: template
             .try_into()
-            .map_err(|error| Fault::unreadable("template", error))?,
-        paused: row.get(4)?,
-        created_at: time(row.get(5)?),
-        revision: u64::try_from(row.get::<_, i64>(6)?).unwrap_or(0),
+            .map_err(|error| DriverError::unreadable("template", error))?,
+        paused: row.get(columns.paused)?,
+        created_at: time(row.get(columns.created_at)?),
+        revision: unsigned(row.get(columns.revision)?),
         progress: ScheduleProgress {
-            next_tick: time_at(7)?,
-            last_tick: time_at(8)?,
-            runs: u64::try_from(row.get::<_, i64>(9)?).unwrap_or(0),
-            queued_tick: time_at(10)?,
+            next_tick: time_option(row, columns.next_tick)?,
+            last_tick: time_option(row, columns.last_tick)?,
+            runs: unsigned(row.get(columns.runs)?),
+            queued_tick: time_option(row, columns.queued_tick)?,
         },
     })
 }
 
-fn write(conn: &Connection, schedule: &Schedule) -> Result<(), Fault> {
+fn write(conn: &Connection, schedule: &Schedule) -> Result<(), DriverError> {
     let [next_tick, last_tick, runs, queued_tick] = progress_columns(&schedule.progress);
     conn.prepare_cached(include_str!("sql/schedule_save.sql"))?
         .execute(params![
@@ -292,24 +331,10 @@ fn write(conn: &Connection, schedule: &Schedule) -> Result<(), Fault> {
     Ok(())
 }
 
-fn progress_columns(progress: &ScheduleProgress) -> [Option<i64>; 4] {
-    [
-        progress.next_tick.map(Timestamp::as_micros),
-        progress.last_tick.map(Timestamp::as_micros),
-        Some(i64::try_from(progress.runs).unwrap_or(i64::MAX)),
-        progress.queued_tick.map(Timestamp::as_micros),
-    ]
-}
-
-fn unfinished(conn: &Connection, id: ScheduleId) -> Result<Option<JobId>, Fault> {
+fn unfinished(conn: &Connection, id: ScheduleId) -> Result<Option<JobId>, DriverError> {
     let newest = conn
         .prepare_cached(include_str!("sql/unfinished.sql"))?
-        .query_row([schedule_key(id)], |row| row.get(0))
+        .query_row([schedule_key(id)], |row| row.get("id"))
         .optional()?;
     Ok(newest.map(job_id))
-}
-
-/// One more than asked for tells whether there are more.
-fn limit_with_one_more(limit: usize) -> i64 {
-    i64::try_from(limit).map_or(i64::MAX, |limit| limit.saturating_add(1))
 }

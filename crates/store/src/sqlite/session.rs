@@ -1,5 +1,5 @@
 //! What a verb works with: a connection inside a transaction, the time, and what the writer
-//! keeps in memory beside the file.
+//! holds in memory beside the file.
 
 use std::collections::HashMap;
 
@@ -7,50 +7,55 @@ use rusqlite::{Connection, PrepFlags, Statement};
 use steadfast_core::{JobId, JobState, ScheduleId, Timestamp};
 
 use super::{
-    counts::{Counts, Place},
-    fault::Fault,
-    lanes::Lanes,
+    counts::{Bucket, Counts},
+    driver_error::DriverError,
+    due_index::DueIndex,
     names::{LaneId, Names},
+    rows::JobRowColumns,
 };
+use crate::limits::RUNNING_ROWS_MAX;
 
 pub(super) struct Session<'c> {
     pub conn: &'c Connection,
     pub now: Timestamp,
     pub names: Names,
-    pub lanes: Lanes,
+    pub due_index: DueIndex,
     pub counts: Counts,
-    pub hot: Hot<'c>,
-    pub running: Running,
-    /// Something may be due earlier than sleepers know.
+    pub hot: HotStatements<'c>,
+    pub running: RunningRows,
+    /// Something may be due earlier than the waiting fetchers know.
     pub due_sooner: bool,
+    /// The columns of what claims read, found once: a claim of one job is too short to look
+    /// them up again.
+    claim_columns: Option<JobRowColumns>,
     data_version: i64,
 }
 
-/// The statements that every job passes through, kept at hand: even to find one of them in
-/// the connection's cache costs as much as binding it.
-pub(super) struct Hot<'c> {
-    pub enqueue: Prepared<'c>,
-    pub progress: Prepared<'c>,
-    pub attempt_keep: Prepared<'c>,
+/// The statements that every job passes through, outside of the connection's cache: finding one
+/// there hashes its whole text, which costs about as much as binding its parameters.
+pub(super) struct HotStatements<'c> {
+    pub enqueue: LazyStatement<'c>,
+    pub progress: LazyStatement<'c>,
+    pub attempt_insert: LazyStatement<'c>,
 }
 
-impl Default for Hot<'_> {
+impl Default for HotStatements<'_> {
     fn default() -> Self {
         Self {
-            enqueue: Prepared::new(include_str!("sql/enqueue.sql")),
-            progress: Prepared::new(include_str!("sql/progress.sql")),
-            attempt_keep: Prepared::new(include_str!("sql/attempt_keep.sql")),
+            enqueue: LazyStatement::new(include_str!("sql/enqueue.sql")),
+            progress: LazyStatement::new(include_str!("sql/progress.sql")),
+            attempt_insert: LazyStatement::new(include_str!("sql/attempt_insert.sql")),
         }
     }
 }
 
 /// A statement that is prepared when it is first needed.
-pub(super) struct Prepared<'c> {
+pub(super) struct LazyStatement<'c> {
     sql: &'static str,
     statement: Option<Statement<'c>>,
 }
 
-impl<'c> Prepared<'c> {
+impl<'c> LazyStatement<'c> {
     const fn new(sql: &'static str) -> Self {
         Self {
             sql,
@@ -58,7 +63,7 @@ impl<'c> Prepared<'c> {
         }
     }
 
-    pub(super) fn on(&mut self, conn: &'c Connection) -> Result<&mut Statement<'c>, Fault> {
+    pub(super) fn on(&mut self, conn: &'c Connection) -> Result<&mut Statement<'c>, DriverError> {
         let statement = match self.statement.take() {
             Some(statement) => statement,
             None => conn.prepare_with_flags(self.sql, PrepFlags::SQLITE_PREPARE_PERSISTENT)?,
@@ -67,58 +72,55 @@ impl<'c> Prepared<'c> {
     }
 }
 
-/// Where the jobs that were claimed here are, so that ending an attempt need not search.
+/// Which rows hold the jobs that were claimed here, so that ending an attempt need not search.
 ///
-/// Only a shortcut: whatever it says is checked by the guard of the commit that uses it.
+/// Only a shortcut: the guard of the commit that uses a row checks it.
 #[derive(Default)]
-pub(super) struct Running(HashMap<JobId, Seat>);
+pub(super) struct RunningRows(HashMap<JobId, RunningRow>);
 
 /// What does not change about a job while it runs.
 #[derive(Clone, Copy)]
-pub(super) struct Seat {
+pub(super) struct RunningRow {
     pub seq: i64,
     pub lane: LaneId,
     pub priority: u8,
     pub schedule: Option<ScheduleId>,
 }
 
-/// Jobs whose attempts end elsewhere are never taken out, so it starts over when it is full.
-const RUNNING_MAX: usize = 100_000;
-
-impl Running {
-    pub(super) fn claimed(&mut self, job: JobId, seat: Seat) {
-        if self.0.len() >= RUNNING_MAX {
+impl RunningRows {
+    pub(super) fn insert(&mut self, job: JobId, row: RunningRow) {
+        if self.0.len() >= RUNNING_ROWS_MAX {
             self.0.clear();
         }
-        self.0.insert(job, seat);
+        self.0.insert(job, row);
     }
 
-    pub(super) fn seat(&self, job: JobId) -> Option<Seat> {
+    pub(super) fn get(&self, job: JobId) -> Option<RunningRow> {
         self.0.get(&job).copied()
     }
 
-    pub(super) fn ended(&mut self, job: JobId) {
+    pub(super) fn remove(&mut self, job: JobId) {
         self.0.remove(&job);
     }
 }
 
 /// A number that changes with every commit of another connection.
-pub(super) fn data_version(conn: &Connection) -> Result<i64, Fault> {
+pub(super) fn data_version(conn: &Connection) -> Result<i64, DriverError> {
     let version = conn
         .prepare_cached("PRAGMA data_version")?
         .query_row([], |row| row.get(0))?;
     Ok(version)
 }
 
-/// The part of a job that says where it waits and is counted.
+/// Where a job waits and is counted.
 #[derive(Clone, Copy)]
-pub(super) struct Spot {
+pub(super) struct JobPosition {
     pub lane: LaneId,
     pub priority: u8,
     pub run_at: Timestamp,
-    pub place: Place,
+    pub bucket: Bucket,
     pub state: JobState,
-    pub is_run: bool,
+    pub is_scheduled_run: bool,
 }
 
 impl<'c> Session<'c> {
@@ -128,38 +130,51 @@ impl<'c> Session<'c> {
             conn,
             now,
             names: Names::default(),
-            lanes: Lanes::default(),
+            due_index: DueIndex::default(),
             counts: Counts::default(),
-            hot: Hot::default(),
-            running: Running::default(),
+            hot: HotStatements::default(),
+            running: RunningRows::default(),
             due_sooner: false,
+            claim_columns: None,
             data_version,
         }
     }
 
-    /// Notices what other connections have committed since the last look.
-    pub(super) fn look(&mut self) -> Result<(), Fault> {
+    /// Notices what other connections have committed since the last check.
+    pub(super) fn notice_other_writers(&mut self) -> Result<(), DriverError> {
         let version = data_version(self.conn)?;
         if self.data_version != version {
             self.data_version = version;
-            self.lanes.forget();
+            self.due_index.invalidate();
+            // A newer binary may have changed the schema.
+            self.claim_columns = None;
             self.due_sooner = true;
         }
         Ok(())
     }
 
-    pub(super) fn begin(&mut self) -> Result<(), Fault> {
-        self.conn.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-        self.look()
+    pub(super) fn claim_columns(
+        &mut self,
+        statement: &Statement<'_>,
+    ) -> Result<JobRowColumns, DriverError> {
+        match self.claim_columns {
+            Some(columns) => Ok(columns),
+            None => Ok(*self.claim_columns.insert(JobRowColumns::find(statement)?)),
+        }
     }
 
-    pub(super) fn commit(&mut self) -> Result<(), Fault> {
+    pub(super) fn begin(&mut self) -> Result<(), DriverError> {
+        self.conn.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        self.notice_other_writers()
+    }
+
+    pub(super) fn commit(&mut self) -> Result<(), DriverError> {
         self.counts.write(self.conn)?;
         self.conn.prepare_cached("COMMIT")?.execute([])?;
         Ok(())
     }
 
-    /// Takes everything back, in the file and in memory.
+    /// Undoes everything, in the file and in memory.
     pub(super) fn roll_back(&mut self) {
         if !self.conn.is_autocommit()
             && let Err(error) = self.conn.execute_batch("ROLLBACK")
@@ -167,33 +182,33 @@ impl<'c> Session<'c> {
             tracing::warn!(%error, "cannot roll back");
         }
         self.names = Names::default();
-        self.lanes.forget_all();
+        self.due_index.clear();
         self.counts.clear();
-        self.running = Running::default();
+        self.running = RunningRows::default();
     }
 
-    /// A job that was not there now waits.
-    pub(super) fn added(&mut self, lane: LaneId, priority: u8, run_at: Timestamp) {
-        self.counts.moved(lane, None, Some(Place::WAITING));
-        self.waits(lane, priority, run_at);
+    /// A new job waits.
+    pub(super) fn job_added(&mut self, lane: LaneId, priority: u8, run_at: Timestamp) {
+        self.counts.move_job(lane, None, Some(Bucket::WAITING));
+        self.job_waits(lane, priority, run_at);
     }
 
-    /// A job has gone from one spot to another.
-    pub(super) fn moved(&mut self, from: Spot, to: Spot) {
+    /// A job has gone from one position to another.
+    pub(super) fn job_moved(&mut self, from: JobPosition, to: JobPosition) {
         self.counts
-            .moved(from.lane, Some(from.place), Some(to.place));
+            .move_job(from.lane, Some(from.bucket), Some(to.bucket));
         if from.state == JobState::Waiting {
-            self.lanes.removed(from.lane, from.priority, from.run_at);
+            self.due_index.remove(from.lane, from.priority, from.run_at);
         }
         if to.state == JobState::Waiting {
-            self.waits(to.lane, to.priority, to.run_at);
+            self.job_waits(to.lane, to.priority, to.run_at);
         }
-        // The end of a run may let a queued tick go.
-        self.due_sooner |= to.state.is_final() && to.is_run;
+        // The end of a run may let a queued tick fire.
+        self.due_sooner |= to.state.is_final() && to.is_scheduled_run;
     }
 
-    fn waits(&mut self, lane: LaneId, priority: u8, run_at: Timestamp) {
-        let is_earlier = self.lanes.added(lane, priority, run_at);
+    fn job_waits(&mut self, lane: LaneId, priority: u8, run_at: Timestamp) {
+        let is_earlier = self.due_index.add(lane, priority, run_at);
         self.due_sooner |= is_earlier || run_at <= self.now;
     }
 }

@@ -1,179 +1,121 @@
-//! Counts by lane. Most are kept as counters; only what depends on the time is counted here.
+//! Counts by lane. Most are stored as counters; only what depends on the time is counted here.
 
 use std::collections::HashMap;
 
-use rusqlite::{Connection, Row, params};
-use steadfast_core::{JobLabel, Kind, Queue, Tally, Tenant, Timestamp};
+use rusqlite::{Connection, Row, Statement, params};
+use steadfast_core::{Kind, Queue, Tally, Tenant, Timestamp};
 
 use super::{
-    counts::minute,
-    fault::Fault,
+    driver_error::DriverError,
     names::LaneId,
     readers::Reader,
-    rows::{parsed, time},
+    values::{parse, time},
 };
-use crate::{JobFilter, LaneStats, MinuteStats};
+use crate::{
+    lane::Lane,
+    limits::{COUNT_FIRST, COUNT_GROWTH},
+    minutes::{minute, minute_start},
+    sql::{
+        columns::{CounterColumns, TallyColumns, columns},
+        counters::{self, LaneCounters},
+        values::unsigned,
+    },
+    store::{JobFilter, LaneStats, MinuteStats},
+};
 
-/// Where counting by turns starts, and how it grows.
-const COUNTED_FIRST: u64 = 1_000;
-const COUNTED_FACTOR: u64 = 8;
+columns! {
+    struct LaneColumns { id, tenant, queue, kind, paused }
+}
 
-pub(super) fn stats(
+pub(super) fn lane_stats(
     reader: &mut Reader,
     since: Timestamp,
     now: Timestamp,
-) -> Result<Vec<LaneStats>, Fault> {
+) -> Result<Vec<LaneStats>, DriverError> {
     // One snapshot, or the parts would not add up.
     let snapshot = reader.conn.unchecked_transaction()?;
     let recent = recent(&snapshot, since)?;
-    let mut stats = Vec::new();
-    for Counters {
-        lane,
-        waiting,
-        mut counted,
-    } in counters(&snapshot)?
-    {
-        if is_empty(&counted, waiting) {
+    let mut all = Vec::new();
+    for (lane, counters) in lane_counters(&snapshot)? {
+        if counters.is_empty() {
             continue;
         }
+        let LaneCounters { waiting, mut stats } = counters;
         if waiting > 0 {
-            counted.ready = ready(&snapshot, lane, waiting, now)?;
-            counted.retrying = retrying(&snapshot, lane, now)?;
-            let later = waiting.saturating_sub(counted.ready);
-            counted.scheduled = later.saturating_sub(counted.retrying);
-            counted.oldest_ready = oldest(&snapshot, lane)?.filter(|run_at| *run_at <= now);
+            stats.ready = count_ready(&snapshot, lane, waiting, now)?;
+            stats.retrying = count_retrying(&snapshot, lane, now)?;
+            let later = waiting.saturating_sub(stats.ready);
+            stats.scheduled = later.saturating_sub(stats.retrying);
+            stats.oldest_ready = earliest(&snapshot, lane)?.filter(|run_at| *run_at <= now);
         }
-        counted.recent = recent.get(&lane).copied().unwrap_or_default();
-        stats.push(counted);
+        stats.recent = recent.get(&lane).copied().unwrap_or_default();
+        all.push(stats);
     }
-    Ok(stats)
+    Ok(all)
 }
 
-/// How many jobs match, where the counters know.
-pub(super) fn count(reader: &mut Reader, filter: &JobFilter) -> Result<Option<u64>, Fault> {
-    let by_counters = JobFilter {
-        tenant: filter.tenant.clone(),
-        queue: filter.queue.clone(),
-        kind: filter.kind.clone(),
-        label: filter.label,
-        dead_letters: filter.dead_letters,
-        ..JobFilter::default()
-    };
-    if *filter != by_counters {
+/// How many jobs match, if the counters tell.
+pub(super) fn count(reader: &mut Reader, filter: &JobFilter) -> Result<Option<u64>, DriverError> {
+    if !counters::can_count(filter) {
         return Ok(None);
     }
-    let mut total = 0;
-    for lane in counters(&reader.conn)? {
-        let counted = &lane.counted;
-        let is_meant = filter
-            .tenant
-            .as_ref()
-            .is_none_or(|wanted| *wanted == counted.tenant)
-            && filter
-                .queue
-                .as_ref()
-                .is_none_or(|wanted| *wanted == counted.queue)
-            && filter
-                .kind
-                .as_ref()
-                .is_none_or(|wanted| *wanted == counted.kind);
-        if !is_meant {
-            continue;
-        }
-        total += match (filter.label, filter.dead_letters) {
-            (None | Some(JobLabel::Failed), true) => counted.dead_letters,
-            (Some(_), true) => 0,
-            (None, false) => lane.all(),
-            (Some(JobLabel::Running), false) => counted.running,
-            (Some(JobLabel::Succeeded), false) => counted.succeeded,
-            (Some(JobLabel::Failed), false) => counted.failed,
-            (Some(JobLabel::Cancelled), false) => counted.cancelled,
-            (Some(JobLabel::Scheduled | JobLabel::Ready | JobLabel::Retrying), false) => {
-                return Ok(None);
-            }
-        };
-    }
-    Ok(Some(total))
+    let lanes = lane_counters(&reader.conn)?.into_iter();
+    Ok(Some(counters::count(filter, lanes.map(|(_, lane)| lane))))
 }
 
-struct Counters {
-    lane: LaneId,
-    waiting: u64,
-    counted: LaneStats,
-}
-
-impl Counters {
-    fn all(&self) -> u64 {
-        let LaneStats {
-            running,
-            succeeded,
-            failed,
-            cancelled,
-            ..
-        } = self.counted;
-        self.waiting + running + succeeded + failed + cancelled
-    }
-
-    fn read(row: &Row<'_>) -> Result<Self, Fault> {
-        let missing = || Fault::unreadable("lane", "it has no name");
-        Ok(Self {
-            lane: row.get(0)?,
-            waiting: number(row, 5)?,
-            counted: LaneStats {
-                tenant: parsed(row, 1, "tenant", Tenant::new)?.ok_or_else(missing)?,
-                queue: parsed(row, 2, "queue", Queue::new)?.ok_or_else(missing)?,
-                kind: parsed(row, 3, "kind", Kind::new)?.ok_or_else(missing)?,
-                paused: row.get(4)?,
-                scheduled: 0,
-                ready: 0,
-                retrying: 0,
-                running: number(row, 6)?,
-                succeeded: number(row, 7)?,
-                failed: number(row, 8)?,
-                cancelled: number(row, 9)?,
-                dead_letters: number(row, 10)?,
-                oldest_ready: None,
-                total: tally(row, 11)?,
-                recent: Tally::default(),
-            },
-        })
-    }
-}
-
-fn counters(conn: &Connection) -> Result<Vec<Counters>, Fault> {
+fn lane_counters(conn: &Connection) -> Result<Vec<(LaneId, LaneCounters)>, DriverError> {
     let mut statement = conn.prepare_cached(include_str!("sql/stats_lanes.sql"))?;
+    let lane_columns = LaneColumns::find(statement.column_names())?;
+    let columns = CounterColumns::find(statement.column_names())?;
+    let tally_columns = tally_columns(&statement)?;
     let mut rows = statement.query([])?;
-    let mut counters = Vec::new();
+    let mut all = Vec::new();
     while let Some(row) = rows.next()? {
-        counters.push(Counters::read(row)?);
+        let lane = Lane {
+            tenant: parse(row, lane_columns.tenant, "tenant", Tenant::new)?,
+            queue: parse(row, lane_columns.queue, "queue", Queue::new)?,
+            kind: parse(row, lane_columns.kind, "kind", Kind::new)?,
+        };
+        let mut stats = lane.empty_stats();
+        stats.paused = row.get(lane_columns.paused)?;
+        stats.running = number(row, columns.running)?;
+        stats.succeeded = number(row, columns.succeeded)?;
+        stats.failed = number(row, columns.failed)?;
+        stats.cancelled = number(row, columns.cancelled)?;
+        stats.dead_letters = number(row, columns.dead_letters)?;
+        stats.total = tally(row, &tally_columns)?;
+        let waiting = number(row, columns.waiting)?;
+        all.push((row.get(lane_columns.id)?, LaneCounters { waiting, stats }));
     }
-    Ok(counters)
+    Ok(all)
 }
 
-fn recent(conn: &Connection, since: Timestamp) -> Result<HashMap<LaneId, Tally>, Fault> {
+fn recent(conn: &Connection, since: Timestamp) -> Result<HashMap<LaneId, Tally>, DriverError> {
     let mut statement = conn.prepare_cached(include_str!("sql/stats_recent.sql"))?;
+    let columns = tally_columns(&statement)?;
     let mut rows = statement.query([minute(since)])?;
     let mut recent = HashMap::new();
     while let Some(row) = rows.next()? {
-        recent.insert(row.get(0)?, tally(row, 1)?);
+        recent.insert(row.get("lane")?, tally(row, &columns)?);
     }
     Ok(recent)
 }
 
-pub(super) fn minutes(
+pub(super) fn minute_stats(
     reader: &mut Reader,
     tenant: Option<&Tenant>,
     since: Timestamp,
-) -> Result<Vec<MinuteStats>, Fault> {
+) -> Result<Vec<MinuteStats>, DriverError> {
     let mut statement = reader
         .conn
-        .prepare_cached(include_str!("sql/minutes.sql"))?;
+        .prepare_cached(include_str!("sql/minute_stats.sql"))?;
+    let columns = tally_columns(&statement)?;
     let mut rows = statement.query(params![minute(since), tenant.map(Tenant::as_str)])?;
     let mut minutes = Vec::new();
     while let Some(row) = rows.next()? {
         minutes.push(MinuteStats {
-            at: Timestamp::from_micros(row.get::<_, i64>(0)? * 60_000_000),
-            tally: tally(row, 1)?,
+            at: minute_start(row.get("minute")?),
+            tally: tally(row, &columns)?,
         });
     }
     Ok(minutes)
@@ -181,15 +123,20 @@ pub(super) fn minutes(
 
 /// How many of the waiting jobs are due. Millions may be, or millions may not; what is due and
 /// what is not are counted by turns, so that only the smaller of the two is counted in full.
-fn ready(conn: &Connection, lane: LaneId, waiting: u64, now: Timestamp) -> Result<u64, Fault> {
-    let count = |sql: &str, most: u64| -> Result<u64, Fault> {
+fn count_ready(
+    conn: &Connection,
+    lane: LaneId,
+    waiting: u64,
+    now: Timestamp,
+) -> Result<u64, DriverError> {
+    let count = |sql: &str, most: u64| -> Result<u64, DriverError> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
-        let counted = conn
+        let count = conn
             .prepare_cached(sql)?
             .query_row(params![lane, now.as_micros(), most], |row| number(row, 0))?;
-        Ok(counted)
+        Ok(count)
     };
-    let mut most = COUNTED_FIRST;
+    let mut most = COUNT_FIRST;
     loop {
         let ready = count(include_str!("sql/stats_ready.sql"), most)?;
         if ready < most {
@@ -199,45 +146,44 @@ fn ready(conn: &Connection, lane: LaneId, waiting: u64, now: Timestamp) -> Resul
         if later < most {
             return Ok(waiting.saturating_sub(later));
         }
-        most = most.saturating_mul(COUNTED_FACTOR);
+        most = most.saturating_mul(COUNT_GROWTH);
     }
 }
 
-fn retrying(conn: &Connection, lane: LaneId, now: Timestamp) -> Result<u64, Fault> {
-    let counted = conn
+fn count_retrying(conn: &Connection, lane: LaneId, now: Timestamp) -> Result<u64, DriverError> {
+    let count = conn
         .prepare_cached(include_str!("sql/stats_retrying.sql"))?
         .query_row(params![lane, now.as_micros()], |row| number(row, 0))?;
-    Ok(counted)
+    Ok(count)
 }
 
-fn oldest(conn: &Connection, lane: LaneId) -> Result<Option<Timestamp>, Fault> {
+/// The earliest `runAt` of a lane.
+fn earliest(conn: &Connection, lane: LaneId) -> Result<Option<Timestamp>, DriverError> {
     let mut statement = conn.prepare_cached(include_str!("sql/claim_bounds.sql"))?;
     let mut rows = statement.query([lane])?;
-    let mut oldest = None;
+    let mut earliest = None;
     while let Some(row) = rows.next()? {
-        let run_at = row.get::<_, Option<i64>>(1)?.map(time);
-        oldest = oldest.into_iter().chain(run_at).min();
+        let run_at = row.get::<_, Option<i64>>("run_at")?.map(time);
+        earliest = earliest.into_iter().chain(run_at).min();
     }
-    Ok(oldest)
+    Ok(earliest)
 }
 
-/// A lane is never forgotten, but one without jobs or history is not worth showing.
-fn is_empty(counted: &LaneStats, waiting: u64) -> bool {
-    waiting + counted.running + counted.succeeded + counted.failed + counted.cancelled == 0
-        && counted.total == Tally::default()
+fn tally_columns(statement: &Statement<'_>) -> Result<TallyColumns, DriverError> {
+    Ok(TallyColumns::find(statement.column_names())?)
 }
 
-fn tally(row: &Row<'_>, first: usize) -> rusqlite::Result<Tally> {
+fn tally(row: &Row<'_>, columns: &TallyColumns) -> rusqlite::Result<Tally> {
     Ok(Tally {
-        attempts: number(row, first)?,
-        successes: number(row, first + 1)?,
-        failures: number(row, first + 2)?,
-        retries: number(row, first + 3)?,
-        successful_retries: number(row, first + 4)?,
-        exhausted: number(row, first + 5)?,
+        attempts: number(row, columns.attempts)?,
+        successes: number(row, columns.successes)?,
+        failures: number(row, columns.failures)?,
+        retries: number(row, columns.retries)?,
+        successful_retries: number(row, columns.successful_retries)?,
+        exhausted: number(row, columns.exhausted)?,
     })
 }
 
 fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
-    Ok(u64::try_from(row.get::<_, i64>(column)?).unwrap_or(0))
+    Ok(unsigned(row.get(column)?))
 }

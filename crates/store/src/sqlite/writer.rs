@@ -1,79 +1,79 @@
 //! The one writer: requests that wait together share one transaction and one fsync.
 //!
 //! A commit costs the same for one job as for a thousand, so while the disk is busy with one
-//! transaction the next one gathers. Nobody is answered before the commit that holds the
-//! change has returned.
+//! transaction the next one collects requests. A caller is answered only after the commit that
+//! holds its change has returned.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-        mpsc::{Receiver, RecvTimeoutError},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+    mpsc::{Receiver, RecvTimeoutError},
 };
 
 use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use super::{fault::Fault, session::Session};
-use crate::{Clock, StoreError, Waker};
+use super::{
+    driver_error::{DriverError, shared_in_operation},
+    session::Session,
+};
+use crate::{
+    clock::Clock,
+    error::StoreError,
+    limits::{OTHER_PROCESSES_POLL, TRANSACTION_REQUESTS_MAX, TRANSACTION_ROWS_MAX},
+    wake::Waker,
+};
 
-/// What one transaction takes on at most, so that its callers do not wait too long.
-const REQUESTS_MAX: usize = 512;
-const ROWS_MAX: usize = 4_096;
-
-/// How often an idle writer looks for what other processes have written.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-
-/// Something to do in a transaction, and somebody who waits for it.
+/// Something to do in a transaction, and a caller that waits for it.
 pub(super) trait Work: Send {
-    /// Does it without a transaction if it can, and says whether it could.
-    fn peek(&mut self, session: &mut Session<'_>) -> Result<bool, Fault>;
+    /// Does it without a transaction if it can. Answers whether it could.
+    fn peek(&mut self, session: &mut Session<'_>) -> Result<bool, DriverError>;
     /// Does it. May be called again after a rollback.
-    fn run(&mut self, session: &mut Session<'_>) -> Result<(), Fault>;
-    /// Tells the caller, after the commit.
-    fn answer(self: Box<Self>, failed: Option<StoreError>);
+    fn run(&mut self, session: &mut Session<'_>) -> Result<(), DriverError>;
+    /// Answers the caller, after the commit or with an error.
+    fn answer(self: Box<Self>, error: Option<&Arc<DriverError>>);
     /// About how many rows it touches.
     fn rows(&self) -> usize;
-    /// The caller has gone away.
+    /// The caller does not wait any more.
     fn is_abandoned(&self) -> bool;
 }
 
 /// A verb with its arguments.
-pub(super) struct Call<T, Peek, Run> {
+pub(super) struct Request<T, Peek, Run> {
+    pub operation: &'static str,
     pub peek: Peek,
     pub run: Run,
     pub rows: usize,
     pub value: Option<T>,
     pub reply: oneshot::Sender<Result<T, StoreError>>,
-    /// Gives the place in the queue back when the call is answered.
-    pub _place: OwnedSemaphorePermit,
+    /// Released when the request is answered.
+    pub _permit: OwnedSemaphorePermit,
 }
 
-impl<T, Peek, Run> Work for Call<T, Peek, Run>
+impl<T, Peek, Run> Work for Request<T, Peek, Run>
 where
     T: Send,
-    Peek: FnMut(&mut Session<'_>) -> Result<Option<T>, Fault> + Send,
-    Run: FnMut(&mut Session<'_>) -> Result<T, Fault> + Send,
+    Peek: FnMut(&mut Session<'_>) -> Result<Option<T>, DriverError> + Send,
+    Run: FnMut(&mut Session<'_>) -> Result<T, DriverError> + Send,
 {
-    fn peek(&mut self, session: &mut Session<'_>) -> Result<bool, Fault> {
+    fn peek(&mut self, session: &mut Session<'_>) -> Result<bool, DriverError> {
         self.value = (self.peek)(session)?;
         Ok(self.value.is_some())
     }
 
-    fn run(&mut self, session: &mut Session<'_>) -> Result<(), Fault> {
+    fn run(&mut self, session: &mut Session<'_>) -> Result<(), DriverError> {
         self.value = Some((self.run)(session)?);
         Ok(())
     }
 
-    fn answer(self: Box<Self>, failed: Option<StoreError>) {
-        let answer = match (failed, self.value) {
-            (Some(error), _) => Err(error),
+    fn answer(self: Box<Self>, error: Option<&Arc<DriverError>>) {
+        let operation = self.operation;
+        let answer = match (error, self.value) {
+            (Some(error), _) => Err(shared_in_operation(error, operation)),
             (None, Some(value)) => Ok(value),
-            (None, None) => Err(StoreError::Broken("a request was not run".to_owned())),
+            (None, None) => Err(DriverError::NotRun.in_operation(operation)),
         };
-        // A caller that does not wait any more will find out from what is stored.
+        // A caller that does not wait any more learns it from what is stored.
         let _ = self.reply.send(answer);
     }
 
@@ -95,11 +95,26 @@ pub(super) struct Writer {
 
 type Requests = Vec<Box<dyn Work>>;
 
-enum Failed {
-    /// One request failed, and took the others in its transaction with it.
-    Run(Fault),
+/// Why a transaction was rolled back.
+enum TransactionError {
+    /// One request failed, and the others of its transaction with it.
+    Request(DriverError),
     /// The transaction itself could not begin or end.
-    Whole(Fault),
+    Transaction(DriverError),
+}
+
+impl TransactionError {
+    fn into_cause(self) -> DriverError {
+        match self {
+            Self::Request(error) | Self::Transaction(error) => error,
+        }
+    }
+
+    fn cause(&self) -> &DriverError {
+        match self {
+            Self::Request(error) | Self::Transaction(error) => error,
+        }
+    }
 }
 
 impl Writer {
@@ -107,10 +122,10 @@ impl Writer {
     pub(super) fn run(self, conn: &Connection, queue: &Receiver<Box<dyn Work>>) {
         let mut session = Session::new(conn, self.clock.now(), self.data_version);
         loop {
-            match queue.recv_timeout(LOOK_EVERY) {
-                Ok(first) => self.serve(&mut session, gather(first, queue)),
+            match queue.recv_timeout(OTHER_PROCESSES_POLL) {
+                Ok(first) => self.serve(&mut session, collect(first, queue)),
                 Err(RecvTimeoutError::Timeout) => {
-                    if let Err(error) = session.look() {
+                    if let Err(error) = session.notice_other_writers() {
                         tracing::warn!(%error, "cannot look for changes by other processes");
                     }
                 }
@@ -122,53 +137,62 @@ impl Writer {
 
     fn serve(&self, session: &mut Session<'_>, requests: Requests) {
         session.now = self.clock.now();
-        let mut requests = peeked(session, requests);
+        let mut requests = answer_by_peeking(session, requests);
         if requests.is_empty() {
             return;
         }
         match self.transact(session, &mut requests) {
             Ok(()) => answer(requests, None),
-            Err(Failed::Run(_)) if requests.len() > 1 => {
+            Err(TransactionError::Request(_)) if requests.len() > 1 => {
                 for request in requests {
                     self.serve_alone(session, request);
                 }
             }
-            Err(Failed::Run(fault) | Failed::Whole(fault)) => answer(requests, Some(&fault)),
+            Err(error) => answer(requests, Some(error.into_cause())),
         }
     }
 
-    /// Only the request at fault fails; the others had bad company.
+    /// In a transaction of its own, so that only the request that is at fault fails.
     fn serve_alone(&self, session: &mut Session<'_>, request: Box<dyn Work>) {
         let mut alone = vec![request];
         match self.transact(session, &mut alone) {
             Ok(()) => answer(alone, None),
-            Err(Failed::Run(fault) | Failed::Whole(fault)) => answer(alone, Some(&fault)),
+            Err(error) => answer(alone, Some(error.into_cause())),
         }
     }
 
-    fn transact(&self, session: &mut Session<'_>, requests: &mut Requests) -> Result<(), Failed> {
+    fn transact(
+        &self,
+        session: &mut Session<'_>,
+        requests: &mut Requests,
+    ) -> Result<(), TransactionError> {
         let outcome = self.run_all(session, requests);
         match &outcome {
             Ok(()) => {
                 self.transactions.fetch_add(1, Ordering::Relaxed);
                 self.wake_if_due(session);
             }
-            Err(Failed::Run(fault) | Failed::Whole(fault)) => {
-                tracing::warn!(%fault, requests = requests.len(), "a transaction was rolled back");
+            Err(error) => {
+                let error = error.cause();
+                tracing::warn!(%error, requests = requests.len(), "a transaction was rolled back");
                 session.roll_back();
             }
         }
         outcome
     }
 
-    fn run_all(&self, session: &mut Session<'_>, requests: &mut Requests) -> Result<(), Failed> {
-        session.begin().map_err(Failed::Whole)?;
-        // The lock may have been long in coming, and a lease counts from when it is given.
+    fn run_all(
+        &self,
+        session: &mut Session<'_>,
+        requests: &mut Requests,
+    ) -> Result<(), TransactionError> {
+        session.begin().map_err(TransactionError::Transaction)?;
+        // Waiting for the lock may have taken long, and a lease counts from when it is given.
         session.now = self.clock.now();
         for request in requests {
-            request.run(session).map_err(Failed::Run)?;
+            request.run(session).map_err(TransactionError::Request)?;
         }
-        session.commit().map_err(Failed::Whole)
+        session.commit().map_err(TransactionError::Transaction)
     }
 
     fn wake_if_due(&self, session: &mut Session<'_>) {
@@ -178,24 +202,24 @@ impl Writer {
     }
 }
 
-/// Everything that waits already, within bounds.
-fn gather(first: Box<dyn Work>, queue: &Receiver<Box<dyn Work>>) -> Requests {
+/// All requests that wait already, within bounds.
+fn collect(first: Box<dyn Work>, queue: &Receiver<Box<dyn Work>>) -> Requests {
     let mut rows = first.rows();
     let mut requests = vec![first];
-    while requests.len() < REQUESTS_MAX && rows < ROWS_MAX {
+    while requests.len() < TRANSACTION_REQUESTS_MAX && rows < TRANSACTION_ROWS_MAX {
         let Ok(request) = queue.try_recv() else {
             break;
         };
         rows += request.rows();
         requests.push(request);
     }
-    // Claiming for somebody who has left would park the jobs until their leases run out.
+    // Jobs claimed for a caller that has left would wait until their leases expire.
     requests.retain(|request| !request.is_abandoned());
     requests
 }
 
 /// Answers what needs no transaction, unless something else needs one anyway.
-fn peeked(session: &mut Session<'_>, requests: Requests) -> Requests {
+fn answer_by_peeking(session: &mut Session<'_>, requests: Requests) -> Requests {
     let mut rest = Vec::with_capacity(requests.len());
     let mut waiting = requests.into_iter();
     for mut request in waiting.by_ref() {
@@ -209,8 +233,9 @@ fn peeked(session: &mut Session<'_>, requests: Requests) -> Requests {
     rest
 }
 
-fn answer(requests: Requests, fault: Option<&Fault>) {
+fn answer(requests: Requests, error: Option<DriverError>) {
+    let error = error.map(Arc::new);
     for request in requests {
-        request.answer(fault.map(Fault::to_store_error));
+        request.answer(error.as_ref());
     }
 }

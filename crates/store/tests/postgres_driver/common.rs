@@ -13,18 +13,18 @@ use steadfast_core::{
     WorkerName, after_attempt,
 };
 use steadfast_store::{
-    ClaimRequest, PostgresOptions, PostgresStore, Store, Wakeups,
+    BaseStore as _, ClaimRequest, PostgresOptions, PostgresStore, Wakeups,
     testing::Server,
     tokio_postgres::{self, Client, NoTls},
 };
 
 /// A schema of its own in the server that all tests share.
-pub struct Place {
+pub struct TestDatabase {
     pub schema: String,
     pub url: String,
 }
 
-impl Place {
+impl TestDatabase {
     pub fn new() -> Self {
         let schema = Server::shared().fresh_schema();
         // So that a test can tell its connections from those of the others.
@@ -79,15 +79,7 @@ pub fn jobs(store: &PostgresStore, count: usize) -> Vec<NewJob> {
 }
 
 pub fn request(max: usize) -> ClaimRequest {
-    ClaimRequest {
-        worker: WorkerName::new("w1").unwrap(),
-        tenant: None,
-        queues: Vec::new(),
-        kinds: Vec::new(),
-        except_kinds: Vec::new(),
-        max,
-        lease: None,
-    }
+    ClaimRequest::new(WorkerName::new("w1").unwrap(), max)
 }
 
 pub fn success(store: &PostgresStore, claim: Claim) -> Transition {

@@ -1,16 +1,20 @@
 //! Opening a database: what is refused, and nodes that start together.
 
-use steadfast_store::{OpenError, PostgresOptions, PostgresStore, Store};
+use steadfast_core::JobId;
+use steadfast_store::{
+    BaseStore as _, CommitResult, JobStore as _, OpenError, PageRequest, PostgresOptions,
+    PostgresStore, QueryStore as _,
+};
 use tokio::task::JoinSet;
 
-use crate::common::{Place, job, jobs, request, success, woken};
+use crate::common::{TestDatabase, job, jobs, request, success, woken};
 
 #[tokio::test]
 async fn nodes_that_start_at_once_migrate_once() {
-    let place = Place::new();
+    let database = TestDatabase::new();
     let mut nodes = JoinSet::new();
     for _ in 0..6 {
-        let (url, options) = (place.url.clone(), place.options().connections(2));
+        let (url, options) = (database.url.clone(), database.options().connections(2));
         nodes.spawn(async move { PostgresStore::open(&url, options).await.unwrap() });
     }
     let stores = nodes.join_all().await;
@@ -21,51 +25,51 @@ async fn nodes_that_start_at_once_migrate_once() {
 
 #[tokio::test]
 async fn a_newer_schema_is_refused_by_both_numbers() {
-    let place = Place::new();
-    place.open().await;
-    place
+    let database = TestDatabase::new();
+    database.open().await;
+    database
         .execute("UPDATE steadfast.schema_version SET version = 999")
         .await;
-    let refused = PostgresStore::open(&place.url, place.options()).await;
+    let refused = PostgresStore::open(&database.url, database.options()).await;
     let Err(error) = refused else {
         panic!("a newer schema was opened");
     };
     assert!(matches!(error, OpenError::NewerDatabase { found: 999, .. }));
     let text = error.to_string();
     assert!(
-        text.contains(&place.schema) && text.contains("upgrade this binary"),
+        text.contains(&database.schema) && text.contains("upgrade this binary"),
         "{text}"
     );
 }
 
 #[tokio::test]
 async fn migrating_alone_makes_a_schema_that_opens() {
-    let place = Place::new();
-    PostgresStore::migrate(&place.url, place.options())
+    let database = TestDatabase::new();
+    PostgresStore::migrate(&database.url, database.options())
         .await
         .unwrap();
-    place.open().await;
+    database.open().await;
 }
 
 /// A role that may neither create schemas nor change ours is enough to run a node.
 #[tokio::test]
 async fn a_node_needs_no_right_to_create_anything() {
-    let place = Place::new();
-    PostgresStore::migrate(&place.url, place.options())
+    let database = TestDatabase::new();
+    PostgresStore::migrate(&database.url, database.options())
         .await
         .unwrap();
-    let schema = &place.schema;
-    place
+    let schema = &database.schema;
+    database
         .execute(&format!(
             "CREATE ROLE node_{schema} LOGIN;
              GRANT USAGE ON SCHEMA {schema} TO node_{schema};
              GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO node_{schema};"
         ))
         .await;
-    let url = place
+    let url = database
         .url
         .replace("user=postgres", &format!("user=node_{schema}"));
-    let store = PostgresStore::open(&url, place.options()).await.unwrap();
+    let store = PostgresStore::open(&url, database.options()).await.unwrap();
     store.enqueue(jobs(&store, 1)).await.unwrap();
     let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
     store.commit(vec![success(&store, claim)]).await.unwrap();
@@ -77,10 +81,10 @@ async fn a_node_needs_no_right_to_create_anything() {
 
 #[tokio::test]
 async fn a_schema_name_that_is_more_than_a_name_is_refused() {
-    let place = Place::new();
+    let database = TestDatabase::new();
     for name in ["", "a b", "Upper", "1st", "a;drop", "ä", &"x".repeat(49)] {
         let options = PostgresOptions::default().schema(name);
-        let refused = PostgresStore::open(&place.url, options).await;
+        let refused = PostgresStore::open(&database.url, options).await;
         let text = refused.err().unwrap().to_string();
         assert!(text.contains("must be 1 to 48 characters"), "{text}");
     }
@@ -96,4 +100,50 @@ async fn a_server_that_is_not_there_is_named_without_its_password() {
     let refused = PostgresStore::open("postgres://me:hunter2@[", PostgresOptions::default()).await;
     let text = refused.err().unwrap().to_string();
     assert!(!text.contains("hunter2"), "{text}");
+}
+
+/// A schema as the version before left it, whose nodes may still run.
+async fn schema_2(database: &TestDatabase) {
+    database
+        .execute(&format!("CREATE SCHEMA {}", database.schema))
+        .await;
+    for script in [
+        include_str!("../../src/postgres/sql/schema_mark.sql"),
+        include_str!("../../src/postgres/migrations/0001_jobs.sql"),
+        include_str!("../../src/postgres/migrations/0002_enqueue.sql"),
+        "UPDATE steadfast.schema_version SET version = 2",
+    ] {
+        database.execute(script).await;
+    }
+}
+
+#[tokio::test]
+async fn a_schema_of_the_version_before_opens_and_its_nodes_go_on() {
+    let database = TestDatabase::new();
+    schema_2(&database).await;
+    // What a node of the version before writes: before the migration, and after it.
+    let record = |job: u8| {
+        format!(
+            "INSERT INTO steadfast.attempt (job, fence, attempt, status, started_at, finished_at)
+             SELECT new.id, new.record_fence, new.record_attempt, new.record_status, 1, 2
+             FROM (SELECT (row(
+                 '00000000-0000-0000-0000-0000000000{job:02}', 1, true, false, 2, 0, 1, 1, 0,
+                 false, null, null, null, null, null, null, 0, null, null, null, null, 1, 1,
+                 'SUCCESS', 1, 2, null, null, null, null, null, 1, 1, 0, 0, 0, 0
+             )::steadfast.transition).*) AS new"
+        )
+    };
+    database.execute(&record(1)).await;
+    let store = database.open().await;
+    database.execute(&record(2)).await;
+    for bits in [1, 2] {
+        let of = JobId::from_bits(bits).into();
+        let found = store.list_attempts(of, PageRequest::first(10)).await;
+        let attempts = found.unwrap().items;
+        assert_eq!((attempts.len(), attempts[0].attempts_before), (1, 0));
+    }
+    store.enqueue(jobs(&store, 1)).await.unwrap();
+    let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
+    let answers = store.commit(vec![success(&store, claim)]).await.unwrap();
+    assert_eq!(answers, [CommitResult::Done]);
 }

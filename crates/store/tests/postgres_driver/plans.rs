@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use steadfast_store::{Store, tokio_postgres::Client};
+use steadfast_store::{JobStore as _, tokio_postgres::Client};
 
-use crate::common::{Place, jobs, request, success};
+use crate::common::{TestDatabase, jobs, request, success};
 
 macro_rules! sql {
     ($name:literal) => {
@@ -25,7 +25,7 @@ const PLANS: &[((&str, &str), &[&str])] = &[
     (sql!("renew"), &["job_pkey on job"]),
     (sql!("jobs"), &["job_pkey on job"]),
     (sql!("set_aside"), &["job_pkey on job"]),
-    (sql!("expired"), &["job_running on job"]),
+    (sql!("expired_leases"), &["job_running on job"]),
     (sql!("attempts_find"), &["attempt_pkey on attempt"]),
     (sql!("attempts_of_job"), &["attempt_pkey on attempt"]),
     (
@@ -37,18 +37,15 @@ const PLANS: &[((&str, &str), &[&str])] = &[
     (sql!("list_runs"), &["job_run on job"]),
     (sql!("list_running"), &["on job"]),
     (
-        sql!("prune_ended"),
+        sql!("prune"),
         &[
             "job_ended on job",
+            "job_discarded on job",
             "job_pkey on job",
             "attempt_pkey on attempt",
             "once_pkey on once",
             "idempotency_pkey on idempotency",
         ],
-    ),
-    (
-        sql!("prune_discarded"),
-        &["job_discarded on job", "job_pkey on job"],
     ),
     (sql!("prune_ticks"), &["tick_age on tick"]),
     (sql!("prune_minutes"), &["minute_pkey on minute"]),
@@ -62,19 +59,19 @@ const PLANS: &[((&str, &str), &[&str])] = &[
     ),
     (sql!("stats_recent"), &["minute_pkey on minute"]),
     (sql!("keys_find"), &["idempotency_pkey on idempotency"]),
-    (sql!("once_recall"), &["once_pkey on once"]),
+    (sql!("step_result"), &["once_pkey on once"]),
 ];
 
 /// A connection that plans as those of a store do.
-async fn planner(place: &Place) -> Client {
-    let client = place.client().await;
+async fn planner(database: &TestDatabase) -> Client {
+    let client = database.client().await;
     let settings = include_str!("../../src/postgres/sql/settings.sql");
     client.batch_execute(settings).await.unwrap();
     client
 }
 
-async fn prepare(client: &Client, place: &Place, name: &str, sql: &str) {
-    let sql = format!("PREPARE {name} AS {}", place.sql(sql));
+async fn prepare(client: &Client, database: &TestDatabase, name: &str, sql: &str) {
+    let sql = format!("PREPARE {name} AS {}", database.sql(sql));
     client.batch_execute(&sql).await.unwrap();
 }
 
@@ -105,15 +102,15 @@ fn parameters(sql: &str) -> usize {
 
 #[tokio::test]
 async fn hot_statements_use_the_indexes_made_for_them() {
-    let place = Place::new();
-    place.open().await;
+    let database = TestDatabase::new();
+    database.open().await;
     // Empty and full: neither must lead to a plan that is bad for the other.
     let mut wrong = Vec::new();
     for rows in [0, 50_000] {
-        fill(&place, rows, rows).await;
-        let client = planner(&place).await;
+        fill(&database, rows, rows).await;
+        let client = planner(&database).await;
         for ((name, sql), indexes) in PLANS {
-            prepare(&client, &place, name, sql).await;
+            prepare(&client, &database, name, sql).await;
             let nulls = vec!["NULL"; parameters(sql)].join(", ");
             let plan = explain(&client, "COSTS OFF", name, &nulls).await;
             let scans = ["Seq Scan on job", "Seq Scan on attempt"]
@@ -131,14 +128,14 @@ async fn hot_statements_use_the_indexes_made_for_them() {
 /// What a claim reads does not grow with what waits for later, waits now, or has ended.
 #[tokio::test]
 async fn the_cost_of_a_claim_is_flat() {
-    let place = Place::new();
-    let store = place.open().await;
-    let client = planner(&place).await;
-    prepare(&client, &place, "claim", sql!("claim").1).await;
-    prepare(&client, &place, "next", sql!("claim_next").1).await;
+    let database = TestDatabase::new();
+    let store = database.open().await;
+    let client = planner(&database).await;
+    prepare(&client, &database, "claim", sql!("claim").1).await;
+    prepare(&client, &database, "next", sql!("claim_next").1).await;
     let mut pages = Vec::new();
     for rows in [1_000, 100_000] {
-        fill(&place, rows, rows).await;
+        fill(&database, rows, rows).await;
         // Work that leaves dead rows behind.
         store.enqueue(jobs(&store, 500)).await.unwrap();
         let claims = store.claim(request(500)).await.unwrap().claims;
@@ -175,8 +172,8 @@ fn touched(plan: &str) -> u64 {
 }
 
 /// Adds jobs that wait for tomorrow at every priority and in many lanes, and jobs that ended.
-async fn fill(place: &Place, future: u32, ended: u32) {
-    place
+async fn fill(database: &TestDatabase, future: u32, ended: u32) {
+    database
         .execute(&format!(
             "INSERT INTO steadfast.policy (body) VALUES ('{{}}') ON CONFLICT DO NOTHING;
              INSERT INTO steadfast.lane (tenant, queue, kind)

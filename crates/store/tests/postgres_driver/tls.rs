@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use steadfast_store::{
-    PostgresOptions, PostgresStore, Store,
+    JobStore as _, PostgresOptions, PostgresStore,
     testing::Server,
     tokio_postgres::{self, Client, NoTls},
 };
@@ -27,7 +27,7 @@ fn encrypted() -> (Server, String) {
         ("stranger.pem", stranger.pem()),
     ];
     let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, &**text)).collect();
-    // Nobody else is likely to be given the same port just after it was free.
+    // No other process is likely to get the same port just after it was free.
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port();
     drop(free);

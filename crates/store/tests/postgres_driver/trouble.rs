@@ -13,7 +13,8 @@ use steadfast_core::{
     Dice, JobCommand, Payload, Subscriptions, Tally, Timestamp, Transition, after_attempt,
 };
 use steadfast_store::{
-    CommitResult, EnqueueResult, JobFilter, PostgresOptions, PostgresStore, Store, StoreError,
+    BaseStore as _, CommitResult, EnqueueResult, JobFilter, JobStore as _, PostgresOptions,
+    PostgresStore, QueryStore as _,
     testing::Server,
     tokio_postgres::{self, NoTls},
 };
@@ -22,12 +23,12 @@ use tokio::{
     net::{UnixListener, UnixStream},
 };
 
-use crate::common::{Place, job, jobs, request, success, woken};
+use crate::common::{TestDatabase, job, jobs, request, success, woken};
 
 #[tokio::test]
 async fn another_node_hears_of_new_jobs() {
-    let place = Place::new();
-    let [ours, theirs] = [place.open().await, place.open().await];
+    let database = TestDatabase::new();
+    let [ours, theirs] = [database.open().await, database.open().await];
     let mut wakeups = theirs.wakeups();
     // The first wake-up is for having begun to listen.
     woken(&mut wakeups).await;
@@ -40,12 +41,12 @@ async fn another_node_hears_of_new_jobs() {
 
 #[tokio::test]
 async fn a_listener_that_lost_its_connection_wakes_everybody_and_listens_again() {
-    let place = Place::new();
-    let [ours, theirs] = [place.open().await, place.open().await];
+    let database = TestDatabase::new();
+    let [ours, theirs] = [database.open().await, database.open().await];
     let mut wakeups = theirs.wakeups();
     woken(&mut wakeups).await;
-    terminate_all(&place).await;
-    // Whatever was said meanwhile was not heard.
+    terminate_all(&database).await;
+    // Notifications that were sent meanwhile are lost.
     woken(&mut wakeups).await;
     let mut stored = ours.enqueue(jobs(&ours, 1)).await;
     // A connection of the pool may find out only now that it is gone.
@@ -55,11 +56,11 @@ async fn a_listener_that_lost_its_connection_wakes_everybody_and_listens_again()
     woken(&mut wakeups).await;
 }
 
-async fn terminate_all(place: &Place) {
+async fn terminate_all(database: &TestDatabase) {
     let sql =
         "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1";
-    let client = place.client().await;
-    let row = client.query_one(sql, &[&place.schema]).await.unwrap();
+    let client = database.client().await;
+    let row = client.query_one(sql, &[&database.schema]).await.unwrap();
     assert!(row.get::<_, i64>(0) > 1);
 }
 
@@ -140,10 +141,10 @@ async fn until_back(store: &PostgresStore, transition: Transition) -> CommitResu
 
 #[tokio::test]
 async fn what_was_written_is_recognised_when_its_answer_was_lost() {
-    let place = Place::new();
-    let proxy = Proxy::start(&place).await;
-    let options = place.options().connections(1);
-    let store = PostgresStore::open(&proxy.url(&place), options)
+    let database = TestDatabase::new();
+    let proxy = Proxy::start(&database).await;
+    let options = database.options().connections(1);
+    let store = PostgresStore::open(&proxy.url(&database), options)
         .await
         .unwrap();
     // Statements are prepared by the first that needs them, and these are not to be lost.
@@ -196,11 +197,11 @@ const SOCKET: &str = ".s.PGSQL.5432";
 const LOST: &str = "the answer to this is lost";
 
 impl Proxy {
-    async fn start(place: &Place) -> Self {
+    async fn start(database: &TestDatabase) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(directory.path().join(SOCKET)).unwrap();
         let loses = Arc::new(AtomicBool::new(true));
-        let host = place.url.split_whitespace().next().unwrap();
+        let host = database.url.split_whitespace().next().unwrap();
         let server = PathBuf::from(host.strip_prefix("host=").unwrap()).join(SOCKET);
         let flag = Arc::clone(&loses);
         tokio::spawn(async move {
@@ -236,9 +237,9 @@ impl Proxy {
         }
     }
 
-    fn url(&self, place: &Place) -> String {
+    fn url(&self, database: &TestDatabase) -> String {
         let host = self.directory.path().display();
-        let schema = &place.schema;
+        let schema = &database.schema;
         format!("host={host} user=postgres dbname=postgres application_name={schema}")
     }
 
@@ -253,15 +254,15 @@ impl Proxy {
 
 #[tokio::test]
 async fn whoever_waits_too_long_for_a_lock_or_a_connection_is_told_to_come_back() {
-    let place = Place::new();
-    let options = place.options().connections(1);
+    let database = TestDatabase::new();
+    let options = database.options().connections(1);
     let options = options.timeout(Duration::from_millis(300));
-    let store = PostgresStore::open(&place.url, options).await.unwrap();
+    let store = PostgresStore::open(&database.url, options).await.unwrap();
     let id = store.enqueue(jobs(&store, 1)).await.unwrap()[0].id();
 
-    let mut client = place.client().await;
+    let mut client = database.client().await;
     let transaction = client.transaction().await.unwrap();
-    let sql = place.sql("SELECT 1 FROM steadfast.job FOR UPDATE");
+    let sql = database.sql("SELECT 1 FROM steadfast.job FOR UPDATE");
     transaction.query_one(&*sql, &[]).await.unwrap();
     // One waits for the lock, the others for its connection, which only one of them can get
     // before their patience ends.
@@ -286,12 +287,12 @@ async fn whoever_waits_too_long_for_a_lock_or_a_connection_is_told_to_come_back(
 
 #[tokio::test]
 async fn a_row_that_cannot_be_read_does_not_hold_up_the_others() {
-    let place = Place::new();
-    let store = place.open().await;
+    let database = TestDatabase::new();
+    let store = database.open().await;
     let new = jobs(&store, 3);
     let broken = new[0].id;
     store.enqueue(new).await.unwrap();
-    place
+    database
         .execute(&format!(
             "UPDATE steadfast.job SET tags = '{{' WHERE id = '{:032x}'",
             broken.bits()
@@ -305,9 +306,11 @@ async fn a_row_that_cannot_be_read_does_not_hold_up_the_others() {
     let listed = store.list_jobs(JobFilter::default(), page).await.unwrap();
     assert_eq!(listed.items.len(), 2);
     let error = store.get_jobs(vec![broken]).await.unwrap_err();
-    assert!(matches!(error, StoreError::Broken(_)), "{error}");
+    assert!(!error.is_transient(), "{error}");
+    assert_eq!(error.operation(), "get_jobs");
+    assert!(std::error::Error::source(&error).is_some());
 
-    place
+    database
         .execute("UPDATE steadfast.job SET tags = NULL, run_at = 0")
         .await;
     let claims = store.claim(request(10)).await.unwrap().claims;
@@ -319,9 +322,9 @@ async fn a_row_that_cannot_be_read_does_not_hold_up_the_others() {
 /// one that is right looks to a node whose clock is an hour behind.
 #[tokio::test]
 async fn time_is_the_databases_however_wrong_a_node_is() {
-    let place = Place::new();
-    place.open().await;
-    place
+    let database = TestDatabase::new();
+    database.open().await;
+    database
         .execute(
             "CREATE OR REPLACE FUNCTION steadfast.time(given bigint) RETURNS bigint
              LANGUAGE sql VOLATILE AS $$
@@ -329,9 +332,9 @@ async fn time_is_the_databases_however_wrong_a_node_is() {
              $$",
         )
         .await;
-    let store = place.open().await;
-    let client = place.client().await;
-    let sql = place.sql("SELECT steadfast.time(NULL)");
+    let store = database.open().await;
+    let client = database.client().await;
+    let sql = database.sql("SELECT steadfast.time(NULL)");
     let theirs: i64 = client.query_one(&*sql, &[]).await.unwrap().get(0);
     let apart = store.now().since(Timestamp::from_micros(theirs));
     assert!(apart < Duration::from_secs(5), "{apart:?}");
@@ -353,8 +356,8 @@ async fn time_is_the_databases_however_wrong_a_node_is() {
 
 #[tokio::test]
 async fn text_that_postgres_cannot_store_is_stored_all_the_same() {
-    let place = Place::new();
-    let store = place.open().await;
+    let database = TestDatabase::new();
+    let store = database.open().await;
     store.enqueue(jobs(&store, 1)).await.unwrap();
     let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
     let mut ended = claim.ended(

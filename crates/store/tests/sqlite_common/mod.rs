@@ -12,16 +12,16 @@ use steadfast_core::{
     Claim, Dice, JobId, Kind, NewJob, Outcome, Payload, Preset, Transition, WorkerName,
     after_attempt,
 };
-use steadfast_store::{ClaimRequest, SqliteOptions, SqliteStore, Store};
+use steadfast_store::{BaseStore as _, ClaimRequest, SqliteOptions, SqliteStore};
 use tempfile::TempDir;
 
-/// A place for one database, gone at the end of the test.
-pub struct Place {
+/// A file for one database, deleted at the end of the test.
+pub struct TestDatabase {
     _directory: TempDir,
     pub file: PathBuf,
 }
 
-impl Place {
+impl TestDatabase {
     pub fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         Self {
@@ -53,15 +53,7 @@ pub fn jobs(store: &SqliteStore, count: usize) -> Vec<NewJob> {
 }
 
 pub fn request(max: usize) -> ClaimRequest {
-    ClaimRequest {
-        worker: WorkerName::new("w1").unwrap(),
-        tenant: None,
-        queues: Vec::new(),
-        kinds: Vec::new(),
-        except_kinds: Vec::new(),
-        max,
-        lease: None,
-    }
+    ClaimRequest::new(WorkerName::new("w1").unwrap(), max)
 }
 
 pub fn success(store: &SqliteStore, claim: Claim) -> Transition {

@@ -191,7 +191,7 @@ CREATE TABLE steadfast.attempt (
 CREATE INDEX attempt_of_schedule ON steadfast.attempt (schedule, finished_at, job, fence)
     WHERE schedule IS NOT NULL;
 
--- What steps of handlers left behind.
+-- The results of steps of handlers.
 CREATE TABLE steadfast.once (
     job uuid NOT NULL,
     step text COLLATE "C" NOT NULL,
@@ -219,7 +219,7 @@ CREATE INDEX schedule_next ON steadfast.schedule (next_tick) WHERE NOT paused;
 CREATE INDEX schedule_queued ON steadfast.schedule (queued_tick)
     WHERE NOT paused AND queued_tick IS NOT NULL;
 
--- What became of ticks: the job that was made, or a stretch that was skipped, and why.
+-- The records of ticks: the job that was made, or a range that was skipped, and why.
 CREATE TABLE steadfast.tick (
     schedule uuid NOT NULL,
     tick bigint NOT NULL,
@@ -230,8 +230,8 @@ CREATE TABLE steadfast.tick (
 
 CREATE INDEX tick_age ON steadfast.tick (tick);
 
--- Endpoints, keys, states of alerts, nodes: few, small, and changed by whoever saw the last
--- change.
+-- Endpoints, keys, states of alerts, nodes: few, small, and changed only by a caller
+-- that saw the last change.
 CREATE TABLE steadfast.document (
     space text COLLATE "C" NOT NULL,
     id text COLLATE "C" NOT NULL,

@@ -2,7 +2,8 @@
 -- Parameters: 1 job id, 2 to 4 below this time, job and fence, 5 limit. Rows: attempt.
 -- Locks: none.
 SELECT
-    job, fence, attempt, status, started_at, finished_at, worker, failure, output, note, decision
+    job, fence, attempt, attempts_before, status, started_at, finished_at, worker, failure,
+    output, note, decision
 FROM steadfast.attempt
 WHERE job = $1 AND (finished_at, job, fence) < ($2, $3, $4)
 ORDER BY finished_at DESC, fence DESC

@@ -2,7 +2,8 @@
 -- Parameters: 1 schedule, 2 to 4 below this time, job and fence, 5 limit. Rows: attempt.
 -- Locks: none.
 SELECT
-    job, fence, attempt, status, started_at, finished_at, worker, failure, output, note, decision
+    job, fence, attempt, attempts_before, status, started_at, finished_at, worker, failure,
+    output, note, decision
 FROM steadfast.attempt
 WHERE schedule = $1 AND schedule IS NOT NULL AND (finished_at, job, fence) < ($2, $3, $4)
 ORDER BY finished_at DESC, job DESC, fence DESC

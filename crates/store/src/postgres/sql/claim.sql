@@ -5,9 +5,12 @@
 -- then each range gives that many, passing over what others hold. So no more is locked than is
 -- taken, and neither future jobs nor other lanes are ever walked over.
 --
+-- Literals: priorities go up to PRIORITY_MAX, attempts and fences to u32::MAX, and times to
+-- Timestamp::MAX. They are no parameters, because the planner counts the priorities.
+--
 -- Parameters: 1 now or null, 2 tenant or null, 3 queues, 4 kinds, where empty means any,
 -- 5 limit, 6 worker, 7 lease in microseconds in place of each job's own, or null, 8 how many
--- bytes of payloads are enough, 9 kinds that are not wanted.
+-- bytes of payloads are enough, 9 kinds that are not asked for.
 -- Rows: the jobs as claimed, in no order, then now. Locks: the rows, as far as they are free.
 WITH clock AS MATERIALIZED (SELECT steadfast.time($1) AS now),
 wanted AS MATERIALIZED (
@@ -99,4 +102,4 @@ RETURNING
     job.first_started_at, job.finished_at, job.resolved_at, job.worker, job.snoozes,
     job.last_delay, job.reason, job.failure, job.note, job.at_most_once, job.timeout, job.lease,
     job.created_at, job.idempotency_key, job.schedule, job.tick, job.tags, job.payload, job.webhook,
-    (SELECT now FROM clock)
+    (SELECT now FROM clock) AS now

@@ -1,7 +1,8 @@
--- When the next of the wanted jobs becomes due: the earliest head of their ranges.
--- Parameters: 1 tenant or null, 2 queues, 3 kinds, where empty means any, 4 kinds
--- that are not wanted. Rows: one, run_at, null if none waits. Locks: none.
-SELECT min(head.run_at)
+-- When the next of the requested jobs becomes due: the earliest head of their ranges. Priorities
+-- go up to PRIORITY_MAX.
+-- Parameters: 1 tenant or null, 2 queues, 3 kinds, where empty means any, 4 kinds that are not
+-- asked for. Rows: one, run_at, null if none waits. Locks: none.
+SELECT min(head.run_at) AS run_at
 FROM steadfast.lane
 CROSS JOIN LATERAL (
     SELECT 1 FROM steadfast.job WHERE job.state = 0 AND job.lane = lane.id LIMIT 1

@@ -1,5 +1,5 @@
--- Writes what commands came to, on rows that are locked.
--- Parameters: 1 what they came to; a payload that stays is null. Rows: none. Locks: the rows.
+-- Writes jobs after a command, on rows that are locked.
+-- Parameters: 1 the jobs; a payload that stays is null. Rows: none. Locks: the rows.
 UPDATE steadfast.job SET
     priority = new.priority,
     policy = new.policy,

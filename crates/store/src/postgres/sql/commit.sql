@@ -26,27 +26,27 @@ written AS (
         reason = new.reason,
         failure = new.failure,
         note = new.note
-    FROM unnest($2::steadfast.transition[]) AS new
+    FROM unnest($2::steadfast.transition_v2[]) AS new
     WHERE
         job.id = new.id AND job.fence = new.held AND job.state + 0 = 1
         AND (new.cancel_known OR NOT job.cancel_requested)
         AND (NOT new.must_have_expired OR job.lease_until <= (SELECT now FROM clock))
     RETURNING
         job.id, job.lane, job.schedule, job.state, job.resolved_at,
-        new.record_fence, new.record_attempt, new.record_status, new.record_started_at,
-        new.record_finished_at, new.record_worker, new.record_failure, new.record_output,
+        new.record_fence, new.record_attempt, new.record_attempts_before, new.record_status,
+        new.record_started_at, new.record_finished_at, new.record_worker, new.record_failure, new.record_output,
         new.record_note, new.record_decision,
         new.attempts, new.successes, new.failures, new.retries, new.successful_retries,
         new.exhausted
 ),
-kept AS (
+recorded AS (
     INSERT INTO steadfast.attempt (
-        job, fence, attempt, status, started_at, finished_at, worker, failure, output, note,
-        decision, schedule
+        job, fence, attempt, attempts_before, status, started_at, finished_at, worker, failure,
+        output, note, decision, schedule
     )
     SELECT
-        id, record_fence, record_attempt, record_status, record_started_at, record_finished_at,
-        record_worker, record_failure, record_output, record_note, record_decision, schedule
+        id, record_fence, record_attempt, record_attempts_before, record_status,
+        record_started_at, record_finished_at, record_worker, record_failure, record_output, record_note, record_decision, schedule
     FROM written
     WHERE record_status IS NOT NULL
 ),

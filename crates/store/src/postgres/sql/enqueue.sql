@@ -1,4 +1,4 @@
--- Stores waiting jobs, unless their id is known, and counts them.
+-- Stores waiting jobs, unless their id is stored already, and counts them.
 -- Parameters: 1 now or null, 2 the jobs; one without a time waits for its delay from now on.
 -- Rows: those that were stored, with now. Locks: the new rows.
 WITH clock AS (SELECT steadfast.time($1) AS now),

@@ -52,4 +52,4 @@ minutes AS (
         successful_retries = total.successful_retries + excluded.successful_retries,
         exhausted = total.exhausted + excluded.exhausted
 )
-SELECT count(*) FROM moved
+SELECT count(*) AS moved FROM moved

@@ -1,4 +1,4 @@
--- Forgets old counts by the minute.
+-- Deletes old counts by the minute.
 -- Parameters: 1 minutes before this, 2 limit. Rows: none. Locks: the rows.
 DELETE FROM steadfast.minute WHERE ctid = ANY(ARRAY(
     SELECT ctid FROM steadfast.minute WHERE minute < $1 LIMIT $2 FOR UPDATE SKIP LOCKED

@@ -1,4 +1,4 @@
--- Forgets a schedule and its ticks.
+-- Deletes a schedule and its ticks.
 -- Parameters: 1 schedule id. Rows: id, if it was there. Locks: the rows.
 WITH ticks AS (DELETE FROM steadfast.tick WHERE schedule = $1)
 DELETE FROM steadfast.schedule WHERE id = $1 RETURNING id

@@ -1,10 +1,12 @@
 -- The counts of every lane: totals, and what was not moved into them yet.
 -- Parameters: none. Rows: lane, counts. Locks: none.
 SELECT
-    lane, sum(waiting)::bigint, sum(running)::bigint, sum(succeeded)::bigint,
-    sum(failed)::bigint, sum(cancelled)::bigint, sum(dead_letters)::bigint,
-    sum(attempts)::bigint, sum(successes)::bigint, sum(failures)::bigint, sum(retries)::bigint,
-    sum(successful_retries)::bigint, sum(exhausted)::bigint
+    lane, sum(waiting)::bigint AS waiting, sum(running)::bigint AS running,
+    sum(succeeded)::bigint AS succeeded, sum(failed)::bigint AS failed,
+    sum(cancelled)::bigint AS cancelled, sum(dead_letters)::bigint AS dead_letters,
+    sum(attempts)::bigint AS attempts, sum(successes)::bigint AS successes,
+    sum(failures)::bigint AS failures, sum(retries)::bigint AS retries,
+    sum(successful_retries)::bigint AS successful_retries, sum(exhausted)::bigint AS exhausted
 FROM (
     SELECT
         lane, waiting, running, succeeded, failed, cancelled, dead_letters, attempts, successes,

@@ -3,7 +3,8 @@
 -- Parameters: 1 lanes, 2 now, 3 limit. Rows: lane, ready, later, retrying, earliest or null.
 -- Locks: none.
 SELECT
-    asked.lane, ready.count, later.count, retrying.count, heads.earliest
+    asked.lane, ready.count AS ready, later.count AS later, retrying.count AS retrying,
+    heads.earliest
 FROM unnest($1::integer[]) AS asked (lane)
 CROSS JOIN LATERAL (
     SELECT min(head.run_at) AS earliest

@@ -1,4 +1,4 @@
--- What became of a schedule's ticks, newest first.
+-- The records of a schedule's ticks, newest first.
 -- Parameters: 1 schedule id, 2 ticks below this, 3 limit. Rows: tick, job or null, skip or null.
 -- Locks: none.
 SELECT tick, job, skip FROM steadfast.tick

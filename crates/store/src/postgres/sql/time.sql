@@ -1,3 +1,3 @@
--- What time it is.
+-- The time.
 -- Parameters: 1 a time in the place of the database's, or null. Rows: one, now. Locks: none.
-SELECT steadfast.time($1)
+SELECT steadfast.time($1) AS now

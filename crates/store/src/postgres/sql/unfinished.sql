@@ -1,6 +1,6 @@
 -- The newest runs of schedules that have not ended.
 -- Parameters: 1 schedule ids. Rows: schedule id, job id. Locks: none.
-SELECT asked.schedule, newest.id
+SELECT asked.schedule, newest.id AS job
 FROM unnest($1::uuid[]) AS asked (schedule)
 CROSS JOIN LATERAL (
     SELECT job.id FROM steadfast.job

@@ -149,7 +149,7 @@ CREATE TABLE steadfast_schedule_attempt (
     PRIMARY KEY (schedule, finished_at, job, fence)
 ) STRICT, WITHOUT ROWID;
 
--- What steps of handlers left behind.
+-- The results of steps of handlers.
 CREATE TABLE steadfast_once (
     job BLOB NOT NULL,
     step TEXT NOT NULL,
@@ -177,7 +177,7 @@ CREATE TABLE steadfast_schedule (
 CREATE INDEX steadfast_schedule_next ON steadfast_schedule (next_tick) WHERE paused = 0;
 CREATE INDEX steadfast_schedule_queued ON steadfast_schedule (queued_tick) WHERE paused = 0 AND queued_tick IS NOT NULL;
 
--- What became of ticks: the job that was made, or a stretch that was skipped, and why.
+-- The records of ticks: the job that was made, or a range that was skipped, and why.
 CREATE TABLE steadfast_tick (
     schedule BLOB NOT NULL,
     tick INTEGER NOT NULL,

@@ -1,4 +1,4 @@
--- Schema 2: where news of a job goes, and small things beside the jobs.
+-- Schema 2: the webhook of a job, and small records beside the jobs.
 --
 -- Locks: the whole file for writing, for the time of this script.
 
@@ -16,7 +16,8 @@ SELECT
     webhook
 FROM steadfast_job;
 
--- Endpoints, keys, states of alerts: few, small, and changed by whoever saw the last change.
+-- Endpoints, keys, states of alerts: few, small, and changed only by a caller that saw
+-- the last change.
 CREATE TABLE steadfast_document (
     space TEXT NOT NULL,
     id TEXT NOT NULL,

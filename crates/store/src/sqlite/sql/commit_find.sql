@@ -1,4 +1,3 @@
--- What the guard of a transition is compared with.
+-- The row of a job, with what does not change while it runs.
 -- Parameters: 1 job id. Rows: as named, at most one. Locks: read.
-SELECT seq, lane, priority, schedule, state, fence, cancel_requested
-FROM steadfast_job WHERE id = ?1
+SELECT seq, lane, priority, schedule FROM steadfast_job WHERE id = ?1

@@ -1,4 +1,4 @@
--- Stores a waiting job, unless its id is known.
+-- Stores a waiting job, unless its id is stored already.
 -- Parameters: as named, in order. Rows: none; one change if it was stored. Locks: write.
 INSERT INTO steadfast_job (
     id, lane, state, priority, run_at, fence, attempt, attempts_before, cancel_requested,

@@ -1,4 +1,4 @@
--- Adds what a transaction came to, to the counts of one lane.
+-- Adds the changes of a transaction to the counts of one lane.
 -- Parameters: 1 lane, 2–6 by state, 7 dead letters, 8–13 tally. Rows: none. Locks: write.
 UPDATE steadfast_lane SET
     waiting = waiting + ?2,

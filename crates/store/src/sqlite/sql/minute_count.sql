@@ -1,4 +1,4 @@
--- Adds what a transaction came to, to the attempts of one lane in one minute.
+-- Adds the attempts of a transaction to those of one lane in one minute.
 -- Parameters: 1 minute, 2 lane, 3–8 tally. Rows: none. Locks: write.
 INSERT INTO steadfast_minute (
     minute, lane, attempts, successes, failures, retries, successful_retries, exhausted

@@ -1,7 +1,8 @@
 -- Writes how far a job has come.
--- Parameters: 1 job, 2 to 18 as named, then the guard, where there is one: 19 the fence that
--- must still hold, 20 whether a request to cancel is known, 21 by when the lease must have run
--- out, or null, 22 the job's id, because the numbers of deleted jobs are given anew. Rows: none; one change if the guard held. Locks: write.
+-- Parameters: 1 job, 2 to 18 as named, then the guard, if there is one: 19 the fence that must
+-- still hold, 20 whether a request to cancel is known, 21 by when the lease must have expired, or
+-- null, 22 the job's id, because the numbers of deleted jobs are given again.
+-- Rows: none; one change if the guard held. Locks: write.
 UPDATE steadfast_job SET
     state = ?2,
     run_at = ?3,

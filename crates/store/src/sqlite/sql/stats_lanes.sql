@@ -1,9 +1,9 @@
 -- The counts of every lane.
--- Parameters: none. Rows: lane, with whether its queue is paused. Locks: read.
+-- Parameters: none. Rows: as named; paused is whether the lane's queue is. Locks: read.
 SELECT
-    steadfast_lane.id, steadfast_lane.tenant, steadfast_lane.queue, steadfast_lane.kind, steadfast_paused.queue IS NOT NULL,
+    lane.id, lane.tenant, lane.queue, lane.kind, paused.queue IS NOT NULL AS paused,
     waiting, running, succeeded, failed, cancelled, dead_letters,
     attempts, successes, failures, retries, successful_retries, exhausted
-FROM steadfast_lane
-LEFT JOIN steadfast_paused ON steadfast_paused.tenant = steadfast_lane.tenant AND steadfast_paused.queue = steadfast_lane.queue
-ORDER BY steadfast_lane.tenant, steadfast_lane.queue, steadfast_lane.kind
+FROM steadfast_lane AS lane
+LEFT JOIN steadfast_paused AS paused ON paused.tenant = lane.tenant AND paused.queue = lane.queue
+ORDER BY lane.tenant, lane.queue, lane.kind

@@ -1,4 +1,5 @@
--- How many waiting jobs of a lane are not due yet, counting no further than a limit.
+-- How many waiting jobs of a lane are not due yet, counting no further than a limit. The
+-- priorities are those up to PRIORITY_MAX.
 -- Parameters: 1 lane, 2 now, 3 limit. Rows: count. Locks: read.
 SELECT count(*) FROM (
     SELECT 1 FROM steadfast_job

@@ -1,0 +1,92 @@
+//! A job as the answers of the store say it must be.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use steadfast_core::{
+    Attempt, Fence, Guarantee, IdempotencyKey, Job, JobState, Kind, Payload, Priority, Queue,
+    StepName, Tenant, Timestamp, Webhook,
+};
+
+#[derive(Clone, Debug)]
+pub struct ExpectedJob {
+    pub tenant: Tenant,
+    pub queue: Queue,
+    pub kind: Kind,
+    pub key: Option<IdempotencyKey>,
+    pub guarantee: Guarantee,
+    pub webhook: Option<Arc<Webhook>>,
+    pub created_at: Timestamp,
+    pub priority: Priority,
+    pub max_retries: u32,
+    pub run_at: Timestamp,
+    pub state: JobState,
+    pub fence: Fence,
+    pub lease_until: Option<Timestamp>,
+    pub cancel_requested: bool,
+    pub finished_at: Option<Timestamp>,
+    pub resolved_at: Option<Timestamp>,
+    /// A cancel was acknowledged, and no manual retry since.
+    pub cancelled: bool,
+    /// Attempts of the present budget, counted by us.
+    pub used: u32,
+    pub starts: u32,
+    pub gone: bool,
+    pub claims: BTreeMap<Fence, ExpectedClaim>,
+    /// Results that were kept, and when in the history.
+    pub steps: BTreeMap<StepName, (usize, Payload)>,
+}
+
+#[derive(Clone, Debug)]
+pub struct ExpectedClaim {
+    /// Its index in the history.
+    pub index: usize,
+    pub starts: u32,
+    /// The record with which it was settled, where that leaves one.
+    pub settled: Option<Option<Attempt>>,
+}
+
+impl ExpectedJob {
+    pub fn new(job: &Job) -> Self {
+        let progress = &job.progress;
+        Self {
+            tenant: job.tenant.clone(),
+            queue: job.queue.clone(),
+            kind: job.kind.clone(),
+            key: job.idempotency_key.clone(),
+            guarantee: job.guarantee,
+            webhook: job.webhook.clone(),
+            created_at: job.created_at,
+            priority: job.priority,
+            max_retries: job.policy.max_retries(),
+            run_at: progress.run_at,
+            state: progress.state,
+            fence: progress.fence,
+            lease_until: progress.lease_until,
+            cancel_requested: progress.cancel_requested,
+            finished_at: progress.finished_at,
+            resolved_at: progress.resolved_at,
+            cancelled: false,
+            used: 0,
+            starts: 0,
+            gone: false,
+            claims: BTreeMap::new(),
+            steps: BTreeMap::new(),
+        }
+    }
+
+    pub fn is_dead_letter(&self) -> bool {
+        self.state == JobState::Failed && self.resolved_at.is_none()
+    }
+
+    /// What a command or a person may have changed, as the store's answer says.
+    pub fn follow(&mut self, job: &Job) {
+        self.priority = job.priority;
+        // An edit does not take back an attempt that is already promised.
+        self.max_retries = job.policy.max_retries().max(self.used);
+        self.run_at = job.progress.run_at;
+        self.state = job.progress.state;
+        self.cancel_requested = job.progress.cancel_requested;
+        self.finished_at = job.progress.finished_at;
+        self.resolved_at = job.progress.resolved_at;
+    }
+}

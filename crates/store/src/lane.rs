@@ -1,0 +1,47 @@
+//! Lanes: what claims choose between, and what is counted.
+
+use steadfast_core::{Job, Kind, NewJob, Queue, Tenant};
+
+use crate::store::{ClaimRequest, JobFilter, LaneStats};
+
+/// One tenant's jobs of one kind in one queue.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Lane {
+    pub tenant: Tenant,
+    pub queue: Queue,
+    pub kind: Kind,
+}
+
+impl Lane {
+    pub(crate) fn is_wanted_by(&self, request: &ClaimRequest) -> bool {
+        request.wants(&self.tenant, &self.queue, &self.kind)
+    }
+
+    pub(crate) fn matches(&self, filter: &JobFilter) -> bool {
+        filter.matches_lane(&self.tenant, &self.queue, &self.kind)
+    }
+
+    pub(crate) fn empty_stats(&self) -> LaneStats {
+        LaneStats::empty(self.tenant.clone(), self.queue.clone(), self.kind.clone())
+    }
+}
+
+impl From<&Job> for Lane {
+    fn from(job: &Job) -> Self {
+        Self {
+            tenant: job.tenant.clone(),
+            queue: job.queue.clone(),
+            kind: job.kind.clone(),
+        }
+    }
+}
+
+impl From<&NewJob> for Lane {
+    fn from(job: &NewJob) -> Self {
+        Self {
+            tenant: job.tenant.clone(),
+            queue: job.queue.clone(),
+            kind: job.kind.clone(),
+        }
+    }
+}

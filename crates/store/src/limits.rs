@@ -1,0 +1,125 @@
+//! Every limit of the stores, with its reason.
+//!
+//! The limits of the data itself are those of core.
+
+use std::time::Duration;
+
+// Answers.
+
+/// One claim is built in memory. A caller that asks for more learns that more is due, and asks
+/// again.
+pub const CLAIMS_MAX: usize = 10_000;
+/// One claim holds payloads up to this size, and one more.
+pub const CLAIM_PAYLOAD_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// How many rows one list looks at when few of them match, so that no request runs for long.
+pub const ROWS_EXAMINED_MAX: usize = 10_000;
+/// Waiting jobs are counted up to this many first, because most lanes hold fewer.
+pub const COUNT_FIRST: u64 = 1_000;
+/// Each further round counts so many times more, so that few rounds reach millions.
+pub const COUNT_GROWTH: u64 = 8;
+/// Counts by the minute are shown for a month at most.
+pub const MINUTES_KEPT: Duration = Duration::from_secs(32 * 24 * 60 * 60);
+
+// Caches.
+
+/// Policies are few. An application that makes one for every job gets a cache that starts over.
+pub const POLICIES_CACHED_MAX: usize = 1_024;
+/// The latest policies are compared one by one, which beats writing JSON to look a policy up.
+pub const POLICIES_RECENT_MAX: usize = 8;
+
+// SQLite.
+
+/// A payload up to this size lives in the row that claims and commits rewrite. At this size
+/// about four rows share a page; larger payloads would make each claim write pages of its own,
+/// smaller ones are cheaper to copy than to look up elsewhere.
+pub const PAYLOAD_INLINE_BYTES_MAX: usize = 1_000;
+/// Requests that may wait for the writer; further callers wait before they queue.
+pub const WRITER_QUEUE_MAX: usize = 4_096;
+/// Requests in one transaction, so that its callers do not wait too long.
+pub const TRANSACTION_REQUESTS_MAX: usize = 512;
+/// Rows in one transaction, for the same reason.
+pub const TRANSACTION_ROWS_MAX: usize = 4_096;
+/// How often an idle writer looks for what other processes have written.
+pub const OTHER_PROCESSES_POLL: Duration = Duration::from_secs(1);
+/// Rows of running jobs that the writer remembers. Jobs whose attempts end in another process
+/// are never taken out, so the memory starts over when it is full.
+pub const RUNNING_ROWS_MAX: usize = 100_000;
+/// Prepared statements of one connection: more than there are statements.
+pub const STATEMENTS_MAX: usize = 128;
+/// Pages in the log before a commit checkpoints them: rows are rewritten soon after they were
+/// written, and each round that they stay in the log saves a write to the file.
+pub const CHECKPOINT_PAGES: i64 = 4_000;
+/// A log that a long reader made large is cut back to this.
+pub const LOG_BYTES_KEPT: i64 = 64 * 1024 * 1024;
+/// Changing the journal mode does not wait for locks by itself; this is between two attempts.
+pub const JOURNAL_MODE_RETRY: Duration = Duration::from_millis(10);
+/// The pages of one reader: enough for the inner pages of every index; rows are seldom asked
+/// for twice.
+pub const READER_CACHE_KIB: i64 = 2 * 1024;
+/// Only recovery after a crash makes a reader wait.
+pub const READER_BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Default memory for the writer's pages.
+pub const WRITER_CACHE_BYTES_DEFAULT: usize = 32 * 1024 * 1024;
+/// Default number of readers: a dashboard asks about this many questions at once.
+pub const READERS_DEFAULT: usize = 4;
+/// Default wait for other processes that hold the write lock; backups hold it for seconds.
+pub const BUSY_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
+/// The first SQLite in which a checkpoint cannot race a writer into corrupting the file.
+pub const SQLITE_VERSION_MIN: (i32, &str) = (3_051_003, "3.51.3");
+
+// PostgreSQL.
+
+/// The first version that the migrations run on.
+pub const POSTGRES_VERSION_MIN: i32 = 130_000;
+/// Default number of connections for queries and changes.
+pub const CONNECTIONS_DEFAULT: usize = 8;
+/// Default wait for a connection, and for an answer.
+pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
+/// The server gives up on a statement after the timeout; the client waits so many times longer,
+/// for that answer to arrive.
+pub const CLIENT_TIMEOUT_FACTOR: u32 = 2;
+/// An identifier has at most 63 bytes, and ours have a prefix or suffix at times.
+pub const SCHEMA_NAME_BYTES_MAX: usize = 48;
+/// Connecting takes milliseconds, or does not work.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// A peer that vanished is noticed after about this.
+pub const PEER_SILENCE_MAX: Duration = Duration::from_secs(30);
+/// How often a transaction that the database rolled back, or that another overtook, is tried.
+pub const TRANSACTION_TRIES_MAX: usize = 10;
+/// Transitions written by one statement; callers send fewer.
+pub const COMMIT_BATCH_MAX: usize = 10_000;
+/// Jobs that one transaction of a command locks.
+pub const COMMAND_BATCH_MAX: usize = 1_000;
+/// Jobs that one transaction of retention deletes, so that locks and vacuum stay short.
+pub const PRUNE_BATCH_MAX: usize = 500;
+/// Changes of counts that one statement moves into the totals: small enough that a commit never
+/// waits long for them.
+pub const COUNTS_MOVED_MAX: i64 = 5_000;
+/// A list reads at least so many rows at once.
+pub const LIST_ROWS_MIN: usize = 64;
+/// Each further read of a list is so many times longer: more than are asked for, because some
+/// will not match.
+pub const LIST_ROWS_GROWTH: usize = 8;
+/// Jobs are read whole, payloads and all, so many at once.
+pub const JOBS_READ_MAX: usize = 500;
+/// Between two rounds of upkeep: the clock is measured, and counts are moved.
+pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
+/// Between two notifications of one node: each takes a lock over the whole server.
+pub const NOTIFY_INTERVAL: Duration = Duration::from_millis(50);
+/// After so long without a message, the listening connection is tested.
+pub const LISTEN_SILENCE_MAX: Duration = Duration::from_secs(30);
+/// How long that test may take.
+pub const LISTEN_ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// The first wait before the listening connection is opened again.
+pub const LISTEN_BACKOFF_FIRST: Duration = Duration::from_millis(100);
+/// The longest wait before the listening connection is opened again.
+pub const LISTEN_BACKOFF_MAX: Duration = Duration::from_secs(5);
+/// The database's time is known here to within less than this.
+pub const CLOCK_ERROR_MAX: Duration = Duration::from_secs(1);
+/// A measurement of the database's clock is trusted less as it ages: clocks drift apart by up
+/// to this share.
+pub const CLOCK_DRIFT_MAX: f64 = 0.001;
+
+const _: () = assert!(COUNT_GROWTH > 1 && LIST_ROWS_GROWTH > 1);
+const _: () = assert!(POLICIES_RECENT_MAX < POLICIES_CACHED_MAX);
+const _: () = assert!(LIST_ROWS_MIN <= ROWS_EXAMINED_MAX && JOBS_READ_MAX <= ROWS_EXAMINED_MAX);

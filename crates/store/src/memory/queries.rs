@@ -1,0 +1,158 @@
+//! Looking at jobs, attempts and counts.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use steadfast_core::{Attempt, Job, JobId, JobLabel, Tally, Tenant, Timestamp};
+
+use super::{
+    MemoryStore, each,
+    tables::{JobEntry, Tables},
+};
+use crate::{
+    error::StoreError,
+    lane::Lane,
+    minutes::{minute, minute_start},
+    store::{
+        AttemptCursor, AttemptOwner, JobFilter, JobPageRequest, LaneStats, MinuteStats, Page,
+        PageRequest, QueryStore,
+    },
+};
+
+#[async_trait]
+impl QueryStore for MemoryStore {
+    async fn get_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
+        Ok(self.with(|tables, _| each(ids, |id| tables.job(id))))
+    }
+
+    async fn list_jobs(
+        &self,
+        filter: JobFilter,
+        page: JobPageRequest,
+    ) -> Result<Page<Job, JobId>, StoreError> {
+        Ok(self.with(|tables, now| page_of(tables.matching(&filter, now), page, |job| job.id)))
+    }
+
+    async fn count_jobs(&self, filter: JobFilter, most: u64) -> Result<u64, StoreError> {
+        Ok(self.with(|tables, now| most.min(tables.matching(&filter, now).count() as u64)))
+    }
+
+    async fn list_attempts(
+        &self,
+        of: AttemptOwner,
+        page: PageRequest<AttemptCursor>,
+    ) -> Result<Page<Attempt, AttemptCursor>, StoreError> {
+        Ok(self.with(|tables, _| tables.attempts(of, page)))
+    }
+
+    async fn lane_stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError> {
+        Ok(self.with(|tables, now| tables.lane_stats(since, now)))
+    }
+
+    async fn minute_stats(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+    ) -> Result<Vec<MinuteStats>, StoreError> {
+        Ok(self.with(|tables, _| tables.minute_stats(tenant.as_ref(), since)))
+    }
+}
+
+impl Tables {
+    /// Newest id first.
+    fn matching(&self, filter: &JobFilter, now: Timestamp) -> impl Iterator<Item = &Job> {
+        let newest_first = self.jobs.values().rev().map(|stored| &stored.job);
+        newest_first.filter(move |job| filter.matches(job, now))
+    }
+
+    fn attempts(
+        &self,
+        of: AttemptOwner,
+        page: PageRequest<AttemptCursor>,
+    ) -> Page<Attempt, AttemptCursor> {
+        let is_meant = |job: &Job| match of {
+            AttemptOwner::Job(id) => job.id == id,
+            AttemptOwner::Schedule(id) => job.scheduled_run.is_some_and(|run| run.schedule == id),
+        };
+        let stored = self.jobs.values().filter(|stored| is_meant(&stored.job));
+        let mut attempts: Vec<_> = stored.flat_map(|stored| stored.attempts.values()).collect();
+        attempts.sort_by_key(|attempt| std::cmp::Reverse(AttemptCursor::of(attempt)));
+        page_of(attempts.into_iter(), page, AttemptCursor::of)
+    }
+
+    fn lane_stats(&self, since: Timestamp, now: Timestamp) -> Vec<LaneStats> {
+        let mut lanes: BTreeMap<Lane, LaneStats> = BTreeMap::new();
+        for JobEntry { job, .. } in self.jobs.values() {
+            let lane = Lane::from(job);
+            let stats = lanes
+                .entry(lane)
+                .or_insert_with_key(|lane| self.empty_stats(lane));
+            let run_at = job.progress.run_at;
+            match job.label(now) {
+                JobLabel::Scheduled => stats.scheduled += 1,
+                JobLabel::Ready => {
+                    stats.ready += 1;
+                    let oldest = stats
+                        .oldest_ready
+                        .map_or(run_at, |oldest| oldest.min(run_at));
+                    stats.oldest_ready = Some(oldest);
+                }
+                JobLabel::Running => stats.running += 1,
+                JobLabel::Retrying => stats.retrying += 1,
+                JobLabel::Succeeded => stats.succeeded += 1,
+                JobLabel::Failed => stats.failed += 1,
+                JobLabel::Cancelled => stats.cancelled += 1,
+            }
+            stats.dead_letters += u64::from(job.is_dead_letter());
+        }
+        for (lane, tallies) in &self.tallies {
+            let stats = lanes
+                .entry(lane.clone())
+                .or_insert_with_key(|lane| self.empty_stats(lane));
+            for (ended, tally) in tallies {
+                stats.total += *tally;
+                if *ended >= minute(since) {
+                    stats.recent += *tally;
+                }
+            }
+        }
+        lanes.into_values().collect()
+    }
+
+    fn minute_stats(&self, tenant: Option<&Tenant>, since: Timestamp) -> Vec<MinuteStats> {
+        let mut minutes: BTreeMap<i64, Tally> = BTreeMap::new();
+        let wanted = |lane: &Lane| tenant.is_none_or(|tenant| lane.tenant == *tenant);
+        for (_, tallies) in self.tallies.iter().filter(|(lane, _)| wanted(lane)) {
+            for (minute, tally) in tallies.range(minute(since)..) {
+                *minutes.entry(*minute).or_default() += *tally;
+            }
+        }
+        minutes
+            .into_iter()
+            .filter(|(_, tally)| *tally != Tally::default())
+            .map(|(minute, tally)| MinuteStats {
+                at: minute_start(minute),
+                tally,
+            })
+            .collect()
+    }
+
+    fn empty_stats(&self, lane: &Lane) -> LaneStats {
+        let mut stats = lane.empty_stats();
+        stats.paused = self.is_paused(lane);
+        stats
+    }
+}
+
+/// A page of `items`, which come newest first.
+pub(super) fn page_of<'a, Item: Clone + 'a, Cursor: Ord + Copy>(
+    items: impl Iterator<Item = &'a Item>,
+    page: PageRequest<Cursor>,
+    cursor: impl Fn(&Item) -> Cursor,
+) -> Page<Item, Cursor> {
+    let is_further = |item: &&Item| page.after.is_none_or(|after| cursor(item) < after);
+    let mut further = items.filter(is_further);
+    let items: Vec<Item> = further.by_ref().take(page.limit).cloned().collect();
+    let next = further.next().and(items.last()).map(&cursor);
+    Page { items, next }
+}

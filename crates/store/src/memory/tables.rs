@@ -1,0 +1,134 @@
+//! What is stored, and the orders in which it is searched.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use steadfast_core::{
+    Attempt, Fence, IdempotencyKey, Job, JobId, JobState, NewJob, Payload, Priority, Queue,
+    Schedule, ScheduleId, StepName, Tally, Tenant, Timestamp,
+};
+
+use crate::{
+    lane::Lane,
+    store::{Document, DocumentKind, TickRecord},
+};
+
+#[derive(Default)]
+pub(super) struct Tables {
+    pub(super) jobs: BTreeMap<JobId, JobEntry>,
+    /// Apart by priority, so that future jobs of a high one are not in the way of due ones.
+    pub(super) waiting: BTreeMap<(Lane, Priority), BTreeSet<(Timestamp, JobId)>>,
+    pub(super) leases: BTreeSet<(Option<Timestamp>, JobId)>,
+    pub(super) unfinished_runs: BTreeSet<(ScheduleId, Timestamp, JobId)>,
+    pub(super) keys: BTreeMap<(Tenant, IdempotencyKey), KeyHolder>,
+    pub(super) paused: BTreeSet<(Tenant, Queue)>,
+    /// By the minute in which the attempts ended.
+    pub(super) tallies: BTreeMap<Lane, BTreeMap<i64, Tally>>,
+    pub(super) schedules: BTreeMap<ScheduleId, Schedule>,
+    pub(super) ticks: BTreeMap<(ScheduleId, Timestamp), TickRecord>,
+    pub(super) documents: BTreeMap<(DocumentKind, String), Document>,
+    /// A verb may have made something due earlier than waiting callers know.
+    pub(super) due_sooner: bool,
+}
+
+/// A job, and what is deleted with it.
+pub(super) struct JobEntry {
+    pub(super) job: Job,
+    pub(super) attempts: BTreeMap<Fence, Attempt>,
+    pub(super) steps: BTreeMap<StepName, Payload>,
+}
+
+/// Which request an idempotency key stands for: the job may have been edited since.
+#[derive(Clone, Copy)]
+pub(super) struct KeyHolder {
+    pub(super) job: JobId,
+    pub(super) fingerprint: [u8; 16],
+}
+
+impl KeyHolder {
+    pub(super) fn of(new: &NewJob) -> Self {
+        Self {
+            job: new.id,
+            fingerprint: new.fingerprint(),
+        }
+    }
+}
+
+impl Tables {
+    pub(super) fn job(&self, id: JobId) -> Option<Job> {
+        self.jobs.get(&id).map(|stored| stored.job.clone())
+    }
+
+    /// Stores a new job, unless its id or key is stored already.
+    pub(super) fn insert(&mut self, new: NewJob, now: Timestamp) {
+        if self.jobs.contains_key(&new.id) {
+            return;
+        }
+        if let Some(key) = new.idempotency_key.clone() {
+            let key = (new.tenant.clone(), key);
+            if self.keys.contains_key(&key) {
+                return;
+            }
+            self.keys.insert(key, KeyHolder::of(&new));
+        }
+        let job = new.stored(now);
+        self.index(&job, true);
+        self.jobs.insert(
+            job.id,
+            JobEntry {
+                job,
+                attempts: BTreeMap::new(),
+                steps: BTreeMap::new(),
+            },
+        );
+    }
+
+    /// Writes a job that is stored already. Every change of a job passes through here.
+    pub(super) fn update(&mut self, job: Job) {
+        let Some(stored) = self.jobs.get_mut(&job.id) else {
+            return;
+        };
+        let old = std::mem::replace(&mut stored.job, job.clone());
+        self.index(&old, false);
+        self.index(&job, true);
+        // The end of a run may let a queued tick fire.
+        self.due_sooner |= job.progress.state.is_final() && job.scheduled_run.is_some();
+    }
+
+    pub(super) fn remove(&mut self, id: JobId) {
+        let Some(JobEntry { job, .. }) = self.jobs.remove(&id) else {
+            return;
+        };
+        self.index(&job, false);
+        if let Some(key) = job.idempotency_key {
+            self.keys.remove(&(job.tenant, key));
+        }
+    }
+
+    fn index(&mut self, job: &Job, present: bool) {
+        let progress = &job.progress;
+        match progress.state {
+            JobState::Waiting => {
+                let key = (Lane::from(job), job.priority);
+                let jobs = self.waiting.entry(key).or_default();
+                set_present(jobs, (progress.run_at, job.id), present);
+                self.due_sooner |= present;
+            }
+            JobState::Running => {
+                set_present(&mut self.leases, (progress.lease_until, job.id), present);
+            }
+            JobState::Succeeded | JobState::Failed | JobState::Cancelled => return,
+        }
+        if let Some(run) = job.scheduled_run {
+            let run = (run.schedule, run.tick, job.id);
+            set_present(&mut self.unfinished_runs, run, present);
+        }
+    }
+}
+
+pub(super) fn set_present<T: Ord>(set: &mut BTreeSet<T>, item: T, present: bool) {
+    if present {
+        set.insert(item);
+    } else {
+        set.remove(&item);
+    }
+}

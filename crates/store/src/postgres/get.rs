@@ -1,0 +1,91 @@
+//! Reading single jobs, attempts, expired claims and steps.
+
+use std::collections::HashMap;
+
+use steadfast_core::{Attempt, Claim, Fence, Job, JobId, Payload, StepName, Timestamp};
+use tokio_postgres::Row;
+
+use super::{driver_error::DriverError, key::Key, numbering::job_rows, rows, session::Session};
+use crate::sql::paging::row_limit;
+
+/// The jobs of these ids, in their order.
+pub(super) async fn jobs(
+    session: &Session<'_>,
+    ids: &[JobId],
+) -> Result<Vec<Option<Job>>, DriverError> {
+    let mut jobs = HashMap::with_capacity(ids.len());
+    if let Some(found) = job_rows(session, by_id(session, ids).await?).await? {
+        for row in &found.rows {
+            let job = found.read(row)?;
+            jobs.insert(job.id, job);
+        }
+    }
+    Ok(ids.iter().map(|id| jobs.get(id).cloned()).collect())
+}
+
+/// The jobs of these ids that can be read, in no order.
+pub(super) async fn readable_jobs(
+    session: &Session<'_>,
+    ids: &[JobId],
+) -> Result<Vec<Job>, DriverError> {
+    let found = by_id(session, ids).await?;
+    read_readable(session, found).await
+}
+
+async fn by_id(session: &Session<'_>, ids: &[JobId]) -> Result<Vec<Row>, DriverError> {
+    let keys: Vec<Key> = ids.iter().map(|id| (*id).into()).collect();
+    session.query(include_str!("sql/jobs.sql"), &[&keys]).await
+}
+
+async fn read_readable(session: &Session<'_>, rows: Vec<Row>) -> Result<Vec<Job>, DriverError> {
+    let mut jobs = Vec::with_capacity(rows.len());
+    if let Some(found) = job_rows(session, rows).await? {
+        for row in &found.rows {
+            jobs.extend(found.read_if_readable(row)?);
+        }
+    }
+    Ok(jobs)
+}
+
+pub(super) async fn expired_leases(
+    session: &Session<'_>,
+    now: Timestamp,
+    limit: usize,
+) -> Result<Vec<Claim>, DriverError> {
+    let sql = include_str!("sql/expired_leases.sql");
+    let params = (now.as_micros(), row_limit(limit));
+    let found = session.query(sql, &[&params.0, &params.1]).await?;
+    let jobs = read_readable(session, found).await?;
+    let claims = jobs.into_iter().map(|job| {
+        let fence = job.progress.fence;
+        Claim::resume(job, fence).map_err(|error| DriverError::unreadable("claim", error))
+    });
+    claims.collect()
+}
+
+/// The records that claims have left, one for each job, by job.
+pub(super) async fn records(
+    session: &Session<'_>,
+    of: impl Iterator<Item = (JobId, Fence)>,
+) -> Result<HashMap<JobId, Attempt>, DriverError> {
+    let (jobs, fences): (Vec<Key>, Vec<i64>) = of
+        .map(|(job, fence)| (Key::from(job), i64::from(fence.0)))
+        .unzip();
+    let sql = include_str!("sql/attempts_find.sql");
+    let found = session.query(sql, &[&jobs, &fences]).await?;
+    let records = rows::attempts(&found)?.into_iter();
+    Ok(records.map(|record| (record.job, record)).collect())
+}
+
+pub(super) async fn step_result(
+    session: &Session<'_>,
+    job: JobId,
+    step: &StepName,
+) -> Result<Option<Payload>, DriverError> {
+    let sql = include_str!("sql/step_result.sql");
+    let found = session
+        .query(sql, &[&Key::from(job), &step.as_str()])
+        .await?;
+    let result = found.first().map(|row| row.try_get("result")).transpose()?;
+    Ok(result.map(Payload::from_stored))
+}

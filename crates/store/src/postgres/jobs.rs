@@ -1,0 +1,125 @@
+//! The contract of a job's life. Its verbs are in the files beside this one.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use steadfast_core::{
+    Claim, CommitResult, Job, JobCommand, JobId, NewJob, Payload, Queue, StepName, Subscriptions,
+    Tenant, Timestamp, Transition,
+};
+
+use super::{
+    PostgresStore, change, claim, commit, enqueue, get,
+    inner::{on_connection, with_wake_hints},
+    prune,
+};
+use crate::{
+    error::{CommandError, EnqueueError, StoreError},
+    store::{
+        BaseStore as _, ClaimRequest, ClaimResult, EnqueueResult, JobStore, RenewResult, Renewal,
+    },
+};
+
+#[async_trait]
+impl JobStore for PostgresStore {
+    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError> {
+        with_wake_hints!(self, "enqueue", |conn, hints| enqueue::enqueue(
+            conn, &jobs, hints
+        ))?
+    }
+
+    async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {
+        let search = self.inner.listener.filter.begin_search();
+        let result = on_connection!(self, "claim", |conn| claim::claim(
+            &conn.session(),
+            &request
+        ))?;
+        search.finish(result.next_due);
+        Ok(result)
+    }
+
+    async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError> {
+        on_connection!(self, "renew", |conn| change::renew(
+            &conn.session(),
+            &renewals
+        ))
+    }
+
+    async fn step_result(&self, job: JobId, step: StepName) -> Result<Option<Payload>, StoreError> {
+        on_connection!(self, "step_result", |conn| get::step_result(
+            &conn.session(),
+            job,
+            &step
+        ))
+    }
+
+    async fn save_step(
+        &self,
+        job: JobId,
+        step: StepName,
+        result: Payload,
+    ) -> Result<Payload, StoreError> {
+        on_connection!(self, "save_step", |conn| change::save_step(
+            &conn.session(),
+            job,
+            &step,
+            &result
+        ))
+    }
+
+    async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError> {
+        with_wake_hints!(self, "commit", |conn, hints| commit::commit(
+            conn,
+            &transitions,
+            hints
+        ))
+    }
+
+    async fn expired_leases(&self, limit: usize) -> Result<Vec<Claim>, StoreError> {
+        let now = self.now();
+        on_connection!(self, "expired_leases", |conn| get::expired_leases(
+            &conn.session(),
+            now,
+            limit
+        ))
+    }
+
+    async fn run_command(
+        &self,
+        jobs: Vec<JobId>,
+        command: JobCommand,
+        subscriptions: Arc<Subscriptions>,
+    ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
+        with_wake_hints!(self, "run_command", |conn, hints| change::run_command(
+            conn,
+            &jobs,
+            &command,
+            &subscriptions,
+            hints
+        ))
+    }
+
+    async fn set_queue_paused(
+        &self,
+        tenant: Tenant,
+        queue: Queue,
+        paused: bool,
+    ) -> Result<(), StoreError> {
+        with_wake_hints!(self, "set_queue_paused", |conn, hints| async {
+            if !paused {
+                hints.wake_all();
+            }
+            change::set_queue_paused(&conn.session(), &tenant, &queue, paused).await
+        })
+    }
+
+    async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        let now = self.now();
+        on_connection!(self, "prune", |conn| prune::prune(
+            &conn.session(),
+            ended_before,
+            limit,
+            now
+        ))
+    }
+}

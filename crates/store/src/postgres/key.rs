@@ -1,0 +1,51 @@
+//! Public ids in columns.
+
+use std::error::Error;
+
+use bytes::BytesMut;
+use steadfast_core::{JobId, ScheduleId};
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
+
+/// A public id in a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Key(u128);
+
+impl From<JobId> for Key {
+    fn from(id: JobId) -> Self {
+        Self(id.bits())
+    }
+}
+
+impl From<ScheduleId> for Key {
+    fn from(id: ScheduleId) -> Self {
+        Self(id.bits())
+    }
+}
+
+impl Key {
+    pub(super) fn job(self) -> JobId {
+        JobId::from_bits(self.0)
+    }
+
+    pub(super) fn schedule(self) -> ScheduleId {
+        ScheduleId::from_bits(self.0)
+    }
+}
+
+impl ToSql for Key {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        out.extend_from_slice(&self.0.to_be_bytes());
+        Ok(IsNull::No)
+    }
+
+    accepts!(UUID);
+    to_sql_checked!();
+}
+
+impl<'a> FromSql<'a> for Key {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(Self(u128::from_be_bytes(raw.try_into()?)))
+    }
+
+    accepts!(UUID);
+}

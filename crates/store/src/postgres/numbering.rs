@@ -1,0 +1,178 @@
+//! Giving names their numbers, and finding names by number.
+//!
+//! Numbers are given in a transaction of their own before they are used, so that no rollback
+//! takes them back; inside a caller's transaction, they are used but not cached. They may still
+//! disappear: a standby that is promoted can lack the last of them. So the cache is cleared
+//! whenever a connection is opened, and names are looked up only with a connection at hand.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use steadfast_core::{Kind, NewJob, Queue, RetryPolicy, Tenant};
+use tokio_postgres::{Row, types::ToSql};
+
+use super::{
+    driver_error::DriverError,
+    names::{LaneId, PolicyId},
+    rows::JobRows,
+    session::Session,
+    values::{json, parse, to_json},
+};
+use crate::{
+    lane::Lane,
+    limits::TRANSACTION_TRIES_MAX,
+    sql::columns::{JobColumns, columns},
+};
+
+columns! {
+    struct LaneColumns { id, tenant, queue, kind }
+}
+
+/// A new job with the numbers of its lane and policy.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NumberedJob<'j> {
+    pub job: &'j NewJob,
+    pub lane: LaneId,
+    pub policy: PolicyId,
+}
+
+/// Jobs with the numbers of their lanes and policies, which are given some if they have none.
+pub(super) async fn with_numbers<'j>(
+    session: &Session<'_>,
+    jobs: impl Iterator<Item = &'j NewJob>,
+) -> Result<Vec<NumberedJob<'j>>, DriverError> {
+    let mut numbered = Vec::new();
+    for job in jobs {
+        numbered.push(NumberedJob {
+            job,
+            lane: lane_id(session, Lane::from(job)).await?,
+            policy: policy_id(session, &job.policy).await?,
+        });
+    }
+    Ok(numbered)
+}
+
+async fn lane_id(session: &Session<'_>, lane: Lane) -> Result<LaneId, DriverError> {
+    let names = &session.shared.names;
+    if let Some(id) = names.lane_id(&lane) {
+        return Ok(id);
+    }
+    let sql = include_str!("sql/lane_insert.sql");
+    let key = [
+        lane.tenant.as_str(),
+        lane.queue.as_str(),
+        lane.kind.as_str(),
+    ];
+    let id = find_or_insert(session, sql, &[&key[0], &key[1], &key[2]]).await?;
+    if !session.may_roll_back {
+        names.insert_lane(id, Arc::new(lane));
+    }
+    Ok(id)
+}
+
+pub(super) async fn policy_id(
+    session: &Session<'_>,
+    policy: &Arc<RetryPolicy>,
+) -> Result<PolicyId, DriverError> {
+    let names = &session.shared.names;
+    if let Some(id) = names.recent_policy_id(policy) {
+        return Ok(id);
+    }
+    let body = to_json(&**policy)?;
+    let id = find_or_insert(session, include_str!("sql/policy_insert.sql"), &[&body]).await?;
+    if !session.may_roll_back {
+        names.insert_recent_policy(policy, id);
+    }
+    Ok(id)
+}
+
+/// Rows of jobs with the names that they need, looked up as far as the cache lacks them.
+pub(super) async fn job_rows(
+    session: &Session<'_>,
+    rows: Vec<Row>,
+) -> Result<Option<JobRows>, DriverError> {
+    let Some(first) = rows.first() else {
+        return Ok(None);
+    };
+    let columns = JobColumns::find(first.columns().iter().map(|column| column.name()))?;
+    let (mut lanes, mut policies) = (HashSet::new(), HashSet::new());
+    for row in &rows {
+        lanes.insert(row.try_get(columns.lane)?);
+        policies.insert(row.try_get(columns.policy)?);
+    }
+    let mut names = session.shared.names.resolve(&lanes, &policies);
+    if names.lanes.len() < lanes.len() {
+        names.lanes = load_lanes(session).await?;
+    }
+    if names.policies.len() < policies.len() {
+        let missing = policies
+            .into_iter()
+            .filter(|id| !names.policies.contains_key(id));
+        let found = load_policies(session, missing.collect()).await?;
+        names.policies.extend(found);
+    }
+    Ok(Some(JobRows {
+        rows,
+        columns,
+        names,
+    }))
+}
+
+/// All lanes, as they are now.
+pub(super) async fn load_lanes(
+    session: &Session<'_>,
+) -> Result<HashMap<LaneId, Arc<Lane>>, DriverError> {
+    let found = session.query(include_str!("sql/lanes.sql"), &[]).await?;
+    let Some(first) = found.first() else {
+        return Ok(HashMap::new());
+    };
+    let columns = LaneColumns::find(first.columns().iter().map(|column| column.name()))?;
+    let mut lanes = HashMap::with_capacity(found.len());
+    for row in &found {
+        let lane = Arc::new(Lane {
+            tenant: parse(row, columns.tenant, "tenant", Tenant::new)?,
+            queue: parse(row, columns.queue, "queue", Queue::new)?,
+            kind: parse(row, columns.kind, "kind", Kind::new)?,
+        });
+        let id = row.try_get(columns.id)?;
+        session.shared.names.insert_lane(id, Arc::clone(&lane));
+        lanes.insert(id, lane);
+    }
+    Ok(lanes)
+}
+
+async fn load_policies(
+    session: &Session<'_>,
+    ids: Vec<PolicyId>,
+) -> Result<HashMap<PolicyId, Arc<RetryPolicy>>, DriverError> {
+    let sql = include_str!("sql/policies.sql");
+    let mut policies = HashMap::new();
+    for row in session.query(sql, &[&ids]).await? {
+        // One that cannot be read stays unknown, and only its jobs are passed over.
+        match json::<Arc<RetryPolicy>>(&row, "body", "policy") {
+            Ok(policy) => {
+                let id = row.try_get("id")?;
+                session.shared.names.insert_policy(id, &policy);
+                policies.insert(id, policy);
+            }
+            Err(error) => tracing::error!(%error, "a retry policy is passed over"),
+        }
+    }
+    Ok(policies)
+}
+
+/// Runs a statement that finds a number or gives one, until no other transaction overtakes it.
+async fn find_or_insert(
+    session: &Session<'_>,
+    sql: &'static str,
+    key: &[&(dyn ToSql + Sync)],
+) -> Result<i32, DriverError> {
+    for _ in 0..TRANSACTION_TRIES_MAX {
+        if let Some(row) = session.query(sql, key).await?.first() {
+            return Ok(row.try_get("id")?);
+        }
+    }
+    Err(DriverError::Overtaken)
+}

@@ -1,0 +1,68 @@
+//! How a database is opened.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    clock::Clock,
+    limits::{CONNECTIONS_DEFAULT, TIMEOUT_DEFAULT},
+};
+
+/// How a database is opened.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct PostgresOptions {
+    /// The schema that everything lives in.
+    pub schema: String,
+    /// In place of the database's clock, for tests.
+    pub clock: Option<Arc<dyn Clock>>,
+    /// Connections for queries and changes; one more listens.
+    pub connections: usize,
+    /// How long to wait for a connection, and for an answer.
+    pub timeout: Duration,
+}
+
+impl Default for PostgresOptions {
+    fn default() -> Self {
+        Self {
+            schema: "steadfast".to_owned(),
+            clock: None,
+            connections: CONNECTIONS_DEFAULT,
+            timeout: TIMEOUT_DEFAULT,
+        }
+    }
+}
+
+impl PostgresOptions {
+    /// Sets [`schema`](Self::schema).
+    #[must_use]
+    pub fn schema(self, schema: &str) -> Self {
+        Self {
+            schema: schema.to_owned(),
+            ..self
+        }
+    }
+
+    /// Sets [`clock`](Self::clock).
+    #[must_use]
+    pub fn clock(self, clock: impl Clock) -> Self {
+        Self {
+            clock: Some(Arc::new(clock)),
+            ..self
+        }
+    }
+
+    /// Sets [`connections`](Self::connections).
+    #[must_use]
+    pub fn connections(self, connections: usize) -> Self {
+        Self {
+            connections,
+            ..self
+        }
+    }
+
+    /// Sets [`timeout`](Self::timeout).
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+}

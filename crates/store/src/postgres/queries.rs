@@ -1,0 +1,75 @@
+//! The contract of looking. Its verbs are in `get`, `list` and `stats`.
+
+use async_trait::async_trait;
+use steadfast_core::{Attempt, Job, JobId, Tenant, Timestamp};
+
+use super::{PostgresStore, get, inner::on_connection, list, stats};
+use crate::{
+    error::StoreError,
+    store::{
+        AttemptCursor, AttemptOwner, BaseStore as _, JobFilter, JobPageRequest, LaneStats,
+        MinuteStats, Page, PageRequest, QueryStore,
+    },
+};
+
+#[async_trait]
+impl QueryStore for PostgresStore {
+    async fn get_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
+        on_connection!(self, "get_jobs", |conn| get::jobs(&conn.session(), &ids))
+    }
+
+    async fn list_jobs(
+        &self,
+        filter: JobFilter,
+        page: JobPageRequest,
+    ) -> Result<Page<Job, JobId>, StoreError> {
+        let now = self.now();
+        on_connection!(self, "list_jobs", |conn| list::list(
+            &conn.session(),
+            &filter,
+            page,
+            now
+        ))
+    }
+
+    async fn count_jobs(&self, filter: JobFilter, most: u64) -> Result<u64, StoreError> {
+        let now = self.now();
+        on_connection!(self, "count_jobs", |conn| list::count(
+            &conn.session(),
+            &filter,
+            most,
+            now
+        ))
+    }
+
+    async fn list_attempts(
+        &self,
+        of: AttemptOwner,
+        page: PageRequest<AttemptCursor>,
+    ) -> Result<Page<Attempt, AttemptCursor>, StoreError> {
+        on_connection!(self, "list_attempts", |conn| list::attempts(
+            &conn.session(),
+            of,
+            page
+        ))
+    }
+
+    async fn lane_stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError> {
+        let now = self.now();
+        on_connection!(self, "lane_stats", |conn| stats::lane_stats(
+            conn, since, now
+        ))
+    }
+
+    async fn minute_stats(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+    ) -> Result<Vec<MinuteStats>, StoreError> {
+        on_connection!(self, "minute_stats", |conn| stats::minute_stats(
+            &conn.session(),
+            tenant.as_ref(),
+            since
+        ))
+    }
+}

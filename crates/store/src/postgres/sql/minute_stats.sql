@@ -1,0 +1,16 @@
+-- Attempts by the minute in which they ended, of a tenant or of all.
+-- Parameters: 1 first minute, 2 tenant or null. Rows: minute, tally. Locks: none.
+SELECT
+    minute, sum(attempts)::bigint AS attempts, sum(successes)::bigint AS successes,
+    sum(failures)::bigint AS failures, sum(retries)::bigint AS retries,
+    sum(successful_retries)::bigint AS successful_retries, sum(exhausted)::bigint AS exhausted
+FROM (
+    SELECT minute, lane, attempts, successes, failures, retries, successful_retries, exhausted
+    FROM steadfast.minute WHERE minute >= $1
+    UNION ALL
+    SELECT minute, lane, attempts, successes, failures, retries, successful_retries, exhausted
+    FROM steadfast.counted WHERE minute >= $1
+) AS both_parts
+WHERE $2::text IS NULL OR lane IN (SELECT id FROM steadfast.lane WHERE tenant = $2)
+GROUP BY minute
+ORDER BY minute

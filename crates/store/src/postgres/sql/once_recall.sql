@@ -1,3 +1,0 @@
--- What a step of a job left behind.
--- Parameters: 1 job id, 2 step. Rows: result, at most one. Locks: none.
-SELECT result FROM steadfast.once WHERE job = $1 AND step = $2

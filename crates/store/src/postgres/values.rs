@@ -1,0 +1,84 @@
+//! Values to columns and back.
+
+use std::time::Duration;
+
+use serde::{Serialize, de::DeserializeOwned};
+use steadfast_core::Timestamp;
+use tokio_postgres::{Row, row::RowIndex};
+
+use super::driver_error::DriverError;
+use crate::error::ErrorSource;
+
+/// A column by position or by name. Only results of few rows are read by name.
+pub(super) trait Column: RowIndex + std::fmt::Display {}
+
+impl<C: RowIndex + std::fmt::Display> Column for C {}
+
+pub(super) fn time(micros: i64) -> Timestamp {
+    Timestamp::from_micros(micros)
+}
+
+pub(super) fn time_option(
+    row: &Row,
+    column: impl Column,
+) -> Result<Option<Timestamp>, DriverError> {
+    Ok(row.try_get::<_, Option<i64>>(column)?.map(time))
+}
+
+pub(super) fn micros(time: Option<Timestamp>) -> Option<i64> {
+    time.map(Timestamp::as_micros)
+}
+
+/// Microseconds, for what is added to times.
+pub(super) fn duration_micros(duration: Duration) -> i64 {
+    // Half of the range, so that the sum fits as well.
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX / 2)
+}
+
+/// Numbers that PostgreSQL has no unsigned type for.
+pub(super) fn number(row: &Row, column: usize) -> Result<u32, DriverError> {
+    let stored: i64 = row.try_get(column)?;
+    u32::try_from(stored).map_err(|error| DriverError::unreadable("number", error))
+}
+
+/// Free text is stored as JSON, because PostgreSQL stores no NUL.
+pub(super) fn to_json<T: Serialize + ?Sized>(value: &T) -> Result<String, DriverError> {
+    serde_json::to_string(value).map_err(|error| DriverError::unreadable("value", error))
+}
+
+pub(super) fn json_option<T: DeserializeOwned>(
+    row: &Row,
+    column: impl Column,
+    what: &'static str,
+) -> Result<Option<T>, DriverError> {
+    parse_option(row, column, what, |text| serde_json::from_str(text))
+}
+
+pub(super) fn json<T: DeserializeOwned>(
+    row: &Row,
+    column: impl Column,
+    what: &'static str,
+) -> Result<T, DriverError> {
+    parse(row, column, what, |text| serde_json::from_str(text))
+}
+
+pub(super) fn parse_option<T, E: Into<ErrorSource>>(
+    row: &Row,
+    column: impl Column,
+    what: &'static str,
+    parse: impl FnOnce(&str) -> Result<T, E>,
+) -> Result<Option<T>, DriverError> {
+    let text: Option<&str> = row.try_get(column)?;
+    text.map(|text| parse(text).map_err(|error| DriverError::unreadable(what, error)))
+        .transpose()
+}
+
+pub(super) fn parse<T, E: Into<ErrorSource>>(
+    row: &Row,
+    column: impl Column,
+    what: &'static str,
+    parse: impl FnOnce(&str) -> Result<T, E>,
+) -> Result<T, DriverError> {
+    let text: &str = row.try_get(column)?;
+    parse(text).map_err(|error| DriverError::unreadable(what, error))
+}

@@ -1,0 +1,14 @@
+//! What the SQL drivers share.
+//!
+//! * `columns`: columns by name. `values`: values to columns and back.
+//! * `paging`, `listing`: how lists are walked. `counters`: which counts are stored already.
+//! * `policies`: the cache of retry policies. `schedules`, `template`: schedules in columns.
+
+pub(crate) mod columns;
+pub(crate) mod counters;
+pub(crate) mod listing;
+pub(crate) mod paging;
+pub(crate) mod policies;
+pub(crate) mod schedules;
+pub(crate) mod template;
+pub(crate) mod values;

@@ -1,0 +1,73 @@
+//! What goes wrong inside the driver.
+
+use std::sync::Arc;
+
+use rusqlite::ErrorCode;
+
+use crate::{
+    error::{ErrorSource, StoreError},
+    sql::{columns::MissingColumn, values::UnreadableValue},
+};
+
+/// A statement failed, a row cannot be read, or the writer is gone.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DriverError {
+    #[error(transparent)]
+    Sql(#[from] rusqlite::Error),
+    #[error(transparent)]
+    Unreadable(#[from] UnreadableValue),
+    #[error(transparent)]
+    MissingColumn(#[from] MissingColumn),
+    #[error("it was closed")]
+    Closed,
+    #[error("a request was not run")]
+    NotRun,
+    #[error("a reader failed: {0}")]
+    Reader(#[from] tokio::task::JoinError),
+    #[error("the disk kept it from being switched to WAL")]
+    NotWal,
+}
+
+impl DriverError {
+    pub(super) fn unreadable(what: &'static str, source: impl Into<ErrorSource>) -> Self {
+        UnreadableValue::new(what, source).into()
+    }
+
+    /// SQLite's code, if SQLite failed.
+    pub(super) fn code(&self) -> Option<ErrorCode> {
+        match self {
+            Self::Sql(error) => error.sqlite_error_code(),
+            _ => None,
+        }
+    }
+
+    /// Whether the same may succeed later: locks are released, disks are cleared and mounted
+    /// again; the rest stays as it is.
+    pub(super) fn is_transient(&self) -> bool {
+        matches!(self, Self::Closed)
+            || matches!(
+                self.code(),
+                Some(
+                    ErrorCode::DatabaseBusy
+                        | ErrorCode::DatabaseLocked
+                        | ErrorCode::DiskFull
+                        | ErrorCode::SystemIoFailure
+                        | ErrorCode::CannotOpen
+                        | ErrorCode::OutOfMemory
+                        | ErrorCode::FileLockingProtocolFailed
+                        | ErrorCode::PermissionDenied
+                        | ErrorCode::ReadOnly
+                        | ErrorCode::OperationInterrupted
+                )
+            )
+    }
+
+    pub(super) fn in_operation(self, operation: &'static str) -> StoreError {
+        shared_in_operation(&Arc::new(self), operation)
+    }
+}
+
+/// The same for an error that several callers get.
+pub(super) fn shared_in_operation(error: &Arc<DriverError>, operation: &'static str) -> StoreError {
+    StoreError::new(operation, error.is_transient(), Arc::clone(error) as _)
+}

@@ -1,0 +1,69 @@
+//! Reading single jobs, expired claims and steps.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use steadfast_core::{Claim, Job, JobId, Payload, StepName, Timestamp};
+
+use super::{
+    driver_error::DriverError,
+    names::Names,
+    readers::Reader,
+    rows::{JobRow, JobRowColumns},
+    values::job_key,
+};
+use crate::sql::paging::row_limit;
+
+pub(super) fn job(
+    conn: &Connection,
+    names: &mut Names,
+    id: JobId,
+) -> Result<Option<JobRow>, DriverError> {
+    let mut statement = conn.prepare_cached(include_str!("sql/job.sql"))?;
+    let mut rows = statement.query([job_key(id)])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    let columns = JobRowColumns::find(row.as_ref())?;
+    JobRow::read(conn, names, &columns, row).map(Some)
+}
+
+pub(super) fn jobs(reader: &mut Reader, ids: &[JobId]) -> Result<Vec<Option<Job>>, DriverError> {
+    let Reader { conn, names } = reader;
+    ids.iter()
+        .map(|id| Ok(job(conn, names, *id)?.map(|row| row.job)))
+        .collect()
+}
+
+pub(super) fn expired_leases(
+    reader: &mut Reader,
+    now: Timestamp,
+    limit: usize,
+) -> Result<Vec<Claim>, DriverError> {
+    let Reader { conn, names } = reader;
+    let mut statement = conn.prepare_cached(include_str!("sql/expired_leases.sql"))?;
+    let columns = JobRowColumns::find(&statement)?;
+    let mut rows = statement.query(params![now.as_micros(), row_limit(limit)])?;
+    let mut claims = Vec::new();
+    while let Some(row) = rows.next()? {
+        let Some(JobRow { job, .. }) = JobRow::read_if_readable(conn, names, &columns, row)? else {
+            continue;
+        };
+        let fence = job.progress.fence;
+        let claim = Claim::resume(job, fence);
+        claims.push(claim.map_err(|error| DriverError::unreadable("claim", error))?);
+    }
+    Ok(claims)
+}
+
+pub(super) fn step_result(
+    conn: &Connection,
+    job: JobId,
+    step: &StepName,
+) -> Result<Option<Payload>, DriverError> {
+    let result = conn
+        .prepare_cached(include_str!("sql/step_result.sql"))?
+        .query_row(params![job_key(job), step.as_str()], |row| {
+            Ok(Payload::from_stored(row.get_ref("result")?.as_str()?))
+        })
+        .optional()?;
+    Ok(result)
+}

@@ -1,0 +1,116 @@
+//! The contract of a job's life. Its verbs are in the files beside this one.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use steadfast_core::{
+    Claim, CommitResult, Job, JobCommand, JobId, NewJob, Payload, Queue, StepName, Subscriptions,
+    Tenant, Timestamp, Transition,
+};
+
+use super::{SqliteStore, change, claim, commit, each, enqueue, get, prune};
+use crate::{
+    error::{CommandError, EnqueueError, StoreError},
+    store::{
+        BaseStore as _, ClaimRequest, ClaimResult, EnqueueResult, JobStore, RenewResult, Renewal,
+    },
+};
+
+#[async_trait]
+impl JobStore for SqliteStore {
+    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError> {
+        let rows = jobs.len();
+        self.write("enqueue", rows, move |session| {
+            enqueue::enqueue(session, &jobs)
+        })
+        .await?
+    }
+
+    async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {
+        let rows = request.max;
+        let peeked = request.clone();
+        self.peek_or_write(
+            "claim",
+            rows,
+            move |session| claim::peek(session, &peeked),
+            move |session| claim::claim(session, &request),
+        )
+        .await
+    }
+
+    async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError> {
+        self.write("renew", renewals.len(), move |session| {
+            each(&renewals, |renewal| change::renew(session, renewal))
+        })
+        .await
+    }
+
+    async fn step_result(&self, job: JobId, step: StepName) -> Result<Option<Payload>, StoreError> {
+        self.read("step_result", move |reader| {
+            get::step_result(&reader.conn, job, &step)
+        })
+        .await
+    }
+
+    async fn save_step(
+        &self,
+        job: JobId,
+        step: StepName,
+        result: Payload,
+    ) -> Result<Payload, StoreError> {
+        self.write("save_step", 1, move |session| {
+            change::save_step(session, job, &step, &result)
+        })
+        .await
+    }
+
+    async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError> {
+        self.write("commit", transitions.len(), move |session| {
+            each(&transitions, |transition| {
+                commit::commit(session, transition)
+            })
+        })
+        .await
+    }
+
+    async fn expired_leases(&self, limit: usize) -> Result<Vec<Claim>, StoreError> {
+        let now = self.now();
+        self.read("expired_leases", move |reader| {
+            get::expired_leases(reader, now, limit)
+        })
+        .await
+    }
+
+    async fn run_command(
+        &self,
+        jobs: Vec<JobId>,
+        command: JobCommand,
+        subscriptions: Arc<Subscriptions>,
+    ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
+        self.write("run_command", jobs.len(), move |session| {
+            each(&jobs, |job| {
+                change::run_command(session, *job, &command, &subscriptions)
+            })
+        })
+        .await
+    }
+
+    async fn set_queue_paused(
+        &self,
+        tenant: Tenant,
+        queue: Queue,
+        paused: bool,
+    ) -> Result<(), StoreError> {
+        self.write("set_queue_paused", 1, move |session| {
+            change::set_queue_paused(session, &tenant, &queue, paused)
+        })
+        .await
+    }
+
+    async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        self.write("prune", limit, move |session| {
+            prune::prune(session, ended_before, limit)
+        })
+        .await
+    }
+}

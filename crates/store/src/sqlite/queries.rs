@@ -1,0 +1,71 @@
+//! The contract of looking. Its verbs are in `get`, `list` and `stats`.
+
+use async_trait::async_trait;
+use steadfast_core::{Attempt, Job, JobId, Tenant, Timestamp};
+
+use super::{SqliteStore, get, list, stats};
+use crate::{
+    error::StoreError,
+    store::{
+        AttemptCursor, AttemptOwner, BaseStore as _, JobFilter, JobPageRequest, LaneStats,
+        MinuteStats, Page, PageRequest, QueryStore,
+    },
+};
+
+#[async_trait]
+impl QueryStore for SqliteStore {
+    async fn get_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
+        self.read("get_jobs", move |reader| get::jobs(reader, &ids))
+            .await
+    }
+
+    async fn list_jobs(
+        &self,
+        filter: JobFilter,
+        page: JobPageRequest,
+    ) -> Result<Page<Job, JobId>, StoreError> {
+        let now = self.now();
+        self.read("list_jobs", move |reader| {
+            list::list(reader, &filter, page, now)
+        })
+        .await
+    }
+
+    async fn count_jobs(&self, filter: JobFilter, most: u64) -> Result<u64, StoreError> {
+        let now = self.now();
+        self.read("count_jobs", move |reader| {
+            list::count(reader, &filter, most, now)
+        })
+        .await
+    }
+
+    async fn list_attempts(
+        &self,
+        of: AttemptOwner,
+        page: PageRequest<AttemptCursor>,
+    ) -> Result<Page<Attempt, AttemptCursor>, StoreError> {
+        self.read("list_attempts", move |reader| {
+            list::attempts(reader, of, page)
+        })
+        .await
+    }
+
+    async fn lane_stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError> {
+        let now = self.now();
+        self.read("lane_stats", move |reader| {
+            stats::lane_stats(reader, since, now)
+        })
+        .await
+    }
+
+    async fn minute_stats(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+    ) -> Result<Vec<MinuteStats>, StoreError> {
+        self.read("minute_stats", move |reader| {
+            stats::minute_stats(reader, tenant.as_ref(), since)
+        })
+        .await
+    }
+}

@@ -1,0 +1,3 @@
+-- Writes the schema of the file.
+-- Parameters: 1 version. Rows: none. Locks: write.
+UPDATE steadfast_schema SET version = ?1

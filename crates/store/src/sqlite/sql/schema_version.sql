@@ -1,0 +1,3 @@
+-- The schema of the file.
+-- Parameters: none. Rows: version, at most one. Locks: read.
+SELECT version FROM steadfast_schema

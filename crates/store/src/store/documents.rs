@@ -1,0 +1,69 @@
+//! Small records beside the jobs.
+
+use std::{fmt, str::FromStr};
+
+use async_trait::async_trait;
+use steadfast_core::{NewJob, Payload};
+
+use super::BaseStore;
+use crate::error::StoreError;
+
+/// The verbs of documents.
+#[async_trait]
+pub trait DocumentStore: BaseStore {
+    /// Creates a document or replaces it, if its revision is the stored one (0 if there is
+    /// none), and stores jobs with it or not at all; the stored revision then is one higher.
+    /// A job whose id or key is stored already is not stored again.
+    async fn save_document(
+        &self,
+        document: Document,
+        outbox: Vec<NewJob>,
+    ) -> Result<DocumentSaveResult, StoreError>;
+
+    /// All documents of a kind, by id.
+    async fn list_documents(&self, kind: DocumentKind) -> Result<Vec<Document>, StoreError>;
+
+    /// Deletes a document. Answers whether there was one.
+    async fn delete_document(&self, kind: DocumentKind, id: String) -> Result<bool, StoreError>;
+}
+
+/// A small record that is stored beside the jobs: an endpoint, a key, the state of an alert.
+/// The store does not look into it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// What it is.
+    pub kind: DocumentKind,
+    /// Unique within its kind.
+    pub id: String,
+    /// Its content.
+    pub body: Payload,
+    /// Counts changes, so that no writer overwrites a change it has not seen. 0 is not stored
+    /// yet.
+    pub revision: u64,
+}
+
+steadfast_core::string_enum! {
+    /// What a document is.
+    #[non_exhaustive]
+    DocumentKind, "kind" {
+        /// A webhook endpoint.
+        Endpoint = "endpoint",
+        /// An API key.
+        Key = "key",
+        /// The state of an alert.
+        Alert = "alert",
+        /// The last heartbeat of a node.
+        Node = "node",
+        /// A signed-in session of the dashboard.
+        Session = "session",
+    }
+}
+
+/// The answer to a [`save_document`](DocumentStore::save_document).
+#[derive(Clone, Debug, PartialEq)]
+pub enum DocumentSaveResult {
+    /// It is stored like this.
+    Done(Document),
+    /// Another caller changed it first: this is the stored one, unless it was deleted.
+    Outdated(Option<Document>),
+}

@@ -1,0 +1,97 @@
+//! A shared store is a store: `Arc<S>` forwards every verb.
+//!
+//! The table of verbs is written down here once, and compared with the four contracts by the
+//! compiler. The futures of the inner store are passed on as they are, so that forwarding
+//! allocates nothing.
+
+use std::{pin::Pin, sync::Arc};
+
+use steadfast_core::{
+    Attempt, Claim, CommitResult, Job, JobCommand, JobId, NewJob, Payload, Queue, Schedule,
+    ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition,
+};
+
+use super::{
+    AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult, Document, DocumentKind,
+    DocumentSaveResult, DocumentStore, DueSchedules, EnqueueResult, FireRequest, FireResult,
+    JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
+    RenewResult, Renewal, ScheduleFilter, ScheduleSaveResult, ScheduleStore, TickRecord,
+};
+use crate::{
+    error::{CommandError, EnqueueError, StoreError},
+    wake::Wakeups,
+};
+
+/// Hands the table of verbs to another macro.
+macro_rules! for_each_verb {
+    ($then:ident) => {
+        $then! {
+            JobStore {
+                enqueue(jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError>;
+                claim(request: ClaimRequest) -> Result<ClaimResult, StoreError>;
+                renew(renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError>;
+                step_result(job: JobId, step: StepName) -> Result<Option<Payload>, StoreError>;
+                save_step(job: JobId, step: StepName, result: Payload) -> Result<Payload, StoreError>;
+                commit(transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError>;
+                expired_leases(limit: usize) -> Result<Vec<Claim>, StoreError>;
+                run_command(jobs: Vec<JobId>, command: JobCommand, subscriptions: Arc<Subscriptions>) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
+                set_queue_paused(tenant: Tenant, queue: Queue, paused: bool) -> Result<(), StoreError>;
+                prune(ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
+            }
+            QueryStore {
+                get_jobs(ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError>;
+                list_jobs(filter: JobFilter, page: JobPageRequest) -> Result<Page<Job, JobId>, StoreError>;
+                count_jobs(filter: JobFilter, most: u64) -> Result<u64, StoreError>;
+                list_attempts(of: AttemptOwner, page: PageRequest<AttemptCursor>) -> Result<Page<Attempt, AttemptCursor>, StoreError>;
+                lane_stats(since: Timestamp) -> Result<Vec<LaneStats>, StoreError>;
+                minute_stats(tenant: Option<Tenant>, since: Timestamp) -> Result<Vec<MinuteStats>, StoreError>;
+            }
+            ScheduleStore {
+                save_schedule(schedule: Schedule) -> Result<ScheduleSaveResult, StoreError>;
+                delete_schedule(id: ScheduleId) -> Result<bool, StoreError>;
+                list_schedules(filter: ScheduleFilter, page: PageRequest<ScheduleId>) -> Result<Page<Schedule, ScheduleId>, StoreError>;
+                due_schedules(limit: usize) -> Result<DueSchedules, StoreError>;
+                fire_schedules(firings: Vec<FireRequest>) -> Result<Vec<FireResult>, StoreError>;
+                list_ticks(schedule: ScheduleId, page: PageRequest<Timestamp>) -> Result<Page<TickRecord, Timestamp>, StoreError>;
+            }
+            DocumentStore {
+                save_document(document: Document, outbox: Vec<NewJob>) -> Result<DocumentSaveResult, StoreError>;
+                list_documents(kind: DocumentKind) -> Result<Vec<Document>, StoreError>;
+                delete_document(kind: DocumentKind, id: String) -> Result<bool, StoreError>;
+            }
+        }
+    };
+}
+#[cfg(feature = "_testing")]
+pub(super) use for_each_verb;
+
+impl<S: BaseStore + ?Sized> BaseStore for Arc<S> {
+    fn now(&self) -> Timestamp {
+        (**self).now()
+    }
+
+    fn wakeups(&self) -> Wakeups {
+        (**self).wakeups()
+    }
+}
+
+macro_rules! forward {
+    ($($contract:ident {
+        $($verb:ident($($name:ident: $type:ty),*) -> $answer:ty;)+
+    })+) => {
+        $(impl<S: $contract + ?Sized> $contract for Arc<S> {
+            $(fn $verb<'life0, 'async_trait>(
+                &'life0 self,
+                $($name: $type),*
+            ) -> Pin<Box<dyn Future<Output = $answer> + Send + 'async_trait>>
+            where
+                'life0: 'async_trait,
+                Self: 'async_trait,
+            {
+                (**self).$verb($($name),*)
+            })+
+        })+
+    };
+}
+
+for_each_verb!(forward);

@@ -1,0 +1,186 @@
+//! The life of a job.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use steadfast_core::{
+    Claim, CommitResult, Fence, Job, JobCommand, JobId, Kind, NewJob, Payload, Queue, StepName,
+    Subscriptions, Tenant, Timestamp, Transition, WorkerName,
+};
+
+use super::BaseStore;
+use crate::error::{CommandError, EnqueueError, StoreError};
+
+/// The verbs of a job's life, in its order. Answers come in the order of the batch.
+#[async_trait]
+pub trait JobStore: BaseStore {
+    /// Stores jobs, all or none of the batch, durably before it returns.
+    ///
+    /// A job whose tenant and idempotency key are stored already answers with the job that has
+    /// them, if it was the same request, and is a conflict if it was not; a key twice in one
+    /// batch counts as stored the second time. A job whose id is stored already is not stored
+    /// again, and answers as existing.
+    async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError>;
+
+    /// Claims due jobs, the higher priority first, then the earlier `runAt`.
+    ///
+    /// Each is claimed as [`Job::claimed`] says, durably before it returns, and by one caller
+    /// only. Jobs of paused queues are left alone. The answer says when to look again.
+    async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError>;
+
+    /// Extends leases whose fence still holds, counted from now, and stores the notes; a
+    /// renewal without a note leaves the last one.
+    ///
+    /// An expired lease can still be renewed until its attempt is settled. The holder learns of
+    /// a request to cancel here.
+    async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError>;
+
+    /// The stored result of a step of a job's handler, if the step ever succeeded.
+    async fn step_result(&self, job: JobId, step: StepName) -> Result<Option<Payload>, StoreError>;
+
+    /// Stores the result of a step, and answers with the one that is stored: the first.
+    async fn save_step(
+        &self,
+        job: JobId,
+        step: StepName,
+        result: Payload,
+    ) -> Result<Payload, StoreError>;
+
+    /// Writes transitions whose guard holds: progress, attempt record, outbox and counters
+    /// together or not at all, durably before it returns.
+    ///
+    /// One transition's stale guard does not hinder the others. An outbox job whose id or key
+    /// is stored already is not stored again, and does not hinder its transition. Repeating a
+    /// commit that was written, because its answer was lost, answers `Done` and writes nothing;
+    /// it is recognised by its attempt record or, without one, by the job being as it left it.
+    async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError>;
+
+    /// Running jobs whose lease has expired, which it has at its very end, as claims that can
+    /// be ended; nothing is changed.
+    async fn expired_leases(&self, limit: usize) -> Result<Vec<Claim>, StoreError>;
+
+    /// Carries out a command on jobs, one after the other, as [`on_command`] decides, and answers
+    /// with the job as it then is. Its outbox is written with it or not at all.
+    ///
+    /// [`on_command`]: steadfast_core::on_command
+    async fn run_command(
+        &self,
+        jobs: Vec<JobId>,
+        command: JobCommand,
+        subscriptions: Arc<Subscriptions>,
+    ) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
+
+    /// Pauses or resumes claims from a tenant's queue, whether or not it holds jobs yet.
+    async fn set_queue_paused(
+        &self,
+        tenant: Tenant,
+        queue: Queue,
+        paused: bool,
+    ) -> Result<(), StoreError>;
+
+    /// Deletes up to `limit` jobs that [`Job::may_be_pruned`], with their attempts and steps,
+    /// and answers how many.
+    ///
+    /// Tick records from before the time go as well; the counts of attempts stay.
+    async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
+}
+
+/// The answer for one job of an [`enqueue`](JobStore::enqueue).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EnqueueResult {
+    /// The job was stored, at this time.
+    Created(JobId, Timestamp),
+    /// There already was such a job; this is its id.
+    Existing(JobId),
+}
+
+impl EnqueueResult {
+    /// The id of the stored job.
+    pub fn id(self) -> JobId {
+        match self {
+            Self::Created(id, _) | Self::Existing(id) => id,
+        }
+    }
+}
+
+/// Which jobs a worker claims. Empty lists mean any.
+///
+/// Exhaustive, so that a fetcher that lists its fields decides about each of them.
+#[derive(Clone, Debug)]
+pub struct ClaimRequest {
+    /// The worker that will run them.
+    pub worker: WorkerName,
+    /// Only jobs of this tenant.
+    pub tenant: Option<Tenant>,
+    /// Only jobs of these queues.
+    pub queues: Vec<Queue>,
+    /// Only jobs of these kinds.
+    pub kinds: Vec<Kind>,
+    /// Not jobs of these kinds, whatever `kinds` says.
+    pub except_kinds: Vec<Kind>,
+    /// How many jobs at most.
+    pub max: usize,
+    /// In place of each job's own lease.
+    pub lease: Option<Duration>,
+}
+
+impl ClaimRequest {
+    /// A request for up to `max` jobs of any tenant, queue and kind.
+    pub fn new(worker: WorkerName, max: usize) -> Self {
+        Self {
+            worker,
+            tenant: None,
+            queues: Vec::new(),
+            kinds: Vec::new(),
+            except_kinds: Vec::new(),
+            max,
+            lease: None,
+        }
+    }
+
+    /// Whether jobs of this tenant, queue and kind are asked for. Drivers that ask an index
+    /// must agree with it.
+    pub fn wants(&self, tenant: &Tenant, queue: &Queue, kind: &Kind) -> bool {
+        self.tenant.as_ref().is_none_or(|wanted| wanted == tenant)
+            && (self.queues.is_empty() || self.queues.contains(queue))
+            && (self.kinds.is_empty() || self.kinds.contains(kind))
+            && !self.except_kinds.contains(kind)
+    }
+}
+
+/// The answer to a [`claim`](JobStore::claim).
+#[derive(Debug)]
+pub struct ClaimResult {
+    /// The claimed jobs, the most urgent first.
+    pub claims: Vec<Claim>,
+    /// When the next of the requested jobs that are left becomes due; in the past if one is due
+    /// already. `None` if none waits; jobs of paused queues do not count.
+    pub next_due: Option<Timestamp>,
+}
+
+/// A request to extend one lease.
+#[derive(Clone, Debug)]
+pub struct Renewal {
+    /// The job that is running.
+    pub job: JobId,
+    /// The fence of the claim that holds it.
+    pub fence: Fence,
+    /// How long the lease lasts from now on.
+    pub lease: Duration,
+    /// A note on the attempt's progress, in place of the last one.
+    pub note: Option<String>,
+}
+
+/// The answer to a [`Renewal`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RenewResult {
+    /// The claim still holds.
+    Held {
+        /// When the lease ends now.
+        until: Timestamp,
+        /// A request to cancel the job is stored.
+        cancel_requested: bool,
+    },
+    /// The claim does not hold any more: the job has ended or another worker has it.
+    Lost,
+}

@@ -1,0 +1,85 @@
+//! Stores made of another store and a difference, for tests and the simulator.
+
+use std::{ops::Deref, sync::Arc};
+
+use async_trait::async_trait;
+use steadfast_core::{
+    Attempt, Claim, CommitResult, Job, JobCommand, JobId, NewJob, Payload, Queue, Schedule,
+    ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition,
+};
+
+use super::{
+    AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult, Document, DocumentKind,
+    DocumentSaveResult, DocumentStore, DueSchedules, EnqueueResult, FireRequest, FireResult,
+    JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
+    RenewResult, Renewal, ScheduleFilter, ScheduleSaveResult, ScheduleStore, Store, TickRecord,
+    forward::for_each_verb,
+};
+use crate::{
+    error::{CommandError, EnqueueError, StoreError},
+    wake::Wakeups,
+};
+
+/// A layer as a store.
+#[derive(Clone, Debug, Default)]
+pub struct Layered<L>(pub L);
+
+impl<L> Deref for Layered<L> {
+    type Target = L;
+
+    fn deref(&self) -> &L {
+        &self.0
+    }
+}
+
+impl<L: StoreLayer> BaseStore for Layered<L> {
+    fn now(&self) -> Timestamp {
+        self.0.inner().now()
+    }
+
+    fn wakeups(&self) -> Wakeups {
+        self.0.inner().wakeups()
+    }
+}
+
+macro_rules! layer {
+    ($($contract:ident {
+        $($verb:ident($($name:ident: $type:ty),*) -> $answer:ty;)+
+    })+) => {
+        /// Does everything as an inner store does it, but for the methods that are overridden.
+        /// [`Layered`] makes a store of it.
+        #[async_trait]
+        pub trait StoreLayer: Send + Sync + 'static {
+            /// The store below.
+            fn inner(&self) -> &dyn Store;
+
+            /// Every call passes through here, by the name of its verb; an override can refuse
+            /// it, delay it or lose its answer.
+            async fn around<T: Send, E: From<StoreError> + Send>(
+                &self,
+                verb: &'static str,
+                call: impl Future<Output = Result<T, E>> + Send,
+            ) -> Result<T, E> {
+                let _ = verb;
+                call.await
+            }
+
+            $($(
+                #[doc = concat!("[`", stringify!($contract), "::", stringify!($verb), "`]")]
+                async fn $verb(&self, $($name: $type),*) -> $answer {
+                    self.inner().$verb($($name),*).await
+                }
+            )+)+
+        }
+
+        $(#[async_trait]
+        impl<L: StoreLayer> $contract for Layered<L> {
+            $(async fn $verb(&self, $($name: $type),*) -> $answer {
+                let call = StoreLayer::$verb(&self.0, $($name),*);
+                self.0.around(stringify!($verb), call).await
+            })+
+        })+
+    };
+}
+
+for_each_verb!(layer);

@@ -1,0 +1,273 @@
+//! Looking at jobs, attempts and counts.
+
+use async_trait::async_trait;
+use steadfast_core::{
+    Attempt, EndReason, FailureClass, Fence, Job, JobId, JobLabel, Kind, Queue, ScheduleId, Tally,
+    Tenant, Timestamp,
+};
+
+use super::BaseStore;
+use crate::error::StoreError;
+
+/// The verbs that only look.
+#[async_trait]
+pub trait QueryStore: BaseStore {
+    /// The jobs of these ids, in their order.
+    async fn get_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError>;
+
+    /// Jobs that match, newest id first. Walking the cursors meets each match once.
+    async fn list_jobs(
+        &self,
+        filter: JobFilter,
+        page: JobPageRequest,
+    ) -> Result<Page<Job, JobId>, StoreError>;
+
+    /// How many jobs match, counting no further than `most`.
+    async fn count_jobs(&self, filter: JobFilter, most: u64) -> Result<u64, StoreError>;
+
+    /// Attempt records of a job, or of all runs of a schedule, newest first.
+    async fn list_attempts(
+        &self,
+        of: AttemptOwner,
+        page: PageRequest<AttemptCursor>,
+    ) -> Result<Page<Attempt, AttemptCursor>, StoreError>;
+
+    /// Counts by tenant, queue and kind; `recent` counts attempts that ended in the minute of
+    /// `since` or later. A lane is listed while it holds jobs or has counts.
+    async fn lane_stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError>;
+
+    /// Counts of attempts by the minute in which they ended, of a tenant or of all, from the
+    /// minute of `since` on, oldest first; minutes without any are left out.
+    async fn minute_stats(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+    ) -> Result<Vec<MinuteStats>, StoreError>;
+}
+
+/// Which jobs are meant. `None` matches all; what is given must all hold.
+///
+/// Callers build it with `..JobFilter::default()`, so it is not `#[non_exhaustive]`, which
+/// forbids that.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobFilter {
+    /// Jobs of this tenant.
+    pub tenant: Option<Tenant>,
+    /// Jobs of this queue.
+    pub queue: Option<Queue>,
+    /// Jobs of this kind.
+    pub kind: Option<Kind>,
+    /// Jobs with this label now.
+    pub label: Option<JobLabel>,
+    /// Runs of this schedule.
+    pub schedule: Option<ScheduleId>,
+    /// Created at this time or later.
+    pub created_from: Option<Timestamp>,
+    /// Created before this time.
+    pub created_before: Option<Timestamp>,
+    /// Part of the newest failure's message, in upper or lower case.
+    pub failure_text: Option<String>,
+    /// The class of the newest failure.
+    pub failure_class: Option<FailureClass>,
+    /// Why the job ended.
+    pub reason: Option<EndReason>,
+    /// Only dead letters: failed, and not resolved.
+    pub dead_letters: bool,
+}
+
+impl JobFilter {
+    /// All dead letters.
+    pub fn dead_letters() -> Self {
+        Self {
+            dead_letters: true,
+            ..Self::default()
+        }
+    }
+
+    /// Whether the filter's tenant, queue and kind are these, as far as it names any.
+    pub fn matches_lane(&self, tenant: &Tenant, queue: &Queue, kind: &Kind) -> bool {
+        equal_or_any(&self.tenant, tenant)
+            && equal_or_any(&self.queue, queue)
+            && equal_or_any(&self.kind, kind)
+    }
+
+    /// The reference meaning of the filter; drivers that can ask an index must agree with it.
+    pub fn matches(&self, job: &Job, now: Timestamp) -> bool {
+        let failure = job.progress.failure.as_ref();
+        self.matches_lane(&job.tenant, &job.queue, &job.kind)
+            && equal_or_any(&self.label, &job.label(now))
+            && self.schedule.is_none_or(|schedule| {
+                job.scheduled_run
+                    .is_some_and(|run| run.schedule == schedule)
+            })
+            && self.created_from.is_none_or(|from| job.created_at >= from)
+            && self
+                .created_before
+                .is_none_or(|before| job.created_at < before)
+            && self.failure_text.as_ref().is_none_or(|text| {
+                failure.is_some_and(|failure| {
+                    let message = failure.message.to_lowercase();
+                    message.contains(&text.to_lowercase())
+                })
+            })
+            && self
+                .failure_class
+                .as_ref()
+                .is_none_or(|class| failure.is_some_and(|failure| failure.class == *class))
+            && self
+                .reason
+                .is_none_or(|reason| job.progress.reason == Some(reason))
+            && (!self.dead_letters || job.is_dead_letter())
+    }
+}
+
+fn equal_or_any<T: PartialEq>(wanted: &Option<T>, found: &T) -> bool {
+    wanted.as_ref().is_none_or(|wanted| wanted == found)
+}
+
+/// Which part of a list is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageRequest<Cursor> {
+    /// How many items at most.
+    pub limit: usize,
+    /// The `next` of the page before this one.
+    pub after: Option<Cursor>,
+}
+
+/// Which part of a list of jobs is asked for.
+pub type JobPageRequest = PageRequest<JobId>;
+
+impl<Cursor> PageRequest<Cursor> {
+    /// The beginning of a list.
+    pub fn first(limit: usize) -> Self {
+        Self { limit, after: None }
+    }
+}
+
+/// A part of a list. A store may stop early to bound its work, so only the absence of `next`
+/// says that the list is at its end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page<Item, Cursor> {
+    /// The items.
+    pub items: Vec<Item>,
+    /// Where the next page begins, for [`PageRequest::after`].
+    pub next: Option<Cursor>,
+}
+
+/// Whose attempts are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttemptOwner {
+    /// Those of one job.
+    Job(JobId),
+    /// Those of all runs of a schedule.
+    Schedule(ScheduleId),
+}
+
+impl From<JobId> for AttemptOwner {
+    fn from(id: JobId) -> Self {
+        Self::Job(id)
+    }
+}
+
+impl From<ScheduleId> for AttemptOwner {
+    fn from(id: ScheduleId) -> Self {
+        Self::Schedule(id)
+    }
+}
+
+/// Attempts are listed by when they ended; job and fence tell apart those that ended together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AttemptCursor {
+    /// When the attempt ended.
+    pub finished_at: Timestamp,
+    /// The attempt's job.
+    pub job: JobId,
+    /// The attempt's fence.
+    pub fence: Fence,
+}
+
+impl AttemptCursor {
+    /// After every attempt that can be stored: where a list begins.
+    pub const LAST: Self = Self {
+        finished_at: Timestamp::MAX,
+        job: JobId::from_bits(u128::MAX),
+        fence: Fence(u32::MAX),
+    };
+
+    /// Where an attempt stands in the list.
+    pub fn of(attempt: &Attempt) -> Self {
+        Self {
+            finished_at: attempt.finished_at,
+            job: attempt.job,
+            fence: attempt.fence,
+        }
+    }
+}
+
+/// The counts of one lane: one tenant's jobs of one kind in one queue.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LaneStats {
+    /// The tenant of the lane.
+    pub tenant: Tenant,
+    /// The queue of the lane.
+    pub queue: Queue,
+    /// The kind of the lane's jobs.
+    pub kind: Kind,
+    /// The queue is paused.
+    pub paused: bool,
+    /// Jobs that wait for a time to come.
+    pub scheduled: u64,
+    /// Jobs that are due.
+    pub ready: u64,
+    /// Jobs that run.
+    pub running: u64,
+    /// Jobs that wait for a retry.
+    pub retrying: u64,
+    /// Jobs that have succeeded and are still stored.
+    pub succeeded: u64,
+    /// Jobs that have failed and are still stored.
+    pub failed: u64,
+    /// Jobs that were cancelled and are still stored.
+    pub cancelled: u64,
+    /// Failed jobs that are not resolved.
+    pub dead_letters: u64,
+    /// The `runAt` of the job that has been due longest.
+    pub oldest_ready: Option<Timestamp>,
+    /// Of all attempts ever.
+    pub total: Tally,
+    /// Of the attempts since the time that was asked for.
+    pub recent: Tally,
+}
+
+impl LaneStats {
+    /// A lane without jobs and attempts, for a store to fill in.
+    pub fn empty(tenant: Tenant, queue: Queue, kind: Kind) -> Self {
+        Self {
+            tenant,
+            queue,
+            kind,
+            paused: false,
+            scheduled: 0,
+            ready: 0,
+            running: 0,
+            retrying: 0,
+            succeeded: 0,
+            failed: 0,
+            cancelled: 0,
+            dead_letters: 0,
+            oldest_ready: None,
+            total: Tally::default(),
+            recent: Tally::default(),
+        }
+    }
+}
+
+/// Attempts that ended within one minute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MinuteStats {
+    /// When the minute began.
+    pub at: Timestamp,
+    /// The attempts of the minute.
+    pub tally: Tally,
+}

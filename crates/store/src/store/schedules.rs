@@ -1,0 +1,164 @@
+//! Schedules and their ticks.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use steadfast_core::{
+    JobId, NewJob, Schedule, ScheduleId, ScheduleName, ScheduleProgress, SkippedTicks,
+    Subscriptions, Tenant, Timestamp,
+};
+
+use super::{BaseStore, Page, PageRequest};
+use crate::error::StoreError;
+
+/// The verbs of schedules.
+#[async_trait]
+pub trait ScheduleStore: BaseStore {
+    /// Creates a schedule or replaces it, if its revision is the stored one; the stored
+    /// revision then is one higher. A name is unique within its tenant; the revision is
+    /// checked first.
+    async fn save_schedule(&self, schedule: Schedule) -> Result<ScheduleSaveResult, StoreError>;
+
+    /// Deletes a schedule and its ticks; its runs stay. Answers whether there was one.
+    async fn delete_schedule(&self, id: ScheduleId) -> Result<bool, StoreError>;
+
+    /// Schedules of a tenant, or of all, newest id first.
+    async fn list_schedules(
+        &self,
+        filter: ScheduleFilter,
+        page: PageRequest<ScheduleId>,
+    ) -> Result<Page<Schedule, ScheduleId>, StoreError>;
+
+    /// Schedules that are not paused and have something to decide, the longest due first: a
+    /// tick has come, or there is a queued tick and no unfinished run. Also when the next tick
+    /// of any comes.
+    async fn due_schedules(&self, limit: usize) -> Result<DueSchedules, StoreError>;
+
+    /// Writes what was decided about the ticks of schedules: runs, skips and progress together,
+    /// if the schedule's revision is still the one that was decided upon; it then is one higher.
+    ///
+    /// No tick fires twice: a run whose tick has fired already is left out. One outdated request
+    /// does not hinder the others, and a run to cancel that has ended does not hinder its
+    /// request.
+    async fn fire_schedules(
+        &self,
+        firings: Vec<FireRequest>,
+    ) -> Result<Vec<FireResult>, StoreError>;
+
+    /// The records of a schedule's ticks, newest first.
+    async fn list_ticks(
+        &self,
+        schedule: ScheduleId,
+        page: PageRequest<Timestamp>,
+    ) -> Result<Page<TickRecord, Timestamp>, StoreError>;
+}
+
+/// The answer to a [`save_schedule`](ScheduleStore::save_schedule).
+#[derive(Clone, Debug, PartialEq)]
+pub enum ScheduleSaveResult {
+    /// It is stored like this.
+    Done(Schedule),
+    /// Another caller changed it first, or another schedule has its name; this is the stored
+    /// one.
+    Outdated(Schedule),
+    /// The revision says it was stored before, but it was deleted.
+    Gone,
+}
+
+impl ScheduleSaveResult {
+    /// Why a schedule cannot be saved over the stored one, if its revision is not the stored
+    /// one.
+    pub(crate) fn refusal(schedule: &Schedule, stored: Option<&Schedule>) -> Option<Self> {
+        match stored {
+            None if schedule.revision > 0 => Some(Self::Gone),
+            Some(stored) if stored.revision != schedule.revision => {
+                Some(Self::Outdated(stored.clone()))
+            }
+            None | Some(_) => None,
+        }
+    }
+}
+
+/// Which schedules are listed. `None` matches all; what is given must all hold.
+///
+/// Callers build it with `..ScheduleFilter::default()`, so it is not `#[non_exhaustive]`, which
+/// forbids that.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ScheduleFilter {
+    /// Only schedules of this tenant.
+    pub tenant: Option<Tenant>,
+    /// Only the schedule of this id.
+    pub id: Option<ScheduleId>,
+    /// Only schedules of this name.
+    pub name: Option<ScheduleName>,
+}
+
+/// The answer to [`due_schedules`](ScheduleStore::due_schedules).
+#[derive(Clone, Debug)]
+pub struct DueSchedules {
+    /// The schedules that have something to decide.
+    pub due: Vec<DueSchedule>,
+    /// The earliest tick still to come of any schedule that is not paused.
+    pub next_due: Option<Timestamp>,
+}
+
+/// A schedule that has something to decide.
+#[derive(Clone, Debug)]
+pub struct DueSchedule {
+    /// The schedule as it is stored.
+    pub schedule: Schedule,
+    /// Its newest run that has not ended.
+    pub unfinished: Option<JobId>,
+}
+
+/// What was decided about the due ticks of one schedule.
+#[derive(Clone, Debug)]
+pub struct FireRequest {
+    /// The schedule.
+    pub schedule: ScheduleId,
+    /// The revision that was decided upon.
+    pub revision: u64,
+    /// New jobs, each the run of a tick.
+    pub runs: Vec<NewJob>,
+    /// Ticks that get no run, and why.
+    pub skipped: Vec<SkippedTicks>,
+    /// A run to cancel, as by [`JobCommand::Cancel`](steadfast_core::JobCommand::Cancel).
+    pub cancel: Option<JobId>,
+    /// Which endpoints get a webhook about that.
+    pub subscriptions: Arc<Subscriptions>,
+    /// The schedule's progress from now on.
+    pub progress: ScheduleProgress,
+}
+
+/// The answer to a [`FireRequest`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FireResult {
+    /// It was written.
+    Done,
+    /// The schedule was changed meanwhile: nothing written.
+    Outdated,
+}
+
+/// What became of a tick, or of a range of skipped ones.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TickRecord {
+    /// The tick made a run.
+    Fired {
+        /// The time of the tick.
+        tick: Timestamp,
+        /// The run.
+        job: JobId,
+    },
+    /// The ticks made no run.
+    Skipped(SkippedTicks),
+}
+
+impl TickRecord {
+    /// The time of the tick, or of the first that was skipped.
+    pub fn at(&self) -> Timestamp {
+        match self {
+            Self::Fired { tick, .. } => *tick,
+            Self::Skipped(skip) => skip.from,
+        }
+    }
+}
