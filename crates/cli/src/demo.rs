@@ -10,7 +10,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::Context as _;
 use steadfast::{
-    Context, Engine, EngineBuilder, JobError, JobKind, SqliteOptions, SqliteStore,
+    Context, Engine, JobError, JobKind, SqliteOptions, SqliteStore,
     http::{AddressPolicy, Outbound, OutboundRules},
 };
 use steadfast_server::{App, Metrics};
@@ -76,7 +76,7 @@ async fn serve(store: SqliteStore, listen: SocketAddr) -> anyhow::Result<(Engine
     // The target is on this machine, and so is every caller of the API.
     let outbound = Outbound::builder(OutboundRules::new(AddressPolicy::Any)).build()?;
     let metrics = Arc::new(Metrics::default());
-    let engine = EngineBuilder::new(Arc::new(store))
+    let engine = Engine::builder(Arc::new(store))
         .handler(panicky)
         .observer(metrics.clone())
         .outbound(outbound)

@@ -9,7 +9,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::Context as _;
 use steadfast::{
-    Engine, EngineBuilder, EngineConfig, Kind, Preset,
+    Engine, EngineConfig, Kind, Preset,
     http::{Outbound, OutboundRules},
     store::Store,
 };
@@ -100,7 +100,7 @@ fn start(
     let retry = &settings.retry;
     // Fields that a setting omits come from the preset of its kind, and not from the default.
     let complete = |retry: &RetryArg, preset: Preset| retry.0.over(&preset.policy());
-    let mut builder = EngineBuilder::new(store)
+    let mut builder = Engine::builder(store)
         .config(config)
         .observer(metrics)
         .max_retries(settings.max_retries)

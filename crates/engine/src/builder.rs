@@ -53,8 +53,8 @@ pub struct EngineBuilder<S = ()> {
 }
 
 impl EngineBuilder {
-    /// As [`Engine::builder`], on a store that is shared already.
-    pub fn new(store: Arc<dyn Store>) -> Self {
+    /// As [`Engine::builder`], without another `Arc` around the store.
+    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
         Self {
             store,
             state: Arc::new(()),

@@ -14,8 +14,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use axum::{Json, Router, http::StatusCode, routing::post};
 use steadfast::{
-    Engine, EngineBuilder, EngineConfig, JobEvent, JobRequest, Payload, PolicyPatch, SqliteOptions,
-    SqliteStore,
+    Engine, EngineConfig, JobEvent, JobRequest, Payload, PolicyPatch, SqliteOptions, SqliteStore,
     http::{AddressPolicy, HttpRequest, Outbound, OutboundRules},
     job::{JobFilter, Tally},
 };
@@ -46,7 +45,7 @@ async fn serve(file: &Path) -> anyhow::Result<BenchServer> {
     let store = SqliteStore::open(file, SqliteOptions::default())?;
     let outbound = Outbound::builder(OutboundRules::new(AddressPolicy::Any)).build()?;
     let metrics = Arc::new(Metrics::default());
-    let engine = EngineBuilder::new(Arc::new(store))
+    let engine = Engine::builder(Arc::new(store))
         .config(EngineConfig::default())
         .observer(metrics.clone())
         .outbound(outbound)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use steadfast_client::{Client, ClientBuilder};
 use steadfast_engine::{
-    Engine, EngineBuilder,
+    Engine,
     http::{AddressPolicy, Outbound, OutboundRules},
 };
 use steadfast_server::{App, Metrics, Settings};
@@ -21,7 +21,7 @@ impl Server {
     pub async fn start() -> Self {
         let rules = OutboundRules::new(AddressPolicy::Any);
         let metrics = Arc::new(Metrics::default());
-        let engine = EngineBuilder::new(Arc::new(MemoryStore::default()))
+        let engine = Engine::builder(Arc::new(MemoryStore::default()))
             .observer(metrics.clone())
             .outbound(Outbound::builder(rules).build().unwrap())
             .start()

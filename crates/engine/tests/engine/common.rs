@@ -14,8 +14,8 @@ use steadfast_core::{
     PolicyPatch, Preset, Subscriptions, WorkerName, after_attempt,
 };
 use steadfast_engine::{
-    Client, Context, Engine, EngineBuilder, EngineConfig, JobError, JobEvent, JobKind, JobRequest,
-    Notice, Notices, testing::TestEngine,
+    Client, Context, Engine, EngineConfig, JobError, JobEvent, JobKind, JobRequest, Notice,
+    Notices, testing::TestEngine,
 };
 use steadfast_store::{AttemptOwner, ClaimRequest, ManualClock, MemoryStore, PageRequest, Store};
 use tokio::sync::Semaphore;
@@ -103,7 +103,7 @@ impl GatedEngine {
 
     pub fn on_shared(store: Arc<dyn Store>, config: EngineConfig) -> Self {
         let gate = Arc::new(Semaphore::new(0));
-        let engine = EngineBuilder::new(store.clone())
+        let engine = Engine::builder(store.clone())
             .state(gate.clone())
             .handler(wait)
             .config(config)

@@ -4,8 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{AttemptStatus, CommitResult, JobId, Outcome, Preset};
 use steadfast_engine::{
-    AttemptContext, Client, EngineBuilder, EngineConfig, Handler, JobEvent, JobKind as _,
-    StopReason,
+    AttemptContext, Client, Engine, EngineConfig, Handler, JobEvent, JobKind as _, StopReason,
 };
 use steadfast_store::{ManualClock, MemoryStore, Store};
 
@@ -70,7 +69,7 @@ impl Handler for EndsWithLease {
 async fn an_attempt_that_ends_with_its_lease_is_not_renewed_any_more() {
     let clock = ManualClock::default();
     let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
-    let builder = EngineBuilder::new(store.clone());
+    let builder = Engine::builder(store.clone());
     let builder = builder.raw_handler(Wait::KIND, Arc::new(EndsWithLease));
     let engine = builder.start().unwrap();
     let mut notices = engine.subscribe();

@@ -3,9 +3,7 @@
 use std::{sync::Arc, time::Duration, time::Instant};
 
 use steadfast_core::{AttemptStatus, Preset};
-use steadfast_engine::{
-    Client, Context, Engine, EngineBuilder, JobError, JobEvent, JobKind as _, StopReason,
-};
+use steadfast_engine::{Client, Context, Engine, JobError, JobEvent, JobKind as _, StopReason};
 use steadfast_store::{MemoryStore, Store};
 
 use crate::{
@@ -16,7 +14,7 @@ use crate::{
 #[tokio::test]
 async fn a_job_runs_fails_and_is_retried_until_it_succeeds() {
     let store = Arc::new(MemoryStore::default());
-    let builder = EngineBuilder::new(store.clone()).state(Calls::default());
+    let builder = Engine::builder(store.clone()).state(Calls::default());
     let engine = builder.handler(flaky).start().unwrap();
     let mut notices = engine.subscribe();
     let request = fails(2).job().retry(quick());
@@ -76,7 +74,7 @@ async fn wait_for_stop(_: Wait, ctx: Context) -> Result<(), JobError> {
 #[tokio::test]
 async fn a_running_job_that_is_cancelled_gets_the_signal_to_stop_and_ends_cancelled() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-    let builder = EngineBuilder::new(store.clone()).handler(wait_for_stop);
+    let builder = Engine::builder(store.clone()).handler(wait_for_stop);
     let engine = builder.start().unwrap();
     let mut notices = engine.subscribe();
     // Once by the engine's own client, and once by another program, when the lease is renewed.

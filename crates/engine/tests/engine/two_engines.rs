@@ -2,9 +2,7 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use steadfast_engine::{
-    Context, EngineBuilder, JobError, JobEvent, JobKind as _, JobRequest, Notice,
-};
+use steadfast_engine::{Context, Engine, JobError, JobEvent, JobKind as _, JobRequest, Notice};
 use steadfast_store::{MemoryStore, SqliteOptions, SqliteStore, Store};
 
 use crate::common::{Calls, Flaky, fails, notice, quick};
@@ -38,7 +36,7 @@ async fn count_call(job: Flaky, ctx: Context<Arc<Calls>>) -> Result<(), JobError
 async fn run_on([store, other]: [Arc<dyn Store>; 2]) {
     let calls = Arc::new(Calls::default());
     let start = |store: &Arc<dyn Store>| {
-        let builder = EngineBuilder::new(store.clone()).state(calls.clone());
+        let builder = Engine::builder(store.clone()).state(calls.clone());
         builder.handler(count_call).start().unwrap()
     };
     let (one, two) = (start(&store), start(&other));

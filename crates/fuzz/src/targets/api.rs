@@ -12,7 +12,7 @@ use axum::{
 };
 use http_body_util::BodyExt as _;
 use serde_json::Value;
-use steadfast_engine::EngineBuilder;
+use steadfast_engine::Engine;
 use steadfast_server::{
     App, Metrics, Settings,
     keys::{self, NewKey, Scope},
@@ -168,7 +168,7 @@ impl Node {
             };
             let created = keys::create(&*store, new).await;
             let (_, token) = created.unwrap_or_else(|error| panic!("no key: {error}"));
-            let engine = EngineBuilder::new(store).start();
+            let engine = Engine::builder(store).start();
             let engine = engine.unwrap_or_else(|error| panic!("no engine: {error}"));
             let metrics = Arc::new(Metrics::default());
             let app = App::new(engine.client(), engine.node(), metrics, Settings::default());

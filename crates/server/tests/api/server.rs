@@ -5,7 +5,7 @@ use std::{future::Future, sync::Arc, time::Duration};
 use serde_json::Value;
 use steadfast_core::{PolicyPatch, Timestamp};
 use steadfast_engine::{
-    Engine, EngineBuilder, EngineConfig,
+    Engine, EngineConfig,
     http::{AddressPolicy, Outbound, OutboundRules},
 };
 use steadfast_server::{
@@ -65,7 +65,7 @@ impl Server {
         let outbound = Outbound::builder(OutboundRules::new(setup.policy)).build();
         let metrics = Arc::new(Metrics::default());
         let retry: PolicyPatch = serde_json::from_str(setup.http_retry).unwrap();
-        let engine = EngineBuilder::new(store.clone())
+        let engine = Engine::builder(store.clone())
             .config(setup.config)
             .observer(metrics.clone())
             .outbound(outbound.unwrap())

@@ -11,9 +11,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{Timestamp, WorkerName};
-use steadfast_engine::{
-    Client, Context, Engine, EngineBuilder, EngineConfig, JobError, JobKind, NodeHandle,
-};
+use steadfast_engine::{Client, Context, Engine, EngineConfig, JobError, JobKind, NodeHandle};
 use steadfast_server::{
     App, Metrics, Settings,
     keys::{self, NewKey, Scope},
@@ -79,7 +77,7 @@ impl TestNode {
 
     pub async fn on(store: Arc<dyn Store>, clock: ShiftedClock) -> Self {
         let config = EngineConfig::default().with_worker(WorkerName::new("node-1").unwrap());
-        let engine = EngineBuilder::new(store)
+        let engine = Engine::builder(store)
             .config(config)
             .handler(fail)
             .start()
