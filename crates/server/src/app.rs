@@ -7,7 +7,9 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    dashboard::{BulkTracker, LaneStatsCache, SignInLimiter},
+    dashboard::{
+        bulk_tracker::BulkTracker, lane_stats_cache::LaneStatsCache, sign_in_limiter::SignInLimiter,
+    },
     keys::Keys,
     limits,
     metrics::Metrics,

@@ -15,6 +15,7 @@
 mod alerts;
 mod assets;
 mod bulk;
+pub(crate) mod bulk_tracker;
 mod chart;
 mod credential;
 mod dead_letters;
@@ -27,7 +28,7 @@ mod frame;
 mod job;
 mod jobs;
 mod keys;
-mod lane_stats_cache;
+pub(crate) mod lane_stats_cache;
 mod live;
 mod nodes;
 mod overview;
@@ -35,6 +36,7 @@ mod page_error;
 mod queues;
 mod schedules;
 mod sign_in;
+pub(crate) mod sign_in_limiter;
 mod simulator;
 mod viewer;
 
@@ -45,10 +47,6 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::{get, post},
 };
-
-pub use bulk::BulkTracker;
-pub use lane_stats_cache::LaneStatsCache;
-pub use sign_in::SignInLimiter;
 
 use crate::{App, dashboard::page_error::PageError, problem::Problem};
 

@@ -35,6 +35,7 @@ mod policy_json;
 mod problem;
 mod query_fields;
 mod router;
+mod scrape;
 mod sessions;
 mod stream;
 mod write_timeout;

@@ -11,7 +11,7 @@ use axum::{
 };
 use utoipa_swagger_ui::SwaggerUi;
 
-use crate::{api, app::App, dashboard, health, metrics, problem::Problem};
+use crate::{api, app::App, dashboard, health, problem::Problem, scrape};
 
 pub fn router(app: Arc<App>) -> Router {
     let (api, description) = api::routes();
@@ -19,7 +19,7 @@ pub fn router(app: Arc<App>) -> Router {
     api.merge(page)
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
-        .route("/metrics", get(metrics::metrics))
+        .route("/metrics", get(scrape::metrics))
         .merge(dashboard::router())
         .fallback(not_found)
         .method_not_allowed_fallback(|| async {

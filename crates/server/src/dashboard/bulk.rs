@@ -4,163 +4,23 @@
 //! in the background, a page of jobs at a time, and pages show its progress.
 
 use std::sync::{
-    Arc, Mutex, PoisonError, Weak,
+    Arc,
     atomic::{AtomicU64, Ordering},
 };
 
 use askama::Template;
-use axum::http::StatusCode;
-use steadfast_core::{Job, JobCommand, JobId, Tenant, limits as core_limits};
+use steadfast_core::{Job, JobId, limits as core_limits};
 use steadfast_store::{JobFilter, JobPageRequest};
 
 use super::{
+    bulk_tracker::{BulkAction, BulkOperation, MatchCount},
     fields::Fields,
     fingerprint,
-    format::format_count,
     frame::{Frame, redirect_back, render},
     page_error::{PageError, PageResult},
     viewer::{Editor, Viewer},
 };
-use crate::{App, access::Caller, api::query, limits, problem::Problem};
-
-/// The bulk operations that run on this node, the newest first. The task of an operation owns
-/// it, so that one which ends in any way is gone from here.
-#[derive(Default)]
-pub struct BulkTracker(Mutex<Vec<Weak<BulkOperation>>>);
-
-struct BulkOperation {
-    tenant: Option<Tenant>,
-    action: BulkAction,
-    matches: MatchCount,
-    done: AtomicU64,
-}
-
-/// How far an operation has come, for a page.
-pub struct BulkProgress {
-    pub action: &'static str,
-    pub done: u64,
-    pub done_text: String,
-    pub total: u64,
-    pub total_text: String,
-}
-
-#[derive(Clone, Copy)]
-enum BulkAction {
-    Cancel,
-    Retry,
-    Discard,
-}
-
-impl BulkAction {
-    fn parse(name: Option<&str>) -> Result<Self, Problem> {
-        match name {
-            Some("cancel") => Ok(Self::Cancel),
-            Some("retry") => Ok(Self::Retry),
-            Some("discard") => Ok(Self::Discard),
-            _ => Err(Problem::invalid("action", "there is no such action")),
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Cancel => "cancel",
-            Self::Retry => "retry",
-            Self::Discard => "discard",
-        }
-    }
-
-    fn command(self) -> JobCommand {
-        match self {
-            Self::Cancel => JobCommand::Cancel,
-            Self::Retry => JobCommand::Retry { payload: None },
-            Self::Discard => JobCommand::Discard,
-        }
-    }
-}
-
-/// How many jobs match, as far as they were counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct MatchCount {
-    counted: u64,
-    /// There may be more than were counted.
-    is_lower_bound: bool,
-}
-
-impl MatchCount {
-    /// The jobs that match a filter; counting stops at a limit.
-    async fn of_filter(app: &App, filter: &JobFilter) -> Result<Self, PageError> {
-        let counted = app.client.count(filter.clone(), limits::COUNT_MAX).await?;
-        Ok(Self {
-            counted,
-            is_lower_bound: counted >= limits::COUNT_MAX,
-        })
-    }
-
-    fn text(self) -> String {
-        let at_least = if self.is_lower_bound { "at least " } else { "" };
-        format!("{at_least}{}", format_count(self.counted))
-    }
-}
-
-impl BulkTracker {
-    /// The operations under way that the caller may know of.
-    pub fn progress(&self, caller: &Caller) -> Vec<BulkProgress> {
-        let running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let visible = running
-            .iter()
-            .filter_map(Weak::upgrade)
-            .filter(|it| caller.tenant.is_none() || caller.tenant == it.tenant);
-        visible.map(|operation| operation.progress()).collect()
-    }
-
-    fn start(&self, operation: BulkOperation) -> Result<Arc<BulkOperation>, Problem> {
-        let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        running.retain(|it| it.strong_count() > 0);
-        if running.len() >= limits::BULK_ACTIONS_MAX {
-            let detail = format!(
-                "this node already runs {} bulk actions; try again when one has ended",
-                limits::BULK_ACTIONS_MAX
-            );
-            return Err(Problem::new(StatusCode::CONFLICT, "busy", detail));
-        }
-        let operation = Arc::new(operation);
-        running.insert(0, Arc::downgrade(&operation));
-        Ok(operation)
-    }
-}
-
-impl BulkOperation {
-    fn progress(&self) -> BulkProgress {
-        let done = self.done.load(Ordering::Relaxed);
-        BulkProgress {
-            action: self.action.name(),
-            done,
-            done_text: format_count(done),
-            total: self.matches.counted.max(done),
-            total_text: self.matches.text(),
-        }
-    }
-
-    /// Applies the action to every job that matches, a page at a time.
-    async fn run(
-        self: Arc<Self>,
-        app: &App,
-        filter: JobFilter,
-        group: Option<String>,
-    ) -> Result<(), PageError> {
-        let command = self.action.command();
-        app.client
-            .command_matching(filter, command)
-            .only(move |job| {
-                let group = group.as_deref();
-                group.is_none_or(|group| fingerprint::group_id(job) == group)
-            })
-            .on_progress(move |so_far| self.done.store(so_far.changed, Ordering::Relaxed))
-            .run()
-            .await?;
-        Ok(())
-    }
-}
+use crate::{App, api::query, limits};
 
 #[derive(Template)]
 #[template(path = "confirm.html")]
@@ -245,7 +105,7 @@ pub async fn act(editor: Editor) -> PageResult {
     };
     let matches = match &group {
         Some(group) => group.matches,
-        None => MatchCount::of_filter(&viewer.app, &filter).await?,
+        None => count_matches(&viewer.app, &filter).await?,
     };
     if form.get("confirmed").is_none() {
         let section = if dead_letters {
@@ -285,7 +145,7 @@ async fn act_on_matches(
         let (app, operation) = (app.clone(), operation.clone());
         async move {
             let group = group.map(|group| group.id);
-            operation.run(&app, filter, group).await
+            run(operation, &app, filter, group).await
         }
     });
     match tokio::time::timeout(limits::BULK_WAIT_MAX, running).await {
@@ -314,4 +174,33 @@ async fn act_on_selected(
     let ids: Vec<JobId> = visible.map(|job| job.id).collect();
     let client = &viewer.app.client;
     Ok(Some(client.command_each(ids, action.command()).await?))
+}
+
+/// Applies the action of an operation to every job that matches, a page at a time.
+async fn run(
+    operation: Arc<BulkOperation>,
+    app: &App,
+    filter: JobFilter,
+    group: Option<String>,
+) -> Result<(), PageError> {
+    let command = operation.action.command();
+    app.client
+        .command_matching(filter, command)
+        .only(move |job| {
+            let group = group.as_deref();
+            group.is_none_or(|group| fingerprint::group_id(job) == group)
+        })
+        .on_progress(move |so_far| operation.done.store(so_far.changed, Ordering::Relaxed))
+        .run()
+        .await?;
+    Ok(())
+}
+
+/// The jobs that match a filter; counting stops at a limit.
+async fn count_matches(app: &App, filter: &JobFilter) -> Result<MatchCount, PageError> {
+    let counted = app.client.count(filter.clone(), limits::COUNT_MAX).await?;
+    Ok(MatchCount {
+        counted,
+        is_lower_bound: counted >= limits::COUNT_MAX,
+    })
 }

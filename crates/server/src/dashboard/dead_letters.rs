@@ -8,7 +8,7 @@ use steadfast_engine::Stats;
 use steadfast_store::{JobFilter, JobPageRequest};
 
 use super::{
-    bulk::BulkProgress,
+    bulk_tracker::BulkProgress,
     fields::Fields,
     fingerprint,
     format::{PageTime, format_count},
@@ -61,7 +61,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let lanes = viewer
         .app
         .lane_stats
-        .get(&viewer.app, tenant.as_ref())
+        .get(&viewer.app.client, tenant.as_ref())
         .await?;
     let stats: Stats = lanes.into_iter().collect();
     let chosen = viewer.fields.get("group").map(str::to_owned);
@@ -83,7 +83,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
         grouped: next.map(|_| format_count(jobs.len() as u64)),
         chosen,
         back: format!("/dead-letters?{query}"),
-        bulk: viewer.app.bulk.progress(&viewer.caller),
+        bulk: viewer.app.bulk.progress(viewer.caller.tenant.as_ref()),
         shows_tenants: viewer.caller.tenant.is_none(),
         fields: viewer.fields,
         frame,

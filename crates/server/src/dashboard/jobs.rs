@@ -7,7 +7,7 @@ use steadfast_store::{JobFilter, JobPageRequest};
 use tokio::time::Instant;
 
 use super::{
-    bulk::BulkProgress,
+    bulk_tracker::BulkProgress,
     fields::Fields,
     format::{PageTime, format_count, shorten},
     frame::{Frame, render},
@@ -95,7 +95,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
         next,
         first: page.after.map(|_| here(&[("after", "")])),
         back: here(&[]),
-        bulk: viewer.app.bulk.progress(&viewer.caller),
+        bulk: viewer.app.bulk.progress(viewer.caller.tenant.as_ref()),
         shows_tenants: viewer.caller.tenant.is_none(),
         fields: viewer.fields,
         frame,
@@ -135,7 +135,10 @@ async fn total(app: &App, filter: &JobFilter) -> Result<Option<String>, PageErro
     if lane_filter != *filter {
         return Ok(None);
     }
-    let mut lanes = app.lane_stats.get(app, filter.tenant.as_ref()).await?;
+    let mut lanes = app
+        .lane_stats
+        .get(&app.client, filter.tenant.as_ref())
+        .await?;
     lanes.retain(|lane| {
         filter.queue.as_ref().is_none_or(|it| *it == lane.queue)
             && filter.kind.as_ref().is_none_or(|it| *it == lane.kind)

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use steadfast_core::Tenant;
+use steadfast_engine::{Client, ClientError};
 use steadfast_store::LaneStats;
 use tokio::{sync::Mutex, time::Instant};
 
-use super::page_error::PageError;
-use crate::{App, limits};
+use crate::limits;
 
 struct Snapshot {
     read_at: Instant,
@@ -24,10 +24,10 @@ impl LaneStatsCache {
     /// The lanes of a tenant, or of all tenants.
     pub async fn get(
         &self,
-        app: &App,
+        client: &Client,
         tenant: Option<&Tenant>,
-    ) -> Result<Vec<LaneStats>, PageError> {
-        let all = self.all(app).await?;
+    ) -> Result<Vec<LaneStats>, ClientError> {
+        let all = self.all(client).await?;
         let visible = all
             .iter()
             .filter(|lane| tenant.is_none_or(|tenant| *tenant == lane.tenant));
@@ -39,15 +39,15 @@ impl LaneStatsCache {
         *self.0.lock().await = None;
     }
 
-    async fn all(&self, app: &App) -> Result<Arc<Vec<LaneStats>>, PageError> {
+    async fn all(&self, client: &Client) -> Result<Arc<Vec<LaneStats>>, ClientError> {
         let mut snapshot = self.0.lock().await;
         if let Some(snapshot) = &*snapshot
             && snapshot.read_at.elapsed() < limits::LANE_STATS_AGE_MAX
         {
             return Ok(snapshot.lanes.clone());
         }
-        let recent = app.client.now().minus(limits::RECENT_WINDOW);
-        let lanes = Arc::new(app.client.lanes(recent).await?);
+        let recent = client.now().minus(limits::RECENT_WINDOW);
+        let lanes = Arc::new(client.lanes(recent).await?);
         *snapshot = Some(Snapshot {
             read_at: Instant::now(),
             lanes: lanes.clone(),

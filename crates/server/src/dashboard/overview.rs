@@ -61,7 +61,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
     };
     let buckets = TimeBuckets::new(frame.now, length);
     let minutes = app.client.minutes(tenant.clone(), buckets.start()).await?;
-    let lanes = app.lane_stats.get(app, tenant.as_ref()).await?;
+    let lanes = app.lane_stats.get(&app.client, tenant.as_ref()).await?;
     let mut firing = app.client.alerts(tenant.as_ref()).await?;
     firing.retain(|alert| alert.status == AlertStatus::Firing);
     let kinds = failing_kinds(&lanes);

@@ -47,7 +47,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let lanes = viewer
         .app
         .lane_stats
-        .get(&viewer.app, tenant.as_ref())
+        .get(&viewer.app.client, tenant.as_ref())
         .await?;
     let mut queues: BTreeMap<(Tenant, Queue), Vec<LaneStats>> = BTreeMap::new();
     for lane in lanes {

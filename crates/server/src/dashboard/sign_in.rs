@@ -8,7 +8,6 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::Response,
 };
-use tokio::sync::Semaphore;
 
 use super::{
     fields::Fields,
@@ -17,15 +16,6 @@ use super::{
     viewer::{COOKIE, SameOriginForm, session_token},
 };
 use crate::{App, access, limits, problem::Problem, sessions};
-
-/// Bounds how many wrong keys wait for their answer at the same time.
-pub struct SignInLimiter(Arc<Semaphore>);
-
-impl Default for SignInLimiter {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(limits::WRONG_KEYS_MAX)))
-    }
-}
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]
@@ -59,7 +49,7 @@ pub async fn sign_in(
 ) -> PageResult {
     let keys = app.keys.get().await?;
     let Some(key) = keys.find(form.value("key")) else {
-        let permit = app.sign_ins.0.clone().try_acquire_owned();
+        let permit = app.sign_ins.try_acquire();
         let _permit = permit.map_err(|_| {
             let detail = "too many wrong keys at once; try again in a moment";
             Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many", detail)
