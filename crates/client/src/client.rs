@@ -9,7 +9,7 @@ use crate::{
     error::BuildError,
     limits::{CONNECT_TIMEOUT_DEFAULT, REQUEST_TIMEOUT_DEFAULT},
     request::Request,
-    transport::{self, Transport},
+    transport::{self, ServerAddress},
 };
 
 /// A Steadfast server, called over HTTP. Clones share connections.
@@ -18,14 +18,7 @@ use crate::{
 /// by itself: a caller who repeats a create passes an idempotency key.
 #[derive(Clone)]
 pub struct Client {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
-    base: String,
-    authorization: Option<HeaderValue>,
-    timeout: Duration,
-    transport: Transport,
+    pub(crate) server: Arc<ServerAddress>,
 }
 
 /// The settings of a [`Client`], from [`Client::builder`].
@@ -54,19 +47,7 @@ impl Client {
 
     /// The URL of the server, without a slash at its end.
     pub fn url(&self) -> &str {
-        &self.inner.base
-    }
-
-    pub(crate) fn authorization(&self) -> Option<&HeaderValue> {
-        self.inner.authorization.as_ref()
-    }
-
-    pub(crate) fn timeout(&self) -> Duration {
-        self.inner.timeout
-    }
-
-    pub(crate) fn transport(&self) -> &Transport {
-        &self.inner.transport
+        &self.server.base
     }
 
     /// An operation of the API, by its name in the API's description and its path.
@@ -76,7 +57,12 @@ impl Client {
         method: Method,
         path: &str,
     ) -> Request<T> {
-        Request::new(self.clone(), operation, method, format!("/api/v1{path}"))
+        Request::new(
+            self.server.clone(),
+            operation,
+            method,
+            format!("/api/v1{path}"),
+        )
     }
 
     pub(crate) fn get<T>(&self, operation: &'static str, path: &str) -> Request<T> {
@@ -151,7 +137,7 @@ impl ClientBuilder {
         };
         let transport = transport::new(is_https, self.ca_file.as_deref(), self.connect_timeout)?;
         Ok(Client {
-            inner: Arc::new(Inner {
+            server: Arc::new(ServerAddress {
                 base,
                 authorization,
                 timeout: self.timeout,

@@ -1,6 +1,6 @@
 //! One request and its response.
 
-use std::{fmt, future::IntoFuture, marker::PhantomData, pin::Pin, time::Duration};
+use std::{fmt, future::IntoFuture, marker::PhantomData, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Method, StatusCode, header};
@@ -12,8 +12,8 @@ use steadfast_api::ProblemBody;
 use tokio::time::timeout;
 
 use crate::{
-    client::Client,
     error::{ClientError, ErrorKind},
+    transport::ServerAddress,
 };
 
 /// One call of an operation. Awaiting it sends it and gives the typed response; [`send`] gives the
@@ -22,7 +22,7 @@ use crate::{
 /// [`send`]: Request::send
 #[must_use = "a request is only sent when it is awaited"]
 pub struct Request<T> {
-    client: Client,
+    server: Arc<ServerAddress>,
     operation: &'static str,
     method: Method,
     path: String,
@@ -46,14 +46,14 @@ pub struct Response<T> {
 
 impl<T> Request<T> {
     pub(crate) fn new(
-        client: Client,
+        server: Arc<ServerAddress>,
         operation: &'static str,
         method: Method,
         path: String,
     ) -> Self {
-        let timeout = client.timeout();
+        let timeout = server.timeout;
         Self {
-            client,
+            server,
             operation,
             method,
             path,
@@ -149,9 +149,9 @@ impl<T> Request<T> {
             return Err(error(ErrorKind::Encode(encode)));
         }
         let mark = if self.query.is_empty() { "" } else { "?" };
-        let uri = format!("{}{}{mark}{}", self.client.url(), self.path, self.query);
+        let uri = format!("{}{}{mark}{}", self.server.base, self.path, self.query);
         let mut request = http::Request::builder().method(self.method).uri(uri);
-        if let Some(key) = self.client.authorization() {
+        if let Some(key) = &self.server.authorization {
             request = request.header(header::AUTHORIZATION, key);
         }
         if self.body.is_some() {
@@ -160,7 +160,7 @@ impl<T> Request<T> {
         let request = request
             .body(Full::new(self.body.unwrap_or_default()))
             .map_err(|invalid| error(ErrorKind::Encode(invalid.into())))?;
-        let response = self.client.transport().request(request).await;
+        let response = self.server.transport.request(request).await;
         let response = response.map_err(|broken| error(ErrorKind::Connect(broken.into())))?;
         Ok((response.status(), response.into_body()))
     }

@@ -3,6 +3,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use http::HeaderValue;
 use http_body_util::Full;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
@@ -17,6 +18,16 @@ use rustls::{
 use crate::{error::BuildError, limits::POOL_IDLE_MAX};
 
 pub type Transport = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+
+/// Where the server is, how it is reached, and who calls.
+pub struct ServerAddress {
+    /// The URL, without a slash at its end.
+    pub base: String,
+    pub authorization: Option<HeaderValue>,
+    /// How long a whole request may take by default.
+    pub timeout: Duration,
+    pub transport: Transport,
+}
 
 /// A transport that trusts these certificates. They are only read for `https`: reading those of
 /// the system takes longer than a request to this machine.

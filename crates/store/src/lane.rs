@@ -17,6 +17,7 @@ impl Lane {
         request.wants(&self.tenant, &self.queue, &self.kind)
     }
 
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
     pub(crate) fn matches(&self, filter: &JobFilter) -> bool {
         filter.matches_lane(&self.tenant, &self.queue, &self.kind)
     }
