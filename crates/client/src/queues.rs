@@ -107,6 +107,7 @@ impl Client {
     }
 
     fn health(&self, operation: &'static str, path: &str) -> Request<HealthBody> {
-        Request::new(self.server.clone(), operation, Method::GET, path.to_owned()).accept_any_status()
+        Request::new(self.server.clone(), operation, Method::GET, path.to_owned())
+            .accept_any_status()
     }
 }

@@ -2,7 +2,7 @@
 
 use steadfast_core::{Job, Kind, NewJob, Queue, Tenant};
 
-use crate::store::{ClaimRequest, JobFilter, LaneStats};
+use crate::store::{ClaimRequest, LaneStats};
 
 /// One tenant's jobs of one kind in one queue.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,7 +18,7 @@ impl Lane {
     }
 
     #[cfg(any(feature = "postgres", feature = "sqlite"))]
-    pub(crate) fn matches(&self, filter: &JobFilter) -> bool {
+    pub(crate) fn matches(&self, filter: &crate::store::JobFilter) -> bool {
         filter.matches_lane(&self.tenant, &self.queue, &self.kind)
     }
 
