@@ -158,6 +158,27 @@ pub fn brief(duration: Duration) -> String {
     }
 }
 
+/// A number for people: `1,234,567`.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// The first characters of a text, with an ellipsis if there are more.
+pub fn shorten(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// The word for a backoff in a sentence.
 pub fn backoff_name(backoff: Backoff) -> &'static str {
     match backoff {

@@ -178,3 +178,11 @@ fn durations_have_two_units_at_most() {
         assert_eq!(explain::brief(duration), expected);
     }
 }
+
+#[test]
+fn numbers_are_grouped_and_long_texts_are_cut() {
+    let counts = [0, 999, 1_000, 1_234_567].map(explain::thousands);
+    assert_eq!(counts, ["0", "999", "1,000", "1,234,567"]);
+    assert_eq!(explain::shorten("été", 3), "été");
+    assert_eq!(explain::shorten("été!", 3), "été…");
+}

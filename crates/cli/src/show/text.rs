@@ -2,18 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// `1234` as `1,234`.
-pub fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
+pub use steadfast_core::explain::thousands;
 
 /// A number with its noun: `1 retry`, `2 retries`.
 pub fn quantity(number: u64, singular: &str, plural: &str) -> String {
@@ -56,18 +45,6 @@ fn with_room(line: &str) -> impl Iterator<Item = (char, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn thousands_are_grouped() {
-        for (number, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1_234, "1,234"),
-            (1_234_567, "1,234,567"),
-        ] {
-            assert_eq!(thousands(number), text);
-        }
-    }
 
     #[test]
     fn one_is_singular_and_everything_else_is_plural() {

@@ -6,7 +6,9 @@ use http::{HeaderMap, StatusCode, header, response};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use serde::Serialize;
-use steadfast_core::{Failure, Outcome, Payload, Timestamp, limits::OUTPUT_BYTES_MAX};
+use steadfast_core::{
+    Failure, Outcome, Payload, Timestamp, explain::shorten, limits::OUTPUT_BYTES_MAX,
+};
 
 use crate::limits::http::{
     BODY_KEPT_MAX, BODY_READ_MAX, HEADERS_KEPT_BYTES_MAX, HEADERS_KEPT_MAX, QUOTE_CHARS_MAX,
@@ -91,7 +93,7 @@ impl RecordedResponse {
         let status = self.status;
         let redirect = self.location.as_deref().filter(|_| status.is_redirection());
         if let Some(target) = redirect {
-            let target = shorten(target);
+            let target = shorten(target, QUOTE_CHARS_MAX);
             return format!("answered {status}, to {target}; redirects are not followed");
         }
         match self.quote() {
@@ -109,7 +111,7 @@ impl RecordedResponse {
         if !readable || line.is_empty() || line.contains(strange) {
             return None;
         }
-        Some(shorten(&line))
+        Some(shorten(&line, QUOTE_CHARS_MAX))
     }
 
     /// The record of this response. Escapes can make six bytes of one, so the body is cut until
@@ -175,13 +177,6 @@ impl From<Timings> for TimingsRecord {
             tls_ms: timings.tls.map(ms),
             first_byte_ms: timings.first_byte.map(ms),
         }
-    }
-}
-
-fn shorten(text: &str) -> String {
-    match text.char_indices().nth(QUOTE_CHARS_MAX) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-        None => text.to_owned(),
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::{
 use axum::http::StatusCode;
 use steadfast_core::{JobCommand, Tenant};
 
-use super::format::format_count;
+use super::format::thousands;
 use crate::{limits, problem::Problem};
 
 /// The bulk operations that run on this node, the newest first. The task of an operation owns
@@ -79,7 +79,7 @@ pub struct MatchCount {
 impl MatchCount {
     pub fn text(self) -> String {
         let at_least = if self.is_lower_bound { "at least " } else { "" };
-        format!("{at_least}{}", format_count(self.counted))
+        format!("{at_least}{}", thousands(self.counted))
     }
 }
 
@@ -116,7 +116,7 @@ impl BulkOperation {
         BulkProgress {
             action: self.action.name(),
             done,
-            done_text: format_count(done),
+            done_text: thousands(done),
             total: self.matches.counted.max(done),
             total_text: self.matches.text(),
         }

@@ -5,6 +5,8 @@ use std::{fmt, time::Duration};
 use askama::filters::HtmlSafe;
 use steadfast_core::{Timestamp, explain::brief};
 
+pub use steadfast_core::explain::{shorten, thousands};
+
 use crate::limits;
 
 /// A time on a page: relative to now, and absolute in its tooltip.
@@ -83,19 +85,6 @@ fn one_unit(duration: Duration) -> String {
     "a moment".to_owned()
 }
 
-/// 1234567 as 1,234,567.
-pub fn format_count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 pub fn format_percent(rate: Option<f64>) -> String {
     match rate {
         Some(rate) => format!("{:.1} %", rate * 100.0),
@@ -128,24 +117,9 @@ impl Excerpt {
     }
 }
 
-/// The beginning of a text, with an ellipsis if it was cut.
-pub fn shorten(text: &str, chars_max: usize) -> String {
-    let mut short: String = text.chars().take(chars_max).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    short
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counts_have_commas() {
-        let counts = [0, 999, 1_000, 1_234_567].map(format_count);
-        assert_eq!(counts, ["0", "999", "1,000", "1,234,567"]);
-    }
 
     #[test]
     fn a_long_text_is_cut_and_its_length_is_given() {

@@ -9,7 +9,7 @@ use steadfast_core::Timestamp;
 
 use super::{
     fields::Fields,
-    format::{PageTime, format_count},
+    format::{PageTime, thousands},
     page_error::PageResult,
     viewer::Viewer,
 };
@@ -99,7 +99,7 @@ fn action_message(fields: &Fields) -> Option<String> {
     let number = fields.get("n").and_then(|n| n.parse::<u64>().ok());
     let jobs = match number {
         Some(1) => "1 job".to_owned(),
-        Some(n) => format!("{} jobs", format_count(n)),
+        Some(n) => format!("{} jobs", thousands(n)),
         None => "the job".to_owned(),
     };
     let sentence = match fields.get("did")? {

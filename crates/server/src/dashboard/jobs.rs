@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::{
     bulk_tracker::BulkProgress,
     fields::Fields,
-    format::{PageTime, format_count, shorten},
+    format::{PageTime, shorten, thousands},
     frame::{Frame, render},
     overview::count_of_label,
     page_error::{PageError, PageResult},
@@ -149,5 +149,5 @@ async fn total(app: &App, filter: &JobFilter) -> Result<Option<String>, PageErro
         .filter(|label| filter.label.is_none_or(|it| it == **label))
         .map(|label| count_of_label(&stats, *label))
         .sum();
-    Ok(Some(format_count(sum)))
+    Ok(Some(thousands(sum)))
 }

@@ -9,7 +9,7 @@ use steadfast_store::{JobFilter, JobPageRequest, LaneStats};
 
 use super::{
     chart::{self, Svg, TimeBuckets},
-    format::{PageTime, format_count, format_percent},
+    format::{PageTime, format_percent, thousands},
     frame::{Frame, render},
     page_error::{PageError, PageResult},
     viewer::Viewer,
@@ -70,7 +70,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
     render(&OverviewPage {
         is_empty: stats.total.attempts == 0 && count_jobs(&stats) == 0,
         tiles: tiles(&stats),
-        dead_letters: format_count(stats.dead_letters),
+        dead_letters: thousands(stats.dead_letters),
         firing,
         overdue: due.map(|due| (frame.time(due), brief(frame.now.since(due)))),
         rate: format_percent(stats.recent.retry_rate()),
@@ -112,7 +112,7 @@ pub fn count_of_label(stats: &Stats, label: JobLabel) -> u64 {
 fn tiles(stats: &Stats) -> Vec<Tile> {
     let tile = |label: &JobLabel| Tile {
         label: label.as_str(),
-        count: format_count(count_of_label(stats, *label)),
+        count: thousands(count_of_label(stats, *label)),
     };
     JobLabel::ALL.iter().map(tile).collect()
 }
@@ -123,7 +123,7 @@ fn top_failures(counts: BTreeMap<String, u64>) -> Vec<FailureCount> {
     top.truncate(limits::TOP_FAILURES_MAX);
     let rows = top.into_iter().map(|(name, number)| FailureCount {
         name,
-        count: format_count(number),
+        count: thousands(number),
     });
     rows.collect()
 }

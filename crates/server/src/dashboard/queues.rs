@@ -8,7 +8,7 @@ use steadfast_engine::Stats;
 use steadfast_store::LaneStats;
 
 use super::{
-    format::{PageTime, format_count, format_percent},
+    format::{PageTime, format_percent, thousands},
     frame::{Frame, redirect_back, render},
     page_error::PageResult,
     viewer::{Editor, Viewer},
@@ -74,13 +74,13 @@ fn queue_row(tenant: Tenant, queue: Queue, lanes: Vec<LaneStats>, frame: &Frame)
         tenant: tenant.to_string(),
         name: queue.to_string(),
         paused,
-        ready: format_count(stats.ready),
-        running: format_count(stats.running),
-        retrying: format_count(stats.retrying),
-        scheduled: format_count(stats.scheduled),
-        dead_letters: format_count(stats.dead_letters),
+        ready: thousands(stats.ready),
+        running: thousands(stats.running),
+        retrying: thousands(stats.retrying),
+        scheduled: thousands(stats.scheduled),
+        dead_letters: thousands(stats.dead_letters),
         oldest: stats.oldest_ready.map(|at| frame.time(at)),
-        recent_attempts: format_count(stats.recent.attempts),
+        recent_attempts: thousands(stats.recent.attempts),
         retry_rate: format_percent(stats.recent.retry_rate()),
     }
 }

@@ -13,7 +13,7 @@ use steadfast_store::{PageRequest, TickRecord};
 use super::{
     chart::{self, Svg},
     fields::parse_id,
-    format::{Excerpt, PageTime, format_count},
+    format::{Excerpt, PageTime, thousands},
     frame::{Frame, redirect_back, render},
     page_error::{PageError, PageResult},
     viewer::{Editor, Viewer},
@@ -106,7 +106,7 @@ fn describe_skip(skip: &SkippedTicks) -> String {
     };
     match skip.count {
         1 => format!("1 tick skipped: {reason}"),
-        number => format!("{} ticks skipped: {reason}", format_count(number)),
+        number => format!("{} ticks skipped: {reason}", thousands(number)),
     }
 }
 
@@ -269,7 +269,7 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         payload: Excerpt::json(template.payload.as_str()),
         overlap: describe_overlap(schedule.timetable.overlap()),
         missed: describe_missed(schedule.timetable.missed()),
-        runs: format_count(schedule.progress.runs),
+        runs: thousands(schedule.progress.runs),
         upcoming: upcoming
             .iter()
             .map(|tick| UpcomingTick::of(tick, &frame))

@@ -10,7 +10,7 @@ use steadfast_core::{
 use super::{
     chart::{self, Svg},
     fields::Fields,
-    format::format_count,
+    format::thousands,
     frame::{Frame, render},
     page_error::PageResult,
     viewer::Viewer,
@@ -170,11 +170,11 @@ fn herd(policy: &RetryPolicy, fields: &Fields, retries: usize) -> HerdSummary {
     let without_jitter = without_jitter.unwrap_or_else(|_| policy.clone());
     let herd = chart::herd(policy, &without_jitter, retry);
     HerdSummary {
-        jobs: format_count(limits::HERD_JOBS),
+        jobs: thousands(limits::HERD_JOBS),
         picture: herd.picture,
         retry,
-        peak: format_count(herd.peak),
-        peak_without: format_count(herd.peak_without),
+        peak: thousands(herd.peak),
+        peak_without: thousands(herd.peak_without),
         bin: brief(herd.bin),
         has_no_jitter: policy.jitter() == Jitter::None,
     }

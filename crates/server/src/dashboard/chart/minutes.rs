@@ -6,7 +6,7 @@ use steadfast_core::{Tally, Timestamp};
 use steadfast_store::MinuteStats;
 
 use super::{Svg, SvgBuilder, round_up};
-use crate::dashboard::format::{format_count, format_percent};
+use crate::dashboard::format::{format_percent, thousands};
 
 const SIZE: (f64, f64) = (720.0, 190.0); // not a limit: layout of the drawing
 /// Space for the axis on the left, and for the times below.
@@ -95,13 +95,13 @@ pub fn throughput(buckets: &TimeBuckets, minutes: &[MinuteStats]) -> Svg {
     sums.iter().for_each(|sum| all += *sum);
     let summary = format!(
         "{} attempts: {} succeeded, {} failed, {} were retries",
-        format_count(all.attempts),
-        format_count(all.successes),
-        format_count(all.failures),
-        format_count(all.retries)
+        thousands(all.attempts),
+        thousands(all.successes),
+        thousands(all.failures),
+        thousands(all.retries)
     );
     let mut drawing = SvgBuilder::new("throughput", SIZE, "Attempts over time", summary);
-    buckets.axis(&mut drawing, &format_count(most));
+    buckets.axis(&mut drawing, &thousands(most));
     let width = buckets.width();
     let mut line = Vec::new();
     for (index, sum) in (0..).zip(&sums) {
@@ -109,9 +109,9 @@ pub fn throughput(buckets: &TimeBuckets, minutes: &[MinuteStats]) -> Svg {
         let tooltip = format!(
             "{}: {} succeeded, {} failed, {} retries",
             buckets.time_of_day(index),
-            format_count(sum.successes),
-            format_count(sum.failures),
-            format_count(sum.retries)
+            thousands(sum.successes),
+            thousands(sum.failures),
+            thousands(sum.retries)
         );
         let good = height(sum.successes, most);
         let bad = height(sum.failures, most);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use steadfast_core::{Dice, PreviewRow, RetryPolicy, explain::brief};
 
 use super::{Svg, SvgBuilder};
-use crate::{dashboard::format::format_count, limits};
+use crate::{dashboard::format::thousands, limits};
 
 const WIDTH: f64 = 720.0; // not a limit: layout of the drawing
 const LEFT: f64 = 92.0; // not a limit: layout of the drawing
@@ -113,13 +113,13 @@ pub fn herd(policy: &RetryPolicy, without_jitter: &RetryPolicy, retry: usize) ->
     let peak_without = without.iter().max().copied().unwrap_or(0);
     let summary = format!(
         "at most {} jobs at once with jitter, {} without",
-        format_count(peak),
-        format_count(peak_without)
+        thousands(peak),
+        thousands(peak_without)
     );
     let size = (WIDTH, 250.0);
     let title = format!(
         "{} jobs that failed together come back",
-        format_count(limits::HERD_JOBS)
+        thousands(limits::HERD_JOBS)
     );
     let mut drawing = SvgBuilder::new("herd", size, &title, summary);
     let width = (WIDTH - LEFT) / BINS as f64;
@@ -130,11 +130,11 @@ pub fn herd(policy: &RetryPolicy, without_jitter: &RetryPolicy, retry: usize) ->
         drawing.line("axis", (LEFT, bottom), (WIDTH, bottom));
         drawing.text("label", (LEFT - 6.0, bottom), "end", name);
         let most = bins.iter().max().copied().unwrap_or(0);
-        drawing.text("label", (LEFT - 6.0, top + 8.0), "end", &format_count(most));
+        drawing.text("label", (LEFT - 6.0, top + 8.0), "end", &thousands(most));
         for (index, number) in bins.iter().enumerate().filter(|(_, number)| **number > 0) {
             let height = (bottom - top) * *number as f64 / most.max(1) as f64;
             let x = LEFT + width * index as f64;
-            let tooltip = format!("{} jobs", format_count(*number));
+            let tooltip = format!("{} jobs", thousands(*number));
             let height = height.max(1.0);
             drawing.rect(
                 class,
