@@ -72,6 +72,13 @@ pub fn lints() -> Step {
     Step::cargo("lints", &args)
 }
 
+/// Docs build without broken links. Dependencies that the lints have checked are not checked
+/// again, but for those whose features only tests need.
+pub fn documentation() -> Step {
+    let args = ["doc", "--workspace", "--no-deps", "--all-features"];
+    Step::cargo("documentation", &args)
+}
+
 impl Step {
     pub fn cargo(name: &'static str, args: &[&str]) -> Step {
         Step {

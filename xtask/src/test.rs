@@ -27,6 +27,7 @@ fn all(filter: &[String]) -> Vec<Step> {
         steps::formatting(),
         steps::tidy(),
         steps::lints(),
+        steps::documentation(),
         Step::cargo("tests", &tests),
         Step::cargo("examples", fuzz::BUILD),
         Step {

@@ -170,7 +170,9 @@ impl History {
 
     /// A job that the store now holds, and must not lose.
     pub(crate) fn learn(&mut self, job: &Job, at: Timestamp) {
-        if self.jobs.contains_key(&job.id) {
+        // A create that is repeated after retention deleted the job makes another one: an id is
+        // known for as long as its record.
+        if self.jobs.get(&job.id).is_some_and(|known| !known.gone) {
             return;
         }
         if let Some(key) = &job.idempotency_key {
