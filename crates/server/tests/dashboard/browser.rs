@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use thirtyfour::prelude::*;
+use thirtyfour::{error::WebDriverErrorInner, prelude::*};
 use tokio::sync::{Mutex, MutexGuard};
 
 /// One browser at a time: several would only compete for the processor.
@@ -92,8 +92,20 @@ impl Browser {
         query.wait(TIMEOUT, PAUSE).first().await.unwrap()
     }
 
+    /// The text of the first matching element. Where a click has just led to another page, an
+    /// element of the old one may be found that is gone when its text is read.
     pub async fn text(&self, css: &str) -> String {
-        self.find(css).await.text().await.unwrap()
+        let deadline = tokio::time::Instant::now() + TIMEOUT;
+        loop {
+            match self.find(css).await.text().await {
+                Err(error)
+                    if matches!(
+                        error.as_inner(),
+                        WebDriverErrorInner::StaleElementReference(_)
+                    ) && tokio::time::Instant::now() < deadline => {}
+                text => return text.unwrap(),
+            }
+        }
     }
 
     pub async fn count(&self, css: &str) -> usize {

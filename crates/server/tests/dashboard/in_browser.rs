@@ -97,10 +97,10 @@ async fn a_group_of_dead_letters_is_requeued_together() {
         "they fail in the same way"
     );
     browser.click(".group button[value=retry]").await;
-    assert!(
-        browser.text("main").await.contains("3 dead letters"),
-        "the count comes first"
-    );
+    // The count comes first.
+    browser
+        .until("return document.querySelector('main button.main')?.textContent.includes('3 dead letters')")
+        .await;
     browser.click("main button.main").await;
     assert!(
         browser
