@@ -32,7 +32,7 @@ use crate::{
 #[utoipa::path(
     post, path = "/claims", tag = "Workers", operation_id = "claimJobs",
     request_body(content = ClaimJobsRequest, example = json!({
-        "worker": "worker-1", "kinds": ["resize-image"], "max": 10, "wait": "20s"
+        "worker": "worker-1", "kinds": ["resize-image"], "max": 10, "wait": "100ms"
     })),
     responses((status = 200, description = "The claims, perhaps none", body = ClaimList), Problems)
 )]
