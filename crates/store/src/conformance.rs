@@ -40,6 +40,7 @@ mod stats;
 mod sweep;
 mod wake;
 mod webhooks;
+mod writable;
 
 pub use fixture::{Durable, Fixture, Harness};
 
@@ -259,6 +260,9 @@ macro_rules! conformance_tests {
                 no_more_than_asked_go
                 attempts_and_steps_go_with_their_job
                 tick_records_from_before_the_time_go
+            }
+            writable {
+                a_store_that_takes_writes_says_so_and_is_as_before
             }
             wake {
                 enqueueing_wakes

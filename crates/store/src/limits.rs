@@ -56,6 +56,8 @@ pub const JOURNAL_MODE_RETRY: Duration = Duration::from_millis(10);
 /// The pages of one reader: enough for the inner pages of every index; rows are seldom asked
 /// for twice.
 pub const READER_CACHE_KIB: i64 = 2 * 1024;
+/// Queries that may wait for a reader or be with one; further callers wait before they queue.
+pub const READS_WAITING_MAX: usize = 1_024;
 /// Only recovery after a crash makes a reader wait.
 pub const READER_BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Default memory for the writer's pages.

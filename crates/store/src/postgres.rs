@@ -4,8 +4,8 @@
 //!
 //! * `open`, `tls`, `migrate`: reaching the database, its schema, the pool. The schema is in
 //!   `migrations/`.
-//! * `inner`, `session`: how verbs get a connection, and what they work with. `time` is the
-//!   database's; `names` and `numbering` give names their numbers.
+//! * `inner`, `session`: how verbs get a connection, and what they work with. `trust` says which
+//!   connections survive a failover; `time` is the database's; `names` and `numbering` give names their numbers.
 //! * `listen`, `wake_filter`: wake-ups between nodes, and which changes are worth one.
 //! * `jobs`: the contract of a job's life; its verbs are in `enqueue`, `claim`, `commit`,
 //!   `change` and `prune`.
@@ -43,6 +43,7 @@ mod session;
 mod stats;
 mod time;
 mod tls;
+mod trust;
 mod upkeep;
 mod values;
 mod wake_filter;
@@ -63,6 +64,7 @@ use listen::Listener;
 use names::Names;
 use session::{PoolContext, Session, SqlTexts};
 use time::DatabaseClock;
+use trust::ConnectionTrust;
 use wake_filter::WakeHints;
 
 pub use options::PostgresOptions;
@@ -98,6 +100,7 @@ impl PostgresStore {
             texts: SqlTexts::new(&options.schema),
             names: Names::default(),
             clock: DatabaseClock::new(options.clock.clone()),
+            trust: ConnectionTrust::default(),
         });
         let schema = open::migrate(&address, &shared.texts).await?;
         let listener = Arc::new(Listener::default());

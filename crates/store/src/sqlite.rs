@@ -9,7 +9,7 @@
 //! * `queries`: the contract of looking; its verbs are in `get`, `list` and `stats`.
 //! * `schedules`, `documents`: these contracts with their verbs.
 //! * `due_index`: which searches a claim can skip, and when something becomes due.
-//! * `readers`: connections beside the writer, for the verbs that only look.
+//! * `readers`: connections and threads beside the writer, for the verbs that only look.
 //! * `values`, `rows`, `names`, `counts`: values to columns and back.
 //!
 //! Statements are in `sql/`, named after what they do.
@@ -60,7 +60,7 @@ use crate::{
     wake::{Waker, Wakeups},
 };
 use driver_error::DriverError;
-use readers::{Reader, Readers};
+use readers::{Asker, Reader, Readers};
 use session::Session;
 use writer::{Request, Work, Writer};
 
@@ -107,7 +107,8 @@ impl SqliteStore {
             .spawn(move || writer.run(&conn, &requests))
             .map_err(|error| open::io_error(&path, error))?;
         let inner = Inner {
-            readers: Readers::new(path.clone(), &options),
+            readers: Readers::start(&path, &options)
+                .map_err(|error| open::io_error(&path, error))?,
             path,
             clock: options.clock,
             waker,
@@ -231,7 +232,17 @@ impl SqliteStore {
         operation: &'static str,
         query: impl FnOnce(&mut Reader) -> Result<T, DriverError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let answer = self.inner.readers.read(query).await;
+        let answer = self.inner.readers.read(Asker::Caller, query).await;
+        answer.map_err(|error| error.in_operation(operation))
+    }
+
+    /// Has a reader answer a short query of the node itself, which waits for no caller.
+    async fn read_for_node<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        query: impl FnOnce(&mut Reader) -> Result<T, DriverError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let answer = self.inner.readers.read(Asker::Node, query).await;
         answer.map_err(|error| error.in_operation(operation))
     }
 }

@@ -4,11 +4,18 @@
 
 mod sqlite_common;
 
-use std::{collections::HashSet, time::Duration};
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
 
 use steadfast_core::{IdempotencyKey, JobId};
 use steadfast_store::{
-    BaseStore as _, Clock as _, CommitResult, EnqueueError, EnqueueResult, JobFilter,
+    BaseStore as _, Clock, CommitResult, EnqueueError, EnqueueResult, JobFilter,
     JobStore as _, ManualClock, QueryStore as _, SqliteOptions, SqliteStore,
     rusqlite::{Connection, TransactionBehavior},
 };
@@ -301,4 +308,48 @@ fn a_connection_to_another_file_is_refused_by_name() {
     let rows = "SELECT count(*) FROM steadfast_job";
     let count: u32 = elsewhere.query_row(rows, [], |row| row.get(0)).unwrap();
     assert_eq!(count, 0);
+}
+
+/// A clock that panics in the writer's thread when it is told to.
+struct FaultyClock {
+    clock: ManualClock,
+    /// Calls by the writer until it panics; then it works again.
+    calls_left: Arc<AtomicI64>,
+}
+
+impl Clock for FaultyClock {
+    fn now(&self) -> steadfast_core::Timestamp {
+        if std::thread::current().name() == Some("steadfast-sqlite")
+            && self.calls_left.fetch_sub(1, Ordering::SeqCst) == 1
+        {
+            panic!("this clock is broken");
+        }
+        self.clock.now()
+    }
+}
+
+#[tokio::test]
+async fn a_panic_in_the_writer_is_the_fault_of_one_request_and_others_go_on() {
+    let database = TestDatabase::new();
+    let calls_left = Arc::new(AtomicI64::new(0));
+    let clock = FaultyClock {
+        clock: ManualClock::default(),
+        calls_left: Arc::clone(&calls_left),
+    };
+    let store = SqliteStore::open(&database.file, SqliteOptions::default().clock(clock)).unwrap();
+    store.enqueue(jobs(&store, 1)).await.unwrap();
+    // Before the transaction, and inside of it.
+    for calls in [1, 2] {
+        calls_left.store(calls, Ordering::SeqCst);
+        let lost = job(&store);
+        let id = lost.id;
+        let error = store.enqueue(vec![lost]).await.unwrap_err();
+        assert_eq!(error.is_transient(), calls == 1, "{error}");
+        assert_eq!(store.get_jobs(vec![id]).await.unwrap(), [None]);
+        store.check_writable().await.unwrap();
+        store.enqueue(jobs(&store, 1)).await.unwrap();
+    }
+    assert_eq!(store.claim(request(9)).await.unwrap().claims.len(), 3);
+    store.close();
+    assert!(store.check_writable().await.unwrap_err().is_transient());
 }

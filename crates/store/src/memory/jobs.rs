@@ -92,6 +92,10 @@ impl JobStore for MemoryStore {
     async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
         Ok(self.with(|tables, now| tables.prune(ended_before, limit, now)))
     }
+
+    async fn check_writable(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
 }
 
 impl Tables {

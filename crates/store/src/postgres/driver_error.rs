@@ -24,6 +24,8 @@ pub(super) enum DriverError {
     Timeout,
     #[error("the server closed the connection")]
     Closed,
+    #[error("the server does not take writes")]
+    ReadOnly,
     #[error(transparent)]
     Unreadable(#[from] UnreadableValue),
     #[error(transparent)]
@@ -42,9 +44,19 @@ impl DriverError {
         UnreadableValue::new(what, source).into()
     }
 
-    /// The database rolled everything back and says to try again.
+    /// The server refuses to write. Nothing was written, and another server may take it.
+    pub(super) fn is_read_only(&self) -> bool {
+        match self {
+            Self::Sql(error) => error.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION),
+            Self::ReadOnly => true,
+            _ => false,
+        }
+    }
+
+    /// The database rolled everything back, and the same again may succeed at once.
     pub(super) fn is_worth_repeating(&self) -> bool {
         match self {
+            error if error.is_read_only() => true,
             Self::Sql(error) => error.code().is_some_and(|code| {
                 *code == SqlState::T_R_SERIALIZATION_FAILURE
                     || *code == SqlState::T_R_DEADLOCK_DETECTED
@@ -62,6 +74,7 @@ impl DriverError {
             | Self::Pool(_)
             | Self::Timeout
             | Self::Closed
+            | Self::ReadOnly
             | Self::Overtaken => true,
             Self::Unreadable(_)
             | Self::MissingColumn(_)

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use deadpool_postgres::Pool;
+use deadpool_postgres::{Object, Pool};
 
 use super::{
     driver_error::DriverError,
@@ -28,9 +28,20 @@ impl Inner {
             shared: &self.shared,
         })
     }
+
+    /// Drops a connection that was refused a write, and has the others look for a server that
+    /// takes writes.
+    pub(super) fn leave_server(&self, conn: Conn<'_>) {
+        let opened_at = Object::metrics(&conn.client).created;
+        drop(Object::take(conn.client));
+        if self.shared.trust.end(opened_at) {
+            tracing::warn!("the server does not take writes any more; looking for one that does");
+            self.listener.reconnect.notify_one();
+        }
+    }
 }
 
-/// Runs a verb on a connection, and again if the database rolled it back.
+/// Runs a verb on a connection, and again if the database rolled it back or refused to write.
 macro_rules! on_connection {
     ($store:expr, $operation:literal, |$conn:ident| $work:expr) => {{
         let inner: &$crate::postgres::inner::Inner = &$store.inner;
@@ -43,6 +54,10 @@ macro_rules! on_connection {
                 // The server gives up on a statement first, if it is there at all.
                 let timeout = inner.timeout * $crate::limits::CLIENT_TIMEOUT_FACTOR;
                 match tokio::time::timeout(timeout, work).await {
+                    Ok(Err(error)) if error.is_read_only() => {
+                        inner.leave_server(owned);
+                        Err(error)
+                    }
                     Ok(done) => done,
                     Err(_) => {
                         // Its answer may still come, and would be taken for that to another.

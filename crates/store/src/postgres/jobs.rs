@@ -11,7 +11,7 @@ use steadfast_core::{
 use super::{
     PostgresStore, change, claim, commit, enqueue, get,
     inner::{on_connection, with_wake_hints},
-    prune,
+    prune, upkeep,
 };
 use crate::{
     error::{CommandError, EnqueueError, StoreError},
@@ -120,6 +120,12 @@ impl JobStore for PostgresStore {
             ended_before,
             limit,
             now
+        ))
+    }
+
+    async fn check_writable(&self) -> Result<(), StoreError> {
+        on_connection!(self, "check_writable", |conn| upkeep::check_writable(
+            &conn.session()
         ))
     }
 }

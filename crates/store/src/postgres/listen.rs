@@ -37,6 +37,8 @@ pub(super) struct Listener {
     pub filter: WakeFilter,
     /// Other nodes are to be notified.
     notify_others: Notify,
+    /// The connection is to be opened again, because its server may have lost its role.
+    pub reconnect: Notify,
 }
 
 impl Listener {
@@ -126,10 +128,10 @@ async fn notify(
     listener.wake_here();
     let notify = format!("NOTIFY {channel}");
     loop {
-        let request = time::timeout(LISTEN_SILENCE_MAX, listener.notify_others.notified()).await;
-        let sql = match request {
-            Ok(()) => notify.as_str(),
-            Err(_) => "SELECT 1",
+        let sql = tokio::select! {
+            () = listener.notify_others.notified() => notify.as_str(),
+            () = listener.reconnect.notified() => return Err(DriverError::ReadOnly),
+            () = time::sleep(LISTEN_SILENCE_MAX) => "SELECT 1",
         };
         let answer = time::timeout(LISTEN_ANSWER_TIMEOUT, client.batch_execute(sql)).await;
         answer.map_err(|_| DriverError::Timeout)??;

@@ -133,9 +133,9 @@ pub(super) fn pool(
         options.timeout.as_millis()
     );
     let settings: Arc<str> = settings.into();
-    let shared = Arc::clone(shared);
+    let context = Arc::clone(shared);
     let set_up = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
-        let (settings, shared) = (Arc::clone(&settings), Arc::clone(&shared));
+        let (settings, shared) = (Arc::clone(&settings), Arc::clone(&context));
         Box::pin(async move {
             // It may lead to another server than before, which may lack the latest names.
             shared.names.clear();
@@ -144,12 +144,20 @@ pub(super) fn pool(
             set.map_err(HookError::Backend)
         })
     });
+    let trusted = Arc::clone(shared);
+    let check_trust = Hook::sync_fn(move |_, metrics| {
+        if trusted.trust.is_trusted(metrics.created) {
+            return Ok(());
+        }
+        Err(HookError::message("it may be to a server that lost its role"))
+    });
     Pool::builder(manager)
         .runtime(Runtime::Tokio1)
         .max_size(options.connections.max(1))
         .wait_timeout(Some(options.timeout))
         .create_timeout(Some(options.timeout))
         .post_create(set_up)
+        .pre_recycle(check_trust)
         .build()
         .map_err(|error| OpenError::Address {
             name,

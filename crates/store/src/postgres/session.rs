@@ -9,13 +9,14 @@ use std::{
 use deadpool_postgres::StatementCache;
 use tokio_postgres::{Client, IsolationLevel, Row, types::ToSql};
 
-use super::{driver_error::DriverError, names::Names, time::DatabaseClock};
+use super::{driver_error::DriverError, names::Names, time::DatabaseClock, trust::ConnectionTrust};
 
 /// What all connections of a store share.
 pub(super) struct PoolContext {
     pub texts: SqlTexts,
     pub names: Names,
     pub clock: DatabaseClock,
+    pub trust: ConnectionTrust,
 }
 
 /// A connection of the pool.

@@ -26,8 +26,23 @@ pub(super) async fn run(store: Weak<Inner>) {
 async fn run_once(store: &Inner) -> Result<(), DriverError> {
     let conn = store.conn().await?;
     let session = conn.session();
-    measure_clock(&session).await?;
-    counts::fold(&session).await
+    let done = async {
+        measure_clock(&session).await?;
+        counts::fold(&session).await
+    }
+    .await;
+    if done.as_ref().is_err_and(DriverError::is_read_only) {
+        store.leave_server(conn);
+    }
+    done
+}
+
+/// Commits something that nobody reads.
+pub(super) async fn check_writable(session: &Session<'_>) -> Result<(), DriverError> {
+    let sql = include_str!("sql/check_writable.sql");
+    let row = session.query_one(sql, &[]).await?;
+    let position: Option<String> = row.try_get("position")?;
+    position.map(drop).ok_or(DriverError::ReadOnly)
 }
 
 /// Asks the database what time it is.

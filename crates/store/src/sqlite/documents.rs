@@ -28,7 +28,7 @@ impl DocumentStore for SqliteStore {
     }
 
     async fn list_documents(&self, kind: DocumentKind) -> Result<Vec<Document>, StoreError> {
-        self.read("list_documents", move |reader| list(reader, kind))
+        self.read_for_node("list_documents", move |reader| list(reader, kind))
             .await
     }
 

@@ -1,6 +1,6 @@
 //! What goes wrong inside the driver.
 
-use std::sync::Arc;
+use std::{any::Any, sync::Arc};
 
 use rusqlite::ErrorCode;
 
@@ -22,8 +22,8 @@ pub(super) enum DriverError {
     Closed,
     #[error("a request was not run")]
     NotRun,
-    #[error("a reader failed: {0}")]
-    Reader(#[from] tokio::task::JoinError),
+    #[error("it panicked: {0}")]
+    Panicked(String),
     #[error("the disk kept it from being switched to WAL")]
     NotWal,
 }
@@ -31,6 +31,13 @@ pub(super) enum DriverError {
 impl DriverError {
     pub(super) fn unreadable(what: &'static str, source: impl Into<ErrorSource>) -> Self {
         UnreadableValue::new(what, source).into()
+    }
+
+    /// A panic that was caught, with its message.
+    pub(super) fn panicked(panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        Self::Panicked(text.unwrap_or_else(|| "without a message".to_owned()))
     }
 
     /// SQLite's code, if SQLite failed.

@@ -46,7 +46,7 @@ impl JobStore for SqliteStore {
     }
 
     async fn step_result(&self, job: JobId, step: StepName) -> Result<Option<Payload>, StoreError> {
-        self.read("step_result", move |reader| {
+        self.read_for_node("step_result", move |reader| {
             get::step_result(&reader.conn, job, &step)
         })
         .await
@@ -75,7 +75,7 @@ impl JobStore for SqliteStore {
 
     async fn expired_leases(&self, limit: usize) -> Result<Vec<Claim>, StoreError> {
         let now = self.now();
-        self.read("expired_leases", move |reader| {
+        self.read_for_node("expired_leases", move |reader| {
             get::expired_leases(reader, now, limit)
         })
         .await
@@ -110,6 +110,15 @@ impl JobStore for SqliteStore {
     async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
         self.write("prune", limit, move |session| {
             prune::prune(session, ended_before, limit)
+        })
+        .await
+    }
+
+    async fn check_writable(&self) -> Result<(), StoreError> {
+        self.write("check_writable", 1, |session| {
+            let sql = include_str!("sql/check_writable.sql");
+            session.conn.prepare_cached(sql)?.execute([])?;
+            Ok(())
         })
         .await
     }

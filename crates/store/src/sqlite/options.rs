@@ -15,7 +15,7 @@ pub struct SqliteOptions {
     pub clock: Arc<dyn Clock>,
     /// Memory for the writer's pages. Readers have a little more of their own.
     pub cache_bytes: usize,
-    /// Queries that may run at once.
+    /// Queries that may run at once; one more is kept for those of the node itself.
     pub readers: usize,
     /// How long to wait for other processes that hold the write lock.
     pub busy_timeout: Duration,

@@ -58,7 +58,7 @@ impl ScheduleStore for SqliteStore {
 
     async fn due_schedules(&self, limit: usize) -> Result<DueSchedules, StoreError> {
         let now = self.now();
-        self.read("due_schedules", move |reader| due(reader, now, limit))
+        self.read_for_node("due_schedules", move |reader| due(reader, now, limit))
             .await
     }
 

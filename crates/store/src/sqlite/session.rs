@@ -184,6 +184,8 @@ impl<'c> Session<'c> {
         self.names = Names::default();
         self.due_index.clear();
         self.counts.clear();
+        self.hot = HotStatements::default();
+        self.claim_columns = None;
         self.running = RunningRows::default();
     }
 

@@ -4,10 +4,13 @@
 //! transaction the next one collects requests. A caller is answered only after the commit that
 //! holds its change has returned.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-    mpsc::{Receiver, RecvTimeoutError},
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{Receiver, RecvTimeoutError},
+    },
 };
 
 use rusqlite::Connection;
@@ -118,12 +121,21 @@ impl TransactionError {
 }
 
 impl Writer {
-    /// Serves until every sender is gone and the queue is empty.
+    /// Serves until every sender is gone and the queue is empty, panics or not: a thread that
+    /// ended would leave a node that looks alive and cannot write.
     pub(super) fn run(self, conn: &Connection, queue: &Receiver<Box<dyn Work>>) {
         let mut session = Session::new(conn, self.clock.now(), self.data_version);
+        while let Err(error) = catch_panic(|| self.serve_queue(&mut session, queue)) {
+            // The requests at hand went with it, and their callers are told to try again.
+            tracing::error!(%error, "the writer goes on after a panic");
+            session.roll_back();
+        }
+    }
+
+    fn serve_queue(&self, session: &mut Session<'_>, queue: &Receiver<Box<dyn Work>>) {
         loop {
             match queue.recv_timeout(OTHER_PROCESSES_POLL) {
-                Ok(first) => self.serve(&mut session, collect(first, queue)),
+                Ok(first) => self.serve(session, collect(first, queue)),
                 Err(RecvTimeoutError::Timeout) => {
                     if let Err(error) = session.notice_other_writers() {
                         tracing::warn!(%error, "cannot look for changes by other processes");
@@ -131,7 +143,7 @@ impl Writer {
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            self.wake_if_due(&mut session);
+            self.wake_if_due(session);
         }
     }
 
@@ -166,7 +178,9 @@ impl Writer {
         session: &mut Session<'_>,
         requests: &mut Requests,
     ) -> Result<(), TransactionError> {
-        let outcome = self.run_all(session, requests);
+        // A panic is the fault of one request, as an error is.
+        let outcome = catch_panic(|| self.run_all(session, requests))
+            .unwrap_or_else(|panic| Err(TransactionError::Request(panic)));
         match &outcome {
             Ok(()) => {
                 self.transactions.fetch_add(1, Ordering::Relaxed);
@@ -200,6 +214,11 @@ impl Writer {
             self.waker.wake();
         }
     }
+}
+
+/// The caller rolls back what a panic left half done, in the file and in memory.
+fn catch_panic<T>(run: impl FnOnce() -> T) -> Result<T, DriverError> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| DriverError::panicked(&*panic))
 }
 
 /// All requests that wait already, within bounds.

@@ -37,6 +37,7 @@ macro_rules! for_each_verb {
                 run_command(jobs: Vec<JobId>, command: JobCommand, subscriptions: Arc<Subscriptions>) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
                 set_queue_paused(tenant: Tenant, queue: Queue, paused: bool) -> Result<(), StoreError>;
                 prune(ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
+                check_writable() -> Result<(), StoreError>;
             }
             QueryStore {
                 get_jobs(ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError>;

@@ -83,6 +83,10 @@ pub trait JobStore: BaseStore {
     ///
     /// Tick records from before the time go as well; the counts of attempts stay.
     async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
+
+    /// Writes durably, and changes nothing that can be seen: a store that answers can be written
+    /// to at this moment. The caller bounds the wait; a store that is stuck does not answer.
+    async fn check_writable(&self) -> Result<(), StoreError>;
 }
 
 /// The answer for one job of an [`enqueue`](JobStore::enqueue).
