@@ -4,6 +4,8 @@ use std::{error::Error, fmt, path::PathBuf, sync::Arc};
 
 use steadfast_core::{CommandRefusal, IdempotencyKey, JobId};
 
+use crate::damage::DamagedRow;
+
 /// The cause of an error, of whatever library.
 pub type ErrorSource = Box<dyn Error + Send + Sync>;
 
@@ -15,6 +17,7 @@ pub struct StoreError {
     is_transient: bool,
     /// Shared, because all requests of one failed transaction have the same cause.
     source: Arc<dyn Error + Send + Sync>,
+    damaged: Option<Arc<DamagedRow>>,
 }
 
 impl StoreError {
@@ -38,7 +41,25 @@ impl StoreError {
             operation,
             is_transient,
             source,
+            damaged: None,
         }
+    }
+
+    /// The row that was asked for is there and cannot be read.
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
+    pub(crate) fn of_damaged_row(operation: &'static str, row: &DamagedRow) -> Self {
+        let row = Arc::new(row.clone());
+        Self {
+            operation,
+            is_transient: false,
+            source: Arc::clone(&row) as _,
+            damaged: Some(row),
+        }
+    }
+
+    /// The row that cannot be read, if the caller asked for one that is damaged.
+    pub fn damaged_row(&self) -> Option<&DamagedRow> {
+        self.damaged.as_deref()
     }
 
     /// The verb that failed, such as `claim`.
@@ -57,7 +78,9 @@ impl fmt::Display for StoreError {
         let Self {
             operation, source, ..
         } = self;
-        if self.is_transient {
+        if let Some(damaged) = &self.damaged {
+            write!(f, "a row cannot be read ({operation}): {damaged}")
+        } else if self.is_transient {
             write!(f, "the store does not answer ({operation}): {source}")
         } else {
             write!(f, "the store is broken ({operation}): {source}")

@@ -10,6 +10,7 @@
 //! * `sql`, `lane`, `minutes`: what these share.
 //! * `conformance` is the contract as tests; every driver runs all of it.
 //! * `testing` starts a PostgreSQL server of its own for tests.
+//! * `damage`: rows that cannot be read, and were passed over.
 //! * `clock`, `wake`: the only clock, and how waiting fetchers are woken.
 //! * [`limits`]: every limit, with its reason.
 //!
@@ -26,6 +27,7 @@ pub mod limits;
 mod store;
 
 mod clock;
+mod damage;
 mod error;
 mod lane;
 mod memory;
@@ -44,6 +46,7 @@ pub mod conformance;
 pub mod testing;
 
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use damage::{DamagedRow, DamagedRows};
 pub use error::{CommandError, EnqueueError, ErrorSource, OpenError, StoreError};
 pub use memory::MemoryStore;
 #[cfg(feature = "postgres")]

@@ -17,6 +17,9 @@ pub const ROWS_EXAMINED_MAX: usize = 10_000;
 pub const COUNT_FIRST: u64 = 1_000;
 /// Each further round counts so many times more, so that few rounds reach millions.
 pub const COUNT_GROWTH: u64 = 8;
+/// Rows that cannot be read are remembered, with what is wrong with them, up to this many: enough
+/// for a person to see a pattern.
+pub const DAMAGED_ROWS_MAX: usize = 100;
 /// Counts by the minute are shown for a month at most.
 pub const MINUTES_KEPT: Duration = Duration::from_secs(32 * 24 * 60 * 60);
 

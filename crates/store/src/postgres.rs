@@ -9,7 +9,7 @@
 //! * `listen`, `wake_filter`: wake-ups between nodes, and which changes are worth one.
 //! * `jobs`: the contract of a job's life; its verbs are in `enqueue`, `claim`, `commit`,
 //!   `change` and `prune`.
-//! * `queries`: the contract of looking; its verbs are in `get`, `list` and `stats`.
+//! * `queries`: the contract of looking; its verbs are in `get`, `list`, `stats` and `damage`.
 //! * `schedules`, `documents`: these contracts with their verbs.
 //! * `values`, `rows`, `key`, `composite`, `counts`: values to columns and back. `upkeep`: what is done now and
 //!   then in the background.
@@ -21,6 +21,7 @@ mod claim;
 mod commit;
 mod composite;
 mod counts;
+mod damage;
 mod documents;
 mod driver_error;
 mod enqueue;
@@ -54,6 +55,7 @@ use steadfast_core::{NewJob, Timestamp};
 use tokio::task::JoinHandle;
 
 use crate::{
+    damage::DamageLog,
     error::{EnqueueError, OpenError, StoreError},
     store::{BaseStore, EnqueueResult},
     wake::Wakeups,
@@ -101,6 +103,7 @@ impl PostgresStore {
             names: Names::default(),
             clock: DatabaseClock::new(options.clock.clone()),
             trust: ConnectionTrust::default(),
+            damage: DamageLog::default(),
         });
         let schema = open::migrate(&address, &shared.texts).await?;
         let listener = Arc::new(Listener::default());

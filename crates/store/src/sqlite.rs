@@ -6,7 +6,7 @@
 //! * `writer`: one thread, one connection, group commit. `session` is what its verbs work with.
 //! * `jobs`: the contract of a job's life; its verbs are in `enqueue`, `claim`, `commit`,
 //!   `change` and `prune`.
-//! * `queries`: the contract of looking; its verbs are in `get`, `list` and `stats`.
+//! * `queries`: the contract of looking; its verbs are in `get`, `list`, `stats` and `damage`.
 //! * `schedules`, `documents`: these contracts with their verbs.
 //! * `due_index`: which searches a claim can skip, and when something becomes due.
 //! * `readers`: connections and threads beside the writer, for the verbs that only look.
@@ -18,6 +18,7 @@ mod change;
 mod claim;
 mod commit;
 mod counts;
+mod damage;
 mod documents;
 mod driver_error;
 mod due_index;
@@ -54,6 +55,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::{
     clock::Clock,
+    damage::DamageLog,
     error::{EnqueueError, OpenError, StoreError},
     limits::WRITER_QUEUE_MAX,
     store::{BaseStore, EnqueueResult},
@@ -93,7 +95,9 @@ impl SqliteStore {
         let (queue, requests) = mpsc::channel();
         let waker = Arc::new(Waker::default());
         let transactions = Arc::new(AtomicU64::new(0));
+        let damage = Arc::new(DamageLog::default());
         let writer = Writer {
+            damage: Arc::clone(&damage),
             clock: Arc::clone(&options.clock),
             waker: Arc::clone(&waker),
             transactions: Arc::clone(&transactions),
@@ -107,7 +111,7 @@ impl SqliteStore {
             .spawn(move || writer.run(&conn, &requests))
             .map_err(|error| open::io_error(&path, error))?;
         let inner = Inner {
-            readers: Readers::start(&path, &options)
+            readers: Readers::start(&path, &options, &damage)
                 .map_err(|error| open::io_error(&path, error))?,
             path,
             clock: options.clock,

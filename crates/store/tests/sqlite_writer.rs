@@ -13,10 +13,12 @@ use std::{
     time::Duration,
 };
 
-use steadfast_core::{IdempotencyKey, JobId};
+use steadfast_core::{
+    IdempotencyKey, JobId, Schedule, ScheduleId, ScheduleName, TickRule, Timetable,
+};
 use steadfast_store::{
-    BaseStore as _, Clock, CommitResult, EnqueueError, EnqueueResult, JobFilter,
-    JobStore as _, ManualClock, QueryStore as _, SqliteOptions, SqliteStore,
+    BaseStore as _, Clock, CommitResult, EnqueueError, EnqueueResult, JobFilter, JobStore as _,
+    ManualClock, QueryStore as _, ScheduleStore as _, SqliteOptions, SqliteStore,
     rusqlite::{Connection, TransactionBehavior},
 };
 
@@ -250,9 +252,20 @@ async fn a_row_that_cannot_be_read_does_not_hold_up_the_others() {
     let page = steadfast_store::JobPageRequest::first(10);
     let listed = store.list_jobs(JobFilter::default(), page).await.unwrap();
     assert_eq!(listed.items.len(), 1);
+    let error = store.get_jobs(vec![broken_id]).await.unwrap_err();
+    let damaged = error.damaged_row().unwrap();
+    assert!(damaged.reason.contains("tags"), "{damaged}");
+    assert_eq!(damaged.tenant.as_ref().unwrap().as_str(), "default");
+    let both = store.get_jobs(vec![broken_id, whole_id]).await.unwrap();
+    assert!(both[0].is_none() && both[1].is_some());
+    for store in [&store, &database.open()] {
+        let listed = store.list_damaged().await.unwrap().rows;
+        assert_eq!(listed, [damaged.clone()], "also of one set aside before");
+    }
     // Mended, it is there again, and can be told to run.
     let mend = "UPDATE steadfast_job SET tags = NULL WHERE id = ?1";
     assert_eq!(other.execute(mend, [key]).unwrap(), 1);
+    assert_eq!(store.list_damaged().await.unwrap().rows, []);
     let run_now = steadfast_core::JobCommand::RunNow;
     store
         .run_command(vec![broken_id], run_now, std::sync::Arc::default())
@@ -310,7 +323,7 @@ fn a_connection_to_another_file_is_refused_by_name() {
     assert_eq!(count, 0);
 }
 
-/// A clock that panics in the writer's thread when it is told to.
+/// A clock that panics in the writer's thread when a test says so.
 struct FaultyClock {
     clock: ManualClock,
     /// Calls by the writer until it panics; then it works again.
@@ -352,4 +365,55 @@ async fn a_panic_in_the_writer_is_the_fault_of_one_request_and_others_go_on() {
     assert_eq!(store.claim(request(9)).await.unwrap().claims.len(), 3);
     store.close();
     assert!(store.check_writable().await.unwrap_err().is_transient());
+}
+
+#[tokio::test]
+async fn a_schedule_that_cannot_be_read_does_not_hold_up_the_others() {
+    let database = TestDatabase::new();
+    let store = database.open();
+    let mut ids = Vec::new();
+    for name in ["first", "second", "third"] {
+        let schedule = schedule(&store, name);
+        ids.push(schedule.id);
+        store.save_schedule(schedule).await.unwrap();
+    }
+    // The longest due, and the newest in the list.
+    let conn = Connection::open(&database.file).unwrap();
+    let spoil = "UPDATE steadfast_schedule SET timetable = '{' WHERE name IN ('first', 'third')";
+    conn.execute(spoil, []).unwrap();
+    // As many as are asked for come, although others come before them.
+    let due = store.due_schedules(1).await.unwrap().due;
+    assert_eq!(due[0].schedule.id, ids[1]);
+    let page = steadfast_store::PageRequest::first(1);
+    let listed = store
+        .list_schedules(Default::default(), page)
+        .await
+        .unwrap();
+    assert_eq!(listed.items[0].id, ids[1]);
+    assert_eq!(listed.next, None);
+    for _ in 0..2 {
+        let damaged = store.list_damaged().await.unwrap().rows;
+        let found: Vec<_> = damaged.iter().map(|row| (row.table, &*row.id)).collect();
+        let [first, third] = [ids[0], ids[2]].map(|id| id.to_string());
+        assert_eq!(found, [("schedule", &*first), ("schedule", &*third)]);
+        assert!(damaged[0].reason.contains("timetable"), "{}", damaged[0]);
+    }
+    assert!(store.delete_schedule(ids[0]).await.unwrap());
+    assert_eq!(store.list_damaged().await.unwrap().rows.len(), 1);
+}
+
+/// A schedule of every second whose first tick has come.
+fn schedule(store: &SqliteStore, name: &str) -> Schedule {
+    let began = store.now().minus(Duration::from_secs(5));
+    let timetable = Timetable::new(TickRule::Every(Duration::from_secs(1))).unwrap();
+    Schedule {
+        id: ScheduleId::from_bits(job(store).id.bits()),
+        name: ScheduleName::new(name).unwrap(),
+        progress: timetable.begin(began),
+        timetable,
+        template: job(store),
+        paused: false,
+        created_at: began,
+        revision: 0,
+    }
 }

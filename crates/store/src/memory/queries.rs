@@ -10,6 +10,7 @@ use super::{
     tables::{JobEntry, Tables},
 };
 use crate::{
+    damage::DamagedRows,
     error::StoreError,
     lane::Lane,
     minutes::{minute, minute_start},
@@ -55,6 +56,10 @@ impl QueryStore for MemoryStore {
         since: Timestamp,
     ) -> Result<Vec<MinuteStats>, StoreError> {
         Ok(self.with(|tables, _| tables.minute_stats(tenant.as_ref(), since)))
+    }
+
+    async fn list_damaged(&self) -> Result<DamagedRows, StoreError> {
+        Ok(DamagedRows::default())
     }
 }
 

@@ -166,7 +166,10 @@ impl LockedJobs {
             return Ok(Self { now, jobs });
         };
         for row in &found.rows {
-            let job = found.read(row)?;
+            // To a command, a job that cannot be read is none.
+            let Some(job) = found.read_if_readable(session, row)? else {
+                continue;
+            };
             now = time(row.try_get("now")?);
             let locked = LockedJob {
                 lane: row.try_get(found.columns.lane)?,

@@ -7,6 +7,7 @@ use steadfast_core::{Claim, Kind, Queue, Tenant, Timestamp};
 use tokio_postgres::{Row, types::ToSql};
 
 use super::{
+    damage::pass_over,
     driver_error::DriverError,
     key::Key,
     numbering::job_rows,
@@ -85,7 +86,7 @@ async fn read(session: &Session<'_>, taken: Vec<Row>) -> Result<Vec<Claim>, Driv
     };
     let (mut jobs, mut unreadable) = (Vec::with_capacity(found.rows.len()), Vec::new());
     for row in &found.rows {
-        match found.read_if_readable(row)? {
+        match found.read_if_readable(session, row)? {
             Some(job) => jobs.push(job),
             None => unreadable.push(row.try_get::<_, Key>(found.columns.id)?),
         }
@@ -94,11 +95,14 @@ async fn read(session: &Session<'_>, taken: Vec<Row>) -> Result<Vec<Claim>, Driv
         set_aside(session, &unreadable).await?;
     }
     jobs.sort_by_key(|job| (Reverse(job.priority), job.progress.run_at, job.id));
-    let claims = jobs.into_iter().map(|job| {
-        let fence = job.progress.fence;
-        Claim::resume(job, fence).map_err(|error| DriverError::unreadable("claim", error))
-    });
-    claims.collect()
+    let mut claims = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        let (id, fence) = (job.id, job.progress.fence);
+        let claim = Claim::resume(job, fence);
+        let claim = claim.map_err(|error| DriverError::unreadable("claim", error));
+        claims.extend(pass_over(claim, &session.shared.damage, "job", id)?);
+    }
+    Ok(claims)
 }
 
 /// Without this, rows that cannot be read would be claimed again and again, before all others.

@@ -6,6 +6,7 @@ use tokio_postgres::Row;
 
 use super::{
     PostgresStore,
+    damage::pass_over,
     driver_error::DriverError,
     enqueue,
     inner::{on_connection, with_wake_hints},
@@ -95,7 +96,17 @@ async fn find(session: &Session<'_>, document: &Document) -> Result<Option<Docum
 async fn list(session: &Session<'_>, kind: DocumentKind) -> Result<Vec<Document>, DriverError> {
     let sql = include_str!("sql/documents.sql");
     let found = session.query(sql, &[&kind.as_str()]).await?;
-    found.iter().map(|row| read(kind, row)).collect()
+    let mut documents = Vec::with_capacity(found.len());
+    for row in &found {
+        let id = format_args!("{kind}/{}", row.try_get::<_, &str>("id")?);
+        documents.extend(pass_over(
+            read(kind, row),
+            &session.shared.damage,
+            "document",
+            id,
+        )?);
+    }
+    Ok(documents)
 }
 
 async fn delete(session: &Session<'_>, kind: DocumentKind, id: &str) -> Result<bool, DriverError> {

@@ -6,6 +6,7 @@ use deadpool_postgres::PoolError;
 use tokio_postgres::error::SqlState;
 
 use crate::{
+    damage::DamagedRow,
     error::{ErrorSource, StoreError},
     limits::POSTGRES_VERSION_MIN,
     sql::{columns::MissingColumn, values::UnreadableValue},
@@ -28,6 +29,9 @@ pub(super) enum DriverError {
     ReadOnly,
     #[error(transparent)]
     Unreadable(#[from] UnreadableValue),
+    /// The row that was asked for.
+    #[error(transparent)]
+    Damaged(Box<DamagedRow>),
     #[error(transparent)]
     MissingColumn(#[from] MissingColumn),
     /// Another transaction was quicker; the same again will see what it did.
@@ -77,13 +81,26 @@ impl DriverError {
             | Self::ReadOnly
             | Self::Overtaken => true,
             Self::Unreadable(_)
+            | Self::Damaged(_)
             | Self::MissingColumn(_)
             | Self::TooOld
             | Self::WrongEncoding(_) => false,
         }
     }
 
+    /// A row came and does not read back, as opposed to one that did not come.
+    pub(super) fn is_unreadable(&self) -> bool {
+        match self {
+            Self::Unreadable(_) => true,
+            Self::Sql(error) => error.code().is_none() && !is_lost(error),
+            _ => false,
+        }
+    }
+
     pub(super) fn in_operation(self, operation: &'static str) -> StoreError {
+        if let Self::Damaged(row) = &self {
+            return StoreError::of_damaged_row(operation, row);
+        }
         StoreError::new(operation, self.is_transient(), Arc::new(self))
     }
 }

@@ -1,11 +1,14 @@
 //! Reading single jobs, attempts, expired claims and steps.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use steadfast_core::{Attempt, Claim, Fence, Job, JobId, Payload, StepName, Timestamp};
 use tokio_postgres::Row;
 
-use super::{driver_error::DriverError, key::Key, numbering::job_rows, rows, session::Session};
+use super::{
+    damage::pass_over, driver_error::DriverError, key::Key, numbering::job_rows, rows,
+    session::Session,
+};
 use crate::sql::paging::row_limit;
 
 /// The jobs of these ids, in their order.
@@ -16,8 +19,13 @@ pub(super) async fn jobs(
     let mut jobs = HashMap::with_capacity(ids.len());
     if let Some(found) = job_rows(session, by_id(session, ids).await?).await? {
         for row in &found.rows {
-            let job = found.read(row)?;
-            jobs.insert(job.id, job);
+            // A caller that asks for one job learns what is wrong with it.
+            let job = if ids.len() == 1 {
+                Some(found.read_or_damaged(session, row)?)
+            } else {
+                found.read_if_readable(session, row)?
+            };
+            jobs.extend(job.map(|job| (job.id, job)));
         }
     }
     Ok(ids.iter().map(|id| jobs.get(id).cloned()).collect())
@@ -32,6 +40,22 @@ pub(super) async fn readable_jobs(
     read_readable(session, found).await
 }
 
+/// Which of these ids are of jobs that cannot be read.
+pub(super) async fn unreadable_jobs(
+    session: &Session<'_>,
+    ids: &[JobId],
+) -> Result<HashSet<JobId>, DriverError> {
+    let mut unreadable = HashSet::new();
+    if let Some(found) = job_rows(session, by_id(session, ids).await?).await? {
+        for row in &found.rows {
+            if found.read_if_readable(session, row)?.is_none() {
+                unreadable.insert(row.try_get::<_, Key>(found.columns.id)?.job());
+            }
+        }
+    }
+    Ok(unreadable)
+}
+
 async fn by_id(session: &Session<'_>, ids: &[JobId]) -> Result<Vec<Row>, DriverError> {
     let keys: Vec<Key> = ids.iter().map(|id| (*id).into()).collect();
     session.query(include_str!("sql/jobs.sql"), &[&keys]).await
@@ -41,7 +65,7 @@ async fn read_readable(session: &Session<'_>, rows: Vec<Row>) -> Result<Vec<Job>
     let mut jobs = Vec::with_capacity(rows.len());
     if let Some(found) = job_rows(session, rows).await? {
         for row in &found.rows {
-            jobs.extend(found.read_if_readable(row)?);
+            jobs.extend(found.read_if_readable(session, row)?);
         }
     }
     Ok(jobs)
@@ -56,11 +80,14 @@ pub(super) async fn expired_leases(
     let params = (now.as_micros(), row_limit(limit));
     let found = session.query(sql, &[&params.0, &params.1]).await?;
     let jobs = read_readable(session, found).await?;
-    let claims = jobs.into_iter().map(|job| {
-        let fence = job.progress.fence;
-        Claim::resume(job, fence).map_err(|error| DriverError::unreadable("claim", error))
-    });
-    claims.collect()
+    let mut claims = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        let (id, fence) = (job.id, job.progress.fence);
+        let claim = Claim::resume(job, fence);
+        let claim = claim.map_err(|error| DriverError::unreadable("claim", error));
+        claims.extend(pass_over(claim, &session.shared.damage, "job", id)?);
+    }
+    Ok(claims)
 }
 
 /// The records that claims have left, one for each job, by job.
@@ -73,7 +100,7 @@ pub(super) async fn records(
         .unzip();
     let sql = include_str!("sql/attempts_find.sql");
     let found = session.query(sql, &[&jobs, &fences]).await?;
-    let records = rows::attempts(&found)?.into_iter();
+    let records = rows::attempts(session, &found)?.items.into_iter();
     Ok(records.map(|record| (record.job, record)).collect())
 }
 

@@ -18,7 +18,7 @@ use crate::{
     sql::{
         columns::columns,
         listing::{JobIndex, JobSummary},
-        paging::{limit_plus_one, page_of, row_limit},
+        paging::{page_of, row_limit},
     },
     store::{AttemptCursor, AttemptOwner, JobFilter, JobPageRequest, Page, PageRequest},
 };
@@ -194,18 +194,25 @@ pub(super) async fn attempts(
             (sql, Key::from(schedule))
         }
     };
-    let found = session
-        .query(
-            sql,
-            &[
-                &of,
-                &after.finished_at.as_micros(),
-                &Key::from(after.job),
-                &i64::from(after.fence.0),
-                &limit_plus_one(page.limit),
-            ],
-        )
-        .await?;
-    let items = rows::attempts(&found)?;
-    Ok(page_of(items, page.limit, AttemptCursor::of))
+    let wanted = page.limit.saturating_add(1);
+    let mut limit = wanted;
+    loop {
+        let found = session
+            .query(
+                sql,
+                &[
+                    &of,
+                    &after.finished_at.as_micros(),
+                    &Key::from(after.job),
+                    &i64::from(after.fence.0),
+                    &row_limit(limit),
+                ],
+            )
+            .await?;
+        let found = rows::attempts(session, &found)?;
+        match found.next_limit(wanted, limit) {
+            Some(next) => limit = next,
+            None => return Ok(page_of(found.items, page.limit, AttemptCursor::of)),
+        }
+    }
 }

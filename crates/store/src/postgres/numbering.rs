@@ -14,6 +14,7 @@ use steadfast_core::{Kind, NewJob, Queue, RetryPolicy, Tenant};
 use tokio_postgres::{Row, types::ToSql};
 
 use super::{
+    damage::pass_over,
     driver_error::DriverError,
     names::{LaneId, PolicyId},
     rows::JobRows,
@@ -131,16 +132,24 @@ pub(super) async fn load_lanes(
     let columns = LaneColumns::find(first.columns().iter().map(|column| column.name()))?;
     let mut lanes = HashMap::with_capacity(found.len());
     for row in &found {
-        let lane = Arc::new(Lane {
-            tenant: parse(row, columns.tenant, "tenant", Tenant::new)?,
-            queue: parse(row, columns.queue, "queue", Queue::new)?,
-            kind: parse(row, columns.kind, "kind", Kind::new)?,
-        });
-        let id = row.try_get(columns.id)?;
-        session.shared.names.insert_lane(id, Arc::clone(&lane));
-        lanes.insert(id, lane);
+        let id: LaneId = row.try_get(columns.id)?;
+        // Without its name, the jobs of a lane cannot be read either, and are passed over.
+        let read = read_lane(&columns, row);
+        if let Some(lane) = pass_over(read, &session.shared.damage, "lane", id)? {
+            let lane = Arc::new(lane);
+            session.shared.names.insert_lane(id, Arc::clone(&lane));
+            lanes.insert(id, lane);
+        }
     }
     Ok(lanes)
+}
+
+fn read_lane(columns: &LaneColumns, row: &Row) -> Result<Lane, DriverError> {
+    Ok(Lane {
+        tenant: parse(row, columns.tenant, "tenant", Tenant::new)?,
+        queue: parse(row, columns.queue, "queue", Queue::new)?,
+        kind: parse(row, columns.kind, "kind", Kind::new)?,
+    })
 }
 
 async fn load_policies(
@@ -150,14 +159,12 @@ async fn load_policies(
     let sql = include_str!("sql/policies.sql");
     let mut policies = HashMap::new();
     for row in session.query(sql, &[&ids]).await? {
+        let id: PolicyId = row.try_get("id")?;
         // One that cannot be read stays unknown, and only its jobs are passed over.
-        match json::<Arc<RetryPolicy>>(&row, "body", "policy") {
-            Ok(policy) => {
-                let id = row.try_get("id")?;
-                session.shared.names.insert_policy(id, &policy);
-                policies.insert(id, policy);
-            }
-            Err(error) => tracing::error!(%error, "a retry policy is passed over"),
+        let read = json::<Arc<RetryPolicy>>(&row, "body", "policy");
+        if let Some(policy) = pass_over(read, &session.shared.damage, "policy", id)? {
+            session.shared.names.insert_policy(id, &policy);
+            policies.insert(id, policy);
         }
     }
     Ok(policies)

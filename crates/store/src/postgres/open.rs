@@ -149,7 +149,9 @@ pub(super) fn pool(
         if trusted.trust.is_trusted(metrics.created) {
             return Ok(());
         }
-        Err(HookError::message("it may be to a server that lost its role"))
+        Err(HookError::message(
+            "it may be to a server that lost its role",
+        ))
     });
     Pool::builder(manager)
         .runtime(Runtime::Tokio1)

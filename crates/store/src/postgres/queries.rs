@@ -1,10 +1,11 @@
-//! The contract of looking. Its verbs are in `get`, `list` and `stats`.
+//! The contract of looking. Its verbs are in `get`, `list`, `stats` and `damage`.
 
 use async_trait::async_trait;
 use steadfast_core::{Attempt, Job, JobId, Tenant, Timestamp};
 
-use super::{PostgresStore, get, inner::on_connection, list, stats};
+use super::{PostgresStore, damage, get, inner::on_connection, list, stats};
 use crate::{
+    damage::DamagedRows,
     error::StoreError,
     store::{
         AttemptCursor, AttemptOwner, BaseStore as _, JobFilter, JobPageRequest, LaneStats,
@@ -71,5 +72,9 @@ impl QueryStore for PostgresStore {
             tenant.as_ref(),
             since
         ))
+    }
+
+    async fn list_damaged(&self) -> Result<DamagedRows, StoreError> {
+        on_connection!(self, "list_damaged", |conn| damage::list(&conn.session()))
     }
 }

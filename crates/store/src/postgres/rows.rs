@@ -9,14 +9,20 @@ use steadfast_core::{
 use tokio_postgres::Row;
 
 use super::{
+    damage::pass_over,
     driver_error::DriverError,
     key::Key,
     names::ResolvedNames,
+    session::Session,
     values::{json_option, number, parse, parse_option, time, time_option},
 };
-use crate::sql::{
-    columns::{AttemptColumns, JobColumns},
-    values::{self, duration},
+use crate::{
+    damage::DamagedRow,
+    sql::{
+        columns::{AttemptColumns, JobColumns},
+        paging::Readable,
+        values::{self, duration},
+    },
 };
 
 /// Rows of jobs with their columns and names.
@@ -27,21 +33,40 @@ pub(super) struct JobRows {
 }
 
 impl JobRows {
-    /// Reads a row among others. One that cannot be read is logged, and must not keep the
-    /// others from being seen.
-    pub(super) fn read_if_readable(&self, row: &Row) -> Result<Option<Job>, DriverError> {
-        match self.read(row) {
+    /// Reads a row among others. One that cannot be read is noted, and must not keep the others
+    /// from being seen.
+    pub(super) fn read_if_readable(
+        &self,
+        session: &Session<'_>,
+        row: &Row,
+    ) -> Result<Option<Job>, DriverError> {
+        match self.read_or_damaged(session, row) {
             Ok(job) => Ok(Some(job)),
-            Err(DriverError::Unreadable(error)) => {
-                let id = row.try_get::<_, Key>(self.columns.id)?.job();
-                tracing::error!(jobId = %id, %error, "job {id} is passed over, because it cannot be read");
-                Ok(None)
-            }
+            Err(DriverError::Damaged(_)) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    pub(super) fn read(&self, row: &Row) -> Result<Job, DriverError> {
+    /// Reads a row. One that cannot be read is noted, and says whose it is.
+    pub(super) fn read_or_damaged(
+        &self,
+        session: &Session<'_>,
+        row: &Row,
+    ) -> Result<Job, DriverError> {
+        self.read(row).or_else(|error| {
+            if !error.is_unreadable() {
+                return Err(error);
+            }
+            let id = row.try_get::<_, Key>(self.columns.id)?.job();
+            let lane = self.names.lane(row.try_get(self.columns.lane)?).ok();
+            let tenant = lane.map(|lane| lane.tenant.clone());
+            let damaged = DamagedRow::new("job", id, error).of(tenant);
+            session.shared.damage.note(damaged.clone());
+            Err(DriverError::Damaged(Box::new(damaged)))
+        })
+    }
+
+    fn read(&self, row: &Row) -> Result<Job, DriverError> {
         let columns = &self.columns;
         let lane = self.names.lane(row.try_get(columns.lane)?)?;
         let priority = u8::try_from(row.try_get::<_, i16>(columns.priority)?).unwrap_or(u8::MAX);
@@ -114,12 +139,27 @@ fn progress(columns: &JobColumns, row: &Row) -> Result<JobProgress, DriverError>
 }
 
 /// All attempt records of a result.
-pub(super) fn attempts(rows: &[Row]) -> Result<Vec<Attempt>, DriverError> {
+pub(super) fn attempts(
+    session: &Session<'_>,
+    rows: &[Row],
+) -> Result<Readable<Attempt>, DriverError> {
     let Some(first) = rows.first() else {
-        return Ok(Vec::new());
+        return Ok(Readable::default());
     };
     let columns = AttemptColumns::find(first.columns().iter().map(|column| column.name()))?;
-    rows.iter().map(|row| attempt(&columns, row)).collect()
+    let mut found = Readable::default();
+    for row in rows {
+        let job = row.try_get::<_, Key>(columns.job)?.job();
+        let fence: i64 = row.try_get(columns.fence)?;
+        let id = format_args!("{job}/{fence}");
+        found.push(pass_over(
+            attempt(&columns, row),
+            &session.shared.damage,
+            "attempt",
+            id,
+        )?);
+    }
+    Ok(found)
 }
 
 fn attempt(columns: &AttemptColumns, row: &Row) -> Result<Attempt, DriverError> {

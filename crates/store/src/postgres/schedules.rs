@@ -11,6 +11,7 @@ use tokio_postgres::{Row, types::ToSql};
 
 use super::{
     PostgresStore, change,
+    damage::pass_over,
     driver_error::DriverError,
     enqueue,
     inner::{on_connection, with_wake_hints},
@@ -24,7 +25,7 @@ use crate::{
     error::StoreError,
     sql::{
         columns::ScheduleColumns,
-        paging::{limit_plus_one, page_of, row_limit},
+        paging::{Readable, page_of, row_limit},
         schedules::{keep_longest_due, progress_columns},
         template::Template,
         values::unsigned,
@@ -74,7 +75,15 @@ impl ScheduleStore for PostgresStore {
             let fired = with_wake_hints!(self, "fire_schedules", |conn, hints| fire(
                 conn, firing, hints
             ));
-            answers.push(fired?);
+            answers.push(match fired {
+                Ok(answer) => answer,
+                // One that can never be fired must not keep the others from it.
+                Err(error) if !error.is_transient() => {
+                    tracing::error!(%error, schedule = %firing.schedule, "a schedule was not fired");
+                    FireResult::Outdated
+                }
+                Err(error) => return Err(error),
+            });
         }
         Ok(answers)
     }
@@ -131,6 +140,7 @@ async fn namesake(
     let sql = include_str!("sql/schedule_named.sql");
     let key = (schedule.tenant().as_str(), schedule.name.as_str());
     let found = query(session, sql, &[&key.0, &key.1]).await?;
+    let found = found.unless_damaged()?;
     Ok(found.into_iter().find(|other| other.id != schedule.id))
 }
 
@@ -145,19 +155,26 @@ async fn list(
     filter: &ScheduleFilter,
     page: PageRequest<ScheduleId>,
 ) -> Result<Page<Schedule, ScheduleId>, DriverError> {
-    let found = query(
-        session,
-        include_str!("sql/schedules.sql"),
-        &[
-            &page.after.map(Key::from),
-            &limit_plus_one(page.limit),
-            &filter.tenant.as_ref().map(Tenant::as_str),
-            &filter.name.as_ref().map(ScheduleName::as_str),
-            &filter.id.map(Key::from),
-        ],
-    )
-    .await?;
-    Ok(page_of(found, page.limit, |schedule| schedule.id))
+    let wanted = page.limit.saturating_add(1);
+    let mut limit = wanted;
+    loop {
+        let found = query(
+            session,
+            include_str!("sql/schedules.sql"),
+            &[
+                &page.after.map(Key::from),
+                &row_limit(limit),
+                &filter.tenant.as_ref().map(Tenant::as_str),
+                &filter.name.as_ref().map(ScheduleName::as_str),
+                &filter.id.map(Key::from),
+            ],
+        )
+        .await?;
+        match found.next_limit(wanted, limit) {
+            Some(next) => limit = next,
+            None => return Ok(page_of(found.items, page.limit, |schedule| schedule.id)),
+        }
+    }
 }
 
 async fn due(
@@ -172,7 +189,14 @@ async fn due(
         include_str!("sql/due_schedules.sql"),
         include_str!("sql/due_queued.sql"),
     ] {
-        found.extend(query(&session, sql, &[&now.as_micros(), &row_limit(most)]).await?);
+        let mut limit = most;
+        found.extend(loop {
+            let some = query(&session, sql, &[&now.as_micros(), &row_limit(limit)]).await?;
+            match some.next_limit(most, limit) {
+                Some(next) => limit = next,
+                None => break some.items,
+            }
+        });
     }
     keep_longest_due(&mut found, now, most);
     let unfinished = unfinished(&session, &found).await?;
@@ -308,11 +332,27 @@ async fn list_ticks(
     let below = page.after.map_or(i64::MAX, Timestamp::as_micros);
     let id = Key::from(schedule);
     let sql = include_str!("sql/ticks.sql");
-    let rows = session
-        .query(sql, &[&id, &below, &limit_plus_one(page.limit)])
-        .await?;
-    let items: Result<Vec<TickRecord>, DriverError> = rows.iter().map(tick_record).collect();
-    Ok(page_of(items?, page.limit, TickRecord::at))
+    let wanted = page.limit.saturating_add(1);
+    let mut limit = wanted;
+    loop {
+        let rows = session
+            .query(sql, &[&id, &below, &row_limit(limit)])
+            .await?;
+        let mut found = Readable::default();
+        for row in &rows {
+            let tick = format_args!("{schedule}/{}", row.try_get::<_, i64>("tick")?);
+            found.push(pass_over(
+                tick_record(row),
+                &session.shared.damage,
+                "tick",
+                tick,
+            )?);
+        }
+        match found.next_limit(wanted, limit) {
+            Some(next) => limit = next,
+            None => return Ok(page_of(found.items, page.limit, TickRecord::at)),
+        }
+    }
 }
 
 fn tick_record(row: &Row) -> Result<TickRecord, DriverError> {
@@ -330,20 +370,36 @@ fn tick_record(row: &Row) -> Result<TickRecord, DriverError> {
 async fn find(session: &Session<'_>, id: ScheduleId) -> Result<Option<Schedule>, DriverError> {
     let sql = include_str!("sql/schedule_find.sql");
     let found = query(session, sql, &[&Key::from(id)]).await?;
-    Ok(found.into_iter().next())
+    Ok(found.unless_damaged()?.into_iter().next())
 }
 
 async fn query(
     session: &Session<'_>,
     sql: &'static str,
     params: &[&(dyn ToSql + Sync)],
-) -> Result<Vec<Schedule>, DriverError> {
+) -> Result<Readable<Schedule>, DriverError> {
     let rows = session.query(sql, params).await?;
     let Some(first) = rows.first() else {
-        return Ok(Vec::new());
+        return Ok(Readable::default());
     };
     let columns = ScheduleColumns::find(first.columns().iter().map(|column| column.name()))?;
-    rows.iter().map(|row| read(&columns, row)).collect()
+    let mut found = Readable::default();
+    for row in &rows {
+        let id = row.try_get::<_, Key>(columns.id)?.schedule();
+        found.push(pass_over(
+            read(&columns, row),
+            &session.shared.damage,
+            "schedule",
+            id,
+        )?);
+    }
+    Ok(found)
+}
+
+/// Whether there is such a schedule, and it cannot be read.
+pub(super) async fn is_damaged(session: &Session<'_>, id: ScheduleId) -> Result<bool, DriverError> {
+    let sql = include_str!("sql/schedule_find.sql");
+    Ok(query(session, sql, &[&Key::from(id)]).await?.damaged > 0)
 }
 
 fn read(columns: &ScheduleColumns, row: &Row) -> Result<Schedule, DriverError> {

@@ -10,6 +10,7 @@ use deadpool_postgres::StatementCache;
 use tokio_postgres::{Client, IsolationLevel, Row, types::ToSql};
 
 use super::{driver_error::DriverError, names::Names, time::DatabaseClock, trust::ConnectionTrust};
+use crate::damage::DamageLog;
 
 /// What all connections of a store share.
 pub(super) struct PoolContext {
@@ -17,6 +18,7 @@ pub(super) struct PoolContext {
     pub names: Names,
     pub clock: DatabaseClock,
     pub trust: ConnectionTrust,
+    pub damage: DamageLog,
 }
 
 /// A connection of the pool.

@@ -6,6 +6,7 @@ use steadfast_core::{Queue, Tally, Tenant, Timestamp};
 use tokio_postgres::Row;
 
 use super::{
+    damage::pass_over,
     driver_error::DriverError,
     names::LaneId,
     numbering::load_lanes,
@@ -141,12 +142,15 @@ pub(super) async fn minute_stats(
 
 async fn paused(session: &Session<'_>) -> Result<HashSet<(Tenant, Queue)>, DriverError> {
     let rows = session.query(include_str!("sql/paused.sql"), &[]).await?;
-    rows.iter()
-        .map(|row| {
-            let tenant = parse(row, "tenant", "tenant", Tenant::new)?;
-            Ok((tenant, parse(row, "queue", "queue", Queue::new)?))
-        })
-        .collect()
+    let mut paused = HashSet::new();
+    for (number, row) in rows.iter().enumerate() {
+        let read = parse(row, "tenant", "tenant", Tenant::new).and_then(|tenant| {
+            let queue = parse(row, "queue", "queue", Queue::new)?;
+            Ok((tenant, queue))
+        });
+        paused.extend(pass_over(read, &session.shared.damage, "paused", number)?);
+    }
+    Ok(paused)
 }
 
 /// The waiting jobs of a lane, by whether they are due.

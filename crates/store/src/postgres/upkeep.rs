@@ -37,7 +37,7 @@ async fn run_once(store: &Inner) -> Result<(), DriverError> {
     done
 }
 
-/// Commits something that nobody reads.
+/// Commits a message that no program reads.
 pub(super) async fn check_writable(session: &Session<'_>) -> Result<(), DriverError> {
     let sql = include_str!("sql/check_writable.sql");
     let row = session.query_one(sql, &[]).await?;

@@ -72,8 +72,11 @@ pub(super) fn run_command(
     command: &JobCommand,
     subscriptions: &Subscriptions,
 ) -> Result<Result<Job, CommandError>, DriverError> {
-    let Some(row) = get::job(session.conn, &mut session.names, id)? else {
-        return Ok(Err(CommandError::NotFound(id)));
+    let row = match get::job(session.conn, &mut session.names, id) {
+        Ok(Some(row)) => row,
+        // To a command, a job that cannot be read is none.
+        Ok(None) | Err(DriverError::Damaged(_)) => return Ok(Err(CommandError::NotFound(id))),
+        Err(error) => return Err(error),
     };
     let JobRow { seq, lane, job } = row;
     let from = position(lane, &job);

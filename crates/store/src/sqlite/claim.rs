@@ -27,7 +27,10 @@ pub(super) fn peek(
     request: &ClaimRequest,
 ) -> Result<Option<ClaimResult>, DriverError> {
     session.notice_other_writers()?;
-    let wanted = session.due_index.wanted_lanes(session.conn, request)?;
+    let damage = session.names.damage();
+    let wanted = session
+        .due_index
+        .wanted_lanes(session.conn, &damage, request)?;
     let next_due = session.due_index.next_due(session.conn, &wanted)?;
     let is_due = next_due.is_some_and(|due| due <= session.now);
     Ok((!is_due || request.max == 0).then(|| ClaimResult {
@@ -40,7 +43,10 @@ pub(super) fn claim(
     session: &mut Session<'_>,
     request: &ClaimRequest,
 ) -> Result<ClaimResult, DriverError> {
-    let wanted = session.due_index.wanted_lanes(session.conn, request)?;
+    let damage = session.names.damage();
+    let wanted = session
+        .due_index
+        .wanted_lanes(session.conn, &damage, request)?;
     let mut batch = ClaimBatch::new(request);
     for priority in (0..PRIORITIES).rev() {
         let mut due = session.due_index.due(&wanted, priority, session.now);

@@ -106,7 +106,8 @@ fn find_record(
         .prepare_cached(include_str!("sql/attempt_find.sql"))?;
     let fence = transition.guard.fence.0;
     let found = statement.query(params![seq, fence, job_key(transition.job)])?;
-    Ok(rows::attempts(found)?.pop())
+    let found = rows::attempts(found, &session.names.damage())?;
+    Ok(found.items.into_iter().next_back())
 }
 
 /// Writes progress. Answers whether the guard held.

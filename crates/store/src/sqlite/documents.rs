@@ -5,8 +5,8 @@ use rusqlite::{OptionalExtension, Row, params};
 use steadfast_core::{NewJob, Payload};
 
 use super::{
-    SqliteStore, driver_error::DriverError, enqueue::insert_unless_stored, readers::Reader,
-    session::Session,
+    SqliteStore, damage::pass_over, driver_error::DriverError, enqueue::insert_unless_stored,
+    readers::Reader, session::Session,
 };
 use crate::{
     error::StoreError,
@@ -73,8 +73,20 @@ fn list(reader: &mut Reader, kind: DocumentKind) -> Result<Vec<Document>, Driver
     let mut statement = reader
         .conn
         .prepare_cached(include_str!("sql/documents.sql"))?;
-    let rows = statement.query_map([kind.as_str()], |row| read(kind, row))?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    let damage = reader.names.damage();
+    let mut rows = statement.query([kind.as_str()])?;
+    let mut documents = Vec::new();
+    while let Some(row) = rows.next()? {
+        let id = row.get::<_, String>("id").unwrap_or_default();
+        let read = read(kind, row).map_err(DriverError::from);
+        documents.extend(pass_over(
+            read,
+            &damage,
+            "document",
+            format_args!("{kind}/{id}"),
+        )?);
+    }
+    Ok(documents)
 }
 
 fn delete(session: &mut Session<'_>, kind: DocumentKind, id: &str) -> Result<bool, DriverError> {

@@ -5,6 +5,7 @@ use std::{any::Any, sync::Arc};
 use rusqlite::ErrorCode;
 
 use crate::{
+    damage::DamagedRow,
     error::{ErrorSource, StoreError},
     sql::{columns::MissingColumn, values::UnreadableValue},
 };
@@ -16,6 +17,9 @@ pub(super) enum DriverError {
     Sql(#[from] rusqlite::Error),
     #[error(transparent)]
     Unreadable(#[from] UnreadableValue),
+    /// The row that was asked for.
+    #[error(transparent)]
+    Damaged(Box<DamagedRow>),
     #[error(transparent)]
     MissingColumn(#[from] MissingColumn),
     #[error("it was closed")]
@@ -48,6 +52,20 @@ impl DriverError {
         }
     }
 
+    /// A row came and does not read back.
+    pub(super) fn is_unreadable(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreadable(_)
+                | Self::Sql(
+                    rusqlite::Error::FromSqlConversionFailure(..)
+                        | rusqlite::Error::IntegralValueOutOfRange(..)
+                        | rusqlite::Error::InvalidColumnType(..)
+                        | rusqlite::Error::Utf8Error(..)
+                )
+        )
+    }
+
     /// Whether the same may succeed later: locks are released, disks are cleared and mounted
     /// again; the rest stays as it is.
     pub(super) fn is_transient(&self) -> bool {
@@ -76,5 +94,8 @@ impl DriverError {
 
 /// The same for an error that several callers get.
 pub(super) fn shared_in_operation(error: &Arc<DriverError>, operation: &'static str) -> StoreError {
+    if let DriverError::Damaged(row) = &**error {
+        return StoreError::of_damaged_row(operation, row);
+    }
     StoreError::new(operation, error.is_transient(), Arc::clone(error) as _)
 }

@@ -18,11 +18,12 @@ use rusqlite::Connection;
 use steadfast_core::{Queue, Tenant, Timestamp, limits::PRIORITY_MAX};
 
 use super::{
+    damage::pass_over,
     driver_error::DriverError,
     names::{LaneId, lanes_after},
     values::parse,
 };
-use crate::{lane::Lane, sql::columns::columns, store::ClaimRequest};
+use crate::{damage::DamageLog, lane::Lane, sql::columns::columns, store::ClaimRequest};
 
 pub(super) const PRIORITIES: usize = PRIORITY_MAX as usize + 1; // not a limit: how many there are
 
@@ -92,10 +93,11 @@ impl DueIndex {
     pub(super) fn wanted_lanes(
         &mut self,
         conn: &Connection,
+        damage: &DamageLog,
         request: &ClaimRequest,
     ) -> Result<Vec<usize>, DriverError> {
         if !self.is_loaded {
-            self.load(conn)?;
+            self.load(conn, damage)?;
         }
         let era = self.era;
         let mut indexes = Vec::new();
@@ -237,10 +239,10 @@ impl DueIndex {
         Some((entry.era, entry.bounds.get_mut(usize::from(priority))?))
     }
 
-    fn load(&mut self, conn: &Connection) -> Result<(), DriverError> {
-        self.paused = read_paused(conn)?;
+    fn load(&mut self, conn: &Connection, damage: &DamageLog) -> Result<(), DriverError> {
+        self.paused = read_paused(conn, damage)?;
         let newest = self.entries.last().map_or(0, |entry| entry.id);
-        for (id, lane) in lanes_after(conn, newest)? {
+        for (id, lane) in lanes_after(conn, newest, damage)? {
             self.indexes.insert(id, self.entries.len());
             self.entries.push(Entry {
                 id,
@@ -277,14 +279,22 @@ impl Entry {
     }
 }
 
-fn read_paused(conn: &Connection) -> Result<HashSet<(Tenant, Queue)>, DriverError> {
+fn read_paused(
+    conn: &Connection,
+    damage: &DamageLog,
+) -> Result<HashSet<(Tenant, Queue)>, DriverError> {
     let mut statement = conn.prepare_cached(include_str!("sql/paused.sql"))?;
     let columns = QueueColumns::find(statement.column_names())?;
     let mut rows = statement.query([])?;
     let mut paused = HashSet::new();
+    let mut number = 0;
     while let Some(row) = rows.next()? {
-        let tenant = parse(row, columns.tenant, "tenant", Tenant::new)?;
-        paused.insert((tenant, parse(row, columns.queue, "queue", Queue::new)?));
+        let read = parse(row, columns.tenant, "tenant", Tenant::new).and_then(|tenant| {
+            let queue = parse(row, columns.queue, "queue", Queue::new)?;
+            Ok((tenant, queue))
+        });
+        paused.extend(pass_over(read, damage, "paused", number)?);
+        number += 1;
     }
     Ok(paused)
 }

@@ -4,6 +4,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use steadfast_core::{Claim, Job, JobId, Payload, StepName, Timestamp};
 
 use super::{
+    damage::pass_over,
     driver_error::DriverError,
     names::Names,
     readers::Reader,
@@ -23,13 +24,18 @@ pub(super) fn job(
         return Ok(None);
     };
     let columns = JobRowColumns::find(row.as_ref())?;
-    JobRow::read(conn, names, &columns, row).map(Some)
+    JobRow::read_or_damaged(conn, names, &columns, row).map(Some)
 }
 
 pub(super) fn jobs(reader: &mut Reader, ids: &[JobId]) -> Result<Vec<Option<Job>>, DriverError> {
     let Reader { conn, names } = reader;
     ids.iter()
-        .map(|id| Ok(job(conn, names, *id)?.map(|row| row.job)))
+        .map(|id| match job(conn, names, *id) {
+            Ok(found) => Ok(found.map(|row| row.job)),
+            // A caller that asks for one job learns what is wrong with it.
+            Err(DriverError::Damaged(_)) if ids.len() > 1 => Ok(None),
+            Err(error) => Err(error),
+        })
         .collect()
 }
 
@@ -47,9 +53,10 @@ pub(super) fn expired_leases(
         let Some(JobRow { job, .. }) = JobRow::read_if_readable(conn, names, &columns, row)? else {
             continue;
         };
-        let fence = job.progress.fence;
+        let (id, fence) = (job.id, job.progress.fence);
         let claim = Claim::resume(job, fence);
-        claims.push(claim.map_err(|error| DriverError::unreadable("claim", error))?);
+        let claim = claim.map_err(|error| DriverError::unreadable("claim", error));
+        claims.extend(pass_over(claim, &names.damage(), "job", id)?);
     }
     Ok(claims)
 }

@@ -20,7 +20,7 @@ use crate::{
     limits::ROWS_EXAMINED_MAX,
     sql::{
         listing::{JobIndex, JobSummary},
-        paging::{limit_plus_one, page_of},
+        paging::{Readable, page_of, row_limit},
     },
     store::{AttemptCursor, AttemptOwner, JobFilter, JobPageRequest, Page, PageRequest},
 };
@@ -136,7 +136,8 @@ fn may_match(
         state: row.get(columns.state)?,
         created_at: time(row.get(columns.created_at)?),
         reason: reason.as_str_or_null().map_err(rusqlite::Error::from)?,
-        lane: Some(names.lane(conn, row.get(columns.lane)?)?),
+        // A job of a lane that cannot be read is damaged itself, which is found when it is read.
+        lane: names.lane(conn, row.get(columns.lane)?).ok(),
     };
     Ok(summary.may_match(filter))
 }
@@ -146,19 +147,35 @@ pub(super) fn attempts(
     of: AttemptOwner,
     page: PageRequest<AttemptCursor>,
 ) -> Result<Page<Attempt, AttemptCursor>, DriverError> {
-    let after = page.after.unwrap_or(AttemptCursor::LAST);
-    let limit = limit_plus_one(page.limit);
-    let conn = &reader.conn;
-    let items = match of {
+    let wanted = page.limit.saturating_add(1);
+    let mut limit = wanted;
+    loop {
+        let found = attempts_up_to(reader, of, page.after, limit)?;
+        match found.next_limit(wanted, limit) {
+            Some(next) => limit = next,
+            None => return Ok(page_of(found.items, page.limit, AttemptCursor::of)),
+        }
+    }
+}
+
+fn attempts_up_to(
+    reader: &mut Reader,
+    of: AttemptOwner,
+    after: Option<AttemptCursor>,
+    limit: usize,
+) -> Result<Readable<Attempt>, DriverError> {
+    let after = after.unwrap_or(AttemptCursor::LAST);
+    let (conn, damage) = (&reader.conn, reader.names.damage());
+    match of {
         AttemptOwner::Job(job) => {
             let mut statement = conn.prepare_cached(include_str!("sql/attempts_of_job.sql"))?;
             let found = statement.query(params![
                 job_key(job),
                 after.finished_at.as_micros(),
                 after.fence.0,
-                limit
+                row_limit(limit)
             ])?;
-            rows::attempts(found)?
+            rows::attempts(found, &damage)
         }
         AttemptOwner::Schedule(schedule) => {
             let mut statement =
@@ -168,10 +185,9 @@ pub(super) fn attempts(
                 after.finished_at.as_micros(),
                 job_key(after.job),
                 after.fence.0,
-                limit
+                row_limit(limit)
             ])?;
-            rows::attempts(found)?
+            rows::attempts(found, &damage)
         }
-    };
-    Ok(page_of(items, page.limit, AttemptCursor::of))
+    }
 }

@@ -5,14 +5,16 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, Row};
 use steadfast_core::{Kind, NewJob, Queue, RetryPolicy, Tenant};
 
 use super::{
+    damage::pass_over,
     driver_error::DriverError,
     values::{parse, to_json},
 };
 use crate::{
+    damage::DamageLog,
     lane::Lane,
     sql::{columns::columns, policies::PolicyCache},
 };
@@ -31,9 +33,27 @@ pub(super) struct Names {
     last_lane: Option<(Lane, LaneId)>,
     newest_lane: LaneId,
     policies: PolicyCache<i64>,
+    damage: Arc<DamageLog>,
 }
 
 impl Names {
+    /// An empty cache, for a connection of the store that has this log.
+    pub(super) fn new(damage: Arc<DamageLog>) -> Self {
+        Self {
+            damage,
+            ..Self::default()
+        }
+    }
+
+    /// The rows that the store has passed over.
+    pub(super) fn damage(&self) -> Arc<DamageLog> {
+        Arc::clone(&self.damage)
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::new(self.damage());
+    }
+
     /// The number of a job's lane, which is given one if it has none.
     pub(super) fn lane_id(
         &mut self,
@@ -84,7 +104,7 @@ impl Names {
     }
 
     fn load_lanes(&mut self, conn: &Connection) -> Result<(), DriverError> {
-        for (id, lane) in lanes_after(conn, self.newest_lane)? {
+        for (id, lane) in lanes_after(conn, self.newest_lane, &self.damage)? {
             self.newest_lane = id;
             self.lane_ids.insert(lane.clone(), id);
             self.lanes.insert(id, lane);
@@ -136,18 +156,25 @@ impl Names {
 pub(super) fn lanes_after(
     conn: &Connection,
     newest: LaneId,
+    damage: &DamageLog,
 ) -> Result<Vec<(LaneId, Lane)>, DriverError> {
     let mut statement = conn.prepare_cached(include_str!("sql/lanes_after.sql"))?;
     let columns = LaneColumns::find(statement.column_names())?;
     let mut rows = statement.query([newest])?;
     let mut lanes = Vec::new();
     while let Some(row) = rows.next()? {
-        let lane = Lane {
-            tenant: parse(row, columns.tenant, "tenant", Tenant::new)?,
-            queue: parse(row, columns.queue, "queue", Queue::new)?,
-            kind: parse(row, columns.kind, "kind", Kind::new)?,
-        };
-        lanes.push((row.get(columns.id)?, lane));
+        let id: LaneId = row.get(columns.id)?;
+        // Without its name, the jobs of a lane cannot be read either, and are passed over.
+        let lane = pass_over(read_lane(&columns, row), damage, "lane", id)?;
+        lanes.extend(lane.map(|lane| (id, lane)));
     }
     Ok(lanes)
+}
+
+fn read_lane(columns: &LaneColumns, row: &Row<'_>) -> Result<Lane, DriverError> {
+    Ok(Lane {
+        tenant: parse(row, columns.tenant, "tenant", Tenant::new)?,
+        queue: parse(row, columns.queue, "queue", Queue::new)?,
+        kind: parse(row, columns.kind, "kind", Kind::new)?,
+    })
 }

@@ -1,10 +1,11 @@
-//! The contract of looking. Its verbs are in `get`, `list` and `stats`.
+//! The contract of looking. Its verbs are in `get`, `list`, `stats` and `damage`.
 
 use async_trait::async_trait;
 use steadfast_core::{Attempt, Job, JobId, Tenant, Timestamp};
 
-use super::{SqliteStore, get, list, stats};
+use super::{SqliteStore, damage, get, list, stats};
 use crate::{
+    damage::DamagedRows,
     error::StoreError,
     store::{
         AttemptCursor, AttemptOwner, BaseStore as _, JobFilter, JobPageRequest, LaneStats,
@@ -67,5 +68,9 @@ impl QueryStore for SqliteStore {
             stats::minute_stats(reader, tenant.as_ref(), since)
         })
         .await
+    }
+
+    async fn list_damaged(&self) -> Result<DamagedRows, StoreError> {
+        self.read("list_damaged", damage::list).await
     }
 }

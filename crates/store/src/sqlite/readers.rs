@@ -25,7 +25,10 @@ use super::{
     open::{connect, plan_statements_once},
     options::SqliteOptions,
 };
-use crate::limits::{READER_BUSY_TIMEOUT, READER_CACHE_KIB, READS_WAITING_MAX};
+use crate::{
+    damage::DamageLog,
+    limits::{READER_BUSY_TIMEOUT, READER_CACHE_KIB, READS_WAITING_MAX},
+};
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +71,11 @@ struct QueueState {
 }
 
 impl Readers {
-    pub(super) fn start(path: &Path, options: &SqliteOptions) -> io::Result<Self> {
+    pub(super) fn start(
+        path: &Path,
+        options: &SqliteOptions,
+        damage: &Arc<DamageLog>,
+    ) -> io::Result<Self> {
         let queue = Arc::new(ReadQueue::default());
         let mut readers = Self {
             queue: Arc::clone(&queue),
@@ -80,6 +87,7 @@ impl Readers {
             let mut slot = ReaderSlot {
                 path: path.to_owned(),
                 vfs: options.vfs_name().map(str::to_owned),
+                damage: Arc::clone(damage),
                 reader: None,
             };
             let takes_all = number > 0;
@@ -91,9 +99,7 @@ impl Readers {
                     }
                 })?;
             let threads = readers.threads.get_mut();
-            threads
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(thread);
+            threads.unwrap_or_else(PoisonError::into_inner).push(thread);
         }
         Ok(readers)
     }
@@ -127,9 +133,8 @@ impl Readers {
     pub(super) fn close(&self) {
         self.permits.close();
         self.queue.close();
-        let threads = std::mem::take(
-            &mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner),
-        );
+        let threads =
+            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
             if thread.join().is_err() {
                 tracing::error!("a reader had panicked");
@@ -207,6 +212,7 @@ impl ReadQueue {
 struct ReaderSlot {
     path: PathBuf,
     vfs: Option<String>,
+    damage: Arc<DamageLog>,
     reader: Option<Reader>,
 }
 
@@ -217,7 +223,7 @@ impl ReaderSlot {
     ) -> Result<T, DriverError> {
         let mut reader = match self.reader.take() {
             Some(reader) => reader,
-            None => Reader::open(&self.path, self.vfs.as_deref())?,
+            None => Reader::open(&self.path, self.vfs.as_deref(), &self.damage)?,
         };
         let answer = catch_unwind(AssertUnwindSafe(|| query(&mut reader)));
         let answer = answer.unwrap_or_else(|panic| Err(DriverError::panicked(&*panic)));
@@ -230,7 +236,7 @@ impl ReaderSlot {
 }
 
 impl Reader {
-    fn open(path: &Path, vfs: Option<&str>) -> Result<Self, DriverError> {
+    fn open(path: &Path, vfs: Option<&str>, damage: &Arc<DamageLog>) -> Result<Self, DriverError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let conn = connect(path, flags, vfs)?;
         conn.busy_timeout(READER_BUSY_TIMEOUT)?;
@@ -238,7 +244,7 @@ impl Reader {
         plan_statements_once(&conn)?;
         Ok(Self {
             conn,
-            names: Names::default(),
+            names: Names::new(Arc::clone(damage)),
         })
     }
 }
@@ -263,7 +269,8 @@ mod tests {
         runtime.block_on(async {
             let (release, wait) = mpsc::channel::<()>();
             let slow = tokio::task::spawn_blocking(move || wait.recv());
-            let readers = Readers::start(&path, &SqliteOptions::default().readers(1)).unwrap();
+            let options = SqliteOptions::default().readers(1);
+            let readers = Readers::start(&path, &options, &Arc::default()).unwrap();
             test(Arc::new(readers)).await;
             release.send(()).unwrap();
             slow.await.unwrap().unwrap();
@@ -313,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_is_closed_answers_nobody() {
+    fn a_store_that_is_closed_refuses_queries() {
         check(async |readers| {
             assert_eq!(readers.read(Asker::Caller, count).await.unwrap(), 0);
             readers.close();

@@ -9,6 +9,7 @@ use steadfast_core::{
 };
 
 use super::{
+    damage::pass_over,
     driver_error::DriverError,
     names::{LaneId, Names},
     values::{
@@ -16,9 +17,13 @@ use super::{
         wrong_type,
     },
 };
-use crate::sql::{
-    columns::{AttemptColumns, JobColumns, columns},
-    values::duration,
+use crate::{
+    damage::{DamageLog, DamagedRow},
+    sql::{
+        columns::{AttemptColumns, JobColumns, columns},
+        paging::Readable,
+        values::duration,
+    },
 };
 
 /// A job with the number of its row.
@@ -49,26 +54,42 @@ impl JobRowColumns {
 }
 
 impl JobRow {
-    /// Reads a row among others. One that cannot be read is logged, and must not keep the
-    /// others from being seen.
+    /// Reads a row among others. One that cannot be read is noted, and must not keep the others
+    /// from being seen.
     pub(super) fn read_if_readable(
         conn: &Connection,
         names: &mut Names,
         columns: &JobRowColumns,
         row: &Row<'_>,
     ) -> Result<Option<Self>, DriverError> {
-        match Self::read(conn, names, columns, row) {
+        match Self::read_or_damaged(conn, names, columns, row) {
             Ok(row) => Ok(Some(row)),
-            Err(DriverError::Unreadable(error)) => {
-                let id = job_id(row.get(columns.job.id)?);
-                tracing::error!(jobId = %id, %error, "job {id} is passed over, because it cannot be read");
-                Ok(None)
-            }
+            Err(DriverError::Damaged(_)) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    pub(super) fn read(
+    /// Reads a row. One that cannot be read is noted, and says whose it is.
+    pub(super) fn read_or_damaged(
+        conn: &Connection,
+        names: &mut Names,
+        columns: &JobRowColumns,
+        row: &Row<'_>,
+    ) -> Result<Self, DriverError> {
+        Self::read(conn, names, columns, row).or_else(|error| {
+            if !error.is_unreadable() {
+                return Err(error);
+            }
+            let id = job_id(row.get(columns.job.id)?);
+            let lane = names.lane(conn, row.get(columns.job.lane)?).ok();
+            let tenant = lane.map(|lane| lane.tenant.clone());
+            let damaged = DamagedRow::new("job", id, error).of(tenant);
+            names.damage().note(damaged.clone());
+            Err(DriverError::Damaged(Box::new(damaged)))
+        })
+    }
+
+    fn read(
         conn: &Connection,
         names: &mut Names,
         columns: &JobRowColumns,
@@ -137,15 +158,20 @@ fn progress(columns: &JobColumns, row: &Row<'_>) -> Result<JobProgress, DriverEr
 }
 
 /// All attempt records of a result.
-pub(super) fn attempts(mut rows: Rows<'_>) -> Result<Vec<Attempt>, DriverError> {
-    let mut attempts = Vec::new();
+pub(super) fn attempts(
+    mut rows: Rows<'_>,
+    damage: &DamageLog,
+) -> Result<Readable<Attempt>, DriverError> {
+    let mut attempts = Readable::default();
     let mut columns = None;
     while let Some(row) = rows.next()? {
         let found = match columns {
             Some(found) => found,
             None => *columns.insert(AttemptColumns::find(row.as_ref().column_names())?),
         };
-        attempts.push(attempt(&found, row)?);
+        let (job, fence): ([u8; 16], i64) = (row.get(found.job)?, row.get(found.fence)?);
+        let id = format_args!("{}/{fence}", job_id(job));
+        attempts.push(pass_over(attempt(&found, row), damage, "attempt", id)?);
     }
     Ok(attempts)
 }

@@ -9,6 +9,7 @@ use steadfast_core::{
 
 use super::{
     SqliteStore, change,
+    damage::pass_over,
     driver_error::DriverError,
     each,
     enqueue::insert_unless_stored,
@@ -21,10 +22,11 @@ use super::{
     },
 };
 use crate::{
+    damage::DamageLog,
     error::StoreError,
     sql::{
         columns::ScheduleColumns,
-        paging::{limit_plus_one, page_of, row_limit},
+        paging::{Readable, page_of, row_limit},
         schedules::{keep_longest_due, progress_columns},
         template::Template,
         values::unsigned,
@@ -86,15 +88,18 @@ impl ScheduleStore for SqliteStore {
 }
 
 fn save(session: &mut Session<'_>, schedule: &Schedule) -> Result<ScheduleSaveResult, DriverError> {
-    let stored = find(session.conn, schedule.id)?;
+    let damage = session.names.damage();
+    let stored = find(session.conn, &damage, schedule.id)?;
     if let Some(refusal) = ScheduleSaveResult::refusal(schedule, stored.as_ref()) {
         return Ok(refusal);
     }
     let namesake = query(
         session.conn,
+        &damage,
         include_str!("sql/schedule_named.sql"),
         (schedule.tenant().as_str(), schedule.name.as_str()),
     )?;
+    let namesake = namesake.unless_damaged()?;
     if let Some(namesake) = namesake.into_iter().find(|other| other.id != schedule.id) {
         return Ok(ScheduleSaveResult::Outdated(namesake));
     }
@@ -125,46 +130,56 @@ fn list(
     filter: &ScheduleFilter,
     page: PageRequest<ScheduleId>,
 ) -> Result<Page<Schedule, ScheduleId>, DriverError> {
-    let conn = &reader.conn;
+    let (conn, damage) = (&reader.conn, reader.names.damage());
     let tenant = filter.tenant.as_ref().map(|tenant| tenant.as_str());
     let name = filter.name.as_ref().map(ScheduleName::as_str);
-    let items = match filter.id {
-        Some(id) => {
-            let mut found: Vec<_> = find(conn, id)?.into_iter().collect();
-            found.retain(|schedule| {
-                tenant.is_none_or(|tenant| tenant == schedule.tenant().as_str())
-                    && name.is_none_or(|name| name == schedule.name.as_str())
-                    && page.after.is_none_or(|after| schedule.id < after)
-            });
-            found
-        }
-        None => {
-            let below = page
-                .after
-                .map_or(ABOVE_ALL.to_vec(), |id| schedule_key(id).to_vec());
-            let limit = limit_plus_one(page.limit);
-            query(
-                conn,
-                include_str!("sql/schedules.sql"),
-                params![below, limit, tenant, name],
-            )?
-        }
-    };
+    if let Some(id) = filter.id {
+        let sql = include_str!("sql/schedule_find.sql");
+        let mut found = query(conn, &damage, sql, [schedule_key(id)])?.items;
+        found.retain(|schedule| {
+            tenant.is_none_or(|tenant| tenant == schedule.tenant().as_str())
+                && name.is_none_or(|name| name == schedule.name.as_str())
+                && page.after.is_none_or(|after| schedule.id < after)
+        });
+        return Ok(page_of(found, page.limit, |schedule| schedule.id));
+    }
+    let below = page
+        .after
+        .map_or(ABOVE_ALL.to_vec(), |id| schedule_key(id).to_vec());
+    let items = query_enough(page.limit.saturating_add(1), |limit| {
+        let params = params![below, row_limit(limit), tenant, name];
+        query(conn, &damage, include_str!("sql/schedules.sql"), params)
+    })?;
     Ok(page_of(items, page.limit, |schedule| schedule.id))
 }
 
+/// Asks for more rows, if some cannot be read and have taken the places of others.
+fn query_enough<T>(
+    wanted: usize,
+    query: impl Fn(usize) -> Result<Readable<T>, DriverError>,
+) -> Result<Vec<T>, DriverError> {
+    let mut limit = wanted;
+    loop {
+        let found = query(limit)?;
+        match found.next_limit(wanted, limit) {
+            Some(next) => limit = next,
+            None => return Ok(found.items),
+        }
+    }
+}
+
 fn due(reader: &mut Reader, now: Timestamp, limit: usize) -> Result<DueSchedules, DriverError> {
+    let damage = reader.names.damage();
     let snapshot = reader.conn.unchecked_transaction()?;
     let mut found = Vec::new();
     for sql in [
         include_str!("sql/due_schedules.sql"),
         include_str!("sql/due_queued.sql"),
     ] {
-        found.extend(query(
-            &snapshot,
-            sql,
-            params![now.as_micros(), row_limit(limit)],
-        )?);
+        found.extend(query_enough(limit, |limit| {
+            let params = params![now.as_micros(), row_limit(limit)];
+            query(&snapshot, &damage, sql, params)
+        })?);
     }
     keep_longest_due(&mut found, now, limit);
     let due: Result<_, DriverError> = found
@@ -248,14 +263,22 @@ fn list_ticks(
     page: PageRequest<Timestamp>,
 ) -> Result<Page<TickRecord, Timestamp>, DriverError> {
     let below = page.after.map_or(i64::MAX, Timestamp::as_micros);
-    let limit = limit_plus_one(page.limit);
+    let damage = reader.names.damage();
     let mut statement = reader.conn.prepare_cached(include_str!("sql/ticks.sql"))?;
-    let mut rows = statement.query(params![schedule_key(schedule), below, limit])?;
-    let mut items = Vec::new();
-    while let Some(row) = rows.next()? {
-        items.push(tick_record(row)?);
+    let wanted = page.limit.saturating_add(1);
+    let mut limit = wanted;
+    loop {
+        let mut rows = statement.query(params![schedule_key(schedule), below, row_limit(limit)])?;
+        let mut found = Readable::default();
+        while let Some(row) = rows.next()? {
+            let id = format_args!("{schedule}/{}", row.get::<_, i64>("tick")?);
+            found.push(pass_over(tick_record(row), &damage, "tick", id)?);
+        }
+        match found.next_limit(wanted, limit) {
+            Some(next) => limit = next,
+            None => return Ok(page_of(found.items, page.limit, TickRecord::at)),
+        }
     }
-    Ok(page_of(items, page.limit, TickRecord::at))
 }
 
 fn tick_record(row: &Row<'_>) -> Result<TickRecord, DriverError> {
@@ -270,22 +293,36 @@ fn tick_record(row: &Row<'_>) -> Result<TickRecord, DriverError> {
         .ok_or_else(|| DriverError::unreadable("tick", "it neither fired nor was skipped"))
 }
 
-fn find(conn: &Connection, id: ScheduleId) -> Result<Option<Schedule>, DriverError> {
-    let found = query(
-        conn,
-        include_str!("sql/schedule_find.sql"),
-        [schedule_key(id)],
-    )?;
-    Ok(found.into_iter().next())
+fn find(
+    conn: &Connection,
+    damage: &DamageLog,
+    id: ScheduleId,
+) -> Result<Option<Schedule>, DriverError> {
+    let sql = include_str!("sql/schedule_find.sql");
+    let found = query(conn, damage, sql, [schedule_key(id)])?;
+    Ok(found.unless_damaged()?.into_iter().next())
 }
 
-fn query(conn: &Connection, sql: &str, params: impl Params) -> Result<Vec<Schedule>, DriverError> {
+/// Whether there is such a schedule, and it cannot be read.
+pub(super) fn is_damaged(conn: &Connection, id: ScheduleId) -> Result<bool, DriverError> {
+    let sql = include_str!("sql/schedule_find.sql");
+    let found = query(conn, &DamageLog::default(), sql, [schedule_key(id)])?;
+    Ok(found.damaged > 0)
+}
+
+fn query(
+    conn: &Connection,
+    damage: &DamageLog,
+    sql: &str,
+    params: impl Params,
+) -> Result<Readable<Schedule>, DriverError> {
     let mut statement = conn.prepare_cached(sql)?;
     let columns = ScheduleColumns::find(statement.column_names())?;
     let mut rows = statement.query(params)?;
-    let mut schedules = Vec::new();
+    let mut schedules = Readable::default();
     while let Some(row) = rows.next()? {
-        schedules.push(read(&columns, row)?);
+        let id = schedule_id(row.get(columns.id)?);
+        schedules.push(pass_over(read(&columns, row), damage, "schedule", id)?);
     }
     Ok(schedules)
 }

@@ -181,7 +181,7 @@ impl<'c> Session<'c> {
         {
             tracing::warn!(%error, "cannot roll back");
         }
-        self.names = Names::default();
+        self.names.clear();
         self.due_index.clear();
         self.counts.clear();
         self.hot = HotStatements::default();

@@ -71,10 +71,9 @@ fn lane_counters(conn: &Connection) -> Result<Vec<(LaneId, LaneCounters)>, Drive
     let mut rows = statement.query([])?;
     let mut all = Vec::new();
     while let Some(row) = rows.next()? {
-        let lane = Lane {
-            tenant: parse(row, lane_columns.tenant, "tenant", Tenant::new)?,
-            queue: parse(row, lane_columns.queue, "queue", Queue::new)?,
-            kind: parse(row, lane_columns.kind, "kind", Kind::new)?,
+        // One that cannot be read is noted where its jobs are claimed and listed.
+        let Ok(lane) = read_lane(&lane_columns, row) else {
+            continue;
         };
         let mut stats = lane.empty_stats();
         stats.paused = row.get(lane_columns.paused)?;
@@ -88,6 +87,14 @@ fn lane_counters(conn: &Connection) -> Result<Vec<(LaneId, LaneCounters)>, Drive
         all.push((row.get(lane_columns.id)?, LaneCounters { waiting, stats }));
     }
     Ok(all)
+}
+
+fn read_lane(columns: &LaneColumns, row: &Row<'_>) -> Result<Lane, DriverError> {
+    Ok(Lane {
+        tenant: parse(row, columns.tenant, "tenant", Tenant::new)?,
+        queue: parse(row, columns.queue, "queue", Queue::new)?,
+        kind: parse(row, columns.kind, "kind", Kind::new)?,
+    })
 }
 
 fn recent(conn: &Connection, since: Timestamp) -> Result<HashMap<LaneId, Tally>, DriverError> {

@@ -18,10 +18,12 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::{
     driver_error::{DriverError, shared_in_operation},
+    names::Names,
     session::Session,
 };
 use crate::{
     clock::Clock,
+    damage::DamageLog,
     error::StoreError,
     limits::{OTHER_PROCESSES_POLL, TRANSACTION_REQUESTS_MAX, TRANSACTION_ROWS_MAX},
     wake::Waker,
@@ -94,6 +96,7 @@ pub(super) struct Writer {
     pub waker: Arc<Waker>,
     pub transactions: Arc<AtomicU64>,
     pub data_version: i64,
+    pub damage: Arc<DamageLog>,
 }
 
 type Requests = Vec<Box<dyn Work>>;
@@ -125,8 +128,9 @@ impl Writer {
     /// ended would leave a node that looks alive and cannot write.
     pub(super) fn run(self, conn: &Connection, queue: &Receiver<Box<dyn Work>>) {
         let mut session = Session::new(conn, self.clock.now(), self.data_version);
+        session.names = Names::new(Arc::clone(&self.damage));
         while let Err(error) = catch_panic(|| self.serve_queue(&mut session, queue)) {
-            // The requests at hand went with it, and their callers are told to try again.
+            // The requests at hand went with it, and their callers may try again.
             tracing::error!(%error, "the writer goes on after a panic");
             session.roll_back();
         }

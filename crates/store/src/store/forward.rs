@@ -18,6 +18,7 @@ use super::{
     RenewResult, Renewal, ScheduleFilter, ScheduleSaveResult, ScheduleStore, TickRecord,
 };
 use crate::{
+    damage::DamagedRows,
     error::{CommandError, EnqueueError, StoreError},
     wake::Wakeups,
 };
@@ -46,6 +47,7 @@ macro_rules! for_each_verb {
                 list_attempts(of: AttemptOwner, page: PageRequest<AttemptCursor>) -> Result<Page<Attempt, AttemptCursor>, StoreError>;
                 lane_stats(since: Timestamp) -> Result<Vec<LaneStats>, StoreError>;
                 minute_stats(tenant: Option<Tenant>, since: Timestamp) -> Result<Vec<MinuteStats>, StoreError>;
+                list_damaged() -> Result<DamagedRows, StoreError>;
             }
             ScheduleStore {
                 save_schedule(schedule: Schedule) -> Result<ScheduleSaveResult, StoreError>;

@@ -16,6 +16,7 @@ use super::{
     forward::for_each_verb,
 };
 use crate::{
+    damage::DamagedRows,
     error::{CommandError, EnqueueError, StoreError},
     wake::Wakeups,
 };

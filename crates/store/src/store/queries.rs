@@ -7,12 +7,13 @@ use steadfast_core::{
 };
 
 use super::BaseStore;
-use crate::error::StoreError;
+use crate::{damage::DamagedRows, error::StoreError};
 
 /// The verbs that only look.
 #[async_trait]
 pub trait QueryStore: BaseStore {
-    /// The jobs of these ids, in their order.
+    /// The jobs of these ids, in their order. One that cannot be read is an error with its
+    /// [`damaged_row`](StoreError::damaged_row) if it alone is asked for, and `None` among others.
     async fn get_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError>;
 
     /// Jobs that match, newest id first. Walking the cursors meets each match once.
@@ -43,6 +44,11 @@ pub trait QueryStore: BaseStore {
         tenant: Option<Tenant>,
         since: Timestamp,
     ) -> Result<Vec<MinuteStats>, StoreError>;
+
+    /// Rows that cannot be read and were passed over, as far as this process has met them, and
+    /// jobs that any process has set aside for it. What was mended or deleted is left out; of rows
+    /// other than jobs and schedules, that is noticed when the process starts anew.
+    async fn list_damaged(&self) -> Result<DamagedRows, StoreError>;
 }
 
 /// Which jobs are meant. `None` matches all; what is given must all hold.

@@ -9,8 +9,8 @@ use std::{
 };
 
 use steadfast_core::{
-    Claim, Dice, JobId, Kind, NewJob, Outcome, Payload, Preset, Subscriptions, Transition,
-    WorkerName, after_attempt,
+    Claim, Dice, JobId, Kind, NewJob, Outcome, Payload, Preset, Schedule, ScheduleId, ScheduleName,
+    Subscriptions, TickRule, Timetable, Transition, WorkerName, after_attempt,
 };
 use steadfast_store::{
     BaseStore as _, ClaimRequest, PostgresOptions, PostgresStore, Wakeups,
@@ -72,6 +72,22 @@ pub fn job(store: &PostgresStore) -> NewJob {
         Payload::default(),
         Arc::new(Preset::Queue.policy()),
     )
+}
+
+/// A schedule of every second whose first tick has come.
+pub fn schedule(store: &PostgresStore, name: &str) -> Schedule {
+    let began = store.now().minus(Duration::from_secs(5));
+    let timetable = Timetable::new(TickRule::Every(Duration::from_secs(1))).unwrap();
+    Schedule {
+        id: ScheduleId::new(began, NUMBERS.fetch_add(1, Ordering::Relaxed) << 2),
+        name: ScheduleName::new(name).unwrap(),
+        progress: timetable.begin(began),
+        timetable,
+        template: job(store),
+        paused: false,
+        created_at: began,
+        revision: 0,
+    }
 }
 
 pub fn jobs(store: &PostgresStore, count: usize) -> Vec<NewJob> {

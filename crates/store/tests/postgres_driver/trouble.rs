@@ -14,7 +14,7 @@ use steadfast_core::{
 };
 use steadfast_store::{
     BaseStore as _, CommitResult, EnqueueResult, JobFilter, JobStore as _, PostgresOptions,
-    PostgresStore, QueryStore as _,
+    PostgresStore, QueryStore as _, ScheduleStore as _,
     testing::Server,
     tokio_postgres::{self, NoTls},
 };
@@ -23,7 +23,7 @@ use tokio::{
     net::{UnixListener, UnixStream},
 };
 
-use crate::common::{TestDatabase, job, jobs, request, success, woken};
+use crate::common::{TestDatabase, job, jobs, request, schedule, success, woken};
 
 #[tokio::test]
 async fn another_node_hears_of_new_jobs() {
@@ -133,8 +133,6 @@ async fn a_server_that_lost_its_role_is_left_for_the_one_that_takes_writes() {
     for check in futures_util::future::join_all(checks).await {
         check.unwrap();
     }
-    let mut wakeups = store.wakeups();
-    woken(&mut wakeups).await;
     follows(&primary).await;
     let old = client_of(&primary).await;
     old.batch_execute("ALTER SYSTEM SET default_transaction_read_only = on")
@@ -151,8 +149,7 @@ async fn a_server_that_lost_its_role_is_left_for_the_one_that_takes_writes() {
     while store.check_writable().await.is_err() {}
     store.enqueue(jobs(&store, 1)).await.unwrap();
     assert_eq!(store.claim(request(9)).await.unwrap().claims.len(), 1);
-    // The connection that listens has moved as well.
-    woken(&mut wakeups).await;
+    // The connection that listens moves as well.
     let sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'node'";
     let deadline = std::time::Instant::now() + Duration::from_secs(30);
     while old.query_one(sql, &[]).await.unwrap().get::<_, i64>(0) > 0 {
@@ -357,6 +354,16 @@ async fn a_row_that_cannot_be_read_does_not_hold_up_the_others() {
     assert_eq!(listed.items.len(), 2);
     let error = store.get_jobs(vec![broken]).await.unwrap_err();
     assert!(!error.is_transient(), "{error}");
+    let damaged = error.damaged_row().unwrap();
+    assert!(damaged.reason.contains("tags"), "{damaged}");
+    assert_eq!(damaged.tenant.as_ref().unwrap().as_str(), "default");
+    let other = listed.items[0].id;
+    let both = store.get_jobs(vec![broken, other]).await.unwrap();
+    assert!(both[0].is_none() && both[1].is_some());
+    for store in [&store, &database.open().await] {
+        let listed = store.list_damaged().await.unwrap().rows;
+        assert_eq!(listed, [damaged.clone()], "also of one set aside before");
+    }
     assert_eq!(error.operation(), "get_jobs");
     assert!(std::error::Error::source(&error).is_some());
 
@@ -365,7 +372,43 @@ async fn a_row_that_cannot_be_read_does_not_hold_up_the_others() {
         .await;
     let claims = store.claim(request(10)).await.unwrap().claims;
     assert_eq!(claims.len(), 1, "it was mended");
+    assert_eq!(store.list_damaged().await.unwrap().rows, []);
     assert_eq!(claims[0].job().progress.attempt, 1);
+}
+
+#[tokio::test]
+async fn a_schedule_that_cannot_be_read_does_not_hold_up_the_others() {
+    let database = TestDatabase::new();
+    let store = database.open().await;
+    let mut ids = Vec::new();
+    for name in ["first", "second", "third"] {
+        let schedule = schedule(&store, name);
+        ids.push(schedule.id);
+        store.save_schedule(schedule).await.unwrap();
+    }
+    // The longest due, and the newest in the list.
+    database
+        .execute("UPDATE steadfast.schedule SET timetable = '{' WHERE name IN ('first', 'third')")
+        .await;
+    // As many as are asked for come, although others come before them.
+    let due = store.due_schedules(1).await.unwrap().due;
+    assert_eq!(due[0].schedule.id, ids[1]);
+    let page = steadfast_store::PageRequest::first(1);
+    let listed = store
+        .list_schedules(Default::default(), page)
+        .await
+        .unwrap();
+    assert_eq!(listed.items[0].id, ids[1]);
+    assert_eq!(listed.next, None);
+    for _ in 0..2 {
+        let damaged = store.list_damaged().await.unwrap().rows;
+        let found: Vec<_> = damaged.iter().map(|row| (row.table, &*row.id)).collect();
+        let [first, third] = [ids[0], ids[2]].map(|id| id.to_string());
+        assert_eq!(found, [("schedule", &*first), ("schedule", &*third)]);
+        assert!(damaged[0].reason.contains("timetable"), "{}", damaged[0]);
+    }
+    assert!(store.delete_schedule(ids[0]).await.unwrap());
+    assert_eq!(store.list_damaged().await.unwrap().rows.len(), 1);
 }
 
 /// A node's own clock decides nothing: to it, a database whose clock is an hour ahead looks as

@@ -1,4 +1,4 @@
--- Writes a message to the log of the database, which nobody reads, and commits it durably.
+-- Writes a message to the log of the database, which no program reads, and commits it durably.
 -- Parameters: none. Rows: one, position: null if the server does not take writes. Locks: none.
 SELECT
     CASE WHEN current_setting('transaction_read_only') = 'off'

@@ -37,7 +37,9 @@ fn request(kinds: &[&str]) -> ClaimRequest {
 }
 
 fn next_due(index: &mut DueIndex, conn: &Connection, kinds: &[&str]) -> Option<i64> {
-    let wanted = index.wanted_lanes(conn, &request(kinds)).unwrap();
+    let wanted = index
+        .wanted_lanes(conn, &DamageLog::default(), &request(kinds))
+        .unwrap();
     let due = index.next_due(conn, &wanted).unwrap();
     due.map(Timestamp::as_micros)
 }
@@ -91,7 +93,9 @@ fn a_bound_that_is_too_early_costs_one_search_and_nothing_else() {
     let conn = with_lanes(&["a"]);
     wait(&conn, 1, 1, 5, 300);
     let mut index = DueIndex::default();
-    let wanted = index.wanted_lanes(&conn, &request(&[])).unwrap();
+    let wanted = index
+        .wanted_lanes(&conn, &DamageLog::default(), &request(&[]))
+        .unwrap();
     index.raise_bound(wanted[0], 5, at(200));
     assert_eq!(index.due(&wanted, 5, at(250)).len(), 1);
     assert_eq!(index.exact_bound(&conn, wanted[0], 5).unwrap(), 300);

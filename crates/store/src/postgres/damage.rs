@@ -1,0 +1,67 @@
+//! Which rows are damaged: what was passed over, and what claims have set aside.
+
+use std::fmt::Display;
+
+use steadfast_core::{JobId, ScheduleId, Timestamp};
+
+use super::{driver_error::DriverError, get, key::Key, schedules, session::Session};
+use crate::{
+    damage::{DamageLog, DamagedRow, DamagedRows},
+    limits::DAMAGED_ROWS_MAX,
+    sql::paging::row_limit,
+};
+
+/// Leaves out a row that cannot be read; other errors are errors.
+pub(super) fn pass_over<T>(
+    read: Result<T, DriverError>,
+    damage: &DamageLog,
+    table: &'static str,
+    id: impl Display,
+) -> Result<Option<T>, DriverError> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.is_unreadable() => {
+            damage.note(DamagedRow::new(table, id, error));
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// What is damaged now: rows that were mended or deleted meanwhile are left out.
+pub(super) async fn list(session: &Session<'_>) -> Result<DamagedRows, DriverError> {
+    let damage = &session.shared.damage;
+    let known = damage.ids("job");
+    let mut jobs: Vec<JobId> = known.iter().filter_map(|id| id.parse().ok()).collect();
+    jobs.extend(set_aside(session).await?);
+    jobs.sort_unstable();
+    jobs.dedup();
+    let damaged = get::unreadable_jobs(session, &jobs).await?;
+    for text in known {
+        if !text.parse().is_ok_and(|id| damaged.contains(&id)) {
+            damage.forget("job", &text);
+        }
+    }
+    for text in damage.ids("schedule") {
+        let id: Option<ScheduleId> = text.parse().ok();
+        let is_damaged = match id {
+            Some(id) => schedules::is_damaged(session, id).await?,
+            None => false,
+        };
+        if !is_damaged {
+            damage.forget("schedule", &text);
+        }
+    }
+    Ok(damage.known())
+}
+
+/// Jobs that a claim could not read, which it moved to the end of time.
+async fn set_aside(session: &Session<'_>) -> Result<Vec<JobId>, DriverError> {
+    let sql = include_str!("sql/damaged_find.sql");
+    let never = Timestamp::MAX.as_micros();
+    let limit = row_limit(DAMAGED_ROWS_MAX);
+    let rows = session.query(sql, &[&never, &limit]).await?;
+    rows.iter()
+        .map(|row| Ok(row.try_get::<_, Key>("id")?.job()))
+        .collect()
+}
