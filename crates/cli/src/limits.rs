@@ -11,8 +11,11 @@ pub const SWEEP_EVERY_MIN: Duration = Duration::from_millis(100);
 pub const DRAIN_MAX: Duration = Duration::from_secs(6);
 /// What still blocks a thread after a command has finished must not keep the process.
 pub const RUNTIME_SHUTDOWN_MAX: Duration = Duration::from_secs(1);
-/// Open files: connections of clients, connections to targets, and the store, with room to spare.
-pub const OPEN_FILES: u64 = 16_384;
+/// Open files that a node asks for: connections of clients, connections to targets, and the store,
+/// with room to spare. More only if the settings ask for more connections.
+pub const OPEN_FILES_MAX: u64 = 65_536;
+/// Open files that are not connections of clients: those to targets, and the store.
+pub const OPEN_FILES_RESERVED: u64 = 1_024;
 
 /// A page of bulk work on dead letters: the most ids that the API accepts in one request.
 pub const DEAD_LETTER_PAGE: usize = 500;

@@ -43,7 +43,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         return Ok(print_line!("{}", settings.to_toml()?.trim_end())?);
     }
     log::start(&settings.log)?;
-    open_files::raise_limit();
+    open_files::raise_limit(settings.connections.get());
     Access::check_before_opening(&settings)?;
     let store = settings.store.open(settings.share).await?;
     let access = Access::decide(&settings, &*store).await?;
@@ -55,6 +55,9 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let engine = start(&settings, rules.clone(), store, metrics.clone())?;
     let server_settings = steadfast_server::Settings {
         open: access.open,
+        allowed_hosts: settings.allowed_hosts.clone(),
+        connections: open_files::connections(settings.connections.get()),
+        connections_per_address: settings.connections_per_address.get(),
         http_timeout: settings.http_timeout.0,
         // A policy from the settings stays, keys or not.
         restrict_with_keys: settings.outbound.policy.is_none().then_some(rules),

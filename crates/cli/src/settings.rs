@@ -21,6 +21,8 @@ pub use flags::Flags;
 pub use retry_arg::{RetryArg, RetrySettings};
 pub use store_url::StoreUrl;
 
+use steadfast_server::CONNECTIONS_MIN;
+
 use crate::{
     exit::usage,
     limits::{MAX_RETRIES, SWEEP_EVERY_MIN},
@@ -33,6 +35,11 @@ pub const PORT_DEFAULT: u16 = 7373; // not a limit: an address
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Settings {
     pub listen: SocketAddr,
+    /// Names besides those of this machine that a server without keys answers to, and whose pages
+    /// may change things.
+    pub allowed_hosts: Vec<String>,
+    pub connections: NonZeroUsize,
+    pub connections_per_address: NonZeroUsize,
     pub store: StoreUrl,
     /// Create the tables in an SQLite file that has tables of another application.
     pub share: bool,
@@ -107,17 +114,22 @@ impl Default for LogSettings {
 impl Default for Settings {
     fn default() -> Self {
         let engine = EngineConfig::default();
+        let server = steadfast_server::Settings::default();
+        let nonzero = |number| NonZeroUsize::new(number).unwrap_or(NonZeroUsize::MIN);
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], PORT_DEFAULT)),
+            allowed_hosts: server.allowed_hosts,
+            connections: nonzero(server.connections),
+            connections_per_address: nonzero(server.connections_per_address),
             store: StoreUrl::Sqlite("steadfast.db".into()),
             share: false,
             node: engine.worker,
             queues: engine.queues,
-            concurrency: NonZeroUsize::new(engine.concurrency).unwrap_or(NonZeroUsize::MIN),
+            concurrency: nonzero(engine.concurrency),
             grace: DurationArg(engine.grace),
             sweep_every: DurationArg(engine.sweep_every),
             retention: DurationArg(engine.retention),
-            http_timeout: DurationArg(steadfast_server::Settings::default().http_timeout),
+            http_timeout: DurationArg(server.http_timeout),
             max_retries: MAX_RETRIES,
             log: LogSettings::default(),
             outbound: OutboundSettings::default(),
@@ -150,6 +162,18 @@ impl Settings {
                 duration::format(SWEEP_EVERY_MIN),
             )));
         }
+        if self.connections.get() < CONNECTIONS_MIN {
+            return Err(usage(format!(
+                "connections is {}: must be at least {CONNECTIONS_MIN}",
+                self.connections
+            )));
+        }
+        if let Some(host) = self.allowed_hosts.iter().find(|host| !is_host(host)) {
+            return Err(usage(format!(
+                "allowedHosts has {host:?}: must be a name, perhaps with a port, as \
+                 jobs.example.com or jobs.example.com:8443"
+            )));
+        }
         if self.http_timeout.0.is_zero() {
             return Err(usage("httpTimeout is 0s: must be longer than that"));
         }
@@ -171,6 +195,12 @@ impl Settings {
     pub fn to_toml(&self) -> anyhow::Result<String> {
         Ok(toml::to_string(self)?)
     }
+}
+
+/// A name or an address as it stands in a `Host` header; no URL.
+fn is_host(text: &str) -> bool {
+    let is_of_host = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
+    !text.is_empty() && text.chars().all(is_of_host)
 }
 
 #[cfg(test)]

@@ -36,15 +36,16 @@ impl<T: Send + Sync> DocumentCache<T> {
 
     /// The current contents; the first caller waits until they are read.
     pub async fn get(&self) -> Result<Arc<T>, StoreError> {
-        let current = self
-            .current
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        match current {
+        match self.current() {
             Some(current) => Ok(current),
             None => self.refresh().await,
         }
+    }
+
+    /// The current contents, if they have been read yet.
+    pub fn current(&self) -> Option<Arc<T>> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        current.clone()
     }
 
     /// Reads the documents again.

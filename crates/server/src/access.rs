@@ -104,8 +104,8 @@ impl Caller {
 
 /// The anonymous caller, if no key is needed yet.
 pub async fn anonymous(app: &App) -> Result<Option<Caller>, Problem> {
-    let keys = app.keys.get().await?;
-    Ok((app.settings.open && keys.is_empty()).then_some(Caller::ANONYMOUS))
+    app.keys.get().await?;
+    Ok(app.needs_no_key().then_some(Caller::ANONYMOUS))
 }
 
 async fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {

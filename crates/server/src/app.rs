@@ -1,9 +1,16 @@
 //! What every request may use.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
+use steadfast_core::Tenant;
 use steadfast_engine::{Client, DocumentCache, NodeHandle, http::OutboundRules};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -13,8 +20,11 @@ use crate::{
     keys::Keys,
     limits,
     metrics::Metrics,
+    origin::OwnHosts,
     policy_json::PolicyJsonCache,
+    problem::Problem,
     sessions::Sessions,
+    tenant_limiter::{LimitReached, TenantLimiter, TenantPermit},
 };
 
 /// Settings of the server.
@@ -22,6 +32,13 @@ use crate::{
 pub struct Settings {
     /// Until there is a key, none is needed. Only safe if no other machine can connect.
     pub open: bool,
+    /// Names besides those of this machine that a server without keys answers to, and whose pages
+    /// may change things: `jobs.example.com`, or `jobs.example.com:8443` for one port.
+    pub allowed_hosts: Vec<String>,
+    /// How many connections may be open. Three of four may wait for jobs or events.
+    pub connections: usize,
+    /// How many connections one address may have open.
+    pub connections_per_address: usize,
     /// How long an HTTP job may take by default.
     pub http_timeout: Duration,
     /// Rules that are restricted to public addresses once there is a key: then not every caller
@@ -33,6 +50,9 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             open: false,
+            allowed_hosts: Vec::new(),
+            connections: limits::CONNECTIONS_DEFAULT,
+            connections_per_address: limits::CONNECTIONS_PER_ADDRESS_DEFAULT,
             http_timeout: limits::HTTP_TIMEOUT_DEFAULT,
             restrict_with_keys: None,
         }
@@ -62,7 +82,13 @@ pub struct App {
     /// The JSON of policies that were answered lately.
     pub(crate) policy_json: PolicyJsonCache,
     /// One permit for each event stream.
-    pub(crate) streams: Arc<Semaphore>,
+    pub(crate) streams: Arc<TenantLimiter>,
+    /// One permit for each request that waits: for jobs, or for events.
+    pub(crate) waits: Arc<TenantLimiter>,
+    /// The hosts that are this server.
+    pub(crate) own_hosts: OwnHosts,
+    /// There has been a key.
+    had_keys: AtomicBool,
     /// Streams end when this does; they would hold up a stop for ever.
     pub(crate) closing: CancellationToken,
 }
@@ -75,6 +101,10 @@ impl App {
         metrics: Arc<Metrics>,
         settings: Settings,
     ) -> Self {
+        let (share, of) = limits::WAITS_SHARE;
+        let waits = settings.connections.max(limits::CONNECTIONS_MIN) / of * share;
+        let (share, of) = limits::WAITS_PER_TENANT_SHARE;
+        let unknown_address = SocketAddr::from(([127, 0, 0, 1], 0));
         Self {
             client,
             keys: Keys::cache(node.store()),
@@ -83,12 +113,49 @@ impl App {
             bulk: BulkTracker::default(),
             sign_ins: SignInLimiter::default(),
             node,
+            own_hosts: OwnHosts::new(unknown_address, &settings.allowed_hosts),
             settings,
             metrics,
             policy_json: PolicyJsonCache::default(),
-            streams: Arc::new(Semaphore::new(limits::EVENT_STREAMS_MAX)),
+            streams: TenantLimiter::new(
+                limits::EVENT_STREAMS_MAX,
+                limits::EVENT_STREAMS_PER_TENANT_MAX,
+            ),
+            waits: TenantLimiter::new(waits, waits / of * share),
+            had_keys: AtomicBool::new(false),
             closing: CancellationToken::new(),
         }
+    }
+
+    /// Whether requests need no key. Once there was one, they need one until the next start: a
+    /// node whose keys are gone must not be open to everybody.
+    pub(crate) fn needs_no_key(&self) -> bool {
+        if !self.settings.open || self.had_keys.load(Ordering::Relaxed) {
+            return false;
+        }
+        let has_keys = self.keys.current().is_some_and(|keys| !keys.is_empty());
+        if has_keys {
+            self.had_keys.store(true, Ordering::Relaxed);
+        }
+        !has_keys
+    }
+
+    /// A permit to wait for long. Only a share of all connections may, so that some remain for
+    /// short requests.
+    pub(crate) fn try_wait(&self, tenant: Option<&Tenant>) -> Result<TenantPermit, Problem> {
+        self.waits.try_acquire(tenant).map_err(|reached| {
+            let detail = match reached {
+                LimitReached::Tenant(most) => format!(
+                    "{most} requests of this tenant already wait for jobs or events on this node, \
+                     which is the limit; try again"
+                ),
+                LimitReached::Node => "too many requests wait for jobs or events on this node; \
+                                       try again, or on another node"
+                    .to_owned(),
+            };
+            let status = axum::http::StatusCode::SERVICE_UNAVAILABLE;
+            Problem::new(status, "too_many_waiting", detail)
+        })
     }
 
     /// Waits for the first key, and restricts where jobs may connect to.

@@ -1,6 +1,6 @@
 //! Reading requests: bodies, query strings and ids, each with a clear answer when it is wrong.
 
-use std::{str::FromStr, time::Duration};
+use std::{str::FromStr, sync::Arc, time::Duration};
 
 use axum::{
     extract::{FromRequest, FromRequestParts, Path, Request},
@@ -11,7 +11,13 @@ use futures_util::FutureExt as _;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 
-use crate::{json_fields, limits, problem::Problem, query_fields};
+use crate::{
+    connections::{BodyUnderWay, Connection},
+    json_fields, limits,
+    listen::connection_closed,
+    problem::Problem,
+    query_fields,
+};
 
 /// A JSON body.
 pub struct Body<T>(pub T);
@@ -33,23 +39,23 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for MaybeBody
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let has_type = request.headers().contains_key(header::CONTENT_TYPE);
-        let bytes = if has_type {
-            read(request).await?
-        } else {
-            collect(request).await?
-        };
-        if bytes.is_empty() {
-            Ok(Self(T::default()))
-        } else {
-            parse(&bytes).map(Self)
+        let checked = check_media(request.headers());
+        let bytes = collect(request, limits::BODY_BYTES_MAX).await?;
+        if bytes.is_empty() && !has_type {
+            return Ok(Self(T::default()));
         }
+        checked?;
+        if bytes.is_empty() {
+            return Ok(Self(T::default()));
+        }
+        parse(&bytes).map(Self)
     }
 }
 
 /// The whole body, of a request whose content type is JSON.
 pub fn read(request: Request) -> impl Future<Output = Result<Bytes, Problem>> {
     let checked = check_media(request.headers());
-    let body = collect(request);
+    let body = collect(request, limits::BODY_BYTES_MAX);
     async {
         checked?;
         body.await
@@ -71,15 +77,18 @@ fn check_media(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 /// Bodies are bounded in size and in time.
-pub fn collect(request: Request) -> impl Future<Output = Result<Bytes, Problem>> {
-    let body = Limited::new(request.into_body(), limits::BODY_BYTES_MAX);
+pub fn collect(request: Request, bytes_max: usize) -> impl Future<Output = Result<Bytes, Problem>> {
+    let connection = request.extensions().get::<Arc<Connection>>();
+    let arriving = connection.map(Connection::receive);
+    let body = Limited::new(request.into_body(), bytes_max);
     let collected = tokio::time::timeout(limits::BODY_TIME_MAX, body.collect());
-    collected.map(|collected| match collected {
+    collected.map(move |collected| match collected {
+        Ok(Ok(_)) if !arriving.is_none_or(BodyUnderWay::end) => Err(connection_closed()),
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => Err(Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "too_large",
-            format!("the body is over {} bytes", limits::BODY_BYTES_MAX),
+            format!("the body is over {bytes_max} bytes"),
         )),
         Ok(Err(_)) => Err(Problem::new(
             StatusCode::BAD_REQUEST,

@@ -74,11 +74,12 @@ pub fn router() -> Router<Arc<App>> {
         .route("/simulator", get(simulator::page))
         .route("/ui/events", get(live::events))
         .route("/ui/{*file}", get(assets::asset))
-        .layer(middleware::map_response(frame::add_security_headers))
+        .layer(middleware::map_response(async |response| {
+            frame::with_security_headers(response)
+        }))
 }
 
 /// A problem as a page.
-pub async fn error_page(problem: Problem) -> Response {
-    let page = PageError::from(problem).into_response();
-    frame::add_security_headers(page).await
+pub fn error_page(problem: Problem) -> Response {
+    frame::with_security_headers(PageError::from(problem).into_response())
 }

@@ -10,7 +10,9 @@
 //! * `dashboard`, `sessions`: the same for people, in a browser.
 //! * `body`, `json_fields`, `query_fields`, `field_error`, `problem`: how requests are read, and
 //!   how the one field that is wrong is named; `json`, `policy_json`: how responses are written.
-//! * `listen`, `header_timer`, `write_timeout`: connections, and how long they may be idle.
+//! * `listen`, `connections`, `header_timer`, `write_timeout`: connections, how many there may be,
+//!   and how long they may be idle; `origin`: what a browser may send on behalf of a page.
+//! * `tenant_limiter`: a limit of the node, of which each tenant has less than the whole.
 //! * `app`: what every request may use.
 //! * `metrics`, `health`: for monitoring.
 
@@ -22,6 +24,7 @@ mod access;
 mod api;
 mod app;
 mod body;
+mod connections;
 mod dashboard;
 mod field_error;
 mod header_timer;
@@ -31,6 +34,7 @@ mod json_fields;
 mod limits;
 mod listen;
 mod metrics;
+mod origin;
 mod policy_json;
 mod problem;
 mod query_fields;
@@ -38,14 +42,18 @@ mod router;
 mod scrape;
 mod sessions;
 mod stream;
+mod tenant_limiter;
 mod write_timeout;
 
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
 
+use crate::origin::OwnHosts;
+
 pub use api::openapi_json;
 pub use app::{App, Settings};
+pub use limits::CONNECTIONS_MIN;
 pub use metrics::Metrics;
 
 /// Serves a node's HTTP side until `stop` is ready.
@@ -54,6 +62,8 @@ pub async fn serve(
     app: App,
     stop: impl Future<Output = ()> + Send,
 ) -> std::io::Result<()> {
+    let mut app = app;
+    app.own_hosts = OwnHosts::new(listener.local_addr()?, &app.settings.allowed_hosts);
     let app = Arc::new(app);
     let closing = app.closing.clone();
     let background = app.clone();
@@ -65,8 +75,8 @@ pub async fn serve(
             background.restrict_with_keys(),
         )
     });
-    let router = router::router(app);
-    let outcome = listen::listen(listener, router, async {
+    let router = router::router(app.clone());
+    let outcome = listen::listen(listener, app, router, async {
         stop.await;
         closing.cancel();
     })

@@ -6,6 +6,8 @@ use steadfast_core::limits::DAY;
 
 /// A thousand small jobs fit; larger bodies carry bulk data, which belongs elsewhere.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
+/// A form with one key and one address.
+pub const SIGN_IN_BYTES_MAX: usize = 8 * 1024;
 /// Most programs that read JSON stop at 128, and what is stored will be wrapped in a few more.
 pub const BODY_DEPTH_MAX: usize = 100;
 /// A client that cannot send a megabyte in this time holds a connection for nothing.
@@ -14,8 +16,23 @@ pub const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 pub const HEADER_TIME_MAX: Duration = Duration::from_secs(30);
 /// A client that reads nothing of its response for this long has gone away.
 pub const WRITE_TIME_MAX: Duration = Duration::from_secs(30);
-/// One slow client must not be able to hold them all.
-pub const CONNECTIONS_MAX: usize = 4_096;
+/// Method, address and headers of a request. Each connection may hold as much.
+pub const HEAD_BYTES_MAX: usize = 16 * 1024;
+/// Ten thousand workers that wait for jobs, and room for everybody else.
+pub const CONNECTIONS_DEFAULT: usize = 16_384;
+/// Behind a proxy all clients have one address; without one, no address may have them all.
+pub const CONNECTIONS_PER_ADDRESS_DEFAULT: usize = 14_336;
+/// With fewer there is no room for a share of those that wait.
+pub const CONNECTIONS_MIN: usize = 16;
+/// Of four connections, three may wait for jobs or events; one is for short requests.
+pub const WAITS_SHARE: (usize, usize) = (3, 4);
+/// Of eight that wait, seven may be of one tenant: none may have them all.
+pub const WAITS_PER_TENANT_SHARE: (usize, usize) = (7, 8);
+/// When there is no room, one of so many is closed at once: a look at all of them makes room for
+/// many.
+pub const CONNECTIONS_CLOSED_SHARE: usize = 64;
+/// How often the log says that there is no room.
+pub const CONNECTIONS_WARN_EVERY: Duration = Duration::from_secs(60);
 /// After a failed `accept`, most likely for want of file descriptors, others must close first.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long responses may take that are under way when the node stops.
@@ -52,8 +69,10 @@ pub const SETTLE_MAX: usize = 1_000;
 /// What HTTP allows as a status.
 pub const HTTP_STATUSES: RangeInclusive<u16> = 100..=599;
 
-/// Each stream holds a connection for as long as its client likes.
-pub const EVENT_STREAMS_MAX: usize = 256;
+/// Each stream holds a connection for as long as its client likes, and is sent every event.
+pub const EVENT_STREAMS_MAX: usize = 1_024;
+/// Enough for the pages that a team has open; four tenants have to go this far to fill a node.
+pub const EVENT_STREAMS_PER_TENANT_MAX: usize = 256;
 /// Proxies cut silent connections; a comment now and then keeps a stream.
 pub const EVENT_KEEP_ALIVE: Duration = Duration::from_secs(15);
 
@@ -151,3 +170,13 @@ pub const BULK_ACTIONS_MAX: usize = 4;
 pub const WRONG_KEY_DELAY: Duration = Duration::from_millis(300);
 /// Wrong keys that wait at the same time; more are refused at once.
 pub const WRONG_KEYS_MAX: usize = 16;
+
+const _: () = assert!(CONNECTIONS_PER_ADDRESS_DEFAULT < CONNECTIONS_DEFAULT);
+/// Ten thousand workers of one tenant can wait.
+const _: () = assert!(
+    CONNECTIONS_DEFAULT / WAITS_SHARE.1 * WAITS_SHARE.0 / WAITS_PER_TENANT_SHARE.1
+        * WAITS_PER_TENANT_SHARE.0
+        > 10_000
+);
+const _: () = assert!(CONNECTIONS_MIN / WAITS_SHARE.1 * WAITS_SHARE.0 >= WAITS_PER_TENANT_SHARE.1);
+const _: () = assert!(EVENT_STREAMS_PER_TENANT_MAX < EVENT_STREAMS_MAX);

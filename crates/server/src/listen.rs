@@ -1,58 +1,170 @@
 //! Connections: accepted, bounded in number and in idle time, and closed in order.
 
-use std::sync::Arc;
+use std::{convert::Infallible, net::SocketAddr, sync::Arc};
 
-use axum::Router;
-use hyper::server::conn::http1;
+use axum::{
+    Router,
+    body::Body,
+    extract::Request,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse as _, Response},
+};
+use http_body_util::BodyExt as _;
+use hyper::{
+    body::{Body as _, Incoming},
+    server::conn::http1,
+    service::{Service as _, service_fn},
+};
 use hyper_util::{rt::TokioIo, server::graceful::GracefulShutdown, service::TowerToHyperService};
-use tokio::{net::TcpListener, sync::Semaphore};
+use tokio::net::{TcpListener, TcpStream};
 
-use crate::{header_timer::HeaderTimer, limits, write_timeout::WriteTimeout};
+use crate::{
+    app::App,
+    connections::{Admission, Connection, Connections},
+    dashboard,
+    header_timer::HeaderTimer,
+    limits,
+    problem::Problem,
+    write_timeout::WriteTimeout,
+};
 
 /// Serves until `stop` is ready; then accepts no connection, and gives responses that are under way
 /// a little time.
 pub async fn listen(
     listener: TcpListener,
+    app: Arc<App>,
     router: Router,
     stop: impl Future<Output = ()> + Send,
 ) -> std::io::Result<()> {
-    let connections = Arc::new(Semaphore::new(limits::CONNECTIONS_MAX));
+    let connections = Arc::new(Connections::new(
+        app.settings.connections,
+        app.settings.connections_per_address,
+    ));
     let graceful = GracefulShutdown::new();
     let mut http = http1::Builder::new();
     http.header_read_timeout(limits::HEADER_TIME_MAX);
+    http.max_buf_size(limits::HEAD_BYTES_MAX);
+    let router = TowerToHyperService::new(router);
     tokio::pin!(stop);
     loop {
-        let permit = tokio::select! {
-            () = &mut stop => break,
-            permit = connections.clone().acquire_owned() => permit,
-        };
         let accepted = tokio::select! {
             () = &mut stop => break,
-            accepted = listener.accept() => accepted,
+            accepted = accept(&listener, &connections) => accepted,
         };
-        let socket = match accepted {
-            Ok((socket, _)) => socket,
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(limits::ACCEPT_PAUSE).await;
-                continue;
-            }
+        let Some((socket, connection)) = accepted else {
+            continue;
         };
-        if let Err(error) = socket.set_nodelay(true) {
-            tracing::debug!(%error, "cannot send small packets at once");
-        }
-        let service = TowerToHyperService::new(router.clone());
+        let service = service_fn({
+            let (app, router, connection) = (app.clone(), router.clone(), connection.clone());
+            move |request| answer(app.clone(), router.clone(), connection.clone(), request)
+        });
         http.timer(HeaderTimer::new(limits::HEADER_TIME_MAX));
         let socket = TokioIo::new(WriteTimeout::new(socket));
-        let connection = graceful.watch(http.serve_connection(socket, service));
+        let served = graceful.watch(http.serve_connection(socket, service));
+        let connections = connections.clone();
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection ended early");
+            tokio::select! {
+                served = served => if let Err(error) = served {
+                    tracing::debug!(%error, "a connection ended early");
+                },
+                () = connection.closing.notified() => {}
             }
-            drop(permit);
+            connections.remove(&connection);
         });
     }
     drop(listener);
     let _elapsed = tokio::time::timeout(limits::LAST_RESPONSES_TIME_MAX, graceful.shutdown()).await;
     Ok(())
+}
+
+/// The next connection for which there is room; `None` if there is none for this client.
+async fn accept(
+    listener: &TcpListener,
+    connections: &Connections,
+) -> Option<(TcpStream, Arc<Connection>)> {
+    let (socket, address) = match listener.accept().await {
+        Ok(accepted) => accepted,
+        Err(error) => {
+            tracing::warn!(%error, "cannot accept a connection");
+            tokio::time::sleep(limits::ACCEPT_PAUSE).await;
+            return None;
+        }
+    };
+    if let Err(error) = socket.set_nodelay(true) {
+        tracing::debug!(%error, "cannot send small packets at once");
+    }
+    let connection = make_room(connections, address).await?;
+    Some((socket, connection))
+}
+
+/// Waits until there is room. Others wait in the line of the listener meanwhile.
+async fn make_room(connections: &Connections, address: SocketAddr) -> Option<Arc<Connection>> {
+    loop {
+        match connections.admit(address.ip()) {
+            Admission::Admitted(connection) => return Some(connection),
+            Admission::Refused => return None,
+            Admission::Full => {
+                // A request that ends leaves its connection open and idle, which is not signalled.
+                let ended = connections.ended.notified();
+                let _either = tokio::time::timeout(limits::ACCEPT_PAUSE, ended).await;
+            }
+        }
+    }
+}
+
+/// Answers a request, unless it should not have been sent here.
+async fn answer(
+    app: Arc<App>,
+    router: TowerToHyperService<Router>,
+    connection: Arc<Connection>,
+    mut request: Request<Incoming>,
+) -> Result<Response, Infallible> {
+    let Some(under_way) = connection.begin() else {
+        return Ok(connection_closed().into_response());
+    };
+    let mut response = match check(&app, &request) {
+        Ok(()) => {
+            request.extensions_mut().insert(connection);
+            router.call(request).await?
+        }
+        Err(problem) => refuse(&request, problem),
+    };
+    let nosniff = HeaderValue::from_static("nosniff");
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
+    if response.body().size_hint().exact().is_some() {
+        return Ok(response);
+    }
+    // A stream is under way until it ends.
+    Ok(response.map(|body| {
+        Body::new(body.map_frame(move |frame| {
+            let _held = &under_way;
+            frame
+        }))
+    }))
+}
+
+/// What every request must meet, whatever its address.
+fn check(app: &App, request: &Request<Incoming>) -> Result<(), Problem> {
+    let headers = request.headers();
+    crate::origin::check_form(request.version(), headers)?;
+    if app.needs_no_key() {
+        app.own_hosts.check_host(request.uri(), headers)?;
+    }
+    app.own_hosts.check_origin(request.method(), headers)
+}
+
+/// JSON for programs, a page for people. The rest of the request is not read.
+fn refuse(request: &Request<Incoming>, problem: Problem) -> Response {
+    if request.uri().path().starts_with("/api") {
+        problem.into_response()
+    } else {
+        dashboard::error_page(problem)
+    }
+}
+
+/// A connection that was idle is closed for want of room, and a request arrived just then.
+pub fn connection_closed() -> Problem {
+    let detail = "the server has no room for this connection, and nothing was done; try again";
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail)
 }

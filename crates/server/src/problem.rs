@@ -187,16 +187,26 @@ pub struct Problems;
 const STATUSES: &[(&str, &str)] = &[
     ("400", "The request is not valid JSON or not valid HTTP"),
     ("401", "An API key is needed, or this one is unknown"),
-    ("403", "The scope of the key does not allow this"),
+    (
+        "403",
+        "The scope of the key does not allow this, or a page of another site sent it",
+    ),
     ("404", "It does not exist, or it belongs to another tenant"),
     ("405", "This address has other methods"),
     ("408", "The request arrived too slowly"),
     ("409", "It conflicts with the present state"),
     ("413", "The request is too large"),
     ("415", "The body must be application/json"),
+    (
+        "421",
+        "A server without keys answers to the names of its machine only",
+    ),
     ("422", "A field is wrong; the problem names it"),
     ("500", "The server failed"),
-    ("503", "The store does not respond at the moment"),
+    (
+        "503",
+        "The store does not respond at the moment, or too many requests wait",
+    ),
 ];
 
 impl utoipa::IntoResponses for Problems {

@@ -35,6 +35,6 @@ async fn not_found(request: Request) -> Response {
     if request.uri().path().starts_with("/api") {
         problem.into_response()
     } else {
-        dashboard::error_page(problem).await
+        dashboard::error_page(problem)
     }
 }

@@ -10,11 +10,18 @@ use futures_util::{Stream, StreamExt as _, stream};
 use steadfast_core::Tenant;
 use steadfast_engine::Notice;
 
-use crate::{app::App, limits, problem::Problem};
+use crate::{
+    access::Caller,
+    app::App,
+    limits,
+    problem::Problem,
+    tenant_limiter::{LimitReached, TenantPermit},
+};
 
 /// Events of the jobs of one tenant, or of all, from now on, as `render` writes them.
 pub fn events<S, T>(
     app: &App,
+    caller: &Caller,
     tenant: Option<Tenant>,
     revoked: T,
     render: S,
@@ -23,14 +30,14 @@ where
     S: Fn(&Notice) -> Option<SseEvent> + Send + 'static,
     T: Future<Output = ()> + Send + 'static,
 {
-    let permit = app.streams.clone().try_acquire_owned().map_err(|_| {
-        let detail = "too many event streams are open on this node; try again later";
-        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", detail)
-    })?;
+    let permits = (
+        try_stream(app, caller)?,
+        app.try_wait(caller.tenant.as_ref())?,
+    );
     let notices = app.node.subscribe();
-    let notices = stream::unfold((notices, permit), |(mut notices, permit)| async move {
+    let notices = stream::unfold((notices, permits), |(mut notices, permits)| async move {
         let notice = notices.next().await?;
-        Some((notice, (notices, permit)))
+        Some((notice, (notices, permits)))
     });
     let events = notices.filter_map(move |notice| {
         let is_visible = tenant
@@ -49,6 +56,22 @@ where
     });
     let keep_alive = KeepAlive::new().interval(limits::EVENT_KEEP_ALIVE);
     Ok(Sse::new(events).keep_alive(keep_alive))
+}
+
+fn try_stream(app: &App, caller: &Caller) -> Result<TenantPermit, Problem> {
+    let permit = app.streams.try_acquire(caller.tenant.as_ref());
+    permit.map_err(|reached| {
+        let detail = match reached {
+            LimitReached::Tenant(most) => format!(
+                "this tenant has {most} event streams open on this node, which is the limit; \
+                 close one, or try again later"
+            ),
+            LimitReached::Node => {
+                "too many event streams are open on this node; try again later".to_owned()
+            }
+        };
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", detail)
+    })
 }
 
 /// Ends when the caller's access is revoked. Keys are checked when a request arrives, and a stream

@@ -15,6 +15,21 @@ pub struct Flags {
     /// The address to listen on [default: 127.0.0.1:7373].
     #[arg(long, env = "STEADFAST_LISTEN", value_name = "ADDRESS:PORT")]
     pub listen: Option<SocketAddr>,
+    /// Names besides those of this machine that a server without keys answers to, and whose pages
+    /// may use the dashboard behind a proxy, separated by commas.
+    #[arg(
+        long,
+        env = "STEADFAST_ALLOWED_HOSTS",
+        value_delimiter = ',',
+        value_name = "HOSTS"
+    )]
+    pub allowed_hosts: Option<Vec<String>>,
+    /// How many connections may be open; three of four may wait for jobs [default: 16384].
+    #[arg(long, env = "STEADFAST_CONNECTIONS", value_name = "N")]
+    pub connections: Option<NonZeroUsize>,
+    /// How many connections one address may have open [default: 14336].
+    #[arg(long, env = "STEADFAST_CONNECTIONS_PER_ADDRESS", value_name = "N")]
+    pub connections_per_address: Option<NonZeroUsize>,
     /// The store: sqlite:FILE, postgres://USER@HOST/DATABASE, or memory: for trying things out
     /// [default: sqlite:steadfast.db].
     // A URL may hold a password, which help must not show.
@@ -91,6 +106,12 @@ fn set_option<T: Clone>(flag: &Option<T>, setting: &mut Option<T>) {
 impl Flags {
     pub fn apply_to(&self, settings: &mut Settings) {
         set(&self.listen, &mut settings.listen);
+        set(&self.allowed_hosts, &mut settings.allowed_hosts);
+        set(&self.connections, &mut settings.connections);
+        set(
+            &self.connections_per_address,
+            &mut settings.connections_per_address,
+        );
         set(&self.store, &mut settings.store);
         set(&self.share, &mut settings.share);
         set_option(&self.node, &mut settings.node);

@@ -63,6 +63,10 @@ pub async fn claim(
     };
     let wait = body.wait.map_or(Duration::ZERO, |wait| wait.get());
     let wait = wait.min(limits::CLAIM_WAIT_MAX);
+    let _waits = match wait.is_zero() {
+        true => None,
+        false => Some(app.try_wait(caller.tenant.as_ref())?),
+    };
     let claims = app.node.claim(request, wait).await?;
     let now = app.client.now();
     let bodies = claims.iter().map(|claim| {

@@ -37,12 +37,12 @@ pub async fn events(
     Params(query): Params<TenantQuery>,
 ) -> Result<Sse<impl Stream<Item = Result<SseEvent, Infallible>>>, Problem> {
     let tenant = query::query_tenant(&query, &caller)?;
-    let app_of_check = app.clone();
+    let (app_of_check, caller_of_check) = (app.clone(), caller.clone());
     let revoked = stream::revoked(move || {
-        let (app, caller) = (app_of_check.clone(), caller.clone());
+        let (app, caller) = (app_of_check.clone(), caller_of_check.clone());
         async move { caller.is_authorized(&app).await }
     });
-    stream::events(&app, tenant, revoked, sse_event)
+    stream::events(&app, &caller, tenant, revoked, sse_event)
 }
 
 fn sse_event(notice: &Notice) -> Option<SseEvent> {

@@ -149,7 +149,7 @@ pub fn render(page: &impl Template) -> PageResult {
     Ok(([(header::CONTENT_TYPE, html_type)], html).into_response())
 }
 
-pub async fn add_security_headers(mut response: Response) -> Response {
+pub fn with_security_headers(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),

@@ -14,13 +14,19 @@ use crate::stream;
 pub async fn events(
     viewer: Viewer,
 ) -> Result<Sse<impl Stream<Item = Result<SseEvent, Infallible>>>, PageError> {
-    let (app, tenant) = (viewer.app.clone(), viewer.caller.tenant.clone());
+    let (app, caller) = (viewer.app.clone(), viewer.caller.clone());
     let viewer = Arc::new(viewer);
     let revoked = stream::revoked(move || {
         let viewer = viewer.clone();
         async move { viewer.is_authorized().await }
     });
-    Ok(stream::events(&app, tenant, revoked, to_event)?)
+    Ok(stream::events(
+        &app,
+        &caller,
+        caller.tenant.clone(),
+        revoked,
+        to_event,
+    )?)
 }
 
 fn to_event(notice: &Notice) -> Option<SseEvent> {

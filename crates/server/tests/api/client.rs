@@ -111,6 +111,15 @@ impl Http {
         reply
     }
 
+    /// Sends these bytes and reads until the server hangs up.
+    pub async fn send_raw(&self, text: &str) -> Reply {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(text.as_bytes()).await.unwrap();
+        let mut bytes = Vec::new();
+        let _reset = stream.read_to_end(&mut bytes).await;
+        parse(&String::from_utf8(bytes).unwrap())
+    }
+
     /// Sends a request and does not wait for the answer, which comes late or never ends.
     pub async fn open(&self, method: &str, path: &str, body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).await.unwrap();

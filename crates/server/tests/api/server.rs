@@ -27,6 +27,8 @@ pub struct Setup {
     pub policy: AddressPolicy,
     /// Whether no key is needed until there is one.
     pub open: bool,
+    /// The rest of its settings.
+    pub settings: Settings,
     /// Laid over the preset of HTTP jobs. Without jitter, every delay is a round number.
     pub http_retry: &'static str,
 }
@@ -38,6 +40,7 @@ impl Default for Setup {
             config: EngineConfig::default().with_sweep_every(Duration::from_millis(200)),
             policy: AddressPolicy::Any,
             open: true,
+            settings: Settings::default(),
             http_retry: r#"{"preset": "http", "jitter": "none"}"#,
         }
     }
@@ -74,7 +77,7 @@ impl Server {
             .unwrap();
         let settings = Settings {
             open: setup.open,
-            ..Settings::default()
+            ..setup.settings
         };
         let app = App::new(engine.client(), engine.node(), metrics, settings);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -25,12 +25,16 @@ async fn stall(server: &Server, text: &str) -> (String, Duration) {
 #[tokio::test]
 async fn half_a_head_half_a_body_and_nothing_at_all_are_cut_within_half_a_minute_or_so() {
     let server = Server::start().await;
-    let half_head = "POST /api/v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-ty";
-    let half_body = "POST /api/v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
-                     content-length: 100\r\n\r\n{\"kind\"";
+    let start = format!(
+        "POST /api/v1/jobs HTTP/1.1\r\nhost: {}\r\n",
+        server.http.address
+    );
+    let half_head = format!("{start}content-ty");
+    let half_body =
+        format!("{start}content-type: application/json\r\ncontent-length: 100\r\n\r\n{{\"kind\"");
     let (head, body, nothing) = tokio::join!(
-        stall(&server, half_head),
-        stall(&server, half_body),
+        stall(&server, &half_head),
+        stall(&server, &half_body),
         stall(&server, ""),
     );
     for (heard, took) in [&head, &body, &nothing] {
@@ -48,7 +52,8 @@ async fn a_client_that_asks_and_never_reads_is_hung_up_on_within_half_a_minute_o
     let server = Server::start().await;
     let mut stream = TcpStream::connect(server.http.address).await.unwrap();
     let begun = Instant::now();
-    let ask = "GET /api/v1/openapi.json HTTP/1.1\r\nhost: x\r\n\r\n".repeat(100);
+    let host = server.http.address;
+    let ask = format!("GET /api/v1/openapi.json HTTP/1.1\r\nhost: {host}\r\n\r\n").repeat(100);
     // Sends requests and reads nothing, until its writes find no room and then no reader.
     let hung_up = async { while stream.write_all(ask.as_bytes()).await.is_ok() {} };
     let ended = timeout(Duration::from_secs(60), hung_up).await;
