@@ -17,8 +17,8 @@ use steadfast_core::{
     limits,
 };
 use steadfast_store::{
-    AttemptCursor, AttemptOwner, CommandError, EnqueueResult, JobFilter, JobPageRequest, LaneStats,
-    MinuteStats, Page, PageRequest, Store, StoreError,
+    AttemptCursor, AttemptOwner, CommandError, EnqueueResult, JobCount, JobFilter, JobPageRequest,
+    LaneStats, MinuteStats, Page, PageRequest, Store, StoreError,
 };
 
 use crate::{
@@ -208,7 +208,8 @@ impl Client {
         Ok(self.store().get_jobs(ids).await?)
     }
 
-    /// A page of the jobs that match, newest first.
+    /// A page of the jobs that match, newest first. They come without their payloads, but for the
+    /// `url` and `method` of the kind `http`; [`Client::job`] reads a whole one.
     pub async fn jobs(
         &self,
         filter: JobFilter,
@@ -217,8 +218,9 @@ impl Client {
         Ok(self.store().list_jobs(filter, page).await?)
     }
 
-    /// How many jobs match, counting no further than `most`.
-    pub async fn count(&self, filter: JobFilter, most: u64) -> Result<u64, ClientError> {
+    /// How many jobs match, counting no further than `most`, nor longer than a second or so; the
+    /// answer says whether it stopped early.
+    pub async fn count(&self, filter: JobFilter, most: u64) -> Result<JobCount, ClientError> {
         Ok(self.store().count_jobs(filter, most).await?)
     }
 

@@ -18,7 +18,8 @@ pub async fn audit(store: &dyn Store, history: &SharedHistory) -> Result<(), Sto
     let dead_letters = list(store, JobFilter::dead_letters()).await?;
     let counted = store
         .count_jobs(JobFilter::dead_letters(), u64::MAX)
-        .await?;
+        .await?
+        .count;
     let mut of_tenants = 0;
     for tenant in TENANTS {
         let filter = JobFilter {

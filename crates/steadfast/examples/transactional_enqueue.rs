@@ -66,7 +66,7 @@ async fn main() -> anyhow::Result<()> {
         }
         let rows: u32 = db.query_row("SELECT count(*) FROM orders", [], |row| row.get(0))?;
         let jobs = client.count(JobFilter::default(), 100).await?;
-        println!("  orders: {rows}, jobs: {jobs}");
+        println!("  orders: {rows}, jobs: {}", jobs.count);
     }
     while let Some(notice) = notices.next().await {
         match notice.event {

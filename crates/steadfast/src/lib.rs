@@ -208,8 +208,8 @@ pub mod job {
     pub use steadfast_engine::{BulkCommand, BulkResult, CreateResult, JobRequest, Stats};
     #[doc(inline)]
     pub use steadfast_store::{
-        AttemptCursor, AttemptOwner, CommandError, EnqueueError, EnqueueResult, JobFilter,
-        JobPageRequest, LaneStats, MinuteStats, Page, PageRequest,
+        AttemptCursor, AttemptOwner, CommandError, EnqueueError, EnqueueResult, JobCount,
+        JobFilter, JobPageRequest, LaneStats, MinuteStats, Page, PageRequest,
     };
 }
 

@@ -158,6 +158,8 @@ macro_rules! conformance_tests {
             list {
                 jobs_are_listed_newest_id_first
                 what_is_added_during_a_walk_does_not_disturb_it
+                lists_come_without_payloads
+                a_page_is_full_whatever_others_have
                 labels_follow_the_clock
                 times_of_creation_are_from_and_before
                 failure_text_is_literal_and_in_any_case

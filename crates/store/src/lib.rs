@@ -30,6 +30,7 @@ mod clock;
 mod damage;
 mod error;
 mod lane;
+mod listed_payload;
 mod memory;
 mod minutes;
 #[cfg(feature = "postgres")]
@@ -60,9 +61,9 @@ pub use steadfast_core::CommitResult;
 pub use store::{
     AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult, Document, DocumentKind,
     DocumentSaveResult, DocumentStore, DueSchedule, DueSchedules, EnqueueResult, FireRequest,
-    FireResult, JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats, Page, PageRequest,
-    QueryStore, RenewResult, Renewal, ScheduleFilter, ScheduleSaveResult, ScheduleStore, Store,
-    TickRecord,
+    FireResult, JobCount, JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats, Page,
+    PageRequest, QueryStore, RenewResult, Renewal, ScheduleFilter, ScheduleSaveResult,
+    ScheduleStore, Store, TickRecord,
 };
 #[cfg(feature = "_testing")]
 #[doc(hidden)]

@@ -13,13 +13,35 @@ pub const CLAIMS_MAX: usize = 10_000;
 pub const CLAIM_PAYLOAD_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How many rows one list looks at when few of them match, so that no request runs for long.
 pub const ROWS_EXAMINED_MAX: usize = 10_000;
-/// Waiting jobs are counted up to this many first, because most lanes hold fewer.
-pub const COUNT_FIRST: u64 = 1_000;
-/// Each further round counts so many times more, so that few rounds reach millions.
-pub const COUNT_GROWTH: u64 = 8;
 /// Rows that cannot be read are remembered, with what is wrong with them, up to this many: enough
 /// for a person to see a pattern.
 pub const DAMAGED_ROWS_MAX: usize = 100;
+/// How many rows one count looks at if the counters do not tell; beyond that it is "at least".
+pub const ROWS_COUNTED_MAX: usize = 100_000;
+/// How long one count looks at rows, for the same reason.
+pub const COUNT_TIME_MAX: Duration = Duration::from_secs(1);
+/// A list that is narrowed to a tenant, queue or kind merges the ranges of so many lanes; if
+/// there are more, it walks all jobs.
+pub const LANES_MERGED_MAX: usize = 10_000;
+/// Of a request to be sent, lists read so many characters: an address of any length that is
+/// allowed, and the method.
+pub const PAYLOAD_HEAD_CHARS: usize = 4_096;
+/// Rows of the present minute that are counted for one question about all lanes: tens of
+/// milliseconds.
+pub const PRESENT_ROWS_MAX: i64 = 200_000;
+/// Rows of the present minute that are counted of one lane, of what is due and of what is not.
+/// A lane that has more of both shows a share of the minute.
+pub const PRESENT_ROWS_OF_LANE_MAX: i64 = 10_000;
+/// However many lanes there are, so many rows of each are counted.
+pub const PRESENT_ROWS_OF_LANE_MIN: i64 = 100;
+/// Waiting jobs whose minute is past by so much are counted together. A clock that is set back
+/// by more counts them as due before they are.
+pub const WAITING_MINUTES_KEPT: Duration = Duration::from_secs(60 * 60);
+/// A list reads at least so many rows at once.
+pub const LIST_ROWS_MIN: usize = 64;
+/// Each further read of a list is so many times longer: more than are asked for, because some
+/// will not match.
+pub const LIST_ROWS_GROWTH: usize = 8;
 /// Counts by the minute are shown for a month at most.
 pub const MINUTES_KEPT: Duration = Duration::from_secs(32 * 24 * 60 * 60);
 
@@ -100,12 +122,9 @@ pub const PRUNE_BATCH_MAX: usize = 500;
 /// Changes of counts that one statement moves into the totals: small enough that a commit never
 /// waits long for them.
 pub const COUNTS_MOVED_MAX: i64 = 5_000;
-/// A list reads at least so many rows at once.
-pub const LIST_ROWS_MIN: usize = 64;
-/// Each further read of a list is so many times longer: more than are asked for, because some
-/// will not match.
-pub const LIST_ROWS_GROWTH: usize = 8;
-/// Jobs are read whole, payloads and all, so many at once.
+/// However many lanes a list merges, so many rows of each are read at once.
+pub const LANE_ROWS_MIN: usize = 8;
+/// Jobs of a list are read so many at once.
 pub const JOBS_READ_MAX: usize = 500;
 /// Between two rounds of upkeep: the clock is measured, and counts are moved.
 pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
@@ -125,6 +144,7 @@ pub const CLOCK_ERROR_MAX: Duration = Duration::from_secs(1);
 /// to this share.
 pub const CLOCK_DRIFT_MAX: f64 = 0.001;
 
-const _: () = assert!(COUNT_GROWTH > 1 && LIST_ROWS_GROWTH > 1);
+const _: () = assert!(LIST_ROWS_GROWTH > 1);
+const _: () = assert!(PRESENT_ROWS_OF_LANE_MIN <= PRESENT_ROWS_OF_LANE_MAX);
 const _: () = assert!(POLICIES_RECENT_MAX < POLICIES_CACHED_MAX);
 const _: () = assert!(LIST_ROWS_MIN <= ROWS_EXAMINED_MAX && JOBS_READ_MAX <= ROWS_EXAMINED_MAX);

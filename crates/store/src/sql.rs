@@ -2,6 +2,7 @@
 //!
 //! * `columns`: columns by name. `values`: values to columns and back.
 //! * `paging`, `listing`: how lists are walked. `counters`: which counts are stored already.
+//!   `waiting`: what waiting jobs are counted as at a time.
 //! * `policies`: the cache of retry policies. `schedules`, `template`: schedules in columns.
 
 pub(crate) mod columns;
@@ -12,3 +13,4 @@ pub(crate) mod policies;
 pub(crate) mod schedules;
 pub(crate) mod template;
 pub(crate) mod values;
+pub(crate) mod waiting;

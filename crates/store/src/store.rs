@@ -28,7 +28,7 @@ pub use jobs::{ClaimRequest, ClaimResult, EnqueueResult, JobStore, RenewResult, 
 #[cfg(feature = "_testing")]
 pub use layer::{LayeredStore, StoreLayer};
 pub use queries::{
-    AttemptCursor, AttemptOwner, JobFilter, JobPageRequest, LaneStats, MinuteStats, Page,
+    AttemptCursor, AttemptOwner, JobCount, JobFilter, JobPageRequest, LaneStats, MinuteStats, Page,
     PageRequest, QueryStore,
 };
 pub use schedules::{

@@ -56,12 +56,13 @@ async fn every_acknowledged_job_survives_a_kill() {
     let counted = store
         .count_jobs(JobFilter::default(), u64::MAX)
         .await
-        .unwrap();
+        .unwrap()
+        .count;
     let one_by_one = JobFilter {
         created_from: Some(steadfast_core::Timestamp::EPOCH),
         ..JobFilter::default()
     };
-    let walked = store.count_jobs(one_by_one, u64::MAX).await.unwrap();
+    let walked = store.count_jobs(one_by_one, u64::MAX).await.unwrap().count;
     assert_eq!(
         counted, walked,
         "counters and rows belong to the same commits"

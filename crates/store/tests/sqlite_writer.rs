@@ -53,7 +53,8 @@ async fn requests_that_wait_together_share_transactions() {
         store
             .count_jobs(JobFilter::default(), u64::MAX)
             .await
-            .unwrap(),
+            .unwrap()
+            .count,
         500
     );
 }
@@ -94,7 +95,8 @@ async fn two_stores_on_one_file_never_claim_the_same_job() {
     let all = store
         .count_jobs(JobFilter::default(), u64::MAX)
         .await
-        .unwrap();
+        .unwrap()
+        .count;
     assert_eq!(u64::try_from(claimed.len()).unwrap(), all);
     let lane = store.lane_stats(store.now()).await.unwrap().remove(0);
     assert_eq!((lane.succeeded, lane.ready, lane.running), (all, 0, 0));
@@ -118,7 +120,8 @@ async fn a_users_open_transaction_only_delays() {
         store
             .count_jobs(JobFilter::default(), u64::MAX)
             .await
-            .unwrap(),
+            .unwrap()
+            .count,
         0
     );
     while store.waiting() == 0 {
@@ -130,7 +133,8 @@ async fn a_users_open_transaction_only_delays() {
         store
             .count_jobs(JobFilter::default(), u64::MAX)
             .await
-            .unwrap(),
+            .unwrap()
+            .count,
         2
     );
 }
@@ -204,7 +208,8 @@ async fn a_conflict_in_one_request_leaves_its_neighbours_alone() {
         store
             .count_jobs(JobFilter::default(), u64::MAX)
             .await
-            .unwrap(),
+            .unwrap()
+            .count,
         2
     );
 }

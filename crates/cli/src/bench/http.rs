@@ -89,7 +89,7 @@ pub async fn create(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Res
     echoing.abort();
     let created = each * TURNS;
     let client = server.engine.client();
-    let stored = client.count(JobFilter::default(), u64::MAX).await?;
+    let stored = client.count(JobFilter::default(), u64::MAX).await?.count;
     if stored != created as u64 {
         bail!("{stored} jobs are stored, of {created}");
     }

@@ -88,6 +88,7 @@ impl BulkCommand {
     }
 
     /// Leaves out jobs that a filter of the store cannot tell apart, as those of another failure.
+    /// The jobs come without their payloads, as from [`Client::jobs`].
     pub fn only(mut self, predicate: impl Fn(&Job) -> bool + Send + Sync + 'static) -> Self {
         self.only = Box::new(predicate);
         self

@@ -251,7 +251,11 @@ async fn dead_letters_can_be_requeued_all_at_once_and_edited() {
     }
     engine.run_to_end().await.unwrap();
     assert_eq!(
-        client.count(JobFilter::dead_letters(), 99).await.unwrap(),
+        client
+            .count(JobFilter::dead_letters(), 99)
+            .await
+            .unwrap()
+            .count,
         3
     );
     let retry = steadfast_core::JobCommand::Retry { payload: None };
@@ -262,7 +266,11 @@ async fn dead_letters_can_be_requeued_all_at_once_and_edited() {
     assert_eq!(requeued, 3);
     engine.run_to_end().await.unwrap();
     assert_eq!(
-        client.count(JobFilter::dead_letters(), 99).await.unwrap(),
+        client
+            .count(JobFilter::dead_letters(), 99)
+            .await
+            .unwrap()
+            .count,
         0
     );
 }
@@ -287,7 +295,10 @@ async fn a_request_that_breaks_a_limit_is_refused_by_name_and_nothing_is_stored(
     }
     let error = client.enqueue_all(vec![fails(0); 1_001]).await.unwrap_err();
     assert!(error.to_string().contains("at most 1000 jobs"), "{error}");
-    assert_eq!(client.count(JobFilter::default(), 99).await.unwrap(), 0);
+    assert_eq!(
+        client.count(JobFilter::default(), 99).await.unwrap().count,
+        0
+    );
 }
 
 #[derive(Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use steadfast_api::{BulkResult, DeadLettersRequest, JobList, JobQuery};
 use steadfast_core::{FailureClass, JobCommand, JobId, Kind, Queue, limits as core_limits};
-use steadfast_store::JobFilter;
+use steadfast_store::{JobCount, JobFilter};
 
 use super::{
     Answer,
@@ -99,15 +99,18 @@ async fn resolve(
         let detail = "this would change every dead letter; send \"all\": true to do that";
         return Err(Problem::invalid("all", detail));
     }
-    let count = if body.dry_run {
+    let JobCount { count, at_least } = if body.dry_run {
         app.client.count(filter, limits::COUNT_MAX).await?
     } else {
-        app.client.command_all(filter, command).await?
+        JobCount {
+            count: app.client.command_all(filter, command).await?,
+            at_least: false,
+        }
     };
     Ok(Json(BulkResult {
         count,
         dry_run: body.dry_run,
-        at_least: body.dry_run && count >= limits::COUNT_MAX,
+        at_least,
     }))
 }
 

@@ -200,7 +200,7 @@ async fn run(
 async fn count_matches(app: &App, filter: &JobFilter) -> Result<MatchCount, PageError> {
     let counted = app.client.count(filter.clone(), limits::COUNT_MAX).await?;
     Ok(MatchCount {
-        counted,
-        is_lower_bound: counted >= limits::COUNT_MAX,
+        counted: counted.count,
+        is_lower_bound: counted.at_least,
     })
 }

@@ -256,6 +256,7 @@ async fn count_dead_letters(node: &TestNode) -> u64 {
         .count(JobFilter::dead_letters(), 100)
         .await
         .unwrap()
+        .count
 }
 
 #[tokio::test]

@@ -141,7 +141,9 @@ impl Replay {
     }
 
     pub fn dead_letters(&self) -> u64 {
-        at_once(self.store.count_jobs(JobFilter::dead_letters(), u64::MAX)).unwrap()
+        at_once(self.store.count_jobs(JobFilter::dead_letters(), u64::MAX))
+            .unwrap()
+            .count
     }
 
     pub fn jobs(&self) -> [ModelJob; JOBS] {

@@ -136,6 +136,7 @@ pub async fn a_discarded_job_is_no_dead_letter(f: Fixture) {
             .count_jobs(JobFilter::dead_letters(), 10)
             .await
             .unwrap()
+            .count
     };
     assert_eq!(letters().await, 1);
     f.command(dead.id, JobCommand::Discard).await;

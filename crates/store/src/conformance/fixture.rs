@@ -174,7 +174,11 @@ impl Fixture {
 
     pub(super) async fn count_all(&self) -> u64 {
         let everything = JobFilter::default();
-        self.store.count_jobs(everything, u64::MAX).await.unwrap()
+        self.store
+            .count_jobs(everything, u64::MAX)
+            .await
+            .unwrap()
+            .count
     }
 
     /// All attempts, newest first.

@@ -64,7 +64,7 @@ pub async fn a_busy_store_loses_nothing_and_counts_once(f: Fixture) {
     for _ in 0..4 {
         let store = f.store.clone();
         callers.spawn(async move {
-            while store.count_jobs(succeeded(), 240).await.unwrap() < 240 {
+            while store.count_jobs(succeeded(), 240).await.unwrap().count < 240 {
                 let claims = store.claim(request(9)).await.unwrap().claims;
                 let ends = claims.into_iter().map(|claim| {
                     let ended = claim.end(success(), store.now());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use steadfast_core::{Job, JobCommand, JobId, JobLabel, RunAt, Tally, Timestamp};
 
 use super::{
-    fixture::{Fixture, MICRO, failure, kind, permanent, queue, secs, success, tenant},
+    fixture::{Fixture, MICRO, failure, kind, permanent, queue, request, secs, success, tenant},
     workload::Workload,
 };
 use crate::{CommitResult, FireResult, LaneStats};
@@ -146,16 +146,32 @@ pub async fn total_counts_outlive_their_jobs(f: Fixture) {
     assert_eq!(only_lane(&f).await.succeeded, 0);
 }
 
-/// Whatever happens to many jobs, what is counted is what there is.
+/// Whatever happens to many jobs, what is counted is what there is, then and later.
 pub async fn counts_agree_with_a_model_after_random_work(f: Fixture) {
     let workload = Workload::run(&f, 5, 1_500).await;
     let jobs = workload.jobs().await;
     for ago in [0, 61, 150, 100_000] {
-        let since = f.now().minus(secs(ago));
-        let expected = model(&workload, &jobs, since, f.now());
-        let expected: Vec<LaneStats> = expected.into_values().collect();
-        assert_eq!(lanes(&f, since).await, expected, "since {ago} s ago");
+        assert_counts(&f, &workload, &jobs, f.now().minus(secs(ago))).await;
     }
+    for later in [1, 20, 31, 60, 7_200] {
+        f.clock.advance(secs(later));
+        assert_counts(&f, &workload, &jobs, f.now()).await;
+        // Deletes nothing, but tidies up counts of minutes that are past.
+        f.store.prune(Timestamp::EPOCH, 10).await.unwrap();
+        assert_counts(&f, &workload, &jobs, f.now()).await;
+    }
+    // What has been due for long still leaves the counts when it is claimed.
+    while !f.store.claim(request(50)).await.unwrap().claims.is_empty() {}
+    let jobs = workload.jobs().await;
+    f.store.prune(Timestamp::EPOCH, 10).await.unwrap();
+    assert_counts(&f, &workload, &jobs, f.now()).await;
+}
+
+async fn assert_counts(f: &Fixture, workload: &Workload<'_>, jobs: &[Job], since: Timestamp) {
+    let now = f.now();
+    let expected = model(workload, jobs, since, now);
+    let expected: Vec<LaneStats> = expected.into_values().collect();
+    assert_eq!(lanes(f, since).await, expected, "since {since}, at {now}");
 }
 
 type Lane = (String, String, String);

@@ -11,6 +11,6 @@ pub async fn a_store_that_takes_writes_says_so_and_is_as_before(f: Fixture) {
     }
     assert_eq!(f.read(id).await, before);
     let count = f.store.count_jobs(JobFilter::default(), 9).await.unwrap();
-    assert_eq!(count, 1);
+    assert_eq!(count.count, 1);
     assert_eq!(f.store.claim(request(9)).await.unwrap().claims.len(), 1);
 }

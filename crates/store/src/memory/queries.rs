@@ -13,10 +13,11 @@ use crate::{
     damage::DamagedRows,
     error::StoreError,
     lane::Lane,
+    listed_payload::listed,
     minutes::{minute, minute_start},
     store::{
-        AttemptCursor, AttemptOwner, JobFilter, JobPageRequest, LaneStats, MinuteStats, Page,
-        PageRequest, QueryStore,
+        AttemptCursor, AttemptOwner, JobCount, JobFilter, JobPageRequest, LaneStats, MinuteStats,
+        Page, PageRequest, QueryStore,
     },
 };
 
@@ -31,11 +32,15 @@ impl QueryStore for MemoryStore {
         filter: JobFilter,
         page: JobPageRequest,
     ) -> Result<Page<Job, JobId>, StoreError> {
-        Ok(self.with(|tables, now| page_of(tables.matching(&filter, now), page, |job| job.id)))
+        let mut jobs =
+            self.with(|tables, now| page_of(tables.matching(&filter, now), page, |job| job.id));
+        jobs.items = each(jobs.items, listed);
+        Ok(jobs)
     }
 
-    async fn count_jobs(&self, filter: JobFilter, most: u64) -> Result<u64, StoreError> {
-        Ok(self.with(|tables, now| most.min(tables.matching(&filter, now).count() as u64)))
+    async fn count_jobs(&self, filter: JobFilter, most: u64) -> Result<JobCount, StoreError> {
+        let count = self.with(|tables, now| tables.matching(&filter, now).count() as u64);
+        Ok(JobCount::up_to(count, most))
     }
 
     async fn list_attempts(

@@ -3,41 +3,55 @@
 
 use std::collections::HashMap;
 
-use steadfast_core::JobProgress;
+use steadfast_core::{JobProgress, JobState};
 
 use super::{driver_error::DriverError, names::LaneId, session::Session};
 use crate::{
-    limits::COUNTS_MOVED_MAX,
+    limits::{COUNTS_MOVED_MAX, WAITING_MINUTES_KEPT},
+    minutes::minute,
     sql::values::{STATES, state_number},
 };
 
+/// By lane, and by the minute for which jobs wait.
 #[derive(Default)]
-pub(super) struct Counts(HashMap<LaneId, LaneCounts>);
+pub(super) struct Counts(HashMap<(LaneId, Option<i64>), CountChange>);
 
-#[derive(Default)]
-struct LaneCounts {
-    by_state: [i32; STATES],
-    dead_letters: i32,
+#[derive(Clone, Copy, Default)]
+pub(super) struct CountChange {
+    pub by_state: [i32; STATES],
+    pub dead_letters: i32,
+    pub retrying: i32,
 }
 
 impl Counts {
     /// A job of a lane has gone from one progress to another.
     pub(super) fn move_job(&mut self, lane: LaneId, from: &JobProgress, to: &JobProgress) {
-        let change = self.0.entry(lane).or_default();
         for (progress, by) in [(from, -1), (to, 1)] {
+            let is_waiting = progress.state == JobState::Waiting;
+            let due_minute = is_waiting.then(|| minute(progress.run_at));
+            let change = self.change(lane, due_minute);
             let number = usize::try_from(state_number(progress.state)).unwrap_or_default();
             change.by_state[number] += by;
             change.dead_letters += by * i32::from(progress.is_dead_letter());
+            let is_retry = is_waiting && progress.attempt > progress.attempts_before;
+            change.retrying += by * i32::from(is_retry);
         }
+    }
+
+    pub(super) fn change(&mut self, lane: LaneId, due_minute: Option<i64>) -> &mut CountChange {
+        self.0.entry((lane, due_minute)).or_default()
     }
 
     /// Writes what was collected, in the transaction that it belongs to.
     pub(super) async fn write(self, session: &Session<'_>) -> Result<(), DriverError> {
-        let (mut lanes, mut dead_letters) = (Vec::new(), Vec::new());
+        let (mut lanes, mut due_minutes) = (Vec::new(), Vec::new());
+        let (mut dead_letters, mut retrying) = (Vec::new(), Vec::new());
         let mut states: [Vec<i32>; STATES] = Default::default();
-        for (lane, change) in self.0 {
+        for ((lane, due_minute), change) in self.0 {
             lanes.push(lane);
+            due_minutes.push(due_minute);
             dead_letters.push(change.dead_letters);
+            retrying.push(change.retrying);
             for (column, count) in states.iter_mut().zip(change.by_state) {
                 column.push(count);
             }
@@ -48,28 +62,39 @@ impl Counts {
                 include_str!("sql/count.sql"),
                 &[
                     &lanes,
+                    &due_minutes,
                     &waiting,
                     &running,
                     &succeeded,
                     &failed,
                     &cancelled,
                     &dead_letters,
+                    &retrying,
                 ],
             )
             .await
     }
 }
 
-/// Moves all changes into the totals, a little at a time.
+/// Moves all changes into the totals, a little at a time, and tidies up minutes that are past.
 pub(super) async fn fold(session: &Session<'_>) -> Result<(), DriverError> {
-    loop {
-        let sql = include_str!("sql/fold.sql");
-        let moved: i64 = session
-            .query_one(sql, &[&COUNTS_MOVED_MAX])
-            .await?
-            .try_get("moved")?;
-        if moved < COUNTS_MOVED_MAX {
-            return Ok(());
+    for sql in [
+        include_str!("sql/fold.sql"),
+        include_str!("sql/fold_counted.sql"),
+    ] {
+        loop {
+            let row = session.query_one(sql, &[&COUNTS_MOVED_MAX]).await?;
+            if row.try_get::<_, i64>("moved")? < COUNTS_MOVED_MAX {
+                break;
+            }
         }
     }
+    let now = session.shared.clock.now();
+    session
+        .execute(include_str!("sql/waiting_drop_empty.sql"), &[&minute(now)])
+        .await?;
+    let long_past = minute(now.minus(WAITING_MINUTES_KEPT));
+    session
+        .execute(include_str!("sql/waiting_fold.sql"), &[&long_past])
+        .await
 }

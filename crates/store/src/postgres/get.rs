@@ -6,10 +6,10 @@ use steadfast_core::{Attempt, Claim, Fence, Job, JobId, Payload, StepName, Times
 use tokio_postgres::Row;
 
 use super::{
-    damage::pass_over, driver_error::DriverError, key::Key, numbering::job_rows, rows,
-    session::Session,
+    damage::pass_over, driver_error::DriverError, key::Key, names::LaneId, numbering::job_rows,
+    rows, session::Session,
 };
-use crate::sql::paging::row_limit;
+use crate::{limits::PAYLOAD_HEAD_CHARS, listed_payload::listed, sql::paging::row_limit};
 
 /// The jobs of these ids, in their order.
 pub(super) async fn jobs(
@@ -31,13 +31,19 @@ pub(super) async fn jobs(
     Ok(ids.iter().map(|id| jobs.get(id).cloned()).collect())
 }
 
-/// The jobs of these ids that can be read, in no order.
-pub(super) async fn readable_jobs(
+/// The jobs of these ids that can be read, as lists show them, in no order. `lanes` are those
+/// of whose payloads something is shown.
+pub(super) async fn listed_jobs(
     session: &Session<'_>,
     ids: &[JobId],
+    lanes: &[LaneId],
 ) -> Result<Vec<Job>, DriverError> {
-    let found = by_id(session, ids).await?;
-    read_readable(session, found).await
+    let keys: Vec<Key> = ids.iter().map(|id| (*id).into()).collect();
+    let chars = i32::try_from(PAYLOAD_HEAD_CHARS).unwrap_or(i32::MAX);
+    let sql = include_str!("sql/jobs_listed.sql");
+    let found = session.query(sql, &[&keys, &lanes, &chars]).await?;
+    let jobs = read_readable(session, found).await?;
+    Ok(jobs.into_iter().map(listed).collect())
 }
 
 /// Which of these ids are of jobs that cannot be read.

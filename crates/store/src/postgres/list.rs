@@ -4,27 +4,41 @@
 //! [`JobFilter::matches`] decides, so that no filter means one thing here and another
 //! elsewhere.
 
-use std::cmp::Reverse;
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+    time::Instant,
+};
 
 use steadfast_core::{Attempt, Job, JobId, Timestamp};
 use tokio_postgres::Row;
 
 use super::{
-    driver_error::DriverError, get, key::Key, names::Names, rows, session::Session, stats,
+    driver_error::DriverError,
+    get,
+    key::Key,
+    names::{LaneId, Names},
+    rows,
+    session::Session,
+    stats,
     values::time,
 };
 use crate::{
-    limits::{JOBS_READ_MAX, LIST_ROWS_GROWTH, LIST_ROWS_MIN, ROWS_EXAMINED_MAX},
+    limits::{
+        COUNT_TIME_MAX, JOBS_READ_MAX, LANE_ROWS_MIN, LIST_ROWS_GROWTH, LIST_ROWS_MIN,
+        ROWS_COUNTED_MAX, ROWS_EXAMINED_MAX,
+    },
+    listed_payload::is_listed,
     sql::{
         columns::columns,
-        listing::{JobIndex, JobSummary},
+        listing::{JobSummary, LanePart, ListSource},
         paging::{page_of, row_limit},
     },
-    store::{AttemptCursor, AttemptOwner, JobFilter, JobPageRequest, Page, PageRequest},
+    store::{AttemptCursor, AttemptOwner, JobCount, JobFilter, JobPageRequest, Page, PageRequest},
 };
 
 columns! {
-    struct SummaryColumns { id, lane, state, created_at, reason }
+    struct ListColumns { id, lane, state, run_at, is_retry, created_at, reason }
 }
 
 pub(super) async fn list(
@@ -34,7 +48,7 @@ pub(super) async fn list(
     now: Timestamp,
 ) -> Result<Page<Job, JobId>, DriverError> {
     let most = page.limit.saturating_add(1);
-    let mut walk = Walk::new(filter, page.after, now);
+    let mut walk = Walk::new(session, filter, page.after, now).await?;
     let mut items = Vec::new();
     while !walk.is_over() && items.len() < most {
         items.extend(walk.advance(session, most - items.len()).await?);
@@ -54,29 +68,37 @@ pub(super) async fn count(
     filter: &JobFilter,
     most: u64,
     now: Timestamp,
-) -> Result<u64, DriverError> {
+) -> Result<JobCount, DriverError> {
     if let Some(count) = stats::count(session, filter).await? {
-        return Ok(count.min(most));
+        return Ok(JobCount::up_to(count, most));
     }
-    let mut found: u64 = 0;
+    let started = Instant::now();
+    let (mut found, mut examined) = (0_u64, 0);
     let mut after = None;
-    while found < most {
-        let mut walk = Walk::new(filter, after, now);
-        while !walk.is_over() && found < most {
+    loop {
+        let mut walk = Walk::new(session, filter, after, now).await?;
+        while !walk.is_over() {
             let matches = walk.advance(session, ROWS_EXAMINED_MAX).await?;
             found = found.saturating_add(u64::try_from(matches.len()).unwrap_or(u64::MAX));
+            if found > most {
+                return Ok(JobCount::up_to(found, most));
+            }
         }
+        examined += walk.examined;
         if walk.is_at_end {
-            break;
+            return Ok(JobCount::up_to(found, most));
+        }
+        if examined >= ROWS_COUNTED_MAX || started.elapsed() >= COUNT_TIME_MAX {
+            return Ok(JobCount::at_least(found));
         }
         after = walk.below;
     }
-    Ok(found.min(most))
 }
 
 /// How far a walk has come.
 struct Walk<'f> {
     filter: &'f JobFilter,
+    source: ListSource<LaneId>,
     now: Timestamp,
     below: Option<JobId>,
     examined: usize,
@@ -85,15 +107,28 @@ struct Walk<'f> {
 }
 
 impl<'f> Walk<'f> {
-    fn new(filter: &'f JobFilter, below: Option<JobId>, now: Timestamp) -> Self {
-        Self {
+    async fn new(
+        session: &Session<'_>,
+        filter: &'f JobFilter,
+        below: Option<JobId>,
+        now: Timestamp,
+    ) -> Result<Self, DriverError> {
+        let source = match ListSource::without_lanes(filter) {
+            Some(source) => source,
+            None => {
+                let lanes = stats::lane_counters(session, filter).await?;
+                ListSource::best_for(filter, lanes)
+            }
+        };
+        Ok(Self {
             filter,
+            source,
             now,
             below,
             examined: 0,
             rows: LIST_ROWS_MIN,
             is_at_end: false,
-        }
+        })
     }
 
     fn is_over(&self) -> bool {
@@ -117,32 +152,17 @@ impl<'f> Walk<'f> {
                 return Ok(Vec::new());
             }
         };
-        let rows = session
-            .query(
-                statement_of(self.filter),
-                &[
-                    &Key::from(JobId::from_bits(up_to)),
-                    &row_limit(length),
-                    &self.filter.schedule.map(Key::from),
-                ],
-            )
-            .await?;
+        let up_to = Key::from(JobId::from_bits(up_to));
+        let rows = self.read_rows(session, up_to, length).await?;
         self.examined += rows.len();
-        self.is_at_end = rows.len() < length;
-        let mut candidates = Vec::new();
-        if let Some(first) = rows.first() {
-            let columns = SummaryColumns::find(first.columns().iter().map(|column| column.name()))?;
-            for row in &rows {
-                let id = row.try_get::<_, Key>(columns.id)?.job();
-                self.below = Some(id);
-                if may_match(&session.shared.names, &columns, self.filter, row)? {
-                    candidates.push(id);
-                }
-            }
-        }
+        self.below = rows.last().map(|row| row.id).or(self.below);
+        let rows = rows.into_iter();
+        let candidates: Vec<ListRow> = rows
+            .filter(|row| row.may_match(&session.shared.names, self.filter, self.now))
+            .collect();
         let mut matches = Vec::new();
         for some in candidates.chunks(JOBS_READ_MAX) {
-            let mut jobs = get::readable_jobs(session, some).await?;
+            let mut jobs = read_listed(session, some).await?;
             jobs.retain(|job| self.filter.matches(job, self.now));
             jobs.sort_by_key(|job| Reverse(job.id));
             matches.extend(jobs);
@@ -152,33 +172,133 @@ impl<'f> Walk<'f> {
         }
         Ok(matches)
     }
-}
 
-/// The statement with the best index.
-fn statement_of(filter: &JobFilter) -> &'static str {
-    match JobIndex::best_for(filter) {
-        JobIndex::Runs => include_str!("sql/list_runs.sql"),
-        JobIndex::Failed => include_str!("sql/list_failed.sql"),
-        JobIndex::Running => include_str!("sql/list_running.sql"),
-        JobIndex::All => include_str!("sql/list_all.sql"),
+    /// Further rows, newest first.
+    async fn read_rows(
+        &mut self,
+        session: &Session<'_>,
+        up_to: Key,
+        length: usize,
+    ) -> Result<Vec<ListRow>, DriverError> {
+        let schedule = self.filter.schedule.map(Key::from);
+        let simple = async |sql| {
+            let limit = row_limit(length);
+            ListRow::read(session.query(sql, &[&up_to, &limit, &schedule]).await?)
+        };
+        let rows = match &self.source {
+            ListSource::Runs => simple(include_str!("sql/list_runs.sql")).await?,
+            ListSource::Failed => simple(include_str!("sql/list_failed.sql")).await?,
+            ListSource::Running => simple(include_str!("sql/list_running.sql")).await?,
+            ListSource::All => simple(include_str!("sql/list_all.sql")).await?,
+            ListSource::Lanes(part, lanes) => {
+                let (rows, is_at_end) = merged_rows(session, *part, lanes, up_to, length).await?;
+                self.is_at_end = is_at_end;
+                return Ok(rows);
+            }
+            ListSource::Waiting(lanes) => {
+                let sql = include_str!("sql/list_waiting.sql");
+                let limit = row_limit(length);
+                let found = session.query(sql, &[&up_to, &limit, &lanes]).await?;
+                let mut rows = ListRow::read(found)?;
+                rows.sort_by_key(|row| Reverse(row.id));
+                self.is_at_end = true;
+                return Ok(rows);
+            }
+        };
+        self.is_at_end = rows.len() < length;
+        Ok(rows)
     }
 }
 
-fn may_match(
-    names: &Names,
-    columns: &SummaryColumns,
-    filter: &JobFilter,
-    row: &Row,
-) -> Result<bool, DriverError> {
-    // A lane that is not in the cache is looked up with the whole job.
-    let lane = names.lane(row.try_get(columns.lane)?);
-    let summary = JobSummary {
-        state: row.try_get(columns.state)?,
-        created_at: time(row.try_get(columns.created_at)?),
-        reason: row.try_get(columns.reason)?,
-        lane: lane.as_deref(),
+/// The newest rows of lanes in one order, and whether they are the last. Of each lane no more
+/// than a share is read, so the order is known only down to the newest of the ends of shares.
+async fn merged_rows(
+    session: &Session<'_>,
+    part: LanePart,
+    lanes: &[LaneId],
+    up_to: Key,
+    length: usize,
+) -> Result<(Vec<ListRow>, bool), DriverError> {
+    let sql = match part {
+        LanePart::All => include_str!("sql/list_lanes.sql"),
+        LanePart::Failed => include_str!("sql/list_lanes_failed.sql"),
+        LanePart::Cancelled => include_str!("sql/list_lanes_cancelled.sql"),
     };
-    Ok(summary.may_match(filter))
+    let share = (ROWS_EXAMINED_MAX / lanes.len().max(1)).clamp(LANE_ROWS_MIN, length);
+    let found = session
+        .query(sql, &[&up_to, &row_limit(share), &lanes])
+        .await?;
+    let mut rows = ListRow::read(found)?;
+    let mut ends: HashMap<LaneId, (usize, JobId)> = HashMap::new();
+    for row in &rows {
+        let (count, last) = ends.entry(row.lane).or_insert((0, row.id));
+        *count += 1;
+        *last = row.id.min(*last);
+    }
+    let full = ends.into_values().filter(|(count, _)| *count >= share);
+    let known_down_to = full.map(|(_, last)| last).max();
+    rows.sort_by_key(|row| Reverse(row.id));
+    if let Some(end) = known_down_to {
+        rows.retain(|row| row.id >= end);
+    }
+    Ok((rows, known_down_to.is_none()))
+}
+
+/// A row as lists look at it first.
+struct ListRow {
+    id: JobId,
+    lane: LaneId,
+    state: i16,
+    run_at: Timestamp,
+    is_retry: bool,
+    created_at: Timestamp,
+    reason: Option<String>,
+}
+
+impl ListRow {
+    fn read(rows: Vec<Row>) -> Result<Vec<Self>, DriverError> {
+        let Some(first) = rows.first() else {
+            return Ok(Vec::new());
+        };
+        let columns = ListColumns::find(first.columns().iter().map(|column| column.name()))?;
+        let read = |row: &Row| {
+            Ok(Self {
+                id: row.try_get::<_, Key>(columns.id)?.job(),
+                lane: row.try_get(columns.lane)?,
+                state: row.try_get(columns.state)?,
+                run_at: time(row.try_get(columns.run_at)?),
+                is_retry: row.try_get(columns.is_retry)?,
+                created_at: time(row.try_get(columns.created_at)?),
+                reason: row.try_get(columns.reason)?,
+            })
+        };
+        rows.iter().map(read).collect()
+    }
+
+    fn may_match(&self, names: &Names, filter: &JobFilter, now: Timestamp) -> bool {
+        // A lane that is not in the cache is looked up with the whole job.
+        let lane = names.lane(self.lane);
+        let summary = JobSummary {
+            state: self.state,
+            run_at: self.run_at,
+            is_retry: self.is_retry,
+            created_at: self.created_at,
+            reason: self.reason.as_deref(),
+            lane: lane.as_deref(),
+        };
+        summary.may_match(filter, now)
+    }
+}
+
+/// The jobs of rows without their payloads.
+async fn read_listed(session: &Session<'_>, rows: &[ListRow]) -> Result<Vec<Job>, DriverError> {
+    let ids: Vec<JobId> = rows.iter().map(|row| row.id).collect();
+    let names = &session.shared.names;
+    let lanes: HashSet<LaneId> = rows.iter().map(|row| row.lane).collect();
+    // A lane that is not in the cache may be one of them.
+    let shown = |lane: &LaneId| names.lane(*lane).is_none_or(|lane| is_listed(&lane.kind));
+    let lanes: Vec<LaneId> = lanes.into_iter().filter(shown).collect();
+    get::listed_jobs(session, &ids, &lanes).await
 }
 
 pub(super) async fn attempts(

@@ -13,6 +13,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0001_jobs.sql"),
     include_str!("migrations/0002_enqueue.sql"),
     include_str!("migrations/0003_attempt_budget.sql"),
+    include_str!("migrations/0004_waiting_counts.sql"),
 ];
 
 /// The schema as it was found.

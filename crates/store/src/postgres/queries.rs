@@ -8,8 +8,8 @@ use crate::{
     damage::DamagedRows,
     error::StoreError,
     store::{
-        AttemptCursor, AttemptOwner, BaseStore as _, JobFilter, JobPageRequest, LaneStats,
-        MinuteStats, Page, PageRequest, QueryStore,
+        AttemptCursor, AttemptOwner, BaseStore as _, JobCount, JobFilter, JobPageRequest,
+        LaneStats, MinuteStats, Page, PageRequest, QueryStore,
     },
 };
 
@@ -33,7 +33,7 @@ impl QueryStore for PostgresStore {
         ))
     }
 
-    async fn count_jobs(&self, filter: JobFilter, most: u64) -> Result<u64, StoreError> {
+    async fn count_jobs(&self, filter: JobFilter, most: u64) -> Result<JobCount, StoreError> {
         let now = self.now();
         on_connection!(self, "count_jobs", |conn| list::count(
             &conn.session(),

@@ -1,4 +1,4 @@
-//! Counts by lane. Most are stored as counters; only what depends on the time is counted here.
+//! Counts by lane, from stored counters; only of the present minute rows are counted.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,12 +14,12 @@ use super::{
     values::{parse, time_option},
 };
 use crate::{
-    limits::{COUNT_FIRST, COUNT_GROWTH},
     minutes::{minute, minute_start},
     sql::{
         columns::{CounterColumns, TallyColumns},
         counters::{self, LaneCounters},
         values::unsigned,
+        waiting::{LaneWaiting, PresentMinute, WaitingCount, present_rows_limit},
     },
     store::{JobFilter, LaneStats, MinuteStats},
 };
@@ -32,25 +32,20 @@ pub(super) async fn lane_stats(
     // One snapshot, or the parts would not add up.
     let snapshot = conn.snapshot().await?;
     let session = snapshot.session();
-    let counters = lane_counters(&session).await?;
+    let counters = lane_counters(&session, &JobFilter::default()).await?;
     let recent = recent(&session, since).await?;
     let paused = paused(&session).await?;
-    let busy: HashMap<LaneId, u64> = counters
-        .iter()
-        .filter(|(_, counters)| counters.waiting > 0)
-        .map(|(lane, counters)| (*lane, counters.waiting))
-        .collect();
-    let waiting = count_waiting(&session, busy, now).await?;
+    let present = PresentMinute::at(now);
+    let waiting = waiting_minutes(&session, present, &counters).await?;
+    let due = due_of_present(&session, present, &waiting).await?;
     snapshot.commit().await?;
 
-    let mut all = Vec::new();
+    let mut all = Vec::with_capacity(counters.len());
     for (lane, LaneCounters { mut stats, .. }) in counters {
-        if let Some(waiting) = waiting.get(&lane) {
-            stats.ready = waiting.ready;
-            stats.retrying = waiting.retrying;
-            stats.scheduled = waiting.later.saturating_sub(waiting.retrying);
-            stats.oldest_ready = waiting.earliest.filter(|run_at| *run_at <= now);
-        }
+        let waiting = waiting.get(&lane).copied().unwrap_or_default();
+        let due = due.get(&lane).copied().unwrap_or_default();
+        waiting.put(due.count, &mut stats);
+        stats.oldest_ready = due.earliest.filter(|run_at| *run_at <= now);
         stats.recent = recent.get(&lane).copied().unwrap_or_default();
         stats.paused = paused.contains(&(stats.tenant.clone(), stats.queue.clone()));
         all.push(stats);
@@ -67,16 +62,22 @@ pub(super) async fn count(
     if !counters::can_count(filter) {
         return Ok(None);
     }
-    let lanes = lane_counters(session).await?.into_iter();
+    let lanes = lane_counters(session, filter).await?.into_iter();
     Ok(Some(counters::count(filter, lanes.map(|(_, lane)| lane))))
 }
 
-/// The counters of all lanes that have any.
-async fn lane_counters(session: &Session<'_>) -> Result<Vec<(LaneId, LaneCounters)>, DriverError> {
+/// The counters of the lanes that a filter names, if they have any.
+pub(super) async fn lane_counters(
+    session: &Session<'_>,
+    filter: &JobFilter,
+) -> Result<Vec<(LaneId, LaneCounters)>, DriverError> {
+    let mut lanes = load_lanes(session).await?;
+    let all = lanes.len();
+    lanes.retain(|_, lane| lane.matches(filter));
+    let some: Option<Vec<LaneId>> = (lanes.len() < all).then(|| lanes.keys().copied().collect());
     let rows = session
-        .query(include_str!("sql/stats_lanes.sql"), &[])
+        .query(include_str!("sql/stats_lanes.sql"), &[&some])
         .await?;
-    let lanes = load_lanes(session).await?;
     let mut all = Vec::with_capacity(rows.len());
     let Some(first) = rows.first() else {
         return Ok(all);
@@ -95,7 +96,10 @@ async fn lane_counters(session: &Session<'_>) -> Result<Vec<(LaneId, LaneCounter
         stats.cancelled = number(row, columns.cancelled)?;
         stats.dead_letters = number(row, columns.dead_letters)?;
         stats.total = tally(row, &tally_columns)?;
-        let waiting = number(row, columns.waiting)?;
+        let waiting = WaitingCount {
+            waiting: row.try_get(columns.waiting)?,
+            retrying: row.try_get(columns.retrying)?,
+        };
         let counters = LaneCounters { waiting, stats };
         if !counters.is_empty() {
             all.push((id, counters));
@@ -153,52 +157,90 @@ async fn paused(session: &Session<'_>) -> Result<HashSet<(Tenant, Queue)>, Drive
     Ok(paused)
 }
 
-/// The waiting jobs of a lane, by whether they are due.
-struct WaitingCounts {
-    ready: u64,
-    later: u64,
-    retrying: u64,
+/// The waiting jobs of lanes, by whether their minute is past.
+async fn waiting_minutes(
+    session: &Session<'_>,
+    present: PresentMinute,
+    lanes: &[(LaneId, LaneCounters)],
+) -> Result<HashMap<LaneId, LaneWaiting>, DriverError> {
+    let all = lanes.iter().map(|(lane, counters)| {
+        let all = counters.waiting;
+        (
+            *lane,
+            LaneWaiting {
+                all,
+                ..LaneWaiting::default()
+            },
+        )
+    });
+    let mut waiting: HashMap<LaneId, LaneWaiting> = all.collect();
+    let sql = include_str!("sql/stats_minutes.sql");
+    for row in session.query(sql, &[&present.number]).await? {
+        let lane = waiting.entry(row.try_get("lane")?).or_default();
+        let part = if row.try_get("present")? {
+            &mut lane.present
+        } else {
+            &mut lane.before
+        };
+        *part = WaitingCount {
+            waiting: row.try_get("waiting")?,
+            retrying: row.try_get("retrying")?,
+        };
+    }
+    Ok(waiting)
+}
+
+/// What is due of a lane.
+#[derive(Clone, Copy, Default)]
+struct LaneDue {
+    /// Of the present minute.
+    count: WaitingCount,
+    /// The earliest waiting time.
     earliest: Option<Timestamp>,
 }
 
-/// Which of the waiting jobs of lanes are due. Millions may be, or millions may not; what is due
-/// and what is not are counted by turns, so that only the smaller of the two is counted in full.
-async fn count_waiting(
+/// Looks at the rows of lanes in which something may be due.
+async fn due_of_present(
     session: &Session<'_>,
-    mut lanes: HashMap<LaneId, u64>,
-    now: Timestamp,
-) -> Result<HashMap<LaneId, WaitingCounts>, DriverError> {
-    let mut counted = HashMap::new();
-    let mut most = COUNT_FIRST;
-    while !lanes.is_empty() {
-        let ids: Vec<LaneId> = lanes.keys().copied().collect();
-        let sql = include_str!("sql/stats_waiting.sql");
-        let limit = i64::try_from(most).unwrap_or(i64::MAX);
-        let rows = session
-            .query(sql, &[&ids, &now.as_micros(), &limit])
-            .await?;
-        for row in rows {
-            let lane = row.try_get("lane")?;
-            let all = lanes.get(&lane).copied().unwrap_or_default();
-            let (ready, later) = (named_number(&row, "ready")?, named_number(&row, "later")?);
-            let (ready, later) = match (ready < most, later < most) {
-                (true, true) => (ready, later),
-                (true, false) => (ready, all.saturating_sub(ready)),
-                (false, true) => (all.saturating_sub(later), later),
-                (false, false) => continue,
-            };
-            let waiting = WaitingCounts {
-                ready,
-                later,
-                retrying: named_number(&row, "retrying")?,
-                earliest: time_option(&row, "earliest")?,
-            };
-            lanes.remove(&lane);
-            counted.insert(lane, waiting);
-        }
-        most = most.saturating_mul(COUNT_GROWTH);
+    present: PresentMinute,
+    waiting: &HashMap<LaneId, LaneWaiting>,
+) -> Result<HashMap<LaneId, LaneDue>, DriverError> {
+    let (lanes, is_present): (Vec<LaneId>, Vec<bool>) = waiting
+        .iter()
+        .filter(|(_, waiting)| waiting.may_be_due())
+        .map(|(lane, waiting)| (*lane, waiting.is_in_present()))
+        .unzip();
+    if lanes.is_empty() {
+        return Ok(HashMap::new());
     }
-    Ok(counted)
+    let limit = present_rows_limit(is_present.iter().filter(|is_present| **is_present).count());
+    let PresentMinute {
+        start, later, end, ..
+    } = present;
+    let rows = session
+        .query(
+            include_str!("sql/stats_waiting.sql"),
+            &[&lanes, &is_present, &start, &later, &end, &limit],
+        )
+        .await?;
+    let mut found = HashMap::with_capacity(rows.len());
+    for row in rows {
+        let lane = row.try_get("lane")?;
+        let all = waiting.get(&lane).copied().unwrap_or_default().present;
+        let count = |all, later, due| -> Result<i64, DriverError> {
+            let later = row.try_get::<_, i64>(later)?;
+            present.due(all, limit, later, || Ok(row.try_get(due)?))
+        };
+        let due = LaneDue {
+            count: WaitingCount {
+                waiting: count(all.waiting, "later", "due")?,
+                retrying: count(all.retrying, "retrying_later", "retrying_due")?,
+            },
+            earliest: time_option(&row, "earliest")?,
+        };
+        found.insert(lane, due);
+    }
+    Ok(found)
 }
 
 fn tally_columns(row: &Row) -> Result<TallyColumns, DriverError> {
@@ -218,9 +260,5 @@ fn tally(row: &Row, columns: &TallyColumns) -> Result<Tally, DriverError> {
 }
 
 fn number(row: &Row, column: usize) -> Result<u64, DriverError> {
-    Ok(unsigned(row.try_get(column)?))
-}
-
-fn named_number(row: &Row, column: &str) -> Result<u64, DriverError> {
     Ok(unsigned(row.try_get(column)?))
 }

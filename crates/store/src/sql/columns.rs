@@ -67,7 +67,7 @@ columns! {
 columns! {
     /// The counters of a lane.
     pub(crate) struct CounterColumns {
-        waiting, running, succeeded, failed, cancelled, dead_letters,
+        waiting, retrying, running, succeeded, failed, cancelled, dead_letters,
     }
 }
 

@@ -2,12 +2,13 @@
 
 use steadfast_core::{JobLabel, Tally};
 
+use super::{values::unsigned, waiting::WaitingCount};
 use crate::store::{JobFilter, LaneStats};
 
 /// The stored counters of a lane. Labels that depend on the time are not among them.
 pub(crate) struct LaneCounters {
     /// Scheduled, ready and retrying jobs together.
-    pub waiting: u64,
+    pub waiting: WaitingCount,
     pub stats: LaneStats,
 }
 
@@ -25,10 +26,10 @@ impl LaneCounters {
             cancelled,
             ..
         } = self.stats;
-        self.waiting + running + succeeded + failed + cancelled
+        unsigned(self.waiting.waiting) + running + succeeded + failed + cancelled
     }
 
-    fn count(&self, label: Option<JobLabel>, dead_letters: bool) -> u64 {
+    pub(crate) fn count(&self, label: Option<JobLabel>, dead_letters: bool) -> u64 {
         let stats = &self.stats;
         match (label, dead_letters) {
             (None | Some(JobLabel::Failed), true) => stats.dead_letters,
@@ -39,7 +40,7 @@ impl LaneCounters {
             (Some(JobLabel::Failed), false) => stats.failed,
             (Some(JobLabel::Cancelled), false) => stats.cancelled,
             (Some(JobLabel::Scheduled | JobLabel::Ready | JobLabel::Retrying), false) => {
-                self.waiting
+                unsigned(self.waiting.waiting)
             }
         }
     }

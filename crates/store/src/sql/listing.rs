@@ -2,29 +2,97 @@
 
 use steadfast_core::{JobLabel, Timestamp};
 
-use super::values::{state_number, stored_state};
-use crate::{lane::Lane, store::JobFilter};
+use super::{counters::LaneCounters, values::state_number};
+use crate::{
+    lane::Lane,
+    limits::{LANES_MERGED_MAX, ROWS_EXAMINED_MAX},
+    store::{JobFilter, LaneStats},
+};
 
-/// The index that narrows a list best.
-#[derive(Clone, Copy)]
-pub(crate) enum JobIndex {
+/// The rows that a list walks: the fewest that an index finds in the order of ids.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ListSource<LaneId> {
     /// The runs of a schedule.
     Runs,
     /// Failed jobs.
     Failed,
-    /// Running jobs.
+    /// Running jobs. They are few.
     Running,
     /// All jobs.
     All,
+    /// A part of the jobs of some lanes, whose ranges are merged.
+    Lanes(LanePart, Vec<LaneId>),
+    /// The waiting jobs of some lanes, if they are few: their index has another order, so all
+    /// are read and sorted.
+    Waiting(Vec<LaneId>),
 }
 
-impl JobIndex {
-    pub(crate) fn best_for(filter: &JobFilter) -> Self {
-        match (filter.schedule, filter.label, filter.dead_letters) {
-            (Some(_), ..) => Self::Runs,
-            (None, Some(JobLabel::Failed), _) | (None, _, true) => Self::Failed,
-            (None, Some(JobLabel::Running), false) => Self::Running,
-            (None, ..) => Self::All,
+/// Which jobs of a lane have a range of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LanePart {
+    All,
+    Failed,
+    Cancelled,
+}
+
+impl<LaneId> ListSource<LaneId> {
+    /// The source that needs no look at the lanes; `None` if they tell a better one.
+    pub(crate) fn without_lanes(filter: &JobFilter) -> Option<Self> {
+        if filter.schedule.is_some() {
+            return Some(Self::Runs);
+        }
+        let names_lanes =
+            filter.tenant.is_some() || filter.queue.is_some() || filter.kind.is_some();
+        match filter.label {
+            Some(JobLabel::Running) if !filter.dead_letters => Some(Self::Running),
+            _ if names_lanes => None,
+            _ if filter.dead_letters => Some(Self::Failed),
+            Some(JobLabel::Failed) => Some(Self::Failed),
+            None | Some(JobLabel::Running | JobLabel::Succeeded) => Some(Self::All),
+            Some(
+                JobLabel::Cancelled | JobLabel::Scheduled | JobLabel::Ready | JobLabel::Retrying,
+            ) => None,
+        }
+    }
+
+    /// The best source, by what the lanes that match hold.
+    pub(crate) fn best_for(
+        filter: &JobFilter,
+        lanes: impl IntoIterator<Item = (LaneId, LaneCounters)>,
+    ) -> Self {
+        let is_waiting = matches!(
+            filter.label,
+            Some(JobLabel::Scheduled | JobLabel::Ready | JobLabel::Retrying)
+        );
+        let part = match filter.label {
+            _ if filter.dead_letters => LanePart::Failed,
+            Some(JobLabel::Failed) => LanePart::Failed,
+            Some(JobLabel::Cancelled) => LanePart::Cancelled,
+            _ => LanePart::All,
+        };
+        let (mut some, mut waiting) = (Vec::new(), 0_u64);
+        for (id, lane) in lanes {
+            let LaneStats {
+                tenant,
+                queue,
+                kind,
+                ..
+            } = &lane.stats;
+            let count = lane.count(filter.label, filter.dead_letters);
+            if count > 0 && filter.matches_lane(tenant, queue, kind) {
+                some.push(id);
+                waiting += count;
+            }
+        }
+        if is_waiting && waiting <= ROWS_EXAMINED_MAX as u64 {
+            return Self::Waiting(some);
+        }
+        if some.len() <= LANES_MERGED_MAX {
+            return Self::Lanes(part, some);
+        }
+        match part {
+            LanePart::Failed => Self::Failed,
+            LanePart::All | LanePart::Cancelled => Self::All,
         }
     }
 }
@@ -32,6 +100,8 @@ impl JobIndex {
 /// The columns that rule out most rows, before a row is read as a job.
 pub(crate) struct JobSummary<'r> {
     pub state: i16,
+    pub run_at: Timestamp,
+    pub is_retry: bool,
     pub created_at: Timestamp,
     pub reason: Option<&'r str>,
     /// `None` if its name has to be looked up.
@@ -40,10 +110,9 @@ pub(crate) struct JobSummary<'r> {
 
 impl JobSummary<'_> {
     /// Whether the job may match; [`JobFilter::matches`] decides.
-    pub(crate) fn may_match(&self, filter: &JobFilter) -> bool {
-        filter
-            .label
-            .is_none_or(|label| state_number(stored_state(label)) == self.state)
+    pub(crate) fn may_match(&self, filter: &JobFilter, now: Timestamp) -> bool {
+        filter.label.is_none_or(|label| self.has_label(label, now))
+            && (!filter.dead_letters || self.has_label(JobLabel::Failed, now))
             && filter
                 .created_from
                 .is_none_or(|from| self.created_at >= from)
@@ -54,5 +123,16 @@ impl JobSummary<'_> {
                 .reason
                 .is_none_or(|reason| self.reason == Some(reason.as_str()))
             && self.lane.is_none_or(|lane| lane.matches(filter))
+    }
+
+    fn has_label(&self, label: JobLabel, now: Timestamp) -> bool {
+        let is_due = self.run_at <= now;
+        state_number(super::values::stored_state(label)) == self.state
+            && match label {
+                JobLabel::Ready => is_due,
+                JobLabel::Retrying => !is_due && self.is_retry,
+                JobLabel::Scheduled => !is_due && !self.is_retry,
+                _ => true,
+            }
     }
 }

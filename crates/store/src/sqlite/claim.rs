@@ -5,15 +5,17 @@
 
 use std::cmp::Reverse;
 
-use rusqlite::{Connection, params};
+use rusqlite::params;
 use steadfast_core::{Claim, Job, Timestamp, WorkerName};
 
 use super::{
     counts::Bucket,
     driver_error::DriverError,
     due_index::{PRIORITIES, priority_number},
+    names::LaneId,
     rows::JobRow,
     session::{RunningRow, Session},
+    values::time,
 };
 use crate::{
     limits::{CLAIM_PAYLOAD_BYTES_MAX, CLAIMS_MAX},
@@ -118,10 +120,10 @@ fn claim_lane(
     until: Timestamp,
 ) -> Result<(), DriverError> {
     let first = batch.claims.len();
-    let seqs = read_due(session, batch, index, priority, until)?;
+    let due = read_due(session, batch, index, priority, until)?;
     let lane = session.due_index.lane_id(index);
     let mut update = session.conn.prepare_cached(include_str!("sql/claim.sql"))?;
-    for (seq, claim) in seqs.iter().zip(&batch.claims[first..]) {
+    for (DueRow { seq, is_retry }, claim) in due.iter().zip(&batch.claims[first..]) {
         let progress = &claim.job().progress;
         update.execute(params![
             seq,
@@ -132,9 +134,10 @@ fn claim_lane(
             progress.started_at.map(Timestamp::as_micros),
             progress.first_started_at.map(Timestamp::as_micros),
         ])?;
+        let from = Bucket::waiting(progress.run_at, *is_retry);
         session
             .counts
-            .move_job(lane, Some(Bucket::WAITING), Some(Bucket::RUNNING));
+            .move_job(lane, Some(from), Some(Bucket::RUNNING));
         let row = RunningRow {
             seq: *seq,
             lane,
@@ -147,7 +150,13 @@ fn claim_lane(
     Ok(())
 }
 
-/// Reads due jobs of a lane into the batch, and answers with the numbers of their rows. They are
+/// The row of a due job.
+struct DueRow {
+    seq: i64,
+    is_retry: bool,
+}
+
+/// Reads due jobs of a lane into the batch, and answers with their rows. They are
 /// written when all are read, because writing a row moves it in the index.
 fn read_due(
     session: &mut Session<'_>,
@@ -155,7 +164,7 @@ fn read_due(
     index: usize,
     priority: usize,
     until: Timestamp,
-) -> Result<Vec<i64>, DriverError> {
+) -> Result<Vec<DueRow>, DriverError> {
     let conn = session.conn;
     let mut select = conn.prepare_cached(include_str!("sql/claim_due.sql"))?;
     let columns = session.claim_columns(&select)?;
@@ -165,31 +174,52 @@ fn read_due(
         until.as_micros(),
         row_limit(batch.remaining()),
     ])?;
-    let (mut seqs, mut unreadable) = (Vec::new(), Vec::new());
+    let (mut due, mut unreadable) = (Vec::new(), Vec::new());
     while let Some(row) = rows.next()? {
         let read = JobRow::read_if_readable(conn, &mut session.names, &columns, row)?;
         let Some(JobRow { seq, job, .. }) = read else {
-            unreadable.push(row.get("seq")?);
+            unreadable.push(UnreadableRow {
+                seq: row.get("seq")?,
+                run_at: time(row.get("run_at")?),
+                is_retry: row.get::<_, i64>("attempt")? > row.get("attempts_before")?,
+            });
             continue;
         };
         let run_at = job.progress.run_at;
         session.due_index.raise_bound(index, priority, run_at);
-        seqs.push(seq);
+        let is_retry = job.progress.attempt > job.progress.attempts_before;
+        due.push(DueRow { seq, is_retry });
         batch.push(job, session.now);
         if batch.is_full() {
             break;
         }
     }
     drop(rows);
-    set_aside(conn, &unreadable)?;
-    Ok(seqs)
+    set_aside(session, session.due_index.lane_id(index), &unreadable)?;
+    Ok(due)
+}
+
+/// A due row that cannot be read as a job.
+struct UnreadableRow {
+    seq: i64,
+    run_at: Timestamp,
+    is_retry: bool,
 }
 
 /// Without this, rows that cannot be read would be due for ever, before all others.
-fn set_aside(conn: &Connection, seqs: &[i64]) -> Result<(), DriverError> {
-    for seq in seqs {
-        conn.prepare_cached(include_str!("sql/set_aside.sql"))?
-            .execute(params![seq, Timestamp::MAX.as_micros()])?;
+fn set_aside(
+    session: &mut Session<'_>,
+    lane: LaneId,
+    unreadable: &[UnreadableRow],
+) -> Result<(), DriverError> {
+    for row in unreadable {
+        session
+            .conn
+            .prepare_cached(include_str!("sql/set_aside.sql"))?
+            .execute(params![row.seq, Timestamp::MAX.as_micros()])?;
+        let from = Bucket::waiting(row.run_at, row.is_retry);
+        let to = Bucket::waiting(Timestamp::MAX, row.is_retry);
+        session.counts.move_job(lane, Some(from), Some(to));
     }
     Ok(())
 }

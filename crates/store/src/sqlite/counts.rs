@@ -6,18 +6,25 @@ use rusqlite::{Connection, params};
 use steadfast_core::{JobProgress, JobState, Tally, Timestamp};
 
 use super::{driver_error::DriverError, names::LaneId, values::state_number};
-use crate::{minutes::minute, sql::values::STATES};
+use crate::{
+    limits::WAITING_MINUTES_KEPT,
+    minutes::minute,
+    sql::{values::STATES, waiting::WaitingCount},
+};
 
 #[derive(Default)]
 pub(super) struct Counts {
     lanes: HashMap<LaneId, LaneCounts>,
     minutes: HashMap<(i64, LaneId), Tally>,
+    /// By the minute of `runAt`.
+    waiting: HashMap<(i64, LaneId), WaitingCount>,
 }
 
 #[derive(Default)]
 struct LaneCounts {
     by_state: [i64; STATES],
     dead_letters: i64,
+    retrying: i64,
     tally: Tally,
 }
 
@@ -26,16 +33,28 @@ struct LaneCounts {
 pub(super) struct Bucket {
     state: JobState,
     dead_letter: bool,
+    /// Of a waiting job.
+    minute: i64,
+    is_retry: bool,
 }
 
 impl Bucket {
-    pub(super) const WAITING: Self = Self::of_state(JobState::Waiting);
     pub(super) const RUNNING: Self = Self::of_state(JobState::Running);
 
     const fn of_state(state: JobState) -> Self {
         Self {
             state,
             dead_letter: false,
+            minute: 0,
+            is_retry: false,
+        }
+    }
+
+    pub(super) fn waiting(run_at: Timestamp, is_retry: bool) -> Self {
+        Self {
+            minute: minute(run_at),
+            is_retry,
+            ..Self::of_state(JobState::Waiting)
         }
     }
 
@@ -43,6 +62,8 @@ impl Bucket {
         Self {
             state: progress.state,
             dead_letter: progress.is_dead_letter(),
+            minute: minute(progress.run_at),
+            is_retry: progress.attempt > progress.attempts_before,
         }
     }
 
@@ -56,12 +77,20 @@ impl Counts {
     pub(super) fn move_job(&mut self, lane: LaneId, from: Option<Bucket>, to: Option<Bucket>) {
         let change = self.lanes.entry(lane).or_default();
         for (bucket, by) in [(from, -1), (to, 1)] {
-            let Some(Bucket { state, dead_letter }) = bucket else {
+            let Some(bucket) = bucket else {
                 continue;
             };
-            let number = usize::try_from(state_number(state)).unwrap_or_default();
+            let number = usize::try_from(state_number(bucket.state)).unwrap_or_default();
             change.by_state[number] += by;
-            change.dead_letters += by * i64::from(dead_letter);
+            change.dead_letters += by * i64::from(bucket.dead_letter);
+            if bucket.state == JobState::Waiting {
+                let retrying = by * i64::from(bucket.is_retry);
+                change.retrying += retrying;
+                *self.waiting.entry((bucket.minute, lane)).or_default() += WaitingCount {
+                    waiting: by,
+                    retrying,
+                };
+            }
         }
     }
 
@@ -73,6 +102,7 @@ impl Counts {
     pub(super) fn clear(&mut self) {
         self.lanes.clear();
         self.minutes.clear();
+        self.waiting.clear();
     }
 
     /// Writes what was collected, in the transaction that it belongs to.
@@ -81,6 +111,7 @@ impl Counts {
             let LaneCounts {
                 by_state: [waiting, running, succeeded, failed, cancelled],
                 dead_letters,
+                retrying,
                 tally,
             } = change;
             let [
@@ -106,7 +137,16 @@ impl Counts {
                     retries,
                     successful_retries,
                     exhausted,
+                    retrying,
                 ])?;
+        }
+        for ((minute, lane), count) in self.waiting.drain() {
+            // What came and went in one transaction is most of what a busy lane does.
+            if count == WaitingCount::default() {
+                continue;
+            }
+            conn.prepare_cached(include_str!("sql/waiting_count.sql"))?
+                .execute(params![minute, lane, count.waiting, count.retrying])?;
         }
         for ((minute, lane), tally) in self.minutes.drain() {
             let [
@@ -131,6 +171,20 @@ impl Counts {
         }
         Ok(())
     }
+}
+
+/// Forgets past minutes in which nothing waits, and moves those long past into one.
+pub(super) fn fold_waiting(conn: &Connection, now: Timestamp) -> Result<(), DriverError> {
+    conn.prepare_cached(include_str!("sql/waiting_drop_empty.sql"))?
+        .execute([minute(now)])?;
+    let long_past = minute(now.minus(WAITING_MINUTES_KEPT));
+    for sql in [
+        include_str!("sql/waiting_fold.sql"),
+        include_str!("sql/waiting_folded.sql"),
+    ] {
+        conn.prepare_cached(sql)?.execute([long_past])?;
+    }
+    Ok(())
 }
 
 fn tally_columns(tally: Tally) -> [i64; 6] {

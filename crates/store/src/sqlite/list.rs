@@ -3,26 +3,35 @@
 //! The best index narrows, and [`JobFilter::matches`] decides, so that no filter means one
 //! thing here and another elsewhere.
 
-use std::ops::ControlFlow;
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
+    time::Instant,
+};
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Params, Row, params};
 use steadfast_core::{Attempt, Job, JobId, Timestamp};
 
 use super::{
     driver_error::DriverError,
-    names::Names,
+    names::LaneId,
     readers::Reader,
     rows::{self, JobRow, JobRowColumns},
     stats,
     values::{job_id, job_key, schedule_key, time},
 };
 use crate::{
-    limits::ROWS_EXAMINED_MAX,
+    limits::{
+        COUNT_TIME_MAX, LIST_ROWS_GROWTH, LIST_ROWS_MIN, PAYLOAD_HEAD_CHARS, ROWS_COUNTED_MAX,
+        ROWS_EXAMINED_MAX,
+    },
+    listed_payload::{is_listed, listed_payload},
     sql::{
-        listing::{JobIndex, JobSummary},
+        columns::columns,
+        listing::{JobSummary, LanePart, ListSource},
         paging::{Readable, page_of, row_limit},
     },
-    store::{AttemptCursor, AttemptOwner, JobFilter, JobPageRequest, Page, PageRequest},
+    store::{AttemptCursor, AttemptOwner, JobCount, JobFilter, JobPageRequest, Page, PageRequest},
 };
 
 /// Longer than any id, so it sorts after all of them.
@@ -34,20 +43,23 @@ pub(super) fn list(
     page: JobPageRequest,
     now: Timestamp,
 ) -> Result<Page<Job, JobId>, DriverError> {
+    let most = page.limit.saturating_add(1);
+    let mut walk = Walk::new(reader, filter, page.after, now)?;
     let mut items: Vec<Job> = Vec::new();
-    let mut is_full = false;
-    let stopped_at = walk(reader, filter, page.after, now, |job| {
-        if items.len() >= page.limit {
-            is_full = true;
-            return ControlFlow::Break(());
+    while !walk.is_over() && items.len() < most {
+        for row in walk.advance(reader, most - items.len())? {
+            if items.len() >= most {
+                break;
+            }
+            items.extend(walk.read(reader, &row)?);
         }
-        items.push(job);
-        ControlFlow::Continue(())
-    })?;
+    }
+    let is_full = items.len() > page.limit;
+    items.truncate(page.limit);
     let next = if is_full {
         items.last().map(|job| job.id)
     } else {
-        stopped_at
+        walk.below.filter(|_| !walk.is_at_end)
     };
     Ok(Page { items, next })
 }
@@ -57,89 +69,281 @@ pub(super) fn count(
     filter: &JobFilter,
     most: u64,
     now: Timestamp,
-) -> Result<u64, DriverError> {
+) -> Result<JobCount, DriverError> {
     if let Some(count) = stats::count(reader, filter)? {
-        return Ok(count.min(most));
+        return Ok(JobCount::up_to(count, most));
     }
-    let mut found = 0;
+    let started = Instant::now();
+    let (mut found, mut examined) = (0, 0);
     let mut after = None;
     // In short walks, so that none holds up checkpoints.
-    while found < most {
-        after = walk(reader, filter, after, now, |_| {
-            found += 1;
-            if found < most {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
+    loop {
+        let mut walk = Walk::new(reader, filter, after, now)?;
+        while !walk.is_over() {
+            for row in walk.advance(reader, LIST_ROWS_MIN)? {
+                found += u64::from(walk.read(reader, &row)?.is_some());
+                if found > most {
+                    return Ok(JobCount::up_to(found, most));
+                }
             }
-        })?;
-        if after.is_none() {
-            break;
         }
+        examined += walk.examined;
+        if walk.is_at_end {
+            return Ok(JobCount::up_to(found, most));
+        }
+        if examined >= ROWS_COUNTED_MAX || started.elapsed() >= COUNT_TIME_MAX {
+            return Ok(JobCount::at_least(found));
+        }
+        after = walk.below;
+    }
+}
+
+/// How far a walk has come.
+struct Walk<'f> {
+    filter: &'f JobFilter,
+    source: ListSource<LaneId>,
+    now: Timestamp,
+    below: Option<JobId>,
+    examined: usize,
+    rows: usize,
+    is_at_end: bool,
+    /// Of jobs as they are read, found once.
+    columns: Option<JobRowColumns>,
+}
+
+/// A row that may match.
+struct Candidate {
+    seq: i64,
+    lane: LaneId,
+}
+
+impl<'f> Walk<'f> {
+    fn new(
+        reader: &Reader,
+        filter: &'f JobFilter,
+        below: Option<JobId>,
+        now: Timestamp,
+    ) -> Result<Self, DriverError> {
+        let source = match ListSource::without_lanes(filter) {
+            Some(source) => source,
+            None => ListSource::best_for(filter, stats::lane_counters(&reader.conn, filter)?),
+        };
+        Ok(Self {
+            filter,
+            source,
+            now,
+            below,
+            examined: 0,
+            rows: LIST_ROWS_MIN,
+            is_at_end: false,
+            columns: None,
+        })
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_at_end || self.examined >= ROWS_EXAMINED_MAX
+    }
+
+    /// Reads further rows and answers with those that may match, newest first.
+    fn advance(
+        &mut self,
+        reader: &mut Reader,
+        wanted: usize,
+    ) -> Result<Vec<Candidate>, DriverError> {
+        let length = self.rows.max(wanted).min(ROWS_EXAMINED_MAX);
+        self.rows = length.saturating_mul(LIST_ROWS_GROWTH);
+        let Reader { conn, names } = reader;
+        let below = self
+            .below
+            .map_or(ABOVE_ALL.to_vec(), |id| job_key(id).to_vec());
+        let schedule = self.filter.schedule.map(schedule_key);
+        let simple = |sql| read_rows(conn, sql, params![below, row_limit(length), schedule]);
+        let rows = match &self.source {
+            ListSource::Runs => simple(include_str!("sql/list_runs.sql"))?,
+            ListSource::Failed => simple(include_str!("sql/list_failed.sql"))?,
+            ListSource::Running => simple(include_str!("sql/list_running.sql"))?,
+            ListSource::All => simple(include_str!("sql/list_all.sql"))?,
+            ListSource::Lanes(part, lanes) => {
+                let merge = Merge {
+                    conn,
+                    part: *part,
+                    lanes,
+                };
+                merge.rows(&below, length)?
+            }
+            ListSource::Waiting(lanes) => read_waiting(conn, lanes, &below)?,
+        };
+        self.examined += rows.len();
+        self.is_at_end = rows.len() < length || matches!(self.source, ListSource::Waiting(_));
+        self.below = rows.last().map(|row| row.id).or(self.below);
+        let mut candidates = Vec::new();
+        for row in rows {
+            let summary = JobSummary {
+                state: row.state,
+                run_at: row.run_at,
+                is_retry: row.is_retry,
+                created_at: row.created_at,
+                reason: row.reason.as_deref(),
+                // A job of a lane that cannot be read is damaged itself, which is found when it is
+                // read.
+                lane: names.lane(conn, row.lane).ok(),
+            };
+            if summary.may_match(self.filter, self.now) {
+                let ListRow { seq, lane, .. } = row;
+                candidates.push(Candidate { seq, lane });
+            }
+        }
+        Ok(candidates)
+    }
+
+    /// Reads a job without its payload, if it matches.
+    fn read(
+        &mut self,
+        reader: &mut Reader,
+        candidate: &Candidate,
+    ) -> Result<Option<Job>, DriverError> {
+        let Reader { conn, names } = reader;
+        let mut statement = conn.prepare_cached(include_str!("sql/job_listed.sql"))?;
+        let columns = match self.columns {
+            Some(columns) => columns,
+            None => *self.columns.insert(JobRowColumns::find(&statement)?),
+        };
+        let mut rows = statement.query([candidate.seq])?;
+        let Some(row) = rows.next()? else {
+            return Ok(None);
+        };
+        let read = JobRow::read_if_readable(conn, names, &columns, row)?;
+        let job = read.map(|row| row.job);
+        let Some(mut job) = job.filter(|job| self.filter.matches(job, self.now)) else {
+            return Ok(None);
+        };
+        if is_listed(&names.lane(conn, candidate.lane)?.kind) {
+            let sql = include_str!("sql/payload_head.sql");
+            let params = params![candidate.seq, row_limit(PAYLOAD_HEAD_CHARS)];
+            let head = |row: &Row<'_>| row.get::<_, Option<String>>("head");
+            let head = conn.prepare_cached(sql)?.query_row(params, head)?;
+            job.payload = listed_payload(&head.unwrap_or_default());
+        }
+        Ok(Some(job))
+    }
+}
+
+/// A row as lists look at it first.
+struct ListRow {
+    seq: i64,
+    id: JobId,
+    lane: LaneId,
+    state: i16,
+    run_at: Timestamp,
+    is_retry: bool,
+    created_at: Timestamp,
+    reason: Option<String>,
+}
+
+columns! {
+    struct ListColumns { seq, id, lane, state, run_at, is_retry, created_at, reason }
+}
+
+fn read_rows(
+    conn: &Connection,
+    sql: &str,
+    params: impl Params,
+) -> Result<Vec<ListRow>, DriverError> {
+    let mut statement = conn.prepare_cached(sql)?;
+    let columns = ListColumns::find(statement.column_names())?;
+    let mut rows = statement.query(params)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(ListRow {
+            seq: row.get(columns.seq)?,
+            id: job_id(row.get(columns.id)?),
+            lane: row.get(columns.lane)?,
+            state: row.get(columns.state)?,
+            run_at: time(row.get(columns.run_at)?),
+            is_retry: row.get(columns.is_retry)?,
+            created_at: time(row.get(columns.created_at)?),
+            reason: row.get(columns.reason)?,
+        });
     }
     Ok(found)
 }
 
-/// Visits matches, newest id first. Answers where it stopped, if there may be more.
-fn walk(
-    reader: &mut Reader,
-    filter: &JobFilter,
-    after: Option<JobId>,
-    now: Timestamp,
-    mut visit: impl FnMut(Job) -> ControlFlow<()>,
-) -> Result<Option<JobId>, DriverError> {
-    let Reader { conn, names } = reader;
-    let below = after.map_or(ABOVE_ALL.to_vec(), |id| job_key(id).to_vec());
-    let mut statement = conn.prepare_cached(statement_of(filter))?;
-    let columns = JobRowColumns::find(&statement)?;
-    let mut rows = statement.query(params![below, filter.schedule.map(schedule_key)])?;
-    let mut examined = 0;
-    while let Some(row) = rows.next()? {
-        if may_match(conn, names, &columns, filter, row)? {
-            let read = JobRow::read_if_readable(conn, names, &columns, row)?;
-            let job = read.map(|row| row.job);
-            if let Some(job) = job.filter(|job| filter.matches(job, now)) {
-                let id = job.id;
-                if visit(job).is_break() {
-                    return Ok(Some(id));
-                }
-            }
-        }
-        examined += 1;
-        if examined >= ROWS_EXAMINED_MAX {
-            return Ok(Some(job_id(row.get(columns.job.id)?)));
-        }
-    }
-    Ok(None)
-}
-
-/// The statement with the best index.
-fn statement_of(filter: &JobFilter) -> &'static str {
-    match JobIndex::best_for(filter) {
-        JobIndex::Runs => include_str!("sql/list_runs.sql"),
-        JobIndex::Failed => include_str!("sql/list_failed.sql"),
-        JobIndex::Running => include_str!("sql/list_running.sql"),
-        JobIndex::All => include_str!("sql/list_all.sql"),
-    }
-}
-
-fn may_match(
+/// All waiting jobs of lanes, which are few, newest first.
+fn read_waiting(
     conn: &Connection,
-    names: &mut Names,
-    columns: &JobRowColumns,
-    filter: &JobFilter,
-    row: &Row<'_>,
-) -> Result<bool, DriverError> {
-    let columns = &columns.job;
-    let reason = row.get_ref(columns.reason)?;
-    let summary = JobSummary {
-        state: row.get(columns.state)?,
-        created_at: time(row.get(columns.created_at)?),
-        reason: reason.as_str_or_null().map_err(rusqlite::Error::from)?,
-        // A job of a lane that cannot be read is damaged itself, which is found when it is read.
-        lane: names.lane(conn, row.get(columns.lane)?).ok(),
-    };
-    Ok(summary.may_match(filter))
+    lanes: &[LaneId],
+    below: &[u8],
+) -> Result<Vec<ListRow>, DriverError> {
+    let mut all = Vec::new();
+    for lane in lanes {
+        let params = params![below, -1, lane];
+        all.extend(read_rows(
+            conn,
+            include_str!("sql/list_waiting.sql"),
+            params,
+        )?);
+    }
+    all.sort_by_key(|row| Reverse(row.id));
+    Ok(all)
+}
+
+/// The rows of several lanes in one order.
+struct Merge<'c> {
+    conn: &'c Connection,
+    part: LanePart,
+    lanes: &'c [LaneId],
+}
+
+impl Merge<'_> {
+    fn rows(&self, below: &[u8], length: usize) -> Result<Vec<ListRow>, DriverError> {
+        // A few rows of each lane at first, and more of those that are used up.
+        let share = (length / self.lanes.len().max(1)).clamp(1, length.max(1));
+        let mut heads = BinaryHeap::new();
+        let mut lanes = Vec::with_capacity(self.lanes.len());
+        for (index, lane) in self.lanes.iter().enumerate() {
+            let rows = VecDeque::from(self.of_lane(*lane, below, share)?);
+            heads.extend(rows.front().map(|row| (row.id, index)));
+            let asked = if rows.len() < share { 0 } else { share };
+            lanes.push(LaneRows { rows, asked });
+        }
+        let mut merged = Vec::with_capacity(length.min(ROWS_EXAMINED_MAX));
+        while let Some((id, index)) = heads.pop() {
+            let lane = &mut lanes[index];
+            merged.extend(lane.rows.pop_front());
+            if merged.len() >= length {
+                break;
+            }
+            if lane.rows.is_empty() && lane.asked > 0 {
+                let more = lane.asked.saturating_mul(LIST_ROWS_GROWTH).min(length);
+                lane.rows = self.of_lane(self.lanes[index], &job_key(id), more)?.into();
+                // Fewer than were asked for are the last.
+                lane.asked = if lane.rows.len() < more { 0 } else { more };
+            }
+            heads.extend(lane.rows.front().map(|row| (row.id, index)));
+        }
+        Ok(merged)
+    }
+
+    fn of_lane(
+        &self,
+        lane: LaneId,
+        below: &[u8],
+        limit: usize,
+    ) -> Result<Vec<ListRow>, DriverError> {
+        let sql = match self.part {
+            LanePart::All => include_str!("sql/list_lane.sql"),
+            LanePart::Failed => include_str!("sql/list_lane_failed.sql"),
+            LanePart::Cancelled => include_str!("sql/list_lane_cancelled.sql"),
+        };
+        read_rows(self.conn, sql, params![below, row_limit(limit), lane])
+    }
+}
+
+/// Rows of one lane that were read and not used yet.
+struct LaneRows {
+    rows: VecDeque<ListRow>,
+    /// How many were asked for last; 0 if there are no more.
+    asked: usize,
 }
 
 pub(super) fn attempts(

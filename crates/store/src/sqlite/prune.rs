@@ -4,7 +4,7 @@ use rusqlite::{Row, params};
 use steadfast_core::{JobId, JobState, ScheduleId, Timestamp, limits};
 
 use super::{
-    counts::Bucket,
+    counts::{Bucket, fold_waiting},
     driver_error::DriverError,
     names::LaneId,
     session::Session,
@@ -22,6 +22,7 @@ pub(super) fn prune(
         delete(session, job)?;
     }
     delete_ticks_and_minutes(session, ended_before, limit)?;
+    fold_waiting(session.conn, session.now)?;
     Ok(old.len())
 }
 

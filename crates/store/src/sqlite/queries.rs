@@ -8,8 +8,8 @@ use crate::{
     damage::DamagedRows,
     error::StoreError,
     store::{
-        AttemptCursor, AttemptOwner, BaseStore as _, JobFilter, JobPageRequest, LaneStats,
-        MinuteStats, Page, PageRequest, QueryStore,
+        AttemptCursor, AttemptOwner, BaseStore as _, JobCount, JobFilter, JobPageRequest,
+        LaneStats, MinuteStats, Page, PageRequest, QueryStore,
     },
 };
 
@@ -32,7 +32,7 @@ impl QueryStore for SqliteStore {
         .await
     }
 
-    async fn count_jobs(&self, filter: JobFilter, most: u64) -> Result<u64, StoreError> {
+    async fn count_jobs(&self, filter: JobFilter, most: u64) -> Result<JobCount, StoreError> {
         let now = self.now();
         self.read("count_jobs", move |reader| {
             list::count(reader, &filter, most, now)

@@ -191,7 +191,8 @@ impl<'c> Session<'c> {
 
     /// A new job waits.
     pub(super) fn job_added(&mut self, lane: LaneId, priority: u8, run_at: Timestamp) {
-        self.counts.move_job(lane, None, Some(Bucket::WAITING));
+        let bucket = Bucket::waiting(run_at, false);
+        self.counts.move_job(lane, None, Some(bucket));
         self.job_waits(lane, priority, run_at);
     }
 

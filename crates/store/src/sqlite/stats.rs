@@ -1,4 +1,4 @@
-//! Counts by lane. Most are stored as counters; only what depends on the time is counted here.
+//! Counts by lane, from stored counters; only of the present minute rows are counted.
 
 use std::collections::HashMap;
 
@@ -13,12 +13,12 @@ use super::{
 };
 use crate::{
     lane::Lane,
-    limits::{COUNT_FIRST, COUNT_GROWTH},
     minutes::{minute, minute_start},
     sql::{
         columns::{CounterColumns, TallyColumns, columns},
         counters::{self, LaneCounters},
         values::unsigned,
+        waiting::{LaneWaiting, PresentMinute, WaitingCount, present_rows_limit},
     },
     store::{JobFilter, LaneStats, MinuteStats},
 };
@@ -35,23 +35,153 @@ pub(super) fn lane_stats(
     // One snapshot, or the parts would not add up.
     let snapshot = reader.conn.unchecked_transaction()?;
     let recent = recent(&snapshot, since)?;
-    let mut all = Vec::new();
-    for (lane, counters) in lane_counters(&snapshot)? {
-        if counters.is_empty() {
-            continue;
+    let mut counters = lane_counters(&snapshot, &JobFilter::default())?;
+    counters.retain(|(_, counters)| !counters.is_empty());
+    let present = PresentMinute::at(now);
+    let waiting = waiting_minutes(&snapshot, present, &counters)?;
+    let limit = present_rows_limit(waiting.values().filter(|lane| lane.is_in_present()).count());
+    let mut all = Vec::with_capacity(counters.len());
+    for (lane, LaneCounters { mut stats, .. }) in counters {
+        let waiting = waiting.get(&lane).copied().unwrap_or_default();
+        let mut due = WaitingCount::default();
+        if waiting.may_be_due() {
+            let heads = heads(&snapshot, lane)?;
+            if waiting.is_in_present() {
+                let count = PresentCount {
+                    conn: &snapshot,
+                    lane,
+                    present,
+                    limit,
+                };
+                due = count.due(waiting.present, &heads)?;
+            }
+            let earliest = heads.iter().map(|(_, run_at)| *run_at).min();
+            stats.oldest_ready = earliest.filter(|run_at| *run_at <= now);
         }
-        let LaneCounters { waiting, mut stats } = counters;
-        if waiting > 0 {
-            stats.ready = count_ready(&snapshot, lane, waiting, now)?;
-            stats.retrying = count_retrying(&snapshot, lane, now)?;
-            let later = waiting.saturating_sub(stats.ready);
-            stats.scheduled = later.saturating_sub(stats.retrying);
-            stats.oldest_ready = earliest(&snapshot, lane)?.filter(|run_at| *run_at <= now);
-        }
+        waiting.put(due, &mut stats);
         stats.recent = recent.get(&lane).copied().unwrap_or_default();
         all.push(stats);
     }
     Ok(all)
+}
+
+/// The waiting jobs of lanes, by whether their minute is past.
+fn waiting_minutes(
+    conn: &Connection,
+    present: PresentMinute,
+    lanes: &[(LaneId, LaneCounters)],
+) -> Result<HashMap<LaneId, LaneWaiting>, DriverError> {
+    let all = lanes.iter().map(|(lane, counters)| {
+        let all = counters.waiting;
+        (
+            *lane,
+            LaneWaiting {
+                all,
+                ..LaneWaiting::default()
+            },
+        )
+    });
+    let mut waiting: HashMap<LaneId, LaneWaiting> = all.collect();
+    let mut statement = conn.prepare_cached(include_str!("sql/stats_minutes.sql"))?;
+    let mut rows = statement.query([present.number])?;
+    while let Some(row) = rows.next()? {
+        let lane: &mut LaneWaiting = waiting.entry(row.get("lane")?).or_default();
+        let part = if row.get("present")? {
+            &mut lane.present
+        } else {
+            &mut lane.before
+        };
+        *part = WaitingCount {
+            waiting: row.get("waiting")?,
+            retrying: row.get("retrying")?,
+        };
+    }
+    Ok(waiting)
+}
+
+/// The earliest waiting job of each priority of a lane.
+fn heads(conn: &Connection, lane: LaneId) -> Result<Vec<(i64, Timestamp)>, DriverError> {
+    let mut statement = conn.prepare_cached(include_str!("sql/stats_head.sql"))?;
+    let mut heads = Vec::new();
+    let mut above = -1;
+    loop {
+        let mut rows = statement.query(params![lane, above])?;
+        let Some(row) = rows.next()? else {
+            return Ok(heads);
+        };
+        above = row.get("priority")?;
+        heads.push((above, time(row.get("run_at")?)));
+    }
+}
+
+/// Counts the jobs of one lane in the present minute.
+struct PresentCount<'c> {
+    conn: &'c Connection,
+    lane: LaneId,
+    present: PresentMinute,
+    limit: i64,
+}
+
+impl PresentCount<'_> {
+    /// How many of them are due.
+    fn due(
+        &self,
+        all: WaitingCount,
+        heads: &[(i64, Timestamp)],
+    ) -> Result<WaitingCount, DriverError> {
+        let PresentMinute {
+            start, later, end, ..
+        } = self.present;
+        let waiting = |from, before| self.waiting(heads, from, before);
+        let retrying = |from, before| self.retrying(from, before);
+        let limit = self.limit;
+        let mut due = WaitingCount::default();
+        if all.waiting != 0 {
+            let due_rows = || waiting(start, later);
+            due.waiting = self
+                .present
+                .due(all.waiting, limit, waiting(later, end)?, due_rows)?;
+        }
+        if all.retrying != 0 {
+            let due_rows = || retrying(start, later);
+            due.retrying =
+                self.present
+                    .due(all.retrying, limit, retrying(later, end)?, due_rows)?;
+        }
+        Ok(due)
+    }
+
+    fn waiting(
+        &self,
+        heads: &[(i64, Timestamp)],
+        from: i64,
+        before: i64,
+    ) -> Result<i64, DriverError> {
+        let mut count = 0;
+        for (priority, head) in heads {
+            if head.as_micros() >= before || count >= self.limit {
+                continue;
+            }
+            let limit = self.limit - count;
+            count += self
+                .conn
+                .prepare_cached(include_str!("sql/stats_waiting.sql"))?
+                .query_row(params![self.lane, priority, from, before, limit], |row| {
+                    row.get::<_, i64>(0)
+                })?;
+        }
+        Ok(count)
+    }
+
+    fn retrying(&self, from: i64, before: i64) -> Result<i64, DriverError> {
+        let count = self
+            .conn
+            .prepare_cached(include_str!("sql/stats_retrying.sql"))?
+            .query_row(params![self.lane, from, before, self.limit], |row| {
+                row.get(0)
+            })?;
+        Ok(count)
+    }
 }
 
 /// How many jobs match, if the counters tell.
@@ -59,16 +189,24 @@ pub(super) fn count(reader: &mut Reader, filter: &JobFilter) -> Result<Option<u6
     if !counters::can_count(filter) {
         return Ok(None);
     }
-    let lanes = lane_counters(&reader.conn)?.into_iter();
+    let lanes = lane_counters(&reader.conn, filter)?.into_iter();
     Ok(Some(counters::count(filter, lanes.map(|(_, lane)| lane))))
 }
 
-fn lane_counters(conn: &Connection) -> Result<Vec<(LaneId, LaneCounters)>, DriverError> {
+/// The counters of the lanes that a filter names.
+pub(super) fn lane_counters(
+    conn: &Connection,
+    filter: &JobFilter,
+) -> Result<Vec<(LaneId, LaneCounters)>, DriverError> {
     let mut statement = conn.prepare_cached(include_str!("sql/stats_lanes.sql"))?;
     let lane_columns = LaneColumns::find(statement.column_names())?;
     let columns = CounterColumns::find(statement.column_names())?;
     let tally_columns = tally_columns(&statement)?;
-    let mut rows = statement.query([])?;
+    let mut rows = statement.query(params![
+        filter.tenant.as_ref().map(Tenant::as_str),
+        filter.queue.as_ref().map(Queue::as_str),
+        filter.kind.as_ref().map(Kind::as_str),
+    ])?;
     let mut all = Vec::new();
     while let Some(row) = rows.next()? {
         // One that cannot be read is noted where its jobs are claimed and listed.
@@ -83,7 +221,10 @@ fn lane_counters(conn: &Connection) -> Result<Vec<(LaneId, LaneCounters)>, Drive
         stats.cancelled = number(row, columns.cancelled)?;
         stats.dead_letters = number(row, columns.dead_letters)?;
         stats.total = tally(row, &tally_columns)?;
-        let waiting = number(row, columns.waiting)?;
+        let waiting = WaitingCount {
+            waiting: row.get(columns.waiting)?,
+            retrying: row.get(columns.retrying)?,
+        };
         all.push((row.get(lane_columns.id)?, LaneCounters { waiting, stats }));
     }
     Ok(all)
@@ -126,54 +267,6 @@ pub(super) fn minute_stats(
         });
     }
     Ok(minutes)
-}
-
-/// How many of the waiting jobs are due. Millions may be, or millions may not; what is due and
-/// what is not are counted by turns, so that only the smaller of the two is counted in full.
-fn count_ready(
-    conn: &Connection,
-    lane: LaneId,
-    waiting: u64,
-    now: Timestamp,
-) -> Result<u64, DriverError> {
-    let count = |sql: &str, most: u64| -> Result<u64, DriverError> {
-        let most = i64::try_from(most).unwrap_or(i64::MAX);
-        let count = conn
-            .prepare_cached(sql)?
-            .query_row(params![lane, now.as_micros(), most], |row| number(row, 0))?;
-        Ok(count)
-    };
-    let mut most = COUNT_FIRST;
-    loop {
-        let ready = count(include_str!("sql/stats_ready.sql"), most)?;
-        if ready < most {
-            return Ok(ready);
-        }
-        let later = count(include_str!("sql/stats_later.sql"), most)?;
-        if later < most {
-            return Ok(waiting.saturating_sub(later));
-        }
-        most = most.saturating_mul(COUNT_GROWTH);
-    }
-}
-
-fn count_retrying(conn: &Connection, lane: LaneId, now: Timestamp) -> Result<u64, DriverError> {
-    let count = conn
-        .prepare_cached(include_str!("sql/stats_retrying.sql"))?
-        .query_row(params![lane, now.as_micros()], |row| number(row, 0))?;
-    Ok(count)
-}
-
-/// The earliest `runAt` of a lane.
-fn earliest(conn: &Connection, lane: LaneId) -> Result<Option<Timestamp>, DriverError> {
-    let mut statement = conn.prepare_cached(include_str!("sql/claim_bounds.sql"))?;
-    let mut rows = statement.query([lane])?;
-    let mut earliest = None;
-    while let Some(row) = rows.next()? {
-        let run_at = row.get::<_, Option<i64>>("run_at")?.map(time);
-        earliest = earliest.into_iter().chain(run_at).min();
-    }
-    Ok(earliest)
 }
 
 fn tally_columns(statement: &Statement<'_>) -> Result<TallyColumns, DriverError> {

@@ -14,8 +14,9 @@ use steadfast_core::{
 use super::{
     AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult, Document, DocumentKind,
     DocumentSaveResult, DocumentStore, DueSchedules, EnqueueResult, FireRequest, FireResult,
-    JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
-    RenewResult, Renewal, ScheduleFilter, ScheduleSaveResult, ScheduleStore, TickRecord,
+    JobCount, JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats, Page, PageRequest,
+    QueryStore, RenewResult, Renewal, ScheduleFilter, ScheduleSaveResult, ScheduleStore,
+    TickRecord,
 };
 use crate::{
     damage::DamagedRows,
@@ -43,7 +44,7 @@ macro_rules! for_each_verb {
             QueryStore {
                 get_jobs(ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError>;
                 list_jobs(filter: JobFilter, page: JobPageRequest) -> Result<Page<Job, JobId>, StoreError>;
-                count_jobs(filter: JobFilter, most: u64) -> Result<u64, StoreError>;
+                count_jobs(filter: JobFilter, most: u64) -> Result<JobCount, StoreError>;
                 list_attempts(of: AttemptOwner, page: PageRequest<AttemptCursor>) -> Result<Page<Attempt, AttemptCursor>, StoreError>;
                 lane_stats(since: Timestamp) -> Result<Vec<LaneStats>, StoreError>;
                 minute_stats(tenant: Option<Tenant>, since: Timestamp) -> Result<Vec<MinuteStats>, StoreError>;

@@ -11,9 +11,9 @@ use steadfast_core::{
 use super::{
     AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult, Document, DocumentKind,
     DocumentSaveResult, DocumentStore, DueSchedules, EnqueueResult, FireRequest, FireResult,
-    JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
-    RenewResult, Renewal, ScheduleFilter, ScheduleSaveResult, ScheduleStore, Store, TickRecord,
-    forward::for_each_verb,
+    JobCount, JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats, Page, PageRequest,
+    QueryStore, RenewResult, Renewal, ScheduleFilter, ScheduleSaveResult, ScheduleStore, Store,
+    TickRecord, forward::for_each_verb,
 };
 use crate::{
     damage::DamagedRows,

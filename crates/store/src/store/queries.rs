@@ -17,14 +17,18 @@ pub trait QueryStore: BaseStore {
     async fn get_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError>;
 
     /// Jobs that match, newest id first. Walking the cursors meets each match once.
+    ///
+    /// They come without their payloads: in place of one is `null`, or for the kind `http` an
+    /// object of its `url` and `method`.
     async fn list_jobs(
         &self,
         filter: JobFilter,
         page: JobPageRequest,
     ) -> Result<Page<Job, JobId>, StoreError>;
 
-    /// How many jobs match, counting no further than `most`.
-    async fn count_jobs(&self, filter: JobFilter, most: u64) -> Result<u64, StoreError>;
+    /// How many jobs match, counting no further than `most`, nor longer than a second or so if
+    /// the jobs have to be looked at one by one; the answer says whether it stopped early.
+    async fn count_jobs(&self, filter: JobFilter, most: u64) -> Result<JobCount, StoreError>;
 
     /// Attempt records of a job, or of all runs of a schedule, newest first.
     async fn list_attempts(
@@ -124,6 +128,33 @@ impl JobFilter {
                 .reason
                 .is_none_or(|reason| job.progress.reason == Some(reason))
             && (!self.dead_letters || job.is_dead_letter())
+    }
+}
+
+/// How many jobs match a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobCount {
+    /// How many were counted.
+    pub count: u64,
+    /// There are so many or more: the count stopped early.
+    pub at_least: bool,
+}
+
+impl JobCount {
+    /// A count that goes no further than `most`.
+    pub fn up_to(count: u64, most: u64) -> Self {
+        Self {
+            count: count.min(most),
+            at_least: count > most,
+        }
+    }
+
+    /// A count that was given up early.
+    pub fn at_least(count: u64) -> Self {
+        Self {
+            count,
+            at_least: true,
+        }
     }
 }
 

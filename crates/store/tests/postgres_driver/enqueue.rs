@@ -27,13 +27,27 @@ async fn jobs_of_a_users_transaction_exist_from_its_commit_on() {
             .all(|answer| matches!(answer, EnqueueResult::Created(..)))
     );
     assert!(store.claim(request(10)).await.unwrap().claims.is_empty());
-    assert_eq!(store.count_jobs(JobFilter::default(), 10).await.unwrap(), 0);
+    assert_eq!(
+        store
+            .count_jobs(JobFilter::default(), 10)
+            .await
+            .unwrap()
+            .count,
+        0
+    );
     transaction.commit().await.unwrap();
 
     woken(&mut wakeups).await;
     let claims = store.claim(request(10)).await.unwrap().claims;
     assert_eq!(claims.len(), ids.len());
-    assert_eq!(store.count_jobs(JobFilter::default(), 10).await.unwrap(), 3);
+    assert_eq!(
+        store
+            .count_jobs(JobFilter::default(), 10)
+            .await
+            .unwrap()
+            .count,
+        3
+    );
 }
 
 #[tokio::test]
@@ -50,7 +64,14 @@ async fn jobs_of_a_transaction_that_is_rolled_back_never_were() {
     transaction.rollback().await.unwrap();
 
     assert_eq!(store.get_jobs(vec![keyed.id]).await.unwrap(), [None]);
-    assert_eq!(store.count_jobs(JobFilter::default(), 10).await.unwrap(), 0);
+    assert_eq!(
+        store
+            .count_jobs(JobFilter::default(), 10)
+            .await
+            .unwrap()
+            .count,
+        0
+    );
     let again = store.enqueue(vec![keyed.clone()]).await.unwrap();
     let is_created = matches!(again[..], [EnqueueResult::Created(id, _)] if id == keyed.id);
     assert!(is_created, "its key is free");
@@ -81,7 +102,14 @@ async fn a_conflict_leaves_the_users_transaction_usable() {
         .await
         .unwrap();
     transaction.commit().await.unwrap();
-    assert_eq!(store.count_jobs(JobFilter::default(), 10).await.unwrap(), 2);
+    assert_eq!(
+        store
+            .count_jobs(JobFilter::default(), 10)
+            .await
+            .unwrap()
+            .count,
+        2
+    );
 }
 
 #[tokio::test]
@@ -128,7 +156,14 @@ async fn sql_stores_a_job_with_the_defaults_of_the_library() {
     let made_at = JobId::new(found.created_at, 0);
     assert_eq!(id.bits() >> 64, made_at.bits() >> 64, "ids sort by time");
     assert_eq!(store.claim(request(9)).await.unwrap().claims.len(), 1);
-    assert_eq!(store.count_jobs(JobFilter::default(), 10).await.unwrap(), 1);
+    assert_eq!(
+        store
+            .count_jobs(JobFilter::default(), 10)
+            .await
+            .unwrap()
+            .count,
+        1
+    );
 }
 
 #[tokio::test]
@@ -171,7 +206,14 @@ async fn sql_makes_one_job_of_one_key() {
     let refused = enqueue("2").await.unwrap_err();
     let refused = refused.as_db_error().unwrap().message();
     assert!(refused.contains(&first), "{refused}");
-    assert_eq!(store.count_jobs(JobFilter::default(), 10).await.unwrap(), 1);
+    assert_eq!(
+        store
+            .count_jobs(JobFilter::default(), 10)
+            .await
+            .unwrap()
+            .count,
+        1
+    );
 }
 
 #[tokio::test]
@@ -193,7 +235,14 @@ async fn sql_refuses_what_the_library_would_refuse() {
         let sql = database.sql(&format!("SELECT steadfast.enqueue({arguments})"));
         assert!(client.query_one(&*sql, &[]).await.is_err(), "{arguments}");
     }
-    assert_eq!(store.count_jobs(JobFilter::default(), 10).await.unwrap(), 0);
+    assert_eq!(
+        store
+            .count_jobs(JobFilter::default(), 10)
+            .await
+            .unwrap()
+            .count,
+        0
+    );
 }
 
 /// The grants are those that docs/postgres.md names.
@@ -217,5 +266,12 @@ async fn an_application_needs_no_more_than_what_enqueue_writes() {
             .execute(&format!("SET ROLE {role}; {enqueue}; RESET ROLE"))
             .await;
     }
-    assert_eq!(store.count_jobs(JobFilter::default(), 10).await.unwrap(), 1);
+    assert_eq!(
+        store
+            .count_jobs(JobFilter::default(), 10)
+            .await
+            .unwrap()
+            .count,
+        1
+    );
 }

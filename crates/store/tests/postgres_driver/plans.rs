@@ -36,6 +36,15 @@ const PLANS: &[((&str, &str), &[&str])] = &[
     (sql!("list_failed"), &["job_failed on job"]),
     (sql!("list_runs"), &["job_run on job"]),
     (sql!("list_running"), &["on job"]),
+    (sql!("list_lanes"), &["job_lane on job"]),
+    (sql!("list_lanes_failed"), &["job_lane_failed on job"]),
+    (sql!("list_lanes_cancelled"), &["job_lane_cancelled on job"]),
+    (sql!("list_waiting"), &["job_waiting on job"]),
+    (sql!("jobs_listed"), &["job_pkey on job"]),
+    (
+        sql!("stats_minutes"),
+        &["waiting_count_pkey on waiting_count"],
+    ),
     (
         sql!("prune"),
         &[

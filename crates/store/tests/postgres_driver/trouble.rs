@@ -110,7 +110,11 @@ async fn a_standby_that_is_promoted_is_found_and_goes_on() {
     other.kind = steadfast_core::Kind::new("other").unwrap();
     store.enqueue(vec![other]).await.unwrap();
     assert_eq!(
-        store.count_jobs(JobFilter::default(), 99).await.unwrap(),
+        store
+            .count_jobs(JobFilter::default(), 99)
+            .await
+            .unwrap()
+            .count,
         11
     );
 }

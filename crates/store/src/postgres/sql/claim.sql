@@ -61,10 +61,12 @@ share AS MATERIALIZED (
     GROUP BY lane, priority
 ),
 held AS MATERIALIZED (
-    SELECT first.id, first.lane, first.bytes
+    SELECT first.id, first.lane, first.due_minute, first.is_retry, first.bytes
     FROM (SELECT * FROM share ORDER BY priority DESC) AS share
     CROSS JOIN LATERAL (
-        SELECT job.id, job.lane, octet_length(job.payload) AS bytes
+        SELECT
+            job.id, job.lane, job.run_at / 60000000 AS due_minute,
+            job.attempt > job.attempts_before AS is_retry, octet_length(job.payload) AS bytes
         FROM steadfast.job
         WHERE
             job.state = 0 AND job.lane = share.lane AND job.priority = share.priority
@@ -75,15 +77,19 @@ held AS MATERIALIZED (
     ) AS first
 ),
 taken AS MATERIALIZED (
-    SELECT id, lane FROM (
-        SELECT id, lane, bytes, sum(bytes) OVER (ROWS UNBOUNDED PRECEDING) AS bytes_so_far
+    SELECT id, lane, due_minute, is_retry FROM (
+        SELECT
+            id, lane, due_minute, is_retry, bytes,
+            sum(bytes) OVER (ROWS UNBOUNDED PRECEDING) AS bytes_so_far
         FROM held
     ) AS sized
     WHERE bytes_so_far - bytes <= $8
 ),
 counted AS (
-    INSERT INTO steadfast.counted (lane, waiting, running)
-    SELECT lane, - count(*), count(*) FROM taken GROUP BY lane
+    INSERT INTO steadfast.count_change (lane, due_minute, waiting, retrying, running)
+    SELECT lane, due_minute, - count(*), - count(*) FILTER (WHERE is_retry), count(*)
+    FROM taken
+    GROUP BY lane, due_minute
 )
 UPDATE steadfast.job SET
     state = 1,

@@ -33,6 +33,8 @@ written AS (
         AND (NOT new.must_have_expired OR job.lease_until <= (SELECT now FROM clock))
     RETURNING
         job.id, job.lane, job.schedule, job.state, job.resolved_at,
+        CASE WHEN job.state = 0 THEN job.run_at / 60000000 END AS due_minute,
+        job.state = 0 AND job.attempt > job.attempts_before AS is_retry,
         new.record_fence, new.record_attempt, new.record_attempts_before, new.record_status,
         new.record_started_at, new.record_finished_at, new.record_worker, new.record_failure, new.record_output,
         new.record_note, new.record_decision,
@@ -51,18 +53,19 @@ recorded AS (
     WHERE record_status IS NOT NULL
 ),
 counted AS (
-    INSERT INTO steadfast.counted (
-        lane, minute, running, waiting, succeeded, failed, cancelled, dead_letters, attempts,
+    INSERT INTO steadfast.count_change (
+        lane, minute, due_minute, running, waiting, retrying, succeeded, failed, cancelled, dead_letters, attempts,
         successes, failures, retries, successful_retries, exhausted
     )
     SELECT
-        lane, record_finished_at / 60000000, - count(*),
-        count(*) FILTER (WHERE state = 0), count(*) FILTER (WHERE state = 2),
+        lane, record_finished_at / 60000000, due_minute, - count(*),
+        count(*) FILTER (WHERE state = 0), count(*) FILTER (WHERE is_retry),
+        count(*) FILTER (WHERE state = 2),
         count(*) FILTER (WHERE state = 3), count(*) FILTER (WHERE state = 4),
         count(*) FILTER (WHERE state = 3 AND resolved_at IS NULL),
         sum(attempts), sum(successes), sum(failures), sum(retries), sum(successful_retries),
         sum(exhausted)
     FROM written
-    GROUP BY lane, record_finished_at / 60000000
+    GROUP BY lane, record_finished_at / 60000000, due_minute
 )
 SELECT id, schedule IS NOT NULL AS is_run FROM written

@@ -17,6 +17,7 @@ added AS (
     RETURNING job.id, job.lane, job.run_at, job.created_at
 ),
 counted AS (
-    INSERT INTO steadfast.counted (lane, waiting) SELECT lane, count(*) FROM added GROUP BY lane
+    INSERT INTO steadfast.count_change (lane, due_minute, waiting)
+    SELECT lane, run_at / 60000000, count(*) FROM added GROUP BY lane, run_at / 60000000
 )
 SELECT id, run_at, created_at FROM added

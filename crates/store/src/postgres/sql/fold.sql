@@ -3,19 +3,19 @@
 -- Parameters: 1 limit. Rows: one, how many changes were moved. Locks: the rows moved, as far
 -- as they are free, and the totals of their lanes.
 WITH moved AS (
-    DELETE FROM steadfast.counted
-    WHERE ctid = ANY(ARRAY(SELECT ctid FROM steadfast.counted LIMIT $1 FOR UPDATE SKIP LOCKED))
+    DELETE FROM steadfast.count_change
+    WHERE ctid = ANY(ARRAY(SELECT ctid FROM steadfast.count_change LIMIT $1 FOR UPDATE SKIP LOCKED))
     RETURNING *
 ),
 lanes AS (
     INSERT INTO steadfast.lane_count AS total (
         lane, waiting, running, succeeded, failed, cancelled, dead_letters, attempts, successes,
-        failures, retries, successful_retries, exhausted
+        failures, retries, successful_retries, exhausted, retrying
     )
     SELECT
         lane, sum(waiting), sum(running), sum(succeeded), sum(failed), sum(cancelled),
         sum(dead_letters), sum(attempts), sum(successes), sum(failures), sum(retries),
-        sum(successful_retries), sum(exhausted)
+        sum(successful_retries), sum(exhausted), sum(retrying)
     FROM moved
     GROUP BY lane
     ORDER BY lane
@@ -31,7 +31,19 @@ lanes AS (
         failures = total.failures + excluded.failures,
         retries = total.retries + excluded.retries,
         successful_retries = total.successful_retries + excluded.successful_retries,
-        exhausted = total.exhausted + excluded.exhausted
+        exhausted = total.exhausted + excluded.exhausted,
+        retrying = total.retrying + excluded.retrying
+),
+waiting AS (
+    INSERT INTO steadfast.waiting_count AS total (minute, lane, waiting, retrying)
+    SELECT due_minute, lane, sum(waiting), sum(retrying)
+    FROM moved
+    WHERE due_minute IS NOT NULL
+    GROUP BY due_minute, lane
+    ORDER BY due_minute, lane
+    ON CONFLICT (minute, lane) DO UPDATE SET
+        waiting = total.waiting + excluded.waiting,
+        retrying = total.retrying + excluded.retrying
 ),
 minutes AS (
     INSERT INTO steadfast.minute AS total (

@@ -36,7 +36,7 @@ keys AS (
         AND held.job = gone.id
 ),
 counted AS (
-    INSERT INTO steadfast.counted (lane, succeeded, failed, cancelled)
+    INSERT INTO steadfast.count_change (lane, succeeded, failed, cancelled)
     SELECT
         lane, - count(*) FILTER (WHERE state = 2), - count(*) FILTER (WHERE state = 3),
         - count(*) FILTER (WHERE state = 4)

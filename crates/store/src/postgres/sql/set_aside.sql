@@ -4,7 +4,9 @@
 WITH aside AS (
     UPDATE steadfast.job SET state = 0, run_at = $2, attempt = attempt - 1, lease_until = NULL
     WHERE id = ANY($1::uuid[]) AND state + 0 = 1
-    RETURNING lane
+    RETURNING lane, run_at / 60000000 AS due_minute, attempt > attempts_before AS is_retry
 )
-INSERT INTO steadfast.counted (lane, waiting, running)
-SELECT lane, count(*), - count(*) FROM aside GROUP BY lane
+INSERT INTO steadfast.count_change (lane, due_minute, waiting, retrying, running)
+SELECT lane, due_minute, count(*), count(*) FILTER (WHERE is_retry), - count(*)
+FROM aside
+GROUP BY lane, due_minute

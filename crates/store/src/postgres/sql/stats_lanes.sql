@@ -1,7 +1,7 @@
--- The counts of every lane: totals, and what was not moved into them yet.
--- Parameters: none. Rows: lane, counts. Locks: none.
+-- The counts of lanes: totals, and what was not moved into them yet.
+-- Parameters: 1 lanes, or null for all. Rows: lane, counts. Locks: none.
 SELECT
-    lane, sum(waiting)::bigint AS waiting, sum(running)::bigint AS running,
+    lane, sum(waiting)::bigint AS waiting, sum(retrying)::bigint AS retrying, sum(running)::bigint AS running,
     sum(succeeded)::bigint AS succeeded, sum(failed)::bigint AS failed,
     sum(cancelled)::bigint AS cancelled, sum(dead_letters)::bigint AS dead_letters,
     sum(attempts)::bigint AS attempts, sum(successes)::bigint AS successes,
@@ -9,13 +9,19 @@ SELECT
     sum(successful_retries)::bigint AS successful_retries, sum(exhausted)::bigint AS exhausted
 FROM (
     SELECT
-        lane, waiting, running, succeeded, failed, cancelled, dead_letters, attempts, successes,
-        failures, retries, successful_retries, exhausted
+        lane, waiting, retrying, running, succeeded, failed, cancelled, dead_letters, attempts,
+        successes, failures, retries, successful_retries, exhausted
     FROM steadfast.lane_count
     UNION ALL
     SELECT
-        lane, waiting, running, succeeded, failed, cancelled, dead_letters, attempts, successes,
-        failures, retries, successful_retries, exhausted
+        lane, waiting, retrying, running, succeeded, failed, cancelled, dead_letters, attempts,
+        successes, failures, retries, successful_retries, exhausted
+    FROM steadfast.count_change
+    UNION ALL
+    SELECT
+        lane, waiting, 0, running, succeeded, failed, cancelled, dead_letters, attempts,
+        successes, failures, retries, successful_retries, exhausted
     FROM steadfast.counted
-) AS both_parts
+) AS all_parts
+WHERE $1::integer[] IS NULL OR lane = ANY($1)
 GROUP BY lane

@@ -10,5 +10,8 @@ FROM (
     UNION ALL
     SELECT lane, attempts, successes, failures, retries, successful_retries, exhausted
     FROM steadfast.counted WHERE minute >= $1
-) AS both_parts
+    UNION ALL
+    SELECT lane, attempts, successes, failures, retries, successful_retries, exhausted
+    FROM steadfast.count_change WHERE minute >= $1
+) AS all_parts
 GROUP BY lane

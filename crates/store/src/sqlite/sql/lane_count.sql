@@ -1,5 +1,6 @@
 -- Adds the changes of a transaction to the counts of one lane.
--- Parameters: 1 lane, 2–6 by state, 7 dead letters, 8–13 tally. Rows: none. Locks: write.
+-- Parameters: 1 lane, 2–6 by state, 7 dead letters, 8–13 tally, 14 waiting for a retry.
+-- Rows: none. Locks: write.
 UPDATE steadfast_lane SET
     waiting = waiting + ?2,
     running = running + ?3,
@@ -12,5 +13,6 @@ UPDATE steadfast_lane SET
     failures = failures + ?10,
     retries = retries + ?11,
     successful_retries = successful_retries + ?12,
-    exhausted = exhausted + ?13
+    exhausted = exhausted + ?13,
+    retrying = retrying + ?14
 WHERE id = ?1

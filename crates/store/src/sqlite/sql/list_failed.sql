@@ -1,3 +1,7 @@
--- Failed jobs, newest id first.
--- Parameters: 1 ids below this, 2 unused. Rows: job_row. Locks: read.
-SELECT * FROM steadfast_job_row WHERE state = 3 AND id < ?1 AND ?2 IS NULL ORDER BY id DESC
+-- Failed jobs, newest id first, with what rules most of them out.
+-- Parameters: 1 ids below this, 2 limit, 3 unused. Rows: as named. Locks: read.
+SELECT seq, id, lane, state, run_at, attempt > attempts_before AS is_retry, created_at, reason
+FROM steadfast_job INDEXED BY steadfast_job_failed
+WHERE state = 3 AND id < ?1 AND ?3 IS NULL
+ORDER BY id DESC
+LIMIT ?2

@@ -1,3 +1,7 @@
--- Runs of a schedule, newest id first.
--- Parameters: 1 ids below this, 2 schedule. Rows: job_row. Locks: read.
-SELECT * FROM steadfast_job_row WHERE schedule = ?2 AND id < ?1 ORDER BY id DESC
+-- Runs of a schedule, newest id first, with what rules most of them out.
+-- Parameters: 1 ids below this, 2 limit, 3 schedule. Rows: as named. Locks: read.
+SELECT seq, id, lane, state, run_at, attempt > attempts_before AS is_retry, created_at, reason
+FROM steadfast_job
+WHERE schedule = ?3 AND id < ?1
+ORDER BY id DESC
+LIMIT ?2
