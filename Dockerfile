@@ -1,4 +1,8 @@
-# The `steadfast` binary, and nothing else that is ours.
+# The `steadfast` binary, and nothing else that is ours. It starts by itself:
+#
+#   docker build --tag steadfast .
+#   docker run -p 127.0.0.1:7373:7373 -v steadfast:/data \
+#     -e STEADFAST_ADMIN_KEY="$(openssl rand -hex 32)" steadfast
 FROM rust:1.95-slim-trixie AS build
 WORKDIR /build
 COPY . .
@@ -8,8 +12,14 @@ FROM debian:trixie-slim
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates \
     && rm -rf /var/lib/apt/lists/* \
-    && useradd --system --home-dir /nonexistent steadfast
+    && useradd --system --home-dir /nonexistent steadfast \
+    && install --directory --owner steadfast --group steadfast --mode 0700 /data
 COPY --from=build /build/target/dist/steadfast /usr/local/bin/steadfast
 USER steadfast
+# The default store is /data/steadfast.db.
+WORKDIR /data
+VOLUME /data
+ENV STEADFAST_LISTEN=0.0.0.0:7373
 EXPOSE 7373
 ENTRYPOINT ["steadfast"]
+CMD ["serve"]

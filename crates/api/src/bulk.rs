@@ -43,14 +43,22 @@ pub struct DeadLettersRequest {
     /// With this text in the message of the newest failure, in any case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Created at this time or later.
+    /// Created at this time or later; when it failed does not matter.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub from: Option<Timestamp>,
-    /// Created before this time.
+    /// Created before this time; when it failed does not matter.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub before: Option<Timestamp>,
+    /// Ended `failed` at this time or later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub failed_from: Option<Timestamp>,
+    /// Ended `failed` before this time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub failed_before: Option<Timestamp>,
     /// A new payload, in place of the one each has; only with `ids`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]

@@ -8,7 +8,7 @@ use steadfast_core::{EventType, Guarantee, Payload, PolicyPatch, Tags, Timestamp
 
 #[cfg(feature = "openapi")]
 use crate::schema::{EventTypeSchema, GuaranteeSchema, NameSchema, PolicyPatchSchema};
-use crate::{DurationText, JobBody, JobList, ScheduleBody};
+use crate::{DurationText, JobBody, JobList, ScheduleBody, edit};
 
 /// What `POST /jobs` takes: one job, or many at once.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -171,25 +171,42 @@ pub struct WebhookRequest {
     pub retry: PolicyPatch,
 }
 
-/// Changes to a waiting job; a field that is left out stays as it is.
+/// Changes to a waiting job; a field that is left out stays as it is, and `null` is no way to say
+/// so.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EditJobRequest {
-    /// A new input.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// A new input; `null` is one, too.
+    #[serde(
+        default,
+        deserialize_with = "edit::any_json",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub payload: Option<Payload>,
     /// Laid over the policy that the job has.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "edit::not_clearable",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<PolicyPatchSchema>))]
     pub retry: Option<PolicyPatch>,
     /// When it may run.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "edit::not_clearable",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub run_at: Option<Timestamp>,
     /// 0 to 9, higher first.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "edit::not_clearable",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "openapi", schema(maximum = 9))]
     pub priority: Option<u8>,
 }

@@ -21,6 +21,7 @@ mod bulk;
 mod claim;
 mod create;
 mod duration;
+mod edit;
 mod endpoint;
 mod event;
 mod job;

@@ -31,14 +31,22 @@ pub struct JobQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>))]
     pub schedule: Option<ScheduleId>,
-    /// Created at this time or later.
+    /// Created at this time or later; when it failed does not matter.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>, format = DateTime))]
     pub from: Option<Timestamp>,
-    /// Created before this time.
+    /// Created before this time; when it failed does not matter.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<String>, format = DateTime))]
     pub before: Option<Timestamp>,
+    /// Ended `failed` at this time or later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<String>, format = DateTime))]
+    pub failed_from: Option<Timestamp>,
+    /// Ended `failed` before this time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<String>, format = DateTime))]
+    pub failed_before: Option<Timestamp>,
     /// With this text in the message of the newest failure, in any case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,

@@ -8,7 +8,7 @@ use steadfast_core::{
 
 #[cfg(feature = "openapi")]
 use crate::schema::{DstSchema, MissedTickSchema, NameSchema, OverlapSchema, SkipReasonSchema};
-use crate::{CreateJobRequest, DurationText, JobBody};
+use crate::{CreateJobRequest, DurationText, JobBody, edit};
 
 /// A schedule to be created, or updated if its name exists: a rule (`schedule` or `every`), and the
 /// job that each tick makes.
@@ -52,41 +52,78 @@ pub struct CreateScheduleRequest {
     pub job: CreateJobRequest,
 }
 
-/// Changes to a schedule; a field that is left out stays as it is.
+/// Changes to a schedule; a field that is left out stays as it is, and `null` clears a limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EditScheduleRequest {
     /// Cron with 5 or 6 fields (seconds first), or `@hourly` and the like.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "edit::not_clearable",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub schedule: Option<String>,
     /// At equal distances, in place of `schedule`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "edit::not_clearable",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub every: Option<DurationText>,
     /// An IANA time zone for `schedule`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "edit::not_clearable",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub timezone: Option<String>,
-    /// No tick before this time.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// No tick before this time; `null` for no such limit.
+    #[serde(
+        default,
+        deserialize_with = "edit::clearable",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
-    pub start_at: Option<Timestamp>,
-    /// No tick at this time or later.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_at: Option<Option<Timestamp>>,
+    /// No tick at this time or later; `null` for no such limit.
+    #[serde(
+        default,
+        deserialize_with = "edit::clearable",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
-    pub end_at: Option<Timestamp>,
-    /// How many runs it makes at most.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_runs: Option<u64>,
+    pub end_at: Option<Option<Timestamp>>,
+    /// How many runs it makes at most; `null` for no such limit.
+    #[serde(
+        default,
+        deserialize_with = "edit::clearable",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<u64>))]
+    pub max_runs: Option<Option<u64>>,
     /// What happens at a tick while the run before it has not ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "edit::not_clearable",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<OverlapSchema>))]
     pub overlap: Option<OverlapPolicy>,
     /// What happens to ticks that passed while no node was running.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "edit::not_clearable",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<MissedTickSchema>))]
     pub missed: Option<MissedTickPolicy>,
     /// The job that each tick makes from now on, in place of the one before.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "edit::not_clearable",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub job: Option<CreateJobRequest>,
 }
 

@@ -1,5 +1,5 @@
-//! Exit codes, for scripts: 0 success, 1 refused or failed, 2 usage error, 3 the server cannot be
-//! reached, 4 not found.
+//! Exit codes, for scripts: 0 success, 1 refused or failed, 2 invalid input, whether this program or
+//! the server finds it so, 3 the server cannot be reached, 4 not found.
 
 use std::{error::Error, io, process::ExitCode};
 
@@ -79,6 +79,7 @@ pub fn client_error(error: &ClientError, url: &str) -> anyhow::Error {
     };
     match error.status() {
         Some(404) => ExitError::NotFound(sentence).into(),
+        Some(400 | 413 | 422) => ExitError::Usage(sentence).into(),
         _ => anyhow::anyhow!(sentence),
     }
 }

@@ -39,7 +39,7 @@ use verbs::{
     name = "steadfast",
     version,
     arg_required_else_help = true,
-    after_help = "First steps:\n  steadfast demo                          see retries at work, in under a minute\n  steadfast serve                         run a server on ./steadfast.db\n  steadfast jobs create URL --watch       create a job there, and follow it\n\nExit codes: 0 success, 1 refused or failed, 2 usage error, 3 the server cannot be reached,\n4 not found."
+    after_help = "First steps:\n  steadfast demo                          see retries at work, in under a minute\n  steadfast serve                         run a server on ./steadfast.db\n  steadfast jobs create URL --watch       create a job there, and follow it\n\nExit codes: 0 success, 1 refused or failed, 2 invalid input, 3 the server cannot be reached,\n4 not found."
 )]
 struct Cli {
     #[command(subcommand)]

@@ -59,6 +59,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         connections: open_files::connections(settings.connections.get()),
         connections_per_address: settings.connections_per_address.get(),
         http_timeout: settings.http_timeout.0,
+        bulk_rate: settings.bulk_rate,
         // A policy from the settings stays, keys or not.
         restrict_with_keys: settings.outbound.policy.is_none().then_some(rules),
     };

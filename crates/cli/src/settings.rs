@@ -9,7 +9,11 @@ mod flags;
 mod retry_arg;
 mod store_url;
 
-use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf};
+use std::{
+    net::SocketAddr,
+    num::{NonZeroU32, NonZeroUsize},
+    path::PathBuf,
+};
 
 use serde::{Deserialize, Serialize};
 use steadfast::{
@@ -53,6 +57,8 @@ pub struct Settings {
     pub http_timeout: DurationArg,
     /// The most retries that a job may ask for.
     pub max_retries: u32,
+    /// How many jobs a second one bulk request changes at most.
+    pub bulk_rate: NonZeroU32,
     pub log: LogSettings,
     pub outbound: OutboundSettings,
     pub retry: RetrySettings,
@@ -131,6 +137,7 @@ impl Default for Settings {
             retention: DurationArg(engine.retention),
             http_timeout: DurationArg(server.http_timeout),
             max_retries: MAX_RETRIES,
+            bulk_rate: steadfast_server::Settings::default().bulk_rate,
             log: LogSettings::default(),
             outbound: OutboundSettings::default(),
             retry: RetrySettings::default(),

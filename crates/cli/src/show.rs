@@ -8,11 +8,11 @@ mod table;
 mod text;
 mod time;
 
-pub use attempt::{attempt_name, attempt_result, attempt_summary};
+pub use attempt::{attempt_name, attempt_result, attempt_summary, describe_failure};
 pub use execution::execution_log;
-pub use job::{job_facts, job_table, job_title};
+pub use job::{is_cancel_pending, job_facts, job_table, job_title, template_facts};
 pub use policy::policy_table;
 pub use steadfast_core::explain::brief;
 pub use table::{boxed_table, plain_table, status_cell, table_lines, terminal_width};
 pub use text::{quantity, shorten, thousands};
-pub use time::{age, bar, moment, now, relative};
+pub use time::{age, bar, clock_time, local_time, moment, moment_in, now, relative};

@@ -1,4 +1,4 @@
-//! Schedules: rules that create one job per tick.
+//! Schedules: rules that create one job per tick. Where an id is taken, a name does as well.
 
 use std::fmt::Display;
 

@@ -1,5 +1,7 @@
 //! A schedule: a timetable, and the job that is created at each of its ticks.
 
+use sha2::{Digest, Sha256};
+
 use crate::{
     id::{JobId, ScheduleId},
     job::{NewJob, RunAt, ScheduledRun},
@@ -18,7 +20,8 @@ pub struct Schedule {
     pub name: ScheduleName,
     /// When it fires.
     pub timetable: Timetable,
-    /// The job of each run. Its id, time, tick and idempotency key are ignored.
+    /// The job of each run. Its id, time and tick are ignored. Its idempotency key is that of the
+    /// request which created the schedule; runs have none.
     pub template: NewJob,
     /// A paused schedule does not fire; ticks of the pause are not missed.
     pub paused: bool,
@@ -35,6 +38,33 @@ impl Schedule {
     /// Whose schedule it is: the tenant of its jobs.
     pub fn tenant(&self) -> &Tenant {
         &self.template.tenant
+    }
+
+    /// A hash that tells whether two requests with one idempotency key ask for the same schedule;
+    /// as [`NewJob::fingerprint`], and never the same as that of a job.
+    pub fn fingerprint(name: &ScheduleName, timetable: &Timetable, job: &NewJob) -> [u8; 16] {
+        let timetable = serde_json::to_string(timetable).unwrap_or_default();
+        let mut hash = Sha256::new();
+        for part in ["schedule", name.as_str(), &timetable] {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part.as_bytes());
+        }
+        hash.update(job.fingerprint());
+        let digest = hash.finalize();
+        let mut first = [0; 16];
+        first.copy_from_slice(&digest[..16]);
+        first
+    }
+
+    /// This schedule, to be written over the stored one. The key by which that was created stays
+    /// with it, whatever the new template says.
+    #[must_use]
+    pub fn replacing(mut self, stored: Option<&Self>) -> Self {
+        if let Some(stored) = stored {
+            self.template.idempotency_key = stored.template.idempotency_key.clone();
+        }
+        self.revision += 1;
+        self
     }
 
     /// The job for one tick.

@@ -8,7 +8,7 @@ use std::{borrow::Cow, fmt, str::FromStr};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::invalid::Invalid;
+use crate::{invalid::Invalid, time::Timestamp};
 
 /// An IANA time zone. Cloning it is cheap.
 ///
@@ -47,6 +47,13 @@ impl Zone {
     /// The IANA name, as `Europe/Paris`.
     pub fn name(&self) -> &str {
         self.0.iana_name().unwrap_or("UTC")
+    }
+
+    /// A moment as clocks of the zone show it, to the second: `2026-01-01 13:00:00`.
+    pub fn local_time(&self, at: Timestamp) -> String {
+        let seconds = at.as_micros().div_euclid(1_000_000);
+        let local = self.0.to_datetime(instant(seconds));
+        local.to_string().replace('T', " ")
     }
 
     /// The period of constant offset around the instant `at`, in seconds since 1970.
@@ -137,6 +144,15 @@ mod tests {
         assert_eq!(Zone::parse("Asia/Kolkata").unwrap().name(), "Asia/Kolkata");
         assert_eq!(Zone::parse("utc").unwrap(), Zone::utc());
         assert_eq!(Zone::parse("US/eastern").unwrap().name(), "US/Eastern");
+    }
+
+    #[test]
+    fn a_moment_is_shown_as_clocks_of_the_zone_show_it() {
+        let at: Timestamp = "2026-07-01T00:30:00.75Z".parse().unwrap();
+        let local = |zone: &str| Zone::parse(zone).unwrap().local_time(at);
+        assert_eq!(local("Europe/Paris"), "2026-07-01 02:30:00");
+        assert_eq!(local("America/New_York"), "2026-06-30 20:30:00");
+        assert_eq!(local("UTC"), "2026-07-01 00:30:00");
     }
 
     #[test]

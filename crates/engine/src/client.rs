@@ -13,12 +13,12 @@ pub use error::ClientError;
 use std::sync::Arc;
 
 use steadfast_core::{
-    Attempt, Invalid, Job, JobCommand, JobEdit, JobId, NewJob, Payload, Queue, Tenant, Timestamp,
-    limits,
+    Attempt, IdempotencyKey, Invalid, Job, JobCommand, JobEdit, JobId, NewJob, Payload, Queue,
+    Tenant, Timestamp, limits,
 };
 use steadfast_store::{
-    AttemptCursor, AttemptOwner, CommandError, EnqueueResult, JobCount, JobFilter, JobPageRequest,
-    LaneStats, MinuteStats, Page, PageRequest, Store, StoreError,
+    AttemptCursor, AttemptOwner, CommandError, EnqueueError, EnqueueResult, JobCount, JobFilter,
+    JobPageRequest, LaneStats, MinuteStats, Page, PageRequest, Store, StoreError,
 };
 
 use crate::{
@@ -42,13 +42,14 @@ struct Inner {
     endpoints: Arc<DocumentCache<Endpoints>>,
 }
 
-/// The result of a request for a job. Callers have to tell the two apart, so it is exhaustive.
+/// The result of a request for a job, or for a schedule. Callers have to tell the two apart, so it
+/// is exhaustive.
 #[derive(Clone, Debug, PartialEq)]
-pub enum CreateResult {
-    /// The job was created.
-    New(Job),
-    /// A job with the same idempotency key was there already.
-    Existing(Job),
+pub enum CreateResult<T = Job> {
+    /// It was created.
+    New(T),
+    /// The same request with the same idempotency key has created it before.
+    Existing(T),
 }
 
 impl CreateResult {
@@ -169,7 +170,13 @@ impl Client {
 
     /// Stores jobs and returns them. Only those that existed before have to be read.
     async fn store_all(&self, jobs: Vec<NewJob>) -> Result<Vec<CreateResult>, ClientError> {
-        let results = self.store().enqueue(jobs.clone()).await?;
+        let results = self.store().enqueue(jobs.clone()).await;
+        let results = match results {
+            Err(EnqueueError::Conflict { index, key, job }) => {
+                return Err(self.key_conflict(index, key, job).await);
+            }
+            results => results?,
+        };
         let existing: Vec<JobId> = results
             .iter()
             .filter_map(|result| match result {
@@ -195,6 +202,14 @@ impl Client {
                 })
             })
             .collect()
+    }
+
+    /// Jobs and schedules share their keys: a holder that is no job is a schedule.
+    async fn key_conflict(&self, index: usize, key: IdempotencyKey, job: JobId) -> ClientError {
+        match self.job(job).await {
+            Ok(None) => ClientError::KeyTaken { key },
+            Ok(Some(_)) | Err(_) => EnqueueError::Conflict { index, key, job }.into(),
+        }
     }
 
     /// The job of an id.
@@ -323,6 +338,15 @@ impl Client {
     /// Allows claims from a paused queue again.
     pub async fn resume_queue(&self, tenant: Tenant, queue: Queue) -> Result<(), ClientError> {
         Ok(self.store().set_queue_paused(tenant, queue, false).await?)
+    }
+
+    /// Queues that are paused, of a tenant or of all, whether or not they hold jobs.
+    pub async fn paused_queues(
+        &self,
+        tenant: Option<Tenant>,
+        limit: usize,
+    ) -> Result<Vec<(Tenant, Queue)>, ClientError> {
+        Ok(self.store().paused_queues(tenant, limit).await?)
     }
 
     /// Counts over everything; [`Stats::recent`] counts from the minute of `since` on.

@@ -1,6 +1,6 @@
 //! Every limit of the engine, with its reason.
 
-use std::time::Duration;
+use std::{num::NonZeroU32, time::Duration};
 
 // Batches.
 
@@ -20,8 +20,9 @@ pub const PRUNE_BATCH_MAX: usize = 500;
 pub const PRUNE_PAUSE: Duration = Duration::from_millis(20);
 /// One page of a bulk command.
 pub const BULK_PAGE_MAX: usize = 500;
-/// Between pages of a bulk command, so that requeueing a million jobs leaves room for others.
-pub const BULK_PAUSE: Duration = Duration::from_millis(10);
+/// Jobs a second that a bulk command changes by default, so that requeueing a million jobs leaves
+/// room for others: less than a tenth of what either store can do.
+pub const BULK_RATE_DEFAULT: NonZeroU32 = NonZeroU32::new(5_000).unwrap();
 
 // Waiting.
 

@@ -51,6 +51,7 @@ pub struct JobRequest {
     queue: Option<String>,
     priority: Option<u8>,
     run_at: RunAt,
+    rule: Option<String>,
     guarantee: Guarantee,
     idempotency_key: Option<String>,
     timeout: Option<Duration>,
@@ -89,6 +90,7 @@ impl JobRequest {
             queue: None,
             priority: None,
             run_at: RunAt::Now,
+            rule: None,
             guarantee: Guarantee::AtLeastOnce,
             idempotency_key: None,
             timeout: None,
@@ -130,6 +132,15 @@ impl JobRequest {
     #[must_use]
     pub fn run_at(mut self, time: impl Into<Timestamp>) -> Self {
         self.run_at = RunAt::At(time.into());
+        self
+    }
+
+    /// Once, at the next match of a rule. With an idempotency key, the rule is what tells whether
+    /// two requests are the same; the time it stands for moves on.
+    #[must_use]
+    pub fn run_at_match(mut self, time: Timestamp, rule: impl Into<String>) -> Self {
+        self.run_at = RunAt::At(time);
+        self.rule = Some(rule.into());
         self
     }
 
@@ -218,6 +229,7 @@ impl JobRequest {
             job.priority = Priority::new(priority)?;
         }
         job.run_at = self.run_at;
+        job.requested_rule = self.rule;
         job.guarantee = self.guarantee;
         let key = self.idempotency_key.as_deref();
         job.idempotency_key = key.map(IdempotencyKey::new).transpose()?;

@@ -118,12 +118,12 @@ pub struct ScheduleEdit {
     pub every: Option<Duration>,
     /// Another time zone, of a cron rule.
     pub timezone: Option<String>,
-    /// No tick before this time.
-    pub start_at: Option<Timestamp>,
-    /// No tick at or after this time.
-    pub end_at: Option<Timestamp>,
-    /// No further tick after so many runs in all.
-    pub max_runs: Option<u64>,
+    /// No tick before this time; `Some(None)` takes the limit away.
+    pub start_at: Option<Option<Timestamp>>,
+    /// No tick at or after this time; `Some(None)` takes the limit away.
+    pub end_at: Option<Option<Timestamp>>,
+    /// No further tick after so many runs in all; `Some(None)` takes the limit away.
+    pub max_runs: Option<Option<u64>>,
     /// What happens at a tick while the run before it has not ended.
     pub overlap: Option<OverlapPolicy>,
     /// What happens to ticks that passed while no node was running.
@@ -151,10 +151,10 @@ impl ScheduleEdit {
             (None, None, rule) => rule.clone(),
         };
         let rule = in_zone(rule, self.timezone.as_deref())?;
-        let start_at = self.start_at.or(current.start_at());
+        let start_at = self.start_at.unwrap_or(current.start_at());
         Ok(Timetable::new(rule)?
-            .with_window(start_at, self.end_at.or(current.end_at()))?
-            .with_max_runs(self.max_runs.or(current.max_runs()))?
+            .with_window(start_at, self.end_at.unwrap_or(current.end_at()))?
+            .with_max_runs(self.max_runs.unwrap_or(current.max_runs()))?
             .with_overlap(self.overlap.unwrap_or(current.overlap()))
             .with_missed(self.missed.unwrap_or(current.missed())))
     }

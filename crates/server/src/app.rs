@@ -2,6 +2,7 @@
 
 use std::{
     net::SocketAddr,
+    num::NonZeroU32,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -10,7 +11,7 @@ use std::{
 };
 
 use steadfast_core::Tenant;
-use steadfast_engine::{Client, DocumentCache, NodeHandle, http::OutboundRules};
+use steadfast_engine::{BulkCommand, Client, DocumentCache, NodeHandle, http::OutboundRules};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -41,6 +42,8 @@ pub struct Settings {
     pub connections_per_address: usize,
     /// How long an HTTP job may take by default.
     pub http_timeout: Duration,
+    /// How many jobs a second one bulk request changes at most.
+    pub bulk_rate: NonZeroU32,
     /// Rules that are restricted to public addresses once there is a key: then not every caller
     /// who can create jobs is trusted any more.
     pub restrict_with_keys: Option<OutboundRules>,
@@ -54,6 +57,7 @@ impl Default for Settings {
             connections: limits::CONNECTIONS_DEFAULT,
             connections_per_address: limits::CONNECTIONS_PER_ADDRESS_DEFAULT,
             http_timeout: limits::HTTP_TIMEOUT_DEFAULT,
+            bulk_rate: BulkCommand::RATE_DEFAULT,
             restrict_with_keys: None,
         }
     }

@@ -35,6 +35,28 @@ pub struct Key {
     hash: Vec<u8>,
 }
 
+impl Key {
+    /// The admin key that an operator has chosen. Its id follows from its text, so that it can be
+    /// found by that alone.
+    pub(crate) fn given(text: &str, now: Timestamp) -> Self {
+        Self {
+            id: given_id(text),
+            name: "STEADFAST_ADMIN_KEY".to_owned(),
+            scope: Scope::Admin,
+            tenant: None,
+            created_at: now,
+            hash: hash(text),
+        }
+    }
+}
+
+fn given_id(text: &str) -> KeyId {
+    let digest = Sha256::digest(format!("id of {text}").as_bytes());
+    let mut bits = [0; 16];
+    bits.copy_from_slice(&digest[..16]);
+    KeyId::from_bits(u128::from_be_bytes(bits))
+}
+
 /// A key to be created.
 #[derive(Clone, Debug)]
 pub struct NewKey {
@@ -174,8 +196,12 @@ impl Keys {
 
     /// The key of this token, if it is one. Takes the same time however wrong it is.
     pub fn find(&self, token: &str) -> Option<Arc<Key>> {
-        let (digits, secret) = token.strip_prefix(PREFIX)?.split_once('_')?;
-        let id = KeyId::from_str(&format!("key_{digits}")).ok()?;
+        let parts = token.strip_prefix(PREFIX);
+        let parts = parts.and_then(|parts| parts.split_once('_'));
+        let own = parts.and_then(|(digits, secret)| {
+            Some((KeyId::from_str(&format!("key_{digits}")).ok()?, secret))
+        });
+        let (id, secret) = own.unwrap_or_else(|| (given_id(token), token));
         let key = self.0.get(&id)?;
         let is_right = bool::from(key.hash.ct_eq(&hash(secret)));
         is_right.then(|| key.clone())

@@ -6,7 +6,7 @@
 //!
 //! * `router`: all routes, composed of `api`, `dashboard`, `health` and `metrics`.
 //! * `api`: one file per resource; the types of its JSON are in `steadfast-api`.
-//! * `access`, `keys`: callers, and what they may do.
+//! * `access`, `keys`, `admin_key`: callers, and what they may do.
 //! * `dashboard`, `sessions`: the same for people, in a browser.
 //! * `body`, `json_fields`, `query_fields`, `field_error`, `problem`: how requests are read, and
 //!   how the one field that is wrong is named; `json`, `policy_json`: how responses are written.
@@ -16,6 +16,7 @@
 //! * `app`: what every request may use.
 //! * `metrics`, `health`: for monitoring.
 
+pub mod admin_key;
 pub mod keys;
 #[cfg(feature = "_testing")]
 pub mod testing;

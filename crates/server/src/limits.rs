@@ -51,6 +51,9 @@ pub const LIST_TIME_MAX: Duration = Duration::from_millis(200);
 /// Counting further costs more than the figure is worth.
 pub const COUNT_MAX: u64 = 100_000;
 
+/// Paused queues without jobs that are listed: pauses are made by hand.
+pub const PAUSED_QUEUES_MAX: usize = 1_000;
+
 /// What "lately" means: long enough for a rate, short enough to see a change.
 pub const RECENT_WINDOW: Duration = Duration::from_secs(5 * 60);
 /// An hour of minutes fills a chart.
@@ -91,6 +94,10 @@ pub const KEY_NAME_CHARS_MAX: usize = 100;
 pub const DESCRIPTION_CHARS_MAX: usize = 200;
 /// 256 bits cannot be guessed, so their hash needs no salt and no delay.
 pub const SECRET_BYTES: usize = 32;
+/// A key that an operator gives: 128 random bits in hex.
+pub const GIVEN_KEY_CHARS_MIN: usize = 32;
+/// Random text of that length has more; repeated words and keyboard rows have fewer.
+pub const GIVEN_KEY_DIFFERENT_CHARS_MIN: usize = 8;
 /// A working day; then a browser must sign in again.
 pub const SESSION_TIME_MAX: Duration = Duration::from_secs(12 * 60 * 60);
 /// Long enough for a receiver to be rolled out with the new secret.

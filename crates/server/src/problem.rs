@@ -161,6 +161,13 @@ impl From<ClientError> for Problem {
             ClientError::Command(error) => error.into(),
             ClientError::Store(error) => error.into(),
             ClientError::ScheduleNotFound(id) => Self::not_found(format!("schedule {id}")),
+            ClientError::KeyTaken { .. } => {
+                let detail = error.to_string();
+                Self::new(StatusCode::CONFLICT, "idempotency_conflict", detail).at("idempotencyKey")
+            }
+            ClientError::NameTaken { .. } => {
+                Self::new(StatusCode::CONFLICT, "name_taken", error.to_string()).at("name")
+            }
             ClientError::Contended { .. } => {
                 Self::new(StatusCode::CONFLICT, "conflict", error.to_string())
             }

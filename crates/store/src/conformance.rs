@@ -78,6 +78,13 @@ macro_rules! conformance_tests {
                 a_key_twice_in_one_batch_makes_one_job
                 a_key_twice_in_one_batch_with_another_request_is_a_conflict
                 a_key_stands_for_the_request_as_it_was_made
+                a_rule_in_place_of_a_time_stands_for_itself
+                a_schedule_is_created_once_for_its_key
+                a_schedules_key_with_another_request_is_taken
+                a_schedule_does_not_take_the_name_of_another
+                a_schedules_key_stays_when_it_is_changed_and_goes_with_it
+                jobs_and_schedules_share_their_keys
+                racing_creates_of_a_keyed_schedule_make_one
             }
             claim {
                 a_claim_is_written_as_claimed_says
@@ -162,6 +169,7 @@ macro_rules! conformance_tests {
                 a_page_is_full_whatever_others_have
                 labels_follow_the_clock
                 times_of_creation_are_from_and_before
+                times_of_failure_are_those_of_the_end
                 failure_text_is_literal_and_in_any_case
                 the_newest_failure_is_the_one_asked_for
                 a_count_goes_no_further_than_asked
@@ -208,6 +216,7 @@ macro_rules! conformance_tests {
                 jobs_of_a_paused_queue_are_left_alone
                 a_paused_queue_that_is_asked_for_by_name_gives_nothing
                 a_pause_is_for_one_tenant
+                paused_queues_are_listed_with_or_without_jobs
                 a_queue_can_be_paused_before_it_holds_jobs
                 pausing_and_resuming_twice_is_once
                 the_next_due_time_leaves_out_paused_queues

@@ -62,8 +62,8 @@ pub use store::{
     AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult, Document, DocumentKind,
     DocumentSaveResult, DocumentStore, DueSchedule, DueSchedules, EnqueueResult, FireRequest,
     FireResult, JobCount, JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats, Page,
-    PageRequest, QueryStore, RenewResult, Renewal, ScheduleFilter, ScheduleSaveResult,
-    ScheduleStore, Store, TickRecord,
+    PageRequest, QueryStore, RenewResult, Renewal, ScheduleCreateResult, ScheduleFilter,
+    ScheduleSaveResult, ScheduleStore, Store, TickRecord,
 };
 #[cfg(feature = "_testing")]
 #[doc(hidden)]

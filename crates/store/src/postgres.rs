@@ -36,6 +36,7 @@ mod names;
 mod numbering;
 mod open;
 mod options;
+mod paused;
 mod prune;
 mod queries;
 mod rows;

@@ -30,6 +30,7 @@ mod migrate;
 mod names;
 mod open;
 mod options;
+mod paused;
 mod prune;
 mod queries;
 mod readers;

@@ -32,8 +32,8 @@ pub use queries::{
     PageRequest, QueryStore,
 };
 pub use schedules::{
-    DueSchedule, DueSchedules, FireRequest, FireResult, ScheduleFilter, ScheduleSaveResult,
-    ScheduleStore, TickRecord,
+    DueSchedule, DueSchedules, FireRequest, FireResult, ScheduleCreateResult, ScheduleFilter,
+    ScheduleSaveResult, ScheduleStore, TickRecord,
 };
 
 /// What all parts of a store share: its time, and its wake-ups.

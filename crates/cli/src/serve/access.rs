@@ -2,8 +2,14 @@
 
 use anyhow::bail;
 use steadfast::{http::AddressPolicy, store::Store};
+use steadfast_server::admin_key;
 
-use crate::settings::{Settings, StoreUrl};
+use crate::{
+    exit::usage,
+    settings::{Settings, StoreUrl},
+};
+
+const ADMIN_KEY: &str = "STEADFAST_ADMIN_KEY";
 
 pub struct Access {
     /// Requests need no key, because no key exists yet.
@@ -20,7 +26,7 @@ impl Access {
             StoreUrl::Memory => true,
             StoreUrl::Postgres(_) => false,
         };
-        if has_no_keys && !settings.listen.ip().is_loopback() {
+        if has_no_keys && !settings.listen.ip().is_loopback() && given_key()?.is_none() {
             bail!(refusal(settings));
         }
         Ok(())
@@ -29,6 +35,9 @@ impl Access {
     /// Without keys only this machine may connect. A caller on this machine can connect to any
     /// address anyway, so its jobs may, too.
     pub async fn decide(settings: &Settings, store: &dyn Store) -> anyhow::Result<Self> {
+        if let Some(key) = given_key()? {
+            admin_key::ensure(store, &key).await?;
+        }
         let has_keys = !steadfast_server::keys::list(store).await?.is_empty();
         let is_loopback = settings.listen.ip().is_loopback();
         if !is_loopback && !has_keys {
@@ -47,13 +56,26 @@ impl Access {
     }
 }
 
+/// The admin key that the operator gives, for containers. It is no flag, because other users of a
+/// machine can read those.
+fn given_key() -> anyhow::Result<Option<String>> {
+    let Some(key) = std::env::var_os(ADMIN_KEY).filter(|key| !key.is_empty()) else {
+        return Ok(None);
+    };
+    let key = key.to_string_lossy().into_owned();
+    admin_key::check(&key).map_err(|error| usage(error.to_string()))?;
+    Ok(Some(key))
+}
+
 fn refusal(settings: &Settings) -> String {
     let what_to_do = match settings.store {
         StoreUrl::Memory => {
-            "a store in memory has no keys when it starts; use --store sqlite:FILE".to_owned()
+            format!(
+                "a store in memory has no keys when it starts; set {ADMIN_KEY}, or use --store sqlite:FILE"
+            )
         }
         _ => format!(
-            "create the first key:\n    steadfast keys create --store {} --scope admin",
+            "create the first key:\n    steadfast keys create --store {} --scope admin\n  or set {ADMIN_KEY} to a random text, as from `openssl rand -hex 32`",
             settings.store
         ),
     };

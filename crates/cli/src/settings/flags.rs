@@ -1,6 +1,10 @@
 //! Settings on the command line and in the environment.
 
-use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf};
+use std::{
+    net::SocketAddr,
+    num::{NonZeroU32, NonZeroUsize},
+    path::PathBuf,
+};
 
 use steadfast::{Queue, node::WorkerName};
 
@@ -62,6 +66,9 @@ pub struct Flags {
     /// The most retries that a job may ask for [default: 100].
     #[arg(long, env = "STEADFAST_MAX_RETRIES", value_name = "N")]
     pub max_retries: Option<u32>,
+    /// How many jobs a second one bulk request changes at most [default: 5000].
+    #[arg(long, env = "STEADFAST_BULK_RATE", value_name = "N")]
+    pub bulk_rate: Option<NonZeroU32>,
     /// The log format: text or json [default: text].
     #[arg(long, env = "STEADFAST_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
@@ -122,6 +129,7 @@ impl Flags {
         set(&self.retention, &mut settings.retention);
         set(&self.http_timeout, &mut settings.http_timeout);
         set(&self.max_retries, &mut settings.max_retries);
+        set(&self.bulk_rate, &mut settings.bulk_rate);
         set(&self.log_format, &mut settings.log.format);
         set(&self.log_level, &mut settings.log.level);
         set_option(&self.outbound, &mut settings.outbound.policy);

@@ -1,10 +1,17 @@
 //! The store as people write it. A password in it is never shown.
 
-use std::{fmt, path::PathBuf, str::FromStr, sync::Arc};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    str::FromStr,
+    sync::Arc,
+};
 
+use rustix::fs::Access;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use steadfast::{
-    MemoryStore, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore, store::Store,
+    MemoryStore, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore,
+    store::{OpenError, Store},
 };
 
 #[derive(Clone, PartialEq, Eq)]
@@ -21,7 +28,12 @@ impl StoreUrl {
         match self {
             Self::Sqlite(path) => {
                 let options = SqliteOptions::default().share(share);
-                Ok(Arc::new(SqliteStore::open(path, options)?))
+                let store = SqliteStore::open(path, options);
+                let store = store.map_err(|error| match reason_of(path, &error) {
+                    Some(reason) => anyhow::anyhow!("{error}\n  {reason}"),
+                    None => error.into(),
+                })?;
+                Ok(Arc::new(store))
             }
             Self::Memory => Ok(Arc::new(MemoryStore::default())),
             Self::Postgres(url) => {
@@ -38,6 +50,36 @@ impl StoreUrl {
     /// Whether the next process still finds what this one stored.
     pub fn is_durable(&self) -> bool {
         !matches!(self, Self::Memory)
+    }
+}
+
+/// Why a file cannot be opened, and what to do: SQLite only says that it is unable to.
+fn reason_of(path: &Path, error: &OpenError) -> Option<String> {
+    if !matches!(error, OpenError::Io { .. }) {
+        return None;
+    }
+    let parent = path.parent();
+    let parent = parent.filter(|parent| !parent.as_os_str().is_empty());
+    let directory = parent.unwrap_or(Path::new("."));
+    let shown = std::path::absolute(directory);
+    let shown = shown.as_deref().unwrap_or(directory).display();
+    let choice = "or choose another file with --store sqlite:FILE";
+    let may_write = |path: &Path| rustix::fs::access(path, Access::READ_OK | Access::WRITE_OK);
+    if !directory.exists() {
+        Some(format!(
+            "the directory {shown} does not exist: create it, {choice}"
+        ))
+    } else if may_write(directory).is_err() {
+        Some(format!(
+            "the directory {shown} is not writable for this user: make it so, {choice}"
+        ))
+    } else if path.exists() && may_write(path).is_err() {
+        let file = path.display();
+        Some(format!(
+            "the file {file} is not writable for this user: make it so, {choice}"
+        ))
+    } else {
+        None
     }
 }
 

@@ -2,6 +2,10 @@
 
 use serde::Deserialize;
 use steadfast_api::AttemptBody;
+use steadfast_core::{Failure, FailureClass, Payload};
+
+use super::shorten;
+use crate::limits::RESULT_CHARS_MAX;
 
 /// `Initial` for the first attempt of each retry budget, then `Retry #1`, `Retry #2`.
 pub fn attempt_name(attempt: &AttemptBody) -> String {
@@ -11,13 +15,30 @@ pub fn attempt_name(attempt: &AttemptBody) -> String {
     }
 }
 
-/// What happened: the failure's message, the status of an HTTP response, or the handler's note.
+/// What happened: the failure, the status of an HTTP response, what the handler returned, or its
+/// note.
 pub fn attempt_result(attempt: &AttemptBody) -> String {
+    let result = attempt.result.as_ref().map(Payload::as_str);
     match (&attempt.failure, response_status(attempt)) {
-        (Some(failure), _) => failure.message.clone(),
+        (Some(failure), _) => describe_failure(failure),
         (None, Some(status)) => format!("HTTP {status}"),
-        (None, None) => attempt.note.clone().unwrap_or_default(),
+        (None, None) => match (result.filter(|result| *result != "null"), &attempt.note) {
+            (Some(result), _) => format!("returned {}", shorten(result, RESULT_CHARS_MAX)),
+            (None, Some(note)) => note.clone(),
+            (None, None) => String::new(),
+        },
     }
+}
+
+/// The class of a failure and its message: `KeyError: 'name'`. Classes that say nothing are left
+/// out, and so is one that the message begins with.
+pub fn describe_failure(failure: &Failure) -> String {
+    let (class, message) = (&failure.class, failure.message.as_str());
+    let is_plain = *class == FailureClass::ERROR || *class == FailureClass::HTTP;
+    if is_plain || message.starts_with(class.as_str()) {
+        return message.to_owned();
+    }
+    format!("{class}: {message}")
 }
 
 /// What happened in a word or two: `HTTP 503`, `timeout`, `done`.

@@ -1,13 +1,16 @@
 //! Jobs, in a list and alone.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use comfy_table::Table;
 use steadfast_api::{AttemptBody, JobBody};
 use steadfast_core::{JobLabel, Timestamp, explain};
 
-use super::{moment, now, plain_table, relative, shorten, status_cell, terminal_width};
-use crate::limits::FAILURE_CHARS_MAX;
+use super::{
+    brief, describe_failure, moment, now, plain_table, relative, shorten, status_cell,
+    terminal_width,
+};
+use crate::limits::{FAILURE_CHARS_MAX, SUMMARY_CHARS_MAX};
 
 /// The name of a job for people: its `jobName`, its request, or its kind.
 pub fn job_title(job: &JobBody) -> String {
@@ -18,12 +21,23 @@ pub fn job_title(job: &JobBody) -> String {
     }
 }
 
+/// What a job does, in a few words: `POST api.example.com/orders`, or its kind.
+fn job_summary(job: &JobBody) -> String {
+    let Some(http) = &job.http else {
+        return job.kind.to_string();
+    };
+    let url = http.url.split(['?', '#']).next().unwrap_or_default();
+    let place = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let place = place.trim_end_matches('/');
+    shorten(&format!("{} {place}", http.method), SUMMARY_CHARS_MAX)
+}
+
 pub fn job_table(jobs: &[JobBody]) -> Table {
     let now = now();
     let mut table = plain_table([
         "id",
         "label",
-        "kind",
+        "job",
         "queue",
         "retries",
         "when",
@@ -33,7 +47,7 @@ pub fn job_table(jobs: &[JobBody]) -> Table {
         table.add_row(vec![
             job.id.to_string().into(),
             status_cell(job.label.as_str()),
-            job.kind.as_str().into(),
+            job_summary(job).into(),
             job.queue.as_str().into(),
             format!("{}/{}", job.retry_count, job.max_retries).into(),
             next_or_last_time(job)
@@ -51,8 +65,12 @@ fn last_failure(job: &JobBody) -> String {
     if job.label == JobLabel::Succeeded {
         return String::new();
     }
+    if is_cancel_pending(job) {
+        return "cancel requested".to_owned();
+    }
     let failure = job.failure.as_ref().map(|failure| {
-        let line = failure.message.lines().next().unwrap_or_default();
+        let failure = describe_failure(failure);
+        let line = failure.lines().next().unwrap_or_default();
         match terminal_width() {
             Some(_) => line.to_owned(),
             None => shorten(line, FAILURE_CHARS_MAX),
@@ -63,6 +81,11 @@ fn last_failure(job: &JobBody) -> String {
         (Some(reason), None) => reason.clone(),
         (None, failure) => failure.unwrap_or_default(),
     }
+}
+
+/// Whether a cancel waits for the running attempt to end.
+pub fn is_cancel_pending(job: &JobBody) -> bool {
+    job.cancel_requested && job.finished_at.is_none()
 }
 
 /// When it runs, or when it ended.
@@ -76,7 +99,12 @@ fn next_or_last_time(job: &JobBody) -> Option<Timestamp> {
 /// Everything about one job, a fact per line.
 pub fn job_facts(job: &JobBody, attempts: &[AttemptBody]) -> Vec<(&'static str, String)> {
     let now = now();
-    let mut facts = vec![("label", job.label.to_string())];
+    let label = if is_cancel_pending(job) {
+        format!("{}, cancel requested", job.label)
+    } else {
+        job.label.to_string()
+    };
+    let mut facts = vec![("label", label)];
     if let Some(http) = &job.http {
         facts.push(("target", format!("{} {}", http.method, http.url)));
     }
@@ -125,6 +153,25 @@ pub fn job_facts(job: &JobBody, attempts: &[AttemptBody]) -> Vec<(&'static str, 
     }
     for (key, value) in &job.tags {
         facts.push(("tag", format!("{key}={value}")));
+    }
+    facts.push(("retry", explain::policy(job.retry.get())));
+    facts
+}
+
+/// What each run of a schedule is, a fact per line.
+pub fn template_facts(job: &JobBody) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    if let Some(http) = &job.http {
+        facts.push(("target", format!("{} {}", http.method, http.url)));
+    }
+    facts.push(("kind", job.kind.to_string()));
+    facts.push(("queue", format!("{}, priority {}", job.queue, job.priority)));
+    let payload = job.payload.as_ref().map(|payload| payload.as_str());
+    if let Some(payload) = payload.filter(|payload| *payload != "null") {
+        facts.push(("payload", payload.to_owned()));
+    }
+    if let Some(timeout) = job.timeout_ms {
+        facts.push(("timeout", brief(Duration::from_millis(timeout))));
     }
     facts.push(("retry", explain::policy(job.retry.get())));
     facts

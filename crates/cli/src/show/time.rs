@@ -6,7 +6,7 @@ use steadfast::{
     Timestamp,
     store::{Clock as _, SystemClock},
 };
-use steadfast_core::explain::brief;
+use steadfast_core::{Zone, explain::brief};
 
 pub fn now() -> Timestamp {
     SystemClock.now()
@@ -26,10 +26,35 @@ pub fn age(time: Timestamp, now: Timestamp) -> String {
     brief(now.since(time))
 }
 
+/// The time of day in UTC: `12:00:00Z`.
+pub fn clock_time(time: Timestamp) -> String {
+    let time: String = time.to_string().chars().skip(11).take(8).collect();
+    format!("{time}Z")
+}
+
 /// Both ways: `2026-01-01T12:00:00Z (2m ago)`.
 pub fn moment(time: Timestamp, now: Timestamp) -> String {
     let whole = Timestamp::from_millis(time.as_millis());
     format!("{whole} ({})", relative(time, now))
+}
+
+/// The same in a time zone, which comes first: `2026-01-01 13:00:00 Europe/Paris
+/// (2026-01-01T12:00:00Z, 2m ago)`.
+pub fn moment_in(zone: Option<&Zone>, time: Timestamp, now: Timestamp) -> String {
+    let Some(zone) = zone else {
+        return moment(time, now);
+    };
+    let whole = Timestamp::from_millis(time.as_millis());
+    let local = local_time(Some(zone), time);
+    format!("{local} ({whole}, {})", relative(time, now))
+}
+
+/// A time as clocks of a zone show it, with the zone's name; without a zone in UTC.
+pub fn local_time(zone: Option<&Zone>, time: Timestamp) -> String {
+    match zone {
+        Some(zone) => format!("{} {}", zone.local_time(time), zone.name()),
+        None => time.to_string(),
+    }
 }
 
 const BAR: &str = "█";

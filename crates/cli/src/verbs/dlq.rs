@@ -3,11 +3,15 @@
 //! All dead letters that match are changed page by page from here, and not in one long request, so
 //! that there is progress to show, and a lost connection leaves nothing in doubt.
 
+use std::{num::NonZeroU32, time::Duration};
+
 use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
+use steadfast::job::BulkCommand;
 use steadfast_api::{BulkResult, DeadLettersRequest};
 use steadfast_client::Request;
-use steadfast_core::Payload;
+use steadfast_core::{Payload, ScheduleId};
+use tokio::time::Instant;
 
 use super::{
     confirm,
@@ -83,6 +87,9 @@ struct Selection {
     /// Only count them.
     #[arg(long)]
     dry_run: bool,
+    /// How many a second at most.
+    #[arg(long, value_name = "N", default_value_t = BulkCommand::RATE_DEFAULT)]
+    rate: NonZeroU32,
     /// Do not ask for confirmation.
     #[arg(long, short)]
     yes: bool,
@@ -125,7 +132,9 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             limit,
             after,
         } => {
-            let request = server.client.list_dead_letters(&filter.query(limit, after));
+            let schedule = filter.schedule_id(server).await?;
+            let query = filter.query(schedule, limit, after);
+            let request = server.client.list_dead_letters(&query);
             match server.call(request).await? {
                 Some(list) => print_jobs(&list, "no dead letters"),
                 None => Ok(()),
@@ -158,14 +167,25 @@ async fn apply(
             "choose the dead letters to {verb}: pass ids, options such as --class timeout, or --all"
         )));
     }
-    let body = selection.dry_run_request();
+    let schedule = selection.filter.schedule_id(server).await?;
+    let body = selection.dry_run_request(schedule);
     let count = server.fetch(action.request(server, &body)).await?;
-    if selection.dry_run || count.count == 0 {
+    if selection.dry_run {
         return print_result(server, action, &count);
+    }
+    if count.count == 0 {
+        let nothing = BulkResult {
+            dry_run: false,
+            ..count
+        };
+        if server.json {
+            return output::print_json(&nothing);
+        }
+        return Ok(print_line!("no dead letter matches: nothing to {verb}")?);
     }
     let question = format!("{verb} {}?", dead_letters(&count));
     confirm(&question, selection.yes)?;
-    let done = apply_by_page(server, action, &selection.filter, count.count).await?;
+    let done = apply_by_page(server, action, &selection, count.count).await?;
     let result = BulkResult {
         count: done,
         dry_run: false,
@@ -175,19 +195,21 @@ async fn apply(
 }
 
 impl Selection {
-    fn dry_run_request(&self) -> DeadLettersRequest {
+    fn dry_run_request(&self, schedule: Option<ScheduleId>) -> DeadLettersRequest {
         let filter = self.filter.clone();
         DeadLettersRequest {
             all: self.all,
             tenant: filter.tenant,
             queue: filter.queue,
             kind: filter.kind,
-            schedule: filter.schedule,
+            schedule,
             reason: filter.reason,
             class: filter.class,
             text: filter.text,
             from: filter.from,
             before: filter.before,
+            failed_from: filter.failed_from,
+            failed_before: filter.failed_before,
             dry_run: true,
             ..DeadLettersRequest::default()
         }
@@ -218,14 +240,19 @@ async fn apply_to_ids(
 async fn apply_by_page(
     server: &Server,
     action: Action,
-    filter: &JobFilterArgs,
+    selection: &Selection,
     total: u64,
 ) -> anyhow::Result<u64> {
+    let schedule = selection.filter.schedule_id(server).await?;
     let bar = progress_bar(total);
     let mut done = 0;
     let mut after = None;
     loop {
-        let query = filter.clone().query(DEAD_LETTER_PAGE, after);
+        let page_begin = Instant::now();
+        let query = selection
+            .filter
+            .clone()
+            .query(schedule, DEAD_LETTER_PAGE, after);
         let page = server
             .fetch(server.client.list_dead_letters(&query))
             .await?;
@@ -241,6 +268,9 @@ async fn apply_by_page(
         if after.is_none() {
             break;
         }
+        let count = u32::try_from(page.jobs.len()).unwrap_or(u32::MAX);
+        let page_time = Duration::from_secs(1) * count / selection.rate.get();
+        tokio::time::sleep_until(page_begin + page_time).await;
     }
     bar.finish_and_clear();
     Ok(done)

@@ -23,6 +23,9 @@ use crate::{
 pub struct Args {
     #[command(flatten)]
     flags: Flags,
+    /// The URL of the server [default: the listen address on this machine].
+    #[arg(long, env = "STEADFAST_URL", value_name = "SERVER")]
+    url: Option<String>,
     /// The API key, if the server needs one.
     #[arg(
         long,
@@ -80,9 +83,16 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             findings.ok("settings", from);
             check_outbound(&settings, &mut findings);
             check_store(&settings, &mut findings).await;
-            let server = local_server(&settings, args.api_key)?;
+            let is_elsewhere = args.url.is_some();
+            let url = args.url.unwrap_or_else(|| local_url(settings.listen));
+            let server = server_at(url, args.api_key)?;
             if !server::check_server(&server, &mut findings).await {
-                check_port(settings.listen, &mut findings);
+                if is_elsewhere {
+                    let url = server.client.url();
+                    findings.fail("server", format!("{url} does not respond"));
+                } else {
+                    check_port(settings.listen, &mut findings);
+                }
             }
         }
         Err(error) => findings.fail("settings", format!("{error:#}")),
@@ -170,10 +180,9 @@ async fn check_store(settings: &Settings, findings: &mut Findings) {
     }
 }
 
-/// The server of these settings, as it is reached from this machine.
-fn local_server(settings: &Settings, api_key: Option<String>) -> anyhow::Result<Server> {
+fn server_at(url: String, api_key: Option<String>) -> anyhow::Result<Server> {
     let args = ServerArgs {
-        url: local_url(settings.listen),
+        url,
         api_key,
         ca_file: None,
         json: false,

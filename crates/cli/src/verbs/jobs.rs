@@ -9,13 +9,14 @@ use steadfast_api::{AttemptBody, EditJobRequest, JobBody, PageQuery, RetryJobReq
 use steadfast_client::Request;
 use steadfast_core::{JobId, Timestamp};
 
-use super::read_optional_json;
+use super::{read_optional_json, schedules::schedule_id};
 use crate::{
+    exit::usage,
     limits::{HISTORY_DEFAULT, SHOW_ATTEMPTS_MAX},
     output::print_line,
     server_args::{Server, ServerArgs},
     settings::RetryArg,
-    show::{execution_log, job_facts, job_title},
+    show::{execution_log, is_cancel_pending, job_facts, job_title},
 };
 
 pub use list::{JobFilterArgs, print_jobs};
@@ -48,7 +49,7 @@ enum Verb {
         after_help = "Examples:\n  steadfast jobs history job_…\n  steadfast jobs history sch_… --limit 50"
     )]
     History {
-        /// job_… or sch_…
+        /// job_…, or the id or name of a schedule.
         id: String,
         /// How many attempts, counted from the newest.
         #[arg(long, default_value_t = HISTORY_DEFAULT)]
@@ -112,7 +113,13 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         Verb::Create(create) => create::run(&server, *create).await,
         Verb::List(list) => list::run(&server, list).await,
         Verb::Show { id } => show(&server, &id).await,
-        Verb::History { id, limit } => history(&server, &id, limit).await,
+        Verb::History { id, limit } => {
+            let id = match id.parse::<JobId>() {
+                Ok(_) => id,
+                Err(_) => schedule_id(&server, &id).await?.to_string(),
+            };
+            history(&server, &id, limit).await
+        }
         Verb::Cancel { id } => cancel(&server, &id).await,
         Verb::Retry { id, payload } => {
             let payload = read_optional_json(payload.as_ref(), "--payload")?;
@@ -131,6 +138,15 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
 
 impl EditArgs {
     fn request(&self) -> anyhow::Result<EditJobRequest> {
+        if self.payload.is_none()
+            && self.retry.is_none()
+            && self.run_at.is_none()
+            && self.priority.is_none()
+        {
+            return Err(usage(
+                "nothing to change: pass --payload, --retry, --run-at or --priority",
+            ));
+        }
         Ok(EditJobRequest {
             payload: read_optional_json(self.payload.as_ref(), "--payload")?,
             retry: self.retry.clone().map(|retry| retry.0),
@@ -142,8 +158,12 @@ impl EditArgs {
 
 async fn cancel(server: &Server, id: &str) -> anyhow::Result<()> {
     if let Some(job) = server.call(server.client.cancel_job(id)).await? {
-        if job.cancel_requested && job.finished_at.is_none() {
-            print_line!("{} is {}: its cancel is requested", job.id, job.label)?;
+        if is_cancel_pending(&job) {
+            print_line!(
+                "{} cancel requested: it is {}, and its attempt is asked to stop",
+                job.id,
+                job.label
+            )?;
         } else {
             print_line!("{} {}", job.id, job.label)?;
         }

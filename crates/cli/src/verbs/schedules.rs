@@ -6,19 +6,22 @@ use clap::Subcommand;
 use steadfast_api::{
     PageQuery, ScheduleBody, ScheduleList, ScheduleQuery, TickList, UpcomingTickBody,
 };
-use steadfast_core::{Dst, Timestamp};
+use steadfast_core::{Dst, ScheduleId, Timestamp, Zone};
 
 use super::name_of;
 use crate::{
     limits::{LIST_DEFAULT, TICKS_DEFAULT, UPCOMING_TICKS},
     output::print_line,
-    server_args::ServerArgs,
-    show::{moment, now, plain_table, relative, status_cell, table_lines},
+    server_args::{Server, ServerArgs},
+    show::{
+        job_title, local_time, moment_in, now, plain_table, quantity, relative, status_cell,
+        table_lines, template_facts,
+    },
 };
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  steadfast schedules create nightly https://example.com/ --cron '0 3 * * *'\n  steadfast schedules list\n  steadfast schedules ticks sch_…"
+    after_help = "Examples:\n  steadfast schedules create nightly https://example.com/ --cron '0 3 * * *'\n  steadfast schedules list\n  steadfast schedules ticks nightly"
 )]
 pub struct Args {
     #[command(flatten)]
@@ -45,28 +48,44 @@ enum Verb {
         after: Option<String>,
     },
     /// Show a schedule and its next ticks.
-    #[command(after_help = "Example:\n  steadfast schedules show sch_…")]
-    Show { id: String },
+    #[command(after_help = "Example:\n  steadfast schedules show nightly")]
+    Show {
+        /// Its id or its name.
+        schedule: String,
+    },
     /// Pause a schedule: no more runs until it is resumed.
-    #[command(after_help = "Example:\n  steadfast schedules pause sch_…")]
-    Pause { id: String },
+    #[command(after_help = "Example:\n  steadfast schedules pause nightly")]
+    Pause {
+        /// Its id or its name.
+        schedule: String,
+    },
     /// Resume a schedule with its next tick.
-    #[command(after_help = "Example:\n  steadfast schedules resume sch_…")]
-    Resume { id: String },
+    #[command(after_help = "Example:\n  steadfast schedules resume nightly")]
+    Resume {
+        /// Its id or its name.
+        schedule: String,
+    },
     /// Create one run now, besides those of the ticks.
-    #[command(after_help = "Example:\n  steadfast schedules run-now sch_…")]
-    RunNow { id: String },
+    #[command(after_help = "Example:\n  steadfast schedules run-now nightly")]
+    RunNow {
+        /// Its id or its name.
+        schedule: String,
+    },
     /// List ticks: the run that each created, or why it was skipped; and the next ones.
-    #[command(after_help = "Example:\n  steadfast schedules ticks sch_… --limit 50")]
+    #[command(after_help = "Example:\n  steadfast schedules ticks nightly --limit 50")]
     Ticks {
-        id: String,
+        /// Its id or its name.
+        schedule: String,
         /// How many, up to 500.
         #[arg(long, default_value_t = TICKS_DEFAULT)]
         limit: usize,
     },
     /// Delete a schedule; runs that it has created stay.
-    #[command(after_help = "Example:\n  steadfast schedules delete sch_…")]
-    Delete { id: String },
+    #[command(after_help = "Example:\n  steadfast schedules delete nightly")]
+    Delete {
+        /// Its id or its name.
+        schedule: String,
+    },
 }
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
@@ -88,44 +107,69 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
                 print_list(&list)?;
             }
         }
-        Verb::Show { id } => {
+        Verb::Show { schedule: id } => {
             if let Some(schedule) = server.call(client.get_schedule(id)).await? {
                 print_schedule(&schedule)?;
             }
         }
-        Verb::Pause { id } => {
+        Verb::Pause { schedule: id } => {
             if let Some(schedule) = server.call(client.pause_schedule(id)).await? {
-                print_line!("{} is paused", schedule.id)?;
+                print_line!("{} is paused ({})", schedule.name, schedule.id)?;
             }
         }
-        Verb::Resume { id } => {
+        Verb::Resume { schedule: id } => {
             if let Some(schedule) = server.call(client.resume_schedule(id)).await? {
                 let next = schedule.next_tick;
-                let next = next.map_or("never".to_owned(), |next| moment(next, now()));
-                print_line!("{} is resumed: its next tick is {next}", schedule.id)?;
+                let zone = zone_of(&schedule);
+                let next = next.map_or("never".to_owned(), |next| {
+                    moment_in(zone.as_ref(), next, now())
+                });
+                print_line!("{} is resumed: its next tick is {next}", schedule.name)?;
             }
         }
-        Verb::RunNow { id } => {
+        Verb::RunNow { schedule: id } => {
             if let Some(run) = server.call(client.run_schedule_now(id)).await? {
                 print_line!("{} created", run.id)?;
             }
         }
-        Verb::Ticks { id, limit } => {
+        Verb::Ticks {
+            schedule: id,
+            limit,
+        } => {
             let query = PageQuery {
                 limit: Some(limit),
                 after: None,
             };
+            // The schedule knows the zone of its ticks.
+            let zone = match server.json {
+                true => None,
+                false => zone_of(&server.fetch(client.get_schedule(&id)).await?),
+            };
             if let Some(ticks) = server.call(client.list_ticks(id, &query)).await? {
-                print_ticks(&ticks)?;
+                print_ticks(&ticks, zone.as_ref())?;
             }
         }
-        Verb::Delete { id } => {
+        Verb::Delete { schedule: id } => {
             if server.call(client.delete_schedule(&id)).await?.is_some() {
                 print_line!("{id} deleted")?;
             }
         }
     }
     Ok(())
+}
+
+/// The id of a schedule that is named by its id or its name.
+pub async fn schedule_id(server: &Server, text: &str) -> anyhow::Result<ScheduleId> {
+    match text.parse() {
+        Ok(id) => Ok(id),
+        Err(_) => Ok(server.fetch(server.client.get_schedule(text)).await?.id),
+    }
+}
+
+/// The time zone of a schedule's rule, unless that is UTC.
+fn zone_of(schedule: &ScheduleBody) -> Option<Zone> {
+    let name = schedule.timezone.as_deref().filter(|name| *name != "UTC")?;
+    Zone::parse(name).ok()
 }
 
 /// `0 3 * * * Europe/Paris`, `every 5m`.
@@ -169,40 +213,64 @@ fn print_list(list: &ScheduleList) -> anyhow::Result<()> {
 
 fn print_schedule(schedule: &ScheduleBody) -> anyhow::Result<()> {
     let now = now();
+    let zone = zone_of(schedule);
     print_line!("Schedule: {} ({})", schedule.name, schedule.id)?;
     print_line!("  rule      {}", rule(schedule))?;
+    print_line!("  runs      {}", job_title(&schedule.job))?;
+    for (name, fact) in template_facts(&schedule.job) {
+        print_line!("  {name:<9} {fact}")?;
+    }
     print_line!("  tenant    {}", schedule.tenant)?;
     print_line!("  overlap   {}", name_of(&schedule.overlap))?;
     print_line!("  missed    {}", name_of(&schedule.missed))?;
-    print_line!("  runs      {}", schedule.runs)?;
+    print_limits(schedule, zone.as_ref())?;
+    print_line!("  made      {}", quantity(schedule.runs, "run", "runs"))?;
     if let Some(last) = schedule.last_tick {
-        print_line!("  last      {}", moment(last, now))?;
+        print_line!("  last      {}", moment_in(zone.as_ref(), last, now))?;
     }
     if schedule.paused {
         return Ok(print_line!(
             "  next      paused; steadfast schedules resume {}",
-            schedule.id
+            schedule.name
         )?);
     }
-    print_upcoming(&schedule.upcoming, now)
+    print_upcoming(&schedule.upcoming, zone.as_ref(), now)
 }
 
-fn print_upcoming(upcoming: &[UpcomingTickBody], now: Timestamp) -> anyhow::Result<()> {
+/// When it begins and ends, if it does.
+fn print_limits(schedule: &ScheduleBody, zone: Option<&Zone>) -> anyhow::Result<()> {
+    let now = now();
+    for (name, time) in [("from", schedule.start_at), ("until", schedule.end_at)] {
+        if let Some(time) = time {
+            print_line!("  {name:<9} {}", moment_in(zone, time, now))?;
+        }
+    }
+    if let Some(most) = schedule.max_runs {
+        print_line!("  max runs  {most}")?;
+    }
+    Ok(())
+}
+
+fn print_upcoming(
+    upcoming: &[UpcomingTickBody],
+    zone: Option<&Zone>,
+    now: Timestamp,
+) -> anyhow::Result<()> {
     for tick in upcoming {
         let dst = match tick.dst {
             Some(Dst::Gap) => "  (the clock skips this time: right after the gap)",
             Some(_) => "  (the clock shows this time twice)",
             None => "",
         };
-        print_line!("  next      {}{dst}", moment(tick.at, now))?;
+        print_line!("  next      {}{dst}", moment_in(zone, tick.at, now))?;
     }
     Ok(())
 }
 
-fn print_ticks(list: &TickList) -> anyhow::Result<()> {
+fn print_ticks(list: &TickList, zone: Option<&Zone>) -> anyhow::Result<()> {
     let now = now();
     let upcoming = list.upcoming.get(..UPCOMING_TICKS);
-    print_upcoming(upcoming.unwrap_or(&list.upcoming), now)?;
+    print_upcoming(upcoming.unwrap_or(&list.upcoming), zone, now)?;
     if list.ticks.is_empty() {
         return Ok(print_line!("no ticks yet")?);
     }
@@ -215,7 +283,8 @@ fn print_ticks(list: &TickList) -> anyhow::Result<()> {
             }
             (None, None) => String::new(),
         };
-        table.add_row(vec![tick.at.to_string(), relative(tick.at, now), result]);
+        let at = local_time(zone, tick.at);
+        table.add_row(vec![at, relative(tick.at, now), result]);
     }
     Ok(print_line!("{}", table_lines(&table))?)
 }

@@ -57,6 +57,9 @@ pub struct NewJob {
     /// The part of the policy that the request itself named, before presets and defaults completed
     /// it. Only the fingerprint uses it.
     pub requested_retry: PolicyPatch,
+    /// The rule that the request gave in place of a time, as the text of a cron rule: `run_at` is
+    /// its next match, which differs when the request is repeated. Only the fingerprint uses it.
+    pub requested_rule: Option<String>,
     /// Set if a schedule creates it.
     pub scheduled_run: Option<ScheduledRun>,
     /// Where events of this job are sent; for a delivery, where it is delivered.
@@ -94,6 +97,7 @@ impl NewJob {
             guarantee: Guarantee::AtLeastOnce,
             idempotency_key: None,
             requested_retry: PolicyPatch::default(),
+            requested_rule: None,
             scheduled_run: None,
             webhook: None,
             timeout: None,
@@ -195,7 +199,7 @@ impl NewJob {
     /// A hash that tells whether two requests with one idempotency key are the same request.
     ///
     /// It covers all that the request contains, but nothing that follows from it: neither the id,
-    /// nor the time that "in five minutes" stands for, nor defaults that a new version may change,
+    /// nor the time that "in five minutes" or a cron rule stands for, nor defaults that a new version may change,
     /// nor the order of a map's keys.
     pub fn fingerprint(&self) -> [u8; 16] {
         let mut hash = Sha256::new();
@@ -208,10 +212,11 @@ impl NewJob {
         field(&canonical_json(&self.payload));
         field(self.guarantee.as_str());
         field(&self.priority.get().to_string());
-        field(&match self.run_at {
-            RunAt::Now => "now".to_owned(),
-            RunAt::After(delay) => format!("after {}", duration::format(delay)),
-            RunAt::At(time) => format!("at {time}"),
+        field(&match (&self.requested_rule, self.run_at) {
+            (Some(rule), _) => format!("match {rule}"),
+            (None, RunAt::Now) => "now".to_owned(),
+            (None, RunAt::After(delay)) => format!("after {}", duration::format(delay)),
+            (None, RunAt::At(time)) => format!("at {time}"),
         });
         field(&serde_json::to_string(&self.requested_retry).unwrap_or_default());
         field(&self.timeout.map(duration::format).unwrap_or_default());
@@ -308,6 +313,7 @@ mod tests {
             fingerprint(|job| job.priority = Priority::new(9).unwrap()),
             fingerprint(|job| job.run_at = RunAt::After(Duration::from_secs(5))),
             fingerprint(|job| job.run_at = RunAt::At(Timestamp::EPOCH)),
+            fingerprint(|job| job.requested_rule = Some("0 3 * * *".to_owned())),
             fingerprint(|job| job.guarantee = Guarantee::AtMostOnce),
             fingerprint(|job| job.requested_retry = Preset::Patient.into()),
             fingerprint(|job| job.queue = Queue::new("other").unwrap()),

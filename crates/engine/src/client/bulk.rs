@@ -4,11 +4,15 @@
 //! after each page that leaves room for claims and commits. The walk ends by itself: jobs that
 //! are created meanwhile are newer than the page it has reached.
 
+use std::{num::NonZeroU32, time::Duration};
+
 use steadfast_core::{Job, JobCommand, JobId};
 use steadfast_store::{JobFilter, JobPageRequest};
 
+use tokio::time::Instant;
+
 use super::{Client, ClientError};
-use crate::limits::{BULK_PAGE_MAX, BULK_PAUSE};
+use crate::limits::{BULK_PAGE_MAX, BULK_RATE_DEFAULT};
 
 impl Client {
     /// A command on every job that matches now, a page at a time, with a limit, a predicate and
@@ -60,6 +64,7 @@ pub struct BulkCommand {
     only: Box<dyn Fn(&Job) -> bool + Send + Sync>,
     on_progress: Box<dyn Fn(BulkResult) + Send + Sync>,
     limit: u64,
+    rate: NonZeroU32,
 }
 
 /// What a [`BulkCommand`] has done.
@@ -76,6 +81,9 @@ pub struct BulkResult {
 }
 
 impl BulkCommand {
+    /// How many jobs a second it changes at most, unless [`BulkCommand::rate`] says otherwise.
+    pub const RATE_DEFAULT: NonZeroU32 = BULK_RATE_DEFAULT;
+
     fn new(client: Client, filter: JobFilter, command: JobCommand) -> Self {
         Self {
             client,
@@ -84,6 +92,7 @@ impl BulkCommand {
             only: Box::new(|_| true),
             on_progress: Box::new(|_| ()),
             limit: u64::MAX,
+            rate: BULK_RATE_DEFAULT,
         }
     }
 
@@ -97,6 +106,12 @@ impl BulkCommand {
     /// Stops after so many jobs that match, changed or refused. By default there is no limit.
     pub fn limit(mut self, jobs: u64) -> Self {
         self.limit = jobs;
+        self
+    }
+
+    /// Changes at most so many jobs a second; [`BulkCommand::RATE_DEFAULT`] by default.
+    pub fn rate(mut self, jobs_per_second: NonZeroU32) -> Self {
+        self.rate = jobs_per_second;
         self
     }
 
@@ -126,6 +141,7 @@ impl BulkCommand {
         let mut left = self.limit;
         let mut page = JobPageRequest::first(BULK_PAGE_MAX);
         loop {
+            let page_begin = Instant::now();
             let jobs = self.client.jobs(self.filter.clone(), page).await?;
             let matching = jobs.items.iter().filter(|job| (self.only)(job));
             let mut ids: Vec<JobId> = matching.map(|job| job.id).collect();
@@ -142,7 +158,10 @@ impl BulkCommand {
                 return Ok(result);
             }
             page.after = jobs.next;
-            tokio::time::sleep(BULK_PAUSE).await;
+            // A page takes at least as long as the rate allows for it, the work included.
+            let count = u32::try_from(count).unwrap_or(u32::MAX);
+            let page_time = Duration::from_secs(1) * count / self.rate.get();
+            tokio::time::sleep_until(page_begin + page_time).await;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What can go wrong when a program asks something of the engine.
 
-use steadfast_core::{Invalid, ScheduleId};
+use steadfast_core::{IdempotencyKey, Invalid, Schedule, ScheduleId};
 use steadfast_store::{CommandError, EnqueueError, StoreError};
 
 use crate::limits::REVISION_TRIES_MAX;
@@ -24,6 +24,18 @@ pub enum ClientError {
     /// There is no schedule of this id.
     #[error("there is no schedule {0}")]
     ScheduleNotFound(ScheduleId),
+    /// An idempotency key was used before, for another request: one of them was for a schedule.
+    #[error("idempotency key {key:?} was used for another request")]
+    KeyTaken {
+        /// The key.
+        key: IdempotencyKey,
+    },
+    /// A schedule of this name exists, and the request must not replace it.
+    #[error("the name {} is taken by schedule {}", schedule.name, schedule.id)]
+    NameTaken {
+        /// The schedule that has the name.
+        schedule: Box<Schedule>,
+    },
     /// Others changed the same thing each time between the reading and the writing of it.
     #[error("{what} was changed by others {REVISION_TRIES_MAX} times in a row: try again later")]
     Contended {
@@ -45,6 +57,8 @@ impl ClientError {
             | Self::Enqueue(_)
             | Self::Command(_)
             | Self::ScheduleNotFound(_)
+            | Self::KeyTaken { .. }
+            | Self::NameTaken { .. }
             | Self::MissingResult => false,
         }
     }

@@ -3,15 +3,15 @@
 use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
-    Invalid, JobId, NewJob, PolicyPatch, Schedule, ScheduleId, ScheduleName, ScheduleProgress,
-    Tenant, Timestamp, Timetable,
+    IdempotencyKey, Invalid, JobId, NewJob, PolicyPatch, Schedule, ScheduleId, ScheduleName,
+    ScheduleProgress, Tenant, Timestamp, Timetable,
 };
 use steadfast_store::{
-    FireRequest, FireResult, Page, PageRequest, ScheduleFilter, ScheduleSaveResult, StoreError,
-    TickRecord,
+    FireRequest, FireResult, Page, PageRequest, ScheduleCreateResult, ScheduleFilter,
+    ScheduleSaveResult, StoreError, TickRecord,
 };
 
-use super::{Client, ClientError};
+use super::{Client, ClientError, CreateResult};
 use crate::{
     limits::REVISION_TRIES_MAX,
     request::JobRequest,
@@ -22,6 +22,16 @@ impl Client {
     /// Creates a schedule, or updates the one of that name: a changed timetable starts afresh from
     /// now, an unchanged one goes on as before. A paused schedule stays paused.
     pub async fn schedule(&self, request: ScheduleRequest) -> Result<Schedule, ClientError> {
+        self.schedule_if(request, |_, _| true).await
+    }
+
+    /// As [`Client::schedule`], but updates a schedule of that name only if `may_replace` says so
+    /// of the stored one and the new job.
+    pub async fn schedule_if(
+        &self,
+        request: ScheduleRequest,
+        may_replace: impl Fn(&Schedule, &NewJob) -> bool + Send,
+    ) -> Result<Schedule, ClientError> {
         let name = ScheduleName::new(&request.name)?;
         let timetable = request.timetable()?;
         let template = self.template(request.job)?;
@@ -37,6 +47,10 @@ impl Client {
                 .list_schedules(filter, PageRequest::first(1))
                 .await?;
             let schedule = match stored.items.into_iter().next() {
+                Some(stored) if !may_replace(&stored, &template) => {
+                    let schedule = Box::new(stored);
+                    return Err(ClientError::NameTaken { schedule });
+                }
                 Some(mut stored) => {
                     set_timetable(&mut stored, timetable.clone(), now)?;
                     Schedule {
@@ -44,19 +58,9 @@ impl Client {
                         ..stored
                     }
                 }
-                None => Schedule {
-                    id: self.random().schedule_id(now),
-                    name: name.clone(),
-                    progress: ScheduleProgress {
-                        next_tick: first_tick(&name, &timetable, now)?,
-                        ..timetable.begin(now)
-                    },
-                    timetable: timetable.clone(),
-                    template: template.clone(),
-                    paused: false,
-                    created_at: now,
-                    revision: 0,
-                },
+                None => {
+                    self.new_schedule(name.clone(), timetable.clone(), template.clone(), now)?
+                }
             };
             if let Some(saved) = self.save_if_unchanged(schedule).await? {
                 return Ok(saved);
@@ -65,12 +69,74 @@ impl Client {
         Err(ClientError::contended(format_args!("schedule {name}")))
     }
 
+    /// Creates a schedule once for an idempotency key: the same request again returns the schedule
+    /// that it created, as it is now. It never replaces another schedule.
+    pub async fn create_schedule(
+        &self,
+        request: ScheduleRequest,
+        key: &str,
+    ) -> Result<CreateResult<Schedule>, ClientError> {
+        let key = IdempotencyKey::new(key)?;
+        let name = ScheduleName::new(&request.name)?;
+        let timetable = request.timetable()?;
+        let fingerprint = |job: &NewJob| Schedule::fingerprint(&name, &timetable, job);
+        let (mut template, fingerprint) = self.template_with(request.job, fingerprint)?;
+        template.idempotency_key = Some(key.clone());
+        let schedule = self.new_schedule(name.clone(), timetable, template, self.now())?;
+        let result = self
+            .store()
+            .create_schedule(schedule.clone(), fingerprint)
+            .await?;
+        match result {
+            ScheduleCreateResult::Created(schedule) => Ok(CreateResult::New(schedule)),
+            ScheduleCreateResult::Existing(schedule) => Ok(CreateResult::Existing(schedule)),
+            ScheduleCreateResult::KeyTaken => Err(ClientError::KeyTaken { key }),
+            ScheduleCreateResult::NameTaken(stored) => {
+                let schedule = Box::new(stored);
+                Err(ClientError::NameTaken { schedule })
+            }
+        }
+    }
+
+    fn new_schedule(
+        &self,
+        name: ScheduleName,
+        timetable: Timetable,
+        template: NewJob,
+        now: Timestamp,
+    ) -> Result<Schedule, Invalid> {
+        Ok(Schedule {
+            id: self.random().schedule_id(now),
+            progress: ScheduleProgress {
+                next_tick: first_tick(&name, &timetable, now)?,
+                ..timetable.begin(now)
+            },
+            name,
+            timetable,
+            template,
+            paused: false,
+            created_at: now,
+            revision: 0,
+        })
+    }
+
     /// What each run looks like.
     fn template(&self, job: JobRequest) -> Result<NewJob, Invalid> {
+        Ok(self.template_with(job, |_| ())?.0)
+    }
+
+    /// What each run looks like, and something about the request before what only it knows is
+    /// dropped.
+    fn template_with<T>(
+        &self,
+        job: JobRequest,
+        about: impl FnOnce(&NewJob) -> T,
+    ) -> Result<(NewJob, T), Invalid> {
         let prepared = job.check_template().and_then(|()| self.prepare(job));
         let mut template = prepared.map_err(|error| error.within("job"))?;
+        let about = about(&template);
         template.requested_retry = PolicyPatch::default();
-        Ok(template)
+        Ok((template, about))
     }
 
     /// Changes a schedule. As in [`Client::schedule`], only a changed timetable starts afresh.
@@ -101,6 +167,21 @@ impl Client {
             Err(ClientError::ScheduleNotFound(_)) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// The schedule of a name: of a tenant, or the first two of all tenants.
+    pub async fn schedules_named(
+        &self,
+        tenant: Option<Tenant>,
+        name: ScheduleName,
+    ) -> Result<Vec<Schedule>, ClientError> {
+        let filter = ScheduleFilter {
+            tenant,
+            name: Some(name),
+            ..ScheduleFilter::default()
+        };
+        let page = PageRequest::first(2);
+        Ok(self.store().list_schedules(filter, page).await?.items)
     }
 
     /// A page of the schedules of a tenant, or of all.

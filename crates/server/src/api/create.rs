@@ -1,10 +1,11 @@
 //! Requests for jobs and schedules, as the engine takes them.
 
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use steadfast_api::{CreateJobRequest, CreateScheduleRequest, HttpTargetRequest, WebhookRequest};
 use steadfast_core::{
-    Cron, EventType, Guarantee, Invalid, Kind, Payload, Preset, Shorthands, TickRule, Timestamp,
-    Timetable, Webhook, WebhookSecret, WebhookTarget, Zone,
+    Cron, EventType, Guarantee, Invalid, Kind, NewJob, Payload, Preset, Schedule, Shorthands,
+    TickRule, Timestamp, Timetable, Webhook, WebhookSecret, WebhookTarget, Zone, duration,
 };
 use steadfast_engine::{
     JobRequest, ScheduleRequest,
@@ -17,7 +18,10 @@ use crate::{access::Caller, app::App, problem::Problem};
 /// One job, or a schedule that makes many.
 pub enum JobOrSchedule {
     Job(JobRequest),
-    Schedule(ScheduleRequest),
+    Schedule {
+        request: ScheduleRequest,
+        idempotency_key: Option<String>,
+    },
 }
 
 /// Turns bodies into requests of the engine, for one caller.
@@ -42,16 +46,33 @@ impl RequestReader<'_> {
             return Ok(JobOrSchedule::Job(self.job(body)?));
         };
         let zone = body.timezone.take();
-        if body.is_recurring.take() == Some(false) {
-            let next = next_match(&cron, zone.as_deref(), self.app.client.now())?;
-            return Ok(JobOrSchedule::Job(self.job(body)?.run_at(next)));
+        for (field, is_given) in [
+            ("runAt", body.run_at.is_some()),
+            ("delay", body.delay.is_some()),
+        ] {
+            if is_given {
+                let detail =
+                    format!("{field} must be absent beside schedule, which gives the time");
+                return Err(Problem::invalid(field, detail));
+            }
         }
-        let name = schedule_name(&mut body);
+        if body.is_recurring.take() == Some(false) {
+            let rule = tick_rule(&cron, zone.as_deref())?;
+            let text = rule_text(&rule);
+            let next = next_match(rule, &cron, self.app.client.now())?;
+            let job = self.job(body)?.run_at_match(next, text);
+            return Ok(JobOrSchedule::Job(job));
+        }
+        let idempotency_key = body.idempotency_key.take();
+        let name = schedule_name(body.job_name.as_deref(), idempotency_key.as_deref());
         let mut request = ScheduleRequest::cron(&name, &cron, self.job(body)?);
         if let Some(zone) = zone {
             request = request.timezone(&zone);
         }
-        Ok(JobOrSchedule::Schedule(request))
+        Ok(JobOrSchedule::Schedule {
+            request,
+            idempotency_key,
+        })
     }
 
     pub fn schedule(&self, body: CreateScheduleRequest) -> Result<ScheduleRequest, Problem> {
@@ -259,12 +280,23 @@ pub fn check_events(events: &[EventType]) -> Result<Vec<EventType>, Invalid> {
     Ok(events)
 }
 
-/// The next time that a cron rule matches.
-fn next_match(cron: &str, zone: Option<&str>, now: Timestamp) -> Result<Timestamp, Invalid> {
-    let rule = TickRule::Cron {
+fn tick_rule(cron: &str, zone: Option<&str>) -> Result<TickRule, Invalid> {
+    Ok(TickRule::Cron {
         cron: Cron::parse(cron)?,
         zone: zone.map_or(Ok(Zone::utc()), Zone::parse)?,
-    };
+    })
+}
+
+/// A cron rule and its time zone, as `0 3 * * * Europe/Paris`.
+fn rule_text(rule: &TickRule) -> String {
+    match rule {
+        TickRule::Cron { cron, zone } => format!("{cron} {zone}"),
+        TickRule::Every(every) => duration::format(*every),
+    }
+}
+
+/// The next time that a cron rule matches.
+fn next_match(rule: TickRule, cron: &str, now: Timestamp) -> Result<Timestamp, Invalid> {
     let next = Timetable::new(rule)?.preview(now, 1);
     next.first().map(|tick| tick.at).ok_or_else(|| {
         let value = format!("{cron:?}");
@@ -272,15 +304,43 @@ fn next_match(cron: &str, zone: Option<&str>, now: Timestamp) -> Result<Timestam
     })
 }
 
-/// The name of a recurring job's schedule. The same name, or the same key, means the same schedule,
-/// so that creating it again does no harm.
-fn schedule_name(body: &mut CreateJobRequest) -> String {
-    let key = body.idempotency_key.take();
-    match (&body.job_name, key) {
+/// The name of a recurring job's schedule, from the name or the key that the request has.
+fn schedule_name(job_name: Option<&str>, key: Option<&str>) -> String {
+    match (job_name, key) {
         (Some(name), _) => as_name(name),
-        (None, Some(key)) => format!("key-{}", short_hash(&key)),
+        (None, Some(key)) => format!("key-{}", short_hash(key)),
         (None, None) => format!("schedule-{:016x}", rand::random::<u64>()),
     }
+}
+
+/// Whether a recurring job may take the place of the one that a schedule makes: both have the same
+/// name as people wrote it, and the same work. Names that differ may still give one schedule name.
+pub fn may_replace(stored: &Schedule, job: &NewJob) -> bool {
+    let template = &stored.template;
+    let title = |job: &NewJob| job.tags().get("jobName").cloned();
+    let stored_title = title(template).unwrap_or_else(|| stored.name.to_string());
+    title(job).is_none_or(|title| title == stored_title)
+        && template.kind == job.kind
+        && target_url(template) == target_url(job)
+}
+
+/// What a schedule runs, in a few words: `a request to https://example.com/`.
+pub fn describe_work(job: &NewJob) -> String {
+    match target_url(job) {
+        Some(url) => format!("a request to {url}"),
+        None => format!("kind {}", job.kind),
+    }
+}
+
+fn target_url(job: &NewJob) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Target {
+        url: String,
+    }
+    if job.kind != Kind::http() {
+        return None;
+    }
+    job.payload.decode::<Target>().ok().map(|target| target.url)
 }
 
 /// Half of a SHA-256, in hex: enough to tell keys apart, and short enough for a name.

@@ -13,11 +13,11 @@ use axum::{
 use futures_util::{FutureExt as _, future::BoxFuture};
 use serde::Deserialize;
 use steadfast_api::{CreateJobRequest, CreateJobsRequest, CreateRequest, JobList, ScheduleBody};
-use steadfast_core::limits as core_limits;
+use steadfast_core::{Schedule, limits as core_limits};
 use steadfast_engine::{ClientError, CreateResult, JobRequest, ScheduleRequest};
 
 use super::{
-    create::{JobOrSchedule, RequestReader},
+    create::{JobOrSchedule, RequestReader, describe_work, may_replace},
     jobs,
 };
 use crate::{
@@ -35,7 +35,10 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 /// Create a job, or up to 1,000 of them atomically, or a schedule.
 ///
 /// Answers when it is durable. With an idempotency key, the same request again answers with
-/// the same job, status 200 and the header `Idempotent-Replayed: true`.
+/// the same job or schedule, status 200 and the header `Idempotent-Replayed: true`; another
+/// request with that key is refused with 409. Without a key, a recurring job updates the schedule
+/// that has its `jobName` and the same work (`kind`, or the address of an HTTP job), and never
+/// another one.
 #[utoipa::path(
     post, path = "/jobs", tag = "Jobs", operation_id = "createJob",
     request_body(content = CreateRequest, examples(
@@ -54,7 +57,7 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
             "jobs": [{"kind": "mail", "payload": {"to": 1}}, {"kind": "mail", "payload": {"to": 2}}]
         })))
     )),
-    params(("Idempotency-Key" = Option<String>, Header, description = "One key, one job; for a single job")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "One key, one job or schedule; jobs of a list have their own `idempotencyKey`")),
     responses(
         (status = 201, description = "The job, the schedule of a recurring one, or the list of jobs",
             body = steadfast_api::CreateResult,
@@ -86,6 +89,11 @@ fn start_create<'a>(
     let reader = RequestReader { app, caller };
     let mut one: CreateJobRequest = match body::parse(bytes) {
         Ok(one) => one,
+        Err(_) if is_list(bytes) && key.is_some() => {
+            let detail = "the header Idempotency-Key is for a single job; give each job of the list \
+                          its own idempotencyKey";
+            return Err(Problem::invalid("Idempotency-Key", detail));
+        }
         Err(_) if is_list(bytes) => {
             let requests = read_many(&reader, body::parse(bytes)?)?;
             return Ok(create_many(app, requests).boxed());
@@ -101,7 +109,10 @@ fn start_create<'a>(
     };
     Ok(match reader.job_or_schedule(one)? {
         JobOrSchedule::Job(request) => create_one(app, app.client.create(request)).boxed(),
-        JobOrSchedule::Schedule(request) => create_schedule(app, request).boxed(),
+        JobOrSchedule::Schedule {
+            request,
+            idempotency_key,
+        } => create_schedule(app, request, idempotency_key).boxed(),
     })
 }
 
@@ -122,21 +133,51 @@ async fn create_one(
             let (id, now) = (job.id, job.created_at);
             created("jobs", id, Json(jobs::job_body(app, job, now)))
         }
-        CreateResult::Existing(job) => {
-            let body = jobs::job_body(app, job, app.client.now());
-            let mut response = Json(body).into_response();
-            let headers = response.headers_mut();
-            headers.insert(REPLAYED, HeaderValue::from_static("true"));
-            response
-        }
+        CreateResult::Existing(job) => replayed(Json(jobs::job_body(app, job, app.client.now()))),
     })
 }
 
-async fn create_schedule(app: &App, request: ScheduleRequest) -> Result<Response, Problem> {
-    let schedule = app.client.schedule(request).await;
-    let schedule = schedule.map_err(|error| without_job_prefix(error.into()))?;
-    let id = schedule.id;
-    Ok(created("schedules", id, Json(ScheduleBody::from(schedule))))
+/// The response to a request that was met before.
+fn replayed(body: impl IntoResponse) -> Response {
+    let mut response = body.into_response();
+    let headers = response.headers_mut();
+    headers.insert(REPLAYED, HeaderValue::from_static("true"));
+    response
+}
+
+async fn create_schedule(
+    app: &App,
+    request: ScheduleRequest,
+    idempotency_key: Option<String>,
+) -> Result<Response, Problem> {
+    let client = &app.client;
+    let result = match &idempotency_key {
+        Some(key) => client.create_schedule(request, key).await,
+        None => {
+            let schedule = client.schedule_if(request, may_replace).await;
+            schedule.map(CreateResult::New)
+        }
+    };
+    match result {
+        Ok(CreateResult::New(schedule)) => {
+            let id = schedule.id;
+            Ok(created("schedules", id, Json(ScheduleBody::from(schedule))))
+        }
+        Ok(CreateResult::Existing(schedule)) => Ok(replayed(Json(ScheduleBody::from(schedule)))),
+        Err(ClientError::NameTaken { schedule }) => Err(name_taken(&schedule)),
+        Err(error) => Err(without_job_prefix(error.into())),
+    }
+}
+
+fn name_taken(stored: &Schedule) -> Problem {
+    let name = &stored.name;
+    let detail = format!(
+        "a schedule named {name} exists already, for {}: choose another jobName, or change that \
+         schedule with PATCH /api/v1/schedules/{}",
+        describe_work(&stored.template),
+        stored.name,
+    );
+    Problem::new(StatusCode::CONFLICT, "name_taken", detail).at("jobName")
 }
 
 /// The fields of a job that was sent alone are not inside of `job`.
@@ -164,7 +205,7 @@ fn read_many(
         let within = |problem: Problem| problem.within(&format!("jobs[{index}]"));
         match reader.job_or_schedule(body).map_err(within)? {
             JobOrSchedule::Job(request) => Ok(request),
-            JobOrSchedule::Schedule(_) => {
+            JobOrSchedule::Schedule { .. } => {
                 let detail = "a list cannot hold recurring jobs; create schedules one by one";
                 Err(within(Problem::invalid("schedule", detail)))
             }

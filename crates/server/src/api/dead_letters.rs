@@ -42,7 +42,10 @@ pub async fn list(
 
 /// Requeue dead letters, each with a fresh retry budget.
 ///
-/// All that match are requeued a page at a time, with pauses, so that the queue is not flooded.
+/// All that match are requeued a page at a time, at most as many a second as the setting
+/// `bulkRate` allows, so that the queue is not flooded. The work ends when the client hangs up or
+/// the node stops: what was requeued until then stays requeued, and the same request again goes
+/// on with the rest.
 #[utoipa::path(
     post, path = "/dlq/requeue", tag = "Dead letters", operation_id = "requeueDeadLetters",
     request_body(content = DeadLettersRequest, example = json!({"queue": "images", "class": "timeout"})),
@@ -58,6 +61,8 @@ pub async fn requeue(
 }
 
 /// Discard dead letters without trying them again.
+///
+/// As for requeueing, `bulkRate` bounds its speed, and it ends when the client hangs up.
 #[utoipa::path(
     post, path = "/dlq/discard", tag = "Dead letters", operation_id = "discardDeadLetters",
     request_body(content = DeadLettersRequest, example = json!({"kind": "resize-image", "dryRun": true})),
@@ -102,8 +107,9 @@ async fn resolve(
     let JobCount { count, at_least } = if body.dry_run {
         app.client.count(filter, limits::COUNT_MAX).await?
     } else {
+        let bulk = app.client.command_matching(filter, command);
         JobCount {
-            count: app.client.command_all(filter, command).await?,
+            count: bulk.rate(app.settings.bulk_rate).run().await?.changed,
             at_least: false,
         }
     };
@@ -164,6 +170,8 @@ fn dead_letter_filter(body: &DeadLettersRequest, caller: &Caller) -> Result<JobF
         schedule: body.schedule,
         created_from: body.from,
         created_before: body.before,
+        failed_from: body.failed_from,
+        failed_before: body.failed_before,
         failure_text: body.text.clone(),
         failure_class: body.class.as_deref().map(FailureClass::named),
         reason: body.reason,

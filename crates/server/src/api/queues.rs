@@ -1,6 +1,9 @@
 //! Queues: how full they are, and whether they are paused.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use axum::{extract::State, http::StatusCode};
 use steadfast_api::{QueueBody, QueueList, TenantQuery, schema::NameSchema};
@@ -14,7 +17,7 @@ use crate::{
     app::App,
     body::{Id, Params},
     json::Json,
-    limits::RECENT_WINDOW,
+    limits::{PAUSED_QUEUES_MAX, RECENT_WINDOW},
     problem::{Problem, Problems},
 };
 
@@ -37,12 +40,18 @@ pub async fn list(
             queues.entry(name).or_default().push(lane);
         }
     }
+    // A pause is remembered for a queue without jobs, too: jobs that come later will wait.
+    let paused = app.client.paused_queues(tenant, PAUSED_QUEUES_MAX).await?;
+    for name in &paused {
+        queues.entry(name.clone()).or_default();
+    }
+    let paused: BTreeSet<(Tenant, Queue)> = paused.into_iter().collect();
     let queues = queues
         .into_iter()
         .map(|((tenant, queue), lanes)| QueueBody {
             tenant: tenant.to_string(),
             name: queue.to_string(),
-            paused: lanes.iter().any(|lane| lane.paused),
+            paused: lanes.iter().any(|lane| lane.paused) || paused.contains(&(tenant, queue)),
             counts: counts(&lanes.into_iter().collect::<Stats>()),
         });
     Ok(Json(QueueList {

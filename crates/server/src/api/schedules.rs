@@ -7,7 +7,7 @@ use steadfast_api::{
     CreateScheduleRequest, EditScheduleRequest, JobBody, PageQuery, ScheduleBody, ScheduleList,
     ScheduleQuery, TickBody, TickList,
 };
-use steadfast_core::{JobId, Schedule, ScheduleId};
+use steadfast_core::{JobId, Schedule, ScheduleId, ScheduleName};
 use steadfast_engine::ScheduleEdit;
 use steadfast_store::{PageRequest, TickRecord};
 
@@ -15,7 +15,7 @@ use super::{Answer, create::RequestReader, create_jobs::created, cursor, jobs::j
 use crate::{
     access::{Caller, Reads, Writes},
     app::App,
-    body::{Body, Id, Params},
+    body::{Body, Id, Params, shorten_id},
     json::Json,
     limits,
     problem::{Problem, Problems},
@@ -65,22 +65,38 @@ pub async fn list(
     }))
 }
 
-async fn find(app: &App, caller: &Caller, id: ScheduleId) -> Result<Schedule, Problem> {
-    caller.schedule(app.client.find_schedule(id).await?, id)
+/// The schedule of an id, or of a name: names are unique within a tenant.
+pub async fn find(app: &App, caller: &Caller, text: &str) -> Result<Schedule, Problem> {
+    if let Ok(id) = text.parse::<ScheduleId>() {
+        return caller.schedule(app.client.find_schedule(id).await?, id);
+    }
+    let not_found = || Problem::not_found(format!("schedule {}", shorten_id(text)));
+    let name = ScheduleName::new(text).map_err(|_| not_found())?;
+    let tenant = caller.choose(None)?;
+    let mut named = app.client.schedules_named(tenant, name).await?.into_iter();
+    match (named.next(), named.next()) {
+        (None, _) => Err(not_found()),
+        (Some(schedule), None) => Ok(schedule),
+        (Some(_), Some(_)) => Err(Problem::new(
+            StatusCode::CONFLICT,
+            "ambiguous",
+            format!("several tenants have a schedule {text}: use its id, as sch_…"),
+        )),
+    }
 }
 
 /// Read a schedule.
 #[utoipa::path(
     get, path = "/schedules/{id}", tag = "Schedules", operation_id = "getSchedule",
-    params(("id" = String, Path, description = "sch_…")),
+    params(("id" = String, Path, description = "sch_…, or its name")),
     responses((status = 200, description = "The schedule", body = ScheduleBody), Problems)
 )]
 pub async fn read(
     State(app): State<Arc<App>>,
     Reads(caller): Reads,
-    Id(id): Id<ScheduleId>,
+    Id(id): Id<String>,
 ) -> Answer<ScheduleBody> {
-    Ok(Json(find(&app, &caller, id).await?.into()))
+    Ok(Json(find(&app, &caller, &id).await?.into()))
 }
 
 /// Edit a schedule. Only a changed rule or window starts afresh from now.
@@ -88,17 +104,17 @@ pub async fn read(
 /// A changed job applies to the runs to come; runs that exist keep theirs, policy included.
 #[utoipa::path(
     patch, path = "/schedules/{id}", tag = "Schedules", operation_id = "editSchedule",
-    params(("id" = String, Path, description = "sch_…")),
+    params(("id" = String, Path, description = "sch_…, or its name")),
     request_body(content = EditScheduleRequest, example = json!({"schedule": "30 4 * * *"})),
     responses((status = 200, description = "The schedule as it is now", body = ScheduleBody), Problems)
 )]
 pub async fn edit(
     State(app): State<Arc<App>>,
     Writes(caller): Writes,
-    Id(id): Id<ScheduleId>,
+    Id(id): Id<String>,
     Body(body): Body<EditScheduleRequest>,
 ) -> Answer<ScheduleBody> {
-    find(&app, &caller, id).await?;
+    let id = find(&app, &caller, &id).await?.id;
     let (app, caller) = (&*app, &caller);
     let reader = RequestReader { app, caller };
     let job = body.job.map(|job| reader.template(job));
@@ -120,15 +136,15 @@ pub async fn edit(
 /// Delete a schedule; runs it has made go on.
 #[utoipa::path(
     delete, path = "/schedules/{id}", tag = "Schedules", operation_id = "deleteSchedule",
-    params(("id" = String, Path, description = "sch_…")),
+    params(("id" = String, Path, description = "sch_…, or its name")),
     responses((status = 204, description = "It is deleted"), Problems)
 )]
 pub async fn delete(
     State(app): State<Arc<App>>,
     Writes(caller): Writes,
-    Id(id): Id<ScheduleId>,
+    Id(id): Id<String>,
 ) -> Result<StatusCode, Problem> {
-    find(&app, &caller, id).await?;
+    let id = find(&app, &caller, &id).await?.id;
     app.client.delete_schedule(id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -136,15 +152,15 @@ pub async fn delete(
 /// Pause a schedule: it makes no runs until it is resumed.
 #[utoipa::path(
     post, path = "/schedules/{id}/pause", tag = "Schedules", operation_id = "pauseSchedule",
-    params(("id" = String, Path, description = "sch_…")),
+    params(("id" = String, Path, description = "sch_…, or its name")),
     responses((status = 200, description = "The schedule as it is now", body = ScheduleBody), Problems)
 )]
 pub async fn pause(
     State(app): State<Arc<App>>,
     Writes(caller): Writes,
-    Id(id): Id<ScheduleId>,
+    Id(id): Id<String>,
 ) -> Answer<ScheduleBody> {
-    find(&app, &caller, id).await?;
+    let id = find(&app, &caller, &id).await?.id;
     let schedule = app.client.pause_schedule(id).await?;
     Ok(Json(schedule.into()))
 }
@@ -152,15 +168,15 @@ pub async fn pause(
 /// Resume a schedule with its next tick; ticks that passed while it was paused make no runs.
 #[utoipa::path(
     post, path = "/schedules/{id}/resume", tag = "Schedules", operation_id = "resumeSchedule",
-    params(("id" = String, Path, description = "sch_…")),
+    params(("id" = String, Path, description = "sch_…, or its name")),
     responses((status = 200, description = "The schedule as it is now", body = ScheduleBody), Problems)
 )]
 pub async fn resume(
     State(app): State<Arc<App>>,
     Writes(caller): Writes,
-    Id(id): Id<ScheduleId>,
+    Id(id): Id<String>,
 ) -> Answer<ScheduleBody> {
-    find(&app, &caller, id).await?;
+    let id = find(&app, &caller, &id).await?.id;
     let schedule = app.client.resume_schedule(id).await?;
     Ok(Json(schedule.into()))
 }
@@ -168,15 +184,15 @@ pub async fn resume(
 /// Run a schedule now: one run, beside its timetable.
 #[utoipa::path(
     post, path = "/schedules/{id}/run-now", tag = "Schedules", operation_id = "runScheduleNow",
-    params(("id" = String, Path, description = "sch_…")),
+    params(("id" = String, Path, description = "sch_…, or its name")),
     responses((status = 201, description = "The run", body = JobBody), Problems)
 )]
 pub async fn run_now(
     State(app): State<Arc<App>>,
     Writes(caller): Writes,
-    Id(id): Id<ScheduleId>,
+    Id(id): Id<String>,
 ) -> Result<(StatusCode, Json<JobBody>), Problem> {
-    find(&app, &caller, id).await?;
+    let id = find(&app, &caller, &id).await?.id;
     let run: JobId = app.client.run_schedule_now(id).await?;
     let job = caller.job(app.client.job(run).await?, run)?;
     let body = job_body(&app, job, app.client.now());
@@ -188,16 +204,16 @@ pub async fn run_now(
 /// Each has the run it made, or the reason why it was skipped.
 #[utoipa::path(
     get, path = "/schedules/{id}/ticks", tag = "Schedules", operation_id = "listTicks",
-    params(("id" = String, Path, description = "sch_…"), PageQuery),
+    params(("id" = String, Path, description = "sch_…, or its name"), PageQuery),
     responses((status = 200, description = "A page of ticks", body = TickList), Problems)
 )]
 pub async fn ticks(
     State(app): State<Arc<App>>,
     Reads(caller): Reads,
-    Id(id): Id<ScheduleId>,
+    Id(id): Id<String>,
     Params(query): Params<PageQuery>,
 ) -> Answer<TickList> {
-    let schedule = find(&app, &caller, id).await?;
+    let schedule = find(&app, &caller, &id).await?;
     let page = PageRequest {
         limit: cursor::size(query.limit, limits::TICKS_DEFAULT)?,
         after: query.after.as_deref().map(cursor::tick).transpose()?,
@@ -207,7 +223,7 @@ pub async fn ticks(
     } else {
         Vec::new()
     };
-    let ticks = app.client.ticks(id, page).await?;
+    let ticks = app.client.ticks(schedule.id, page).await?;
     Ok(Json(TickList {
         ticks: ticks.items.iter().map(tick_body).collect(),
         upcoming: upcoming.into_iter().map(Into::into).collect(),

@@ -190,6 +190,7 @@ async fn run(
             let group = group.as_deref();
             group.is_none_or(|group| fingerprint::group_id(job) == group)
         })
+        .rate(app.settings.bulk_rate)
         .on_progress(move |so_far| operation.done.store(so_far.changed, Ordering::Relaxed))
         .run()
         .await?;

@@ -196,3 +196,86 @@ async fn a_schedule_ends_after_its_last_run() {
     assert_eq!(ended["runs"], 2);
     assert_eq!(ended["upcoming"], json!([]));
 }
+
+#[tokio::test]
+async fn a_recurring_job_never_replaces_a_schedule_that_is_another() {
+    let server = Server::start().await;
+    let create = |name: &'static str, kind: &'static str, cron: &'static str| {
+        let body = json!({"kind": kind, "jobName": name, "schedule": cron});
+        server.http.post("/api/v1/jobs", body)
+    };
+    let first = create("Critical Task", "report", "0 3 * * *").await.is(201);
+    assert_eq!(first["name"], "critical-task");
+    for name in ["critical-task", "Critical!Task", "critical task"] {
+        let other = create(name, "report", "0 4 * * *").await;
+        other.is_problem(409, "name_taken", Some("jobName"));
+    }
+    let other = create("Critical Task", "mail", "0 4 * * *").await;
+    other.is_problem(409, "name_taken", Some("jobName"));
+    let path = format!("/api/v1/schedules/{}", id_of(&first));
+    assert_eq!(
+        server.http.get(&path).await.is(200)["schedule"],
+        "0 3 * * *"
+    );
+    // The same name for the same work is an update.
+    let updated = create("Critical Task", "report", "0 5 * * *").await.is(201);
+    assert_eq!(id_of(&updated), id_of(&first));
+    assert_eq!(updated["schedule"], "0 5 * * *");
+
+    let http = |url: &'static str| {
+        let body = json!({"api": url, "jobName": "ping", "schedule": "@hourly"});
+        server.http.post("/api/v1/jobs", body)
+    };
+    http("http://127.0.0.1:9/a").await.is(201);
+    http("http://127.0.0.1:9/a").await.is(201);
+    let other = http("http://127.0.0.1:9/b").await;
+    other.is_problem(409, "name_taken", Some("jobName"));
+    let keyed = json!({"kind": "report", "jobName": "Critical Task", "schedule": "0 5 * * *",
+        "idempotencyKey": "k"});
+    let keyed = server.http.post("/api/v1/jobs", keyed).await;
+    keyed.is_problem(409, "name_taken", Some("jobName"));
+    let both = json!({"kind": "x", "schedule": "@hourly", "isRecurring": false, "delay": "1s"});
+    let both = server.http.post("/api/v1/jobs", both).await;
+    both.is_problem(422, "invalid", Some("delay"));
+}
+
+#[tokio::test]
+async fn null_in_an_edit_clears_what_can_be_cleared() {
+    let server = Server::start().await;
+    let body = json!({
+        "name": "limited", "schedule": "0 3 * * *", "startAt": "2030-01-01T00:00:00Z",
+        "endAt": "2031-01-01T00:00:00Z", "maxRuns": 5, "job": {"kind": "report"}
+    });
+    let made = make(&server.http, body).await;
+    let path = format!("/api/v1/schedules/{}", id_of(&made));
+    let kept = server
+        .http
+        .patch(&path, json!({"overlap": "allow"}))
+        .await
+        .is(200);
+    for field in ["startAt", "endAt", "maxRuns"] {
+        assert_eq!(kept[field], made[field]);
+        let edit = json!({field: Value::Null});
+        let cleared = server.http.patch(&path, edit).await.is(200);
+        assert_eq!(cleared[field], Value::Null, "{field}");
+    }
+    for field in ["schedule", "every", "timezone", "overlap", "missed", "job"] {
+        let refused = server.http.patch(&path, json!({field: Value::Null})).await;
+        refused.is_problem(422, "invalid", Some(field));
+    }
+
+    let job = json!({"kind": "report", "payload": {"n": 1}, "delay": "1h"});
+    let job = server.http.post("/api/v1/jobs", job).await.is(201);
+    let path = format!("/api/v1/jobs/{}", id_of(&job));
+    let cleared = server.http.patch(&path, json!({"payload": null})).await;
+    assert_eq!(cleared.is(200)["payload"], Value::Null);
+    for field in ["retry", "runAt", "priority"] {
+        let refused = server.http.patch(&path, json!({field: Value::Null})).await;
+        refused.is_problem(422, "invalid", Some(field));
+    }
+    let http = json!({"api": "http://127.0.0.1:9/", "delay": "1h"});
+    let http = server.http.post("/api/v1/jobs", http).await.is(201);
+    let path = format!("/api/v1/jobs/{}", id_of(&http));
+    let refused = server.http.patch(&path, json!({"payload": null})).await;
+    refused.is_problem(422, "invalid", Some("payload"));
+}

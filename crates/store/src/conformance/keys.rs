@@ -1,11 +1,14 @@
 //! One idempotency key, one request, one job.
 
-use steadfast_core::{Guarantee, JobCommand, JobEdit, NewJob, Preset, RunAt, Tags, Tenant};
+use steadfast_core::{
+    Guarantee, JobCommand, JobEdit, NewJob, Preset, RunAt, Schedule, Tags, Tenant,
+};
 
 use super::fixture::{Fixture, json, key, kind, priority, queue, secs, success, tenant};
 use crate::{
     EnqueueError,
     EnqueueResult::{Created, Existing},
+    ScheduleCreateResult,
 };
 
 pub async fn a_known_key_answers_with_its_job(f: Fixture) {
@@ -138,6 +141,132 @@ pub async fn a_key_stands_for_the_request_as_it_was_made(f: Fixture) {
     f.end(claim, success()).await;
     let answers = f.store.enqueue(vec![keyed(&f, "k")]).await.unwrap();
     assert_eq!(answers, [Existing(job)]);
+}
+
+pub async fn a_rule_in_place_of_a_time_stands_for_itself(f: Fixture) {
+    let matching = |rule: &str, at| {
+        let mut job = keyed(&f, "k");
+        job.run_at = RunAt::At(at);
+        job.requested_rule = Some(rule.to_owned());
+        job
+    };
+    let first = f
+        .enqueue_one(matching("0 3 * * *", f.now().plus(secs(60))))
+        .await;
+    // The match that the first request stood for has passed.
+    let later = f.now().plus(secs(86_460));
+    let answers = f.store.enqueue(vec![matching("0 3 * * *", later)]).await;
+    assert_eq!(answers.unwrap(), [Existing(first)]);
+    let other = f.store.enqueue(vec![matching("0 4 * * *", later)]).await;
+    assert!(matches!(other, Err(EnqueueError::Conflict { .. })));
+    assert_eq!(f.count_all().await, 1);
+}
+
+pub async fn a_schedule_is_created_once_for_its_key(f: Fixture) {
+    let asked = keyed_schedule(&f, "nightly", "k");
+    let mut expected = asked.clone();
+    expected.revision = 1;
+    let created = f.store.create_schedule(asked, [1; 16]).await.unwrap();
+    assert_eq!(created, ScheduleCreateResult::Created(expected.clone()));
+    assert_eq!(f.read_schedule(expected.id).await, expected);
+    let again = keyed_schedule(&f, "nightly", "k");
+    let again = f.store.create_schedule(again, [1; 16]).await.unwrap();
+    assert_eq!(again, ScheduleCreateResult::Existing(expected));
+}
+
+pub async fn a_schedules_key_with_another_request_is_taken(f: Fixture) {
+    let first = keyed_schedule(&f, "nightly", "k");
+    f.store
+        .create_schedule(first.clone(), [1; 16])
+        .await
+        .unwrap();
+    for (name, print) in [("nightly", [2; 16]), ("weekly", [2; 16])] {
+        let other = keyed_schedule(&f, name, "k");
+        let answer = f.store.create_schedule(other, print).await.unwrap();
+        assert_eq!(answer, ScheduleCreateResult::KeyTaken, "{name}");
+    }
+    let mut theirs = keyed_schedule(&f, "nightly", "k");
+    theirs.template.tenant = tenant("acme");
+    let answer = f.store.create_schedule(theirs, [2; 16]).await.unwrap();
+    assert!(matches!(answer, ScheduleCreateResult::Created(_)));
+}
+
+pub async fn a_schedule_does_not_take_the_name_of_another(f: Fixture) {
+    let stored = f.saved_schedule("nightly").await;
+    let asked = keyed_schedule(&f, "nightly", "k");
+    let answer = f.store.create_schedule(asked, [1; 16]).await.unwrap();
+    assert_eq!(answer, ScheduleCreateResult::NameTaken(stored.clone()));
+    assert_eq!(f.read_schedule(stored.id).await, stored);
+    // The key of a schedule that was not stored is still free.
+    f.enqueue_one(keyed(&f, "k")).await;
+}
+
+pub async fn a_schedules_key_stays_when_it_is_changed_and_goes_with_it(f: Fixture) {
+    let asked = keyed_schedule(&f, "nightly", "k");
+    let id = asked.id;
+    f.store
+        .create_schedule(asked.clone(), [1; 16])
+        .await
+        .unwrap();
+    let mut changed = f.read_schedule(id).await;
+    changed.template.idempotency_key = None;
+    changed.template.priority = priority(9);
+    let changed = f.save(changed).await;
+    assert_eq!(changed.template.idempotency_key, key("k"));
+    let again = f
+        .store
+        .create_schedule(asked.clone(), [1; 16])
+        .await
+        .unwrap();
+    assert_eq!(again, ScheduleCreateResult::Existing(changed));
+
+    assert!(f.store.delete_schedule(id).await.unwrap());
+    let other = keyed_schedule(&f, "weekly", "k");
+    let answer = f.store.create_schedule(other, [2; 16]).await.unwrap();
+    assert!(matches!(answer, ScheduleCreateResult::Created(_)));
+}
+
+pub async fn jobs_and_schedules_share_their_keys(f: Fixture) {
+    f.enqueue_one(keyed(&f, "job")).await;
+    let asked = keyed_schedule(&f, "nightly", "job");
+    let answer = f.store.create_schedule(asked, [1; 16]).await.unwrap();
+    assert_eq!(answer, ScheduleCreateResult::KeyTaken);
+
+    let asked = keyed_schedule(&f, "nightly", "schedule");
+    f.store.create_schedule(asked, [1; 16]).await.unwrap();
+    let answer = f.store.enqueue(vec![keyed(&f, "schedule")]).await;
+    assert!(matches!(answer, Err(EnqueueError::Conflict { .. })));
+}
+
+pub async fn racing_creates_of_a_keyed_schedule_make_one(f: Fixture) {
+    let create = || {
+        f.store
+            .create_schedule(keyed_schedule(&f, "nightly", "k"), [1; 16])
+    };
+    let (a, b, c, d) = tokio::join!(create(), create(), create(), create());
+    let answers = [a, b, c, d].map(Result::unwrap);
+    let mut created = 0;
+    let mut ids = std::collections::BTreeSet::new();
+    for answer in answers {
+        match answer {
+            ScheduleCreateResult::Created(schedule) => {
+                created += 1;
+                ids.insert(schedule.id);
+            }
+            ScheduleCreateResult::Existing(schedule) => {
+                ids.insert(schedule.id);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!((created, ids.len()), (1, 1));
+}
+
+fn keyed_schedule(f: &Fixture, name: &str, text: &str) -> Schedule {
+    let mut schedule = f.schedule(name);
+    schedule.template.tenant = Tenant::default();
+    schedule.template.idempotency_key = key(text);
+    schedule
 }
 
 fn keyed(f: &Fixture, text: &str) -> NewJob {

@@ -8,7 +8,7 @@ use steadfast_core::{
 };
 
 use super::{
-    fixture::{Fixture, failure, json, kind, permanent, queue, secs, tenant, walk},
+    fixture::{Fixture, failure, json, kind, permanent, queue, secs, success, tenant, walk},
     workload::{CLASSES, KINDS, MESSAGES, QUEUES, TENANTS, Workload},
 };
 use crate::{JobCount, JobFilter, JobPageRequest, PageRequest};
@@ -100,6 +100,37 @@ pub async fn times_of_creation_are_from_and_before(f: Fixture) {
     let found = found(&f, &filter, 1).await;
     let found: Vec<_> = found.iter().map(|job| job.created_at).collect();
     assert_eq!(found, [times[1], times[0]]);
+}
+
+pub async fn times_of_failure_are_those_of_the_end(f: Fixture) {
+    let mut failed = Vec::new();
+    for job in f.jobs(3) {
+        let job = f.enqueue_one(job).await;
+        f.clock.advance(secs(10));
+        let claim = f.claim_of(job).await;
+        f.end(claim, permanent("no")).await;
+        failed.push((job, f.now()));
+    }
+    // Neither a success nor a waiting job has failed at any time.
+    let done = f.enqueue_one(f.job()).await;
+    let claim = f.claim_of(done).await;
+    f.end(claim, success()).await;
+    f.enqueue_one(f.job()).await;
+    let filter = JobFilter {
+        failed_from: Some(failed[0].1),
+        failed_before: Some(failed[2].1),
+        ..JobFilter::default()
+    };
+    for dead_letters in [false, true] {
+        let filter = JobFilter {
+            dead_letters,
+            ..filter.clone()
+        };
+        let listed = found(&f, &filter, 2).await;
+        let ids: Vec<JobId> = listed.iter().map(|job| job.id).collect();
+        assert_eq!(ids, [failed[1].0, failed[0].0]);
+        assert_eq!(f.store.count_jobs(filter, 100).await.unwrap().count, 2);
+    }
 }
 
 pub async fn failure_text_is_literal_and_in_any_case(f: Fixture) {

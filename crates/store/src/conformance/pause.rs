@@ -34,6 +34,29 @@ pub async fn a_paused_queue_that_is_asked_for_by_name_gives_nothing(f: Fixture) 
     assert_eq!((claimed.claims, claimed.next_due), (vec![], None));
 }
 
+pub async fn paused_queues_are_listed_with_or_without_jobs(f: Fixture) {
+    f.enqueue_one(f.job_with(|job| job.queue = queue("b")))
+        .await;
+    for (of, name) in [("default", "b"), ("default", "a"), ("acme", "a")] {
+        pause(&f, of, name, true).await;
+    }
+    pause(&f, "default", "resumed", true).await;
+    pause(&f, "default", "resumed", false).await;
+    let listed = |of: Option<&'static str>, limit| {
+        let store = &f.store;
+        async move { store.paused_queues(of.map(tenant), limit).await.unwrap() }
+    };
+    let pair = |of, name| (tenant(of), queue(name));
+    let all = [
+        pair("acme", "a"),
+        pair("default", "a"),
+        pair("default", "b"),
+    ];
+    assert_eq!(listed(None, 10).await, all);
+    assert_eq!(listed(None, 2).await, all[..2]);
+    assert_eq!(listed(Some("default"), 10).await, all[1..]);
+}
+
 pub async fn a_pause_is_for_one_tenant(f: Fixture) {
     let theirs = f
         .enqueue_one(f.job_with(|job| job.tenant = tenant("acme")))

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use steadfast_core::{Attempt, Job, JobId, JobLabel, Tally, Tenant, Timestamp};
+use steadfast_core::{Attempt, Job, JobId, JobLabel, Queue, Tally, Tenant, Timestamp};
 
 use super::{
     MemoryStore, each,
@@ -53,6 +53,20 @@ impl QueryStore for MemoryStore {
 
     async fn lane_stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError> {
         Ok(self.with(|tables, now| tables.lane_stats(since, now)))
+    }
+
+    async fn paused_queues(
+        &self,
+        tenant: Option<Tenant>,
+        limit: usize,
+    ) -> Result<Vec<(Tenant, Queue)>, StoreError> {
+        Ok(self.with(|tables, _| {
+            let wanted = |paused: &&(Tenant, Queue)| {
+                tenant.as_ref().is_none_or(|tenant| *tenant == paused.0)
+            };
+            let paused = tables.paused.iter().filter(wanted);
+            paused.take(limit).cloned().collect()
+        }))
     }
 
     async fn minute_stats(

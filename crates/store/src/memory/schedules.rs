@@ -3,12 +3,16 @@
 use async_trait::async_trait;
 use steadfast_core::{JobCommand, JobId, Schedule, ScheduleId, Timestamp};
 
-use super::{MemoryStore, each, queries::page_of, tables::Tables};
+use super::{
+    MemoryStore, each,
+    queries::page_of,
+    tables::{KeyHolder, Tables},
+};
 use crate::{
     error::StoreError,
     store::{
-        DueSchedule, DueSchedules, FireRequest, FireResult, Page, PageRequest, ScheduleFilter,
-        ScheduleSaveResult, ScheduleStore, TickRecord,
+        DueSchedule, DueSchedules, FireRequest, FireResult, Page, PageRequest,
+        ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore, TickRecord,
     },
 };
 
@@ -18,11 +22,16 @@ impl ScheduleStore for MemoryStore {
         Ok(self.with(|tables, _| tables.save_schedule(schedule)))
     }
 
+    async fn create_schedule(
+        &self,
+        schedule: Schedule,
+        fingerprint: [u8; 16],
+    ) -> Result<ScheduleCreateResult, StoreError> {
+        Ok(self.with(|tables, _| tables.create_schedule(schedule, fingerprint)))
+    }
+
     async fn delete_schedule(&self, id: ScheduleId) -> Result<bool, StoreError> {
-        Ok(self.with(|tables, _| {
-            tables.ticks.retain(|(schedule, _), _| *schedule != id);
-            tables.schedules.remove(&id).is_some()
-        }))
+        Ok(self.with(|tables, _| tables.delete_schedule(id)))
     }
 
     async fn list_schedules(
@@ -54,23 +63,79 @@ impl ScheduleStore for MemoryStore {
 }
 
 impl Tables {
-    fn save_schedule(&mut self, mut schedule: Schedule) -> ScheduleSaveResult {
+    fn save_schedule(&mut self, schedule: Schedule) -> ScheduleSaveResult {
         let stored = self.schedules.get(&schedule.id);
         if let Some(refusal) = ScheduleSaveResult::refusal(&schedule, stored) {
             return refusal;
         }
+        if let Some(namesake) = self.namesake(&schedule) {
+            return ScheduleSaveResult::Outdated(namesake);
+        }
+        let schedule = schedule.replacing(stored);
+        self.due_sooner = true;
+        self.schedules.insert(schedule.id, schedule.clone());
+        ScheduleSaveResult::Done(schedule)
+    }
+
+    fn namesake(&self, schedule: &Schedule) -> Option<Schedule> {
         let namesake = self.schedules.values().find(|other| {
             other.id != schedule.id
                 && other.tenant() == schedule.tenant()
                 && other.name == schedule.name
         });
-        if let Some(namesake) = namesake {
-            return ScheduleSaveResult::Outdated(namesake.clone());
+        namesake.cloned()
+    }
+
+    fn create_schedule(
+        &mut self,
+        schedule: Schedule,
+        fingerprint: [u8; 16],
+    ) -> ScheduleCreateResult {
+        let tenant = schedule.tenant().clone();
+        let key = schedule.template.idempotency_key.clone();
+        let key = key.map(|key| (tenant, key));
+        let holder = key.as_ref().and_then(|key| self.keys.get(key));
+        if let Some(holder) = holder {
+            let stored = self
+                .schedules
+                .get(&ScheduleId::from_bits(holder.job.bits()));
+            return match stored {
+                Some(stored) if holder.fingerprint == fingerprint => {
+                    ScheduleCreateResult::Existing(stored.clone())
+                }
+                _ => ScheduleCreateResult::KeyTaken,
+            };
         }
-        schedule.revision += 1;
+        if let Some(namesake) = self.namesake(&schedule) {
+            return ScheduleCreateResult::NameTaken(namesake);
+        }
+        if let Some(key) = key {
+            let job = JobId::from_bits(schedule.id.bits());
+            self.keys.insert(key, KeyHolder { job, fingerprint });
+        }
+        let schedule = schedule.replacing(None);
         self.due_sooner = true;
         self.schedules.insert(schedule.id, schedule.clone());
-        ScheduleSaveResult::Done(schedule)
+        ScheduleCreateResult::Created(schedule)
+    }
+
+    fn delete_schedule(&mut self, id: ScheduleId) -> bool {
+        self.ticks.retain(|(schedule, _), _| *schedule != id);
+        let Some(schedule) = self.schedules.remove(&id) else {
+            return false;
+        };
+        let tenant = schedule.tenant().clone();
+        if let Some(key) = schedule.template.idempotency_key {
+            let key = (tenant, key);
+            if self
+                .keys
+                .get(&key)
+                .is_some_and(|holder| holder.job.bits() == id.bits())
+            {
+                self.keys.remove(&key);
+            }
+        }
+        true
     }
 
     fn list_schedules(

@@ -37,7 +37,8 @@ pub(super) struct JobEntry {
     pub(super) steps: BTreeMap<StepName, Payload>,
 }
 
-/// Which request an idempotency key stands for: the job may have been edited since.
+/// Which request an idempotency key stands for: the job may have been edited since. The key of a
+/// schedule has its id in place of a job's.
 #[derive(Clone, Copy)]
 pub(super) struct KeyHolder {
     pub(super) job: JobId,

@@ -163,11 +163,12 @@ struct BatchKeys<'j> {
     holders: HashMap<(String, String), KeyHolder>,
 }
 
-/// Which job has a key, and the fingerprint of its request: the job may have been edited since.
+/// Which job has a key, and the fingerprint of its request: the job may have been edited since. The
+/// key of a schedule has its id in place of a job's.
 #[derive(Clone)]
-struct KeyHolder {
-    job: JobId,
-    fingerprint: Vec<u8>,
+pub(super) struct KeyHolder {
+    pub(super) job: JobId,
+    pub(super) fingerprint: Vec<u8>,
 }
 
 fn tenant_key(job: &NewJob) -> Option<TenantKey<'_>> {
@@ -309,7 +310,7 @@ impl<'j> BatchKeys<'j> {
     }
 }
 
-async fn find_holders(
+pub(super) async fn find_holders(
     session: &Session<'_>,
     keys: &[TenantKey<'_>],
 ) -> Result<HashMap<(String, String), KeyHolder>, DriverError> {

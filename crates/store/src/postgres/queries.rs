@@ -1,9 +1,9 @@
 //! The contract of looking. Its verbs are in `get`, `list`, `stats` and `damage`.
 
 use async_trait::async_trait;
-use steadfast_core::{Attempt, Job, JobId, Tenant, Timestamp};
+use steadfast_core::{Attempt, Job, JobId, Queue, Tenant, Timestamp};
 
-use super::{PostgresStore, damage, get, inner::on_connection, list, stats};
+use super::{PostgresStore, damage, get, inner::on_connection, list, paused, stats};
 use crate::{
     damage::DamagedRows,
     error::StoreError,
@@ -59,6 +59,18 @@ impl QueryStore for PostgresStore {
         let now = self.now();
         on_connection!(self, "lane_stats", |conn| stats::lane_stats(
             conn, since, now
+        ))
+    }
+
+    async fn paused_queues(
+        &self,
+        tenant: Option<Tenant>,
+        limit: usize,
+    ) -> Result<Vec<(Tenant, Queue)>, StoreError> {
+        on_connection!(self, "paused_queues", |conn| paused::list(
+            &conn.session(),
+            tenant.as_ref(),
+            limit
         ))
     }
 

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    JobCommand, JobId, Schedule, ScheduleId, ScheduleName, ScheduleProgress, SkippedTicks, Tenant,
-    Timestamp,
+    IdempotencyKey, JobCommand, JobId, Schedule, ScheduleId, ScheduleName, ScheduleProgress,
+    SkippedTicks, Tenant, Timestamp,
 };
 use tokio_postgres::{Row, types::ToSql};
 
@@ -13,7 +13,7 @@ use super::{
     PostgresStore, change,
     damage::pass_over,
     driver_error::DriverError,
-    enqueue,
+    enqueue::{self, KeyHolder, find_holders},
     inner::{on_connection, with_wake_hints},
     key::Key,
     numbering::with_numbers,
@@ -32,7 +32,7 @@ use crate::{
     },
     store::{
         BaseStore as _, DueSchedule, DueSchedules, FireRequest, FireResult, Page, PageRequest,
-        ScheduleFilter, ScheduleSaveResult, ScheduleStore, TickRecord,
+        ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore, TickRecord,
     },
 };
 
@@ -45,8 +45,19 @@ impl ScheduleStore for PostgresStore {
         })
     }
 
+    async fn create_schedule(
+        &self,
+        schedule: Schedule,
+        fingerprint: [u8; 16],
+    ) -> Result<ScheduleCreateResult, StoreError> {
+        with_wake_hints!(self, "create_schedule", |conn, hints| async {
+            hints.wake_all();
+            create(conn, &schedule, fingerprint).await
+        })
+    }
+
     async fn delete_schedule(&self, id: ScheduleId) -> Result<bool, StoreError> {
-        on_connection!(self, "delete_schedule", |conn| delete(&conn.session(), id))
+        on_connection!(self, "delete_schedule", |conn| delete(conn, id))
     }
 
     async fn list_schedules(
@@ -105,10 +116,6 @@ async fn save(
     session: &Session<'_>,
     schedule: &Schedule,
 ) -> Result<ScheduleSaveResult, DriverError> {
-    let saved = Schedule {
-        revision: schedule.revision + 1,
-        ..schedule.clone()
-    };
     let stored = find(session, schedule.id).await?;
     if let Some(refusal) = ScheduleSaveResult::refusal(schedule, stored.as_ref()) {
         return Ok(refusal);
@@ -116,6 +123,7 @@ async fn save(
     if let Some(namesake) = namesake(session, schedule).await? {
         return Ok(ScheduleSaveResult::Outdated(namesake));
     }
+    let saved = schedule.clone().replacing(stored.as_ref());
     let sql = match stored {
         None => include_str!("sql/schedule_create.sql"),
         Some(_) => include_str!("sql/schedule_replace.sql"),
@@ -144,9 +152,95 @@ async fn namesake(
     Ok(found.into_iter().find(|other| other.id != schedule.id))
 }
 
-async fn delete(session: &Session<'_>, id: ScheduleId) -> Result<bool, DriverError> {
+/// The key first: another request with the same one waits for this transaction, and then finds the
+/// schedule.
+async fn create(
+    conn: &mut Conn<'_>,
+    schedule: &Schedule,
+    fingerprint: [u8; 16],
+) -> Result<ScheduleCreateResult, DriverError> {
+    let transaction = conn.begin().await?;
+    let session = transaction.session();
+    if let Some(key) = &schedule.template.idempotency_key {
+        let taken = insert_key(&session, schedule, key, fingerprint).await?;
+        if let Some(holder) = taken {
+            let stored = find(&session, ScheduleId::from_bits(holder.job.bits())).await?;
+            transaction.roll_back().await?;
+            return Ok(match stored {
+                Some(stored) if holder.fingerprint == fingerprint => {
+                    ScheduleCreateResult::Existing(stored)
+                }
+                _ => ScheduleCreateResult::KeyTaken,
+            });
+        }
+    }
+    if let Some(namesake) = namesake(&session, schedule).await? {
+        transaction.roll_back().await?;
+        return Ok(ScheduleCreateResult::NameTaken(namesake));
+    }
+    let saved = schedule.clone().replacing(None);
+    if !write(&session, include_str!("sql/schedule_create.sql"), &saved).await? {
+        // Between the read and the write, another caller took the name.
+        transaction.roll_back().await?;
+        return Err(DriverError::Overtaken);
+    }
+    transaction.commit().await?;
+    Ok(ScheduleCreateResult::Created(saved))
+}
+
+/// Stores the key of a schedule. Answers who has it if it is taken.
+async fn insert_key(
+    session: &Session<'_>,
+    schedule: &Schedule,
+    key: &IdempotencyKey,
+    fingerprint: [u8; 16],
+) -> Result<Option<KeyHolder>, DriverError> {
+    let sql = include_str!("sql/keys_insert.sql");
+    let (tenant, key) = (schedule.tenant(), key);
+    let owner = Key::from(schedule.id);
+    let print = fingerprint.to_vec();
+    let inserted = session
+        .query(
+            sql,
+            &[
+                &[tenant.as_str()].as_slice(),
+                &[key.as_str()].as_slice(),
+                &[owner].as_slice(),
+                &[print].as_slice(),
+            ],
+        )
+        .await?;
+    if !inserted.is_empty() {
+        return Ok(None);
+    }
+    let holders = find_holders(session, &[(tenant, key)]).await?;
+    // A key that was taken and is free now was deleted with its job meanwhile.
+    let holder = holders.into_values().next();
+    holder.map(Some).ok_or(DriverError::Overtaken)
+}
+
+async fn delete(conn: &mut Conn<'_>, id: ScheduleId) -> Result<bool, DriverError> {
+    let transaction = conn.begin().await?;
+    let session = transaction.session();
+    let key = Key::from(id);
     let sql = include_str!("sql/schedule_delete.sql");
-    let deleted = session.query(sql, &[&Key::from(id)]).await?;
+    let deleted = session.query(sql, &[&key]).await?;
+    if let Some(row) = deleted.first() {
+        let tenant: &str = row.try_get("tenant")?;
+        let template: Result<Template, _> = json(row, "template", "template");
+        // A template that cannot be read must not keep the schedule from being deleted.
+        if let Some(text) = template.ok().and_then(|template| template.idempotency_key) {
+            let sql = include_str!("sql/keys_delete.sql");
+            let (tenants, texts, owners) = ([tenant], [text.as_str()], [key]);
+            session
+                .execute(
+                    sql,
+                    &[&tenants.as_slice(), &texts.as_slice(), &owners.as_slice()],
+                )
+                .await?;
+        }
+    }
+    transaction.commit().await?;
     Ok(!deleted.is_empty())
 }
 

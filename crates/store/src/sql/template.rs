@@ -23,7 +23,7 @@ pub(crate) struct Template {
     requested_retry: PolicyPatch,
     guarantee: Guarantee,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    idempotency_key: Option<IdempotencyKey>,
+    pub(crate) idempotency_key: Option<IdempotencyKey>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     scheduled_run: Option<(ScheduleId, Timestamp)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -152,14 +152,15 @@ fn existing_keys(
     Ok(Ok(existing))
 }
 
-/// Which job has a key, and the fingerprint of its request: the job may have been edited since.
+/// Which job has a key, and the fingerprint of its request: the job may have been edited since. The
+/// key of a schedule has its id in place of a job's.
 #[derive(Clone, Copy)]
-struct KeyHolder {
-    job: JobId,
-    fingerprint: [u8; 16],
+pub(super) struct KeyHolder {
+    pub(super) job: JobId,
+    pub(super) fingerprint: [u8; 16],
 }
 
-fn find_key(
+pub(super) fn find_key(
     session: &Session<'_>,
     tenant: &Tenant,
     key: &IdempotencyKey,

@@ -1,9 +1,9 @@
 //! The contract of looking. Its verbs are in `get`, `list`, `stats` and `damage`.
 
 use async_trait::async_trait;
-use steadfast_core::{Attempt, Job, JobId, Tenant, Timestamp};
+use steadfast_core::{Attempt, Job, JobId, Queue, Tenant, Timestamp};
 
-use super::{SqliteStore, damage, get, list, stats};
+use super::{SqliteStore, damage, get, list, paused, stats};
 use crate::{
     damage::DamagedRows,
     error::StoreError,
@@ -55,6 +55,17 @@ impl QueryStore for SqliteStore {
         let now = self.now();
         self.read("lane_stats", move |reader| {
             stats::lane_stats(reader, since, now)
+        })
+        .await
+    }
+
+    async fn paused_queues(
+        &self,
+        tenant: Option<Tenant>,
+        limit: usize,
+    ) -> Result<Vec<(Tenant, Queue)>, StoreError> {
+        self.read("paused_queues", move |reader| {
+            paused::list(reader, tenant.as_ref(), limit)
         })
         .await
     }

@@ -12,7 +12,7 @@ use super::{
     damage::pass_over,
     driver_error::DriverError,
     each,
-    enqueue::insert_unless_stored,
+    enqueue::{find_key, insert_unless_stored},
     list::ABOVE_ALL,
     readers::Reader,
     session::Session,
@@ -33,7 +33,7 @@ use crate::{
     },
     store::{
         BaseStore as _, DueSchedule, DueSchedules, FireRequest, FireResult, Page, PageRequest,
-        ScheduleFilter, ScheduleSaveResult, ScheduleStore, TickRecord,
+        ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore, TickRecord,
     },
 };
 
@@ -42,6 +42,17 @@ impl ScheduleStore for SqliteStore {
     async fn save_schedule(&self, schedule: Schedule) -> Result<ScheduleSaveResult, StoreError> {
         self.write("save_schedule", 1, move |session| save(session, &schedule))
             .await
+    }
+
+    async fn create_schedule(
+        &self,
+        schedule: Schedule,
+        fingerprint: [u8; 16],
+    ) -> Result<ScheduleCreateResult, StoreError> {
+        self.write("create_schedule", 1, move |session| {
+            create(session, &schedule, fingerprint)
+        })
+        .await
     }
 
     async fn delete_schedule(&self, id: ScheduleId) -> Result<bool, StoreError> {
@@ -93,27 +104,78 @@ fn save(session: &mut Session<'_>, schedule: &Schedule) -> Result<ScheduleSaveRe
     if let Some(refusal) = ScheduleSaveResult::refusal(schedule, stored.as_ref()) {
         return Ok(refusal);
     }
-    let namesake = query(
-        session.conn,
-        &damage,
-        include_str!("sql/schedule_named.sql"),
-        (schedule.tenant().as_str(), schedule.name.as_str()),
-    )?;
-    let namesake = namesake.unless_damaged()?;
-    if let Some(namesake) = namesake.into_iter().find(|other| other.id != schedule.id) {
+    if let Some(namesake) = namesake(session.conn, &damage, schedule)? {
         return Ok(ScheduleSaveResult::Outdated(namesake));
     }
-    let saved = Schedule {
-        revision: schedule.revision + 1,
-        ..schedule.clone()
-    };
+    let saved = schedule.clone().replacing(stored.as_ref());
     write(session.conn, &saved)?;
     session.due_sooner = true;
     Ok(ScheduleSaveResult::Done(saved))
 }
 
+fn namesake(
+    conn: &Connection,
+    damage: &DamageLog,
+    schedule: &Schedule,
+) -> Result<Option<Schedule>, DriverError> {
+    let named = query(
+        conn,
+        damage,
+        include_str!("sql/schedule_named.sql"),
+        (schedule.tenant().as_str(), schedule.name.as_str()),
+    )?;
+    let named = named.unless_damaged()?;
+    Ok(named.into_iter().find(|other| other.id != schedule.id))
+}
+
+fn create(
+    session: &mut Session<'_>,
+    schedule: &Schedule,
+    fingerprint: [u8; 16],
+) -> Result<ScheduleCreateResult, DriverError> {
+    let damage = session.names.damage();
+    let (tenant, key) = (schedule.tenant(), &schedule.template.idempotency_key);
+    if let Some(key) = key
+        && let Some(holder) = find_key(session, tenant, key)?
+    {
+        let stored = find(
+            session.conn,
+            &damage,
+            ScheduleId::from_bits(holder.job.bits()),
+        )?;
+        return Ok(match stored {
+            Some(stored) if holder.fingerprint == fingerprint => {
+                ScheduleCreateResult::Existing(stored)
+            }
+            _ => ScheduleCreateResult::KeyTaken,
+        });
+    }
+    if let Some(namesake) = namesake(session.conn, &damage, schedule)? {
+        return Ok(ScheduleCreateResult::NameTaken(namesake));
+    }
+    if let Some(key) = key {
+        session
+            .conn
+            .prepare_cached(include_str!("sql/idempotency_insert.sql"))?
+            .execute(params![
+                tenant.as_str(),
+                key.as_str(),
+                schedule_key(schedule.id),
+                fingerprint
+            ])?;
+    }
+    let saved = schedule.clone().replacing(None);
+    write(session.conn, &saved)?;
+    session.due_sooner = true;
+    Ok(ScheduleCreateResult::Created(saved))
+}
+
 fn delete(session: &mut Session<'_>, id: ScheduleId) -> Result<bool, DriverError> {
     let key = schedule_key(id);
+    session
+        .conn
+        .prepare_cached(include_str!("sql/schedule_key_delete.sql"))?
+        .execute([key])?;
     session
         .conn
         .prepare_cached(include_str!("sql/ticks_delete.sql"))?

@@ -15,8 +15,8 @@ use super::{
     AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult, Document, DocumentKind,
     DocumentSaveResult, DocumentStore, DueSchedules, EnqueueResult, FireRequest, FireResult,
     JobCount, JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats, Page, PageRequest,
-    QueryStore, RenewResult, Renewal, ScheduleFilter, ScheduleSaveResult, ScheduleStore,
-    TickRecord,
+    QueryStore, RenewResult, Renewal, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult,
+    ScheduleStore, TickRecord,
 };
 use crate::{
     damage::DamagedRows,
@@ -47,11 +47,13 @@ macro_rules! for_each_verb {
                 count_jobs(filter: JobFilter, most: u64) -> Result<JobCount, StoreError>;
                 list_attempts(of: AttemptOwner, page: PageRequest<AttemptCursor>) -> Result<Page<Attempt, AttemptCursor>, StoreError>;
                 lane_stats(since: Timestamp) -> Result<Vec<LaneStats>, StoreError>;
+                paused_queues(tenant: Option<Tenant>, limit: usize) -> Result<Vec<(Tenant, Queue)>, StoreError>;
                 minute_stats(tenant: Option<Tenant>, since: Timestamp) -> Result<Vec<MinuteStats>, StoreError>;
                 list_damaged() -> Result<DamagedRows, StoreError>;
             }
             ScheduleStore {
                 save_schedule(schedule: Schedule) -> Result<ScheduleSaveResult, StoreError>;
+                create_schedule(schedule: Schedule, fingerprint: [u8; 16]) -> Result<ScheduleCreateResult, StoreError>;
                 delete_schedule(id: ScheduleId) -> Result<bool, StoreError>;
                 list_schedules(filter: ScheduleFilter, page: PageRequest<ScheduleId>) -> Result<Page<Schedule, ScheduleId>, StoreError>;
                 due_schedules(limit: usize) -> Result<DueSchedules, StoreError>;

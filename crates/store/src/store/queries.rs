@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, EndReason, FailureClass, Fence, Job, JobId, JobLabel, Kind, Queue, ScheduleId, Tally,
-    Tenant, Timestamp,
+    Attempt, EndReason, FailureClass, Fence, Job, JobId, JobLabel, JobState, Kind, Queue,
+    ScheduleId, Tally, Tenant, Timestamp,
 };
 
 use super::BaseStore;
@@ -41,6 +41,14 @@ pub trait QueryStore: BaseStore {
     /// `since` or later. A lane is listed while it holds jobs or has counts.
     async fn lane_stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError>;
 
+    /// Queues that are paused, of a tenant or of all, whether or not they hold jobs, ordered by
+    /// tenant and name; no more than `limit`.
+    async fn paused_queues(
+        &self,
+        tenant: Option<Tenant>,
+        limit: usize,
+    ) -> Result<Vec<(Tenant, Queue)>, StoreError>;
+
     /// Counts of attempts by the minute in which they ended, of a tenant or of all, from the
     /// minute of `since` on, oldest first; minutes without any are left out.
     async fn minute_stats(
@@ -75,6 +83,10 @@ pub struct JobFilter {
     pub created_from: Option<Timestamp>,
     /// Created before this time.
     pub created_before: Option<Timestamp>,
+    /// Ended `failed` at this time or later.
+    pub failed_from: Option<Timestamp>,
+    /// Ended `failed` before this time.
+    pub failed_before: Option<Timestamp>,
     /// Part of the newest failure's message, in upper or lower case.
     pub failure_text: Option<String>,
     /// The class of the newest failure.
@@ -114,6 +126,7 @@ impl JobFilter {
             && self
                 .created_before
                 .is_none_or(|before| job.created_at < before)
+            && self.matches_failed_at(job)
             && self.failure_text.as_ref().is_none_or(|text| {
                 failure.is_some_and(|failure| {
                     let message = failure.message.to_lowercase();
@@ -128,6 +141,20 @@ impl JobFilter {
                 .reason
                 .is_none_or(|reason| job.progress.reason == Some(reason))
             && (!self.dead_letters || job.is_dead_letter())
+    }
+
+    fn matches_failed_at(&self, job: &Job) -> bool {
+        if self.failed_from.is_none() && self.failed_before.is_none() {
+            return true;
+        }
+        let has_failed = job.progress.state == JobState::Failed;
+        job.progress
+            .finished_at
+            .filter(|_| has_failed)
+            .is_some_and(|at| {
+                self.failed_from.is_none_or(|from| at >= from)
+                    && self.failed_before.is_none_or(|before| at < before)
+            })
     }
 }
 

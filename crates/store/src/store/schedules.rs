@@ -17,9 +17,21 @@ pub trait ScheduleStore: BaseStore {
     /// Creates a schedule or replaces it, if its revision is the stored one; the stored
     /// revision then is one higher. A name is unique within its tenant; the revision is
     /// checked first.
+    ///
+    /// The idempotency key of a stored schedule's template stays as it is.
     async fn save_schedule(&self, schedule: Schedule) -> Result<ScheduleSaveResult, StoreError>;
 
-    /// Deletes a schedule and its ticks; its runs stay. Answers whether there was one.
+    /// Creates a schedule once for the idempotency key of its template. Jobs and schedules of a
+    /// tenant share their keys; a key of a schedule lives as long as the schedule.
+    ///
+    /// The fingerprint tells whether a key that is stored was used for the same request.
+    async fn create_schedule(
+        &self,
+        schedule: Schedule,
+        fingerprint: [u8; 16],
+    ) -> Result<ScheduleCreateResult, StoreError>;
+
+    /// Deletes a schedule, its ticks and its key; its runs stay. Answers whether there was one.
     async fn delete_schedule(&self, id: ScheduleId) -> Result<bool, StoreError>;
 
     /// Schedules of a tenant, or of all, newest id first.
@@ -63,6 +75,20 @@ pub enum ScheduleSaveResult {
     Outdated(Schedule),
     /// The revision says it was stored before, but it was deleted.
     Gone,
+}
+
+/// The answer to a [`create_schedule`](ScheduleStore::create_schedule).
+// Exhaustive on purpose: callers have to tell these apart.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ScheduleCreateResult {
+    /// It is stored like this.
+    Created(Schedule),
+    /// The same request created it before; it may have been changed since.
+    Existing(Schedule),
+    /// The key was used for another request.
+    KeyTaken,
+    /// Another schedule has the name.
+    NameTaken(Schedule),
 }
 
 impl ScheduleSaveResult {

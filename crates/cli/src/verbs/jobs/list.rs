@@ -8,6 +8,7 @@ use crate::{
     output::print_line,
     server_args::Server,
     show::{job_table, table_lines},
+    verbs::schedules::schedule_id,
 };
 
 #[derive(clap::Args)]
@@ -37,9 +38,9 @@ pub struct JobFilterArgs {
     /// Only this tenant; for keys that see all tenants.
     #[arg(long)]
     pub tenant: Option<String>,
-    /// Runs of this schedule.
-    #[arg(long, value_name = "ID")]
-    pub schedule: Option<ScheduleId>,
+    /// Runs of this schedule, by its id or its name.
+    #[arg(long, value_name = "SCHEDULE")]
+    pub schedule: Option<String>,
     /// Part of the newest failure's message.
     #[arg(long)]
     pub text: Option<String>,
@@ -55,21 +56,42 @@ pub struct JobFilterArgs {
     /// Created before this time.
     #[arg(long, value_name = "TIME")]
     pub before: Option<Timestamp>,
+    /// Failed for good at this time or later.
+    #[arg(long, value_name = "TIME")]
+    pub failed_from: Option<Timestamp>,
+    /// Failed for good before this time.
+    #[arg(long, value_name = "TIME")]
+    pub failed_before: Option<Timestamp>,
 }
 
 impl JobFilterArgs {
+    /// The id of the schedule, if one is named.
+    pub async fn schedule_id(&self, server: &Server) -> anyhow::Result<Option<ScheduleId>> {
+        match &self.schedule {
+            Some(text) => schedule_id(server, text).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// A page of the jobs that match.
-    pub fn query(self, limit: usize, after: Option<String>) -> JobQuery {
+    pub fn query(
+        self,
+        schedule: Option<ScheduleId>,
+        limit: usize,
+        after: Option<String>,
+    ) -> JobQuery {
         JobQuery {
             queue: self.queue,
             kind: self.kind,
             tenant: self.tenant,
-            schedule: self.schedule,
+            schedule,
             text: self.text,
             class: self.class,
             reason: self.reason,
             from: self.from,
             before: self.before,
+            failed_from: self.failed_from,
+            failed_before: self.failed_before,
             limit: Some(limit),
             after,
             ..JobQuery::default()
@@ -78,9 +100,10 @@ impl JobFilterArgs {
 }
 
 pub async fn run(server: &Server, args: Args) -> anyhow::Result<()> {
+    let schedule = args.filter.schedule_id(server).await?;
     let query = JobQuery {
         label: args.label,
-        ..args.filter.query(args.limit, args.after)
+        ..args.filter.query(schedule, args.limit, args.after)
     };
     match server.call(server.client.list_jobs(&query)).await? {
         Some(list) => print_jobs(&list, "no jobs"),

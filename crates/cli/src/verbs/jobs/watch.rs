@@ -16,7 +16,10 @@ use crate::{
     limits::{WATCH_ATTEMPTS_MAX, WATCH_EVERY},
     output::print_line,
     server_args::Server,
-    show::{attempt_name, attempt_result, brief, now, relative},
+    show::{
+        attempt_name, attempt_result, brief, clock_time, describe_failure, now, relative, shorten,
+        terminal_width,
+    },
 };
 
 pub async fn one(server: &Server, id: &str) -> anyhow::Result<()> {
@@ -97,15 +100,27 @@ fn print_event(server: &Server, event: &Event) -> anyhow::Result<()> {
         return Ok(print_line!("{line}")?);
     }
     let name = event.name.strip_prefix("job.").unwrap_or(&event.name);
-    let failure = data.failure.as_ref();
-    let failure = failure.map_or("", |failure| failure.message.as_str());
+    let took = data
+        .duration_ms
+        .map_or(String::new(), |millis| brief(Duration::from_millis(millis)));
+    let failure = data.failure.as_ref().map(describe_failure);
+    let failure = failure
+        .as_deref()
+        .and_then(|failure| failure.lines().next());
     let next = data.next_run_at.map_or(String::new(), |next| {
         format!(" → {}", relative(next, now()))
     });
-    Ok(print_line!(
-        "{} {name:<9} {} attempt {}  {failure}{next}",
+    let line = format!(
+        "{}  {name:<9}  {}  {:<16}  attempt {:<3}  {took:>6}  {}{next}",
+        clock_time(now()),
         data.job_id,
-        data.kind,
+        data.kind.as_str(),
         data.attempt,
-    )?)
+        failure.unwrap_or_default(),
+    );
+    let line = line.trim_end();
+    Ok(match terminal_width() {
+        Some(width) => print_line!("{}", shorten(line, width.into()))?,
+        None => print_line!("{line}")?,
+    })
 }

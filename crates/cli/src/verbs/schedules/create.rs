@@ -13,6 +13,7 @@ use crate::{
 
 #[derive(clap::Args)]
 #[command(
+    group = clap::ArgGroup::new("rule").args(["cron", "every"]).required(true),
     after_help = "Examples:\n  steadfast schedules create nightly https://example.com/report \\\n    --cron '0 3 * * *' --timezone Europe/Paris\n  steadfast schedules create tidy --every 90s --kind tidy --retry patient\n  steadfast schedules create report --cron @hourly --job @job.json"
 )]
 pub struct Args {
@@ -22,10 +23,10 @@ pub struct Args {
     #[arg(value_name = "URL")]
     target: Option<String>,
     /// A cron rule with 5 or 6 fields (seconds first), or @hourly and the like.
-    #[arg(long, value_name = "CRON", required_unless_present = "every")]
+    #[arg(long, value_name = "CRON")]
     cron: Option<String>,
     /// An interval, in place of --cron.
-    #[arg(long, value_name = "DURATION", conflicts_with = "cron")]
+    #[arg(long, value_name = "DURATION")]
     every: Option<DurationArg>,
     /// An IANA time zone for --cron [default: UTC].
     #[arg(long, value_name = "ZONE")]
