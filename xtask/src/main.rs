@@ -15,6 +15,7 @@ mod needs;
 mod process;
 mod prove;
 mod steps;
+mod supply_chain;
 mod test;
 mod tidy;
 
@@ -50,6 +51,12 @@ pub const VERBS: &[Verb] = &[
         takes: "",
         about: "the style rules alone; takes about a second",
         run: tidy::run,
+    },
+    Verb {
+        name: "supply-chain",
+        takes: "",
+        about: "licences, sources and duplicates of all crates; advisories if their tools are there",
+        run: supply_chain::run,
     },
     Verb {
         name: "fuzz",

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::process::{self, CommandOutput};
-use crate::{VerbResult, fuzz, root, tidy};
+use crate::{VerbResult, fuzz, root, supply_chain, tidy};
 
 pub struct Step {
     pub name: &'static str,
@@ -15,6 +15,7 @@ pub struct Step {
 pub enum Action {
     Cargo(Vec<String>),
     Tidy,
+    SupplyChain,
     Fuzz,
 }
 
@@ -55,6 +56,14 @@ pub fn tidy() -> Step {
     Step {
         name: "tidy",
         action: Action::Tidy,
+        fix: None,
+    }
+}
+
+pub fn supply_chain() -> Step {
+    Step {
+        name: "supply chain",
+        action: Action::SupplyChain,
         fix: None,
     }
 }
@@ -100,6 +109,13 @@ impl Step {
         let started = Instant::now();
         let (passed, note) = match &self.action {
             Action::Tidy => (tidy::report(&root())? == 0, String::new()),
+            Action::SupplyChain => {
+                let report = supply_chain::check(&root())?;
+                for finding in &report.findings {
+                    println!("{finding}");
+                }
+                (report.findings.is_empty(), report.note)
+            }
             Action::Cargo(args) => verdict_of(&run_cargo(args)?),
             Action::Fuzz => verdict_of(&fuzz::run(&root(), fuzz::SEED, fuzz::EXAMPLES)?),
         };
@@ -112,6 +128,7 @@ impl Step {
         match &self.action {
             Action::Cargo(args) => format!("cargo {}", args.join(" ")),
             Action::Tidy => "cargo xtask tidy".to_owned(),
+            Action::SupplyChain => "cargo xtask supply-chain".to_owned(),
             Action::Fuzz => "cargo xtask fuzz".to_owned(),
         }
     }

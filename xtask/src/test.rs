@@ -26,6 +26,7 @@ fn all(filter: &[String]) -> Vec<Step> {
     vec![
         steps::formatting(),
         steps::tidy(),
+        steps::supply_chain(),
         steps::lints(),
         steps::documentation(),
         Step::cargo("tests", &tests),

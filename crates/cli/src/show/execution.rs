@@ -53,9 +53,30 @@ mod tests {
     }
 
     #[test]
+    fn the_class_of_a_failure_and_what_was_returned_are_shown() {
+        let result = |more| attempt_result(&attempt(1, 0, more));
+        let failed = |class: &str, message: &str| {
+            result(json!({"failure": {"class": class, "message": message}}))
+        };
+        assert_eq!(failed("KeyError", "'name'"), "KeyError: 'name'");
+        assert_eq!(
+            failed("http", "503 Service Unavailable"),
+            "503 Service Unavailable"
+        );
+        assert_eq!(failed("error", "no"), "no");
+        assert_eq!(
+            failed("panic", "panicked at main.rs"),
+            "panicked at main.rs"
+        );
+        let returned = json!({"status": "SUCCESS", "result": {"n": 1}, "note": "half way"});
+        assert_eq!(result(returned), r#"returned {"n":1}"#);
+        assert_eq!(result(json!({"note": "half way"})), "half way");
+    }
+
+    #[test]
     fn retries_count_from_the_beginning_after_a_requeue() {
         let failed = json!({
-            "failure": {"class": "server", "message": "503 Service Unavailable"},
+            "failure": {"class": "http", "message": "503 Service Unavailable"},
             "explanation": "Not retried: the one retry of the policy is used.",
         });
         let attempts = [
@@ -63,7 +84,7 @@ mod tests {
                 1,
                 0,
                 json!({
-                    "failure": {"class": "server", "message": "503 Service Unavailable"},
+                    "failure": {"class": "http", "message": "503 Service Unavailable"},
                     "explanation": "Retry 1 of 1 in 2s: the target asked for 2s (Retry-After).",
                 }),
             ),

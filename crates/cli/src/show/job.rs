@@ -196,3 +196,50 @@ fn attempt_count(job: &JobBody, attempts: &[AttemptBody]) -> String {
     };
     format!("{count} ({} in all, requeued {requeued})", job.attempt)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use steadfast_core::Preset;
+
+    use super::*;
+
+    fn job(more: Value) -> JobBody {
+        let mut job = json!({
+            "id": "job_01900000000000000000000001", "tenant": "default", "queue": "default",
+            "kind": "http", "label": "running", "type": "AT_LEAST_ONCE", "priority": 5,
+            "attempt": 1, "attemptsBefore": 0, "retryCount": 0, "maxRetries": 3,
+            "runAt": "2026-01-01T12:00:00Z", "createdAt": "2026-01-01T12:00:00Z",
+            "retry": Preset::Http.policy(), "tags": {}, "leaseMs": 30000, "cancelRequested": false,
+        });
+        for (key, value) in more.as_object().unwrap() {
+            job[key] = value.clone();
+        }
+        serde_json::from_value(job).unwrap()
+    }
+
+    #[test]
+    fn a_job_is_summed_up_by_what_it_does() {
+        let summary = |url: &str| {
+            let http = json!({"url": url, "method": "POST"});
+            job_summary(&job(json!({"http": http})))
+        };
+        let orders = "https://api.example.com/orders?key=secret#part";
+        assert_eq!(summary(orders), "POST api.example.com/orders");
+        assert_eq!(summary("http://127.0.0.1:9/"), "POST 127.0.0.1:9");
+        let long = summary(&format!("https://example.com/{}", "x".repeat(100)));
+        assert_eq!(long.chars().count(), SUMMARY_CHARS_MAX);
+        assert_eq!(job_summary(&job(json!({"kind": "resize"}))), "resize");
+    }
+
+    #[test]
+    fn a_cancel_that_waits_for_the_attempt_is_shown() {
+        let waiting = job(json!({"cancelRequested": true}));
+        let label = &job_facts(&waiting, &[])[0];
+        assert_eq!(label.1, "running, cancel requested");
+        assert_eq!(last_failure(&waiting), "cancel requested");
+        let ended = json!({"cancelRequested": true, "label": "cancelled",
+            "finishedAt": "2026-01-01T12:00:01Z"});
+        assert_eq!(job_facts(&job(ended), &[])[0].1, "cancelled");
+    }
+}

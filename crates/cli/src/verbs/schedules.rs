@@ -14,8 +14,7 @@ use crate::{
     output::print_line,
     server_args::{Server, ServerArgs},
     show::{
-        job_title, local_time, moment_in, now, plain_table, quantity, relative, status_cell,
-        table_lines, template_facts,
+        local_time, moment_in, now, plain_table, relative, status_cell, table_lines, template_facts,
     },
 };
 
@@ -216,7 +215,6 @@ fn print_schedule(schedule: &ScheduleBody) -> anyhow::Result<()> {
     let zone = zone_of(schedule);
     print_line!("Schedule: {} ({})", schedule.name, schedule.id)?;
     print_line!("  rule      {}", rule(schedule))?;
-    print_line!("  runs      {}", job_title(&schedule.job))?;
     for (name, fact) in template_facts(&schedule.job) {
         print_line!("  {name:<9} {fact}")?;
     }
@@ -224,7 +222,7 @@ fn print_schedule(schedule: &ScheduleBody) -> anyhow::Result<()> {
     print_line!("  overlap   {}", name_of(&schedule.overlap))?;
     print_line!("  missed    {}", name_of(&schedule.missed))?;
     print_limits(schedule, zone.as_ref())?;
-    print_line!("  made      {}", quantity(schedule.runs, "run", "runs"))?;
+    print_line!("  runs      {}", schedule.runs)?;
     if let Some(last) = schedule.last_tick {
         print_line!("  last      {}", moment_in(zone.as_ref(), last, now))?;
     }

@@ -123,7 +123,10 @@ fn attempts_are_counted_by_retry_budget_after_a_requeue() {
         "{shown}"
     );
     let listed = mask(&node.run(&["dlq", "list"]).out);
-    assert!(listed.contains("failed  http  default  1/1  "), "{listed}");
+    assert!(
+        listed.contains("failed  POST 127.0.0.1:1  default  1/1  "),
+        "{listed}"
+    );
     let job = node.json(&["jobs", "show", &id]);
     assert_eq!(
         (&job["retryCount"], &job["maxRetries"]),
@@ -154,6 +157,7 @@ fn jobs_are_listed_filtered_and_changed() {
     transcript.run(&["jobs", "list", "--queue", "images"]);
     transcript.run(&["jobs", "list", "--label", "failed"]);
     transcript.run(&["jobs", "edit", id, "--priority", "9", "--payload", "2"]);
+    transcript.run(&["jobs", "edit", id]);
     transcript.run(&["jobs", "run-now", id]);
     transcript.run(&["jobs", "cancel", id]);
     transcript.run(&["jobs", "retry", id]);
@@ -228,11 +232,16 @@ fn dead_letters_are_counted_before_they_are_changed() {
     let node = start();
     let mut transcript = Transcript::new(&node);
     transcript.run(&["dlq", "list"]);
+    transcript.run(&["dlq", "requeue", "--class", "none"]);
+    transcript.run(&["dlq", "requeue", "--class", "none", "--yes", "--json"]);
     let first = dead_letter(&node);
     dead_letter(&node);
     transcript.run(&["dlq", "list", "--reason", "exhausted"]);
     transcript.run(&["dlq", "requeue"]);
     transcript.run(&["dlq", "requeue", "--class", "connection", "--dry-run"]);
+    let long_ago = "2001-01-01T00:00:00Z";
+    transcript.run(&["dlq", "requeue", "--failed-before", long_ago, "--dry-run"]);
+    transcript.run(&["dlq", "requeue", "--failed-from", long_ago, "--dry-run"]);
     transcript.run(&["dlq", "discard", "--all"]);
     transcript.run(&["dlq", "requeue", &first]);
     node.until(&["jobs", "show", &first], |job| job["label"] == "failed");
@@ -280,16 +289,18 @@ fn schedules_are_created_paused_run_and_deleted() {
     let schedule = &listed["schedules"][0];
     assert_eq!(schedule["job"]["maxRetries"], 0);
     let id = schedule["id"].as_str().unwrap();
-    for verb in ["show", "pause", "show", "resume", "run-now", "ticks"] {
-        transcript.run(&["schedules", verb, id]);
+    transcript.run(&["schedules", "show", id]);
+    for verb in ["pause", "show", "resume", "run-now", "ticks"] {
+        transcript.run(&["schedules", verb, "nightly"]);
     }
     transcript.run(&["schedules", "list"]);
-    node.until(&["jobs", "list", "--schedule", id], |runs| {
+    node.until(&["jobs", "list", "--schedule", "nightly"], |runs| {
         runs["jobs"][0]["label"] == "failed"
     });
-    transcript.run(&["jobs", "history", id]);
-    transcript.run(&["schedules", "delete", id]);
-    transcript.run(&["schedules", "show", id]);
+    transcript.run(&["jobs", "history", "nightly"]);
+    transcript.run(&["schedules", "delete", "nightly"]);
+    transcript.run(&["schedules", "show", "nightly"]);
+    transcript.run(&["schedules", "create", "x", DEAD_PORT]);
     transcript.run(&[
         "schedules",
         "create",
@@ -307,6 +318,7 @@ fn queues_endpoints_alerts_and_stats_are_printed() {
     let mut transcript = Transcript::new(&node);
     transcript.run(&["queues", "list"]);
     transcript.run(&["queues", "pause", "mail"]);
+    transcript.run(&["queues", "list"]);
     node.json(&["jobs", "create", DEAD_PORT, "--queue", "mail"]);
     transcript.run(&["queues", "list"]);
     transcript.run(&["stats"]);
@@ -335,11 +347,27 @@ fn exit_codes_say_what_went_wrong() {
         &["jobs", "create", "--kind", "a", "--payload", "{"],
         &["jobs", "create", "--tag", "x", DEAD_PORT],
         &["jobs", "create", "--kind", "a", "--priority", "99"],
+        &["jobs", "create", "--kind", "a", "--max-retries", "101"],
+        &["jobs", "retry", "job_00000000000000000000000000"],
         &["jobs", "frobnicate"],
     ] {
         transcript.run(args);
     }
     assert_snapshot!(transcript.finish());
+}
+
+#[test]
+fn a_cancel_of_a_running_job_is_a_request() {
+    let node = start();
+    // It accepts connections and answers nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", silent.local_addr().unwrap());
+    let created = node.json(&["jobs", "create", &url]);
+    let id = created["id"].as_str().unwrap();
+    node.until(&["jobs", "show", id], |job| job["label"] == "running");
+    let cancelled = node.run(&["jobs", "cancel", id]).out;
+    let expected = " cancel requested: it is running, and its attempt is asked to stop\n";
+    assert!(cancelled.ends_with(expected), "{cancelled}");
 }
 
 #[test]

@@ -67,8 +67,15 @@ impl Node {
     }
 
     pub fn start_in(dir: TempDir, args: &[&str]) -> Self {
+        Self::start_with(dir, args, &[])
+    }
+
+    /// With variables in its environment.
+    pub fn start_with(dir: TempDir, args: &[&str], variables: &[(&str, &str)]) -> Self {
         let all: Vec<&str> = ["serve"].iter().chain(args).copied().collect();
-        let process = Process::start(steadfast(&all, dir.path()), drop);
+        let mut command = steadfast(&all, dir.path());
+        command.envs(variables.iter().copied());
+        let process = Process::start(command, drop);
         Self {
             url: format!("http://{}", process.address),
             welcome: process.welcome.clone(),

@@ -278,10 +278,15 @@ fn the_settings_of_the_file_are_in_force() {
     );
     assert_eq!(created(&["--queue", "mail"])["maxRetries"], 2);
     let output = node.run(&["jobs", "create", &url, "--max-retries", "6"]);
-    assert_eq!(output.code, 1);
+    assert_eq!(output.code, 2);
     assert!(output.err.contains("must be at most 5 here"), "{output:?}");
     let doctor = node.run(&["doctor", "--listen", node.url.trim_start_matches("http://")]);
     assert!(doctor.out.contains("node north"), "{doctor:?}");
+    let doctor = node.run(&["doctor", "--url", &node.url]);
+    assert!(doctor.out.contains("node north"), "{doctor:?}");
+    let doctor = node.run(&["doctor", "--url", "http://127.0.0.1:1"]);
+    let unreachable = "http://127.0.0.1:1 does not respond";
+    assert!(doctor.out.contains(unreachable), "{doctor:?}");
 }
 
 #[test]
@@ -310,4 +315,45 @@ fn the_benchmark_prints_one_json_object_per_figure() {
             "{wanted} is missing in {names:?}"
         );
     }
+}
+
+#[test]
+fn the_first_admin_key_can_be_given_in_the_environment() {
+    const KEY: &str = "5f4dcc3b5aa765d61d8327deb882cf99";
+    let everywhere = ["--listen", "0.0.0.0:0"];
+    let dir = dir();
+    let weak = |key: &str| {
+        let mut command = steadfast(&[&["serve"], &everywhere[..]].concat(), dir.path());
+        command.env("STEADFAST_ADMIN_KEY", key);
+        output_of(command)
+    };
+    let refused = weak("password");
+    assert_eq!(refused.code, 2);
+    assert!(refused.err.contains("openssl rand -hex 32"), "{refused:?}");
+    assert!(!refused.err.contains("password"), "{refused:?}");
+    let refused = weak("");
+    assert!(refused.err.contains("STEADFAST_ADMIN_KEY"), "{refused:?}");
+    assert_eq!(files(&dir), [""; 0]);
+
+    let node = Node::start_with(dir, &everywhere, &[("STEADFAST_ADMIN_KEY", KEY)]);
+    let port = node.url.rsplit(':').next().unwrap();
+    let url = format!("http://127.0.0.1:{port}");
+    let keys = |key: &str| node.run(&["keys", "list", "--url", &url, "--api-key", key]);
+    let listed = keys(KEY);
+    assert_eq!(listed.code, 0, "{listed:?}");
+    assert!(listed.out.contains("STEADFAST_ADMIN_KEY"), "{listed:?}");
+    assert_eq!(keys("5f4dcc3b5aa765d61d8327deb882cf98").code, 1);
+    let stored = std::fs::read(node.dir.path().join("steadfast.db")).unwrap();
+    let contains = stored.windows(KEY.len()).any(|it| it == KEY.as_bytes());
+    assert!(!contains, "only a hash is stored");
+}
+
+#[test]
+fn a_store_that_cannot_be_opened_says_why() {
+    let dir = dir();
+    let args = ["serve", "--store", "sqlite:none/jobs.db"];
+    let output = run(&[&args[..], &PORT_0].concat(), &dir);
+    assert_eq!(output.code, 1);
+    let expected = "/none does not exist: create it, or choose another file";
+    assert!(output.err.contains(expected), "{output:?}");
 }

@@ -121,6 +121,11 @@ fn mask_column(column: &str) -> String {
         _ if is_when(column) => return "WHEN".to_owned(),
         _ => {}
     }
+    // `2026-01-01 13:00:00 Europe/Paris (…)`: the date and the time go, the zone stays.
+    if let Some(at) = find_pattern(column, b"0000-00-00 00:00:00 ") {
+        let rest = &column[at + 20..];
+        return format!("{}LOCAL TIME {}", &column[..at], mask_column(rest));
+    }
     // `2026-01-01T12:00:00Z (2m ago)` and `…, in 59m 59s`, with text before it.
     if let Some(at) = column.find("T").and_then(|_| find_time(column)) {
         return format!("{}TIME", &column[..at]);
@@ -135,7 +140,11 @@ fn mask_column(column: &str) -> String {
 
 /// Where a time like `2026-01-01T12` begins.
 fn find_time(text: &str) -> Option<usize> {
-    let pattern = b"0000-00-00T00:00";
+    find_pattern(text, b"0000-00-00T00:00")
+}
+
+/// Where a text begins that has a digit wherever the pattern has a 0.
+fn find_pattern(text: &str, pattern: &[u8]) -> Option<usize> {
     text.as_bytes().windows(pattern.len()).position(|window| {
         window.iter().zip(pattern).all(|(byte, want)| match want {
             b'0' => byte.is_ascii_digit(),
@@ -186,6 +195,10 @@ fn times_durations_and_ids_are_masked_and_words_are_kept() {
         (
             "│ Initial │ FAILED │     12ms │ a │\n",
             "│ Initial │ FAILED │      …ms │ a │\n",
+        ),
+        (
+            "  next   2026-01-01 13:00:00 Europe/Paris (2026-01-01T12:00:00Z, in 2m)\n",
+            "  next  LOCAL TIME Europe/Paris (TIME\n",
         ),
         ("whsec_AbC+d/e=\n", "whsec_…\n"),
     ] {
