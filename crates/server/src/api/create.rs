@@ -19,7 +19,7 @@ use crate::{access::Caller, app::App, problem::Problem};
 pub enum JobOrSchedule {
     Job(JobRequest),
     Schedule {
-        request: ScheduleRequest,
+        request: Box<ScheduleRequest>,
         idempotency_key: Option<String>,
     },
 }
@@ -70,7 +70,7 @@ impl RequestReader<'_> {
             request = request.timezone(&zone);
         }
         Ok(JobOrSchedule::Schedule {
-            request,
+            request: Box::new(request),
             idempotency_key,
         })
     }

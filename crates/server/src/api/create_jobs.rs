@@ -112,7 +112,7 @@ fn start_create<'a>(
         JobOrSchedule::Schedule {
             request,
             idempotency_key,
-        } => create_schedule(app, request, idempotency_key).boxed(),
+        } => create_schedule(app, *request, idempotency_key).boxed(),
     })
 }
 

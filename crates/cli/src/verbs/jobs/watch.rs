@@ -119,8 +119,9 @@ fn print_event(server: &Server, event: &Event) -> anyhow::Result<()> {
         failure.unwrap_or_default(),
     );
     let line = line.trim_end();
-    Ok(match terminal_width() {
+    match terminal_width() {
         Some(width) => print_line!("{}", shorten(line, width.into()))?,
         None => print_line!("{line}")?,
-    })
+    }
+    Ok(())
 }
