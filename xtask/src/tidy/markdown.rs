@@ -92,7 +92,8 @@ fn unknown_verbs(file: &File) -> Vec<Finding> {
     for (number, line) in file.lines() {
         for (at, call) in line.match_indices("cargo xtask ") {
             let after = line[at + call.len()..].chars();
-            let verb: String = after.take_while(|c| c.is_ascii_lowercase()).collect();
+            let is_part = |c: &char| c.is_ascii_lowercase() || *c == '-';
+            let verb: String = after.take_while(is_part).collect();
             if !verb.is_empty() && !VERBS.iter().any(|known| known.name == verb) {
                 let known: Vec<&str> = VERBS.iter().map(|verb| verb.name).collect();
                 let sentence = format!(
