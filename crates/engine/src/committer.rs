@@ -1,14 +1,15 @@
 //! Commits outcomes, many at a time, and holds on to them until the store has them.
 
-use std::sync::Arc;
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
+use futures_util::FutureExt as _;
 use steadfast_core::EndedAttempt;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     limits,
-    settle::{PendingSettlement, Settler},
+    settle::{Abandoned, PendingSettlement, Settler},
     store_backoff::StoreBackoff,
 };
 
@@ -20,6 +21,9 @@ pub struct Committer {
 impl Committer {
     /// Ends when every sender is gone and everything is committed, or when `abandon` is
     /// cancelled while the store is away; the leases of what is left then run out.
+    ///
+    /// It outlives a panic: a node without it would look alive, renew the leases of what has
+    /// ended, and write nothing.
     pub async fn run(mut self, abandon: CancellationToken) {
         let mut ended = Vec::with_capacity(limits::COMMIT_BATCH_MAX);
         let mut backoff = StoreBackoff::new("committer");
@@ -33,28 +37,39 @@ impl Committer {
                 .drain(..)
                 .map(|ended| self.settler.pending(ended))
                 .collect();
-            while let Err(error) = self.settler.settle(&mut batch).await {
-                if !error.is_transient() {
-                    self.settle_one_by_one(&mut batch).await;
-                    break;
-                }
-                if abandon.is_cancelled() {
-                    tracing::error!(%error, lost = batch.len(), "stopped before the store took all outcomes");
-                    return;
-                }
-                backoff.wait(&error, &abandon).await;
-            }
+            let settled = self.settle(&mut batch, &mut backoff, &abandon).await;
             self.settler.stop_renewing(&batch);
-            backoff.reset();
+            if settled.is_err() {
+                return;
+            }
         }
     }
 
-    /// Something in the batch cannot be written, now or ever; the others must not wait for it.
-    async fn settle_one_by_one(&self, batch: &mut [PendingSettlement]) {
+    /// Settles a batch; after a panic each outcome by itself, so that only the one that causes
+    /// it is lost.
+    async fn settle(
+        &self,
+        batch: &mut [PendingSettlement],
+        backoff: &mut StoreBackoff,
+        abandon: &CancellationToken,
+    ) -> Result<(), Abandoned> {
+        let settler = &self.settler;
+        let all = settler.settle_until_stored(batch, backoff, abandon);
+        if let Ok(settled) = AssertUnwindSafe(all).catch_unwind().await {
+            return settled;
+        }
+        tracing::error!("the committer panicked; settling each outcome by itself");
         for single in batch.chunks_mut(1) {
-            if let Err(error) = self.settler.settle(single).await {
-                self.settler.give_up(single, &error);
+            let job = single[0].job();
+            let one = settler.settle_until_stored(single, backoff, abandon);
+            match AssertUnwindSafe(one).catch_unwind().await {
+                Ok(Ok(())) => {}
+                Ok(Err(abandoned)) => return Err(abandoned),
+                Err(_) => {
+                    tracing::error!(jobId = %job, "the outcome of job {job} cannot be settled; its lease will run out");
+                }
             }
         }
+        Ok(())
     }
 }

@@ -1,10 +1,13 @@
 //! A running engine: what a program asks of it, and how it stops.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use steadfast_core::{EndedAttempt, Job, JobId};
 use steadfast_store::CommandError;
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::{runtime::Handle, sync::mpsc, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -12,6 +15,7 @@ use crate::{
     client::{Client, ClientError},
     committer::Committer,
     config::EngineConfig,
+    held_claims::ClaimReturner,
     limits,
     node::NodeHandle,
     notice::Notices,
@@ -34,6 +38,7 @@ pub struct Engine {
     /// All other roles.
     background: TaskTracker,
     committer: JoinHandle<()>,
+    returner: Arc<ClaimReturner>,
     grace: Duration,
 }
 
@@ -47,6 +52,7 @@ impl Engine {
         };
         let engine = Self {
             committer: tokio::spawn(committer.run(parts.executor.abandon.clone())),
+            returner: parts.claim_returner(Some(Handle::current())),
             parts,
             stop: CancellationToken::new(),
             stop_leases: CancellationToken::new(),
@@ -73,7 +79,7 @@ impl Engine {
 
     /// A handle for workers and servers in front of this engine.
     pub fn node(&self) -> NodeHandle {
-        self.parts.node(self.stop.clone())
+        self.parts.node(self.stop.clone(), self.returner.clone())
     }
 
     /// Notices of what happens to jobs from now on.
@@ -157,6 +163,9 @@ impl Engine {
             inflight.stop_all(StopReason::Stopping);
             executor.running.close();
             executor.running.wait().await;
+            // Claims of workers that have left are given back.
+            self.returner.tasks.close();
+            self.returner.tasks.wait().await;
             // All senders are gone now, so the committer ends when everything is committed.
             let _panicked = (&mut self.committer).await;
         };

@@ -40,9 +40,17 @@ impl Executor {
     ) {
         let executor = self.clone();
         self.running.spawn(async move {
-            let outcome = executor.attempt(claim).await;
-            // The committer outlives every attempt.
-            let _closed = ended.send(outcome).await;
+            let (job, fence) = (claim.job().id, claim.fence());
+            let attempt = AssertUnwindSafe(executor.attempt(claim));
+            let is_reported = match attempt.catch_unwind().await {
+                Ok(outcome) => ended.send(outcome).await.is_ok(),
+                Err(_) => false,
+            };
+            if !is_reported {
+                // Renewed for ever otherwise, it would run for ever.
+                tracing::error!(jobId = %job, "the outcome of job {job} is lost; its lease will run out");
+                executor.inflight.leave(job, fence);
+            }
             drop(slot);
         });
     }

@@ -12,6 +12,7 @@ use tokio::sync::{Mutex, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    claim_pause::ClaimPause,
     executor::Executor,
     limits,
     role::{Next, Role, StopPhase},
@@ -25,6 +26,7 @@ pub struct Fetcher {
     /// Which jobs to claim; how many is up to the free slots.
     pub request: ClaimRequest,
     pub wakeups: Mutex<Wakeups>,
+    pub pause: ClaimPause,
     pub stop: CancellationToken,
 }
 
@@ -55,7 +57,7 @@ impl Role for Fetcher {
             ..self.request.clone()
         };
         let claimed = self.store.claim(request).await?;
-        let is_full = claimed.claims.len() == max;
+        let count = claimed.claims.len();
         for claim in claimed.claims {
             // Only this role takes slots, so those that were free still are.
             match self.slots.clone().try_acquire_owned() {
@@ -65,10 +67,12 @@ impl Role for Fetcher {
                 _ => self.give_back(claim).await,
             }
         }
-        Ok(match claimed.next_due {
-            _ if is_full => Next::AtOnce,
-            Some(due) => Next::at_wakeup(due.since(self.store.now()).min(limits::POLL)),
-            None => Next::at_wakeup(limits::POLL),
+        let now = self.store.now();
+        let wait = self.pause.next(count, claimed.next_due, now);
+        let is_full = count == max;
+        Ok(match is_full {
+            true => Next::AtOnce,
+            false => Next::at_wakeup(wait),
         })
     }
 

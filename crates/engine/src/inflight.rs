@@ -59,7 +59,11 @@ impl Inflight {
             signals: signals.clone(),
         };
         let mut entries = self.lock();
-        entries.by_job.insert(claim.job().id, entry);
+        let replaced = entries.by_job.insert(claim.job().id, entry);
+        // An earlier attempt of this node lost the job, or it could not be claimed again.
+        if let Some(replaced) = replaced {
+            replaced.signals.stop(StopReason::LeaseLost);
+        }
         if entries
             .shortest_lease
             .is_none_or(|shortest| lease < shortest)

@@ -27,6 +27,7 @@ mod parts;
 mod role;
 mod store_backoff;
 
+mod claim_pause;
 mod committer;
 mod executor;
 mod fetcher;
@@ -37,6 +38,7 @@ mod schedule_runner;
 mod sweeper;
 mod watcher;
 
+mod held_claims;
 mod inflight;
 mod settle;
 
@@ -71,8 +73,9 @@ pub use context::{AttemptContext, Context};
 pub use document_cache::{DocumentCache, decode_documents};
 pub use engine::Engine;
 pub use handler::Handler;
+pub use held_claims::HeldClaims;
 pub use job_error::JobError;
-pub use node::{NodeHandle, SettleError, Settlement};
+pub use node::{ClaimError, NodeHandle, SettleError, Settlement};
 pub use node_heartbeat::NodeState;
 pub use notice::{AttemptEnd, JobEvent, Notice, Notices, Observer};
 pub use request::{JobKind, JobRequest};

@@ -33,6 +33,9 @@ pub const FINISHED_POLL: Duration = Duration::from_secs(1);
 /// A due time that lies in the past is another worker's to claim; a worker that waits for jobs
 /// looks again, but not at once.
 pub const CLAIM_RETRY_MIN: Duration = Duration::from_millis(20);
+/// A job that stays due and cannot be claimed is locked by something slow; it starts this late at
+/// most when the lock is gone.
+pub const CLAIM_RETRY_MAX: Duration = Duration::from_secs(1);
 /// Wake-ups are mostly about jobs, and a look at the schedules costs more than one at the jobs.
 /// Ticks are known beforehand; only a schedule that was just changed can be this late.
 pub const SCHEDULE_PAUSE: Duration = Duration::from_millis(50);

@@ -8,12 +8,13 @@ use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{Claim, Fence, Job, JobId, Outcome, StaleFence, Tenant, WorkerName};
 use steadfast_store::{
-    AttemptOwner, ClaimRequest, PageRequest, RenewResult, Renewal, Store, StoreError, Wakeups,
+    AttemptOwner, ClaimRequest, PageRequest, RenewResult, Renewal, Store, StoreError,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    executor::started_notice,
+    claim_pause::ClaimPause,
+    held_claims::{ClaimReturner, HeldClaims},
     inflight::Inflight,
     limits,
     notice::{Announcer, Notices},
@@ -28,6 +29,7 @@ pub struct NodeHandle {
     pub(crate) settler: Arc<Settler>,
     pub(crate) announcer: Arc<Announcer>,
     pub(crate) inflight: Arc<Inflight>,
+    pub(crate) returner: Arc<ClaimReturner>,
     /// The engine stops: waiting for jobs ends.
     pub(crate) stop: CancellationToken,
 }
@@ -54,6 +56,18 @@ pub enum SettleError {
     /// The claim does not hold any more.
     #[error(transparent)]
     Stale(#[from] StaleFence),
+}
+
+/// Why a worker got no claims.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClaimError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The node stops, and claims nothing more.
+    #[error("the node is stopping; another one may have jobs")]
+    Stopping,
 }
 
 impl NodeHandle {
@@ -87,37 +101,42 @@ impl NodeHandle {
         self.stop.cancelled().await;
     }
 
-    /// Claims due jobs; if there are none, waits for the first for as long as `wait`.
+    /// Claims due jobs; if there are none, waits for the first for as long as `wait`. A stop of
+    /// the node ends the wait without any, and from then on claims are refused.
+    ///
+    /// Whenever the caller leaves, jobs that it did not take go back, uncounted.
     pub async fn claim(
         &self,
         request: ClaimRequest,
         wait: Duration,
-    ) -> Result<Vec<Claim>, StoreError> {
-        let mut wakeups = self.store.wakeups();
-        let deadline = tokio::time::Instant::now() + wait;
-        loop {
-            let claimed = self.store.claim(request.clone()).await?;
-            let left = deadline.saturating_duration_since(tokio::time::Instant::now());
-            let is_over = left.is_zero() || self.stop.is_cancelled();
-            if !claimed.claims.is_empty() || is_over {
-                for claim in &claimed.claims {
-                    self.announcer.announce(|| started_notice(claim));
-                }
-                return Ok(claimed.claims);
-            }
-            let due = claimed
-                .next_due
-                .map_or(limits::POLL, |due| due.since(self.store.now()));
-            let wait = due.max(limits::CLAIM_RETRY_MIN).min(limits::POLL).min(left);
-            self.wait_for_work(wait, &mut wakeups).await;
+    ) -> Result<HeldClaims, ClaimError> {
+        if self.stop.is_cancelled() {
+            return Err(ClaimError::Stopping);
+        }
+        let claimed = self.claim_in_time(request, wait);
+        match self.stop.run_until_cancelled(claimed).await {
+            Some(claimed) => Ok(claimed?),
+            None => Ok(self.returner.nothing()),
         }
     }
 
-    async fn wait_for_work(&self, wait: Duration, wakeups: &mut Wakeups) {
-        tokio::select! {
-            () = self.stop.cancelled() => {}
-            () = wakeups.next() => {}
-            () = tokio::time::sleep(wait) => {}
+    async fn claim_in_time(
+        &self,
+        request: ClaimRequest,
+        wait: Duration,
+    ) -> Result<HeldClaims, StoreError> {
+        let mut wakeups = self.store.wakeups();
+        let deadline = tokio::time::Instant::now() + wait;
+        let pause = ClaimPause::default();
+        loop {
+            let call = self.returner.claim(self.store.clone(), request.clone());
+            let (held, next_due) = call.await?;
+            let left = deadline.saturating_duration_since(tokio::time::Instant::now());
+            if !held.is_empty() || left.is_zero() {
+                return Ok(held);
+            }
+            let pause = pause.next(0, next_due, self.store.now());
+            let _elapsed = tokio::time::timeout(pause.min(left), wakeups.next()).await;
         }
     }
 

@@ -1,6 +1,6 @@
 //! Notices of what happens to jobs: sent after the commit, never before.
 
-use std::{sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use steadfast_core::{
     Attempt, AttemptStatus, EndReason, EndedAttempt, Failure, FailureClass, JobId, JobState, Kind,
@@ -44,7 +44,8 @@ pub struct AttemptEnd {
 
 /// A callback for every notice, called on the thread on which it happens.
 pub trait Observer: Send + Sync {
-    /// Handles a notice. The engine waits meanwhile, so it must be quick.
+    /// Handles a notice. The engine waits meanwhile, so it must be quick. A panic is caught and
+    /// logged.
     fn notice(&self, notice: &Notice);
 }
 
@@ -117,7 +118,11 @@ impl Announcer {
         }
         let notice = notice();
         if let Some(observer) = &self.observer {
-            observer.notice(&notice);
+            // It is the user's code, and the engine's tasks must outlive it.
+            let observed = AssertUnwindSafe(|| observer.notice(&notice));
+            if std::panic::catch_unwind(observed).is_err() {
+                tracing::error!(jobId = %notice.job, "the observer panicked at a notice");
+            }
         }
         // A send fails only when there is no subscriber.
         let _unheard = self.sender.send(notice);

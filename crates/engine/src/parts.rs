@@ -4,12 +4,15 @@ use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{AlertSettings, EndedAttempt};
 use steadfast_store::{ClaimRequest, Store};
-use tokio::sync::{Mutex, Semaphore, mpsc};
+use tokio::{
+    runtime::Handle,
+    sync::{Mutex, Semaphore, mpsc},
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    client::Client, config::EngineConfig, document_cache::DocumentCache, endpoints::Endpoints,
-    executor::Executor, fetcher::Fetcher, inflight::Inflight, keeper::Keeper, node::NodeHandle,
+    claim_pause::ClaimPause, client::Client, config::EngineConfig, document_cache::DocumentCache, endpoints::Endpoints,
+    executor::Executor, fetcher::Fetcher, held_claims::ClaimReturner, inflight::Inflight, keeper::Keeper, node::NodeHandle,
     node_heartbeat::NodeHeartbeat, notice::Announcer, pruner::Pruner, random::Random, role::Role,
     schedule_runner::ScheduleRunner, settle::Settler, sweeper::Sweeper, watcher::Watcher,
 };
@@ -62,6 +65,7 @@ impl Parts {
             ended,
             request: self.request.clone(),
             wakeups: Mutex::new(self.store.wakeups()),
+            pause: ClaimPause::default(),
             stop,
         }
     }
@@ -114,14 +118,22 @@ impl Parts {
         }
     }
 
+    /// What gives claims back whose worker has left. Without a runtime they are lost, as in a
+    /// crash.
+    pub fn claim_returner(&self, runtime: Option<Handle>) -> Arc<ClaimReturner> {
+        let abandon = self.executor.abandon.clone();
+        ClaimReturner::new(self.settler.clone(), runtime, abandon)
+    }
+
     /// The engine as workers and the server see it.
-    pub fn node(&self, stop: CancellationToken) -> NodeHandle {
+    pub fn node(&self, stop: CancellationToken, returner: Arc<ClaimReturner>) -> NodeHandle {
         NodeHandle {
             name: self.request.worker.clone(),
             store: self.store.clone(),
             settler: self.settler.clone(),
             announcer: self.announcer.clone(),
             inflight: self.inflight.clone(),
+            returner,
             stop,
         }
     }

@@ -11,10 +11,11 @@ use std::sync::{
 };
 
 use steadfast_core::{
-    CommitResult, Dice, EndReason, EndedAttempt, Fence, JobState, Outcome, Subscriptions,
+    CommitResult, Dice, EndReason, EndedAttempt, Fence, JobId, JobState, Outcome, Subscriptions,
     Timestamp, Transition, after_attempt, explain,
 };
 use steadfast_store::{PageRequest, ScheduleFilter, Store, StoreError};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     attempt_signals::StopReason,
@@ -23,6 +24,7 @@ use crate::{
     inflight::Inflight,
     notice::{self, Announcer, JobEvent},
     random::Random,
+    store_backoff::StoreBackoff,
 };
 
 pub struct Settler {
@@ -40,12 +42,34 @@ pub struct Settler {
 pub struct PendingSettlement {
     ended: EndedAttempt,
     dice: Dice,
+    /// Once the store has answered; what is written is not written, counted or announced again.
+    result: Option<SettleResult>,
 }
 
 impl PendingSettlement {
     fn decide(&self, subscriptions: &Subscriptions) -> Transition {
         after_attempt(&self.ended, subscriptions, self.dice)
     }
+
+    pub(crate) fn job(&self) -> JobId {
+        self.ended.job().id
+    }
+
+    /// Makes the next settlement write it again, as if the answer had been lost.
+    #[cfg(feature = "_testing")]
+    pub(crate) fn forget_result(&mut self) {
+        self.result = None;
+    }
+}
+
+/// The stop could not wait for the store any longer; the leases of what is left run out.
+pub struct Abandoned;
+
+/// Why attempts were left unsettled.
+enum SettleFailure {
+    /// The store can never take one of them.
+    Permanent(StoreError),
+    Abandoned,
 }
 
 /// Whether the end of an attempt was written.
@@ -62,49 +86,102 @@ impl Settler {
     /// Rolls the dice for an attempt that is over.
     pub fn pending(&self, ended: EndedAttempt) -> PendingSettlement {
         let dice = self.random.dice();
-        PendingSettlement { ended, dice }
+        PendingSettlement {
+            ended,
+            dice,
+            result: None,
+        }
     }
 
     /// Settles attempts and says which of them counted. On an error the caller still has them,
-    /// and repeating the call does no harm.
+    /// and repeating the call does no harm: what was written is left alone.
     pub async fn settle(
         &self,
         batch: &mut [PendingSettlement],
     ) -> Result<Vec<SettleResult>, StoreError> {
-        let mut results = vec![SettleResult::Done; batch.len()];
-        let mut open: Vec<(usize, &mut PendingSettlement)> = batch.iter_mut().enumerate().collect();
-        while !open.is_empty() {
-            let subscriptions = self.endpoints.get().await?.subscriptions();
-            let transitions: Vec<Transition> = open
-                .iter()
-                .map(|(_, pending)| pending.decide(&subscriptions))
-                .collect();
-            // The store keeps the transitions; only those that are announced are cloned.
-            let announced: Vec<Option<Transition>> = transitions
-                .iter()
-                .map(|transition| self.is_announced(transition).then(|| transition.clone()))
-                .collect();
-            let committed = self.store.commit(transitions).await?;
-            let mut open_again = Vec::new();
-            for (((index, pending), transition), result) in
-                open.into_iter().zip(announced).zip(committed)
-            {
-                match result {
-                    CommitResult::Done => self.on_done(&pending.ended, transition).await,
-                    CommitResult::Stale => {
-                        let fence = pending.ended.job().progress.fence;
-                        results[index] = SettleResult::Stale { fence };
-                        self.on_stale(&pending.ended);
-                    }
-                    CommitResult::CancelRequested => {
-                        pending.ended.set_cancel_requested();
-                        open_again.push((index, pending));
-                    }
-                }
+        loop {
+            let open = batch.iter_mut().filter(|pending| pending.result.is_none());
+            let open: Vec<&mut PendingSettlement> = open.collect();
+            if open.is_empty() {
+                let results = batch.iter().filter_map(|pending| pending.result);
+                return Ok(results.collect());
             }
-            open = open_again;
+            self.settle_open(open).await?;
         }
-        Ok(results)
+    }
+
+    /// Decides and writes once. What a cancel overtook stays open.
+    async fn settle_open(&self, open: Vec<&mut PendingSettlement>) -> Result<(), StoreError> {
+        let subscriptions = self.endpoints.get().await?.subscriptions();
+        let transitions: Vec<Transition> = open
+            .iter()
+            .map(|pending| pending.decide(&subscriptions))
+            .collect();
+        // The store keeps the transitions; only those that are announced are cloned.
+        let announced: Vec<Option<Transition>> = transitions
+            .iter()
+            .map(|transition| self.is_announced(transition).then(|| transition.clone()))
+            .collect();
+        let committed = self.store.commit(transitions).await?;
+        for ((pending, transition), result) in open.into_iter().zip(announced).zip(committed) {
+            match result {
+                CommitResult::Done => {
+                    pending.result = Some(SettleResult::Done);
+                    self.on_done(&pending.ended, transition).await;
+                }
+                CommitResult::Stale => {
+                    let fence = pending.ended.job().progress.fence;
+                    pending.result = Some(SettleResult::Stale { fence });
+                    self.on_stale(&pending.ended);
+                }
+                CommitResult::CancelRequested => pending.ended.set_cancel_requested(),
+            }
+        }
+        Ok(())
+    }
+
+    /// Settles attempts and waits for a store that is away. Something that it can never take is
+    /// given up by itself; the others do not wait for it.
+    pub async fn settle_until_stored(
+        &self,
+        batch: &mut [PendingSettlement],
+        backoff: &mut StoreBackoff,
+        abandon: &CancellationToken,
+    ) -> Result<(), Abandoned> {
+        match self.settle_while_away(batch, backoff, abandon).await {
+            Ok(()) => return Ok(()),
+            Err(SettleFailure::Abandoned) => return Err(Abandoned),
+            Err(SettleFailure::Permanent(_)) => {}
+        }
+        for single in batch.chunks_mut(1) {
+            match self.settle_while_away(single, backoff, abandon).await {
+                Ok(()) => {}
+                Err(SettleFailure::Abandoned) => return Err(Abandoned),
+                Err(SettleFailure::Permanent(error)) => self.give_up(single, &error),
+            }
+        }
+        Ok(())
+    }
+
+    async fn settle_while_away(
+        &self,
+        batch: &mut [PendingSettlement],
+        backoff: &mut StoreBackoff,
+        abandon: &CancellationToken,
+    ) -> Result<(), SettleFailure> {
+        while let Err(error) = self.settle(batch).await {
+            if !error.is_transient() {
+                return Err(SettleFailure::Permanent(error));
+            }
+            if abandon.is_cancelled() {
+                let lost = batch.iter().filter(|it| it.result.is_none()).count();
+                tracing::error!(%error, lost, "stopped before the store took all outcomes");
+                return Err(SettleFailure::Abandoned);
+            }
+            backoff.wait(&error, abandon).await;
+        }
+        backoff.reset();
+        Ok(())
     }
 
     /// Removes attempts of this node that have ended from those whose leases are renewed,
@@ -118,9 +195,10 @@ impl Settler {
     }
 
     /// Logs outcomes that the store cannot take; their leases will run out.
-    pub fn give_up(&self, batch: &[PendingSettlement], error: &StoreError) {
+    fn give_up(&self, batch: &[PendingSettlement], error: &StoreError) {
         for PendingSettlement { ended, .. } in batch {
             let job = ended.job();
+            self.inflight.leave(job.id, job.progress.fence);
             tracing::error!(jobId = %job.id, %error, "the outcome of job {} cannot be stored", job.id);
         }
     }

@@ -1,6 +1,7 @@
 //! Responses in JSON.
 
 use axum::{
+    body::Body,
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
@@ -18,11 +19,18 @@ pub struct Json<T>(pub T);
 
 impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
+        self.into_response_with(Body::from)
+    }
+}
+
+impl<T: Serialize> Json<T> {
+    /// A response whose body the caller makes of the text.
+    pub fn into_response_with(self, body: impl FnOnce(Vec<u8>) -> Body) -> Response {
         let mut bytes = Vec::with_capacity(USUAL_BYTES);
         if let Err(error) = serde_json::to_writer(&mut bytes, &self.0) {
             return Problem::internal(&error).into_response();
         }
-        let mut response = Response::new(bytes.into());
+        let mut response = Response::new(body(bytes));
         let json = HeaderValue::from_static("application/json");
         response.headers_mut().insert(header::CONTENT_TYPE, json);
         response

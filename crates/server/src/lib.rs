@@ -11,7 +11,8 @@
 //! * `body`, `json_fields`, `query_fields`, `field_error`, `problem`: how requests are read, and
 //!   how the one field that is wrong is named; `json`, `policy_json`: how responses are written.
 //! * `listen`, `connections`, `header_timer`, `write_timeout`: connections, how many there may be,
-//!   and how long they may be idle; `origin`: what a browser may send on behalf of a page.
+//!   and how long they may be idle; `unwritten`: claims that a connection has not written yet;
+//!   `origin`: what a browser may send on behalf of a page.
 //! * `tenant_limiter`: a limit of the node, of which each tenant has less than the whole.
 //! * `app`: what every request may use.
 //! * `metrics`, `health`: for monitoring.
@@ -44,6 +45,7 @@ mod scrape;
 mod sessions;
 mod stream;
 mod tenant_limiter;
+mod unwritten;
 mod write_timeout;
 
 use std::sync::Arc;

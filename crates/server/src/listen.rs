@@ -25,6 +25,7 @@ use crate::{
     header_timer::HeaderTimer,
     limits,
     problem::Problem,
+    unwritten::{UNWRITTEN, UnwrittenClaims},
     write_timeout::WriteTimeout,
 };
 
@@ -59,10 +60,11 @@ pub async fn listen(
             move |request| answer(app.clone(), router.clone(), connection.clone(), request)
         });
         http.timer(HeaderTimer::new(limits::HEADER_TIME_MAX));
-        let socket = TokioIo::new(WriteTimeout::new(socket));
+        let unwritten = Arc::new(UnwrittenClaims::default());
+        let socket = TokioIo::new(WriteTimeout::new(socket, unwritten.clone()));
         let served = graceful.watch(http.serve_connection(socket, service));
         let connections = connections.clone();
-        tokio::spawn(async move {
+        let served = async move {
             tokio::select! {
                 served = served => if let Err(error) = served {
                     tracing::debug!(%error, "a connection ended early");
@@ -70,7 +72,8 @@ pub async fn listen(
                 () = connection.closing.notified() => {}
             }
             connections.remove(&connection);
-        });
+        };
+        tokio::spawn(UNWRITTEN.scope(unwritten, served));
     }
     drop(listener);
     let _elapsed = tokio::time::timeout(limits::LAST_RESPONSES_TIME_MAX, graceful.shutdown()).await;

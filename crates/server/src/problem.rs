@@ -9,7 +9,7 @@ use axum::{
 };
 use steadfast_api::ProblemBody;
 use steadfast_core::Invalid;
-use steadfast_engine::{ClientError, SettleError};
+use steadfast_engine::{ClaimError, ClientError, SettleError};
 use steadfast_store::{CommandError, EnqueueError, StoreError};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response as ResponseSchema, ResponseBuilder};
 
@@ -176,6 +176,20 @@ impl From<ClientError> for Problem {
     }
 }
 
+impl From<ClaimError> for Problem {
+    fn from(error: ClaimError) -> Self {
+        match error {
+            ClaimError::Store(error) => error.into(),
+            ClaimError::Stopping => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "stopping",
+                error.to_string(),
+            ),
+            error => Self::internal(&error),
+        }
+    }
+}
+
 impl From<SettleError> for Problem {
     fn from(error: SettleError) -> Self {
         match error {
@@ -212,7 +226,7 @@ const STATUSES: &[(&str, &str)] = &[
     ("500", "The server failed"),
     (
         "503",
-        "The store does not respond at the moment, or too many requests wait",
+        "The store does not respond at the moment, too many requests wait, or the node stops",
     ),
 ];
 

@@ -5,30 +5,50 @@
 
 use std::{
     io::{self, IoSlice},
+    mem::MaybeUninit,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 
+use socket2::SockRef;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
     time::{Sleep, sleep},
 };
 
-use crate::limits;
+use crate::{limits, unwritten::UnwrittenClaims};
 
-/// A socket that fails if its peer reads nothing for too long.
+/// A socket that fails if its peer reads nothing for too long, and says when claims are written.
 pub struct WriteTimeout {
     socket: TcpStream,
+    unwritten: Arc<UnwrittenClaims>,
     /// Runs while the peer reads nothing.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
 impl WriteTimeout {
-    pub fn new(socket: TcpStream) -> Self {
+    pub fn new(socket: TcpStream, unwritten: Arc<UnwrittenClaims>) -> Self {
         Self {
             socket,
+            unwritten,
             stalled: None,
+        }
+    }
+
+    /// Claims are not written for a client that has closed its end, even if the runtime has not
+    /// been told of it yet: the socket would take them, and nobody would read them.
+    fn check_peer(&self) -> io::Result<()> {
+        if !self.unwritten.has_any() {
+            return Ok(());
+        }
+        let mut byte = [MaybeUninit::uninit()];
+        match SockRef::from(&self.socket).peek(&mut byte) {
+            Ok(0) => Err(io::ErrorKind::BrokenPipe.into()),
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
@@ -65,6 +85,7 @@ impl AsyncWrite for WriteTimeout {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.check_peer()?;
         let written = Pin::new(&mut self.socket).poll_write(cx, bytes);
         self.limit(cx, written)
     }
@@ -74,6 +95,7 @@ impl AsyncWrite for WriteTimeout {
         cx: &mut Context<'_>,
         bytes: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.check_peer()?;
         let written = Pin::new(&mut self.socket).poll_write_vectored(cx, bytes);
         self.limit(cx, written)
     }
@@ -83,6 +105,8 @@ impl AsyncWrite for WriteTimeout {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Called when everything is written; a TCP socket keeps nothing back.
+        self.unwritten.on_written();
         Pin::new(&mut self.socket).poll_flush(cx)
     }
 

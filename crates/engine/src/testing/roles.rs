@@ -38,7 +38,8 @@ impl Roles {
 
     /// This node as workers use it.
     pub fn node(&self) -> NodeHandle {
-        self.0.node(CancellationToken::new())
+        let returner = self.0.claim_returner(None);
+        self.0.node(CancellationToken::new(), returner)
     }
 
     /// Claims due jobs for the handlers of this node.
@@ -70,6 +71,12 @@ impl Roles {
         let batch = std::slice::from_mut(pending);
         let results = self.0.settler.settle(batch).await?;
         Ok(results == [SettleResult::Done])
+    }
+
+    /// Settles it once more, as if the answer had been lost.
+    pub async fn settle_again(&self, pending: &mut PendingSettlement) -> Result<bool, StoreError> {
+        pending.forget_result();
+        self.settle(pending).await
     }
 
     /// One tick of the keeper.

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::extract::State;
+use axum::{extract::State, response::Response};
 use steadfast_api::{
     ClaimBody, ClaimJobsRequest, ClaimList, FailRequest, FailureRequest, HeartbeatRequest, JobBody,
     LeaseBody, SettleRequest, SettlementList, SettlementOutcome, SettlementRequest,
@@ -23,12 +23,14 @@ use crate::{
     json::Json,
     limits,
     problem::{Problem, Problems},
+    unwritten::ClaimsBody,
 };
 
 /// Claim due jobs, waiting for the first if there is none.
 ///
 /// Each claim is counted as an attempt and holds until its lease runs out; a worker that needs
-/// longer sends heartbeats.
+/// longer sends heartbeats. If the connection breaks before the response is written, the jobs go
+/// back uncounted. A node that stops answers 503: another one may have jobs.
 #[utoipa::path(
     post, path = "/claims", tag = "Workers", operation_id = "claimJobs",
     request_body(content = ClaimJobsRequest, example = json!({
@@ -40,7 +42,7 @@ pub async fn claim(
     State(app): State<Arc<App>>,
     Works(caller): Works,
     Body(body): Body<ClaimJobsRequest>,
-) -> Answer<ClaimList> {
+) -> Result<Response, Problem> {
     let max = body.max.unwrap_or(limits::CLAIMS_DEFAULT);
     if !(1..=limits::CLAIMS_MAX).contains(&max) {
         let detail = format!("max is {max}: must be between 1 and {}", limits::CLAIMS_MAX);
@@ -67,16 +69,19 @@ pub async fn claim(
         true => None,
         false => Some(app.try_wait(caller.tenant.as_ref())?),
     };
-    let claims = app.node.claim(request, wait).await?;
+    let held = app.node.claim(request, wait).await?;
     let now = app.client.now();
-    let bodies = claims.iter().map(|claim| {
+    let bodies = held.claims().iter().map(|claim| {
         let mut body = ClaimBody::new(claim, now);
         app.policy_json.fill(&mut body.job.retry);
         body
     });
-    Ok(Json(ClaimList {
+    let list = ClaimList {
         claims: bodies.collect(),
-    }))
+    };
+    // They are held until the connection has written them.
+    let body = |bytes| axum::body::Body::new(ClaimsBody::new(bytes, held));
+    Ok(Json(list).into_response_with(body))
 }
 
 fn names<N>(

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use rand::{RngExt as _, rngs::StdRng};
 use steadfast_core::{Claim, JobId, Kind, Outcome, Timestamp, WorkerName};
-use steadfast_engine::{EngineConfig, NodeHandle, Settlement, testing::Roles};
+use steadfast_engine::{EngineConfig, HeldClaims, NodeHandle, Settlement, testing::Roles};
 use steadfast_store::{ClaimRequest, Clock as _, EnqueueError, JobStore as _, Renewal, StoreError};
 
 use crate::{
@@ -121,7 +121,7 @@ impl Nodes {
             let Ok(claims) = door.claim(request, Duration::ZERO).await else {
                 return;
             };
-            for claim in claims {
+            for claim in claims.take() {
                 spawner.spawn(node, work(door.clone(), script.clone(), claim));
             }
         });
@@ -190,7 +190,7 @@ impl Nodes {
             let mut request = ClaimRequest::new(worker("worker"), 20);
             request.kinds = vec![Kind::new(REMOTE).unwrap()];
             let claims = door.claim(request, Duration::ZERO).await;
-            for claim in claims.unwrap_or_default() {
+            for claim in claims.map_or_else(|_| Vec::new(), HeldClaims::take) {
                 spawner.spawn(node, work(door.clone(), script.clone(), claim));
             }
         });
@@ -213,7 +213,7 @@ async fn attempt(roles: Arc<Roles>, script: Arc<Script>, claim: Claim) {
     }
     // Saying it once more must do no harm.
     if script.chance(10) {
-        forgive(roles.settle(&mut pending).await);
+        forgive(roles.settle_again(&mut pending).await);
     }
 }
 
