@@ -15,13 +15,13 @@ pub struct ClaimJobsRequest {
     /// The worker's name; shown with every attempt.
     #[cfg_attr(feature = "openapi", schema(value_type = NameSchema, example = "worker-1"))]
     pub worker: String,
-    /// From these queues; from all by default.
+    /// From these queues, 100 at most; from all by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Vec<NameSchema>))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<NameSchema>, max_items = 100))]
     pub queues: Vec<String>,
-    /// Of these kinds; by default of all but those that the node runs by itself.
+    /// Of these kinds, 100 at most; by default of all but those that the node runs by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Vec<NameSchema>))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<NameSchema>, max_items = 100))]
     pub kinds: Vec<String>,
     /// How many at most; 10 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,6 +105,13 @@ pub struct LeaseBody {
     pub lease_until: Timestamp,
     /// A cancel was requested: stop, and report `fail` or `succeed` as it then is.
     pub cancel_requested: bool,
+    /// When the attempt has run for as long as its job's timeout allows. No lease lasts longer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub deadline: Option<Timestamp>,
+    /// The deadline is over: stop. The attempt fails with class `timeout`.
+    #[serde(default)]
+    pub timed_out: bool,
 }
 
 /// A report that an attempt succeeded.

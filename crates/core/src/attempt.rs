@@ -70,6 +70,17 @@ impl Claim {
         self.job.progress.fence
     }
 
+    /// The same claim with a lease that ends with the job's timeout at the latest: for a worker
+    /// that only its lease can cut off.
+    #[must_use]
+    pub fn within_timeout(mut self) -> Self {
+        if let Some(until) = self.job.progress.lease_until {
+            let until = self.job.within_timeout(until);
+            Arc::make_mut(&mut self.job).progress.lease_until = Some(until);
+        }
+        self
+    }
+
     /// Ends the attempt. What follows is for [`after_attempt`](crate::after_attempt) to decide.
     pub fn end(self, outcome: Outcome, at: Timestamp) -> EndedAttempt {
         EndedAttempt {
@@ -83,6 +94,17 @@ impl Claim {
 }
 
 impl Job {
+    /// When the present attempt has run for as long as it may.
+    pub fn deadline(&self) -> Option<Timestamp> {
+        Some(self.progress.started_at?.plus(self.timeout?))
+    }
+
+    /// The end of a lease that lasts no longer than the present attempt may.
+    pub fn within_timeout(&self, until: Timestamp) -> Timestamp {
+        self.deadline()
+            .map_or(until, |deadline| deadline.min(until))
+    }
+
     /// Claims a waiting job for a worker: the attempt is counted, leased and fenced before anything
     /// starts. Without `lease`, the job's own applies.
     pub fn claim(mut self, worker: WorkerName, lease: Option<Duration>, now: Timestamp) -> Claim {

@@ -10,6 +10,7 @@ use crate::state::JobState::{Cancelled, Failed, Running, Succeeded, Waiting};
 use crate::{
     attempt::{Attempt, AttemptStatus, DecidedBy, Decision, EndedAttempt, Outcome, RetryBudget},
     delivery::Subscriptions,
+    explain,
     failure::{Failure, FailureClass, truncate},
     job::{Job, JobProgress},
     limits,
@@ -147,6 +148,12 @@ fn retry_or_give_up(ended: &EndedAttempt, failure: Failure, dice: Dice) -> Verdi
 }
 
 fn lost(ended: &EndedAttempt, dice: Dice) -> Verdict {
+    if let Some(timeout) = timeout_of_lease(&ended.job) {
+        let timeout = explain::brief(timeout);
+        let message = format!("the attempt did not end within {timeout}");
+        let failure = Failure::new(FailureClass::TIMEOUT, message);
+        return retry_or_give_up(ended, failure, dice);
+    }
     let worker = ended.job.progress.worker.as_ref();
     let message = match worker {
         Some(worker) => format!("the lease of {worker} ran out; it may have died"),
@@ -157,6 +164,13 @@ fn lost(ended: &EndedAttempt, dice: Dice) -> Verdict {
         Guarantee::AtMostOnce => Verdict::end(EndReason::OutcomeUnknown, Some(failure)),
         Guarantee::AtLeastOnce => retry_or_give_up(ended, failure, dice),
     }
+}
+
+/// The timeout, if it is what ended the lease. A worker's lease is cut to end with it; the lease
+/// of a node's own attempt is not, because the node ends that by itself.
+fn timeout_of_lease(job: &Job) -> Option<Duration> {
+    let is_cut = job.deadline().is_some() && job.progress.lease_until == job.deadline();
+    job.timeout.filter(|_| is_cut)
 }
 
 fn snoozed(ended: &EndedAttempt, delay: Duration, dice: Dice) -> Verdict {
@@ -301,6 +315,8 @@ fn record(
     let status = match outcome {
         // A snooze that is not granted is a failure.
         Outcome::Snoozed(_) if failure.is_some() => AttemptStatus::Failed,
+        // So is an attempt that took too long; its worker may well be alive.
+        Outcome::Lost if timeout_of_lease(job).is_some() => AttemptStatus::Failed,
         _ => outcome.status()?,
     };
     let output = match outcome {

@@ -269,6 +269,8 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
                 except_kinds: Vec::new(),
                 max: 0,
                 lease: None,
+                // The executor cuts its handlers off by itself.
+                within_timeout: false,
             },
             executor: Arc::new(Executor {
                 store: self.store.clone(),
@@ -294,6 +296,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
             random,
             endpoints,
             alerts,
+            health: Arc::default(),
         })
     }
 }

@@ -250,7 +250,7 @@ impl Client {
     }
 
     /// Cancels a job: at once if it waits. If it runs, its handler gets the signal to stop, at once
-    /// on the engine of this client and within ten seconds on other nodes; what it then returns
+    /// on the engine of this client and within about a second on other nodes; what it then returns
     /// decides: a success stays one, anything else is `cancelled`.
     pub async fn cancel(&self, id: JobId) -> Result<Job, ClientError> {
         self.command(id, JobCommand::Cancel).await

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     limits,
+    role_health::RoleHealth,
     settle::{Abandoned, PendingSettlement, Settler},
     store_backoff::StoreBackoff,
 };
@@ -16,6 +17,14 @@ use crate::{
 pub struct Committer {
     pub settler: Arc<Settler>,
     pub ended: mpsc::Receiver<EndedAttempt>,
+    pub health: Arc<RoleHealth>,
+}
+
+/// However it ends, its health tells.
+impl Drop for Committer {
+    fn drop(&mut self) {
+        self.health.ended();
+    }
 }
 
 impl Committer {
@@ -26,19 +35,21 @@ impl Committer {
     /// ended, and write nothing.
     pub async fn run(mut self, abandon: CancellationToken) {
         let mut ended = Vec::with_capacity(limits::COMMIT_BATCH_MAX);
-        let mut backoff = StoreBackoff::new("committer");
+        let mut backoff = StoreBackoff::new(self.health.clone());
         while self
             .ended
             .recv_many(&mut ended, limits::COMMIT_BATCH_MAX)
             .await
             > 0
         {
+            self.health.begin();
             let mut batch: Vec<_> = ended
                 .drain(..)
                 .map(|ended| self.settler.pending(ended))
                 .collect();
             let settled = self.settle(&mut batch, &mut backoff, &abandon).await;
             self.settler.stop_renewing(&batch);
+            self.health.succeeded();
             if settled.is_err() {
                 return;
             }

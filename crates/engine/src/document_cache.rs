@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     limits::DOCUMENTS_REFRESH_EVERY,
     role::{self, Next, Role},
+    role_health::RoleHealth,
 };
 
 /// The documents of one kind, read and indexed into a `T`.
@@ -58,7 +59,8 @@ impl<T: Send + Sync> DocumentCache<T> {
 
     /// Refreshes again and again until `stop`. While the store is away, the last contents stay.
     pub async fn run(&self, stop: &CancellationToken) {
-        role::run(self, stop).await;
+        let health = Arc::new(RoleHealth::new(self.name()));
+        role::run(self, stop, &health).await;
     }
 }
 

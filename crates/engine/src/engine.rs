@@ -22,6 +22,7 @@ use crate::{
     parts::Parts,
     process_signals::ProcessSignals,
     role::{StopPhase, supervise},
+    role_health::RoleHealth,
 };
 
 /// A running engine. Nothing in it is global: two of them in one process start and stop apart.
@@ -49,6 +50,7 @@ impl Engine {
         let committer = Committer {
             settler: parts.settler.clone(),
             ended,
+            health: parts.health.watch(RoleHealth::new("committer")),
         };
         let engine = Self {
             committer: tokio::spawn(committer.run(parts.executor.abandon.clone())),
@@ -67,7 +69,8 @@ impl Engine {
                 StopPhase::Leases => (&engine.background, &engine.stop_leases),
             };
             let stop = stop.clone();
-            tasks.spawn(async move { supervise(&*role, &stop).await });
+            let health = engine.parts.health.watch(RoleHealth::new(role.name()));
+            tasks.spawn(async move { supervise(&*role, &stop, &health).await });
         }
         engine
     }

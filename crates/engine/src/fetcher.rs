@@ -40,6 +40,10 @@ impl Role for Fetcher {
         StopPhase::Claims
     }
 
+    fn waits_in_its_round(&self) -> bool {
+        true
+    }
+
     /// Waits for a free slot, claims once and starts the claimed jobs.
     async fn tick(&self) -> Result<Next, StoreError> {
         // An empty list of kinds would mean any kind, so an engine without handlers must not ask.

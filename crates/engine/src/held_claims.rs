@@ -17,7 +17,9 @@ use steadfast_store::{ClaimRequest, ClaimResult, Store, StoreError};
 use tokio::runtime::Handle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{executor::started_notice, settle::Settler, store_backoff::StoreBackoff};
+use crate::{
+    executor::started_notice, role_health::RoleHealth, settle::Settler, store_backoff::StoreBackoff,
+};
 
 /// Claims that are given back, uncounted, unless they are taken. Take them when their worker has
 /// them, or is sure to get them.
@@ -112,7 +114,8 @@ impl ClaimReturner {
                 .map(|claim| claim.end(outcome.clone(), now))
                 .map(|ended| returner.settler.pending(ended))
                 .collect();
-            let mut backoff = StoreBackoff::new("claims given back");
+            let health = RoleHealth::new("claims given back");
+            let mut backoff = StoreBackoff::new(Arc::new(health));
             let settler = &returner.settler;
             let _abandoned = settler
                 .settle_until_stored(&mut batch, &mut backoff, &returner.abandon)

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use crate::{
     attempt_signals::{AttemptSignals, StopReason},
-    limits::RENEW_EVERY_MAX,
+    limits::{CANCEL_POLL, RENEW_EVERY_MAX},
 };
 
 /// How often a lease is renewed: three times within its length.
@@ -100,6 +100,13 @@ impl Inflight {
         }
     }
 
+    /// Tells whatever attempt of a job runs here that the job should be cancelled.
+    pub fn cancel(&self, job: JobId) {
+        if let Some(entry) = self.lock().by_job.get(&job) {
+            entry.signals.stop(StopReason::Cancelled);
+        }
+    }
+
     /// Tells every attempt to stop.
     pub fn stop_all(&self, reason: StopReason) {
         for entry in self.lock().by_job.values() {
@@ -112,19 +119,29 @@ impl Inflight {
         let mut entries = self.lock();
         let shortest = entries.by_job.values().map(|entry| entry.lease).min();
         entries.shortest_lease = shortest;
-        let due = entries.by_job.iter().filter(|(_, entry)| {
-            // Half of it, because the next look is a whole one away.
-            now.since(entry.renewed_at) >= renew_every(entry.lease) / 2 || now < entry.renewed_at
-        });
+        let look_every = shortest.map(|lease| renew_every(lease).min(CANCEL_POLL));
+        let margin = look_every.unwrap_or_default() / 2;
+        let is_half_over = |entry: &Entry| {
+            now < entry.renewed_at || now.since(entry.renewed_at) >= renew_every(entry.lease) / 2
+        };
+        let is_due = |entry: &Entry| {
+            now < entry.renewed_at
+                || now.since(entry.renewed_at) + margin >= renew_every(entry.lease)
+        };
+        // One that is due takes along all that soon will be: they share a transaction.
+        let is_any_due = entries.by_job.values().any(is_due);
+        let due = entries.by_job.iter();
+        let due = due.filter(|(_, entry)| is_any_due && is_half_over(entry));
         let renewals = due
             .map(|(job, entry)| Renewal {
                 job: *job,
                 fence: entry.fence,
                 lease: entry.lease,
                 note: entry.signals.note(),
+                within_timeout: false,
             })
             .collect();
-        (renewals, shortest.map(renew_every))
+        (renewals, look_every)
     }
 
     /// Notes a renewal; `None` if the attempt has left meanwhile.

@@ -1,20 +1,24 @@
-//! Renews the leases of the attempts that run here, and passes on what the renewal reveals: a
+//! Renews the leases of attempts that run here, and passes on what the store knows of them: a
 //! request to cancel, or a lease that is lost.
 
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use steadfast_core::WorkerName;
 use steadfast_store::{RenewResult, Store, StoreError};
 
 use crate::{
     attempt_signals::StopReason,
     inflight::Inflight,
+    limits,
     role::{Next, Role, StopPhase},
 };
 
 pub struct Keeper {
     pub store: Arc<dyn Store>,
     pub inflight: Arc<Inflight>,
+    /// The holder of this node's claims.
+    pub worker: WorkerName,
 }
 
 #[async_trait]
@@ -28,12 +32,27 @@ impl Role for Keeper {
     }
 
     async fn tick(&self) -> Result<Next, StoreError> {
+        let wait = self.renew().await?;
+        let Some(wait) = wait else {
+            // While nothing runs here, only an attempt that starts can make work.
+            return Ok(Next::at_wakeup(Duration::MAX));
+        };
+        self.pass_on_cancels().await?;
+        Ok(Next::at_wakeup(wait))
+    }
+
+    async fn wakeup(&self) {
+        self.inflight.shorter_lease().await;
+    }
+}
+
+impl Keeper {
+    /// Renews leases, and answers how long until the next look; `None` if nothing runs.
+    async fn renew(&self) -> Result<Option<Duration>, StoreError> {
         let now = self.store.now();
         let (renewals, wait) = self.inflight.renewals(now);
-        // While nothing runs here, only an attempt that starts can make work.
-        let next = Next::at_wakeup(wait.unwrap_or(Duration::MAX));
         if renewals.is_empty() {
-            return Ok(next);
+            return Ok(wait);
         }
         let results = self.store.renew(renewals.clone()).await?;
         for (renewal, result) in renewals.iter().zip(results) {
@@ -50,10 +69,17 @@ impl Role for Keeper {
                 RenewResult::Lost => signals.stop(StopReason::LeaseLost),
             }
         }
-        Ok(next)
+        Ok(wait)
     }
 
-    async fn wakeup(&self) {
-        self.inflight.shorter_lease().await;
+    /// Cancels come from other nodes as well, and a lease is renewed too seldom to wait for it.
+    async fn pass_on_cancels(&self) -> Result<(), StoreError> {
+        // No more of this node's jobs can run than are here, but for claims that were lost.
+        let limit = self.inflight.len().max(limits::CANCEL_REQUESTS_MIN);
+        let requests = self.store.cancel_requests(self.worker.clone(), limit);
+        for (job, fence) in requests.await? {
+            self.inflight.stop(job, fence, StopReason::Cancelled);
+        }
+        Ok(())
     }
 }

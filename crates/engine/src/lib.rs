@@ -4,6 +4,7 @@
 //!
 //! * `parts` is the diagram: what the roles share, and the list of all roles. `role` is their one
 //!   shape and the one loop around them; each role is one file, and tests call its `tick`.
+//!   `role_health` says how their rounds go.
 //! * [`Engine`] is what a program holds; it knows how to stop.
 //! * The path of a job: `client` → store → `fetcher` → `executor` → `committer` → store.
 //!   `keeper` renews leases meanwhile, `sweeper` settles those that ran out, `schedule_runner`
@@ -25,6 +26,7 @@ mod engine;
 mod parts;
 
 mod role;
+mod role_health;
 mod store_backoff;
 
 mod claim_pause;
@@ -79,5 +81,6 @@ pub use node::{ClaimError, NodeHandle, SettleError, Settlement};
 pub use node_heartbeat::NodeState;
 pub use notice::{AttemptEnd, JobEvent, Notice, Notices, Observer};
 pub use request::{JobKind, JobRequest};
+pub use role_health::{RoleState, RoleStatus};
 pub use schedule_request::{ScheduleEdit, ScheduleRequest};
 pub use stats::Stats;

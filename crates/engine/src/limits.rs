@@ -49,6 +49,11 @@ pub const STORE_BACKOFF_MAX: Duration = Duration::from_secs(5);
 pub const STEP_RETRY_PAUSE: Duration = Duration::from_millis(200);
 /// Long enough that a role which panics at once does not spin.
 pub const RESTART_DELAY: Duration = Duration::from_secs(1);
+/// A role whose rounds fail for this long makes its node unfit for requests. A failure that is over
+/// sooner, such as a connection that broke, does not.
+pub const ROLE_FAILING_MAX: Duration = Duration::from_secs(3);
+/// A round that takes this long will not end: a call to the store gives up before.
+pub const ROLE_ROUND_MAX: Duration = Duration::from_secs(90);
 /// What a stop whose grace period is over waits for its last commits.
 pub const STOP_NOW_MAX: Duration = Duration::from_secs(2);
 /// A handler that gives its job back without being asked to gets it back no sooner than this.
@@ -56,9 +61,14 @@ pub const RELEASE_MIN: Duration = Duration::from_secs(1);
 
 // Leases and nodes.
 
-/// A renewal also reveals cancels and survives a clock that jumps ahead, so even a long lease is
+/// A renewal reveals a lost lease and survives a clock that jumps ahead, so even a long lease is
 /// renewed this often.
 pub const RENEW_EVERY_MAX: Duration = Duration::from_secs(10);
+/// How soon a running attempt hears of a cancel that another node has taken. One search of an
+/// index that is nearly always empty.
+pub const CANCEL_POLL: Duration = Duration::from_secs(1);
+/// How many cancels are read at once when few attempts run.
+pub const CANCEL_REQUESTS_MIN: usize = 100;
 /// A clock that jumps further than this between two looks was set, not slow.
 pub const CLOCK_JUMP: Duration = Duration::from_secs(2);
 /// How often a node records that it is alive.

@@ -18,6 +18,7 @@ use crate::{
     inflight::Inflight,
     limits,
     notice::{Announcer, Notices},
+    role_health::{NodeHealth, RoleState},
     settle::{SettleResult, Settler},
 };
 
@@ -30,6 +31,7 @@ pub struct NodeHandle {
     pub(crate) announcer: Arc<Announcer>,
     pub(crate) inflight: Arc<Inflight>,
     pub(crate) returner: Arc<ClaimReturner>,
+    pub(crate) health: Arc<NodeHealth>,
     /// The engine stops: waiting for jobs ends.
     pub(crate) stop: CancellationToken,
 }
@@ -89,6 +91,11 @@ impl NodeHandle {
     /// How many attempts of its handlers run or wait for their outcome to be committed.
     pub fn in_flight(&self) -> usize {
         self.inflight.len()
+    }
+
+    /// How its background parts are doing.
+    pub fn roles(&self) -> Vec<RoleState> {
+        self.health.states()
     }
 
     /// Whether it claims no more.

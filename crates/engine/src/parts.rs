@@ -11,9 +11,10 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    claim_pause::ClaimPause, client::Client, config::EngineConfig, document_cache::DocumentCache, endpoints::Endpoints,
-    executor::Executor, fetcher::Fetcher, held_claims::ClaimReturner, inflight::Inflight, keeper::Keeper, node::NodeHandle,
-    node_heartbeat::NodeHeartbeat, notice::Announcer, pruner::Pruner, random::Random, role::Role,
+    claim_pause::ClaimPause, client::Client, config::EngineConfig, document_cache::DocumentCache,
+    endpoints::Endpoints, executor::Executor, fetcher::Fetcher, held_claims::ClaimReturner,
+    inflight::Inflight, keeper::Keeper, node::NodeHandle, node_heartbeat::NodeHeartbeat,
+    notice::Announcer, pruner::Pruner, random::Random, role::Role, role_health::NodeHealth,
     schedule_runner::ScheduleRunner, settle::Settler, sweeper::Sweeper, watcher::Watcher,
 };
 
@@ -28,6 +29,7 @@ pub struct Parts {
     pub endpoints: Arc<DocumentCache<Endpoints>>,
     pub alerts: AlertSettings,
     pub request: ClaimRequest,
+    pub health: Arc<NodeHealth>,
 }
 
 impl Parts {
@@ -74,6 +76,7 @@ impl Parts {
         Keeper {
             store: self.store.clone(),
             inflight: self.inflight.clone(),
+            worker: self.request.worker.clone(),
         }
     }
 
@@ -85,6 +88,7 @@ impl Parts {
         ScheduleRunner {
             store: self.store.clone(),
             random: self.random.clone(),
+            inflight: self.inflight.clone(),
             endpoints: self.endpoints.clone(),
             wakeups: Mutex::new(self.store.wakeups()),
         }
@@ -134,6 +138,7 @@ impl Parts {
             announcer: self.announcer.clone(),
             inflight: self.inflight.clone(),
             returner,
+            health: self.health.clone(),
             stop,
         }
     }

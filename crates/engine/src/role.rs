@@ -7,14 +7,14 @@
 //! The committer is not a role. A channel feeds it, so it never decides when to run again, and
 //! it must outlive the stop until the channel is closed and empty.
 
-use std::{panic::AssertUnwindSafe, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use steadfast_store::StoreError;
 use tokio_util::sync::CancellationToken;
 
-use crate::{limits, store_backoff::StoreBackoff};
+use crate::{limits, role_health::RoleHealth, store_backoff::StoreBackoff};
 
 #[async_trait]
 pub trait Role: Send + Sync {
@@ -28,6 +28,11 @@ pub trait Role: Send + Sync {
 
     /// Does one round of work and says when the next one should be.
     async fn tick(&self) -> Result<Next, StoreError>;
+
+    /// Whether a round may take any time because it waits, as a fetcher does for a free slot.
+    fn waits_in_its_round(&self) -> bool {
+        false
+    }
 
     /// Returns when there may be work earlier than the last tick expected. Only heard by roles
     /// that answer with [`Next::AtWakeup`].
@@ -76,12 +81,13 @@ pub enum StopPhase {
 
 /// Runs a role until the stop, and starts it again should it ever panic: a node without one of
 /// its roles looks alive and is not.
-pub async fn supervise(role: &dyn Role, stop: &CancellationToken) {
-    while AssertUnwindSafe(run(role, stop))
+pub async fn supervise(role: &dyn Role, stop: &CancellationToken, health: &Arc<RoleHealth>) {
+    while AssertUnwindSafe(run(role, stop, health))
         .catch_unwind()
         .await
         .is_err()
     {
+        health.failed();
         // A role that panics while it shuts down has nothing left to do.
         if stop.is_cancelled() {
             return;
@@ -93,9 +99,12 @@ pub async fn supervise(role: &dyn Role, stop: &CancellationToken) {
 }
 
 /// The loop around the ticks of a role.
-pub async fn run(role: &dyn Role, stop: &CancellationToken) {
-    let mut backoff = StoreBackoff::new(role.name());
+pub async fn run(role: &dyn Role, stop: &CancellationToken, health: &Arc<RoleHealth>) {
+    let mut backoff = StoreBackoff::new(health.clone());
     while !stop.is_cancelled() {
+        if !role.waits_in_its_round() {
+            health.begin();
+        }
         match role.tick().await {
             Ok(next) => {
                 backoff.reset();
@@ -129,10 +138,7 @@ async fn wait(role: &dyn Role, next: Next) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    };
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use tokio::{sync::Notify, time::Instant};
 
@@ -160,7 +166,7 @@ mod tests {
 
         async fn play(self: &Arc<Self>) -> Duration {
             let start = Instant::now();
-            supervise(&**self, &self.stop).await;
+            supervise(&**self, &self.stop, &health()).await;
             assert_eq!(self.ticks.load(Ordering::SeqCst), self.answers.len());
             assert_eq!(self.was_shut_down.load(Ordering::SeqCst), 1);
             start.elapsed()
@@ -188,6 +194,10 @@ mod tests {
         async fn shut_down(&self) {
             self.was_shut_down.fetch_add(1, Ordering::SeqCst);
         }
+    }
+
+    fn health() -> Arc<RoleHealth> {
+        Arc::new(RoleHealth::new("script"))
     }
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -222,7 +232,7 @@ mod tests {
     #[tokio::test]
     async fn a_role_that_panics_at_its_end_is_not_started_again() {
         let script = Script::new(vec![|| panic!("a mistake in a role")]);
-        supervise(&*script, &script.stop).await;
+        supervise(&*script, &script.stop, &health()).await;
         assert_eq!(script.ticks.load(Ordering::SeqCst), 1);
     }
 

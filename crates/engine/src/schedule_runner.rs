@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use steadfast_core::Subscriptions;
+use steadfast_core::{JobId, Subscriptions};
 use steadfast_store::{DueSchedule, FireRequest, FireResult, Store, StoreError, Wakeups};
 use tokio::sync::Mutex;
 
 use crate::{
     document_cache::DocumentCache,
     endpoints::Endpoints,
+    inflight::Inflight,
     limits,
     random::Random,
     role::{Next, Role},
@@ -19,6 +20,7 @@ use crate::{
 pub struct ScheduleRunner {
     pub store: Arc<dyn Store>,
     pub random: Arc<Random>,
+    pub inflight: Arc<Inflight>,
     pub endpoints: Arc<DocumentCache<Endpoints>>,
     pub wakeups: Mutex<Wakeups>,
 }
@@ -43,10 +45,17 @@ impl Role for ScheduleRunner {
         }
         let subscriptions = self.endpoints.get().await?.subscriptions();
         let due = found.due.into_iter();
-        let requests = due
+        let requests: Vec<FireRequest> = due
             .map(|due| self.fire_request(due, subscriptions.clone()))
             .collect();
+        let replaced: Vec<Option<JobId>> = requests.iter().map(|it| it.cancel).collect();
         let results = self.store.fire_schedules(requests).await?;
+        for (replaced, result) in replaced.into_iter().zip(&results) {
+            // At once if it runs here; the keepers of other nodes find it in the store.
+            if let (Some(job), FireResult::Done) = (replaced, result) {
+                self.inflight.cancel(job);
+            }
+        }
         let outdated = results
             .iter()
             .filter(|result| **result == FireResult::Outdated)

@@ -303,3 +303,68 @@ fn log_failed(ended: &EndedAttempt, transition: &Transition, next_tick: Option<T
         job.id,
     );
 }
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use steadfast_core::{Claim, Payload, WorkerName};
+    use steadfast_store::{ClaimRequest, JobStore as _, LayeredStore, MemoryStore, StoreLayer};
+
+    use super::*;
+    use crate::{builder::EngineBuilder, client::Client, request::JobRequest};
+
+    /// The second commit fails in passing.
+    #[derive(Default)]
+    struct FailsSecond {
+        memory: MemoryStore,
+        commits: AtomicU64,
+    }
+
+    #[async_trait]
+    impl StoreLayer for FailsSecond {
+        fn inner(&self) -> &dyn Store {
+            &self.memory
+        }
+
+        async fn commit(
+            &self,
+            transitions: Vec<Transition>,
+        ) -> Result<Vec<CommitResult>, StoreError> {
+            if self.commits.fetch_add(1, Ordering::SeqCst) == 1 {
+                return Err(StoreError::unavailable("commit", "for the test"));
+            }
+            self.inner().commit(transitions).await
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_settled_is_announced_once_though_the_batch_is_repeated() {
+        let store = Arc::new(LayeredStore(FailsSecond::default()));
+        let parts = EngineBuilder::new(store.clone()).parts().unwrap();
+        let mut notices = parts.announcer.subscribe();
+        let client = Client::new(store.clone());
+        for _ in 0..2 {
+            let request = JobRequest::new("mail", Payload::default());
+            client.enqueue(request).await.unwrap();
+        }
+        let request = ClaimRequest::new(WorkerName::new("w").unwrap(), 2);
+        let claims = store.claim(request).await.unwrap().claims;
+        let ids: Vec<JobId> = claims.iter().map(|claim| claim.job().id).collect();
+        // The decision about the second one does not know of this, and has to be made again.
+        client.cancel(ids[1]).await.unwrap();
+        let end = |claim: Claim| {
+            let outcome = Outcome::Success { output: None };
+            parts.settler.pending(claim.end(outcome, store.now()))
+        };
+        let mut batch: Vec<PendingSettlement> = claims.into_iter().map(end).collect();
+        assert!(parts.settler.settle(&mut batch).await.is_err());
+        let results = parts.settler.settle(&mut batch).await.unwrap();
+        assert_eq!(results, [SettleResult::Done; 2]);
+        for id in ids {
+            assert_eq!(notices.next().await.unwrap().job, id);
+        }
+        drop(parts);
+        drop(batch);
+        assert_eq!(notices.next().await, None);
+    }
+}

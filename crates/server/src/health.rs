@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use axum::{extract::State, http::StatusCode};
 use serde_json::{Value, json};
+use steadfast_engine::{RoleState, RoleStatus};
 use steadfast_store::{JobFilter, JobPageRequest};
 
-use crate::{app::App, json::Json};
+use crate::{app::App, json::Json, limits};
 
 /// Alive means that this process responds; a store that is down is no reason to kill it.
 pub async fn healthz(State(app): State<Arc<App>>) -> Json<Value> {
@@ -17,23 +18,62 @@ pub async fn healthz(State(app): State<Arc<App>>) -> Json<Value> {
     }))
 }
 
-/// Ready means that the store responds and that the node is not stopping.
+/// Ready means that the store responds, that every background part of the node does its work,
+/// and that the node is not stopping.
+///
+/// The body says what is wrong: `detail` in words, `store` and each of `roles` with a status of
+/// its own (`ok`, `failing`, `stuck` or `ended`), and for a role how long ago its last good round
+/// was. A store that hangs is given up after a moment.
 pub async fn readyz(State(app): State<Arc<App>>) -> (StatusCode, Json<Value>) {
-    let not_ready = |detail: &str| {
-        let body = json!({"status": "unavailable", "detail": detail});
-        (StatusCode::SERVICE_UNAVAILABLE, Json(body))
+    let store = check_store(&app).await;
+    let roles = app.node.roles();
+    let bad_role = roles.iter().find(|role| role.status != RoleStatus::Ok);
+    let detail = match (app.node.is_stopping(), &store, bad_role) {
+        (true, ..) => Some("the node is stopping".to_owned()),
+        (_, Err(detail), _) => Some((*detail).to_owned()),
+        (_, _, Some(role)) => Some(format!(
+            "the {} is {}: its last good round was {} s ago",
+            role.name,
+            role.status.as_str(),
+            role.last_good.as_secs(),
+        )),
+        _ => None,
     };
-    if app.node.is_stopping() {
-        return not_ready("the node is stopping");
-    }
+    let roles: Vec<Value> = roles.iter().map(role_body).collect();
+    let mut body = json!({
+        "status": "ok",
+        "store": {"status": if store.is_ok() { "ok" } else { "failing" }},
+        "roles": roles,
+    });
+    let Some(detail) = detail else {
+        return (StatusCode::OK, Json(body));
+    };
+    tracing::warn!(detail, "not ready");
+    body["status"] = json!("unavailable");
+    body["detail"] = json!(detail);
+    (StatusCode::SERVICE_UNAVAILABLE, Json(body))
+}
+
+/// Why the store is of no use at the moment.
+async fn check_store(app: &App) -> Result<(), &'static str> {
     let probe = app
         .client
         .jobs(JobFilter::default(), JobPageRequest::first(1));
-    match probe.await {
-        Ok(_) => (StatusCode::OK, Json(json!({"status": "ok"}))),
-        Err(error) => {
-            tracing::warn!(%error, "not ready");
-            not_ready("the store does not respond")
+    match tokio::time::timeout(limits::READY_TIME_MAX, probe).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "the store failed");
+            Err("the store does not respond")
         }
+        Err(_) => Err("the store does not respond in time"),
     }
+}
+
+fn role_body(role: &RoleState) -> Value {
+    let last_good = u64::try_from(role.last_good.as_millis()).unwrap_or(u64::MAX);
+    json!({
+        "name": role.name,
+        "status": role.status.as_str(),
+        "lastGoodRoundMs": last_good,
+    })
 }

@@ -33,6 +33,11 @@ pub const WAITS_PER_TENANT_SHARE: (usize, usize) = (7, 8);
 pub const CONNECTIONS_CLOSED_SHARE: usize = 64;
 /// How often the log says that there is no room.
 pub const CONNECTIONS_WARN_EVERY: Duration = Duration::from_secs(60);
+/// Queues or kinds that one claim names. Each is compared with every lane; a worker that serves
+/// more asks for all of them.
+pub const CLAIM_NAMES_MAX: usize = 100;
+/// How long a check of readiness waits for the store: shorter than what load balancers wait.
+pub const READY_TIME_MAX: Duration = Duration::from_secs(2);
 /// After a failed `accept`, most likely for want of file descriptors, others must close first.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long responses may take that are under way when the node stops.

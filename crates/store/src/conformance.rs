@@ -112,6 +112,9 @@ macro_rules! conformance_tests {
                 a_holder_that_was_given_up_has_lost
                 a_note_is_kept_until_there_is_another
                 a_holder_learns_of_a_request_to_cancel
+                a_worker_finds_its_own_requests_to_cancel
+                a_lease_within_the_timeout_ends_with_it
+                a_node_that_keeps_the_timeout_itself_renews_beyond_it
                 renewals_of_a_batch_are_apart
             }
             once {

@@ -55,6 +55,7 @@ const PLANS: &[((&str, &str), &str)] = &[
         sql!("expired_leases"),
         "steadfast_job_running (lease_until<?)",
     ),
+    (sql!("cancel_requests"), "steadfast_job_cancel (worker=?)"),
     (sql!("prune_find"), "steadfast_job_ended (finished_at<?)"),
     (
         sql!("prune_find"),

@@ -88,5 +88,6 @@ fn request() -> anyhow::Result<ClaimRequest> {
         except_kinds: Vec::new(),
         max: CLAIM_SIZE,
         lease: None,
+        within_timeout: false,
     })
 }

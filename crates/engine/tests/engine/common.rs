@@ -183,6 +183,7 @@ pub async fn claim(store: &dyn Store, kinds: Vec<Kind>) -> Vec<Claim> {
         except_kinds: Vec::new(),
         max: 99,
         lease: None,
+        within_timeout: false,
     };
     store.claim(request).await.unwrap().claims
 }

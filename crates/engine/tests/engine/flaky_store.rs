@@ -9,10 +9,10 @@ use std::{
 };
 
 use async_trait::async_trait;
-use steadfast_core::{Claim, CommitResult, JobId, JobLabel, Transition};
+use steadfast_core::{Claim, CommitResult, JobId, JobLabel, Timestamp, Transition};
 use steadfast_store::{
-    Document, DocumentKind, JobFilter, JobPageRequest, LayeredStore, MemoryStore, QueryStore as _,
-    RenewResult, Renewal, Store, StoreError, StoreLayer,
+    ClaimRequest, ClaimResult, Document, DocumentKind, JobFilter, JobPageRequest, LayeredStore,
+    MemoryStore, QueryStore as _, RenewResult, Renewal, Store, StoreError, StoreLayer,
 };
 use tokio::sync::{Barrier, Notify};
 
@@ -27,6 +27,7 @@ struct Inner {
     memory: MemoryStore,
     away: AtomicBool,
     lose_answers: AtomicU32,
+    lock_due_jobs: AtomicBool,
     call_running_expired: AtomicBool,
     cannot_store: Mutex<Option<JobId>>,
     renewals: AtomicU32,
@@ -44,6 +45,11 @@ impl FlakyLayer {
     /// The next commits are written, but their callers get an error.
     pub fn lose_commit_answers(&self, count: u32) {
         self.0.lose_answers.store(count, Ordering::SeqCst);
+    }
+
+    /// Due jobs cannot be claimed, as if another session held their rows.
+    pub fn lock_due_jobs(&self) {
+        self.0.lock_due_jobs.store(true, Ordering::SeqCst);
     }
 
     /// No outcome of this job can ever be stored.
@@ -145,6 +151,16 @@ impl StoreLayer for FlakyLayer {
             Ok(_) => Err(StoreError::unavailable("commit", "the answer was lost")),
             Err(_) => answer,
         }
+    }
+
+    async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {
+        if self.0.lock_due_jobs.load(Ordering::SeqCst) {
+            return Ok(ClaimResult {
+                claims: Vec::new(),
+                next_due: Some(Timestamp::EPOCH),
+            });
+        }
+        self.inner().claim(request).await
     }
 
     async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError> {

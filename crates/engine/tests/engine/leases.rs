@@ -91,6 +91,65 @@ async fn an_attempt_that_ends_with_its_lease_is_not_renewed_any_more() {
     engine.stop().await;
 }
 
+/// The first attempt runs until it is told to stop, and says why; the others succeed.
+struct FirstWaits(tokio::sync::mpsc::UnboundedSender<StopReason>);
+
+#[async_trait::async_trait]
+impl Handler for FirstWaits {
+    async fn handle(&self, attempt: AttemptContext) -> Outcome {
+        if attempt.job().progress.attempt == 1 {
+            self.0.send(attempt.stopped().await).unwrap();
+            return Outcome::Lost;
+        }
+        Outcome::Success { output: None }
+    }
+}
+
+#[tokio::test]
+async fn an_attempt_that_lost_its_job_to_its_own_node_is_told_so() {
+    let clock = ManualClock::default();
+    let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
+    let (sender, mut reasons) = tokio::sync::mpsc::unbounded_channel();
+    let builder = Engine::builder(store.clone());
+    let builder = builder.raw_handler(Wait::KIND, Arc::new(FirstWaits(sender)));
+    let engine = builder.start().unwrap();
+    let mut notices = engine.subscribe();
+    // So long a lease that its renewal tells nothing during the test.
+    let lease = Duration::from_secs(59);
+    let request = Wait.job().lease(lease).retry(quick());
+    let id = engine.client().enqueue(request).await.unwrap();
+    starts(&mut notices, id).await;
+    lose_lease(&*store, &clock).await;
+    clock.advance(Duration::from_secs(1));
+    engine.client().run_now(id).await.unwrap();
+    let told = tokio::time::timeout(DEADLINE, reasons.recv()).await;
+    assert_eq!(
+        told.expect("the attempt goes on"),
+        Some(StopReason::LeaseLost)
+    );
+    engine.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_on_another_node_reaches_a_running_attempt_within_a_second_or_so() {
+    let store = Arc::new(MemoryStore::default());
+    let (sender, mut reasons) = tokio::sync::mpsc::unbounded_channel();
+    let builder = Engine::builder(store.clone());
+    let builder = builder.raw_handler(Wait::KIND, Arc::new(FirstWaits(sender)));
+    let engine = builder.start().unwrap();
+    let mut notices = engine.subscribe();
+    let request = Wait.job().lease(Duration::from_secs(600));
+    let id = engine.client().enqueue(request).await.unwrap();
+    starts(&mut notices, id).await;
+    let cancelled = tokio::time::Instant::now();
+    // A client of another node: it knows nothing of the attempts that run on this one.
+    Client::new(store).cancel(id).await.unwrap();
+    assert_eq!(reasons.recv().await, Some(StopReason::Cancelled));
+    let heard_after = cancelled.elapsed();
+    assert!(heard_after <= Duration::from_secs(2), "{heard_after:?}");
+    engine.stop_now().await;
+}
+
 /// The machine slept, or its clock was set: every lease looks expired, and none is.
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_jumps_ahead_loses_nothing_that_runs() {

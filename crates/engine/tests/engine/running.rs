@@ -2,12 +2,14 @@
 
 use std::{sync::Arc, time::Duration, time::Instant};
 
-use steadfast_core::{AttemptStatus, Preset};
-use steadfast_engine::{Client, Context, Engine, JobError, JobEvent, JobKind as _, StopReason};
+use steadfast_core::{AttemptStatus, JobState, Preset};
+use steadfast_engine::{
+    Client, Context, Engine, JobError, JobEvent, JobKind as _, Notice, Observer, StopReason,
+};
 use steadfast_store::{MemoryStore, Store};
 
 use crate::{
-    common::{Calls, GatedEngine, Wait, ends, fails, flaky, quick, starts, statuses},
+    common::{Calls, DEADLINE, GatedEngine, Wait, ends, fails, flaky, quick, starts, statuses},
     flaky_store::FlakyStore,
 };
 
@@ -104,5 +106,30 @@ async fn busy_jobs_do_not_have_schedules_looked_at_each_time() {
     // Once every 50 ms, however long the jobs took.
     let most = start.elapsed().as_millis() / 50 + 1;
     assert!(looks > 0 && looks <= most, "{looks} looks, not {most}");
+    engine.stop().await;
+}
+
+/// An observer of the user's, with a mistake in it.
+struct Panics;
+
+impl Observer for Panics {
+    fn notice(&self, _: &Notice) {
+        panic!("a mistake in an observer");
+    }
+}
+
+#[tokio::test]
+async fn an_observer_that_panics_stops_nothing() {
+    let builder = Engine::builder(MemoryStore::default()).state(Calls::default());
+    let builder = builder.handler(flaky).observer(Arc::new(Panics));
+    let engine = builder.start().unwrap();
+    for _ in 0..2 {
+        let request = fails(1).job().retry(quick());
+        let id = engine.client().enqueue(request).await.unwrap();
+        let finished = tokio::time::timeout(DEADLINE, engine.finished(id)).await;
+        let job = finished.expect("the engine is stuck").unwrap();
+        assert_eq!(job.progress.state, JobState::Succeeded);
+    }
+    assert_eq!(engine.in_flight(), 0);
     engine.stop().await;
 }

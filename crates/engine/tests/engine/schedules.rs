@@ -1,12 +1,14 @@
 //! Schedules, on a clock that the test moves.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use steadfast_core::{OverlapPolicy, Schedule, Timestamp};
-use steadfast_engine::{Client, JobKind as _, ScheduleRequest};
-use steadfast_store::{JobPageRequest, PageRequest, TickRecord};
+use steadfast_core::{JobState, OverlapPolicy, Schedule, Timestamp};
+use steadfast_engine::{
+    Client, Context, Engine, JobError, JobEvent, JobKind as _, Notice, ScheduleRequest,
+};
+use steadfast_store::{JobPageRequest, ManualClock, MemoryStore, PageRequest, TickRecord};
 
-use crate::common::{fails, steady, test_engine};
+use crate::common::{Wait, fails, notice, steady, test_engine};
 
 async fn every_ten_seconds(client: &Client, overlap: OverlapPolicy) -> Schedule {
     let job = fails(99).job().retry(steady(3));
@@ -127,4 +129,31 @@ async fn a_run_by_hand_exactly_on_a_tick_does_not_stop_the_schedule() {
         .await
         .unwrap();
     assert_eq!(ticks.items.len(), 3);
+}
+
+/// Runs until it is told to stop.
+async fn until_stopped(_: Wait, ctx: Context) -> Result<(), JobError> {
+    let reason = ctx.stopped().await;
+    Err(JobError::failure("stopped", format!("{reason:?}")))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replaced_run_is_told_to_stop_at_once_and_ends_cancelled() {
+    let clock = ManualClock::default();
+    let store = MemoryStore::new(Arc::new(clock.clone()));
+    let builder = Engine::builder(store).handler(until_stopped);
+    let engine = builder.start().unwrap();
+    let mut notices = engine.subscribe();
+    let request =
+        ScheduleRequest::cron("tens", "*/10 * * * * *", Wait.job()).overlap(OverlapPolicy::Replace);
+    engine.client().schedule(request).await.unwrap();
+    let is_started = |notice: &Notice| matches!(notice.event, JobEvent::Started { .. });
+    clock.advance(Duration::from_secs(10));
+    let first = notice(&mut notices, is_started).await.job;
+    clock.advance(Duration::from_secs(10));
+    let second = notice(&mut notices, is_started).await.job;
+    assert_ne!(second, first);
+    let first = engine.finished(first).await.unwrap();
+    assert_eq!(first.progress.state, JobState::Cancelled);
+    engine.stop_now().await;
 }

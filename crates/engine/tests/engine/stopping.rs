@@ -8,12 +8,14 @@ use std::{
     time::Duration,
 };
 
-use steadfast_core::{AttemptStatus, EndReason, JobState};
-use steadfast_engine::{Context, Engine, EngineConfig, JobError, JobKind as _};
-use steadfast_store::MemoryStore;
+use steadfast_core::{AttemptStatus, EndReason, JobState, Payload};
+use steadfast_engine::{
+    ClaimError, Client, Context, Engine, EngineConfig, JobError, JobKind as _, JobRequest,
+};
+use steadfast_store::{ClaimRequest, MemoryStore};
 
 use crate::{
-    common::{GatedEngine, Wait, statuses},
+    common::{DEADLINE, GatedEngine, Wait, statuses},
     flaky_store::FlakyStore,
 };
 
@@ -101,4 +103,31 @@ async fn a_handler_that_blocks_its_thread_does_not_hold_up_a_stop_at_once() {
     let stop = tokio::time::timeout(Duration::from_secs(15), engine.stop_now());
     assert!(stop.await.is_ok());
     drop(release);
+}
+
+#[tokio::test]
+async fn from_the_start_of_a_stop_workers_get_no_claims() {
+    let mut gated = GatedEngine::new();
+    gated.start(Wait).await;
+    let node = gated.engine.node();
+    let request = ClaimRequest {
+        kinds: vec!["work".parse().unwrap()],
+        ..ClaimRequest::new("w1".parse().unwrap(), 1)
+    };
+    let poll = node.clone();
+    let waiting = request.clone();
+    let poll = tokio::spawn(async move { poll.claim(waiting, DEADLINE).await });
+    let (store, gate) = (gated.store.clone(), gated.gate.clone());
+    let stopping = tokio::spawn(gated.stop());
+    node.stopping().await;
+    // The poll that waits ends at once, and with nothing.
+    assert!(poll.await.unwrap().unwrap().is_empty());
+    let new = JobRequest::new("work", Payload::default());
+    let id = Client::new(store.clone()).enqueue(new).await.unwrap();
+    let refused = node.claim(request, Duration::ZERO).await;
+    assert!(matches!(refused, Err(ClaimError::Stopping)));
+    let job = store.get_jobs(vec![id]).await.unwrap().remove(0).unwrap();
+    assert_eq!(job.progress.state, JobState::Waiting);
+    gate.add_permits(1);
+    stopping.await.unwrap();
 }

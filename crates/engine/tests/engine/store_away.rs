@@ -1,8 +1,10 @@
 //! A store that goes away, cannot write an outcome, or loses an answer.
 
-use steadfast_core::{AttemptStatus, JobState};
+use std::time::Duration;
+
+use steadfast_core::{AttemptStatus, JobState, WorkerName};
 use steadfast_engine::{Engine, EngineConfig, JobEvent, JobKind as _};
-use steadfast_store::BaseStore as _;
+use steadfast_store::{BaseStore as _, ClaimRequest};
 use tokio::sync::Semaphore;
 
 use crate::{
@@ -43,6 +45,8 @@ async fn an_outcome_that_cannot_be_stored_does_not_hold_up_the_others() {
     let bad = gated.start(Wait).await;
     let good = gated.start(Wait).await;
     store.cannot_store(bad);
+    // Nor does a passing error give the others up, though they are committed one by one by then.
+    store.lose_commit_answers(1);
     gated.open_gate(2);
     gated.succeeds(good).await;
     let client = gated.client.clone();
@@ -67,4 +71,21 @@ async fn a_commit_whose_answer_was_lost_counts_once() {
     let stats = engine.client().stats(store.now()).await.unwrap();
     assert_eq!(stats.total.attempts, 2);
     engine.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_due_job_that_cannot_be_claimed_is_looked_at_less_and_less_often() {
+    let store = FlakyStore::default();
+    store.lock_due_jobs();
+    let gated = GatedEngine::on(store.clone(), EngineConfig::default());
+    let request = ClaimRequest::new(WorkerName::new("w").unwrap(), 1);
+    let poll = gated.engine.node();
+    let poll = tokio::spawn(async move { poll.claim(request, Duration::from_secs(10)).await });
+    assert!(poll.await.unwrap().unwrap().is_empty());
+    let looks = store.calls("claim");
+    assert!(
+        looks < 50,
+        "{looks} looks of a fetcher and a worker in ten seconds"
+    );
+    gated.stop().await;
 }

@@ -1,6 +1,6 @@
 //! Workers: claim jobs, renew leases, report how attempts ended.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use axum::{extract::State, response::Response};
 use steadfast_api::{
@@ -62,6 +62,7 @@ pub async fn claim(
         kinds,
         max,
         lease: body.lease.map(|it| check_lease(it.get())).transpose()?,
+        within_timeout: true,
     };
     let wait = body.wait.map_or(Duration::ZERO, |wait| wait.get());
     let wait = wait.min(limits::CLAIM_WAIT_MAX);
@@ -84,18 +85,27 @@ pub async fn claim(
     Ok(Json(list).into_response_with(body))
 }
 
-fn names<N>(
+/// The names of a list, each once.
+fn names<N: Ord>(
     texts: &[String],
     field: &str,
     name: fn(&str) -> Result<N, Invalid>,
 ) -> Result<Vec<N>, Problem> {
+    let most = limits::CLAIM_NAMES_MAX;
+    if texts.len() > most {
+        let count = texts.len();
+        let detail =
+            format!("{field} holds {count} names: must be at most {most}, or none for all");
+        return Err(Problem::invalid(field, detail));
+    }
     let names = texts.iter().enumerate().map(|(index, text)| {
         name(text).map_err(|error| Invalid {
             field: format!("{field}[{index}]"),
             ..error
         })
     });
-    Ok(names.collect::<Result<_, Invalid>>()?)
+    let distinct: BTreeSet<N> = names.collect::<Result<_, Invalid>>()?;
+    Ok(distinct.into_iter().collect())
 }
 
 fn check_lease(lease: Duration) -> Result<Duration, Invalid> {
@@ -109,6 +119,9 @@ fn check_lease(lease: Duration) -> Result<Duration, Invalid> {
 }
 
 /// Renew the lease of an attempt that still runs; it counts from now.
+///
+/// The lease ends with the job's timeout at the latest. After that the attempt ends as a failure
+/// of class `timeout`, whether its worker goes on or not.
 #[utoipa::path(
     post, path = "/claims/{id}/heartbeat", tag = "Workers", operation_id = "sendHeartbeat",
     params(("id" = String, Path, description = "job_…")),
@@ -133,6 +146,7 @@ pub async fn heartbeat(
             .lease
             .map_or(Ok(job.lease), |it| check_lease(it.get()))?,
         note,
+        within_timeout: true,
     };
     match app.node.renew(vec![renewal]).await?.first() {
         Some(RenewResult::Held {
@@ -141,6 +155,10 @@ pub async fn heartbeat(
         }) => Ok(Json(LeaseBody {
             lease_until: *until,
             cancel_requested: *cancel_requested,
+            deadline: job.deadline(),
+            timed_out: job
+                .deadline()
+                .is_some_and(|deadline| deadline <= app.client.now()),
         })),
         _ => {
             let job = caller.job(app.client.job(id).await?, id)?;

@@ -343,3 +343,23 @@ async fn a_stop_does_not_wait_for_claims_that_wait() {
     waiting.read_to_string(&mut answer).await.unwrap();
     assert!(answer.ends_with(r#"{"claims":[]}"#), "{answer}");
 }
+
+#[tokio::test]
+async fn a_claim_names_a_hundred_queues_and_kinds_at_most() {
+    let server = Server::start().await;
+    for field in ["queues", "kinds"] {
+        let names = |count: usize| -> Vec<String> {
+            (0..count).map(|number| format!("name-{number}")).collect()
+        };
+        let body = json!({"worker": "w1", field: names(101)});
+        let refused = server.http.post("/api/v1/claims", body).await;
+        refused.is_problem(422, "invalid", Some(field));
+        let body = json!({"worker": "w1", field: names(100)});
+        server.http.post("/api/v1/claims", body).await.is(200);
+    }
+    let id = server.http.create_id(json!({"kind": "mail"})).await;
+    let body =
+        json!({"worker": "w1", "kinds": vec!["mail"; 100], "queues": ["default", "default"]});
+    let claims = server.http.post("/api/v1/claims", body).await.is(200);
+    assert_eq!(id_of(&claims["claims"][0]), id);
+}

@@ -13,6 +13,7 @@ mod target;
 mod access;
 mod alerts;
 mod bad_input;
+mod broken_polls;
 mod browsers;
 mod bulk;
 mod claims;

@@ -123,7 +123,13 @@ impl Server {
 
     /// Stops as the binary does: first the engine, then the HTTP side.
     pub async fn stop(self) {
+        self.stop_asking(async |_| {}).await;
+    }
+
+    /// The same, with requests while only the HTTP side is left.
+    pub async fn stop_asking(self, ask: impl AsyncFnOnce(Http)) {
         self.engine.stop().await;
+        ask(self.http.clone()).await;
         drop(self.stop);
         self.serving.await.unwrap().unwrap();
     }

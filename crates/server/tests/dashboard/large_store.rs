@@ -49,8 +49,10 @@ async fn settle(node: &TestNode, batch: usize) {
         except_kinds: Vec::new(),
         max: 1_000,
         lease: None,
+        within_timeout: false,
     };
-    let claims = node.node.claim(request, Duration::ZERO).await.unwrap();
+    let claims = node.node.claim(request, Duration::ZERO).await;
+    let claims = claims.unwrap().take();
     let settlements = claims.iter().enumerate().map(|(index, claim)| {
         let message = format!("row {batch} of {index} is broken");
         let outcome = match index % 100 {

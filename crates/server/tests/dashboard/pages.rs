@@ -147,12 +147,14 @@ pub async fn fail_claimable(node: &TestNode, tenant: &str, message: &str) {
         except_kinds: Vec::new(),
         max: 1_000,
         lease: None,
+        within_timeout: false,
     };
     let claims = node
         .node
         .claim(claim, std::time::Duration::ZERO)
         .await
         .unwrap();
+    let claims = claims.take();
     let settlements = claims.iter().map(|claim| Settlement {
         job: claim.job().id,
         fence: claim.fence(),

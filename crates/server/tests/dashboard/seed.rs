@@ -97,8 +97,10 @@ async fn claims(node: &TestNode, worker: &str) -> Vec<Claim> {
         except_kinds: vec!["failing".parse().unwrap(), "report.build".parse().unwrap()],
         max: 500,
         lease: None,
+        within_timeout: false,
     };
-    node.node.claim(request, Duration::ZERO).await.unwrap()
+    let claims = node.node.claim(request, Duration::ZERO).await;
+    claims.unwrap().take()
 }
 
 async fn work(node: &TestNode, random: &mut SeededRandom, minute: u32) {

@@ -123,6 +123,7 @@ impl Replay {
             fence: claim.fence(),
             lease: claim.job().lease,
             note: None,
+            within_timeout: false,
         };
         match at_once(self.store.renew(vec![renewal])).unwrap()[0] {
             RenewResult::Held { .. } => Answer::Done,

@@ -224,6 +224,7 @@ impl Play {
             fence: *fence,
             lease: Duration::from_secs(90),
             note: Some("under way".to_owned()),
+            within_timeout: false,
         };
         self.call("renew", async |store| {
             store.renew(held.iter().map(renewal).collect()).await

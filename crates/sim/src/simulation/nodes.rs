@@ -115,6 +115,7 @@ impl Nodes {
         let mut request = ClaimRequest::new(worker("worker"), max);
         request.tenant = tenant;
         request.kinds = vec![Kind::new(REMOTE).unwrap()];
+        request.within_timeout = true;
         let (script, spawner) = (self.script.clone(), inbox.clone());
         inbox.spawn(node, async move {
             let door = roles.node();
@@ -189,6 +190,7 @@ impl Nodes {
             let door = roles.node();
             let mut request = ClaimRequest::new(worker("worker"), 20);
             request.kinds = vec![Kind::new(REMOTE).unwrap()];
+            request.within_timeout = true;
             let claims = door.claim(request, Duration::ZERO).await;
             for claim in claims.map_or_else(|_| Vec::new(), HeldClaims::take) {
                 spawner.spawn(node, work(door.clone(), script.clone(), claim));
@@ -233,6 +235,7 @@ async fn work(door: NodeHandle, script: Arc<Script>, claim: Claim) {
                 fence,
                 lease,
                 note,
+                within_timeout: true,
             };
             forgive(door.renew(vec![renewal]).await);
         }

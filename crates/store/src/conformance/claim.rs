@@ -292,6 +292,7 @@ pub async fn an_expired_lease_that_was_renewed_is_still_one_claim(f: Fixture) {
         fence: job.progress.fence,
         lease: secs(30),
         note: None,
+        within_timeout: false,
     };
     f.store.renew(vec![renewal]).await.unwrap();
     assert!(f.claim(1).await.is_empty());

@@ -153,6 +153,7 @@ pub async fn a_loss_is_refused_if_the_lease_was_renewed(f: Fixture) {
         fence: job.progress.fence,
         lease: secs(30),
         note: None,
+        within_timeout: false,
     };
     f.store.renew(vec![renewal]).await.unwrap();
     let renewed = f.read(job.id).await;

@@ -1,9 +1,14 @@
 //! Renewals: a lease lasts as long as its holder says so, and no other can.
 
-use steadfast_core::{Fence, Job, JobCommand, Outcome, Timestamp};
+use std::collections::BTreeSet;
 
-use super::fixture::{Fixture, secs, success};
-use crate::{RenewResult, Renewal};
+use steadfast_core::{
+    AttemptStatus, Claim, Failure, FailureClass, Fence, Job, JobCommand, JobState, Outcome,
+    Timestamp, WorkerName,
+};
+
+use super::fixture::{Fixture, request, secs, success};
+use crate::{ClaimRequest, RenewResult, Renewal};
 
 pub async fn a_renewed_lease_counts_from_now(f: Fixture) {
     let job = f.running(f.job()).await;
@@ -92,6 +97,102 @@ pub async fn a_holder_learns_of_a_request_to_cancel(f: Fixture) {
     assert_eq!(renew(&f, &renewal(&job, 30)).await, expected);
 }
 
+pub async fn a_worker_finds_its_own_requests_to_cancel(f: Fixture) {
+    let worker = |name: &str| WorkerName::new(name).unwrap();
+    let requests = async |name: &str, limit| {
+        let found = f.store.cancel_requests(worker(name), limit).await.unwrap();
+        found
+    };
+    f.enqueue(f.jobs(4)).await;
+    let claims = f.claim(3).await;
+    let others = ClaimRequest {
+        worker: worker("w2"),
+        ..request(1)
+    };
+    let others = f.store.claim(others).await.unwrap().claims;
+    assert_eq!(requests("w1", 9).await, []);
+    for claim in claims.iter().skip(1).chain(&others) {
+        f.command(claim.job().id, JobCommand::Cancel).await;
+    }
+    let waiting = f.enqueue_one(f.job()).await;
+    f.command(waiting, JobCommand::Cancel).await;
+    let of = |claims: &[Claim]| -> Vec<_> {
+        let found = claims.iter().map(|claim| (claim.job().id, claim.fence()));
+        found.collect::<BTreeSet<_>>().into_iter().collect()
+    };
+    let own = of(&claims[1..]);
+    assert_eq!(requests("w1", 9).await, own);
+    assert_eq!(requests("w1", 1).await, own[..1]);
+    assert_eq!(requests("w2", 9).await, of(&others));
+    assert_eq!(requests("w3", 9).await, []);
+    for claim in claims {
+        let claim = f.held(claim.job().id).await;
+        f.end(claim, success()).await;
+    }
+    assert_eq!(requests("w1", 9).await, []);
+}
+
+pub async fn a_lease_within_the_timeout_ends_with_it(f: Fixture) {
+    let new = f.job().with_timeout(secs(40)).unwrap();
+    let id = f.enqueue_one(new).await;
+    let by_worker = |lease| ClaimRequest {
+        lease: Some(secs(lease)),
+        within_timeout: true,
+        ..request(1)
+    };
+    let claim = f.store.claim(by_worker(30)).await.unwrap().claims.remove(0);
+    let deadline = f.now().plus(secs(40));
+    assert_eq!(claim.job().deadline(), Some(deadline));
+    assert_eq!(
+        claim.job().progress.lease_until,
+        Some(f.now().plus(secs(30)))
+    );
+    let job = f.read(id).await;
+    assert_eq!(job, *claim.job());
+
+    f.clock.advance(secs(5));
+    let within = Renewal {
+        within_timeout: true,
+        ..renewal(&job, 30)
+    };
+    assert_eq!(renew(&f, &within).await, held(f.now().plus(secs(30))));
+    f.clock.advance(secs(20));
+    assert_eq!(renew(&f, &within).await, held(deadline));
+    f.clock.set(deadline.plus(secs(3)));
+    // It cannot be renewed beyond its end, and is found as one that has run out.
+    assert_eq!(renew(&f, &within).await, held(deadline));
+    let expired = f.store.expired_leases(1).await.unwrap().remove(0);
+    let job = f.end(expired, Outcome::Lost).await;
+    assert_eq!(job.progress.state, JobState::Waiting);
+    let class = |failure: &Option<Failure>| failure.as_ref().unwrap().class.clone();
+    assert_eq!(class(&job.progress.failure), FailureClass::TIMEOUT);
+    let attempts = f.attempts_of(id).await;
+    assert_eq!(attempts[0].status, AttemptStatus::Failed);
+    assert_eq!(class(&attempts[0].failure), FailureClass::TIMEOUT);
+
+    // A lease that is longer than the timeout is cut from the beginning.
+    f.clock.set(job.progress.run_at);
+    let claim = f.store.claim(by_worker(90)).await.unwrap().claims.remove(0);
+    assert_eq!(claim.job().progress.lease_until, claim.job().deadline());
+    assert_eq!(f.read(id).await, *claim.job());
+}
+
+pub async fn a_node_that_keeps_the_timeout_itself_renews_beyond_it(f: Fixture) {
+    let new = f.job().with_timeout(secs(2)).unwrap();
+    let job = f.running(new).await;
+    assert_eq!(job.progress.lease_until, Some(f.now().plus(job.lease)));
+    f.clock.advance(secs(20));
+    assert_eq!(
+        renew(&f, &renewal(&job, 30)).await,
+        held(f.now().plus(secs(30)))
+    );
+    f.clock.advance(secs(30));
+    let expired = f.store.expired_leases(1).await.unwrap().remove(0);
+    let job = f.end(expired, Outcome::Lost).await;
+    let failure = job.progress.failure.unwrap();
+    assert_eq!(failure.class, FailureClass::LOST);
+}
+
 pub async fn renewals_of_a_batch_are_apart(f: Fixture) {
     let lost = f.ended(f.job(), success()).await;
     f.enqueue(f.jobs(2)).await;
@@ -117,6 +218,7 @@ fn renewal(job: &Job, lease: u64) -> Renewal {
         fence: job.progress.fence,
         lease: secs(lease),
         note: None,
+        within_timeout: false,
     }
 }
 

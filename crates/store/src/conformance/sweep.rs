@@ -62,6 +62,7 @@ pub async fn a_lost_attempt_is_retried_and_recorded(f: Fixture) {
         fence: job.progress.fence,
         lease: secs(30),
         note: Some("half way".into()),
+        within_timeout: false,
     };
     f.store.renew(vec![renewal]).await.unwrap();
     f.clock.advance(secs(60));

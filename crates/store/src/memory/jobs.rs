@@ -8,8 +8,8 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Claim, CommandResult, CommitResult, Job, JobCommand, JobId, NewJob, Payload, Priority, Queue,
-    StepName, Subscriptions, Tenant, Timestamp, Transition, on_command,
+    Claim, CommandResult, CommitResult, Fence, Job, JobCommand, JobId, NewJob, Payload, Priority,
+    Queue, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName, on_command,
 };
 
 use super::{
@@ -37,6 +37,14 @@ impl JobStore for MemoryStore {
 
     async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError> {
         Ok(self.with(|tables, now| each(renewals, |renewal| tables.renew(renewal, now))))
+    }
+
+    async fn cancel_requests(
+        &self,
+        worker: WorkerName,
+        limit: usize,
+    ) -> Result<Vec<(JobId, Fence)>, StoreError> {
+        Ok(self.with(|tables, _| tables.cancel_requests(&worker, limit)))
     }
 
     async fn step_result(&self, job: JobId, step: StepName) -> Result<Option<Payload>, StoreError> {
@@ -150,6 +158,10 @@ impl Tables {
         for (.., id) in due {
             let Some(job) = self.job(id) else { continue };
             let claim = job.claim(request.worker.clone(), request.lease, now);
+            let claim = match request.within_timeout {
+                true => claim.within_timeout(),
+                false => claim,
+            };
             self.update(claim.job().clone());
             claims.push(claim);
         }
@@ -170,6 +182,10 @@ impl Tables {
         };
         let mut job = claim.job().clone();
         let until = now.plus(renewal.lease);
+        let until = match renewal.within_timeout {
+            true => job.within_timeout(until),
+            false => until,
+        };
         let cancel_requested = job.progress.cancel_requested;
         job.progress.lease_until = Some(until);
         job.progress.note = renewal.note.or(job.progress.note);
@@ -178,6 +194,19 @@ impl Tables {
             until,
             cancel_requested,
         }
+    }
+
+    fn cancel_requests(&self, worker: &WorkerName, limit: usize) -> Vec<(JobId, Fence)> {
+        let running = self.leases.iter().filter_map(|(_, id)| self.jobs.get(id));
+        let mut found: Vec<_> = running
+            .map(|stored| &stored.job)
+            .filter(|job| job.progress.cancel_requested)
+            .filter(|job| job.progress.worker.as_ref() == Some(worker))
+            .map(|job| (job.id, job.progress.fence))
+            .collect();
+        found.sort_unstable();
+        found.truncate(limit);
+        found
     }
 
     fn commit(&mut self, transition: Transition, now: Timestamp) -> CommitResult {

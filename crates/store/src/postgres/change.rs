@@ -41,10 +41,11 @@ pub(super) async fn renew(
         let notes: Result<Vec<Option<String>>, DriverError> = batch()
             .map(|renewal| renewal.note.as_deref().map(to_json).transpose())
             .collect();
+        let within: Vec<bool> = batch().map(|renewal| renewal.within_timeout).collect();
         let now = session.shared.clock.given();
         let sql = include_str!("sql/renew.sql");
         let rows = session
-            .query(sql, &[&now, &jobs, &fences, &leases, &notes?])
+            .query(sql, &[&now, &jobs, &fences, &leases, &notes?, &within])
             .await?;
         let mut held = HashMap::with_capacity(rows.len());
         for row in rows {

@@ -51,6 +51,7 @@ pub(super) async fn claim(
                     &lease,
                     &payload_bytes,
                     &except_kinds,
+                    &request.within_timeout,
                 ],
             )
             .await

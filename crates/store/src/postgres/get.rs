@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use steadfast_core::{Attempt, Claim, Fence, Job, JobId, Payload, StepName, Timestamp};
+use steadfast_core::{Attempt, Claim, Fence, Job, JobId, Payload, StepName, Timestamp, WorkerName};
 use tokio_postgres::Row;
 
 use super::{
@@ -94,6 +94,23 @@ pub(super) async fn expired_leases(
         claims.extend(pass_over(claim, &session.shared.damage, "job", id)?);
     }
     Ok(claims)
+}
+
+/// Running jobs of a worker that should be cancelled.
+pub(super) async fn cancel_requests(
+    session: &Session<'_>,
+    worker: &WorkerName,
+    limit: usize,
+) -> Result<Vec<(JobId, Fence)>, DriverError> {
+    let sql = include_str!("sql/cancel_requests.sql");
+    let limit = row_limit(limit);
+    let rows = session.query(sql, &[&worker.as_str(), &limit]).await?;
+    let read = |row: &Row| {
+        let fence = u32::try_from(row.try_get::<_, i64>("fence")?)
+            .map_err(|error| DriverError::unreadable("fence", error))?;
+        Ok((row.try_get::<_, Key>("id")?.job(), Fence(fence)))
+    };
+    rows.iter().map(read).collect()
 }
 
 /// The records that claims have left, one for each job, by job.

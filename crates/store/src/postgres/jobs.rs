@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Claim, CommitResult, Job, JobCommand, JobId, NewJob, Payload, Queue, StepName, Subscriptions,
-    Tenant, Timestamp, Transition,
+    Claim, CommitResult, Fence, Job, JobCommand, JobId, NewJob, Payload, Queue, StepName,
+    Subscriptions, Tenant, Timestamp, Transition, WorkerName,
 };
 
 use super::{
@@ -42,6 +42,18 @@ impl JobStore for PostgresStore {
         on_connection!(self, "renew", |conn| change::renew(
             &conn.session(),
             &renewals
+        ))
+    }
+
+    async fn cancel_requests(
+        &self,
+        worker: WorkerName,
+        limit: usize,
+    ) -> Result<Vec<(JobId, Fence)>, StoreError> {
+        on_connection!(self, "cancel_requests", |conn| get::cancel_requests(
+            &conn.session(),
+            &worker,
+            limit
         ))
     }
 

@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, params};
 use steadfast_core::{
     CommandResult, Job, JobCommand, JobId, Payload, Queue, StepName, Subscriptions, Tenant,
-    on_command,
+    Timestamp, on_command,
 };
 
 use super::{
@@ -27,7 +27,7 @@ pub(super) fn renew(
     renewal: &Renewal,
 ) -> Result<RenewResult, DriverError> {
     let until = session.now.plus(renewal.lease);
-    let held: Option<bool> = session
+    let held: Option<(i64, bool)> = session
         .conn
         .prepare_cached(include_str!("sql/renew.sql"))?
         .query_row(
@@ -35,14 +35,15 @@ pub(super) fn renew(
                 job_key(renewal.job),
                 renewal.fence.0,
                 until.as_micros(),
-                renewal.note
+                renewal.note,
+                renewal.within_timeout,
             ],
-            |row| row.get("cancel_requested"),
+            |row| Ok((row.get("lease_until")?, row.get("cancel_requested")?)),
         )
         .optional()?;
     Ok(match held {
-        Some(cancel_requested) => RenewResult::Held {
-            until,
+        Some((until, cancel_requested)) => RenewResult::Held {
+            until: Timestamp::from_micros(until),
             cancel_requested,
         },
         None => RenewResult::Lost,

@@ -107,7 +107,11 @@ impl<'r> ClaimBatch<'r> {
     fn push(&mut self, job: Job, now: Timestamp) {
         let ClaimRequest { worker, lease, .. } = self.request;
         self.payload_bytes += job.payload.as_str().len();
-        self.claims.push(job.claim(worker.clone(), *lease, now));
+        let claim = job.claim(worker.clone(), *lease, now);
+        self.claims.push(match self.request.within_timeout {
+            true => claim.within_timeout(),
+            false => claim,
+        });
     }
 }
 

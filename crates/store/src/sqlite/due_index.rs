@@ -12,10 +12,11 @@ mod tests;
 use std::{
     cmp::Reverse,
     collections::{BinaryHeap, HashMap, HashSet},
+    hash::Hash,
 };
 
 use rusqlite::Connection;
-use steadfast_core::{Queue, Tenant, Timestamp, limits::PRIORITY_MAX};
+use steadfast_core::{Kind, Queue, Tenant, Timestamp, limits::PRIORITY_MAX};
 
 use super::{
     damage::pass_over,
@@ -43,6 +44,11 @@ pub(super) struct DueIndex {
     entries: Vec<Entry>,
     /// Where a lane is in `entries`.
     indexes: HashMap<LaneId, usize>,
+    /// Where the lanes of a tenant, queue or kind are, so that a request that names some does not
+    /// walk over the others.
+    by_tenant: HashMap<Tenant, Vec<usize>>,
+    by_queue: HashMap<Queue, Vec<usize>>,
+    by_kind: HashMap<Kind, Vec<usize>>,
     paused: HashSet<(Tenant, Queue)>,
     /// Counts the occasions on which other connections may have changed anything.
     era: u64,
@@ -99,18 +105,37 @@ impl DueIndex {
         if !self.is_loaded {
             self.load(conn, damage)?;
         }
-        let era = self.era;
-        let mut indexes = Vec::new();
-        for (index, entry) in self.entries.iter_mut().enumerate() {
-            if !entry.is_paused && entry.lane.is_wanted_by(request) {
-                if entry.era != era {
-                    entry.read_bounds(conn)?;
-                    entry.era = era;
-                }
-                indexes.push(index);
+        let wanted = WantedNames::new(request);
+        let mut indexes = self.candidates(request);
+        indexes.retain(|index| {
+            let entry = &self.entries[*index];
+            !entry.is_paused && wanted.contains(&entry.lane)
+        });
+        for index in &indexes {
+            let entry = &mut self.entries[*index];
+            if entry.era != self.era {
+                entry.read_bounds(conn)?;
+                entry.era = self.era;
             }
         }
         Ok(indexes)
+    }
+
+    /// Lanes among which are all that a request wants: the shortest list that its names lead to.
+    fn candidates(&self, request: &ClaimRequest) -> Vec<usize> {
+        fn named<N: Hash + Eq>(names: &[N], lists: &HashMap<N, Vec<usize>>) -> Option<Vec<usize>> {
+            let distinct: HashSet<&N> = names.iter().collect();
+            let found = distinct.into_iter().filter_map(|name| lists.get(name));
+            let mut indexes: Vec<usize> = found.flatten().copied().collect();
+            indexes.sort_unstable();
+            (!names.is_empty()).then_some(indexes)
+        }
+        named(request.tenant.as_slice(), &self.by_tenant)
+            .into_iter()
+            .chain(named(&request.queues, &self.by_queue))
+            .chain(named(&request.kinds, &self.by_kind))
+            .min_by_key(Vec::len)
+            .unwrap_or_else(|| (0..self.entries.len()).collect())
     }
 
     pub(super) fn lane_id(&self, index: usize) -> LaneId {
@@ -243,7 +268,16 @@ impl DueIndex {
         self.paused = read_paused(conn, damage)?;
         let newest = self.entries.last().map_or(0, |entry| entry.id);
         for (id, lane) in lanes_after(conn, newest, damage)? {
-            self.indexes.insert(id, self.entries.len());
+            let index = self.entries.len();
+            self.indexes.insert(id, index);
+            let Lane {
+                tenant,
+                queue,
+                kind,
+            } = lane.clone();
+            self.by_tenant.entry(tenant).or_default().push(index);
+            self.by_queue.entry(queue).or_default().push(index);
+            self.by_kind.entry(kind).or_default().push(index);
             self.entries.push(Entry {
                 id,
                 lane,
@@ -258,6 +292,32 @@ impl DueIndex {
         }
         self.is_loaded = true;
         Ok(())
+    }
+}
+
+/// The names of a request, to compare many lanes with.
+struct WantedNames<'r> {
+    request: &'r ClaimRequest,
+    queues: HashSet<&'r Queue>,
+    kinds: HashSet<&'r Kind>,
+}
+
+impl<'r> WantedNames<'r> {
+    fn new(request: &'r ClaimRequest) -> Self {
+        Self {
+            request,
+            queues: request.queues.iter().collect(),
+            kinds: request.kinds.iter().collect(),
+        }
+    }
+
+    /// As [`ClaimRequest::wants`] says.
+    fn contains(&self, lane: &Lane) -> bool {
+        let tenant = self.request.tenant.as_ref();
+        tenant.is_none_or(|wanted| *wanted == lane.tenant)
+            && (self.queues.is_empty() || self.queues.contains(&lane.queue))
+            && (self.kinds.is_empty() || self.kinds.contains(&lane.kind))
+            && !self.request.except_kinds.contains(&lane.kind)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reading single jobs, expired claims and steps.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use steadfast_core::{Claim, Job, JobId, Payload, StepName, Timestamp};
+use steadfast_core::{Claim, Fence, Job, JobId, Payload, StepName, Timestamp, WorkerName};
 
 use super::{
     damage::pass_over,
@@ -9,7 +9,7 @@ use super::{
     names::Names,
     readers::Reader,
     rows::{JobRow, JobRowColumns},
-    values::job_key,
+    values::{job_id, job_key},
 };
 use crate::sql::paging::row_limit;
 
@@ -59,6 +59,22 @@ pub(super) fn expired_leases(
         claims.extend(pass_over(claim, &names.damage(), "job", id)?);
     }
     Ok(claims)
+}
+
+/// Running jobs of a worker that should be cancelled.
+pub(super) fn cancel_requests(
+    conn: &Connection,
+    worker: &WorkerName,
+    limit: usize,
+) -> Result<Vec<(JobId, Fence)>, DriverError> {
+    let mut statement = conn.prepare_cached(include_str!("sql/cancel_requests.sql"))?;
+    let mut rows = statement.query(params![worker.as_str(), row_limit(limit)])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let id = job_id(row.get("id")?);
+        found.push((id, Fence(row.get("fence")?)));
+    }
+    Ok(found)
 }
 
 pub(super) fn step_result(

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Claim, CommitResult, Job, JobCommand, JobId, NewJob, Payload, Queue, StepName, Subscriptions,
-    Tenant, Timestamp, Transition,
+    Claim, CommitResult, Fence, Job, JobCommand, JobId, NewJob, Payload, Queue, StepName,
+    Subscriptions, Tenant, Timestamp, Transition, WorkerName,
 };
 
 use super::{SqliteStore, change, claim, commit, each, enqueue, get, prune};
@@ -41,6 +41,17 @@ impl JobStore for SqliteStore {
     async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError> {
         self.write("renew", renewals.len(), move |session| {
             each(&renewals, |renewal| change::renew(session, renewal))
+        })
+        .await
+    }
+
+    async fn cancel_requests(
+        &self,
+        worker: WorkerName,
+        limit: usize,
+    ) -> Result<Vec<(JobId, Fence)>, StoreError> {
+        self.read("cancel_requests", move |reader| {
+            get::cancel_requests(&reader.conn, &worker, limit)
         })
         .await
     }

@@ -7,8 +7,8 @@
 use std::{pin::Pin, sync::Arc};
 
 use steadfast_core::{
-    Attempt, Claim, CommitResult, Job, JobCommand, JobId, NewJob, Payload, Queue, Schedule,
-    ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition,
+    Attempt, Claim, CommitResult, Fence, Job, JobCommand, JobId, NewJob, Payload, Queue, Schedule,
+    ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
 };
 
 use super::{
@@ -32,6 +32,7 @@ macro_rules! for_each_verb {
                 enqueue(jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError>;
                 claim(request: ClaimRequest) -> Result<ClaimResult, StoreError>;
                 renew(renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError>;
+                cancel_requests(worker: WorkerName, limit: usize) -> Result<Vec<(JobId, Fence)>, StoreError>;
                 step_result(job: JobId, step: StepName) -> Result<Option<Payload>, StoreError>;
                 save_step(job: JobId, step: StepName, result: Payload) -> Result<Payload, StoreError>;
                 commit(transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError>;

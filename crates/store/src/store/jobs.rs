@@ -32,8 +32,16 @@ pub trait JobStore: BaseStore {
     /// renewal without a note leaves the last one.
     ///
     /// An expired lease can still be renewed until its attempt is settled. The holder learns of
-    /// a request to cancel here.
+    /// a request to cancel here, or from [`cancel_requests`](JobStore::cancel_requests).
     async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError>;
+
+    /// Running jobs of a worker that should be cancelled, with the fences of their claims: at
+    /// most `limit`, in the order of their ids.
+    async fn cancel_requests(
+        &self,
+        worker: WorkerName,
+        limit: usize,
+    ) -> Result<Vec<(JobId, Fence)>, StoreError>;
 
     /// The stored result of a step of a job's handler, if the step ever succeeded.
     async fn step_result(&self, job: JobId, step: StepName) -> Result<Option<Payload>, StoreError>;
@@ -126,6 +134,9 @@ pub struct ClaimRequest {
     pub max: usize,
     /// In place of each job's own lease.
     pub lease: Option<Duration>,
+    /// Leases end with their job's timeout at the latest, as [`Claim::within_timeout`] says: for
+    /// a worker that only its lease can cut off.
+    pub within_timeout: bool,
 }
 
 impl ClaimRequest {
@@ -139,6 +150,7 @@ impl ClaimRequest {
             except_kinds: Vec::new(),
             max,
             lease: None,
+            within_timeout: false,
         }
     }
 
@@ -173,6 +185,8 @@ pub struct Renewal {
     pub lease: Duration,
     /// A note on the attempt's progress, in place of the last one.
     pub note: Option<String>,
+    /// The lease ends with the job's timeout at the latest, though that be in the past.
+    pub within_timeout: bool,
 }
 
 /// The answer to a [`Renewal`].

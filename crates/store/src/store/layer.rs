@@ -4,8 +4,8 @@ use std::{ops::Deref, sync::Arc};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Claim, CommitResult, Job, JobCommand, JobId, NewJob, Payload, Queue, Schedule,
-    ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition,
+    Attempt, Claim, CommitResult, Fence, Job, JobCommand, JobId, NewJob, Payload, Queue, Schedule,
+    ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
 };
 
 use super::{

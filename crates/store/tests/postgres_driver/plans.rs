@@ -26,6 +26,7 @@ const PLANS: &[((&str, &str), &[&str])] = &[
     (sql!("jobs"), &["job_pkey on job"]),
     (sql!("set_aside"), &["job_pkey on job"]),
     (sql!("expired_leases"), &["job_running on job"]),
+    (sql!("cancel_requests"), &["job_cancel on job"]),
     (sql!("attempts_find"), &["attempt_pkey on attempt"]),
     (sql!("attempts_of_job"), &["attempt_pkey on attempt"]),
     (
@@ -152,7 +153,7 @@ async fn the_cost_of_a_claim_is_flat() {
         store.commit(ends.collect()).await.unwrap();
 
         let wanted = "NULL, '{}', '{}'";
-        let claim = format!("NULL, {wanted}, 100, 'w1', NULL, 16777216, '{{}}'");
+        let claim = format!("NULL, {wanted}, 100, 'w1', NULL, 16777216, '{{}}', false");
         let claim = explain(&client, "ANALYZE, BUFFERS", "claim", &claim).await;
         let next = explain(
             &client,

@@ -10,7 +10,8 @@
 --
 -- Parameters: 1 now or null, 2 tenant or null, 3 queues, 4 kinds, where empty means any,
 -- 5 limit, 6 worker, 7 lease in microseconds in place of each job's own, or null, 8 how many
--- bytes of payloads are enough, 9 kinds that are not asked for.
+-- bytes of payloads are enough, 9 kinds that are not asked for, 10 whether leases end with the
+-- timeout, which is in nanoseconds, at the latest.
 -- Rows: the jobs as claimed, in no order, then now. Locks: the rows, as far as they are free.
 WITH clock AS MATERIALIZED (SELECT steadfast.time($1) AS now),
 wanted AS MATERIALIZED (
@@ -95,7 +96,11 @@ UPDATE steadfast.job SET
     state = 1,
     attempt = least(job.attempt + 1, 4294967295),
     fence = least(job.fence + 1, 4294967295),
-    lease_until = least((SELECT now FROM clock) + coalesce($7::bigint, job.lease / 1000), 253402207200000000),
+    lease_until = least(
+        (SELECT now FROM clock) + coalesce($7::bigint, job.lease / 1000),
+        (SELECT now FROM clock) + job.timeout / 1000 + CASE WHEN $10::boolean THEN 0 END,
+        253402207200000000
+    ),
     worker = $6,
     started_at = (SELECT now FROM clock),
     first_started_at = coalesce(job.first_started_at, (SELECT now FROM clock)),
