@@ -308,7 +308,9 @@ fn log_failed(ended: &EndedAttempt, transition: &Transition, next_tick: Option<T
 mod tests {
     use async_trait::async_trait;
     use steadfast_core::{Claim, Payload, WorkerName};
-    use steadfast_store::{ClaimRequest, JobStore as _, LayeredStore, MemoryStore, StoreLayer};
+    use steadfast_store::{
+        BaseStore as _, ClaimRequest, JobStore as _, LayeredStore, MemoryStore, StoreLayer,
+    };
 
     use super::*;
     use crate::{builder::EngineBuilder, client::Client, request::JobRequest};

@@ -25,6 +25,7 @@ use crate::{
     policy_json::PolicyJsonCache,
     problem::Problem,
     sessions::Sessions,
+    store_check::StoreCheck,
     tenant_limiter::{LimitReached, TenantLimiter, TenantPermit},
 };
 
@@ -89,6 +90,8 @@ pub struct App {
     pub(crate) streams: Arc<TenantLimiter>,
     /// One permit for each request that waits: for jobs, or for events.
     pub(crate) waits: Arc<TenantLimiter>,
+    /// Whether the store takes writes.
+    pub(crate) store_check: StoreCheck,
     /// The hosts that are this server.
     pub(crate) own_hosts: OwnHosts,
     /// There has been a key.
@@ -111,6 +114,7 @@ impl App {
         let unknown_address = SocketAddr::from(([127, 0, 0, 1], 0));
         Self {
             client,
+            store_check: StoreCheck::default(),
             keys: Keys::cache(node.store()),
             sessions: Sessions::cache(node.store()),
             lane_stats: LaneStatsCache::default(),

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use axum::{extract::State, http::StatusCode};
 use serde_json::{Value, json};
 use steadfast_engine::{RoleState, RoleStatus};
-use steadfast_store::{JobFilter, JobPageRequest};
 
-use crate::{app::App, json::Json, limits};
+use crate::{app::App, json::Json};
 
 /// Alive means that this process responds; a store that is down is no reason to kill it.
 pub async fn healthz(State(app): State<Arc<App>>) -> Json<Value> {
@@ -18,14 +17,14 @@ pub async fn healthz(State(app): State<Arc<App>>) -> Json<Value> {
     }))
 }
 
-/// Ready means that the store responds, that every background part of the node does its work,
+/// Ready means that the store takes writes, that every background part of the node does its work,
 /// and that the node is not stopping.
 ///
 /// The body says what is wrong: `detail` in words, `store` and each of `roles` with a status of
 /// its own (`ok`, `failing`, `stuck` or `ended`), and for a role how long ago its last good round
 /// was. A store that hangs is given up after a moment.
 pub async fn readyz(State(app): State<Arc<App>>) -> (StatusCode, Json<Value>) {
-    let store = check_store(&app).await;
+    let store = app.store_check.run(&*app.node.store()).await;
     let roles = app.node.roles();
     let bad_role = roles.iter().find(|role| role.status != RoleStatus::Ok);
     let detail = match (app.node.is_stopping(), &store, bad_role) {
@@ -52,21 +51,6 @@ pub async fn readyz(State(app): State<Arc<App>>) -> (StatusCode, Json<Value>) {
     body["status"] = json!("unavailable");
     body["detail"] = json!(detail);
     (StatusCode::SERVICE_UNAVAILABLE, Json(body))
-}
-
-/// Why the store is of no use at the moment.
-async fn check_store(app: &App) -> Result<(), &'static str> {
-    let probe = app
-        .client
-        .jobs(JobFilter::default(), JobPageRequest::first(1));
-    match tokio::time::timeout(limits::READY_TIME_MAX, probe).await {
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(error)) => {
-            tracing::warn!(%error, "the store failed");
-            Err("the store does not respond")
-        }
-        Err(_) => Err("the store does not respond in time"),
-    }
 }
 
 fn role_body(role: &RoleState) -> Value {

@@ -15,7 +15,7 @@
 //!   `origin`: what a browser may send on behalf of a page.
 //! * `tenant_limiter`: a limit of the node, of which each tenant has less than the whole.
 //! * `app`: what every request may use.
-//! * `metrics`, `health`: for monitoring.
+//! * `metrics`, `health`, `store_check`: for monitoring.
 
 pub mod admin_key;
 pub mod keys;
@@ -43,6 +43,7 @@ mod query_fields;
 mod router;
 mod scrape;
 mod sessions;
+mod store_check;
 mod stream;
 mod tenant_limiter;
 mod unwritten;

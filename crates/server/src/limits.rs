@@ -36,6 +36,9 @@ pub const CONNECTIONS_WARN_EVERY: Duration = Duration::from_secs(60);
 /// Queues or kinds that one claim names. Each is compared with every lane; a worker that serves
 /// more asks for all of them.
 pub const CLAIM_NAMES_MAX: usize = 100;
+/// How old an answer of the store about itself may be: checks of readiness need no key, and each
+/// answer is a durable write.
+pub const READY_CHECK_EVERY: Duration = Duration::from_secs(1);
 /// How long a check of readiness waits for the store: shorter than what load balancers wait.
 pub const READY_TIME_MAX: Duration = Duration::from_secs(2);
 /// After a failed `accept`, most likely for want of file descriptors, others must close first.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use steadfast_core::{AttemptStatus, JobState, WorkerName};
-use steadfast_engine::{Engine, EngineConfig, JobEvent, JobKind as _};
+use steadfast_engine::{Engine, EngineConfig, JobEvent, JobKind as _, RoleStatus};
 use steadfast_store::{BaseStore as _, ClaimRequest};
 use tokio::sync::Semaphore;
 
@@ -87,5 +87,31 @@ async fn a_due_job_that_cannot_be_claimed_is_looked_at_less_and_less_often() {
         looks < 50,
         "{looks} looks of a fetcher and a worker in ten seconds"
     );
+    gated.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_role_whose_rounds_fail_is_reported_until_one_succeeds() {
+    let store = FlakyStore::default();
+    let gated = GatedEngine::on(store.clone(), EngineConfig::default());
+    let node = gated.engine.node();
+    let failing = || {
+        let roles = node.roles().into_iter();
+        let failing = roles.filter(|role| role.status == RoleStatus::Failing);
+        failing.map(|role| role.name).collect::<Vec<_>>()
+    };
+    // sleep: by the paused timer, for some rounds of every role
+    let rounds = || tokio::time::sleep(Duration::from_secs(30));
+    rounds().await;
+    assert_eq!(failing(), [""; 0]);
+    store.set_away(true);
+    rounds().await;
+    let reported = failing();
+    for role in ["fetcher", "sweeper", "schedule runner", "heartbeat"] {
+        assert!(reported.contains(&role), "{role} is not among {reported:?}");
+    }
+    store.set_away(false);
+    rounds().await;
+    assert_eq!(failing(), [""; 0]);
     gated.stop().await;
 }

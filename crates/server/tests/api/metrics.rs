@@ -70,5 +70,19 @@ async fn a_node_says_that_it_is_alive_and_ready() {
     let health = server.http.get("/healthz").await.is(200);
     assert_eq!(health["status"], "ok");
     assert!(health["node"].is_string() && health["version"].is_string());
-    assert_eq!(server.http.get("/readyz").await.is(200)["status"], "ok");
+    let ready = server.http.get("/readyz").await.is(200);
+    assert_eq!(ready["status"], "ok");
+    assert_eq!(ready["store"]["status"], "ok");
+    let roles = ready["roles"].as_array().unwrap();
+    for name in [
+        "committer",
+        "fetcher",
+        "keeper",
+        "sweeper",
+        "schedule runner",
+    ] {
+        let role = roles.iter().find(|role| role["name"] == name).unwrap();
+        assert_eq!(role["status"], "ok");
+        assert!(role["lastGoodRoundMs"].is_u64());
+    }
 }
