@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     limits,
     role_health::RoleHealth,
-    settle::{Abandoned, PendingSettlement, Settler},
+    settle::{AbandonedSettlement, PendingSettlement, Settler},
     store_backoff::StoreBackoff,
 };
 
@@ -63,7 +63,7 @@ impl Committer {
         batch: &mut [PendingSettlement],
         backoff: &mut StoreBackoff,
         abandon: &CancellationToken,
-    ) -> Result<(), Abandoned> {
+    ) -> Result<(), AbandonedSettlement> {
         let settler = &self.settler;
         let all = settler.settle_until_stored(batch, backoff, abandon);
         if let Ok(settled) = AssertUnwindSafe(all).catch_unwind().await {

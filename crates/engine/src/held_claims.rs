@@ -1,7 +1,7 @@
 //! Claims on their way to a worker.
 //!
 //! A claim is durable before its worker knows of it. A worker whose connection breaks meanwhile
-//! would leave its jobs running for nobody until their leases run out, and a job that starts at
+//! would leave its jobs running for no worker until their leases run out, and a job that starts at
 //! most once would end with an unknown outcome without ever having run. So claims are held here
 //! until they are really handed over, and are given back uncounted if they never are.
 

@@ -63,7 +63,7 @@ impl PendingSettlement {
 }
 
 /// The stop could not wait for the store any longer; the leases of what is left run out.
-pub struct Abandoned;
+pub struct AbandonedSettlement;
 
 /// Why attempts were left unsettled.
 enum SettleFailure {
@@ -147,16 +147,16 @@ impl Settler {
         batch: &mut [PendingSettlement],
         backoff: &mut StoreBackoff,
         abandon: &CancellationToken,
-    ) -> Result<(), Abandoned> {
+    ) -> Result<(), AbandonedSettlement> {
         match self.settle_while_away(batch, backoff, abandon).await {
             Ok(()) => return Ok(()),
-            Err(SettleFailure::Abandoned) => return Err(Abandoned),
+            Err(SettleFailure::Abandoned) => return Err(AbandonedSettlement),
             Err(SettleFailure::Permanent(_)) => {}
         }
         for single in batch.chunks_mut(1) {
             match self.settle_while_away(single, backoff, abandon).await {
                 Ok(()) => {}
-                Err(SettleFailure::Abandoned) => return Err(Abandoned),
+                Err(SettleFailure::Abandoned) => return Err(AbandonedSettlement),
                 Err(SettleFailure::Permanent(error)) => self.give_up(single, &error),
             }
         }

@@ -91,7 +91,7 @@ async fn an_attempt_that_ends_with_its_lease_is_not_renewed_any_more() {
     engine.stop().await;
 }
 
-/// The first attempt runs until it is told to stop, and says why; the others succeed.
+/// The first attempt runs until it should stop, and says why; the others succeed.
 struct FirstWaits(tokio::sync::mpsc::UnboundedSender<StopReason>);
 
 #[async_trait::async_trait]
@@ -106,7 +106,7 @@ impl Handler for FirstWaits {
 }
 
 #[tokio::test]
-async fn an_attempt_that_lost_its_job_to_its_own_node_is_told_so() {
+async fn an_attempt_that_lost_its_job_to_its_own_node_learns_of_it() {
     let clock = ManualClock::default();
     let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
     let (sender, mut reasons) = tokio::sync::mpsc::unbounded_channel();

@@ -131,14 +131,14 @@ async fn a_run_by_hand_exactly_on_a_tick_does_not_stop_the_schedule() {
     assert_eq!(ticks.items.len(), 3);
 }
 
-/// Runs until it is told to stop.
+/// Runs until it should stop.
 async fn until_stopped(_: Wait, ctx: Context) -> Result<(), JobError> {
     let reason = ctx.stopped().await;
     Err(JobError::failure("stopped", format!("{reason:?}")))
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_replaced_run_is_told_to_stop_at_once_and_ends_cancelled() {
+async fn a_replaced_run_hears_of_it_at_once_and_ends_cancelled() {
     let clock = ManualClock::default();
     let store = MemoryStore::new(Arc::new(clock.clone()));
     let builder = Engine::builder(store).handler(until_stopped);
