@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::{
     delivery::WebhookEvent,
-    duration, limits,
+    explain, limits,
     name::{Kind, Queue, Tenant},
     string_enum,
     tally::Tally,
@@ -304,7 +304,7 @@ impl AlertChange {
     }
 }
 
-/// A duration without fractions of a second, which mean nothing in an alert.
+/// A duration in two units at most, without fractions of a second, which mean nothing in an alert.
 fn format_seconds(duration: Duration) -> String {
-    duration::format(Duration::from_secs(duration.as_secs()))
+    explain::brief(Duration::from_secs(duration.as_secs()))
 }

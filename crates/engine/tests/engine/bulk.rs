@@ -71,3 +71,15 @@ async fn a_limit_cuts_it_off_and_says_so() {
         assert_eq!((result.changed, result.is_complete), (changed, is_complete));
     }
 }
+
+/// The clock of this test stands still but for the waits of the command.
+#[tokio::test(start_paused = true)]
+async fn it_changes_no_more_jobs_a_second_than_its_rate() {
+    let client = client_of_many().await;
+    let begin = tokio::time::Instant::now();
+    let cancel = client.command_matching(JobFilter::default(), JobCommand::Cancel);
+    let rate = std::num::NonZeroU32::new(100).unwrap();
+    assert_eq!(cancel.rate(rate).run().await.unwrap().changed, 1_200);
+    // Two whole pages of 500 before the last one.
+    assert_eq!(begin.elapsed().as_secs(), 10);
+}

@@ -47,6 +47,24 @@ async fn dead_letters_are_listed_and_filtered() {
         let ids = each(list["jobs"].as_array().unwrap(), "id");
         assert_eq!(json!(ids), json!(found), "{query}");
     }
+    // When a letter failed is not when it was created.
+    let at = server.http.read_job(&a[1]).await["finishedAt"].clone();
+    let at = at.as_str().unwrap();
+    for (query, found) in [
+        (format!("failedFrom={at}"), vec![&b[0], &a[1]]),
+        (format!("failedBefore={at}"), vec![&a[0]]),
+        (format!("failedFrom={at}&queue=a"), vec![&a[1]]),
+    ] {
+        for list in ["dlq", "jobs"] {
+            let path = format!("/api/v1/{list}?{query}");
+            let list = server.http.get(&path).await.is(200);
+            let ids = each(list["jobs"].as_array().unwrap(), "id");
+            assert_eq!(json!(ids), json!(found), "{path}");
+        }
+    }
+    let dry = json!({"failedFrom": at, "dryRun": true});
+    let dry = server.http.post("/api/v1/dlq/requeue", dry).await;
+    assert_eq!(count(dry).await, 2);
     let stats = server.http.get("/api/v1/stats").await.is(200);
     assert_eq!(stats["dlqSize"], 3);
     assert_eq!(stats["failed"], 3);

@@ -143,3 +143,23 @@ async fn a_paused_queue_is_not_served_until_it_is_resumed() {
         .is(204);
     server.http.wait_for_label(&paused, "succeeded").await;
 }
+
+#[tokio::test]
+async fn a_queue_that_is_paused_and_empty_is_listed() {
+    let server = Server::start().await;
+    let pause = "/api/v1/queues/typo/pause";
+    server.http.post_empty(pause).await.is(204);
+    let list = server.http.get("/api/v1/queues").await.is(200);
+    let queue = &list["queues"][0];
+    assert_eq!(
+        (&queue["name"], &queue["paused"]),
+        (&json!("typo"), &json!(true))
+    );
+    assert_eq!(queue["ready"], 0);
+    let of_other = server.http.get("/api/v1/queues?tenant=other").await;
+    assert_eq!(of_other.is(200)["queues"], json!([]));
+    let resume = "/api/v1/queues/typo/resume";
+    server.http.post_empty(resume).await.is(204);
+    let list = server.http.get("/api/v1/queues").await.is(200);
+    assert_eq!(list["queues"], json!([]));
+}

@@ -279,3 +279,40 @@ async fn null_in_an_edit_clears_what_can_be_cleared() {
     let refused = server.http.patch(&path, json!({"payload": null})).await;
     refused.is_problem(422, "invalid", Some("payload"));
 }
+
+#[tokio::test]
+async fn a_schedule_is_named_by_its_id_or_its_name() {
+    let server = Server::start().await;
+    let body = json!({"name": "reports/nightly", "every": "1h", "job": {"kind": "report"}});
+    let id = id_of(&make(&server.http, body.clone()).await);
+    let path = "/api/v1/schedules/reports%2Fnightly";
+    assert_eq!(id_of(&server.http.get(path).await.is(200)), id);
+    let edited = server.http.patch(path, json!({"every": "2h"})).await;
+    assert_eq!(edited.is(200)["every"], "2h");
+    for verb in ["pause", "resume"] {
+        let path = format!("{path}/{verb}");
+        assert_eq!(id_of(&server.http.post_empty(&path).await.is(200)), id);
+    }
+    let run = server.http.post_empty(&format!("{path}/run-now")).await;
+    assert_eq!(run.is(201)["scheduleId"], json!(id));
+    let ticks = server.http.get(&format!("{path}/ticks")).await.is(200);
+    assert_eq!(ticks["ticks"].as_array().unwrap().len(), 1);
+
+    // Another tenant has the same name: whoever sees both must say which.
+    let mut other = body;
+    other["job"]["tenant"] = json!("acme");
+    make(&server.http, other).await;
+    let ambiguous = server.http.get(path).await;
+    ambiguous.is_problem(409, "ambiguous", None);
+    server
+        .http
+        .delete(&format!("/api/v1/schedules/{id}"))
+        .await
+        .is(204);
+    server.http.delete(path).await.is(204);
+    for gone in ["reports%2Fnightly", "no such name", "sch_nonsense"] {
+        let path = format!("/api/v1/schedules/{}", gone.replace(' ', "%20"));
+        let gone = server.http.get(&path).await;
+        gone.is_problem(404, "not_found", None);
+    }
+}
