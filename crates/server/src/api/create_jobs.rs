@@ -171,8 +171,10 @@ async fn create_schedule(
 
 fn name_taken(stored: &Schedule) -> Problem {
     let name = &stored.name;
+    let title = stored.template.tags().get("jobName");
+    let title = title.map_or(String::new(), |title| format!(" (jobName {title:?})"));
     let detail = format!(
-        "a schedule named {name} exists already, for {}: choose another jobName, or change that \
+        "a schedule named {name}{title} exists already, for {}: choose another jobName, or change that \
          schedule with PATCH /api/v1/schedules/{}",
         describe_work(&stored.template),
         stored.name,
