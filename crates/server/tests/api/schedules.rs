@@ -298,7 +298,7 @@ async fn a_schedule_is_named_by_its_id_or_its_name() {
     let ticks = server.http.get(&format!("{path}/ticks")).await.is(200);
     assert_eq!(ticks["ticks"].as_array().unwrap().len(), 1);
 
-    // Another tenant has the same name: whoever sees both must say which.
+    // Another tenant has the same name: a caller that sees both must say which.
     let mut other = body;
     other["job"]["tenant"] = json!("acme");
     make(&server.http, other).await;
