@@ -37,6 +37,11 @@ pub struct CreateKeyRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
     pub tenant: Option<String>,
+    /// When it expires; never by default. A key does not outlive the key of scope `tenant` that
+    /// creates it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub expires_at: Option<Timestamp>,
 }
 
 /// A key, without its token.
@@ -58,6 +63,19 @@ pub struct KeyBody {
     /// When it was created.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Timestamp,
+    /// From then on it is refused; null if it does not expire.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub expires_at: Option<Timestamp>,
+    /// When it was last used, give or take a minute; null if it never was.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub last_used_at: Option<Timestamp>,
+    /// The key that created it; null if none did. If that one is of scope `tenant`, this one is
+    /// revoked with it.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub created_by: Option<KeyId>,
 }
 
 /// All keys that the caller may see.

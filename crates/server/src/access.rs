@@ -44,7 +44,10 @@ impl Caller {
     /// Whether a request would still be accepted: the key is not revoked, or none is needed yet.
     pub async fn is_authorized(&self, app: &App) -> Result<bool, Problem> {
         match self.key {
-            Some(key) => Ok(app.keys.get().await?.get(key).is_some()),
+            Some(key) => {
+                let keys = app.keys.get().await?;
+                Ok(keys.get(key, app.client.now()).is_some())
+            }
             None => Ok(anonymous(app).await?.is_some()),
         }
     }
@@ -62,6 +65,18 @@ impl Caller {
                 self.scope,
                 needed.join(" or ")
             ),
+        ))
+    }
+
+    /// Refuses a caller of one tenant: what it asks for is of all tenants.
+    pub fn require_all_tenants(&self) -> Result<(), Problem> {
+        let Some(tenant) = &self.tenant else {
+            return Ok(());
+        };
+        Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "wrong_scope",
+            format!("this key is for tenant {tenant} only; use one for all tenants"),
         ))
     }
 
@@ -128,10 +143,16 @@ async fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
     });
     let token =
         token.ok_or_else(|| refused("no_key", "the header must be Authorization: Bearer sf_…"))?;
-    let key = keys.find(token);
-    let key =
-        key.ok_or_else(|| refused("unknown_key", "this API key does not exist or is revoked"))?;
-    Ok(Caller::of(&key))
+    let known = keys.find(token);
+    let known =
+        known.ok_or_else(|| refused("unknown_key", "this API key does not exist or is revoked"))?;
+    let now = app.client.now();
+    if let Some(at) = known.key.expires_at.filter(|_| known.key.has_expired(now)) {
+        let detail = format!("this API key expired at {at}; create another one");
+        return Err(refused("expired_key", &detail));
+    }
+    known.note_use(|| app.node.store(), now);
+    Ok(Caller::of(&known.key))
 }
 
 macro_rules! permissions {

@@ -66,7 +66,7 @@ mod tests {
             ensure(&*store, text).await.unwrap();
             ensure(&*store, text).await.unwrap();
             let keys = Keys::cache(store.clone()).get().await.unwrap();
-            assert_eq!(keys.find(text).unwrap().scope, Scope::Admin);
+            assert_eq!(keys.find(text).unwrap().key.scope, Scope::Admin);
             assert!(keys.find(&text[1..]).is_none());
             let stored = store.list_documents(DocumentKind::Key).await.unwrap();
             assert!(stored.iter().all(|it| !it.body.as_str().contains(text)));

@@ -73,7 +73,7 @@ pub struct App {
     /// The API keys.
     pub(crate) keys: DocumentCache<Keys>,
     /// Browsers that have signed in.
-    pub(crate) sessions: DocumentCache<Sessions>,
+    pub(crate) sessions: Sessions,
     /// Counts for the pages of the dashboard.
     pub(crate) lane_stats: LaneStatsCache,
     /// The bulk actions that run on this node.
@@ -116,7 +116,7 @@ impl App {
             client,
             store_check: StoreCheck::default(),
             keys: Keys::cache(node.store()),
-            sessions: Sessions::cache(node.store()),
+            sessions: Sessions::new(node.store()),
             lane_stats: LaneStatsCache::default(),
             bulk: BulkTracker::default(),
             sign_ins: SignInLimiter::default(),

@@ -8,7 +8,8 @@
 //!
 //! * `viewer`: the caller of a page, and the check of every action; `frame`: what all pages share.
 //! * `page_error`: why a page could not be made; `error_page`: what the browser then gets.
-//! * One file per page; `bulk` is one action on many jobs; `credential` shows a new secret or token.
+//! * One file per page; `bulk` is one action on many jobs; `credential` shows a new secret or token;
+//!   `deletion` asks before something is deleted; `payload_view` shows payloads without secrets.
 //! * `chart`: SVG; `format`: times, counts and texts for people; `fingerprint`: which failures
 //!   belong to one group. Why an attempt was retried, core explains.
 
@@ -19,6 +20,7 @@ pub(crate) mod bulk_tracker;
 mod chart;
 mod credential;
 mod dead_letters;
+mod deletion;
 mod endpoints;
 mod error_page;
 mod fields;
@@ -33,12 +35,15 @@ mod live;
 mod nodes;
 mod overview;
 mod page_error;
+mod payload_view;
 mod queues;
 mod schedules;
 mod sign_in;
 pub(crate) mod sign_in_limiter;
 mod simulator;
 mod viewer;
+
+pub use frame::with_docs_headers;
 
 use std::sync::Arc;
 

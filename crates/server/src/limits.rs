@@ -96,6 +96,9 @@ pub const KEYS_CHECK_EVERY: Duration = Duration::from_millis(500);
 pub const ENDPOINTS_MAX: usize = 1_000;
 /// Every node holds all keys in memory.
 pub const KEYS_MAX: usize = 10_000;
+/// A key for each program of a tenant, and some to spare; twenty tenants have to go this far to
+/// fill a store.
+pub const KEYS_PER_TENANT_MAX: usize = 500;
 /// A line in a table.
 pub const KEY_NAME_CHARS_MAX: usize = 100;
 /// Two lines in a table.
@@ -106,6 +109,16 @@ pub const SECRET_BYTES: usize = 32;
 pub const GIVEN_KEY_CHARS_MIN: usize = 32;
 /// Random text of that length has more; repeated words and keyboard rows have fewer.
 pub const GIVEN_KEY_DIFFERENT_CHARS_MIN: usize = 8;
+/// How often the last use of a key is written, at most.
+pub const KEY_USE_EVERY: Duration = Duration::from_secs(60);
+/// Other callers change the same document at the same moment; each time one of them succeeds.
+pub const DOCUMENT_TRIES_MAX: usize = 20;
+/// The browsers of a team that shares a key; the oldest goes.
+pub const SESSIONS_PER_KEY_MAX: usize = 20;
+/// How often sessions are read because of a token that this node does not know.
+pub const SESSIONS_REFRESH_MIN: Duration = Duration::from_secs(1);
+/// How often sessions of keys that are gone are looked for; a revoked key deletes its own.
+pub const SESSIONS_PRUNE_EVERY: Duration = Duration::from_secs(60 * 60);
 /// A working day; then a browser must sign in again.
 pub const SESSION_TIME_MAX: Duration = Duration::from_secs(12 * 60 * 60);
 /// Long enough for a receiver to be rolled out with the new secret.
@@ -179,6 +192,8 @@ pub const HERD_JOBS: u64 = 1_000;
 pub const BULK_WAIT_MAX: Duration = Duration::from_secs(2);
 /// Bulk actions of a node at the same time: each is a steady load on the store.
 pub const BULK_ACTIONS_MAX: usize = 4;
+/// Bulk actions of one tenant at the same time: others find room.
+pub const BULK_ACTIONS_PER_TENANT_MAX: usize = 2;
 
 /// How long the answer to a wrong key takes. A key cannot be guessed; this keeps it from being
 /// tried quickly.
@@ -195,3 +210,5 @@ const _: () = assert!(
 );
 const _: () = assert!(CONNECTIONS_MIN / WAITS_SHARE.1 * WAITS_SHARE.0 >= WAITS_PER_TENANT_SHARE.1);
 const _: () = assert!(EVENT_STREAMS_PER_TENANT_MAX < EVENT_STREAMS_MAX);
+const _: () = assert!(KEYS_PER_TENANT_MAX < KEYS_MAX);
+const _: () = assert!(BULK_ACTIONS_PER_TENANT_MAX < BULK_ACTIONS_MAX);

@@ -6,7 +6,7 @@ use axum::{
     Router,
     body::Body,
     extract::Request,
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse as _, Response},
 };
 use http_body_util::BodyExt as _;
@@ -28,6 +28,10 @@ use crate::{
     unwritten::{UNWRITTEN, UnwrittenClaims},
     write_timeout::WriteTimeout,
 };
+
+/// No other site may use a response, not even as an image.
+const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
+    HeaderName::from_static("cross-origin-resource-policy");
 
 /// Serves until `stop` is ready; then accepts no connection, and gives responses that are under way
 /// a little time.
@@ -132,9 +136,13 @@ async fn answer(
         }
         Err(problem) => refuse(&request, problem),
     };
-    let nosniff = HeaderValue::from_static("nosniff");
     let headers = response.headers_mut();
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
+    for (name, value) in [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (CROSS_ORIGIN_RESOURCE_POLICY, "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
     if response.body().size_hint().exact().is_some() {
         return Ok(response);
     }

@@ -6,6 +6,7 @@ use axum::{
     Router,
     extract::Request,
     http::StatusCode,
+    middleware,
     response::{IntoResponse as _, Response},
     routing::get,
 };
@@ -16,6 +17,9 @@ use crate::{api, app::App, dashboard, health, problem::Problem, scrape};
 pub fn router(app: Arc<App>) -> Router {
     let (api, description) = api::routes();
     let page = SwaggerUi::new("/api/docs").url("/api/v1/openapi.json", description);
+    let page = Router::from(page).layer(middleware::map_response(async |response| {
+        dashboard::with_docs_headers(response)
+    }));
     api.merge(page)
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))

@@ -3,17 +3,17 @@
 
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Subcommand;
-use steadfast::{Tenant, store::Store};
+use steadfast::{Tenant, Timestamp, store::Store};
 use steadfast_api::{CreateKeyRequest, KeyBody, KeyList, KeyWithToken, Scope};
-use steadfast_server::keys::{self, Key, NewKey};
+use steadfast_server::keys::{self, NewKey, Revocation};
 
 use crate::{
     exit::{ExitError, usage},
     output::{self, print_line},
     server_args::{Server, ServerArgs},
-    settings::StoreUrl,
+    settings::{DurationArg, StoreUrl},
     show::{age, now, plain_table, table_lines},
 };
 
@@ -47,6 +47,9 @@ enum Verb {
         /// A name for people.
         #[arg(long, default_value = "", hide_default_value = true)]
         name: String,
+        /// Refuse it after this long, as 90d [default: never].
+        #[arg(long, value_name = "DURATION")]
+        expires: Option<DurationArg>,
     },
     /// List keys, oldest first, without their tokens.
     #[command(after_help = "Example:\n  steadfast keys list --store sqlite:steadfast.db")]
@@ -74,11 +77,13 @@ async fn over_api(server: &Server, verb: Verb, was_open: bool) -> anyhow::Result
             scope,
             tenant,
             name,
+            expires,
         } => {
             let request = CreateKeyRequest {
                 name,
                 scope,
                 tenant,
+                expires_at: expires.map(|after| now().plus(after.0)),
             };
             if let Some(created) = server.call(client.create_key(&request)).await? {
                 print_token(&created)?;
@@ -117,6 +122,7 @@ async fn in_store(store: &dyn Store, verb: Verb, is_json: bool) -> anyhow::Resul
             scope,
             tenant,
             name,
+            expires,
         } => {
             let tenant = tenant.as_deref().map(Tenant::new).transpose();
             let tenant = tenant.map_err(|error| usage(error.to_string()))?;
@@ -124,10 +130,12 @@ async fn in_store(store: &dyn Store, verb: Verb, is_json: bool) -> anyhow::Resul
                 name,
                 scope,
                 tenant,
+                expires_at: expires.map(|after| store.now().plus(after.0)),
+                created_by: None,
             };
             let (key, token) = keys::create(store, new).await?;
             let created = KeyWithToken {
-                key: key_body(key),
+                key: KeyBody::from(&key),
                 token: token.reveal().to_owned(),
             };
             if is_json {
@@ -138,7 +146,7 @@ async fn in_store(store: &dyn Store, verb: Verb, is_json: bool) -> anyhow::Resul
         Verb::List => {
             let keys = keys::list(store).await.context("cannot list keys")?;
             let list = KeyList {
-                keys: keys.into_iter().map(key_body).collect(),
+                keys: keys.iter().map(KeyBody::from).collect(),
             };
             if is_json {
                 return output::print_json(&list);
@@ -146,28 +154,28 @@ async fn in_store(store: &dyn Store, verb: Verb, is_json: bool) -> anyhow::Resul
             print_list(&list)
         }
         Verb::Delete { id } => {
-            let is_gone = match id.parse() {
-                Ok(id) => keys::delete(store, id).await?,
-                Err(_) => false,
+            let revocation = match id.parse() {
+                Ok(id) => keys::revoke(store, id).await?,
+                Err(_) => Revocation::NotFound,
             };
-            if !is_gone {
-                return Err(ExitError::NotFound(format!("there is no {id} (not_found)")).into());
+            match revocation {
+                Revocation::Done => {}
+                Revocation::NotFound => {
+                    let sentence = format!("there is no {id} (not_found)");
+                    return Err(ExitError::NotFound(sentence).into());
+                }
+                Revocation::LastAdmin => {
+                    bail!("this is the last admin key; create another one first")
+                }
+                Revocation::Contended => {
+                    bail!("other admin keys are being revoked at this moment; try again")
+                }
             }
             if is_json {
                 return output::print_json(&serde_json::json!({}));
             }
             Ok(print_line!("{id} revoked")?)
         }
-    }
-}
-
-fn key_body(key: Key) -> KeyBody {
-    KeyBody {
-        id: key.id,
-        name: key.name,
-        scope: key.scope,
-        tenant: key.tenant,
-        created_at: key.created_at,
     }
 }
 
@@ -188,7 +196,15 @@ fn print_list(list: &KeyList) -> anyhow::Result<()> {
         return Ok(print_line!("no keys")?);
     }
     let now = now();
-    let mut table = plain_table(["id", "scope", "tenant", "name", "age"]);
+    let mut table = plain_table([
+        "id",
+        "scope",
+        "tenant",
+        "name",
+        "age",
+        "last used",
+        "expires",
+    ]);
     for key in &list.keys {
         let tenant = key.tenant.as_ref();
         table.add_row(vec![
@@ -197,7 +213,18 @@ fn print_list(list: &KeyList) -> anyhow::Result<()> {
             tenant.map_or("all".to_owned(), ToString::to_string),
             key.name.clone(),
             age(key.created_at, now),
+            key.last_used_at
+                .map_or("never".to_owned(), |at| age(at, now)),
+            expiry(key.expires_at, now),
         ]);
     }
     Ok(print_line!("{}", table_lines(&table))?)
+}
+
+fn expiry(at: Option<Timestamp>, now: Timestamp) -> String {
+    match at {
+        None => "never".to_owned(),
+        Some(at) if at <= now => "expired".to_owned(),
+        Some(at) => format!("in {}", age(now, at)),
+    }
 }

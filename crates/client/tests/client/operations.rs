@@ -256,6 +256,7 @@ async fn endpoints_and_keys_give_their_secrets_once() {
         name: "first".to_owned(),
         scope: Scope::Admin,
         tenant: None,
+        expires_at: None,
     };
     let created = client.create_key(&key).await.unwrap();
     let refused = client.list_keys().await.unwrap_err();

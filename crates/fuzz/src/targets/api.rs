@@ -161,11 +161,7 @@ impl Node {
         let runtime = runtime.unwrap_or_else(|error| panic!("no runtime: {error}"));
         let (router, token) = runtime.block_on(async {
             let store = Arc::new(MemoryStore::default());
-            let new = NewKey {
-                name: String::new(),
-                scope: Scope::Admin,
-                tenant: None,
-            };
+            let new = NewKey::new("", Scope::Admin, None);
             let created = keys::create(&*store, new).await;
             let (_, token) = created.unwrap_or_else(|error| panic!("no key: {error}"));
             let engine = Engine::builder(store).start();

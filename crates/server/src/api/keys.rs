@@ -12,8 +12,7 @@ use crate::{
     app::App,
     body::{Body, Id},
     json::Json,
-    keys::{self, Key, KeyError, NewKey},
-    limits,
+    keys::{self, Key, KeyError, NewKey, Revocation},
     problem::{Problem, Problems},
 };
 
@@ -35,38 +34,33 @@ pub async fn create(
         let detail = "a key of scope tenant cannot create one of scope admin";
         return Err(Problem::new(StatusCode::FORBIDDEN, "wrong_scope", detail).at("scope"));
     }
-    let store = app.node.store();
-    let known = keys::list(&*store).await?.len();
-    if known >= limits::KEYS_MAX {
-        let detail = format!("there are {known} keys already, which is the limit");
-        return Err(Problem::new(StatusCode::CONFLICT, "too_many", detail));
-    }
+    let keys = app.keys.get().await?;
+    let creator = caller.key.and_then(|id| keys.get(id, app.client.now()));
     let new = NewKey {
         name: body.name,
         scope: body.scope,
         tenant: query::tenant(body.tenant.as_deref(), &caller)?,
+        expires_at: body.expires_at,
+        created_by: creator.map(|known| known.key.clone()),
     };
-    let (key, token) = keys::create(&*store, new)
-        .await
-        .map_err(|error| match error {
-            KeyError::Invalid(invalid) => Problem::from(invalid),
-            KeyError::Store(error) => error.into(),
-        })?;
+    let (key, token) = keys::create(&*app.node.store(), new).await?;
     app.keys.refresh().await?;
     let body = KeyWithToken {
-        key: key_body(&key),
+        key: KeyBody::from(&key),
         token: token.reveal().to_owned(),
     };
     Ok((StatusCode::CREATED, Json(body)))
 }
 
-fn key_body(key: &Key) -> KeyBody {
-    KeyBody {
-        id: key.id,
-        name: key.name.clone(),
-        scope: key.scope,
-        tenant: key.tenant.clone(),
-        created_at: key.created_at,
+impl From<KeyError> for Problem {
+    fn from(error: KeyError) -> Self {
+        match error {
+            KeyError::Invalid(invalid) => invalid.into(),
+            KeyError::Store(error) => error.into(),
+            KeyError::TooManyOfTenant | KeyError::TooMany => {
+                Self::new(StatusCode::CONFLICT, "too_many", error.to_string())
+            }
+        }
     }
 }
 
@@ -79,7 +73,7 @@ pub async fn list(State(app): State<Arc<App>>, Writes(caller): Writes) -> Answer
     let keys = keys::list(&*app.node.store()).await?;
     let visible = keys.iter().filter(|key| sees(&caller, key));
     Ok(Json(KeyList {
-        keys: visible.map(key_body).collect(),
+        keys: visible.map(KeyBody::from).collect(),
     }))
 }
 
@@ -93,6 +87,9 @@ fn sees(caller: &Caller, key: &Key) -> bool {
 }
 
 /// Revoke a key. All nodes refuse it within seconds.
+///
+/// Keys that a key of scope `tenant` created are revoked with it; keys that an admin key created
+/// stay.
 #[utoipa::path(
     delete, path = "/keys/{id}", tag = "Keys", operation_id = "revokeKey", params(("id" = String, Path, description = "key_…")),
     responses((status = 204, description = "It is revoked"), Problems)
@@ -105,13 +102,21 @@ pub async fn delete(
     let store = app.node.store();
     let keys = keys::list(&*store).await?;
     let key = keys.iter().find(|key| key.id == id && sees(&caller, key));
-    let key = key.ok_or_else(|| Problem::not_found(id))?;
-    let is_admin = |key: &&Key| key.scope == Scope::Admin;
-    if is_admin(&key) && keys.iter().filter(is_admin).count() == 1 {
-        let detail = "this is the last admin key; create another one first";
-        return Err(Problem::new(StatusCode::CONFLICT, "last_admin_key", detail));
+    key.ok_or_else(|| Problem::not_found(id))?;
+    let conflict = |code, detail| Err(Problem::new(StatusCode::CONFLICT, code, detail));
+    match keys::revoke(&*store, id).await? {
+        Revocation::Done => {
+            app.keys.refresh().await?;
+            Ok(StatusCode::NO_CONTENT)
+        }
+        Revocation::NotFound => Err(Problem::not_found(id)),
+        Revocation::LastAdmin => {
+            let detail = "this is the last admin key; create another one first";
+            conflict("last_admin_key", detail)
+        }
+        Revocation::Contended => {
+            let detail = "other admin keys are being revoked at this moment; try again";
+            conflict("conflict", detail)
+        }
     }
-    keys::delete(&*store, id).await?;
-    app.keys.refresh().await?;
-    Ok(StatusCode::NO_CONTENT)
 }

@@ -97,12 +97,18 @@ impl BulkTracker {
     pub fn start(&self, operation: BulkOperation) -> Result<Arc<BulkOperation>, Problem> {
         let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         running.retain(|it| it.strong_count() > 0);
+        let busy = |detail: String| Problem::new(StatusCode::CONFLICT, "busy", detail);
+        let of_tenant = running.iter().filter_map(Weak::upgrade);
+        let of_tenant = of_tenant.filter(|it| it.tenant == operation.tenant).count();
+        if of_tenant >= limits::BULK_ACTIONS_PER_TENANT_MAX {
+            return Err(busy(format!(
+                "{of_tenant} bulk actions of this tenant already run on this node; try again when \
+                 one has ended"
+            )));
+        }
         if running.len() >= limits::BULK_ACTIONS_MAX {
-            let detail = format!(
-                "this node already runs {} bulk actions; try again when one has ended",
-                limits::BULK_ACTIONS_MAX
-            );
-            return Err(Problem::new(StatusCode::CONFLICT, "busy", detail));
+            let detail = "this node is busy with bulk actions; try again when one has ended";
+            return Err(busy(detail.to_owned()));
         }
         let operation = Arc::new(operation);
         running.insert(0, Arc::downgrade(&operation));

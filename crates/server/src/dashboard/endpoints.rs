@@ -4,10 +4,11 @@ use askama::Template;
 use axum::extract::State;
 use serde_json::json;
 use steadfast_api::{EndpointBody, EndpointWithSecret, RotateSecretRequest};
-use steadfast_core::EventType;
+use steadfast_core::{EndpointId, EventType};
 
 use super::{
     credential::NewCredential,
+    deletion::Deletion,
     frame::{Frame, redirect_back, render},
     page_error::PageResult,
     viewer::{Editor, Viewer},
@@ -37,7 +38,13 @@ async fn page_with(viewer: Viewer, created: Option<EndpointWithSecret>) -> PageR
     let tenant = viewer.caller.tenant.as_ref();
     let now = viewer.app.client.now();
     let endpoints = viewer.app.client.endpoints(tenant).await?;
-    let rows = endpoints.iter().map(|it| EndpointBody::new(it, now));
+    let rows = endpoints.iter().map(|it| {
+        let mut body = EndpointBody::new(it, now);
+        if !viewer.may_write() {
+            body.url = host_of(&body.url);
+        }
+        body
+    });
     render(&EndpointsPage {
         rows: rows.collect(),
         frame: Frame::of(&viewer, "/endpoints", "Endpoints"),
@@ -45,6 +52,32 @@ async fn page_with(viewer: Viewer, created: Option<EndpointWithSecret>) -> PageR
         created: created.map(NewCredential::secret),
         shows_tenants: viewer.caller.tenant.is_none(),
     })
+}
+
+/// The address without its path, which may be a secret, as Slack's is.
+fn host_of(url: &str) -> String {
+    let start = url.find("://").map_or(0, |at| at + 3);
+    let host = url
+        .get(start..)
+        .and_then(|rest| rest.split(['/', '?']).next());
+    let host = host.unwrap_or_default();
+    format!("{}{host}/…", url.get(..start).unwrap_or_default())
+}
+
+async fn confirm_deletion(viewer: &Viewer, id: EndpointId) -> PageResult {
+    let tenant = viewer.caller.tenant.as_ref();
+    let endpoints = viewer.app.client.endpoints(tenant).await?;
+    let endpoint = endpoints.iter().find(|endpoint| endpoint.id == id);
+    let endpoint = endpoint.ok_or_else(|| Problem::not_found(id))?;
+    let deletion = Deletion {
+        name: endpoint.url.clone(),
+        consequence: "It receives no more webhooks, and its secrets are lost.",
+        verb: "Delete endpoint",
+        path: "/endpoints/act".to_owned(),
+        id: id.to_string(),
+        back: "/endpoints".to_owned(),
+    };
+    deletion.page(viewer, "/endpoints")
 }
 
 /// Calls the API's own functions, so that the same rules hold.
@@ -74,6 +107,9 @@ pub async fn act(editor: Editor) -> PageResult {
             let Json(rotated) = api::endpoints::rotate(app, writes, id, body).await?;
             rotated
         }
+        Some("delete") if form.get("confirmed").is_none() => {
+            return confirm_deletion(&viewer, form.id("id")?).await;
+        }
         Some("delete") => {
             let id = Id(form.id("id")?);
             api::endpoints::delete(app, writes, id).await?;
@@ -82,4 +118,23 @@ pub async fn act(editor: Editor) -> PageResult {
         _ => return Err(Problem::invalid("action", "there is no such action").into()),
     };
     page_with(viewer, Some(created)).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_see_the_host_of_an_address_only() {
+        for (url, shown) in [
+            (
+                "https://hooks.slack.com/services/T0/B0/secret",
+                "https://hooks.slack.com/…",
+            ),
+            ("https://example.com?token=secret", "https://example.com/…"),
+            ("http://10.0.0.1:8080", "http://10.0.0.1:8080/…"),
+        ] {
+            assert_eq!(host_of(url), shown);
+        }
+    }
 }

@@ -31,7 +31,7 @@ impl IntoResponse for PageError {
             Self::Problem(problem) => problem,
         };
         let page = ErrorPage {
-            frame: Frame::bare(title(problem.status)),
+            frame: Frame::of_error(title(problem.status)),
             status: problem.status.as_u16(),
             problem: &problem,
         };
@@ -49,6 +49,7 @@ fn title(status: StatusCode) -> &'static str {
     match status {
         StatusCode::NOT_FOUND => "Not found",
         StatusCode::FORBIDDEN => "Not allowed",
+        StatusCode::MISDIRECTED_REQUEST => "Wrong address",
         StatusCode::CONFLICT => "Not possible",
         StatusCode::UNPROCESSABLE_ENTITY => "Invalid input",
         _ => "Something went wrong",

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::{
-    http::{HeaderName, HeaderValue, StatusCode, header},
+    http::{HeaderName, HeaderValue, StatusCode, Uri, header},
     response::{IntoResponse as _, Response},
 };
 use steadfast_core::Timestamp;
@@ -19,6 +19,11 @@ use crate::problem::Problem;
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; \
     img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; \
     base-uri 'none'";
+
+/// The page that describes the API is made by a library, which sets styles from its script.
+const DOCS_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe-inline'; \
+    script-src 'self'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; \
+    form-action 'none'; frame-ancestors 'none'; base-uri 'none'";
 
 const SECTIONS: [(&str, &str); 10] = [
     ("/", "Overview"),
@@ -44,6 +49,8 @@ pub struct Frame {
     /// What the action that led here did.
     pub message: Option<String>,
     pub now: Timestamp,
+    /// The address under which the browser sees this server.
+    pub url: String,
 }
 
 impl Frame {
@@ -61,6 +68,7 @@ impl Frame {
             sees_all_tenants: viewer.caller.tenant.is_none(),
             message: action_message(&viewer.fields),
             now: viewer.app.client.now(),
+            url: viewer.url.clone(),
         }
     }
 
@@ -78,6 +86,23 @@ impl Frame {
             sees_all_tenants: false,
             message: None,
             now: Timestamp::EPOCH,
+            url: String::new(),
+        }
+    }
+
+    /// A page that says what went wrong, with the way to all others.
+    pub fn of_error(title: &str) -> Self {
+        Self {
+            section: "error",
+            ..Self::bare(title)
+        }
+    }
+
+    /// The header that a program must send with a request, as an option of curl.
+    pub fn key_option(&self) -> &'static str {
+        match self.signed_in_as {
+            Some(_) => " -H 'authorization: Bearer sf_…'",
+            None => "",
         }
     }
 
@@ -122,8 +147,7 @@ fn action_message(fields: &Fields) -> Option<String> {
 /// The redirect after an action: back to the page it came from, which then says what was done.
 /// Only to pages of this dashboard, or a link could send people to another site.
 pub fn redirect_back(back: &str, did: &str, number: Option<u64>) -> Response {
-    let is_ours = back.starts_with('/') && !back.starts_with("//") && !back.contains('\\');
-    let path = if is_ours { back } else { "/" };
+    let path = if is_own_path(back) { back } else { "/" };
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let number = number.map(|n| n.to_string()).unwrap_or_default();
     let query = Fields::parse(query.as_bytes()).query_with(&[("did", did), ("n", &number)]);
@@ -131,6 +155,15 @@ pub fn redirect_back(back: &str, did: &str, number: Option<u64>) -> Response {
         return redirect_to(path);
     }
     redirect_to(&format!("{path}?{query}"))
+}
+
+/// Whether a browser that is sent to this text stays on this server. Browsers take `//` and `/\`
+/// for the start of another host, and they drop tabs and line breaks before they look.
+fn is_own_path(text: &str) -> bool {
+    let is_plain = !text.contains(|c: char| c.is_control() || c == '\\' || c.is_whitespace());
+    let parsed = text.parse::<Uri>();
+    let is_relative = parsed.is_ok_and(|uri| uri.authority().is_none() && uri.scheme().is_none());
+    is_plain && is_relative && text.starts_with('/') && !text.starts_with("//")
 }
 
 pub fn redirect_to(location: &str) -> Response {
@@ -149,10 +182,18 @@ pub fn render(page: &impl Template) -> PageResult {
     Ok(([(header::CONTENT_TYPE, html_type)], html).into_response())
 }
 
-pub fn with_security_headers(mut response: Response) -> Response {
+pub fn with_security_headers(response: Response) -> Response {
+    with_policy(response, CONTENT_SECURITY_POLICY)
+}
+
+pub fn with_docs_headers(response: Response) -> Response {
+    with_policy(response, DOCS_SECURITY_POLICY)
+}
+
+fn with_policy(mut response: Response, policy: &'static str) -> Response {
     let headers = response.headers_mut();
     for (name, value) in [
-        (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
+        (header::CONTENT_SECURITY_POLICY, policy),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "same-origin"),
         (
@@ -178,6 +219,12 @@ mod tests {
             ("//evil.example/x", "/?did=cancel&n=2"),
             ("/\\evil.example", "/?did=cancel&n=2"),
             ("https://evil.example", "/?did=cancel&n=2"),
+            ("/\t/evil.example", "/?did=cancel&n=2"),
+            ("/\n/evil.example", "/?did=cancel&n=2"),
+            ("\t//evil.example", "/?did=cancel&n=2"),
+            ("/ /evil.example", "/?did=cancel&n=2"),
+            ("javascript:alert(1)", "/?did=cancel&n=2"),
+            ("", "/?did=cancel&n=2"),
         ];
         for (back, expected) in cases {
             let response = redirect_back(back, "cancel", Some(2));

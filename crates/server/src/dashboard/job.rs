@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::Path;
 use steadfast_core::{
     Attempt, AttemptForecast, AttemptStatus, Job, JobCommand, JobEdit, JobId, JobState, Kind,
-    Payload, Queue, Timestamp,
+    Queue, Timestamp,
     explain::{self, brief},
 };
 use steadfast_store::{JobFilter, JobPageRequest, PageRequest};
@@ -16,6 +16,7 @@ use super::{
     frame::{Frame, redirect_back, render},
     jobs::JobRow,
     page_error::{PageError, PageResult},
+    payload_view,
     viewer::{Editor, Viewer},
 };
 use crate::{App, api::jobs::checked_payload, limits, problem::Problem};
@@ -168,8 +169,8 @@ pub async fn page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         attempts: attempts.map(|it| AttemptRow::of(it, &frame)).collect(),
         more_attempts: listed.next.is_some(),
         output_name: output_name(&job.kind),
-        payload: Excerpt::json(job.payload.as_str()),
-        payload_text: indented(&job.payload),
+        payload: payload_view::excerpt(&job.kind, &job.payload, frame.may_write),
+        payload_text: payload_view::editable(&job.kind, &job.payload),
         deliveries: deliveries(&viewer.app, &job, &frame).await?,
         schedule: job.scheduled_run.map(|run| run.schedule.to_string()),
         finished: job.progress.finished_at.map(|at| frame.time(at)),
@@ -182,13 +183,6 @@ pub async fn page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
 async fn find(viewer: &Viewer, text: &str) -> Result<Job, PageError> {
     let id: JobId = parse_id(text)?;
     Ok(viewer.caller.job(viewer.app.client.job(id).await?, id)?)
-}
-
-/// The whole payload, for the form that edits it.
-fn indented(payload: &Payload) -> String {
-    let value = payload.decode::<serde_json::Value>();
-    let text = value.and_then(|value| serde_json::to_string_pretty(&value));
-    text.unwrap_or_else(|_| payload.as_str().to_owned())
 }
 
 fn forecast_rows(forecast: &[AttemptForecast], frame: &Frame) -> Vec<ForecastRow> {
@@ -295,7 +289,10 @@ pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
     let Editor { viewer, form } = editor;
     let job = find(&viewer, &id).await?;
     let payload = match form.get("payload") {
-        Some(text) => Some(checked_payload(&job, Payload::from_json(text)?)?),
+        Some(text) => {
+            let payload = payload_view::unmask(&job.kind, &job.payload, text)?;
+            Some(checked_payload(&job, payload)?)
+        }
         None => None,
     };
     let (command, did) = match form.get("action") {

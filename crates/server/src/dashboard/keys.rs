@@ -4,9 +4,12 @@ use askama::Template;
 use axum::extract::State;
 use serde_json::json;
 use steadfast_api::{KeyBody, KeyWithToken};
+use steadfast_core::{KeyId, Timestamp, limits::DAY};
 
 use super::{
     credential::NewCredential,
+    deletion::Deletion,
+    fields::Fields,
     format::PageTime,
     frame::{Frame, redirect_back, render},
     page_error::PageResult,
@@ -36,6 +39,9 @@ struct KeyRow {
     key: KeyBody,
     tenant: String,
     created: PageTime,
+    created_by: String,
+    last_used: Option<PageTime>,
+    expires: Option<PageTime>,
 }
 
 impl KeyRow {
@@ -44,6 +50,9 @@ impl KeyRow {
         Self {
             tenant: tenant.unwrap_or_else(|| "all".to_owned()),
             created: frame.time(key.created_at),
+            created_by: key.created_by.map(|id| id.to_string()).unwrap_or_default(),
+            last_used: key.last_used_at.map(|at| frame.time(at)),
+            expires: key.expires_at.map(|at| frame.time(at)),
             key,
         }
     }
@@ -74,6 +83,41 @@ async fn page_with(viewer: Viewer, created: Option<KeyWithToken>) -> PageResult 
     })
 }
 
+async fn confirm_revocation(viewer: Viewer, writes: Writes, id: KeyId) -> PageResult {
+    let Json(list) = api::keys::list(State(viewer.app.clone()), writes).await?;
+    let key = list.keys.into_iter().find(|key| key.id == id);
+    let key = key.ok_or_else(|| Problem::not_found(id))?;
+    let deletion = Deletion {
+        name: if key.name.is_empty() {
+            format!("a key of scope {}", key.scope)
+        } else {
+            key.name
+        },
+        consequence: match key.scope {
+            Scope::Tenant => {
+                "Programs that use it are refused within seconds, its sessions end, and so do the \
+                 keys that it created."
+            }
+            _ => "Programs that use it are refused within seconds, and its sessions end.",
+        },
+        verb: "Revoke key",
+        path: "/keys/act".to_owned(),
+        id: id.to_string(),
+        back: "/keys".to_owned(),
+    };
+    deletion.page(&viewer, "/keys")
+}
+
+/// When a key expires that is to be valid for a number of days.
+fn expiry(form: &Fields, now: Timestamp) -> Result<Option<Timestamp>, Problem> {
+    let Some(days) = form.get("days") else {
+        return Ok(None);
+    };
+    let days = days.parse::<u32>().ok().filter(|days| *days > 0);
+    let days = days.ok_or_else(|| Problem::invalid("days", "days must be a number above 0"))?;
+    Ok(Some(now.plus(DAY * days)))
+}
+
 /// Calls the API's own functions, so that the same rules hold.
 pub async fn act(editor: Editor) -> PageResult {
     let writes = editor.writes();
@@ -85,10 +129,14 @@ pub async fn act(editor: Editor) -> PageResult {
                 "name": form.value("name"),
                 "scope": form.value("scope"),
                 "tenant": form.get("tenant"),
+                "expiresAt": expiry(&form, viewer.app.client.now())?,
             });
             let body = Body(crate::body::parse(body.to_string().as_bytes())?);
             let (_, Json(created)) = api::keys::create(app, writes, body).await?;
             page_with(viewer, Some(created)).await
+        }
+        Some("delete") if form.get("confirmed").is_none() => {
+            confirm_revocation(viewer, writes, form.id("id")?).await
         }
         Some("delete") => {
             let id = Id(form.id("id")?);

@@ -99,7 +99,12 @@ pub async fn page(viewer: Viewer) -> PageResult {
             .map(|note| shorten(note, limits::CELL_CHARS_MAX))
             .or(worker.note.take());
     }
-    let nodes = app.client.nodes().await?.into_iter();
+    // Nodes serve all tenants, and their load is that of all.
+    let nodes = match viewer.caller.tenant {
+        None => app.client.nodes().await?,
+        Some(_) => Vec::new(),
+    };
+    let nodes = nodes.into_iter();
     render(&NodesPage {
         name: app.node.name().to_string(),
         nodes: nodes.map(|state| NodeRow::of(state, &frame)).collect(),

@@ -12,10 +12,12 @@ use steadfast_store::{PageRequest, TickRecord};
 
 use super::{
     chart::{self, Svg},
+    deletion::Deletion,
     fields::parse_id,
     format::{Excerpt, PageTime, thousands},
     frame::{Frame, redirect_back, render},
     page_error::{PageError, PageResult},
+    payload_view,
     viewer::{Editor, Viewer},
 };
 use crate::{limits, problem::Problem};
@@ -266,7 +268,7 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         kind: template.kind.to_string(),
         queue: template.queue.to_string(),
         policy: explain::policy(&template.policy),
-        payload: Excerpt::json(template.payload.as_str()),
+        payload: payload_view::excerpt(&template.kind, &template.payload, frame.may_write),
         overlap: describe_overlap(schedule.timetable.overlap()),
         missed: describe_missed(schedule.timetable.missed()),
         runs: thousands(schedule.progress.runs),
@@ -282,7 +284,8 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
 
 pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
     let Editor { viewer, form } = editor;
-    let id = find(&viewer, &id).await?.id;
+    let schedule = find(&viewer, &id).await?;
+    let id = schedule.id;
     let client = &viewer.app.client;
     let back = form.get("back").unwrap_or("/schedules");
     match form.get("action") {
@@ -297,6 +300,17 @@ pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
         Some("run-now") => {
             let run = client.run_schedule_now(id).await?;
             Ok(redirect_back(&format!("/jobs/{run}"), "run-now", None))
+        }
+        Some("delete") if form.get("confirmed").is_none() => {
+            let deletion = Deletion {
+                name: schedule.name.to_string(),
+                consequence: "It makes no more jobs. Jobs that it has made stay.",
+                verb: "Delete schedule",
+                path: format!("/schedules/{id}/act"),
+                id: id.to_string(),
+                back: format!("/schedules/{id}"),
+            };
+            deletion.page(&viewer, "/schedules")
         }
         Some("delete") => {
             client.delete_schedule(id).await?;

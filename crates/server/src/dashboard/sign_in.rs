@@ -15,7 +15,7 @@ use super::{
     page_error::PageResult,
     viewer::{COOKIE, SameOriginForm, session_token},
 };
-use crate::{App, access, limits, problem::Problem, sessions};
+use crate::{App, access, limits, problem::Problem};
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]
@@ -48,7 +48,9 @@ pub async fn sign_in(
     SameOriginForm(form): SameOriginForm,
 ) -> PageResult {
     let keys = app.keys.get().await?;
-    let Some(key) = keys.find(form.value("key")) else {
+    let now = app.client.now();
+    let known = keys.find(form.value("key"));
+    let Some(known) = known.filter(|known| !known.key.has_expired(now)) else {
         let permit = app.sign_ins.try_acquire();
         let _permit = permit.map_err(|_| {
             let detail = "too many wrong keys at once; try again in a moment";
@@ -59,8 +61,7 @@ pub async fn sign_in(
         *response.status_mut() = StatusCode::UNAUTHORIZED;
         return Ok(response);
     };
-    let token = sessions::start(&*app.node.store(), key.id).await?;
-    app.sessions.refresh().await?;
+    let token = app.sessions.start(known.key.id).await?;
     let next = form.get("next").unwrap_or("/");
     Ok(with_cookie(
         redirect_back(next, "", None),
@@ -75,8 +76,7 @@ pub async fn sign_out(
     _form: SameOriginForm,
 ) -> PageResult {
     if let Some(token) = session_token(&headers) {
-        sessions::end(&*app.node.store(), &token).await?;
-        app.sessions.refresh().await?;
+        app.sessions.end(&token, &*app.keys.get().await?).await?;
     }
     Ok(with_cookie(redirect_to("/sign-in"), "", 0))
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use axum::{
     extract::{FromRequest, FromRequestParts, Request},
-    http::{HeaderMap, header, request::Parts},
+    http::{HeaderMap, header, request::Parts, uri::Authority},
 };
 
 use super::{fields::Fields, page_error::PageError};
@@ -31,16 +31,15 @@ pub struct Viewer {
     pub session: Option<String>,
     /// The query string.
     pub fields: Fields,
+    /// The address under which the browser sees this server.
+    pub url: String,
 }
 
 impl Viewer {
     /// Whether the page would still be shown: the key is not revoked and the session goes on.
     pub async fn is_authorized(&self) -> Result<bool, Problem> {
         let has_session = match &self.session {
-            Some(token) => {
-                let sessions = self.app.sessions.get().await?;
-                sessions.find(token, self.app.client.now()).is_some()
-            }
+            Some(token) => self.app.sessions.has(token).await?,
             None => true,
         };
         Ok(has_session && self.caller.is_authorized(&self.app).await?)
@@ -70,12 +69,22 @@ impl FromRequestParts<Arc<App>> for Viewer {
             caller,
             session,
             fields,
+            url: own_url(&parts.headers),
         })
     }
 }
 
-/// The caller of a session, and its token. The cache may not have a session yet that another
-/// node has just started, so an unknown token is looked up in the store.
+fn own_url(headers: &HeaderMap) -> String {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let host = header("host").filter(|host| host.parse::<Authority>().is_ok());
+    let scheme = match header("x-forwarded-proto") {
+        Some("https") => "https",
+        _ => "http",
+    };
+    format!("{scheme}://{}", host.unwrap_or("127.0.0.1"))
+}
+
+/// The caller of a session, and its token.
 async fn session_caller(
     app: &App,
     headers: &HeaderMap,
@@ -83,14 +92,14 @@ async fn session_caller(
     let Some(token) = session_token(headers) else {
         return Ok(None);
     };
-    let now = app.client.now();
-    let session = match app.sessions.get().await?.find(&token, now) {
-        Some(session) => Some(session),
-        None => app.sessions.refresh().await?.find(&token, now),
-    };
     let keys = app.keys.get().await?;
-    let key = session.and_then(|session| keys.get(session.key));
-    Ok(key.map(|key| (Caller::of(&key), Some(token))))
+    let key = app.sessions.find(&token, &keys).await?;
+    let now = app.client.now();
+    let known = key.and_then(|key| keys.get(key, now));
+    Ok(known.map(|known| {
+        known.note_use(|| app.node.store(), now);
+        (Caller::of(&known.key), Some(token))
+    }))
 }
 
 pub fn session_token(headers: &HeaderMap) -> Option<String> {

@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 use steadfast_server::keys::Scope;
 
-use crate::server::{Server, Setup, id_of};
+use crate::{
+    client::Http,
+    server::{Server, Setup, id_of, until},
+};
 
 const UNKNOWN: &str = "sf_00000000000000000000000000_00";
 
@@ -151,4 +154,78 @@ async fn a_revoked_key_is_refused() {
         .map(|key| &key["tenant"])
         .collect();
     assert_eq!(tenants, [&Value::Null]);
+}
+
+#[tokio::test]
+async fn a_key_tells_who_created_it_when_it_was_used_and_when_it_ends() {
+    let server = Server::start().await;
+    let admin = server.key(Scope::Admin, None).await;
+    let make = async |http: &Http, body: Value| http.post("/api/v1/keys", body).await.is(201);
+    let body = json!({"scope": "tenant", "tenant": "acme", "expiresAt": "2999-01-01T00:00:00Z"});
+    let tenant = make(&admin, body).await;
+    assert_eq!(tenant["lastUsedAt"], Value::Null);
+    let theirs = server.http.with_key(tenant["token"].as_str().unwrap());
+    let child = make(&theirs, json!({"scope": "read"})).await;
+    assert_eq!(child["createdBy"], tenant["id"]);
+    assert_eq!(child["expiresAt"], "2999-01-01T00:00:00Z", "as its creator");
+    for (at, http) in [
+        ("2001-01-01T00:00:00Z", &admin),
+        ("2999-01-02T00:00:00Z", &theirs),
+    ] {
+        let body = json!({"scope": "read", "tenant": "acme", "expiresAt": at});
+        let refused = http.post("/api/v1/keys", body).await;
+        refused.is_problem(422, "invalid", Some("expiresAt"));
+    }
+    until("its use to be written", || async {
+        let keys = theirs.get("/api/v1/keys").await.is(200);
+        let key = keys["keys"].as_array().unwrap().iter();
+        let mut key = key.filter(|key| key["id"] == tenant["id"]);
+        (!key.next().unwrap()["lastUsedAt"].is_null()).then_some(())
+    })
+    .await;
+    let reader = server.http.with_key(child["token"].as_str().unwrap());
+    reader.get("/api/v1/jobs").await.is(200);
+    reader
+        .get("/api/v1/nodes")
+        .await
+        .is_problem(403, "wrong_scope", None);
+    let path = format!("/api/v1/keys/{}", id_of(&tenant));
+    admin.delete(&path).await.is(204);
+    for http in [&theirs, &reader] {
+        let refused = http.get("/api/v1/jobs").await;
+        refused.is_problem(401, "unknown_key", None);
+    }
+}
+
+#[tokio::test]
+async fn admins_who_revoke_each_other_leave_one_and_a_server_without_keys_stays_closed() {
+    let server = Server::start().await;
+    let mut admins = Vec::new();
+    for _ in 0..2 {
+        let http = admins.last().map_or(&server.http, |(_, http)| http);
+        let body = json!({"scope": "admin"});
+        let made = http.post("/api/v1/keys", body).await.is(201);
+        let http = server.http.with_key(made["token"].as_str().unwrap());
+        admins.push((format!("/api/v1/keys/{}", id_of(&made)), http));
+    }
+    let [(one_path, one), (other_path, other)] = &admins[..] else {
+        unreachable!("two were made");
+    };
+    let answers = tokio::join!(one.delete(other_path), other.delete(one_path));
+    let mut statuses = [answers.0.status, answers.1.status];
+    statuses.sort_unstable();
+    // The second may also find its own key revoked already.
+    assert!(
+        matches!(statuses, [204, 401 | 409]),
+        "{statuses:?}: {answers:?}"
+    );
+    server.delete_all_keys().await;
+    until("the keys to be gone", || async {
+        let known = one.get("/api/v1/jobs").await.status == 200;
+        let known = known || other.get("/api/v1/jobs").await.status == 200;
+        (!known).then_some(())
+    })
+    .await;
+    let refused = server.http.get("/api/v1/jobs").await;
+    refused.is_problem(401, "no_key", None);
 }

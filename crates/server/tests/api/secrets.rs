@@ -10,6 +10,7 @@ use steadfast_server::keys::Scope;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::{
+    client::Http,
     server::{Server, id_of},
     target::Target,
 };
@@ -52,6 +53,23 @@ const IN_BODY: &str = "card-4242424242424242";
 const SECRET: &str = "whsec_c2VjcmV0LW9mLXRoZS1qb2ItaXRzZWxm";
 const SHARED: &str = "whsec_c2VjcmV0LW9mLXRoZS1lbmRwb2ludC0x";
 
+/// What a person who has signed in with this key reads on these pages.
+async fn pages_of(http: &Http, token: &str, paths: &[String]) -> String {
+    let origin = format!("http://{}", http.address);
+    let own_page = [("origin", origin.as_str())];
+    let form = format!("key={token}");
+    let signed_in = http.send("POST", "/sign-in", &own_page, &form).await;
+    let cookie = signed_in.headers["set-cookie"].split(';').next().unwrap();
+    let mut said = String::new();
+    for path in paths {
+        let page = http.send("GET", path, &[("cookie", cookie)], "").await;
+        assert_eq!(page.status, 200, "{path}");
+        said.push_str(&page.body);
+    }
+    said
+}
+
+// long: one story, whose parts look for the same secrets
 /// On one thread, so that what server and engine log is in one place; the store's own thread is
 /// not heard.
 #[tokio::test]
@@ -107,6 +125,18 @@ async fn secrets_are_in_no_answer_no_history_and_no_line_of_the_log() {
         said.push_str(&reply.body);
     }
     said.push_str(&admin.get("/api/v1/keys").await.body);
+    let pages = [
+        format!("/jobs/{id}"),
+        format!("/jobs/{delivery}"),
+        format!("/schedules/{}", id_of(&schedule)),
+        "/jobs".to_owned(),
+        "/schedules".to_owned(),
+        "/endpoints".to_owned(),
+        "/keys".to_owned(),
+        "/".to_owned(),
+    ];
+    said.push_str(&pages_of(&server.http, &token, &pages).await);
+    assert!(said.contains("authorization"), "headers have names");
     for seen in hook.seen() {
         said.push_str(&seen.body);
     }

@@ -12,7 +12,7 @@ use steadfast_server::{
     App, Metrics, Settings,
     keys::{self, NewKey, Scope},
 };
-use steadfast_store::{SqliteOptions, SqliteStore, Store};
+use steadfast_store::{DocumentKind, SqliteOptions, SqliteStore, Store};
 use tempfile::TempDir;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
@@ -99,10 +99,9 @@ impl Server {
     /// A client with a new key, made beside the API as the command line does, after an admin's,
     /// which must be the first. A node knows of it a moment later.
     pub async fn key(&self, scope: Scope, tenant: Option<&str>) -> Http {
-        let new = |scope, tenant: Option<&str>| NewKey {
-            name: format!("{scope} of {tenant:?}"),
-            scope,
-            tenant: tenant.map(|tenant| tenant.parse().unwrap()),
+        let new = |scope, tenant: Option<&str>| {
+            let name = format!("{scope} of {tenant:?}");
+            NewKey::new(name, scope, tenant.map(|tenant| tenant.parse().unwrap()))
         };
         if keys::list(&*self.store).await.unwrap().is_empty() && scope != Scope::Admin {
             let first = keys::create(&*self.store, new(Scope::Admin, None)).await;
@@ -119,6 +118,14 @@ impl Server {
         })
         .await;
         http
+    }
+
+    /// Deletes the keys in the store itself.
+    pub async fn delete_all_keys(&self) {
+        for key in keys::list(&*self.store).await.unwrap() {
+            let (kind, id) = (DocumentKind::Key, key.id.to_string());
+            assert!(self.store.delete_document(kind, id).await.unwrap());
+        }
     }
 
     /// Stops as the binary does: first the engine, then the HTTP side.

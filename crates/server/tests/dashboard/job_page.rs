@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use steadfast_core::{Jitter, JobCommand, JobEdit, PolicyPatch, Preset};
+use steadfast_core::{Jitter, JobCommand, JobEdit, Payload, PolicyPatch, Preset};
+use steadfast_engine::JobRequest;
 
 use crate::{
     node::TestNode,
@@ -97,5 +98,29 @@ async fn a_job_offers_the_actions_that_its_state_allows() {
     assert_eq!(actions(&page), ["run-now", "cancel", "edit"]);
     let page = node.get(&format!("/jobs/{failed}")).await.body;
     assert_eq!(actions(&page), ["retry", "discard", "retry"]);
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn the_form_of_an_http_job_masks_its_headers_and_keeps_them() {
+    let node = TestNode::start().await;
+    let request = serde_json::json!({
+        "url": "https://example.com/x", "headers": {"authorization": "Bearer hunter2"}
+    });
+    let payload = Payload::encode(&request).unwrap();
+    let request = JobRequest::new("http", payload).delay(Duration::from_secs(3_600));
+    let id = node.client.enqueue(request).await.unwrap();
+    let path = format!("/jobs/{id}");
+    let page = node.get(&path).await.body;
+    assert!(page.contains("authorization") && !page.contains("hunter2"));
+    let edited = r#"{"url": "https://example.com/y", "headers": {"authorization": "••••••"}}"#;
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    form.append_pair("action", "edit")
+        .append_pair("payload", edited);
+    let saved = node.post(&format!("{path}/act"), &form.finish()).await;
+    assert_eq!(saved.status, 303, "{}", saved.body);
+    let job = node.client.job(id).await.unwrap().unwrap();
+    let payload = job.payload.as_str();
+    assert!(payload.contains("example.com/y") && payload.contains("hunter2"));
     node.stop().await;
 }

@@ -107,10 +107,9 @@ impl TestNode {
     /// The token of a new key; the first must be an admin key.
     pub async fn key(&self, scope: Scope, tenant: Option<&str>) -> String {
         let store = self.node.store();
-        let new = |scope, tenant: Option<&str>| NewKey {
-            name: "test".to_owned(),
-            scope,
-            tenant: tenant.map(|tenant| tenant.parse().unwrap()),
+        let new = |scope, tenant: Option<&str>| {
+            let name = "test".to_owned();
+            NewKey::new(name, scope, tenant.map(|tenant| tenant.parse().unwrap()))
         };
         if keys::list(&*store).await.unwrap().is_empty() && scope != Scope::Admin {
             let first = keys::create(&*store, new(Scope::Admin, None)).await;

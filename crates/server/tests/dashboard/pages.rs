@@ -323,3 +323,31 @@ async fn a_secret_of_an_endpoint_is_shown_once() {
     assert_eq!(wrong.status, 422);
     node.stop().await;
 }
+
+#[tokio::test]
+async fn a_page_that_does_not_exist_keeps_the_navigation_and_an_empty_one_names_its_address() {
+    let node = TestNode::start().await;
+    let missing = node.get("/nowhere").await;
+    assert_eq!(missing.status, 404);
+    assert!(
+        missing.body.contains("href=\"/dead-letters\""),
+        "{}",
+        missing.body
+    );
+    for page in ["/", "/jobs", "/schedules"] {
+        let body = node.get(page).await.body;
+        let address = format!("http://{}/api/v1/", node.address);
+        assert!(body.contains(&address), "{page}: {body}");
+        assert!(!body.contains("authorization"), "{page}");
+    }
+    let docs = node.get("/api/docs/").await;
+    for (name, value) in [
+        ("content-security-policy", "frame-ancestors 'none'"),
+        ("x-content-type-options", "nosniff"),
+        ("cross-origin-resource-policy", "same-origin"),
+    ] {
+        let header = docs.header(name).unwrap_or_default();
+        assert!(header.contains(value), "{name}: {header}");
+    }
+    node.stop().await;
+}

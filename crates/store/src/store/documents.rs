@@ -54,8 +54,10 @@ steadfast_core::string_enum! {
         Alert = "alert",
         /// The last heartbeat of a node.
         Node = "node",
-        /// A signed-in session of the dashboard.
+        /// The signed-in sessions of a key.
         Session = "session",
+        /// The admin keys that are about to be deleted.
+        Revocations = "revocations",
     }
 }
 

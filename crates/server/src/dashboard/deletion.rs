@@ -1,0 +1,38 @@
+//! The question before something is deleted for good.
+
+use askama::Template;
+
+use super::{
+    frame::{Frame, render},
+    page_error::PageResult,
+    viewer::Viewer,
+};
+
+/// What is to be deleted.
+pub struct Deletion {
+    pub name: String,
+    /// What follows, as a sentence.
+    pub consequence: &'static str,
+    pub verb: &'static str,
+    /// Where the answer is sent to.
+    pub path: String,
+    pub id: String,
+    /// Where to go instead.
+    pub back: String,
+}
+
+#[derive(Template)]
+#[template(path = "deletion.html")]
+struct DeletionPage {
+    frame: Frame,
+    deletion: Deletion,
+}
+
+impl Deletion {
+    pub fn page(self, viewer: &Viewer, section: &'static str) -> PageResult {
+        render(&DeletionPage {
+            frame: Frame::of(viewer, section, format!("{}?", self.verb)),
+            deletion: self,
+        })
+    }
+}
