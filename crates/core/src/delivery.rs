@@ -43,6 +43,7 @@ pub type JobRenderer = fn(&Job, Timestamp) -> Value;
 pub struct Subscriptions {
     by_tenant: HashMap<Tenant, Vec<Subscription>>,
     render_job: JobRenderer,
+    version: Option<u64>,
 }
 
 /// No endpoint, and events that carry the id of their job and nothing else.
@@ -78,7 +79,22 @@ impl Subscriptions {
         Self {
             by_tenant: HashMap::new(),
             render_job,
+            version: None,
         }
+    }
+
+    /// Sets the version of the endpoints that these are. A transition that is decided with them
+    /// is written only if it still is the version in the store.
+    #[must_use]
+    pub fn at_version(mut self, version: u64) -> Self {
+        self.version = Some(version);
+        self
+    }
+
+    /// The version of the endpoints that a transition of this job depends on. Nothing is reported
+    /// of deliveries, so those depend on none.
+    pub(crate) fn version_for(&self, job: &Job) -> Option<u64> {
+        self.version.filter(|_| job.kind != Kind::webhook())
     }
 
     /// Adds a subscription.

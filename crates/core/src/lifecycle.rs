@@ -37,9 +37,11 @@ pub fn after_attempt(
         Waiting if is_failure(&transition) => Some(EventType::JobRetrying),
         Waiting | Running => None,
     };
-    if let Some(event) = event
-        && subscriptions.wants(&ended.job, event)
-    {
+    let Some(event) = event else {
+        return transition;
+    };
+    transition.guard.endpoints = subscriptions.version_for(&ended.job);
+    if subscriptions.wants(&ended.job, event) {
         let mut job = Job::clone(&ended.job);
         job.progress = transition.to.clone();
         transition
@@ -230,6 +232,7 @@ impl Verdict {
                 fence: job.progress.fence,
                 cancel_requested: job.progress.cancel_requested,
                 lease_expired: *outcome == Outcome::Lost,
+                endpoints: None,
             },
             tally: Tally::of(record.as_ref(), to.reason),
             outbox: match to.state {

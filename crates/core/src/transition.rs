@@ -36,6 +36,9 @@ pub struct Guard {
     pub cancel_requested: bool,
     /// The lease has run out, and was not renewed meanwhile.
     pub lease_expired: bool,
+    /// The version of the endpoints that the outbox was decided with; `None` if no endpoint has
+    /// a say in it.
+    pub endpoints: Option<u64>,
 }
 
 /// The result of writing a transition.
@@ -48,15 +51,19 @@ pub enum CommitResult {
     Stale,
     /// A cancel was requested after this was decided: nothing is written, decide again with it.
     CancelRequested,
+    /// Endpoints changed after this was decided: nothing is written, decide again with them.
+    EndpointsChanged,
 }
 
 impl Transition {
-    /// Why this must not be written, given the job as it is stored (`None` if it is gone) and
-    /// the record that its claim has left, if any. `None`: the guard holds, write it.
+    /// Why this must not be written, given the job as it is stored (`None` if it is gone), the
+    /// record that its claim has left, if any, and the version of the endpoints. `None`: the
+    /// guard holds, write it.
     pub fn refusal(
         &self,
         stored: Option<&JobProgress>,
         record: Option<&Attempt>,
+        endpoints: u64,
         now: Timestamp,
     ) -> Option<CommitResult> {
         let Some(stored) = stored else {
@@ -73,7 +80,12 @@ impl Transition {
             return Some(CommitResult::Stale);
         }
         let is_unknown = stored.cancel_requested && !self.guard.cancel_requested;
-        is_unknown.then_some(CommitResult::CancelRequested)
+        if is_unknown {
+            return Some(CommitResult::CancelRequested);
+        }
+        let is_outdated = |known| known != endpoints;
+        let is_outdated = self.guard.endpoints.is_some_and(is_outdated);
+        is_outdated.then_some(CommitResult::EndpointsChanged)
     }
 
     /// Whether this same transition ended the claim. It is recognised by its attempt record; one

@@ -153,11 +153,11 @@ fn a_transition_says_why_it_may_not_be_written() {
     let refusal = |change: fn(&mut Job), now| {
         let mut stored = running.clone();
         change(&mut stored);
-        transition.refusal(Some(&stored.progress), None, now)
+        transition.refusal(Some(&stored.progress), None, 0, now)
     };
     assert_eq!(refusal(|_| {}, T0), None);
     assert_eq!(
-        transition.refusal(None, None, T0),
+        transition.refusal(None, None, 0, T0),
         Some(CommitResult::Stale)
     );
     let swept = |job: &mut Job| job.progress.fence = job.progress.fence.next();
@@ -165,19 +165,31 @@ fn a_transition_says_why_it_may_not_be_written() {
     let cancel = |job: &mut Job| job.progress.cancel_requested = true;
     assert_eq!(refusal(cancel, T0), Some(CommitResult::CancelRequested));
     // The answer was lost: the job is as this transition left it, and its record is there.
-    let written = transition.refusal(Some(&transition.to), record, T0);
+    let written = transition.refusal(Some(&transition.to), record, 0, T0);
     assert_eq!(written, Some(CommitResult::Done));
-    let other = transition.refusal(Some(&transition.to), None, T0);
+    let other = transition.refusal(Some(&transition.to), None, 0, T0);
     assert_eq!(other, Some(CommitResult::Stale));
 
     let mut lost = transition.clone();
     lost.guard.lease_expired = true;
     let until = running.progress.lease_until.unwrap();
-    let at = |now| lost.refusal(Some(&running.progress), None, now);
+    let at = |now| lost.refusal(Some(&running.progress), None, 0, now);
     assert_eq!(
         at(T0),
         Some(CommitResult::Stale),
         "it was renewed after all"
     );
     assert_eq!(at(until), None);
+
+    let mut told = transition.clone();
+    told.guard.endpoints = Some(6);
+    let at = |endpoints| told.refusal(Some(&running.progress), None, endpoints, T0);
+    assert_eq!(at(6), None);
+    assert_eq!(at(7), Some(CommitResult::EndpointsChanged));
+    let written = told.refusal(Some(&told.to), told.record.as_ref(), 7, T0);
+    assert_eq!(
+        written,
+        Some(CommitResult::Done),
+        "it was written before they changed"
+    );
 }

@@ -308,7 +308,12 @@ impl Client {
         ids: Vec<JobId>,
         command: JobCommand,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
-        let subscriptions = self.endpoint_cache().get().await?.subscriptions();
+        let endpoints = match command {
+            // Only a cancel is reported, so only a cancel must know of every endpoint.
+            JobCommand::Cancel => self.endpoint_cache().refresh_if_changed().await?,
+            _ => self.endpoint_cache().get().await?,
+        };
+        let subscriptions = endpoints.subscriptions();
         let results = self
             .store()
             .run_command(ids, command, subscriptions)

@@ -1,7 +1,8 @@
 //! Documents that every job needs and that change seldom: endpoints, keys, sessions.
 //!
-//! A node reads them again every other second, and at once after a change of its own; so what
-//! one node changes, the others know a moment later.
+//! The store counts the changes of each kind. A node asks for the counts every other second and
+//! reads the documents only if theirs has moved on; so what one node changes, the others know a
+//! moment later. Whatever must know at once asks first: [`DocumentCache::refresh_if_changed`].
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -20,22 +21,41 @@ use crate::{
 pub struct DocumentCache<T> {
     store: Arc<dyn Store>,
     kind: DocumentKind,
-    index: fn(Vec<Document>) -> T,
-    current: RwLock<Option<Arc<T>>>,
+    index: Box<dyn Fn(Vec<Document>, u64) -> T + Send + Sync>,
+    latest: RwLock<Option<Snapshot<T>>>,
+}
+
+/// The documents as they were at a version, or later.
+struct Snapshot<T> {
+    version: u64,
+    value: Arc<T>,
 }
 
 impl<T: Send + Sync> DocumentCache<T> {
     /// A cache that is empty until it is first asked or refreshed.
-    pub fn new(store: Arc<dyn Store>, kind: DocumentKind, index: fn(Vec<Document>) -> T) -> Self {
+    pub fn new(store: Arc<dyn Store>, kind: DocumentKind, index: fn(Vec<Document>) -> T) -> Self
+    where
+        T: 'static,
+    {
+        Self::with_version(store, kind, move |documents, _| index(documents))
+    }
+
+    /// The same, for an index that keeps the version of its documents.
+    pub(crate) fn with_version(
+        store: Arc<dyn Store>,
+        kind: DocumentKind,
+        index: impl Fn(Vec<Document>, u64) -> T + Send + Sync + 'static,
+    ) -> Self {
         Self {
             store,
             kind,
-            index,
-            current: RwLock::new(None),
+            index: Box::new(index),
+            latest: RwLock::new(None),
         }
     }
 
-    /// The current contents; the first caller waits until they are read.
+    /// The contents that were read last, at most a few seconds old; the first caller waits until
+    /// they are read.
     pub async fn get(&self) -> Result<Arc<T>, StoreError> {
         match self.current() {
             Some(current) => Ok(current),
@@ -43,21 +63,47 @@ impl<T: Send + Sync> DocumentCache<T> {
         }
     }
 
-    /// The current contents, if they have been read yet.
+    /// The contents that were read last, if they have been read yet.
     pub fn current(&self) -> Option<Arc<T>> {
-        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
-        current.clone()
+        self.latest(|_| true)
+    }
+
+    /// The contents as they are now: asks the store whether they have changed, and reads them if
+    /// so.
+    pub async fn refresh_if_changed(&self) -> Result<Arc<T>, StoreError> {
+        let version = self.store.document_versions().await?.of(self.kind);
+        match self.latest(|known| known == version) {
+            Some(latest) => Ok(latest),
+            None => self.read(version).await,
+        }
     }
 
     /// Reads the documents again.
     pub async fn refresh(&self) -> Result<Arc<T>, StoreError> {
-        let documents = self.store.list_documents(self.kind).await?;
-        let current = Arc::new((self.index)(documents));
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(current.clone());
-        Ok(current)
+        let version = self.store.document_versions().await?.of(self.kind);
+        self.read(version).await
     }
 
-    /// Refreshes again and again until `stop`. While the store is away, the last contents stay.
+    /// The version was read first, so the documents are at least as new as it.
+    async fn read(&self, version: u64) -> Result<Arc<T>, StoreError> {
+        let documents = self.store.list_documents(self.kind).await?;
+        let value = Arc::new((self.index)(documents, version));
+        let snapshot = Snapshot {
+            version,
+            value: value.clone(),
+        };
+        *self.latest.write().unwrap_or_else(PoisonError::into_inner) = Some(snapshot);
+        Ok(value)
+    }
+
+    fn latest(&self, is_good: impl Fn(u64) -> bool) -> Option<Arc<T>> {
+        let latest = self.latest.read().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = latest.as_ref().filter(|latest| is_good(latest.version));
+        snapshot.map(|snapshot| snapshot.value.clone())
+    }
+
+    /// Looks for changes again and again until `stop`. While the store is away, the last contents
+    /// stay.
     pub async fn run(&self, stop: &CancellationToken) {
         let health = Arc::new(RoleHealth::new(self.name()));
         role::run(self, stop, &health).await;
@@ -71,7 +117,7 @@ impl<T: Send + Sync> Role for DocumentCache<T> {
     }
 
     async fn tick(&self) -> Result<Next, StoreError> {
-        self.refresh().await?;
+        self.refresh_if_changed().await?;
         Ok(Next::After(DOCUMENTS_REFRESH_EVERY))
     }
 }

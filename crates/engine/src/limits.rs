@@ -10,6 +10,12 @@ pub const CLAIM_BATCH_MAX: usize = 1_000;
 pub const COMMIT_BATCH_MAX: usize = 1_000;
 /// Attempts that ended but are not committed yet hold their slot when this is full.
 pub const ENDED_MAX: usize = 2 * COMMIT_BATCH_MAX;
+/// Jobs and deliveries of one transaction that settles attempts: an outcome may bring a delivery
+/// for each endpoint and jobs of its handler, and other writers wait until they are written.
+pub const SETTLE_ROWS_MAX: usize = 2_000;
+/// How often a settlement is decided again because endpoints changed meanwhile, before it goes by
+/// those that it just read: a tenant that changes its endpoints in a loop holds up no commit.
+pub const ENDPOINT_REFUSALS_MAX: usize = 3;
 /// A node that died leaves at most its concurrency in expired leases: a few batches.
 pub const SWEEP_BATCH_MAX: usize = 500;
 /// Schedules that fire in the same second are fired in few transactions.
@@ -39,7 +45,7 @@ pub const CLAIM_RETRY_MAX: Duration = Duration::from_secs(1);
 /// Wake-ups are mostly about jobs, and a look at the schedules costs more than one at the jobs.
 /// Ticks are known beforehand; only a schedule that was just changed can be this late.
 pub const SCHEDULE_PAUSE: Duration = Duration::from_millis(50);
-/// How long another node's change of an endpoint, a key or a session may go unnoticed.
+/// How long another node's change of a key or a session may go unnoticed.
 pub const DOCUMENTS_REFRESH_EVERY: Duration = Duration::from_secs(2);
 /// The first wait for a store that is away. Most failures are over by then.
 pub const STORE_BACKOFF_FIRST: Duration = Duration::from_millis(50);
@@ -75,6 +81,8 @@ pub const CLOCK_JUMP: Duration = Duration::from_secs(2);
 pub const HEARTBEAT_EVERY: Duration = Duration::from_secs(5);
 /// A node that has been silent for this long, four heartbeats, may have died.
 pub const NODE_SILENT_AFTER: Duration = Duration::from_secs(20);
+/// How many heartbeats lie between two looks for nodes that have been silent for too long.
+pub const NODES_CHECKED_EVERY: u64 = 120;
 /// Long enough for a person to see that a node is gone.
 pub const NODE_FORGOTTEN_AFTER: Duration = Duration::from_secs(60 * 60);
 
@@ -110,6 +118,9 @@ pub mod http {
     pub const BODY_READ_MAX: usize = 10 * 1024 * 1024;
     /// The head of a response must fit at once; real ones are under 16 KiB.
     pub const HEAD_BYTES_MAX: usize = 64 * 1024;
+    /// Informational responses (1xx) before the real one: a server that streams them would keep a
+    /// core busy until the timeout.
+    pub const INFORMATIONAL_MAX: usize = 16;
     /// Response headers in the record of an attempt.
     pub const HEADERS_KEPT_MAX: usize = 64;
     /// Names and values of those together.
@@ -123,8 +134,28 @@ pub mod http {
     pub const IDLE_CONNECTIONS_MAX: usize = 256;
     /// A connection that has ended its last request is ready at once.
     pub const READY_MAX: Duration = Duration::from_millis(50);
+    /// Threads that look names up. One lasts for ten seconds and more if no name server answers,
+    /// and a node has a hundred attempts at once by default.
+    pub const LOOKUPS_MAX: usize = 64;
+    /// More such threads, for names that were found before: others that never answer must not
+    /// hold those up.
+    pub const LOOKUPS_OF_KNOWN_NAMES_MAX: usize = 16;
+    /// How long the addresses of a name are used without asking again: shorter than any sensible
+    /// life of a DNS record, long enough to ask once for a burst of jobs.
+    pub const ADDRESSES_KEPT_FOR: Duration = Duration::from_secs(5);
+    /// Names whose addresses are kept: some hundred bytes each.
+    pub const NAMES_KEPT_MAX: usize = 1_024;
     /// What one of several addresses gets before the next is tried.
     pub const DIAL_MAX: Duration = Duration::from_secs(3);
+
+    /// How long a delivery waits at first that finds its endpoint disabled; twice as long each
+    /// time it finds it still so.
+    pub const DISABLED_SNOOZE: Duration = Duration::from_secs(60);
+    /// The most that a delivery waits for a disabled endpoint before it looks again. Each look
+    /// is an attempt record, and a job is snoozed a thousand times at most: ten days like this.
+    pub const DISABLED_SNOOZE_MAX: Duration = Duration::from_secs(15 * 60);
+    /// How long a delivery waits whose endpoint cannot be looked up, because the store is away.
+    pub const LOOKUP_SNOOZE: Duration = Duration::from_secs(5);
 
     /// Standard Webhooks: shorter secrets can be guessed.
     pub const SECRET_BYTES_MIN: usize = 24;

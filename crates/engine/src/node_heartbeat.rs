@@ -1,16 +1,19 @@
 //! Records that this node is alive, and deletes the records of nodes that have long been silent.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use steadfast_core::{Payload, Queue, Timestamp, WorkerName};
-use steadfast_store::{Document, DocumentKind, Store, StoreError};
+use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Store, StoreError};
 
 use crate::{
     document_cache::decode_documents,
     inflight::Inflight,
-    limits::{HEARTBEAT_EVERY, NODE_FORGOTTEN_AFTER, NODE_SILENT_AFTER},
+    limits::{HEARTBEAT_EVERY, NODE_FORGOTTEN_AFTER, NODE_SILENT_AFTER, NODES_CHECKED_EVERY},
     role::{Next, Role},
 };
 
@@ -49,6 +52,9 @@ pub struct NodeHeartbeat {
     pub queues: Vec<Queue>,
     pub concurrency: usize,
     pub started_at: Timestamp,
+    /// The revision of this node's document after its last heartbeat.
+    pub written: AtomicU64,
+    pub heartbeats: AtomicU64,
 }
 
 #[async_trait]
@@ -58,15 +64,10 @@ impl Role for NodeHeartbeat {
     }
 
     async fn tick(&self) -> Result<Next, StoreError> {
-        let now = self.store.now();
-        let documents = self.store.list_documents(DocumentKind::Node).await?;
-        self.save(&documents, now).await?;
-        for (document, state) in decode_documents::<NodeState>(documents) {
-            if now.since(state.last_seen) > NODE_FORGOTTEN_AFTER {
-                self.store
-                    .delete_document(DocumentKind::Node, document.id)
-                    .await?;
-            }
+        self.save(self.store.now()).await?;
+        let heartbeats = self.heartbeats.fetch_add(1, Ordering::Relaxed);
+        if heartbeats.is_multiple_of(NODES_CHECKED_EVERY) {
+            self.forget_silent_nodes().await?;
         }
         Ok(Next::After(HEARTBEAT_EVERY))
     }
@@ -82,8 +83,22 @@ impl Role for NodeHeartbeat {
 }
 
 impl NodeHeartbeat {
-    async fn save(&self, documents: &[Document], now: Timestamp) -> Result<(), StoreError> {
-        let own = documents.iter().find(|it| it.id == self.name.as_str());
+    /// Every node looks, but seldom: a thousand nodes that read a thousand records at every
+    /// heartbeat would keep a database busy with nothing else.
+    async fn forget_silent_nodes(&self) -> Result<(), StoreError> {
+        let now = self.store.now();
+        let documents = self.store.list_documents(DocumentKind::Node).await?;
+        for (document, state) in decode_documents::<NodeState>(documents) {
+            if now.since(state.last_seen) > NODE_FORGOTTEN_AFTER {
+                self.store
+                    .delete_document(DocumentKind::Node, document.id)
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn save(&self, now: Timestamp) -> Result<(), StoreError> {
         let state = NodeState {
             name: self.name.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -100,13 +115,25 @@ impl NodeHeartbeat {
                 return Ok(());
             }
         };
-        let document = Document {
+        let mut document = Document {
             kind: DocumentKind::Node,
             id: self.name.to_string(),
             body,
-            revision: own.map_or(0, |own| own.revision),
+            revision: self.written.load(Ordering::Relaxed),
         };
-        self.store.save_document(document, Vec::new()).await?;
+        let mut result = self
+            .store
+            .save_document(document.clone(), Vec::new())
+            .await?;
+        // An earlier process of this name may have left a document, or another node may have
+        // deleted this one's.
+        if let DocumentSaveResult::Outdated(stored) = result {
+            document.revision = stored.map_or(0, |stored| stored.revision);
+            result = self.store.save_document(document, Vec::new()).await?;
+        }
+        if let DocumentSaveResult::Done(document) = result {
+            self.written.store(document.revision, Ordering::Relaxed);
+        }
         Ok(())
     }
 }

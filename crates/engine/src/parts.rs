@@ -1,6 +1,9 @@
 //! What the roles share, and the list of all of them.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
 
 use steadfast_core::{AlertSettings, EndedAttempt};
 use steadfast_store::{ClaimRequest, Store};
@@ -95,12 +98,12 @@ impl Parts {
     }
 
     pub fn watcher(&self, every: Duration) -> Watcher {
-        Watcher {
-            store: self.store.clone(),
-            endpoints: self.endpoints.clone(),
-            settings: self.alerts.clone(),
+        Watcher::new(
+            self.store.clone(),
+            self.endpoints.clone(),
+            self.alerts.clone(),
             every,
-        }
+        )
     }
 
     pub fn pruner(&self, retention: Duration, every: Duration) -> Pruner {
@@ -119,6 +122,8 @@ impl Parts {
             queues: self.request.queues.clone(),
             concurrency,
             started_at: self.store.now(),
+            written: AtomicU64::new(0),
+            heartbeats: AtomicU64::new(0),
         }
     }
 

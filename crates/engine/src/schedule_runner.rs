@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use steadfast_core::{JobId, Subscriptions};
+use steadfast_core::{JobId, OverlapPolicy, Subscriptions};
 use steadfast_store::{DueSchedule, FireRequest, FireResult, Store, StoreError, Wakeups};
 use tokio::sync::Mutex;
 
@@ -43,7 +43,12 @@ impl Role for ScheduleRunner {
                 at_latest: wait,
             });
         }
-        let subscriptions = self.endpoints.get().await?.subscriptions();
+        let endpoints = if found.due.iter().any(may_cancel) {
+            self.endpoints.refresh_if_changed().await?
+        } else {
+            self.endpoints.get().await?
+        };
+        let subscriptions = endpoints.subscriptions();
         let due = found.due.into_iter();
         let requests: Vec<FireRequest> = due
             .map(|due| self.fire_request(due, subscriptions.clone()))
@@ -71,6 +76,11 @@ impl Role for ScheduleRunner {
     async fn wakeup(&self) {
         self.wakeups.lock().await.next().await;
     }
+}
+
+/// Whether an unfinished run may be cancelled, which is reported to endpoints.
+fn may_cancel(due: &DueSchedule) -> bool {
+    due.unfinished.is_some() && due.schedule.timetable.overlap() == OverlapPolicy::Replace
 }
 
 impl ScheduleRunner {

@@ -22,6 +22,7 @@ use crate::{
     document_cache::DocumentCache,
     endpoints::Endpoints,
     inflight::Inflight,
+    limits,
     notice::{self, Announcer, JobEvent},
     random::Random,
     store_backoff::StoreBackoff,
@@ -82,6 +83,21 @@ pub enum SettleResult {
     },
 }
 
+/// Decides as many as fit into one transaction, with their outboxes.
+fn decide_some(open: &[&mut PendingSettlement], subscriptions: &Subscriptions) -> Vec<Transition> {
+    let mut transitions = Vec::with_capacity(open.len());
+    let mut rows = 0;
+    for pending in open {
+        let transition = pending.decide(subscriptions);
+        rows += 1 + transition.outbox.len();
+        transitions.push(transition);
+        if rows >= limits::SETTLE_ROWS_MAX {
+            break;
+        }
+    }
+    transitions
+}
+
 impl Settler {
     /// Rolls the dice for an attempt that is over.
     pub fn pending(&self, ended: EndedAttempt) -> PendingSettlement {
@@ -99,6 +115,7 @@ impl Settler {
         &self,
         batch: &mut [PendingSettlement],
     ) -> Result<Vec<SettleResult>, StoreError> {
+        let mut refusals = 0;
         loop {
             let open = batch.iter_mut().filter(|pending| pending.result.is_none());
             let open: Vec<&mut PendingSettlement> = open.collect();
@@ -106,23 +123,39 @@ impl Settler {
                 let results = batch.iter().filter_map(|pending| pending.result);
                 return Ok(results.collect());
             }
-            self.settle_open(open).await?;
+            let endpoints_changed = self.settle_some(open, refusals).await?;
+            refusals = if endpoints_changed { refusals + 1 } else { 0 };
         }
     }
 
-    /// Decides and writes once. What a cancel overtook stays open.
-    async fn settle_open(&self, open: Vec<&mut PendingSettlement>) -> Result<(), StoreError> {
-        let subscriptions = self.endpoints.get().await?.subscriptions();
-        let transitions: Vec<Transition> = open
-            .iter()
-            .map(|pending| pending.decide(&subscriptions))
-            .collect();
+    /// Decides and writes as many as fit into one transaction. What a cancel or a change of
+    /// endpoints overtook stays open; returns whether endpoints changed, which they may have done
+    /// `refusals` times in a row before.
+    async fn settle_some(
+        &self,
+        open: Vec<&mut PendingSettlement>,
+        refusals: usize,
+    ) -> Result<bool, StoreError> {
+        let endpoints = match refusals {
+            0 => self.endpoints.get().await?,
+            _ => self.endpoints.refresh().await?,
+        };
+        let mut transitions = decide_some(&open, &endpoints.subscriptions());
+        if refusals >= limits::ENDPOINT_REFUSALS_MAX {
+            // The endpoints were read a moment ago: what changed since then, changed while these
+            // attempts were being settled.
+            for transition in &mut transitions {
+                transition.guard.endpoints = None;
+            }
+        }
         // The store keeps the transitions; only those that are announced are cloned.
         let announced: Vec<Option<Transition>> = transitions
             .iter()
             .map(|transition| self.is_announced(transition).then(|| transition.clone()))
             .collect();
         let committed = self.store.commit(transitions).await?;
+        let endpoints_changed = committed.contains(&CommitResult::EndpointsChanged);
+        // Those that were not decided yet are left over.
         for ((pending, transition), result) in open.into_iter().zip(announced).zip(committed) {
             match result {
                 CommitResult::Done => {
@@ -135,9 +168,10 @@ impl Settler {
                     self.on_stale(&pending.ended);
                 }
                 CommitResult::CancelRequested => pending.ended.set_cancel_requested(),
+                CommitResult::EndpointsChanged => {}
             }
         }
-        Ok(())
+        Ok(endpoints_changed)
     }
 
     /// Settles attempts and waits for a store that is away. Something that it can never take is

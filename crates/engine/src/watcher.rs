@@ -22,10 +22,11 @@ use crate::{
 };
 
 pub struct Watcher {
-    pub store: Arc<dyn Store>,
-    pub endpoints: Arc<DocumentCache<Endpoints>>,
-    pub settings: AlertSettings,
-    pub every: Duration,
+    store: Arc<dyn Store>,
+    endpoints: Arc<DocumentCache<Endpoints>>,
+    states: DocumentCache<HashMap<String, StoredState>>,
+    settings: AlertSettings,
+    every: Duration,
 }
 
 #[async_trait]
@@ -41,11 +42,26 @@ impl Role for Watcher {
 }
 
 impl Watcher {
+    pub fn new(
+        store: Arc<dyn Store>,
+        endpoints: Arc<DocumentCache<Endpoints>>,
+        settings: AlertSettings,
+        every: Duration,
+    ) -> Self {
+        Self {
+            states: DocumentCache::new(store.clone(), DocumentKind::Alert, stored_states),
+            store,
+            endpoints,
+            settings,
+            every,
+        }
+    }
+
     /// Checks every rule of every tenant once and returns how many states changed.
     pub async fn watch(&self) -> Result<usize, StoreError> {
-        let subscriptions = self.endpoints.get().await?.subscriptions();
+        let subscriptions = self.endpoints.refresh_if_changed().await?.subscriptions();
         // The states come first: a decision on an outdated one is refused when it is written.
-        let mut stored = self.stored_states().await?;
+        let stored = self.states.refresh_if_changed().await?;
         let now = self.store.now();
         let lanes = self
             .store
@@ -56,29 +72,16 @@ impl Watcher {
         for observation in observations(states, &lanes) {
             for rule in AlertRule::ALL {
                 let id = format!("{}/{}/{rule}", observation.tenant, observation.subject);
-                let stored = stored.remove(&id).unwrap_or_default();
-                let state = stored.state.as_ref();
+                let stored = stored.get(&id);
+                let state = stored.and_then(|stored| stored.state.as_ref());
                 if let Some(change) = rule.step(&self.settings, state, &observation, now) {
-                    let revision = stored.revision;
+                    let revision = stored.map_or(0, |stored| stored.revision);
                     let is_ours = self.save(id, revision, change, &subscriptions).await?;
                     changed += usize::from(is_ours);
                 }
             }
         }
         Ok(changed)
-    }
-
-    async fn stored_states(&self) -> Result<HashMap<String, StoredState>, StoreError> {
-        let documents = self.store.list_documents(DocumentKind::Alert).await?;
-        let states = documents.into_iter().map(|document| {
-            let Document { id, revision, .. } = document;
-            let state = document.body.decode().map_err(|error| {
-                tracing::error!(id, %error, "an alert starts afresh, because its state cannot be read");
-            });
-            let state = state.ok();
-            (id, StoredState { revision, state })
-        });
-        Ok(states.collect())
     }
 
     /// Writes a change and its deliveries, unless another node was first; logs it if written.
@@ -116,10 +119,21 @@ impl Watcher {
 }
 
 /// The state of an alert as a document holds it. One that cannot be read is overwritten.
-#[derive(Default)]
 struct StoredState {
     revision: u64,
     state: Option<AlertState>,
+}
+
+fn stored_states(documents: Vec<Document>) -> HashMap<String, StoredState> {
+    let states = documents.into_iter().map(|document| {
+        let Document { id, revision, .. } = document;
+        let state = document.body.decode().map_err(|error| {
+            tracing::error!(id, %error, "an alert starts afresh, because its state cannot be read");
+        });
+        let state = state.ok();
+        (id, StoredState { revision, state })
+    });
+    states.collect()
 }
 
 /// The figures of each tenant that has jobs, or alerts that may have to be resolved.

@@ -23,7 +23,7 @@ use steadfast_core::Timestamp;
 
 use crate::wake::Wakeups;
 
-pub use documents::{Document, DocumentKind, DocumentSaveResult, DocumentStore};
+pub use documents::{Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions};
 pub use jobs::{ClaimRequest, ClaimResult, EnqueueResult, JobStore, RenewResult, Renewal};
 #[cfg(feature = "_testing")]
 pub use layer::{LayeredStore, StoreLayer};

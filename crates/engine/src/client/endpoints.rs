@@ -1,7 +1,7 @@
 //! Endpoints: listed, created, changed, deleted.
 
 use steadfast_core::{Endpoint, EndpointId, Payload, Tenant};
-use steadfast_store::{Document, DocumentKind, DocumentSaveResult};
+use steadfast_store::{Document, DocumentKind, DocumentSaveResult, StoreError};
 
 use super::{Client, ClientError};
 use crate::{document_cache::decode_documents, limits::REVISION_TRIES_MAX};
@@ -37,15 +37,9 @@ impl Client {
         change: impl Fn(&mut Endpoint),
     ) -> Result<Option<Endpoint>, ClientError> {
         for _ in 0..REVISION_TRIES_MAX {
-            let documents = self.store().list_documents(DocumentKind::Endpoint).await?;
-            let found =
-                decode_documents::<Endpoint>(documents).find(|(_, endpoint)| endpoint.id == id);
-            let Some((mut document, mut endpoint)) = found else {
+            let Some((mut document, mut endpoint)) = self.stored_endpoint(id, tenant).await? else {
                 return Ok(None);
             };
-            if tenant.is_some_and(|tenant| *tenant != endpoint.tenant) {
-                return Ok(None);
-            }
             change(&mut endpoint);
             document.body = Payload::encode(&endpoint)?;
             let saved = self.store().save_document(document, Vec::new()).await?;
@@ -57,16 +51,14 @@ impl Client {
         Err(ClientError::contended(id))
     }
 
-    /// Deletes an endpoint and returns whether there was one of this tenant. Deliveries that wait
-    /// for it are cancelled at their next attempt.
+    /// Deletes an endpoint and returns whether there was one of this tenant. From then on no node
+    /// begins to send it anything; deliveries that wait for it are cancelled at their next attempt.
     pub async fn delete_endpoint(
         &self,
         id: EndpointId,
         tenant: Option<&Tenant>,
     ) -> Result<bool, ClientError> {
-        let endpoint = self.endpoint_cache().refresh().await?.get(id);
-        let is_visible = |endpoint: &Endpoint| tenant.is_none_or(|it| *it == endpoint.tenant);
-        if !endpoint.is_some_and(|endpoint| is_visible(&endpoint)) {
+        if self.stored_endpoint(id, tenant).await?.is_none() {
             return Ok(false);
         }
         let store = self.store();
@@ -75,5 +67,25 @@ impl Client {
             .await?;
         self.endpoint_cache().refresh().await?;
         Ok(deleted)
+    }
+
+    /// The endpoint as it is stored, if there is one of this tenant.
+    async fn stored_endpoint(
+        &self,
+        id: EndpointId,
+        tenant: Option<&Tenant>,
+    ) -> Result<Option<(Document, Endpoint)>, StoreError> {
+        let kind = DocumentKind::Endpoint;
+        let document = self.store().get_document(kind, id.to_string()).await?;
+        let mut found = decode_documents::<Endpoint>(document.into_iter().collect());
+        let is_visible = |endpoint: &Endpoint| tenant.is_none_or(|it| *it == endpoint.tenant);
+        Ok(found.find(|(_, endpoint)| is_visible(endpoint)))
+    }
+
+    /// The endpoint of a delivery, as it is stored at this moment.
+    #[cfg(feature = "http")]
+    pub(crate) async fn endpoint(&self, id: EndpointId) -> Result<Option<Endpoint>, StoreError> {
+        let found = self.stored_endpoint(id, None).await?;
+        Ok(found.map(|(_, endpoint)| endpoint))
     }
 }

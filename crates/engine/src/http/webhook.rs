@@ -3,6 +3,8 @@
 //! The payload is the body, byte for byte, so every retry sends the same event under the same
 //! id; only the timestamp and what is signed with it are new.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, header::CONTENT_TYPE};
@@ -17,7 +19,11 @@ use super::{
     request::HttpRequest,
     signature::{SigningKey, sign},
 };
-use crate::{context::AttemptContext, handler::Handler};
+use crate::{
+    context::AttemptContext,
+    handler::Handler,
+    limits::http::{DISABLED_SNOOZE, DISABLED_SNOOZE_MAX, LOOKUP_SNOOZE},
+};
 
 /// Sends the deliveries that transitions put in the outbox.
 pub struct WebhookHandler {
@@ -56,7 +62,8 @@ impl Handler for WebhookHandler {
     }
 }
 
-/// An endpoint is looked up at the last moment: it may have another URL by now, or new secrets.
+/// An endpoint is looked up in the store at the last moment: it may have another URL by now, or
+/// new secrets, or be gone; and one that another node has just created is there.
 async fn destination(attempt: &AttemptContext, now: Timestamp) -> Result<Destination, Outcome> {
     let target = attempt.job().webhook.as_ref().map(|it| &it.target);
     match target {
@@ -65,14 +72,17 @@ async fn destination(attempt: &AttemptContext, now: Timestamp) -> Result<Destina
             secrets: secret.iter().cloned().collect(),
         }),
         Some(WebhookTarget::Endpoint { endpoint }) => {
-            let endpoints = attempt.client().endpoint_cache().get().await;
-            let endpoints = endpoints.map_err(|error| failure(error.into()))?;
-            let endpoint = endpoints
-                .get(*endpoint)
-                .filter(|endpoint| !endpoint.disabled);
-            let endpoint = endpoint.ok_or_else(|| Outcome::Cancelled {
-                message: "the endpoint was deleted or disabled".to_owned(),
+            let found = attempt.client().endpoint(*endpoint).await;
+            let found = found.map_err(|error| match error.is_transient() {
+                true => Outcome::Snoozed(LOOKUP_SNOOZE),
+                false => failure(error.into()),
             })?;
+            let endpoint = found.ok_or_else(|| Outcome::Cancelled {
+                message: "the endpoint was deleted".to_owned(),
+            })?;
+            if endpoint.disabled {
+                return Err(Outcome::Snoozed(disabled_snooze(attempt.job())));
+            }
             Ok(Destination {
                 url: endpoint.url.clone(),
                 secrets: endpoint.live_secrets(now).cloned().collect(),
@@ -83,6 +93,13 @@ async fn destination(attempt: &AttemptContext, now: Timestamp) -> Result<Destina
             Err(failure(Failure::new(FailureClass::PAYLOAD, message)))
         }
     }
+}
+
+/// Whoever disables an endpoint may enable it again, and then nothing is lost.
+fn disabled_snooze(job: &Job) -> Duration {
+    let doublings = 1_u32.checked_shl(job.progress.snoozes);
+    let delay = doublings.and_then(|times| DISABLED_SNOOZE.checked_mul(times));
+    delay.map_or(DISABLED_SNOOZE_MAX, |delay| delay.min(DISABLED_SNOOZE_MAX))
 }
 
 fn request(

@@ -9,3 +9,4 @@ mod responses;
 #[expect(dead_code, reason = "the tests of the API use the rest")]
 mod target;
 mod tls;
+mod webhooks;

@@ -10,8 +10,8 @@ use std::{
 
 use node::{Cluster, MAX_RETRIES, Tick, Work};
 use steadfast_core::{
-    AttemptStatus, EndReason, Guarantee, Job, JobId, JobState, MissedTickPolicy, NewJob,
-    OverlapPolicy, Timestamp,
+    AttemptStatus, BodyFormat, EndReason, Endpoint, EndpointId, EventType, Guarantee, Job, JobId,
+    JobState, Kind, MissedTickPolicy, NewJob, OverlapPolicy, PolicyPatch, Tenant, Timestamp,
 };
 use steadfast_engine::{Client, JobKind as _, JobRequest, ScheduleRequest};
 use steadfast_store::{JobFilter, JobPageRequest, JobStore as _, PageRequest};
@@ -197,6 +197,59 @@ async fn a_rolling_restart_loses_nothing_and_no_job_waits_for_a_lease() {
     }
     assert!(given_back > 0, "no node was stopped in the middle of a job");
     println!("{given_back} jobs were given back and went on elsewhere");
+}
+
+/// The node that settles has read the endpoints before, and nothing tells it that another
+/// process has changed them since but the store's answer to its commit.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_process_does_to_an_endpoint_holds_at_once_for_another() {
+    let mut cluster = Cluster::start(1).await;
+    let client = cluster.client.clone();
+    let mut jobs = 0;
+    let mut deliveries = 0;
+    for round in 0..5 {
+        let id = EndpointId::from_bits(round + 1);
+        for (is_told, change) in [(false, None), (true, Some(true)), (false, Some(false))] {
+            match change {
+                Some(true) => drop(client.create_endpoint(endpoint(id)).await.unwrap()),
+                Some(false) => assert!(client.delete_endpoint(id, None).await.unwrap()),
+                None => {}
+            }
+            let work = Work {
+                number: 0,
+                pause: Duration::ZERO,
+            };
+            client.enqueue(work).await.unwrap();
+            jobs += 1;
+            deliveries += usize::from(is_told);
+            cluster.finished(jobs, Duration::from_secs(60)).await;
+            let filter = JobFilter {
+                kind: Some(Kind::webhook()),
+                ..JobFilter::default()
+            };
+            let found = client
+                .jobs(filter, JobPageRequest::first(99))
+                .await
+                .unwrap();
+            assert_eq!(found.items.len(), deliveries, "round {round}, {change:?}");
+        }
+    }
+    cluster.stop().await;
+}
+
+fn endpoint(id: EndpointId) -> Endpoint {
+    Endpoint {
+        id,
+        tenant: Tenant::default(),
+        url: "http://127.0.0.1:9/".to_owned(),
+        description: String::new(),
+        events: EventType::OF_JOBS.to_vec(),
+        format: BodyFormat::Standard,
+        retry: PolicyPatch::default(),
+        secrets: Vec::new(),
+        disabled: false,
+        created_at: Timestamp::EPOCH,
+    }
 }
 
 impl Cluster {

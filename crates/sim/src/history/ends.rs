@@ -27,6 +27,7 @@ impl History {
             fence,
             cancel_requested,
             lease_expired,
+            endpoints: _,
         } = transition.guard;
         let event = Event::Committed {
             fence,
@@ -65,7 +66,9 @@ impl History {
             CommitResult::CancelRequested if !(holds && cancel_is_news) => {
                 self.broken(Invariant::FencesHold, id, "no cancel was requested");
             }
-            CommitResult::Stale | CommitResult::CancelRequested => self.unchanged(seen),
+            CommitResult::Stale
+            | CommitResult::CancelRequested
+            | CommitResult::EndpointsChanged => self.unchanged(seen),
         }
     }
 

@@ -109,6 +109,7 @@ impl Replay {
             match at_once(self.store.commit(vec![transition])).unwrap()[0] {
                 CommitResult::Done => return Answer::Done,
                 CommitResult::Stale => return Answer::Refused,
+                CommitResult::EndpointsChanged => {}
                 CommitResult::CancelRequested => ended.set_cancel_requested(),
             }
         }

@@ -1,7 +1,9 @@
 //! Small records beside the jobs: no caller overwrites a change it has not seen.
 
-use super::fixture::{Fixture, json, key};
-use crate::{Document, DocumentKind, DocumentSaveResult};
+use steadfast_core::JobState;
+
+use super::fixture::{Fixture, json, key, success};
+use crate::{CommitResult, Document, DocumentKind, DocumentSaveResult, DocumentVersions};
 
 pub async fn a_document_is_kept_as_it_was_saved(f: Fixture) {
     let saved = f.save_document(document("a", r#"{"n":  1.0}"#)).await;
@@ -109,6 +111,113 @@ pub async fn of_two_savers_one_is_outdated(f: Fixture) {
     assert_eq!(f.documents(DocumentKind::Endpoint).await, done);
 }
 
+pub async fn a_document_is_found_by_kind_and_id(f: Fixture) {
+    let saved = f.save_document(document("a", "1")).await;
+    let find = |kind, id: &str| f.store.get_document(kind, id.to_owned());
+    assert_eq!(
+        find(DocumentKind::Endpoint, "a").await.unwrap(),
+        Some(saved)
+    );
+    assert_eq!(find(DocumentKind::Endpoint, "b").await.unwrap(), None);
+    assert_eq!(find(DocumentKind::Key, "a").await.unwrap(), None);
+}
+
+pub async fn every_change_of_a_kind_moves_its_version(f: Fixture) {
+    let mut seen = f.versions().await;
+    let mut moved = async |kind: DocumentKind| {
+        let versions = f.versions().await;
+        let others = DocumentKind::ALL.iter().filter(|other| **other != kind);
+        for other in others {
+            assert_eq!(versions.of(*other), seen.of(*other), "{other}");
+        }
+        let has_moved = versions.of(kind) > seen.of(kind);
+        seen = versions;
+        has_moved
+    };
+    for kind in [
+        DocumentKind::Endpoint,
+        DocumentKind::Key,
+        DocumentKind::Alert,
+        DocumentKind::Session,
+    ] {
+        let new = Document {
+            kind,
+            ..document("a", "1")
+        };
+        let saved = f.save_document(new.clone()).await;
+        assert!(moved(kind).await, "{kind} created");
+        f.save_document(saved).await;
+        assert!(moved(kind).await, "{kind} replaced");
+        let late = f.store.save_document(new, Vec::new()).await.unwrap();
+        assert!(matches!(late, DocumentSaveResult::Outdated(_)));
+        assert!(!moved(kind).await, "{kind} left alone");
+        let delete = || f.store.delete_document(kind, "a".to_owned());
+        assert!(delete().await.unwrap());
+        assert!(moved(kind).await, "{kind} deleted");
+        assert!(!delete().await.unwrap());
+        assert!(!moved(kind).await, "{kind} was not there");
+    }
+    let node = Document {
+        kind: DocumentKind::Node,
+        ..document("a", "1")
+    };
+    f.save_document(node).await;
+    assert!(!moved(DocumentKind::Node).await, "nodes are not counted");
+}
+
+pub async fn a_transition_is_sent_back_if_endpoints_changed_since(f: Fixture) {
+    let first = f.claimed(f.job()).await;
+    let second = f.claimed(f.job()).await;
+    let endpoint = f.save_document(document("a", "1")).await;
+    let known = f.versions().await.of(DocumentKind::Endpoint);
+    let guarded = |claim, version| {
+        let mut transition = f.decide(claim, success());
+        transition.outbox.push(f.job());
+        transition.guard.endpoints = Some(version);
+        transition
+    };
+    let (id, outbox) = (first.job().id, f.id());
+    let mut outdated = guarded(first, known);
+    outdated.outbox[0].id = outbox;
+    f.save_document(endpoint).await;
+    assert_eq!(
+        f.commit(outdated.clone()).await,
+        CommitResult::EndpointsChanged
+    );
+    assert_eq!(f.read(id).await.progress.state, JobState::Running);
+    assert_eq!(f.find(outbox).await, None);
+    assert!(f.attempts_of(id).await.is_empty());
+
+    // Another version than the one that is stored is as outdated, whichever is higher.
+    let known = known + 1;
+    outdated.guard.endpoints = Some(known + 1);
+    assert_eq!(
+        f.commit(outdated.clone()).await,
+        CommitResult::EndpointsChanged
+    );
+    let mut decided_again = outdated;
+    decided_again.guard.endpoints = Some(known);
+    let other = guarded(second, known);
+    let answers = f.store.commit(vec![decided_again.clone(), other]).await;
+    assert_eq!(answers.unwrap(), [CommitResult::Done; 2]);
+    assert!(f.find(outbox).await.is_some());
+
+    // The answer was lost, and the endpoints went on since.
+    let there = f
+        .store
+        .delete_document(DocumentKind::Endpoint, "a".to_owned());
+    assert!(there.await.unwrap());
+    assert_eq!(f.commit(decided_again).await, CommitResult::Done);
+}
+
+pub async fn a_transition_that_no_endpoint_has_a_say_in_is_written_whatever_they_are(f: Fixture) {
+    let claim = f.claimed(f.job()).await;
+    f.save_document(document("a", "1")).await;
+    let transition = f.decide(claim, success());
+    assert_eq!(transition.guard.endpoints, None);
+    assert_eq!(f.commit(transition).await, CommitResult::Done);
+}
+
 fn document(id: &str, body: &str) -> Document {
     Document {
         kind: DocumentKind::Endpoint,
@@ -124,6 +233,10 @@ impl Fixture {
             Ok(DocumentSaveResult::Done(saved)) => saved,
             other => panic!("not saved: {other:?}"),
         }
+    }
+
+    async fn versions(&self) -> DocumentVersions {
+        self.store.document_versions().await.unwrap()
     }
 
     async fn documents(&self, kind: DocumentKind) -> Vec<Document> {

@@ -6,7 +6,7 @@ use steadfast_core::{NewJob, Timestamp};
 use super::{MemoryStore, tables::Tables};
 use crate::{
     error::StoreError,
-    store::{Document, DocumentKind, DocumentSaveResult, DocumentStore},
+    store::{Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions},
 };
 
 #[async_trait]
@@ -28,12 +28,43 @@ impl DocumentStore for MemoryStore {
         }))
     }
 
+    async fn get_document(
+        &self,
+        kind: DocumentKind,
+        id: String,
+    ) -> Result<Option<Document>, StoreError> {
+        Ok(self.with(|tables, _| tables.documents.get(&(kind, id)).cloned()))
+    }
+
+    async fn document_versions(&self) -> Result<DocumentVersions, StoreError> {
+        Ok(self.with(|tables, _| {
+            let versions = tables.document_versions.iter();
+            versions.map(|(kind, version)| (*kind, *version)).collect()
+        }))
+    }
+
     async fn delete_document(&self, kind: DocumentKind, id: String) -> Result<bool, StoreError> {
-        Ok(self.with(|tables, _| tables.documents.remove(&(kind, id)).is_some()))
+        Ok(self.with(|tables, _| {
+            let is_deleted = tables.documents.remove(&(kind, id)).is_some();
+            if is_deleted {
+                tables.count_change(kind);
+            }
+            is_deleted
+        }))
     }
 }
 
 impl Tables {
+    pub(super) fn document_version(&self, kind: DocumentKind) -> u64 {
+        self.document_versions.get(&kind).copied().unwrap_or(0)
+    }
+
+    fn count_change(&mut self, kind: DocumentKind) {
+        if kind != DocumentKind::Node {
+            *self.document_versions.entry(kind).or_default() += 1;
+        }
+    }
+
     fn save_document(
         &mut self,
         mut document: Document,
@@ -47,6 +78,7 @@ impl Tables {
         }
         document.revision += 1;
         self.documents.insert(key, document.clone());
+        self.count_change(document.kind);
         for new in outbox {
             self.insert(new, now);
         }

@@ -20,7 +20,9 @@ use crate::{
     error::{CommandError, EnqueueError, StoreError},
     lane::Lane,
     minutes::minute,
-    store::{ClaimRequest, ClaimResult, EnqueueResult, JobStore, RenewResult, Renewal},
+    store::{
+        ClaimRequest, ClaimResult, DocumentKind, EnqueueResult, JobStore, RenewResult, Renewal,
+    },
 };
 
 const LAST_ID: JobId = JobId::from_bits(u128::MAX);
@@ -210,12 +212,13 @@ impl Tables {
     }
 
     fn commit(&mut self, transition: Transition, now: Timestamp) -> CommitResult {
+        let endpoints = self.document_version(DocumentKind::Endpoint);
         let stored = self.jobs.get_mut(&transition.job);
         let record = stored
             .as_ref()
             .and_then(|stored| stored.attempts.get(&transition.guard.fence));
         let progress = stored.as_ref().map(|stored| &stored.job.progress);
-        if let Some(refusal) = transition.refusal(progress, record, now) {
+        if let Some(refusal) = transition.refusal(progress, record, endpoints, now) {
             return refusal;
         }
         let Some(stored) = stored else {

@@ -26,6 +26,7 @@ pub(super) struct Tables {
     pub(super) schedules: BTreeMap<ScheduleId, Schedule>,
     pub(super) ticks: BTreeMap<(ScheduleId, Timestamp), TickRecord>,
     pub(super) documents: BTreeMap<(DocumentKind, String), Document>,
+    pub(super) document_versions: BTreeMap<DocumentKind, u64>,
     /// A verb may have made something due earlier than waiting callers know.
     pub(super) due_sooner: bool,
 }

@@ -9,6 +9,7 @@ use steadfast_core::{Attempt, CommitResult, JobId, JobState, Tally, Transition, 
 
 use super::{
     composite::{AsRow, Composite, Fields},
+    documents,
     driver_error::DriverError,
     enqueue, get,
     key::Key,
@@ -17,7 +18,7 @@ use super::{
     values::{micros, to_json},
     wake_filter::WakeHints,
 };
-use crate::limits::COMMIT_BATCH_MAX;
+use crate::{limits::COMMIT_BATCH_MAX, store::DocumentKind};
 
 pub(super) async fn commit(
     conn: &mut Conn<'_>,
@@ -76,7 +77,8 @@ async fn commit_batch(
     let refusals = if refused.is_empty() {
         HashMap::new()
     } else {
-        refusals(&conn.session(), &refused).await?
+        let batch_is_guarded = endpoints_version(batch).is_some();
+        refusals(&conn.session(), &refused, batch_is_guarded).await?
     };
     let answer = |transition: &&Transition| {
         if written.contains(&transition.job) {
@@ -120,8 +122,9 @@ async fn write(
 ) -> Result<HashSet<JobId>, DriverError> {
     let new: Vec<AsRow<&Transition>> = batch.iter().copied().map(AsRow).collect();
     let now = session.shared.clock.given();
+    let endpoints = endpoints_version(batch);
     let sql = include_str!("sql/commit.sql");
-    let rows = session.query(sql, &[&now, &new]).await?;
+    let rows = session.query(sql, &[&now, &new, &endpoints]).await?;
 
     let mut written = HashSet::with_capacity(rows.len());
     let mut runs = HashSet::new();
@@ -144,22 +147,38 @@ async fn write(
     Ok(written)
 }
 
+/// The version of the endpoints that a batch was decided with, the oldest if there are several:
+/// if it has moved on, the whole batch is decided again, which costs less than comparing each.
+fn endpoints_version(batch: &[&Transition]) -> Option<i64> {
+    let versions = batch.iter().filter_map(|new| new.guard.endpoints);
+    let oldest = versions.min();
+    oldest.map(|version| i64::try_from(version).unwrap_or(i64::MAX))
+}
+
 /// Why guards did not hold, as core says.
 async fn refusals(
     session: &Session<'_>,
     refused: &[&Transition],
+    batch_is_guarded: bool,
 ) -> Result<HashMap<JobId, CommitResult>, DriverError> {
     let ids: Vec<JobId> = refused.iter().map(|transition| transition.job).collect();
     let jobs = get::jobs(session, &ids).await?;
     let claims = refused.iter().map(|new| (new.job, new.guard.fence));
     let records = get::records(session, claims).await?;
+    let endpoints = documents::version(session, DocumentKind::Endpoint).await?;
     let now = session.shared.clock.now();
+    // A guard that holds now did not when the database compared it, or that of another
+    // transition in the batch did not.
+    let otherwise = if batch_is_guarded {
+        CommitResult::EndpointsChanged
+    } else {
+        CommitResult::Stale
+    };
     let refusals = refused.iter().zip(jobs).map(|(transition, job)| {
         let record = records.get(&transition.job);
         let stored = job.as_ref().map(|job| &job.progress);
-        // A guard that holds now did not when the database compared it.
-        let refusal = transition.refusal(stored, record, now);
-        (transition.job, refusal.unwrap_or(CommitResult::Stale))
+        let refusal = transition.refusal(stored, record, endpoints, now);
+        (transition.job, refusal.unwrap_or(otherwise))
     });
     Ok(refusals.collect())
 }

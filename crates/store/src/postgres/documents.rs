@@ -17,7 +17,7 @@ use super::{
 use crate::{
     error::StoreError,
     sql::values::unsigned,
-    store::{Document, DocumentKind, DocumentSaveResult, DocumentStore},
+    store::{Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions},
 };
 
 #[async_trait]
@@ -34,6 +34,22 @@ impl DocumentStore for PostgresStore {
 
     async fn list_documents(&self, kind: DocumentKind) -> Result<Vec<Document>, StoreError> {
         on_connection!(self, "list_documents", |conn| list(&conn.session(), kind))
+    }
+
+    async fn get_document(
+        &self,
+        kind: DocumentKind,
+        id: String,
+    ) -> Result<Option<Document>, StoreError> {
+        on_connection!(self, "get_document", |conn| find(
+            &conn.session(),
+            kind,
+            &id
+        ))
+    }
+
+    async fn document_versions(&self) -> Result<DocumentVersions, StoreError> {
+        on_connection!(self, "document_versions", |conn| versions(&conn.session()))
     }
 
     async fn delete_document(&self, kind: DocumentKind, id: String) -> Result<bool, StoreError> {
@@ -55,7 +71,7 @@ async fn save(
     let transaction = conn.begin().await?;
     let session = transaction.session();
     if !write(&session, document).await? {
-        let stored = find(&session, document).await?;
+        let stored = find(&session, document.kind, &document.id).await?;
         transaction.roll_back().await?;
         return Ok(DocumentSaveResult::Outdated(stored));
     }
@@ -85,12 +101,35 @@ async fn write(session: &Session<'_>, document: &Document) -> Result<bool, Drive
     Ok(!written.is_empty())
 }
 
-async fn find(session: &Session<'_>, document: &Document) -> Result<Option<Document>, DriverError> {
-    let (kind, id) = (document.kind.as_str(), document.id.as_str());
+async fn find(
+    session: &Session<'_>,
+    kind: DocumentKind,
+    id: &str,
+) -> Result<Option<Document>, DriverError> {
     let sql = include_str!("sql/document_find.sql");
-    let found = session.query(sql, &[&kind, &id]).await?;
-    let stored = found.first().map(|row| read(document.kind, row));
+    let found = session.query(sql, &[&kind.as_str(), &id]).await?;
+    let stored = found.first().map(|row| read(kind, row));
     stored.transpose()
+}
+
+async fn versions(session: &Session<'_>) -> Result<DocumentVersions, DriverError> {
+    let sql = include_str!("sql/document_versions.sql");
+    let mut versions = Vec::new();
+    for row in session.query(sql, &[]).await? {
+        // A kind that only a newer version knows is none of ours.
+        if let Ok(kind) = row.try_get::<_, &str>("space")?.parse::<DocumentKind>() {
+            versions.push((kind, unsigned(row.try_get("version")?)));
+        }
+    }
+    Ok(versions.into_iter().collect())
+}
+
+/// How often documents of this kind have changed.
+pub(super) async fn version(session: &Session<'_>, kind: DocumentKind) -> Result<u64, DriverError> {
+    let sql = include_str!("sql/document_version.sql");
+    let found = session.query(sql, &[&kind.as_str()]).await?;
+    let version = found.first().map(|row| row.try_get("version"));
+    Ok(version.transpose()?.map_or(0, unsigned))
 }
 
 async fn list(session: &Session<'_>, kind: DocumentKind) -> Result<Vec<Document>, DriverError> {

@@ -15,6 +15,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0003_attempt_budget.sql"),
     include_str!("migrations/0004_waiting_counts.sql"),
     include_str!("migrations/0005_cancel_requests.sql"),
+    include_str!("migrations/0006_document_versions.sql"),
 ];
 
 /// The schema as it was found.

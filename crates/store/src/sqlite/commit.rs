@@ -7,16 +7,33 @@ use steadfast_core::{
 
 use super::{
     counts::Bucket,
+    documents,
     driver_error::DriverError,
-    enqueue, get, rows,
+    each, enqueue, get, rows,
     session::{JobPosition, RunningRow, Session},
     values::{job_key, schedule_id, schedule_key, state_number, to_json},
 };
-use crate::sql::values::nanos;
+use crate::{sql::values::nanos, store::DocumentKind};
 
-pub(super) fn commit(
+pub(super) fn commit_all(
+    session: &mut Session<'_>,
+    transitions: &[Transition],
+) -> Result<Vec<CommitResult>, DriverError> {
+    let needs_version = |transition: &Transition| transition.guard.endpoints.is_some();
+    let endpoints = if transitions.iter().any(needs_version) {
+        documents::version(session, DocumentKind::Endpoint)?
+    } else {
+        0
+    };
+    each(transitions, |transition| {
+        commit(session, transition, endpoints)
+    })
+}
+
+fn commit(
     session: &mut Session<'_>,
     transition: &Transition,
+    endpoints: u64,
 ) -> Result<CommitResult, DriverError> {
     let row = match session.running.get(transition.job) {
         Some(row) => row,
@@ -25,9 +42,13 @@ pub(super) fn commit(
             None => return Ok(CommitResult::Stale),
         },
     };
+    let is_outdated = |known| known != endpoints;
+    if transition.guard.endpoints.is_some_and(is_outdated) {
+        return refusal(session, transition, endpoints);
+    }
     let guard = Some((transition.job, &transition.guard));
     if !write_progress(session, row.seq, &transition.to, guard)? {
-        return refusal(session, transition);
+        return refusal(session, transition, endpoints);
     }
     session.running.remove(transition.job);
     let (from, to) = positions(row, &transition.to);
@@ -83,6 +104,7 @@ fn find_row(session: &Session<'_>, job: JobId) -> Result<Option<RunningRow>, Dri
 fn refusal(
     session: &mut Session<'_>,
     transition: &Transition,
+    endpoints: u64,
 ) -> Result<CommitResult, DriverError> {
     session.running.remove(transition.job);
     let stored = get::job(session.conn, &mut session.names, transition.job)?;
@@ -91,7 +113,7 @@ fn refusal(
         _ => None,
     };
     let progress = stored.as_ref().map(|row| &row.job.progress);
-    let refusal = transition.refusal(progress, record.as_ref(), session.now);
+    let refusal = transition.refusal(progress, record.as_ref(), endpoints, session.now);
     Ok(refusal.unwrap_or(CommitResult::Stale))
 }
 

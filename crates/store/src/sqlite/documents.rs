@@ -1,7 +1,7 @@
 //! Small records beside the jobs.
 
 use async_trait::async_trait;
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use steadfast_core::{NewJob, Payload};
 
 use super::{
@@ -11,7 +11,7 @@ use super::{
 use crate::{
     error::StoreError,
     sql::values::unsigned,
-    store::{Document, DocumentKind, DocumentSaveResult, DocumentStore},
+    store::{Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions},
 };
 
 #[async_trait]
@@ -32,6 +32,19 @@ impl DocumentStore for SqliteStore {
             .await
     }
 
+    async fn get_document(
+        &self,
+        kind: DocumentKind,
+        id: String,
+    ) -> Result<Option<Document>, StoreError> {
+        self.read("get_document", move |reader| find(&reader.conn, kind, &id))
+            .await
+    }
+
+    async fn document_versions(&self) -> Result<DocumentVersions, StoreError> {
+        self.read("document_versions", versions).await
+    }
+
     async fn delete_document(&self, kind: DocumentKind, id: String) -> Result<bool, StoreError> {
         self.write("delete_document", 1, move |session| {
             delete(session, kind, &id)
@@ -46,11 +59,7 @@ fn save(
     outbox: &[NewJob],
 ) -> Result<DocumentSaveResult, DriverError> {
     let kind = document.kind.as_str();
-    let stored = session
-        .conn
-        .prepare_cached(include_str!("sql/document_find.sql"))?
-        .query_row(params![kind, document.id], |row| read(document.kind, row))
-        .optional()?;
+    let stored = find(session.conn, document.kind, &document.id)?;
     if stored.as_ref().map_or(0, |stored| stored.revision) != document.revision {
         return Ok(DocumentSaveResult::Outdated(stored));
     }
@@ -67,6 +76,39 @@ fn save(
         insert_unless_stored(session, job)?;
     }
     Ok(DocumentSaveResult::Done(saved))
+}
+
+fn find(conn: &Connection, kind: DocumentKind, id: &str) -> Result<Option<Document>, DriverError> {
+    let found = conn
+        .prepare_cached(include_str!("sql/document_find.sql"))?
+        .query_row(params![kind.as_str(), id], |row| read(kind, row))
+        .optional()?;
+    Ok(found)
+}
+
+fn versions(reader: &mut Reader) -> Result<DocumentVersions, DriverError> {
+    let mut statement = reader
+        .conn
+        .prepare_cached(include_str!("sql/document_versions.sql"))?;
+    let mut rows = statement.query([])?;
+    let mut versions = Vec::new();
+    while let Some(row) = rows.next()? {
+        // A kind that only a newer version knows is none of ours.
+        if let Ok(kind) = row.get::<_, String>("space")?.parse::<DocumentKind>() {
+            versions.push((kind, unsigned(row.get("version")?)));
+        }
+    }
+    Ok(versions.into_iter().collect())
+}
+
+/// How often documents of this kind have changed, as the transaction sees it.
+pub(super) fn version(session: &Session<'_>, kind: DocumentKind) -> Result<u64, DriverError> {
+    let found = session
+        .conn
+        .prepare_cached(include_str!("sql/document_version.sql"))?
+        .query_row([kind.as_str()], |row| row.get("version"))
+        .optional()?;
+    Ok(found.map_or(0, unsigned))
 }
 
 fn list(reader: &mut Reader, kind: DocumentKind) -> Result<Vec<Document>, DriverError> {

@@ -76,10 +76,10 @@ impl JobStore for SqliteStore {
     }
 
     async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError> {
-        self.write("commit", transitions.len(), move |session| {
-            each(&transitions, |transition| {
-                commit::commit(session, transition)
-            })
+        let outboxes = transitions.iter().map(|transition| transition.outbox.len());
+        let rows = transitions.len() + outboxes.sum::<usize>();
+        self.write("commit", rows, move |session| {
+            commit::commit_all(session, &transitions)
         })
         .await
     }

@@ -1,6 +1,6 @@
 //! Small records beside the jobs.
 
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use async_trait::async_trait;
 use steadfast_core::{NewJob, Payload};
@@ -22,6 +22,17 @@ pub trait DocumentStore: BaseStore {
 
     /// All documents of a kind, by id.
     async fn list_documents(&self, kind: DocumentKind) -> Result<Vec<Document>, StoreError>;
+
+    /// One document, if it is stored.
+    async fn get_document(
+        &self,
+        kind: DocumentKind,
+        id: String,
+    ) -> Result<Option<Document>, StoreError>;
+
+    /// How often the documents of each kind have changed: a number that is the same was not
+    /// followed by a change. Documents of [`DocumentKind::Node`] are not counted.
+    async fn document_versions(&self) -> Result<DocumentVersions, StoreError>;
 
     /// Deletes a document. Answers whether there was one.
     async fn delete_document(&self, kind: DocumentKind, id: String) -> Result<bool, StoreError>;
@@ -58,6 +69,23 @@ steadfast_core::string_enum! {
         Session = "session",
         /// The admin keys that are about to be deleted.
         Revocations = "revocations",
+    }
+}
+
+/// The answer to [`document_versions`](DocumentStore::document_versions).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DocumentVersions(BTreeMap<DocumentKind, u64>);
+
+impl DocumentVersions {
+    /// How often documents of this kind have changed: created, replaced or deleted.
+    pub fn of(&self, kind: DocumentKind) -> u64 {
+        self.0.get(&kind).copied().unwrap_or(0)
+    }
+}
+
+impl FromIterator<(DocumentKind, u64)> for DocumentVersions {
+    fn from_iter<I: IntoIterator<Item = (DocumentKind, u64)>>(versions: I) -> Self {
+        Self(versions.into_iter().collect())
     }
 }
 

@@ -13,10 +13,10 @@ use steadfast_core::{
 
 use super::{
     AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult, Document, DocumentKind,
-    DocumentSaveResult, DocumentStore, DueSchedules, EnqueueResult, FireRequest, FireResult,
-    JobCount, JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats, Page, PageRequest,
-    QueryStore, RenewResult, Renewal, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult,
-    ScheduleStore, TickRecord,
+    DocumentSaveResult, DocumentStore, DocumentVersions, DueSchedules, EnqueueResult, FireRequest,
+    FireResult, JobCount, JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats, Page,
+    PageRequest, QueryStore, RenewResult, Renewal, ScheduleCreateResult, ScheduleFilter,
+    ScheduleSaveResult, ScheduleStore, TickRecord,
 };
 use crate::{
     damage::DamagedRows,
@@ -64,6 +64,8 @@ macro_rules! for_each_verb {
             DocumentStore {
                 save_document(document: Document, outbox: Vec<NewJob>) -> Result<DocumentSaveResult, StoreError>;
                 list_documents(kind: DocumentKind) -> Result<Vec<Document>, StoreError>;
+                get_document(kind: DocumentKind, id: String) -> Result<Option<Document>, StoreError>;
+                document_versions() -> Result<DocumentVersions, StoreError>;
                 delete_document(kind: DocumentKind, id: String) -> Result<bool, StoreError>;
             }
         }

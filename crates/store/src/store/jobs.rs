@@ -57,7 +57,9 @@ pub trait JobStore: BaseStore {
     /// Writes transitions whose guard holds: progress, attempt record, outbox and counters
     /// together or not at all, durably before it returns.
     ///
-    /// One transition's stale guard does not hinder the others. An outbox job whose id or key
+    /// One transition's stale guard does not hinder the others; but if one was decided with
+    /// another version of the endpoints than the stored one, others of its batch may be sent back
+    /// with it. An outbox job whose id or key
     /// is stored already is not stored again, and does not hinder its transition. Repeating a
     /// commit that was written, because its answer was lost, answers `Done` and writes nothing;
     /// it is recognised by its attempt record or, without one, by the job being as it left it.

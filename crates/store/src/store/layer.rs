@@ -10,10 +10,10 @@ use steadfast_core::{
 
 use super::{
     AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult, Document, DocumentKind,
-    DocumentSaveResult, DocumentStore, DueSchedules, EnqueueResult, FireRequest, FireResult,
-    JobCount, JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats, Page, PageRequest,
-    QueryStore, RenewResult, Renewal, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult,
-    ScheduleStore, Store, TickRecord, forward::for_each_verb,
+    DocumentSaveResult, DocumentStore, DocumentVersions, DueSchedules, EnqueueResult, FireRequest,
+    FireResult, JobCount, JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats, Page,
+    PageRequest, QueryStore, RenewResult, Renewal, ScheduleCreateResult, ScheduleFilter,
+    ScheduleSaveResult, ScheduleStore, Store, TickRecord, forward::for_each_verb,
 };
 use crate::{
     damage::DamagedRows,

@@ -3,7 +3,11 @@
 -- The state is compared in a way that no index answers: the index of running jobs is full of
 -- dead entries, the primary key is not.
 --
+-- The version of the endpoints is that of the statement's beginning: what is decided about an
+-- endpoint after that happened at the same time.
+--
 -- Parameters: 1 now or null, 2 the transitions. Those without a record have no status in it.
+-- 3 the version of the endpoints that they were decided with, or null if none matters.
 -- Rows: job id of those that were written, and whether it is a run. Locks: the rows, in the
 -- order given.
 WITH clock AS MATERIALIZED (SELECT steadfast.time($1) AS now),
@@ -30,6 +34,10 @@ written AS (
     WHERE
         job.id = new.id AND job.fence = new.held AND job.state + 0 = 1
         AND (new.cancel_known OR NOT job.cancel_requested)
+        AND (
+            $3::bigint IS NULL
+            OR $3 = coalesce((SELECT version FROM steadfast.document_version WHERE space = 'endpoint'), 0)
+        )
         AND (NOT new.must_have_expired OR job.lease_until <= (SELECT now FROM clock))
     RETURNING
         job.id, job.lane, job.schedule, job.state, job.resolved_at,
