@@ -7,7 +7,7 @@
 //!
 //! * `address`: which addresses may be dialled. `host`: addresses in all their spellings.
 //! * `origin`: scheme, host and port of a URL.
-//! * `connect`: name → checked address → TCP → TLS. `pool`: connections kept for the next call.
+//! * `connect`: name → checked address → TCP → TLS. `lookup`: names, in threads of our own. `pool`: connections kept for the next call.
 //! * `call`: one request and its response, within one time limit. `response`: what is recorded of
 //!   it. `trace`: which phase it is in.
 //! * `request`: the payload of a job of kind `http`. `job`: its handler.
@@ -19,6 +19,7 @@ mod origin;
 
 mod call;
 mod connect;
+mod lookup;
 mod pool;
 mod response;
 mod trace;
@@ -30,8 +31,9 @@ mod webhook;
 
 pub use address::{AddressPolicy, BlockedAddress, OutboundRules};
 pub use call::{Outbound, OutboundBuilder};
-pub use connect::{Resolver, SystemResolver};
+pub use connect::Resolver;
 pub use job::HttpHandler;
+pub use lookup::SystemResolver;
 pub use request::{HTTP_KIND, HttpRequest};
 #[cfg(feature = "_testing")]
 #[doc(hidden)]

@@ -1,6 +1,12 @@
 //! One request, one response, one time limit.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, Uri, header, uri::PathAndQuery};
@@ -13,15 +19,18 @@ use rustls::{
 use steadfast_core::{Failure, FailureClass, Invalid};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     address::OutboundRules,
-    connect::{Connection, Connector, Resolver, SystemResolver, failure_of},
+    connect::{Connection, Connector, Resolver, failure_of},
+    lookup::SystemResolver,
     origin::Origin,
     pool::Pool,
     response::{Excerpt, RecordedResponse},
     trace::{Phase, Trace},
 };
+use crate::limits::http::INFORMATIONAL_MAX;
 
 /// The HTTP client through which every request of an engine leaves. Cheap to clone; clones share their connections.
 #[derive(Clone)]
@@ -35,7 +44,7 @@ impl Outbound {
     pub fn builder(rules: OutboundRules) -> OutboundBuilder {
         OutboundBuilder {
             rules,
-            resolver: Arc::new(SystemResolver),
+            resolver: Arc::new(SystemResolver::default()),
             trusted: Vec::new(),
         }
     }
@@ -88,13 +97,35 @@ impl Outbound {
         fresh: bool,
         trace: &mut Trace,
     ) -> Result<(Connection, Response<Incoming>), Failure> {
+        let too_many = count_informational(&mut request);
+        tokio::select! {
+            biased;
+            // Dropping the exchange closes its connection.
+            () = too_many.cancelled() => {
+                let message = format!(
+                    "{origin} sent more than {INFORMATIONAL_MAX} informational responses (1xx)"
+                );
+                Err(Failure::new(FailureClass::CONNECTION, message))
+            }
+            sent = self.send_once(origin, request, fresh, trace) => sent,
+        }
+    }
+
+    async fn send_once(
+        &self,
+        origin: &Origin,
+        mut request: Request<Full<Bytes>>,
+        fresh: bool,
+        trace: &mut Trace,
+    ) -> Result<(Connection, Response<Incoming>), Failure> {
         let no_response = |error| {
             let what = format!("no response from {origin}");
             failure_of(FailureClass::CONNECTION, &what, error)
         };
         let kept = || if fresh { None } else { self.pool.take(origin) };
         while let Some(mut connection) = kept() {
-            if !connection.is_usable().await {
+            let is_allowed = self.connector.rules.check(connection.peer).is_ok();
+            if !is_allowed || !connection.is_usable().await {
                 continue;
             }
             trace.enter(Phase::FirstByte);
@@ -116,6 +147,18 @@ impl Outbound {
             .map_err(no_response)?;
         Ok((connection, response))
     }
+}
+
+/// Counts the informational responses to a request; the token is cancelled if there are too many.
+fn count_informational(request: &mut Request<Full<Bytes>>) -> CancellationToken {
+    let too_many = CancellationToken::new();
+    let (token, count) = (too_many.clone(), AtomicUsize::new(0));
+    hyper::ext::on_informational(request, move |_| {
+        if count.fetch_add(1, Ordering::Relaxed) >= INFORMATIONAL_MAX {
+            token.cancel();
+        }
+    });
+    too_many
 }
 
 /// Splits the URL of a request: where to connect to, and the path to ask for there.

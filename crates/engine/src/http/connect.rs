@@ -41,21 +41,11 @@ pub trait Resolver: Send + Sync {
     async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>>;
 }
 
-/// The system's resolver, with its hosts file and search lists.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SystemResolver;
-
-#[async_trait]
-impl Resolver for SystemResolver {
-    async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
-        let found = tokio::net::lookup_host((name, 0)).await?;
-        Ok(found.map(|address| address.ip()).collect())
-    }
-}
-
 /// An open connection. Dropping it closes it, whatever it was doing.
 pub struct Connection {
     pub sender: SendRequest<Full<Bytes>>,
+    /// The address that it leads to: a kept connection outlives the rules it was opened under.
+    pub peer: IpAddr,
     driver: AbortOnDropHandle<()>,
 }
 
@@ -83,9 +73,9 @@ impl Connector {
         trace.enter(Phase::Dns);
         let addresses = self.addresses(origin).await?;
         trace.enter(Phase::Connect);
-        let stream = self.dial(origin, &addresses).await?;
+        let (stream, peer) = self.dial(origin, &addresses).await?;
         if !origin.is_secure() {
-            return open(stream, origin).await;
+            return open(stream, peer, origin).await;
         }
         trace.enter(Phase::Tls);
         let name = server_name(origin)?;
@@ -93,7 +83,7 @@ impl Connector {
             let what = format!("the TLS handshake with {origin} failed");
             failure_of(FailureClass::TLS, &what, error)
         })?;
-        open(stream, origin).await
+        open(stream, peer, origin).await
     }
 
     /// The addresses of the host, all of them allowed.
@@ -123,13 +113,25 @@ impl Connector {
 
     fn check(&self, origin: &Origin, address: IpAddr) -> Result<(), Failure> {
         self.rules.check(address).map_err(|blocked| {
-            let message = format!("will not connect to {origin}: {blocked}");
+            // Where a name leads to inside of a network is not the caller's to know.
+            let why = match Host::read(origin.host()) {
+                Host::Name(_) => "its address is not public".to_owned(),
+                Host::Address(_) | Host::Neither => blocked.to_string(),
+            };
+            let message = format!(
+                "will not connect to {origin}: {why}; the operator can open a network with \
+                 outbound.allow (--outbound-allow)"
+            );
             Failure::new(FailureClass::BLOCKED, message)
         })
     }
 
     /// Tries the addresses in their order until one answers.
-    async fn dial(&self, origin: &Origin, addresses: &[SocketAddr]) -> Result<TcpStream, Failure> {
+    async fn dial(
+        &self,
+        origin: &Origin,
+        addresses: &[SocketAddr],
+    ) -> Result<(TcpStream, IpAddr), Failure> {
         let mut refusals = Vec::new();
         for (index, address) in addresses.iter().enumerate() {
             let is_last = index + 1 == addresses.len();
@@ -157,14 +159,19 @@ impl Connector {
     }
 
     /// Checks the address that was really reached.
-    fn check_peer(&self, origin: &Origin, stream: TcpStream) -> Result<TcpStream, Failure> {
+    fn check_peer(
+        &self,
+        origin: &Origin,
+        stream: TcpStream,
+    ) -> Result<(TcpStream, IpAddr), Failure> {
         let lost = |error| {
             let what = format!("lost the connection to {origin}");
             failure_of(FailureClass::CONNECTION, &what, error)
         };
-        self.check(origin, stream.peer_addr().map_err(lost)?.ip())?;
+        let peer = stream.peer_addr().map_err(lost)?.ip();
+        self.check(origin, peer)?;
         stream.set_nodelay(true).map_err(lost)?;
-        Ok(stream)
+        Ok((stream, peer))
     }
 }
 
@@ -180,7 +187,7 @@ fn server_name(origin: &Origin) -> Result<ServerName<'static>, Failure> {
     })
 }
 
-async fn open<T>(stream: T, origin: &Origin) -> Result<Connection, Failure>
+async fn open<T>(stream: T, peer: IpAddr, origin: &Origin) -> Result<Connection, Failure>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -198,6 +205,7 @@ where
     });
     Ok(Connection {
         sender,
+        peer,
         driver: AbortOnDropHandle::new(driver),
     })
 }
