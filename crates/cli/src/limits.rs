@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// The core accepts no more in any retry policy.
 pub use steadfast_core::limits::MAX_RETRIES;
+/// The core accepts no longer delay.
+pub use steadfast_core::limits::RETRY_AFTER_MAX;
 
 /// Sweeping without a pause would keep the store busy for nothing.
 pub const SWEEP_EVERY_MIN: Duration = Duration::from_millis(100);

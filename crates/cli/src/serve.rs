@@ -60,6 +60,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         connections_per_address: settings.connections_per_address.get(),
         http_timeout: settings.http_timeout.0,
         bulk_rate: settings.bulk_rate,
+        endpoints_per_tenant: settings.endpoints_per_tenant,
         // A policy from the settings stays, keys or not.
         restrict_with_keys: settings.outbound.policy.is_none().then_some(rules),
     };
@@ -99,6 +100,7 @@ fn start(
         .with_grace(settings.grace.0)
         .with_sweep_every(settings.sweep_every.0)
         .with_retention(settings.retention.0)
+        .with_retry_after_max(settings.retry_after_max.0)
         .with_alerts(settings.alerts.clone());
     config.worker = settings.node.clone();
     let retry = &settings.retry;

@@ -29,7 +29,7 @@ use steadfast_server::CONNECTIONS_MIN;
 
 use crate::{
     exit::usage,
-    limits::{MAX_RETRIES, SWEEP_EVERY_MIN},
+    limits::{MAX_RETRIES, RETRY_AFTER_MAX, SWEEP_EVERY_MIN},
 };
 
 /// Where a server listens, and where the other commands look for it, by default.
@@ -59,6 +59,10 @@ pub struct Settings {
     pub max_retries: u32,
     /// How many jobs a second one bulk request changes at most.
     pub bulk_rate: NonZeroU32,
+    /// The longest Retry-After of another system that counts.
+    pub retry_after_max: DurationArg,
+    /// How many endpoints a tenant may have.
+    pub endpoints_per_tenant: usize,
     pub log: LogSettings,
     pub outbound: OutboundSettings,
     pub retry: RetrySettings,
@@ -138,6 +142,8 @@ impl Default for Settings {
             http_timeout: DurationArg(server.http_timeout),
             max_retries: MAX_RETRIES,
             bulk_rate: steadfast_server::Settings::default().bulk_rate,
+            retry_after_max: DurationArg(engine.retry_after_max),
+            endpoints_per_tenant: server.endpoints_per_tenant,
             log: LogSettings::default(),
             outbound: OutboundSettings::default(),
             retry: RetrySettings::default(),
@@ -179,6 +185,13 @@ impl Settings {
             return Err(usage(format!(
                 "allowedHosts has {host:?}: must be a name, perhaps with a port, as \
                  jobs.example.com or jobs.example.com:8443"
+            )));
+        }
+        if self.retry_after_max.0 > RETRY_AFTER_MAX {
+            return Err(usage(format!(
+                "retryAfterMax is {}: must be at most {}",
+                self.retry_after_max,
+                duration::format(RETRY_AFTER_MAX),
             )));
         }
         if self.http_timeout.0.is_zero() {

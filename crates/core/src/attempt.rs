@@ -154,6 +154,13 @@ impl EndedAttempt {
         self.outbox = outbox;
     }
 
+    /// Cuts the Retry-After of a failure to what the settings allow.
+    pub fn limit_retry_after(&mut self, most: Duration) {
+        if let Outcome::Failure { failure, .. } = &mut self.outcome {
+            failure.retry_after = failure.retry_after.map(|delay| delay.min(most));
+        }
+    }
+
     /// Notes that a person asked to cancel the job while the attempt ran.
     pub fn set_cancel_requested(&mut self) {
         Arc::make_mut(&mut self.job).progress.cancel_requested = true;

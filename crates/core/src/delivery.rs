@@ -6,6 +6,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    fmt,
     sync::Arc,
 };
 
@@ -17,7 +18,7 @@ use crate::{
     job::{Job, NewJob},
     name::{Kind, Queue, Tenant},
     payload::Payload,
-    policy::{PolicyPatch, RetryPolicy},
+    policy::{PolicyPatch, Preset, RetryPolicy},
     time::Timestamp,
     webhook::{BodyFormat, EventType, Webhook, WebhookTarget},
 };
@@ -31,19 +32,33 @@ pub struct Subscription {
     pub events: Vec<EventType>,
     /// How the bodies are written.
     pub format: BodyFormat,
-    /// The retry policy of deliveries.
-    pub policy: Arc<RetryPolicy>,
+    /// Its own part of the retry policy of deliveries.
+    pub retry: PolicyPatch,
 }
 
 /// Writes a job as the `data` of an event.
 pub type JobRenderer = fn(&Job, Timestamp) -> Value;
 
+/// The policy of a delivery: the patch of its subscriber over the levels of its queue and tenant.
+pub type DeliveryPolicy =
+    Arc<dyn Fn(&Tenant, &Queue, &PolicyPatch) -> Arc<RetryPolicy> + Send + Sync>;
+
 /// The subscriptions of all tenants, besides the webhooks that jobs bring along.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Subscriptions {
     by_tenant: HashMap<Tenant, Vec<Subscription>>,
     render_job: JobRenderer,
+    policy: DeliveryPolicy,
     version: Option<u64>,
+}
+
+impl fmt::Debug for Subscriptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subscriptions")
+            .field("by_tenant", &self.by_tenant)
+            .field("version", &self.version)
+            .finish_non_exhaustive()
+    }
 }
 
 /// No endpoint, and events that carry the id of their job and nothing else.
@@ -79,8 +94,20 @@ impl Subscriptions {
         Self {
             by_tenant: HashMap::new(),
             render_job,
+            policy: Arc::new(|_, _, patch| {
+                let preset = Preset::Webhook.policy();
+                Arc::new(patch.over(&preset).unwrap_or(preset))
+            }),
             version: None,
         }
+    }
+
+    /// Sets how the policy of a delivery is found; by default it is the preset `webhook` under the
+    /// subscriber's patch.
+    #[must_use]
+    pub fn with_policy(mut self, policy: DeliveryPolicy) -> Self {
+        self.policy = policy;
+        self
     }
 
     /// Sets the version of the endpoints that these are. A transition that is decided with them
@@ -133,9 +160,11 @@ impl Subscriptions {
         let own = own.map(|own| Subscriber {
             target: own.target.clone(),
             format: BodyFormat::Standard,
-            policy: own.policy(),
+            retry: &own.retry,
         });
-        let own = own.iter().filter_map(|own| event_of_job.delivery(own));
+        let own = own
+            .iter()
+            .filter_map(|own| event_of_job.delivery(own, &self.policy));
         let mut deliveries: Vec<NewJob> = own.collect();
         deliveries.extend(self.deliver(&event_of_job));
         deliveries
@@ -145,13 +174,14 @@ impl Subscriptions {
     pub fn deliver(&self, event: &WebhookEvent) -> Vec<NewJob> {
         self.subscribed(&event.tenant, event.event)
             .filter_map(|subscription| {
-                event.delivery(&Subscriber {
+                let subscriber = Subscriber {
                     target: WebhookTarget::Endpoint {
                         endpoint: subscription.endpoint,
                     },
                     format: subscription.format,
-                    policy: subscription.policy.clone(),
-                })
+                    retry: &subscription.retry,
+                };
+                event.delivery(&subscriber, &self.policy)
             })
             .collect()
     }
@@ -162,10 +192,10 @@ impl Subscriptions {
     }
 }
 
-struct Subscriber {
+struct Subscriber<'a> {
     target: WebhookTarget,
     format: BodyFormat,
-    policy: Arc<RetryPolicy>,
+    retry: &'a PolicyPatch,
 }
 
 impl WebhookEvent {
@@ -192,7 +222,8 @@ impl WebhookEvent {
 
     fn body(&self, format: BodyFormat) -> Value {
         match format {
-            BodyFormat::Slack => json!({"text": slack(&self.text)}),
+            // Slack and its kin read the text and pass over the rest.
+            BodyFormat::Slack => json!({"id": self.id(), "text": slack(&self.text)}),
             BodyFormat::Standard => json!({
                 "id": self.id(),
                 "type": self.event,
@@ -203,20 +234,18 @@ impl WebhookEvent {
     }
 
     /// The payload is the very body that is sent, so that every retry sends the same bytes.
-    fn delivery(&self, to: &Subscriber) -> Option<NewJob> {
+    fn delivery(&self, to: &Subscriber<'_>, policy: &DeliveryPolicy) -> Option<NewJob> {
         let receiver = match &to.target {
             WebhookTarget::Endpoint { endpoint } => endpoint.to_string(),
             WebhookTarget::Url { url, .. } => url.clone(),
         };
         let id = JobId::new(self.at, self.number(&receiver));
         let body = Payload::encode(&self.body(to.format)).ok()?;
-        let mut job = NewJob::new(id, Kind::webhook(), body, to.policy.clone());
+        let queue = self.event.delivery_queue();
+        let policy = policy(&self.tenant, &queue, to.retry);
+        let mut job = NewJob::new(id, Kind::webhook(), body, policy);
         job.tenant = self.tenant.clone();
-        job.queue = if self.event.is_of_jobs() {
-            Queue::webhooks()
-        } else {
-            Queue::alerts()
-        };
+        job.queue = queue;
         job.webhook = Some(Arc::new(Webhook {
             target: to.target.clone(),
             events: vec![self.event],

@@ -1,12 +1,12 @@
 //! Endpoints: addresses that a tenant's events are delivered to.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BodyFormat, EndpointId, EventType, PolicyPatch, Preset, Subscription, Tenant, Timestamp,
-    WebhookSecret, limits,
+    BodyFormat, EndpointId, EventType, PolicyPatch, Subscription, Tenant, Timestamp, WebhookSecret,
+    limits,
 };
 
 /// An address that a tenant's events are delivered to.
@@ -26,7 +26,7 @@ pub struct Endpoint {
     pub events: Vec<EventType>,
     /// How the bodies are written.
     pub format: BodyFormat,
-    /// The retry policy of deliveries, over the preset `webhook`.
+    /// Its own part of the retry policy of deliveries, over that of queue, tenant and server.
     #[serde(default, skip_serializing_if = "PolicyPatch::is_empty")]
     pub retry: PolicyPatch,
     /// The newest first. All that have not expired sign, so that a receiver may change over.
@@ -74,13 +74,11 @@ impl Endpoint {
 
     /// Its subscription, unless it is disabled.
     pub fn subscription(&self) -> Option<Subscription> {
-        let preset = Preset::Webhook.policy();
-        let policy = self.retry.over(&preset).unwrap_or(preset);
         (!self.disabled).then(|| Subscription {
             endpoint: self.id,
             events: self.events.clone(),
             format: self.format,
-            policy: Arc::new(policy),
+            retry: self.retry.clone(),
         })
     }
 }

@@ -68,7 +68,7 @@ pub use attempt::{
 };
 pub use command::{CommandRefusal, CommandResult, JobCommand, JobEdit, RefusalReason, on_command};
 pub use cron::{Cron, Dst, Tick};
-pub use delivery::{JobRenderer, Subscription, Subscriptions, WebhookEvent};
+pub use delivery::{DeliveryPolicy, JobRenderer, Subscription, Subscriptions, WebhookEvent};
 pub use endpoint::{Endpoint, EndpointSecret};
 pub use failure::{Failure, FailureClass};
 pub use forecast::AttemptForecast;

@@ -16,8 +16,10 @@ pub const DELAY_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// `maxElapsed` of a policy: a job that may go on for longer than a year needs no such bound, and
 /// the field is optional.
 pub const ELAPSED_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
-/// A Retry-After: a server must not be able to park a job for a day with one header.
-pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(60 * 60);
+/// A Retry-After by default: a server must not be able to park a job for a day with one header.
+pub const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(60 * 60);
+/// A Retry-After whatever the settings say: no delay is longer.
+pub const RETRY_AFTER_MAX: Duration = DELAY_MAX;
 /// The factor of an exponential backoff: below 1 the delays would shrink.
 pub const FACTOR_MIN: f64 = 1.0;
 /// The factor of an exponential backoff: at 10, six retries already lead from 1 s to a week.
@@ -66,9 +68,9 @@ pub const ALERT_WINDOW: RangeInclusive<Duration> = Duration::from_secs(60)..=DAY
 /// How often a firing alert is notified again: every few seconds is noise, less often than every
 /// month is forgotten.
 pub const ALERT_RENOTIFY: RangeInclusive<Duration> = Duration::from_secs(60)..=DELAY_MAX;
-/// How old the figures of a firing alert may be before they are written again: each time is a
-/// write to the store, and people read alerts by the minute.
-pub const ALERT_REFRESH: Duration = Duration::from_secs(60);
+/// How old the figures of a pending or firing alert may be before they are written again: each time
+/// is a write to the store.
+pub const ALERT_REFRESH: Duration = Duration::from_secs(30);
 
 /// The shortest lease: shorter ones expire under ordinary scheduling noise.
 pub const LEASE_MIN: Duration = Duration::from_secs(1);
@@ -106,10 +108,13 @@ pub const CRON_PATTERN_BYTES_MAX: usize = 512;
 /// How far ahead a cron pattern is searched for its next tick, in seconds. The rarest day is
 /// 29 February on a given weekday: every 28 years, and 40 across a year like 2100.
 pub const CRON_SEARCH_SECS_MAX: i64 = 41 * 366 * 24 * 60 * 60;
-/// How late a tick may be and still count as on time. Longer than a restart with its grace
-/// period of 30 s, so that a deployment does not lose the nightly run of a schedule that
-/// skips missed ticks; shorter than a minute, so that a minutely rule has at most one.
-pub const TICK_LATENESS_MAX: Duration = Duration::from_secs(45);
+/// How late a node that runs may fire a tick. The slowest that is in order finds a tick by polling,
+/// every 5 s, after it has waited another 5 s for a store that was away. Where even the oldest
+/// tick is no later than this, none is missed.
+pub const TICK_LATENESS_MAX: Duration = Duration::from_secs(10);
+/// How late a tick may be on time after ticks were missed: a node that has just started looks at
+/// once, so what is due by more than this passed before it ran.
+pub const TICK_LATENESS_AFTER_GAP_MAX: Duration = Duration::from_secs(1);
 /// Missed ticks that `runAll` makes up for: enough for a weekend of hourly runs, few enough for
 /// one transaction and for the queue behind it.
 pub const RUN_ALL_TICKS_MAX: usize = 100;
@@ -123,7 +128,7 @@ pub const TICK_SEARCH_READ_MAX: u64 = 400;
 pub const TICK_SEARCH_STEPS_MAX: usize = 48;
 
 const _: () = assert!(PRIORITY_DEFAULT <= PRIORITY_MAX);
-const _: () = assert!(RETRY_AFTER_MAX.as_secs() <= DELAY_MAX.as_secs());
+const _: () = assert!(RETRY_AFTER_DEFAULT.as_secs() <= RETRY_AFTER_MAX.as_secs());
 const _: () = assert!(LEASE_MIN.as_secs() <= LEASE_DEFAULT.as_secs());
 const _: () = assert!(LEASE_DEFAULT.as_secs() <= LEASE_MAX.as_secs());
 const _: () = assert!(ONCE_BYTES_MAX <= PAYLOAD_BYTES_MAX);

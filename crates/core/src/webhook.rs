@@ -1,13 +1,14 @@
 //! What a job's own webhook is: where deliveries go, for which events, signed by what.
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     id::EndpointId,
     invalid::Invalid,
-    policy::{PolicyPatch, Preset, RetryPolicy},
+    name::Queue,
+    policy::{PolicyPatch, Preset},
     string_enum,
 };
 
@@ -34,6 +35,15 @@ string_enum! {
 impl EventType {
     /// What is sent by default.
     pub const OF_JOBS: &[Self] = &[Self::JobSucceeded, Self::JobFailed];
+
+    /// The queue that its deliveries wait in.
+    pub fn delivery_queue(self) -> Queue {
+        if self.is_of_jobs() {
+            Queue::webhooks()
+        } else {
+            Queue::alerts()
+        }
+    }
 
     /// Whether it is about a job, and not about an alert.
     pub fn is_of_jobs(self) -> bool {
@@ -86,7 +96,7 @@ pub struct Webhook {
     pub target: WebhookTarget,
     /// Which events are delivered.
     pub events: Vec<EventType>,
-    /// The retry policy of deliveries, over the preset `webhook`.
+    /// Its own part of the retry policy of deliveries, over that of queue, tenant and server.
     #[serde(default, skip_serializing_if = "PolicyPatch::is_empty")]
     pub retry: PolicyPatch,
 }
@@ -112,12 +122,6 @@ pub enum WebhookTarget {
 }
 
 impl Webhook {
-    pub(crate) fn policy(&self) -> Arc<RetryPolicy> {
-        let preset = Preset::Webhook.policy();
-        // The patch was checked when the job was created.
-        Arc::new(self.retry.over(&preset).unwrap_or(preset))
-    }
-
     /// Checks its policy and its events.
     pub fn check(&self) -> Result<(), Invalid> {
         self.retry.over(&Preset::Webhook.policy())?;

@@ -306,24 +306,25 @@ fn a_target_that_fails_twice_succeeds_at_three_seconds() {
 }
 
 #[test]
-fn retry_after_is_a_floor_capped_at_an_hour() {
-    let wait = |secs: u64| {
+fn retry_after_is_a_floor_capped_by_the_settings_and_at_30_days() {
+    let most = Duration::from_secs(3_600);
+    let wait = |secs: u64, most: Duration| {
         let failure = Failure::http(429, "slow down").with_retry_after(Duration::from_secs(secs));
         let outcome = Outcome::Failure {
             failure,
             output: None,
         };
         let job = waiting(policy(steady()), Guarantee::AtLeastOnce);
-        let transition = after_attempt(
-            &claim(job, T0).end(outcome, T0),
-            &Subscriptions::default(),
-            Dice::new(0),
-        );
+        let mut ended = claim(job, T0).end(outcome, T0);
+        ended.limit_retry_after(most);
+        let transition = after_attempt(&ended, &Subscriptions::default(), Dice::new(0));
         transition.to.run_at.since(T0).as_secs_f64()
     };
-    assert_eq!(wait(0), 1.0);
-    assert_eq!(wait(10), 10.0);
-    assert_eq!(wait(100_000), 3_600.0);
+    assert_eq!(wait(0, most), 1.0);
+    assert_eq!(wait(10, most), 10.0);
+    assert_eq!(wait(100_000, most), 3_600.0);
+    assert_eq!(wait(100_000, Duration::MAX), 100_000.0);
+    assert_eq!(wait(u64::MAX, Duration::MAX), 30.0 * 86_400.0);
 }
 
 #[test]

@@ -196,9 +196,9 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
 
     /// A client with this engine's policies, without starting anything.
     pub fn client(&self) -> Result<Client, Invalid> {
-        let levels = self.levels()?;
+        let levels = Arc::new(self.levels()?);
         let random = Arc::new(Random::from_entropy());
-        let endpoints = Arc::new(Endpoints::cache(self.store.clone()));
+        let endpoints = Arc::new(Endpoints::cache(self.store.clone(), &levels));
         let store = self.store.clone();
         Ok(Client::with(
             store,
@@ -241,13 +241,13 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
 
     /// Everything but the running loops, for tests that drive the roles by hand.
     pub(crate) fn parts(self) -> Result<Parts, Invalid> {
-        let levels = self.levels()?;
+        let levels = Arc::new(self.levels()?);
         let alerts = self.config.alerts;
         alerts.check().map_err(|error| error.within("alerts"))?;
         let handlers = Arc::new(self.handlers?);
         let random = Arc::new(self.random);
         let inflight = Arc::new(Inflight::default());
-        let endpoints = Arc::new(Endpoints::cache(self.store.clone()));
+        let endpoints = Arc::new(Endpoints::cache(self.store.clone(), &levels));
         let client = Client::with(
             self.store.clone(),
             levels,
@@ -287,6 +287,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
                 announcer: announcer.clone(),
                 random: random.clone(),
                 endpoints: endpoints.clone(),
+                retry_after_max: self.config.retry_after_max,
                 fences_lost: AtomicU64::new(0),
             }),
             store: self.store,

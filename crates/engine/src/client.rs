@@ -35,7 +35,7 @@ pub struct Client(Arc<Inner>);
 
 struct Inner {
     store: Arc<dyn Store>,
-    levels: PolicyLevels,
+    levels: Arc<PolicyLevels>,
     random: Arc<Random>,
     /// What runs on the engine that this client belongs to.
     inflight: Arc<Inflight>,
@@ -64,10 +64,11 @@ impl CreateResult {
 impl Client {
     /// A client for a store that engines elsewhere serve.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        let endpoints = Arc::new(Endpoints::cache(store.clone()));
+        let levels = Arc::new(PolicyLevels::default());
+        let endpoints = Arc::new(Endpoints::cache(store.clone(), &levels));
         Self::with(
             store,
-            PolicyLevels::default(),
+            levels,
             Arc::new(Random::from_entropy()),
             Arc::default(),
             endpoints,
@@ -76,7 +77,7 @@ impl Client {
 
     pub(crate) fn with(
         store: Arc<dyn Store>,
-        levels: PolicyLevels,
+        levels: Arc<PolicyLevels>,
         random: Arc<Random>,
         inflight: Arc<Inflight>,
         endpoints: Arc<DocumentCache<Endpoints>>,
@@ -92,6 +93,10 @@ impl Client {
 
     pub(crate) fn store(&self) -> &dyn Store {
         &*self.0.store
+    }
+
+    pub(crate) fn levels(&self) -> &PolicyLevels {
+        &self.0.levels
     }
 
     pub(crate) fn endpoint_cache(&self) -> &DocumentCache<Endpoints> {
@@ -284,6 +289,7 @@ impl Client {
 
     /// Carries out a command on a job.
     pub async fn command(&self, id: JobId, command: JobCommand) -> Result<Job, ClientError> {
+        self.check_command(&command)?;
         let results = self.run_command(vec![id], command).await?;
         let result = results.into_iter().next();
         Ok(result.unwrap_or(Err(CommandError::NotFound(id)))?)
@@ -296,11 +302,23 @@ impl Client {
         ids: Vec<JobId>,
         command: JobCommand,
     ) -> Result<u64, ClientError> {
+        self.check_command(&command)?;
         if ids.is_empty() {
             return Ok(0);
         }
         let results = self.run_command(ids, command).await?;
         Ok(results.iter().filter(|result| result.is_ok()).count() as u64)
+    }
+
+    /// An edit gives a job a policy, like a create.
+    fn check_command(&self, command: &JobCommand) -> Result<(), Invalid> {
+        match command {
+            JobCommand::Edit(edit) => edit
+                .policy
+                .as_ref()
+                .map_or(Ok(()), |policy| self.levels().check(policy)),
+            _ => Ok(()),
+        }
     }
 
     async fn run_command(

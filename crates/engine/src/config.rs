@@ -34,6 +34,9 @@ pub struct EngineConfig {
     pub retention: Duration,
     /// How often the engine looks for jobs to delete; once a minute by default.
     pub prune_every: Duration,
+    /// The longest Retry-After of another system that counts; 1 h by default, and 30 days at
+    /// most.
+    pub retry_after_max: Duration,
     /// When alerts fire and resolve.
     pub alerts: AlertSettings,
     /// How often the engine checks the alerts; every 10 s by default.
@@ -50,6 +53,7 @@ impl Default for EngineConfig {
             sweep_every: Duration::from_secs(5),
             retention: 7 * steadfast_core::limits::DAY,
             prune_every: Duration::from_secs(60),
+            retry_after_max: steadfast_core::limits::RETRY_AFTER_DEFAULT,
             alerts: AlertSettings::default(),
             watch_every: Duration::from_secs(10),
         }
@@ -103,6 +107,13 @@ impl EngineConfig {
     #[must_use]
     pub fn with_prune_every(mut self, every: Duration) -> Self {
         self.prune_every = every;
+        self
+    }
+
+    /// Sets [`EngineConfig::retry_after_max`].
+    #[must_use]
+    pub fn with_retry_after_max(mut self, most: Duration) -> Self {
+        self.retry_after_max = most;
         self
     }
 

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use steadfast_core::{
-    Invalid, Kind, PolicyPatch, Preset, Queue, RetryPolicy, Tenant, limits::MAX_RETRIES,
+    EventType, Invalid, Kind, PolicyPatch, Preset, Queue, RetryPolicy, Tenant, limits::MAX_RETRIES,
 };
 
 /// Policies below a job's own: queue over tenant over the engine's default, which may be one
@@ -21,7 +21,7 @@ impl Default for PolicyLevels {
     fn default() -> Self {
         Self {
             default: Arc::new(Preset::Queue.policy()),
-            by_kind: HashMap::new(),
+            by_kind: HashMap::from([(Kind::webhook(), Arc::new(Preset::Webhook.policy()))]),
             by_tenant: HashMap::new(),
             by_queue: HashMap::new(),
             max_retries: MAX_RETRIES,
@@ -45,7 +45,11 @@ impl PolicyLevels {
         let by_kind = by_kind
             .iter()
             .map(|(kind, patch)| Ok((kind.clone(), Arc::new(patch.over(&default)?))))
-            .collect::<Result<_, Invalid>>()?;
+            .collect::<Result<HashMap<_, _>, Invalid>>()?;
+        // Deliveries are created by every engine, also by one that does not send them.
+        let webhook = || Arc::new(Preset::Webhook.policy());
+        let mut by_kind = by_kind;
+        by_kind.entry(Kind::webhook()).or_insert_with(webhook);
         Ok(Self {
             default: Arc::new(default),
             by_kind,
@@ -65,16 +69,61 @@ impl PolicyLevels {
     ) -> Result<Arc<RetryPolicy>, Invalid> {
         let levels = self.by_tenant.get(tenant).into_iter();
         let levels = levels.chain(self.by_queue.get(queue)).chain(over);
-        let mut policy = self.by_kind.get(kind).unwrap_or(&self.default).clone();
+        let mut policy = self.of_kind(kind).clone();
         for patch in levels.filter(|patch| !patch.is_empty()) {
             let patched = patch.over(&policy).map_err(|error| error.within("retry"))?;
             policy = Arc::new(patched);
         }
-        if policy.max_retries() > self.max_retries {
-            let expected = format!("must be at most {} here", self.max_retries);
-            let requested = policy.max_retries();
-            return Err(Invalid::new("retry.maxRetries", requested, expected));
-        }
+        self.check(&policy)?;
         Ok(policy)
+    }
+
+    /// Checks the limit of retries. Whatever gives a job a policy passes through here.
+    pub fn check(&self, policy: &RetryPolicy) -> Result<(), Invalid> {
+        if policy.max_retries() <= self.max_retries {
+            return Ok(());
+        }
+        let expected = format!("must be at most {} here", self.max_retries);
+        let requested = policy.max_retries();
+        Err(Invalid::new("retry.maxRetries", requested, expected))
+    }
+
+    /// Checks the patch of an endpoint or of a job's webhook, as the deliveries of these events
+    /// get it. Without one there is nothing to refuse: the levels below are the operator's.
+    pub fn check_delivery(
+        &self,
+        tenant: &Tenant,
+        events: &[EventType],
+        patch: &PolicyPatch,
+    ) -> Result<(), Invalid> {
+        for event in events.iter().filter(|_| !patch.is_empty()) {
+            let over = [patch, &PolicyPatch::default()];
+            self.resolve(tenant, &event.delivery_queue(), &Kind::webhook(), over)?;
+        }
+        Ok(())
+    }
+
+    /// The policy of a delivery. It must be sent whatever the settings have become since its patch
+    /// was checked: a patch that breaks a rule now does not count, and retries beyond the limit
+    /// are cut off.
+    pub fn of_delivery(
+        &self,
+        tenant: &Tenant,
+        queue: &Queue,
+        patch: &PolicyPatch,
+    ) -> Arc<RetryPolicy> {
+        let empty = PolicyPatch::default();
+        let limited = PolicyPatch::default().max_retries(self.max_retries);
+        let tries = [[patch, &empty], [patch, &limited], [&limited, &empty]];
+        let mut tries = tries.into_iter();
+        let found = tries.find_map(|over| {
+            let resolved = self.resolve(tenant, queue, &Kind::webhook(), over);
+            resolved.ok()
+        });
+        found.unwrap_or_else(|| self.of_kind(&Kind::webhook()).clone())
+    }
+
+    fn of_kind(&self, kind: &Kind) -> &Arc<RetryPolicy> {
+        self.by_kind.get(kind).unwrap_or(&self.default)
     }
 }

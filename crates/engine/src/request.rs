@@ -55,6 +55,7 @@ pub struct JobRequest {
     guarantee: Guarantee,
     idempotency_key: Option<String>,
     timeout: Option<Duration>,
+    default_timeout: Option<Duration>,
     lease: Option<Duration>,
     tags: Tags,
     webhook: Option<Webhook>,
@@ -94,6 +95,7 @@ impl JobRequest {
             guarantee: Guarantee::AtLeastOnce,
             idempotency_key: None,
             timeout: None,
+            default_timeout: None,
             lease: None,
             tags: BTreeMap::new(),
             webhook: None,
@@ -174,6 +176,14 @@ impl JobRequest {
         self
     }
 
+    /// How long one attempt may take if the request says nothing else. A default is a setting, so
+    /// a request that is repeated after the setting was changed still is the same request.
+    #[must_use]
+    pub fn default_timeout(mut self, timeout: Duration) -> Self {
+        self.default_timeout = Some(timeout);
+        self
+    }
+
     /// How long a node may be silent before the job is taken from it, at the next sweep; 30 s by
     /// default.
     #[must_use]
@@ -235,12 +245,17 @@ impl JobRequest {
         job.idempotency_key = key.map(IdempotencyKey::new).transpose()?;
         if let Some(timeout) = self.timeout {
             job = job.with_timeout(timeout)?;
+        } else if let Some(timeout) = self.default_timeout {
+            job = job.with_default_timeout(timeout)?;
         }
         if let Some(lease) = self.lease {
             job = job.with_lease(lease)?;
         }
         if let Some(webhook) = self.webhook {
-            webhook.check().map_err(|error| error.within("webhook"))?;
+            let checked = webhook
+                .check()
+                .and_then(|()| levels.check_delivery(&job.tenant, &webhook.events, &webhook.retry));
+            checked.map_err(|error| error.within("webhook"))?;
             job.webhook = Some(Arc::new(webhook));
         }
         if !self.tags.is_empty() {

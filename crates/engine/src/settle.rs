@@ -5,9 +5,12 @@
 //! [`CommitResult`] → [`SettleResult`]: it is decided, written under its fence, and announced
 //! after the commit.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use steadfast_core::{
@@ -34,6 +37,8 @@ pub struct Settler {
     pub announcer: Arc<Announcer>,
     pub random: Arc<Random>,
     pub endpoints: Arc<DocumentCache<Endpoints>>,
+    /// The longest Retry-After that counts.
+    pub retry_after_max: Duration,
     /// Results that came too late.
     pub fences_lost: AtomicU64,
 }
@@ -100,7 +105,8 @@ fn decide_some(open: &[&mut PendingSettlement], subscriptions: &Subscriptions) -
 
 impl Settler {
     /// Rolls the dice for an attempt that is over.
-    pub fn pending(&self, ended: EndedAttempt) -> PendingSettlement {
+    pub fn pending(&self, mut ended: EndedAttempt) -> PendingSettlement {
+        ended.limit_retry_after(self.retry_after_max);
         let dice = self.random.dice();
         PendingSettlement {
             ended,

@@ -45,6 +45,8 @@ pub struct Settings {
     pub http_timeout: Duration,
     /// How many jobs a second one bulk request changes at most.
     pub bulk_rate: NonZeroU32,
+    /// How many endpoints a tenant may have. Those that it has already stay.
+    pub endpoints_per_tenant: usize,
     /// Rules that are restricted to public addresses once there is a key: then not every caller
     /// who can create jobs is trusted any more.
     pub restrict_with_keys: Option<OutboundRules>,
@@ -59,6 +61,7 @@ impl Default for Settings {
             connections_per_address: limits::CONNECTIONS_PER_ADDRESS_DEFAULT,
             http_timeout: limits::HTTP_TIMEOUT_DEFAULT,
             bulk_rate: BulkCommand::RATE_DEFAULT,
+            endpoints_per_tenant: limits::ENDPOINTS_PER_TENANT_DEFAULT,
             restrict_with_keys: None,
         }
     }

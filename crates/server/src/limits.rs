@@ -92,8 +92,9 @@ pub const EVENT_CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// How soon the first key restricts outbound requests.
 pub const KEYS_CHECK_EVERY: Duration = Duration::from_millis(500);
-/// Every node holds all endpoints in memory and compares each event with those of its tenant.
-pub const ENDPOINTS_MAX: usize = 1_000;
+/// Of a tenant by default: each event is written once for each of them, in the transaction that
+/// ends the job.
+pub const ENDPOINTS_PER_TENANT_DEFAULT: usize = 20;
 /// Every node holds all keys in memory.
 pub const KEYS_MAX: usize = 10_000;
 /// A key for each program of a tenant, and some to spare; twenty tenants have to go this far to

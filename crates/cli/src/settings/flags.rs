@@ -69,6 +69,12 @@ pub struct Flags {
     /// How many jobs a second one bulk request changes at most [default: 5000].
     #[arg(long, env = "STEADFAST_BULK_RATE", value_name = "N")]
     pub bulk_rate: Option<NonZeroU32>,
+    /// The longest Retry-After of another system that counts [default: 1h].
+    #[arg(long, env = "STEADFAST_RETRY_AFTER_MAX", value_name = "DURATION")]
+    pub retry_after_max: Option<DurationArg>,
+    /// How many webhook endpoints a tenant may have [default: 20].
+    #[arg(long, env = "STEADFAST_ENDPOINTS_PER_TENANT", value_name = "N")]
+    pub endpoints_per_tenant: Option<usize>,
     /// The log format: text or json [default: text].
     #[arg(long, env = "STEADFAST_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
@@ -130,6 +136,11 @@ impl Flags {
         set(&self.http_timeout, &mut settings.http_timeout);
         set(&self.max_retries, &mut settings.max_retries);
         set(&self.bulk_rate, &mut settings.bulk_rate);
+        set(&self.retry_after_max, &mut settings.retry_after_max);
+        set(
+            &self.endpoints_per_tenant,
+            &mut settings.endpoints_per_tenant,
+        );
         set(&self.log_format, &mut settings.log.format);
         set(&self.log_level, &mut settings.log.level);
         set_option(&self.outbound, &mut settings.outbound.policy);

@@ -65,6 +65,7 @@ pub struct NewJob {
     /// Where events of this job are sent; for a delivery, where it is delivered.
     pub webhook: Option<Arc<Webhook>>,
     timeout: Option<Duration>,
+    timeout_is_default: bool,
     lease: Duration,
     tags: Tags,
 }
@@ -101,6 +102,7 @@ impl NewJob {
             scheduled_run: None,
             webhook: None,
             timeout: None,
+            timeout_is_default: false,
             lease: limits::LEASE_DEFAULT,
             tags: Tags::new(),
         }
@@ -111,7 +113,21 @@ impl NewJob {
         let (least, most) = (limits::TIMEOUT_MIN, limits::TIMEOUT_MAX);
         check("timeout", timeout, least, most)?;
         self.timeout = Some(timeout);
+        self.timeout_is_default = false;
         Ok(self)
+    }
+
+    /// As [`NewJob::with_timeout`], for a timeout that the request does not name: the fingerprint
+    /// leaves it out.
+    pub fn with_default_timeout(self, timeout: Duration) -> Result<Self, Invalid> {
+        let mut job = self.with_timeout(timeout)?;
+        job.timeout_is_default = true;
+        Ok(job)
+    }
+
+    /// Forgets which values were defaults of the request: a schedule keeps them as its own.
+    pub fn settle_defaults(&mut self) {
+        self.timeout_is_default = false;
     }
 
     /// How long a claim holds without being renewed, from [`limits::LEASE_MIN`] to
@@ -219,7 +235,8 @@ impl NewJob {
             (None, RunAt::At(time)) => format!("at {time}"),
         });
         field(&serde_json::to_string(&self.requested_retry).unwrap_or_default());
-        field(&self.timeout.map(duration::format).unwrap_or_default());
+        let timeout = self.timeout.filter(|_| !self.timeout_is_default);
+        field(&timeout.map(duration::format).unwrap_or_default());
         field(&duration::format(self.lease));
         if let Some(webhook) = &self.webhook {
             field(&serde_json::to_string(webhook).unwrap_or_default());
@@ -298,6 +315,13 @@ mod tests {
         let mut again = job(r#"{"b":2,"a":1}"#, Preset::Patient);
         again.id = JobId::from_bits(2);
         assert_eq!(first.fingerprint(), again.fingerprint());
+        // A default is a setting, which may change before the request is repeated.
+        let by_default = |secs| {
+            let timeout = Duration::from_secs(secs);
+            again.clone().with_default_timeout(timeout).unwrap()
+        };
+        assert_eq!(by_default(30).timeout(), Some(Duration::from_secs(30)));
+        assert_eq!(by_default(30).fingerprint(), by_default(60).fingerprint());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Endpoints: listed, created, changed, deleted.
 
-use steadfast_core::{Endpoint, EndpointId, Payload, Tenant};
+use steadfast_core::{Endpoint, EndpointId, Invalid, Payload, Tenant};
 use steadfast_store::{Document, DocumentKind, DocumentSaveResult, StoreError};
 
 use super::{Client, ClientError};
@@ -18,6 +18,7 @@ impl Client {
 
     /// Stores a new endpoint.
     pub async fn create_endpoint(&self, endpoint: Endpoint) -> Result<Endpoint, ClientError> {
+        self.check_endpoint(&endpoint)?;
         let document = Document {
             kind: DocumentKind::Endpoint,
             id: endpoint.id.to_string(),
@@ -40,7 +41,11 @@ impl Client {
             let Some((mut document, mut endpoint)) = self.stored_endpoint(id, tenant).await? else {
                 return Ok(None);
             };
+            let retry = endpoint.retry.clone();
             change(&mut endpoint);
+            if endpoint.retry != retry {
+                self.check_endpoint(&endpoint)?;
+            }
             document.body = Payload::encode(&endpoint)?;
             let saved = self.store().save_document(document, Vec::new()).await?;
             if let DocumentSaveResult::Done(_) = saved {
@@ -67,6 +72,16 @@ impl Client {
             .await?;
         self.endpoint_cache().refresh().await?;
         Ok(deleted)
+    }
+
+    fn check_endpoint(&self, endpoint: &Endpoint) -> Result<(), Invalid> {
+        let Endpoint {
+            tenant,
+            events,
+            retry,
+            ..
+        } = endpoint;
+        self.levels().check_delivery(tenant, events, retry)
     }
 
     /// The endpoint as it is stored, if there is one of this tenant.

@@ -136,6 +136,7 @@ impl Client {
         let mut template = prepared.map_err(|error| error.within("job"))?;
         let about = about(&template);
         template.requested_retry = PolicyPatch::default();
+        template.settle_defaults();
         Ok((template, about))
     }
 

@@ -150,6 +150,7 @@ impl Lookups {
                     lookups: shared,
                     name: owned_name,
                     sender,
+                    is_finished: false,
                     _permit: permit,
                 };
                 let answer = (lookup.lookups.look_up)(&lookup.name);
@@ -172,14 +173,17 @@ struct UnderWay {
     lookups: Arc<Lookups>,
     name: String,
     sender: watch::Sender<Option<Answer>>,
+    is_finished: bool,
     _permit: OwnedSemaphorePermit,
 }
 
 impl UnderWay {
-    fn finish(self, answer: io::Result<Vec<IpAddr>>) {
+    fn finish(mut self, answer: io::Result<Vec<IpAddr>>) {
         let answer = answer.map_err(|error| (error.kind(), error.to_string()));
+        let mut names = self.lookups.lock();
+        // Before the answer is known: whoever asks after it begins another lookup.
+        names.under_way.remove(&self.name);
         if let Ok(addresses) = &answer {
-            let mut names = self.lookups.lock();
             names.make_room();
             let found = Found {
                 addresses: addresses.clone(),
@@ -187,13 +191,17 @@ impl UnderWay {
             };
             names.found.insert(self.name.clone(), found);
         }
+        drop(names);
+        self.is_finished = true;
         self.sender.send_replace(Some(answer));
     }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.lookups.lock().under_way.remove(&self.name);
+        if !self.is_finished {
+            self.lookups.lock().under_way.remove(&self.name);
+        }
     }
 }
 

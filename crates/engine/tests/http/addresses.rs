@@ -4,7 +4,7 @@ use std::{io, net::IpAddr, process::Command, sync::Arc};
 
 use async_trait::async_trait;
 use steadfast_core::{Failure, FailureClass};
-use steadfast_engine::http::{Outbound, OutboundRules, Resolver};
+use steadfast_engine::http::{AddressPolicy, Outbound, OutboundRules, Resolver, SystemResolver};
 
 use crate::{
     common::{DEADLINE, FakeResolver, any_address, call, post},
@@ -55,8 +55,8 @@ async fn every_spelling_of_an_address_is_blocked() {
         ("169.254.169.254", "169.254.169.254"),
         ("0xa9fea9fe", "169.254.169.254"),
         ("10.0.0.1", "10.0.0.1"),
-        ("localhost", "not allowed: it is loopback"),
-        ("LOCALHOST", "not allowed: it is loopback"),
+        ("localhost", "its address is not public"),
+        ("LOCALHOST", "its address is not public"),
     ] {
         for scheme in ["http", "https"] {
             let url = format!("{scheme}://{host}:{port}/");
@@ -73,7 +73,12 @@ async fn a_name_that_leads_inside_is_blocked() {
     for address in ["10.0.0.1", "::ffff:127.0.0.2", "64:ff9b::a00:1", "fe80::1"] {
         let resolver = FakeResolver::new(&[&[address]]);
         let outbound = local_is_public(&resolver);
-        assert_blocked(&call(&outbound, &url).await.unwrap_err(), "inside.example");
+        let failure = call(&outbound, &url).await.unwrap_err();
+        assert_blocked(&failure, "inside.example");
+        let told = failure.message.contains(address);
+        assert!(!told, "the caller learns where the name leads: {failure}");
+        let way_out = "the operator can open a network with outbound.allow (--outbound-allow)";
+        assert!(failure.message.ends_with(way_out), "{failure}");
     }
     assert_eq!(target.connections(), 0);
 }
@@ -84,7 +89,7 @@ async fn one_bad_address_among_good_ones_refuses_the_name() {
     let url = format!("http://mixed.example:{}/", target.address.port());
     for addresses in [["127.0.0.1", "10.0.0.1"], ["10.0.0.1", "127.0.0.1"]] {
         let outbound = local_is_public(&FakeResolver::new(&[&addresses]));
-        assert_blocked(&call(&outbound, &url).await.unwrap_err(), "10.0.0.1");
+        assert_blocked(&call(&outbound, &url).await.unwrap_err(), "mixed.example");
     }
     assert_eq!(target.connections(), 0);
 }
@@ -104,8 +109,23 @@ async fn what_was_checked_is_what_is_dialled() {
     );
 
     let failure = outbound.call(post(&url), DEADLINE, true).await.unwrap_err();
-    assert_blocked(&failure, "10.0.0.1");
+    assert_blocked(&failure, "rebound.example");
     assert_eq!(target.connections(), 1);
+}
+
+#[tokio::test]
+async fn a_kept_connection_is_not_used_once_its_address_is_blocked() {
+    let target = Target::start(|_| ok("")).await;
+    let rules = OutboundRules::new(AddressPolicy::Any);
+    let outbound = Outbound::builder(rules.clone()).build().unwrap();
+    for _ in 0..2 {
+        call(&outbound, &target.url()).await.unwrap();
+    }
+    assert_eq!((target.seen().len(), target.connections()), (2, 1));
+    rules.restrict();
+    let failure = call(&outbound, &target.url()).await.unwrap_err();
+    assert_blocked(&failure, "127.0.0.1");
+    assert_eq!(target.seen().len(), 2);
 }
 
 #[tokio::test]
@@ -140,6 +160,25 @@ async fn a_name_without_an_address_is_a_failure_of_dns() {
     let failure = failure.unwrap_err();
     assert_eq!(failure.class, FailureClass::DNS);
     assert_eq!(failure.message, "cannot look up lost.example: no such name");
+}
+
+#[tokio::test]
+async fn a_lookup_without_end_takes_no_longer_than_the_call_may() {
+    // The thread ends when the test does; nothing waits for it.
+    let (_up, down) = std::sync::mpsc::channel::<()>();
+    let down = std::sync::Mutex::new(down);
+    let resolver = SystemResolver::new(move |_| {
+        let _hung_up = down.lock().unwrap().recv();
+        Ok(Vec::new())
+    });
+    let outbound = Outbound::builder(OutboundRules::default()).resolver(Arc::new(resolver));
+    let outbound = outbound.build().unwrap();
+    let limit = std::time::Duration::from_millis(30);
+    let failure = outbound.call(post("http://dead.example/"), limit, false);
+    let failure = failure.await.unwrap_err();
+    assert_eq!(failure.class, FailureClass::TIMEOUT);
+    let expected = "looking up dead.example did not end within 30ms";
+    assert_eq!(failure.message, expected);
 }
 
 const PROXIED_URL: &str = "STEADFAST_PROXY_TEST_URL";

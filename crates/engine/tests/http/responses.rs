@@ -122,6 +122,29 @@ async fn a_head_without_end_is_refused() {
 }
 
 #[tokio::test]
+async fn a_few_informational_responses_are_passed_over_and_many_are_refused() {
+    let hint = "HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n";
+    let text = format!(
+        "{}HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
+        hint.repeat(16)
+    );
+    let target = Target::start(move |_| Reply::Send(text.clone())).await;
+    let response = call(&any_address(), &target.url()).await.unwrap();
+    assert_eq!(
+        (response.status.as_u16(), response.body.as_str()),
+        (200, "ok")
+    );
+
+    let target = Target::start(move |_| Reply::Send(hint.repeat(17))).await;
+    let failure = call(&any_address(), &target.url()).await.unwrap_err();
+    assert_eq!(failure.class, FailureClass::CONNECTION);
+    let address = target.address;
+    let expected = format!("{address} sent more than 16 informational responses (1xx)");
+    assert_eq!(failure.message, expected);
+    target.closure().await;
+}
+
+#[tokio::test]
 async fn a_large_head_is_kept_in_part() {
     let headers: String = (0..90)
         .map(|n| format!("x-{n:02}: {}\r\n", "y".repeat(500)))

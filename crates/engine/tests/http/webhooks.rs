@@ -1,18 +1,34 @@
 //! Endpoints as several nodes see them: what one node answers holds on all of them at once.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
+use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    BodyFormat, Endpoint, EndpointId, EventType, Job, JobState, Kind, PolicyPatch, Tenant,
+    BodyFormat, CommitResult, Endpoint, EndpointId, EventType, Jitter, Job, JobEdit, JobState,
+    Kind, Outcome, PolicyPatch, Tenant, Timestamp, Transition, Webhook, WebhookTarget, WorkerName,
 };
-use steadfast_engine::{Context, JobError, JobKind, testing::TestEngine};
-use steadfast_store::{JobFilter, JobPageRequest, ManualClock, MemoryStore, Store};
+use steadfast_engine::{
+    ClientError, Context, Engine, EngineBuilder, EngineConfig, JobError, JobKind, JobRequest,
+    ScheduleRequest, Settlement, http::HttpRequest, testing::TestEngine,
+};
+use steadfast_store::{
+    ClaimRequest, JobFilter, JobPageRequest, LayeredStore, ManualClock, MemoryStore, Store,
+    StoreError, StoreLayer,
+};
 
 use crate::{
     common::any_address,
     target::{Target, answer, ok},
 };
+
+const ENDPOINT: EndpointId = EndpointId::from_bits(1);
 
 #[derive(Serialize, Deserialize)]
 struct Work {}
@@ -49,18 +65,22 @@ async fn end_a_job(node: &TestEngine) {
     node.run_due().await.unwrap();
 }
 
-fn endpoint(number: u128, target: &Target) -> Endpoint {
+fn endpoint(target: &Target) -> Endpoint {
+    endpoint_of(&target.url())
+}
+
+fn endpoint_of(url: &str) -> Endpoint {
     Endpoint {
-        id: EndpointId::from_bits(number),
+        id: ENDPOINT,
         tenant: Tenant::default(),
-        url: target.url(),
+        url: url.to_owned(),
         description: String::new(),
         events: EventType::OF_JOBS.to_vec(),
         format: BodyFormat::Standard,
         retry: PolicyPatch::default(),
         secrets: Vec::new(),
         disabled: false,
-        created_at: steadfast_core::Timestamp::EPOCH,
+        created_at: Timestamp::EPOCH,
     }
 }
 
@@ -78,7 +98,7 @@ async fn a_new_endpoint_is_told_of_everything_whichever_node_settles_and_sends()
     let target = Target::start(|_| ok("")).await;
     let [one, other] = nodes().await;
     let client = one.client();
-    client.create_endpoint(endpoint(1, &target)).await.unwrap();
+    client.create_endpoint(endpoint(&target)).await.unwrap();
     end_a_job(&other).await;
     assert_eq!(target.seen().len(), 1);
     assert_eq!(
@@ -91,7 +111,7 @@ async fn a_new_endpoint_is_told_of_everything_whichever_node_settles_and_sends()
 async fn a_cancel_is_told_to_an_endpoint_that_another_node_created() {
     let target = Target::start(|_| ok("")).await;
     let [one, other] = nodes().await;
-    let mut new = endpoint(1, &target);
+    let mut new = endpoint(&target);
     new.events = vec![EventType::JobCancelled];
     one.client().create_endpoint(new).await.unwrap();
     let id = other.client().enqueue(Work {}).await.unwrap();
@@ -103,14 +123,13 @@ async fn a_cancel_is_told_to_an_endpoint_that_another_node_created() {
 async fn a_deleted_endpoint_is_sent_nothing_more_by_any_node() {
     let target = Target::start(|_| answer("503 Service Unavailable", "", "")).await;
     let [one, other] = nodes().await;
-    let id = EndpointId::from_bits(1);
     one.client()
-        .create_endpoint(endpoint(1, &target))
+        .create_endpoint(endpoint(&target))
         .await
         .unwrap();
     end_a_job(&other).await;
     assert_eq!(target.seen().len(), 1, "the first attempt fails");
-    assert!(one.client().delete_endpoint(id, None).await.unwrap());
+    assert!(one.client().delete_endpoint(ENDPOINT, None).await.unwrap());
     end_a_job(&other).await;
     other.advance(Duration::from_secs(3_600)).await.unwrap();
     assert_eq!(target.seen().len(), 1);
@@ -129,12 +148,12 @@ async fn deliveries_of_a_disabled_endpoint_wait_until_it_is_enabled() {
     })
     .await;
     let [one, other] = nodes().await;
-    let id = EndpointId::from_bits(1);
     let client = one.client();
-    client.create_endpoint(endpoint(1, &target)).await.unwrap();
+    client.create_endpoint(endpoint(&target)).await.unwrap();
     end_a_job(&other).await;
-    let disable =
-        |disabled| client.change_endpoint(id, None, move |endpoint| endpoint.disabled = disabled);
+    let disable = |disabled| {
+        client.change_endpoint(ENDPOINT, None, move |endpoint| endpoint.disabled = disabled)
+    };
     disable(true).await.unwrap();
     other.advance(Duration::from_secs(7_200)).await.unwrap();
     assert_eq!(target.seen().len(), 1, "nothing is sent meanwhile");
@@ -150,4 +169,169 @@ async fn deliveries_of_a_disabled_endpoint_wait_until_it_is_enabled() {
         deliveries(&one).await[0].progress.state,
         JobState::Succeeded
     );
+}
+
+/// The policy that a delivery of an event gets.
+async fn max_retries_of_delivery(set_up: fn(EngineBuilder) -> EngineBuilder) -> u32 {
+    let target = Target::start(|_| ok("")).await;
+    let engine = TestEngine::new(|builder| set_up(builder.handler(work).outbound(any_address())));
+    let engine = engine.unwrap();
+    let client = engine.client();
+    client.create_endpoint(endpoint(&target)).await.unwrap();
+    end_a_job(&engine).await;
+    deliveries(&engine).await[0].policy.max_retries()
+}
+
+#[tokio::test]
+async fn deliveries_get_the_policy_of_server_tenant_and_queue() {
+    fn most(retries: u32) -> PolicyPatch {
+        PolicyPatch::default().max_retries(retries)
+    }
+    assert_eq!(max_retries_of_delivery(|builder| builder).await, 3);
+    let server = max_retries_of_delivery(|builder| builder.kind_retry("webhook", most(4)));
+    assert_eq!(server.await, 4);
+    let tenant = max_retries_of_delivery(|builder| {
+        builder
+            .kind_retry("webhook", most(4))
+            .tenant_retry("default", most(5))
+    });
+    assert_eq!(tenant.await, 5);
+    let queue = max_retries_of_delivery(|builder| {
+        builder
+            .tenant_retry("default", most(5))
+            .queue_retry("webhooks", most(6))
+    });
+    assert_eq!(queue.await, 6);
+    let limited = max_retries_of_delivery(|builder| builder.retry(most(1)).max_retries(1));
+    assert_eq!(limited.await, 1, "the server's limit is over everything");
+}
+
+#[tokio::test]
+async fn the_limit_of_retries_holds_for_whatever_sets_a_policy() {
+    let target = Target::start(|_| ok("")).await;
+    let limit = |builder: EngineBuilder| builder.handler(work).max_retries(3);
+    let engine = TestEngine::new(limit).unwrap();
+    let client = engine.client();
+    let many = PolicyPatch::default().max_retries(50);
+    let field = |error: ClientError| match error {
+        ClientError::Invalid(invalid) => {
+            assert_eq!(invalid.expected, "must be at most 3 here");
+            invalid.field
+        }
+        other => panic!("not a wrong value: {other}"),
+    };
+
+    let job = Work {}.job().retry(many.clone());
+    let refused = client.enqueue(job.clone()).await.unwrap_err();
+    assert_eq!(field(refused), "retry.maxRetries");
+    let hourly = Duration::from_secs(3_600);
+    let schedule = ScheduleRequest::every("hourly", hourly, job);
+    let refused = client.schedule(schedule).await.unwrap_err();
+    assert_eq!(field(refused), "job.retry.maxRetries");
+
+    let later = Work {}.job().delay(hourly);
+    let id = client.enqueue(later).await.unwrap();
+    let edit = JobEdit {
+        policy: Some(Arc::new(many.build().unwrap())),
+        ..JobEdit::default()
+    };
+    let refused = client.edit(id, edit).await.unwrap_err();
+    assert_eq!(field(refused), "retry.maxRetries");
+
+    let webhook = Webhook {
+        target: WebhookTarget::Url {
+            url: target.url(),
+            secret: None,
+        },
+        events: EventType::OF_JOBS.to_vec(),
+        retry: many.clone(),
+    };
+    let refused = client.enqueue(Work {}.job().webhook(webhook)).await;
+    assert_eq!(field(refused.unwrap_err()), "webhook.retry.maxRetries");
+
+    let mut new = endpoint(&target);
+    new.retry = many.clone();
+    let refused = client.create_endpoint(new.clone()).await.unwrap_err();
+    assert_eq!(field(refused), "retry.maxRetries");
+    new.retry = PolicyPatch::default();
+    client.create_endpoint(new.clone()).await.unwrap();
+    let change = |endpoint: &mut Endpoint| endpoint.retry = many.clone();
+    let refused = client.change_endpoint(new.id, None, change).await;
+    assert_eq!(field(refused.unwrap_err()), "retry.maxRetries");
+}
+
+#[tokio::test]
+async fn a_retry_after_counts_as_far_as_the_settings_allow() {
+    for (setting, expected) in [(None, 3_600), (Some(60), 60), (Some(7_200), 7_200)] {
+        let reply = |_| answer("429 Too Many Requests", "retry-after: 86400\r\n", "");
+        let target = Target::start(reply).await;
+        let engine = TestEngine::new(|builder| {
+            let mut config = EngineConfig::default();
+            if let Some(secs) = setting {
+                config = config.with_retry_after_max(Duration::from_secs(secs));
+            }
+            builder.config(config).outbound(any_address())
+        });
+        let engine = engine.unwrap();
+        let request = HttpRequest::new(&target.url()).unwrap();
+        let plain = PolicyPatch::default().jitter(Jitter::None);
+        let request = JobRequest::of(&request).retry(plain);
+        let id = engine.client().enqueue(request).await.unwrap();
+        engine.run_due().await.unwrap();
+        let due = engine.job(id).await.unwrap().progress.run_at;
+        assert_eq!(due.since(engine.now()), Duration::from_secs(expected));
+    }
+}
+
+/// Keeps the size of the largest commit: its transitions and their outboxes.
+#[derive(Default)]
+struct CommitSizes {
+    memory: MemoryStore,
+    largest: AtomicUsize,
+}
+
+#[async_trait]
+impl StoreLayer for CommitSizes {
+    fn inner(&self) -> &dyn Store {
+        &self.memory
+    }
+
+    async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError> {
+        let rows = transitions.iter().map(|it| 1 + it.outbox.len()).sum();
+        self.largest.fetch_max(rows, Ordering::SeqCst);
+        self.inner().commit(transitions).await
+    }
+}
+
+#[tokio::test]
+async fn settling_many_jobs_of_many_endpoints_takes_several_transactions() {
+    let store = Arc::new(LayeredStore(CommitSizes::default()));
+    let engine = Engine::builder(store.clone()).start().unwrap();
+    let client = engine.client();
+    for number in 1..=20 {
+        let mut new = endpoint_of("http://127.0.0.1:9/");
+        new.id = EndpointId::from_bits(number);
+        client.create_endpoint(new).await.unwrap();
+    }
+    let requests = (0..300).map(|_| Work {});
+    client.enqueue_all(requests).await.unwrap();
+    let node = engine.node();
+    let request = ClaimRequest::new(WorkerName::new("w").unwrap(), 300);
+    let claims = node.claim(request, Duration::ZERO).await.unwrap();
+    let settlements = claims.iter().map(|claim| Settlement {
+        job: claim.job().id,
+        fence: claim.job().progress.fence,
+        outcome: Outcome::Success { output: None },
+    });
+    let settled = node.settle(settlements.collect(), None).await.unwrap();
+    assert!(settled.len() == 300 && settled.iter().all(Result::is_ok));
+    let largest = store.largest.load(Ordering::SeqCst);
+    assert!((1_000..3_000).contains(&largest), "{largest}");
+    let filter = JobFilter {
+        kind: Some(Kind::webhook()),
+        ..JobFilter::default()
+    };
+    let counted = client.count(filter, u64::MAX).await.unwrap();
+    assert_eq!(counted.count, 6_000);
+    engine.stop().await;
 }

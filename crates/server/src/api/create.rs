@@ -4,8 +4,8 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use steadfast_api::{CreateJobRequest, CreateScheduleRequest, HttpTargetRequest, WebhookRequest};
 use steadfast_core::{
-    Cron, EventType, Guarantee, Invalid, Kind, NewJob, Payload, Preset, Schedule, Shorthands,
-    TickRule, Timestamp, Timetable, Webhook, WebhookSecret, WebhookTarget, Zone, duration,
+    Cron, EventType, Guarantee, Invalid, Kind, NewJob, Payload, Schedule, Shorthands, TickRule,
+    Timestamp, Timetable, Webhook, WebhookSecret, WebhookTarget, Zone, duration,
 };
 use steadfast_engine::{
     JobRequest, ScheduleRequest,
@@ -224,7 +224,7 @@ impl RequestReader<'_> {
     fn http_job(&self, request: &HttpRequest) -> Result<JobRequest, Invalid> {
         let payload = Payload::encode(request)?;
         let job = JobRequest::new(Kind::http().as_str(), payload);
-        Ok(job.timeout(self.app.settings.http_timeout))
+        Ok(job.default_timeout(self.app.settings.http_timeout))
     }
 }
 
@@ -246,8 +246,6 @@ fn http_request(http: &HttpTargetRequest) -> Result<HttpRequest, Invalid> {
 fn job_webhook(body: WebhookRequest) -> Result<Webhook, Problem> {
     let within = |error: Invalid| error.within("webhook");
     HttpRequest::new(&body.url).map_err(within)?;
-    let policy = body.retry.over(&Preset::Webhook.policy());
-    policy.map_err(|error| within(error.within("retry")))?;
     let secret = body.secret.as_deref().map(check_secret).transpose();
     let events = match &body.events {
         Some(events) => check_events(events).map_err(within)?,

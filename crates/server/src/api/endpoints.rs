@@ -8,8 +8,7 @@ use steadfast_api::{
     TenantQuery,
 };
 use steadfast_core::{
-    BodyFormat, Endpoint, EndpointId, EndpointSecret, EventType, Invalid, Preset, WebhookSecret,
-    duration,
+    BodyFormat, Endpoint, EndpointId, EndpointSecret, EventType, Invalid, WebhookSecret, duration,
 };
 use steadfast_engine::http::{HttpRequest, SigningKey};
 
@@ -45,17 +44,18 @@ pub async fn create(
 ) -> Result<(StatusCode, Json<EndpointWithSecret>), Problem> {
     let tenant = query::tenant(body.tenant.as_deref(), &caller)?.unwrap_or_default();
     HttpRequest::new(&body.url)?;
-    body.retry
-        .over(&Preset::Webhook.policy())
-        .map_err(|error| error.within("retry"))?;
     let most = limits::DESCRIPTION_CHARS_MAX;
     if body.description.chars().count() > most {
         let detail = format!("description must be at most {most} characters");
         return Err(Problem::invalid("description", detail));
     }
-    let known = app.client.endpoints(None).await?.len();
-    if known >= limits::ENDPOINTS_MAX {
-        let detail = format!("there are {known} endpoints already, which is the limit");
+    let known = app.client.endpoints(Some(&tenant)).await?.len();
+    let most = app.settings.endpoints_per_tenant;
+    if known >= most {
+        let detail = format!(
+            "tenant {tenant} has {known} endpoints, and may have {most}: delete one first, or let \
+             the operator raise endpointsPerTenant"
+        );
         return Err(Problem::new(StatusCode::CONFLICT, "too_many", detail));
     }
     let secret = secret_or_new(body.secret.as_deref())?;

@@ -176,3 +176,34 @@ async fn a_deleted_endpoint_gets_no_more_deliveries() {
     let endpoints = server.http.get("/api/v1/endpoints").await.is(200);
     assert_eq!(endpoints["endpoints"], json!([]));
 }
+
+#[tokio::test]
+async fn a_tenant_has_a_limited_number_of_endpoints_and_learns_nothing_of_others() {
+    let server = Server::start().await;
+    for number in 0..20 {
+        let url = format!("https://example.com/{number}");
+        endpoint(&server.http, json!({"url": url, "tenant": "alpha"})).await;
+    }
+    let another = |tenant| json!({"url": "https://example.com/", "tenant": tenant});
+    let refused = server
+        .http
+        .post("/api/v1/endpoints", another("alpha"))
+        .await;
+    refused.is_problem(409, "too_many", None);
+    let detail = "tenant alpha has 20 endpoints, and may have 20: delete one first, or let the \
+                  operator raise endpointsPerTenant";
+    assert_eq!(refused.is(409)["detail"], detail);
+    endpoint(&server.http, another("beta")).await;
+}
+
+#[tokio::test]
+async fn a_slack_body_repeats_the_id_of_the_event() {
+    let server = Server::start().await;
+    let (work, hook) = (Target::always(200).await, Target::always(200).await);
+    endpoint(&server.http, json!({"url": hook.url(), "format": "slack"})).await;
+    server.http.create_id(json!({"api": work.url()})).await;
+    let seen = &delivered(&hook, 1).await[0];
+    let body = seen.json();
+    assert_eq!(body["id"], seen.headers["webhook-id"]);
+    assert!(body["text"].is_string());
+}

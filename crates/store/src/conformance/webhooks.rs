@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    BodyFormat, EndpointId, EventType, Job, JobCommand, Kind, NewJob, Preset, Subscription,
-    Subscriptions, Tenant, Webhook, WebhookSecret, WebhookTarget,
+    BodyFormat, EndpointId, EventType, Job, JobCommand, Kind, NewJob, PolicyPatch, Preset,
+    Subscription, Subscriptions, Tenant, Webhook, WebhookSecret, WebhookTarget,
 };
 
 use super::fixture::{Fixture, secs};
@@ -86,7 +86,7 @@ fn subscriptions() -> Subscriptions {
         endpoint: EndpointId::from_bits(7),
         events: vec![EventType::JobCancelled],
         format: BodyFormat::Standard,
-        policy: Arc::new(Preset::Webhook.policy()),
+        retry: PolicyPatch::default(),
     };
     subscriptions.subscribe(Tenant::default(), subscription);
     subscriptions
