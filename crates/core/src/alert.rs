@@ -191,7 +191,7 @@ impl AlertRule {
             (true, AlertStatus::Firing) => state.remind(settings.renotify, now),
         };
         let value = settings.value(self, &observed.figures, now);
-        let is_stale = state.status == AlertStatus::Firing
+        let is_stale = state.status != AlertStatus::Ok
             && now.since(state.updated_at) >= limits::ALERT_REFRESH
             && value != state.value;
         if event.is_some() || state.status != before || is_stale {

@@ -51,9 +51,10 @@ pub struct RetryRateAlert {
     pub enabled: bool,
     /// Which share of retries is acceptable, from 0 to 1; 0.1 by default.
     pub above: f64,
-    /// With fewer attempts within the window the rule is not broken; 1 by default.
+    /// With fewer attempts within the window the rule is not broken; 50 by default, so that a first
+    /// job that fails and is retried worries nobody.
     pub min_attempts: u64,
-    /// How long the rule must be broken before the alert fires; at once by default.
+    /// How long the rule must be broken before the alert fires; 2 minutes by default.
     #[serde(with = "duration::text")]
     pub after: Duration,
 }
@@ -113,8 +114,8 @@ impl Default for RetryRateAlert {
         Self {
             enabled: true,
             above: 0.1,
-            min_attempts: 1,
-            after: Duration::ZERO,
+            min_attempts: 50,
+            after: 2 * MINUTE,
         }
     }
 }

@@ -85,6 +85,8 @@ fn only(rule: AlertRule) -> AlertSettings {
     let mut settings = AlertSettings::default();
     settings.dlq.enabled = rule == AlertRule::Dlq;
     settings.retry_rate.enabled = rule == AlertRule::RetryRate;
+    settings.retry_rate.min_attempts = 1;
+    settings.retry_rate.after = Duration::ZERO;
     settings.exhausted.enabled = rule == AlertRule::Exhausted;
     settings.overdue.enabled = rule == AlertRule::Overdue;
     settings
@@ -326,6 +328,8 @@ async fn retries_and_exhausted_jobs_fire_within_the_window_and_resolve_after_it(
     let fixture = Fixture::new();
     let mut settings = AlertSettings::default();
     settings.exhausted.above = 1;
+    settings.retry_rate.min_attempts = 1;
+    settings.retry_rate.after = Duration::ZERO;
     let engine = fixture.engine(settings);
     let client = engine.client();
     endpoint(&client, "acme", 1, ALERTS).await;
