@@ -44,7 +44,8 @@ pub struct CreateScheduleRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<OverlapSchema>))]
     pub overlap: Option<OverlapPolicy>,
-    /// What happens to ticks that passed while no node was running.
+    /// What happens to ticks that passed while no node was running, which are found more than 10 s
+    /// late. `runAll` needs `overlap` `allow`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<MissedTickSchema>))]
     pub missed: Option<MissedTickPolicy>,
@@ -110,7 +111,8 @@ pub struct EditScheduleRequest {
     )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<OverlapSchema>))]
     pub overlap: Option<OverlapPolicy>,
-    /// What happens to ticks that passed while no node was running.
+    /// What happens to ticks that passed while no node was running, which are found more than 10 s
+    /// late. `runAll` needs `overlap` `allow`.
     #[serde(
         default,
         deserialize_with = "edit::not_clearable",

@@ -55,8 +55,9 @@ pub enum OverlapPolicy {
     Replace,
 }
 
-/// What happens to ticks that passed while no node was running. A tick counts as missed if it is
-/// more than [`limits::TICK_LATENESS_MAX`] late.
+/// What happens to ticks that passed while no node was running. Ticks count as missed if the first
+/// of those that are due is more than [`limits::TICK_LATENESS_MAX`] late, except for one of the
+/// last second.
 // Exhaustive on purpose: pages must have words for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -66,7 +67,8 @@ pub enum MissedTickPolicy {
     /// One run makes up for all of them. The default.
     #[default]
     RunOnce,
-    /// Each is run, but only the newest [`limits::RUN_ALL_TICKS_MAX`].
+    /// Each is run, but only the newest [`limits::RUN_ALL_TICKS_MAX`]. Their runs overlap, so it
+    /// needs [`OverlapPolicy::Allow`].
     RunAll,
 }
 
@@ -138,6 +140,18 @@ impl Timetable {
         }
         self.max_runs = max_runs;
         Ok(self)
+    }
+
+    /// Refuses policies that do not go together: missed ticks are run at once, which any other
+    /// `overlap` than `allow` would prevent. Stored timetables of older versions may have them,
+    /// and run the newest.
+    pub fn check_policies(&self) -> Result<(), Invalid> {
+        if self.missed != MissedTickPolicy::RunAll || self.overlap == OverlapPolicy::Allow {
+            return Ok(());
+        }
+        let expected = "must be skip or runOnce, or overlap must be allow: the runs of missed \
+                        ticks overlap";
+        Err(Invalid::new("missed", "runAll", expected))
     }
 
     /// Sets what happens to a tick while the last run is unfinished.

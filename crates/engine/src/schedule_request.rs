@@ -100,11 +100,13 @@ impl ScheduleRequest {
 
     pub(crate) fn timetable(&self) -> Result<Timetable, Invalid> {
         let rule = in_zone(self.rule.clone()?, self.zone.as_deref())?;
-        Ok(Timetable::new(rule)?
+        let timetable = Timetable::new(rule)?
             .with_window(self.start_at, self.end_at)?
             .with_max_runs(self.max_runs)?
             .with_overlap(self.overlap)
-            .with_missed(self.missed))
+            .with_missed(self.missed);
+        timetable.check_policies()?;
+        Ok(timetable)
     }
 }
 
@@ -152,11 +154,15 @@ impl ScheduleEdit {
         };
         let rule = in_zone(rule, self.timezone.as_deref())?;
         let start_at = self.start_at.unwrap_or(current.start_at());
-        Ok(Timetable::new(rule)?
+        let timetable = Timetable::new(rule)?
             .with_window(start_at, self.end_at.unwrap_or(current.end_at()))?
             .with_max_runs(self.max_runs.unwrap_or(current.max_runs()))?
             .with_overlap(self.overlap.unwrap_or(current.overlap()))
-            .with_missed(self.missed.unwrap_or(current.missed())))
+            .with_missed(self.missed.unwrap_or(current.missed()));
+        if self.overlap.is_some() || self.missed.is_some() {
+            timetable.check_policies()?;
+        }
+        Ok(timetable)
     }
 }
 

@@ -65,7 +65,8 @@ pub struct SkippedTicks {
 pub enum SkipReason {
     /// The last run was unfinished, or a newer tick that was due at the same time ran instead.
     Overlap,
-    /// No node was running at the time of the tick.
+    /// No node was running at the time of the tick: it was found more than
+    /// [`limits::TICK_LATENESS_MAX`] late, or others before it were.
     Missed,
     /// Older than the newest [`limits::RUN_ALL_TICKS_MAX`], for which `runAll` makes up.
     MissedLimit,
@@ -111,9 +112,9 @@ impl Timetable {
     ///
     /// First `missed` decides which of the ticks that are due may run at all, then `overlap`
     /// and `maxRuns` how many of them. If not all can run, the newest do, because their runs work
-    /// with the newest data; only a tick that already waits goes before newer ones. So with
-    /// `overlap: skip`, `runAll` can make up for one tick only and records the others as
-    /// overlapping.
+    /// with the newest data; only a tick that already waits goes before newer ones. So `runAll`
+    /// makes up for every tick only with `overlap: allow`, and requests for a schedule with
+    /// another pair are refused.
     pub fn step(
         &self,
         progress: &ScheduleProgress,
@@ -128,7 +129,7 @@ impl Timetable {
         let last_tick = due.newest.last().copied().or(progress.last_tick);
         let mut skipped = Vec::new();
         let ticks = self.apply_missed_policy(due, now, &mut skipped);
-        let mut fire = self.apply_overlap_policy(progress, ticks, unfinished, &mut skipped);
+        let mut fire = self.apply_overlap_policy(progress, ticks, unfinished, now, &mut skipped);
         let queued_tick = match (self.overlap, unfinished) {
             (OverlapPolicy::QueueOne, true) => fire.pop(),
             (OverlapPolicy::QueueOne, false) if fire.len() > 1 => fire.pop(),
@@ -173,7 +174,7 @@ impl Timetable {
             skip(skipped, older, &[], SkipReason::MissedLimit);
             return ticks;
         }
-        let missed = ticks.partition_point(|tick| now.since(*tick) > limits::TICK_LATENESS_MAX);
+        let missed = count_missed(older.map(|older| older.from), &ticks, now);
         let run_from = match self.missed {
             // A tick that is on time runs now and makes up for those before it.
             MissedTickPolicy::RunOnce if missed == ticks.len() => missed.saturating_sub(1),
@@ -190,8 +191,14 @@ impl Timetable {
         progress: &ScheduleProgress,
         mut ticks: Vec<Timestamp>,
         unfinished: bool,
+        now: Timestamp,
         skipped: &mut Vec<SkippedTicks>,
     ) -> Vec<Timestamp> {
+        let missed = match self.missed {
+            MissedTickPolicy::RunAll => count_missed(None, &ticks, now),
+            MissedTickPolicy::Skip | MissedTickPolicy::RunOnce => 0,
+        };
+        let last_missed = missed.checked_sub(1).map(|last| ticks[last]);
         let overlap_max = match (self.overlap, unfinished) {
             (OverlapPolicy::Allow, _) => u64::MAX,
             (OverlapPolicy::Skip, true) => 0,
@@ -217,7 +224,14 @@ impl Timetable {
         }
         let newest_max = count_max - usize::from(queued.is_some());
         let newest = ticks.split_off(ticks.len().saturating_sub(newest_max));
-        skip(skipped, None, &ticks, reason);
+        // Of a tick that passed while no node was running, that is the true reason.
+        let missed = match reason {
+            SkipReason::Overlap => ticks.partition_point(|tick| Some(*tick) <= last_missed),
+            _ => 0,
+        };
+        let on_time = ticks.split_off(missed);
+        skip(skipped, None, &ticks, SkipReason::Missed);
+        skip(skipped, None, &on_time, reason);
         queued.into_iter().chain(newest).collect()
     }
 
@@ -228,6 +242,19 @@ impl Timetable {
         }
         progress
     }
+}
+
+/// How many of these ticks, which are in order of time, passed while no node was running. A node
+/// that runs may be somewhat late; if even the first tick, which may be an older one, is later
+/// than that, none ran until now.
+fn count_missed(older: Option<Timestamp>, ticks: &[Timestamp], now: Timestamp) -> usize {
+    let Some(first) = older.or(ticks.first().copied()) else {
+        return 0;
+    };
+    if now.since(first) <= limits::TICK_LATENESS_MAX {
+        return 0;
+    }
+    ticks.partition_point(|tick| now.since(*tick) > limits::TICK_LATENESS_AFTER_GAP_MAX)
 }
 
 /// Records ticks, and the range before them if there is one, as skipped.

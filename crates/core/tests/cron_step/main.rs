@@ -81,7 +81,7 @@ fn show(timetable: &Timetable, progress: &ScheduleProgress, unfinished: bool, no
 fn overlap_by_missed_by_lateness_as_one_table() {
     use MissedTickPolicy::{RunAll, RunOnce, Skip as SkipMissed};
     use OverlapPolicy::{Allow, QueueOne, Replace, Skip};
-    // Every 60 s, the first tick at 60. Checked at 65: on time; at 200: two missed (60, 120) and
+    // Every 60 s, the first tick at 60. Checked at 65: on time; at 181: two missed (60, 120) and
     // one on time (180); at 230: three missed and none on time.
     let expected = [
         (Skip, SkipMissed, false, 65, "fire 60, next 120"),
@@ -90,14 +90,14 @@ fn overlap_by_missed_by_lateness_as_one_table() {
             Skip,
             SkipMissed,
             false,
-            200,
+            181,
             "fire 180, Missed 60-120 x2, next 240",
         ),
         (
             Skip,
             SkipMissed,
             true,
-            200,
+            181,
             "Missed 60-120 x2, Overlap 180-180 x1, next 240",
         ),
         (Skip, SkipMissed, false, 230, "Missed 60-180 x3, next 240"),
@@ -106,7 +106,7 @@ fn overlap_by_missed_by_lateness_as_one_table() {
             Skip,
             RunOnce,
             false,
-            200,
+            181,
             "fire 180, Missed 60-120 x2, next 240",
         ),
         (
@@ -128,15 +128,15 @@ fn overlap_by_missed_by_lateness_as_one_table() {
             RunAll,
             false,
             230,
-            "fire 180, Overlap 60-120 x2, next 240",
+            "fire 180, Missed 60-120 x2, next 240",
         ),
-        (Skip, RunAll, true, 230, "Overlap 60-180 x3, next 240"),
+        (Skip, RunAll, true, 230, "Missed 60-180 x3, next 240"),
         (Allow, SkipMissed, true, 65, "fire 60, next 120"),
         (
             Allow,
             SkipMissed,
             true,
-            200,
+            181,
             "fire 180, Missed 60-120 x2, next 240",
         ),
         (Allow, SkipMissed, true, 230, "Missed 60-180 x3, next 240"),
@@ -182,14 +182,14 @@ fn overlap_by_missed_by_lateness_as_one_table() {
             RunAll,
             true,
             230,
-            "queue 180, Overlap 60-120 x2, next 240",
+            "queue 180, Missed 60-120 x2, next 240",
         ),
         (
             QueueOne,
             RunAll,
             false,
             230,
-            "fire 120, queue 180, Overlap 60-60 x1, next 240",
+            "fire 120, queue 180, Missed 60-60 x1, next 240",
         ),
         (Replace, SkipMissed, false, 65, "fire 60, next 120"),
         (Replace, SkipMissed, true, 65, "fire 60, cancel, next 120"),
@@ -206,7 +206,7 @@ fn overlap_by_missed_by_lateness_as_one_table() {
             RunAll,
             true,
             230,
-            "fire 180, cancel, Overlap 60-120 x2, next 240",
+            "fire 180, cancel, Missed 60-120 x2, next 240",
         ),
     ];
     for (overlap, missed, unfinished, now, expected) in expected {
@@ -220,20 +220,51 @@ fn overlap_by_missed_by_lateness_as_one_table() {
 }
 
 #[test]
-fn a_tick_that_is_45_seconds_late_is_not_missed_and_a_later_one_is() {
+fn a_tick_that_is_10_seconds_late_is_not_missed_and_a_later_one_is() {
     let timetable = every(3_600, OverlapPolicy::Skip, MissedTickPolicy::Skip);
     assert_eq!(
         show(&timetable, &progress(60), false, 60),
         "fire 60, next 3660"
     );
     assert_eq!(
-        show(&timetable, &progress(60), false, 105),
+        show(&timetable, &progress(60), false, 70),
         "fire 60, next 3660"
     );
     assert_eq!(
-        show(&timetable, &progress(60), false, 106),
+        show(&timetable, &progress(60), false, 71),
         "Missed 60-60 x1, next 3660"
     );
+}
+
+#[test]
+fn after_an_hour_of_downtime_a_fast_rule_that_skips_makes_up_for_nothing() {
+    let timetable = every(1, OverlapPolicy::Allow, MissedTickPolicy::Skip);
+    assert_eq!(
+        show(&timetable, &progress(10), false, 3_610),
+        "fire 3609, fire 3610, Missed 10-3608 x3599, next 3611"
+    );
+    // A node that was busy for a while has missed nothing.
+    let found = show(&timetable, &progress(10), false, 20);
+    assert_eq!(found.matches("fire").count(), 11, "{found}");
+}
+
+#[test]
+fn run_all_goes_with_runs_that_may_overlap_and_with_no_others() {
+    for overlap in [
+        OverlapPolicy::Skip,
+        OverlapPolicy::QueueOne,
+        OverlapPolicy::Replace,
+    ] {
+        let refused = every(60, overlap, MissedTickPolicy::RunAll).check_policies();
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.field, "missed");
+        assert!(refused.expected.contains("overlap must be allow"));
+        for missed in [MissedTickPolicy::Skip, MissedTickPolicy::RunOnce] {
+            assert!(every(60, overlap, missed).check_policies().is_ok());
+        }
+    }
+    let all = every(60, OverlapPolicy::Allow, MissedTickPolicy::RunAll);
+    assert!(all.check_policies().is_ok());
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn describe_rule(rule: &TickRule) -> (String, String) {
 fn describe_skip(skip: &SkippedTicks) -> String {
     let reason = match skip.reason {
         SkipReason::Overlap => "the previous run had not ended".to_owned(),
-        SkipReason::Missed => "missed while no node was running".to_owned(),
+        SkipReason::Missed => format!("no node was running: found more than {} late", lateness()),
         SkipReason::MissedLimit => format!(
             "missed, and older than the newest {}",
             core_limits::RUN_ALL_TICKS_MAX
@@ -121,9 +121,16 @@ fn describe_overlap(overlap: OverlapPolicy) -> &'static str {
     }
 }
 
+fn lateness() -> String {
+    duration::format(core_limits::TICK_LATENESS_MAX)
+}
+
 fn describe_missed(missed: MissedTickPolicy) -> String {
     match missed {
-        MissedTickPolicy::Skip => "missed ticks are skipped".to_owned(),
+        MissedTickPolicy::Skip => format!(
+            "ticks that are found more than {} late are skipped",
+            lateness()
+        ),
         MissedTickPolicy::RunOnce => "one run makes up for all missed ticks".to_owned(),
         MissedTickPolicy::RunAll => format!(
             "every missed tick runs, at most the newest {}",

@@ -34,7 +34,8 @@ pub struct Args {
     /// At a tick while the run before it has not ended: skip, allow, queueOne or replace.
     #[arg(long, value_parser = parse_name::<OverlapPolicy>)]
     overlap: Option<OverlapPolicy>,
-    /// For ticks that passed while no node was running: skip, runOnce or runAll.
+    /// For ticks that passed while no node was running, found more than 10s late: skip, runOnce, or
+    /// runAll, which needs --overlap allow.
     #[arg(long, value_parser = parse_name::<MissedTickPolicy>)]
     missed: Option<MissedTickPolicy>,
     /// Each run is a job of this kind.
