@@ -147,7 +147,7 @@ fn any_rate() -> AlertSettings {
 }
 
 #[test]
-fn by_default_the_retries_of_a_few_jobs_worry_nobody() {
+fn by_default_the_retries_of_a_few_jobs_fire_nothing() {
     let few = minutely(0..10, &of_jobs(attempted(49, 40, 10))).collect::<Vec<_>>();
     for rule in [AlertRule::RetryRate, AlertRule::Exhausted] {
         let lines = changes(&AlertSettings::default(), rule, few.clone());

@@ -51,8 +51,8 @@ pub struct RetryRateAlert {
     pub enabled: bool,
     /// Which share of retries is acceptable, from 0 to 1; 0.1 by default.
     pub above: f64,
-    /// With fewer attempts within the window the rule is not broken; 50 by default, so that a first
-    /// job that fails and is retried worries nobody.
+    /// With fewer attempts within the window the rule is not broken; 50 by default, so that the
+    /// retries of a first job fire nothing.
     pub min_attempts: u64,
     /// How long the rule must be broken before the alert fires; 2 minutes by default.
     #[serde(with = "duration::text")]

@@ -83,16 +83,16 @@ struct Lookups {
 #[derive(Default)]
 struct Names {
     under_way: HashMap<String, Receiver>,
-    found: HashMap<String, Found>,
+    found: HashMap<String, NameEntry>,
 }
 
 /// The addresses of a name when it was last looked up.
-struct Found {
+struct NameEntry {
     addresses: Vec<IpAddr>,
     at: Instant,
 }
 
-/// An error cannot be cloned for everyone who waits, but its kind and its text can.
+/// An error cannot be cloned for each caller that waits, but its kind and its text can.
 type Answer = Result<Vec<IpAddr>, (io::ErrorKind, String)>;
 type Receiver = watch::Receiver<Option<Answer>>;
 
@@ -181,11 +181,11 @@ impl UnderWay {
     fn finish(mut self, answer: io::Result<Vec<IpAddr>>) {
         let answer = answer.map_err(|error| (error.kind(), error.to_string()));
         let mut names = self.lookups.lock();
-        // Before the answer is known: whoever asks after it begins another lookup.
+        // Before the answer is known: a caller that asks after it begins another lookup.
         names.under_way.remove(&self.name);
         if let Ok(addresses) = &answer {
             names.make_room();
-            let found = Found {
+            let found = NameEntry {
                 addresses: addresses.clone(),
                 at: Instant::now(),
             };

@@ -95,7 +95,7 @@ async fn destination(attempt: &AttemptContext, now: Timestamp) -> Result<Destina
     }
 }
 
-/// Whoever disables an endpoint may enable it again, and then nothing is lost.
+/// A disabled endpoint may be enabled again, and then nothing is lost.
 fn disabled_snooze(job: &Job) -> Duration {
     let doublings = 1_u32.checked_shl(job.progress.snoozes);
     let delay = doublings.and_then(|times| DISABLED_SNOOZE.checked_mul(times));

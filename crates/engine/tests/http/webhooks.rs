@@ -94,7 +94,7 @@ async fn deliveries(node: &TestEngine) -> Vec<Job> {
 }
 
 #[tokio::test]
-async fn a_new_endpoint_is_told_of_everything_whichever_node_settles_and_sends() {
+async fn a_new_endpoint_receives_everything_whichever_node_settles_and_sends() {
     let target = Target::start(|_| ok("")).await;
     let [one, other] = nodes().await;
     let client = one.client();
@@ -108,7 +108,7 @@ async fn a_new_endpoint_is_told_of_everything_whichever_node_settles_and_sends()
 }
 
 #[tokio::test]
-async fn a_cancel_is_told_to_an_endpoint_that_another_node_created() {
+async fn an_endpoint_that_another_node_created_receives_a_cancel() {
     let target = Target::start(|_| ok("")).await;
     let [one, other] = nodes().await;
     let mut new = endpoint(&target);

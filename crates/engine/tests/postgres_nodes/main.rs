@@ -209,7 +209,7 @@ async fn what_one_process_does_to_an_endpoint_holds_at_once_for_another() {
     let mut deliveries = 0;
     for round in 0..5 {
         let id = EndpointId::from_bits(round + 1);
-        for (is_told, change) in [(false, None), (true, Some(true)), (false, Some(false))] {
+        for (is_notified, change) in [(false, None), (true, Some(true)), (false, Some(false))] {
             match change {
                 Some(true) => drop(client.create_endpoint(endpoint(id)).await.unwrap()),
                 Some(false) => assert!(client.delete_endpoint(id, None).await.unwrap()),
@@ -221,7 +221,7 @@ async fn what_one_process_does_to_an_endpoint_holds_at_once_for_another() {
             };
             client.enqueue(work).await.unwrap();
             jobs += 1;
-            deliveries += usize::from(is_told);
+            deliveries += usize::from(is_notified);
             cluster.finished(jobs, Duration::from_secs(60)).await;
             let filter = JobFilter {
                 kind: Some(Kind::webhook()),
