@@ -317,7 +317,7 @@ async fn settling_many_jobs_of_many_endpoints_takes_several_transactions() {
     client.enqueue_all(requests).await.unwrap();
     let node = engine.node();
     let request = ClaimRequest::new(WorkerName::new("w").unwrap(), 300);
-    let claims = node.claim(request, Duration::ZERO).await.unwrap();
+    let claims = node.claim(request, Duration::ZERO).await.unwrap().take();
     let settlements = claims.iter().map(|claim| Settlement {
         job: claim.job().id,
         fence: claim.job().progress.fence,
