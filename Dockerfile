@@ -1,8 +1,8 @@
 # The `steadfast` binary, and nothing else that is ours. It starts by itself:
 #
+#   export STEADFAST_ADMIN_KEY="$(openssl rand -hex 32)"   the first API key
 #   docker build --tag steadfast .
-#   docker run -p 127.0.0.1:7373:7373 -v steadfast:/data \
-#     -e STEADFAST_ADMIN_KEY="$(openssl rand -hex 32)" steadfast
+#   docker run -d -p 127.0.0.1:7373:7373 -v steadfast:/data -e STEADFAST_ADMIN_KEY steadfast
 FROM rust:1.95-slim-trixie AS build
 WORKDIR /build
 COPY . .

@@ -206,7 +206,8 @@ pub enum EnqueueError {
         index: usize,
         /// The key.
         key: IdempotencyKey,
-        /// The job that has it.
+        /// The job that has it. Schedules share their keys with jobs: if there is no such job, it
+        /// is the schedule whose id has the same bits.
         job: JobId,
     },
     /// The store could not do it.
