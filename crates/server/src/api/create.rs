@@ -16,6 +16,10 @@ use super::query;
 use crate::{access::Caller, app::App, problem::Problem};
 
 /// One job, or a schedule that makes many.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most requests are for a job, which is not moved to the heap for the others"
+)]
 pub enum JobOrSchedule {
     Job(JobRequest),
     Schedule {
