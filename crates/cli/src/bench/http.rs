@@ -275,9 +275,8 @@ pub async fn restart(args: &Args, dir: &Path, report: &mut Report) -> anyhow::Re
     let start = Instant::now();
     let BenchServer { engine, address } = serve(&file).await?;
     let mut connection = TcpStream::connect(address).await?;
-    connection
-        .write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        .await?;
+    let request = format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    connection.write_all(request.as_bytes()).await?;
     let mut answer = String::new();
     connection.read_to_string(&mut answer).await?;
     let ready = start.elapsed();
