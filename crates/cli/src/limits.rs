@@ -69,3 +69,5 @@ pub const DISK_WARN_BYTES: u64 = 1 << 30;
 pub const DISK_FAIL_BYTES: u64 = 64 << 20;
 
 const _: () = assert!(DISK_FAIL_BYTES < DISK_WARN_BYTES);
+/// Counters that differ are shown one by one up to this many; beyond that only their number.
+pub const DIFFERENCES_SHOWN_MAX: usize = 20;

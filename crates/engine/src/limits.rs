@@ -18,8 +18,11 @@ pub const SETTLE_ROWS_MAX: usize = 2_000;
 pub const ENDPOINT_REFUSALS_MAX: usize = 3;
 /// A node that died leaves at most its concurrency in expired leases: a few batches.
 pub const SWEEP_BATCH_MAX: usize = 500;
-/// Schedules that fire in the same second are fired in few transactions.
-pub const SCHEDULE_BATCH_MAX: usize = 100;
+/// Schedules that fire in the same second are fired in few transactions, each short enough that
+/// nothing waits long for it.
+pub const SCHEDULE_BATCH_MAX: usize = 250;
+/// Between two tries of schedules of which none can be written.
+pub const SCHEDULE_RETRY: Duration = Duration::from_secs(1);
 /// Small, so that pruning never holds up claims.
 pub const PRUNE_BATCH_MAX: usize = 500;
 /// Between two batches of pruning, so that claims and commits go first.

@@ -61,16 +61,16 @@ impl Role for ScheduleRunner {
                 self.inflight.cancel(job);
             }
         }
-        let outdated = results
-            .iter()
-            .filter(|result| **result == FireResult::Outdated)
-            .count();
-        tracing::debug!(
-            fired = results.len() - outdated,
-            outdated,
-            "schedules stepped"
-        );
-        Ok(Next::AtOnce)
+        let count = |wanted| results.iter().filter(|result| **result == wanted).count();
+        let (fired, failed) = (count(FireResult::Done), count(FireResult::Failed));
+        let outdated = results.len() - fired - failed;
+        tracing::debug!(fired, outdated, failed, "schedules stepped");
+        Ok(match (fired, failed) {
+            // Other nodes are at these, or they cannot be written: they are due still.
+            (0, 0) => Next::After(limits::SCHEDULE_PAUSE),
+            (0, _) => Next::After(limits::SCHEDULE_RETRY),
+            _ => Next::AtOnce,
+        })
     }
 
     async fn wakeup(&self) {

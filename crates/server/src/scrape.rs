@@ -1,6 +1,6 @@
 //! `GET /metrics`: the counters of this node, and what the store counts when it is read.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{
     extract::State,
@@ -12,7 +12,7 @@ use prometheus_client::{
     metrics::{family::Family, gauge::Gauge},
     registry::Registry,
 };
-use steadfast_core::{AlertState, AlertStatus};
+use steadfast_core::{AlertState, AlertStatus, Tally, Tenant};
 use steadfast_store::LaneStats;
 
 use crate::{
@@ -35,13 +35,15 @@ struct TenantLabels {
     tenant: String,
 }
 
+/// The label of what is beyond the first labels: counted together, never left out.
+const OTHER: &str = "other";
+
 /// Jobs and rates, as the store counts them.
 fn register_counts(lanes: &[LaneStats], registry: &mut Registry) {
     let jobs = Family::<JobLabels, Gauge>::default();
-    let dlq = Family::<TenantLabels, Gauge>::default();
-    let rate = Family::<TenantLabels, Gauge<f64, std::sync::atomic::AtomicU64>>::default();
-    let mut recent = std::collections::BTreeMap::new();
-    for lane in lanes.iter().take(limits::METRIC_LANES_MAX) {
+    for (index, lane) in lanes.iter().enumerate() {
+        let is_apart = index < limits::METRIC_LANES_MAX;
+        let name = |name: &str| if is_apart { name } else { OTHER }.to_owned();
         for (label, count) in [
             ("scheduled", lane.scheduled),
             ("ready", lane.ready),
@@ -52,28 +54,44 @@ fn register_counts(lanes: &[LaneStats], registry: &mut Registry) {
             ("cancelled", lane.cancelled),
         ] {
             let labels = JobLabels {
-                tenant: lane.tenant.to_string(),
-                queue: lane.queue.to_string(),
-                kind: lane.kind.to_string(),
+                tenant: name(lane.tenant.as_str()),
+                queue: name(lane.queue.as_str()),
+                kind: name(lane.kind.as_str()),
                 label,
             };
-            jobs.get_or_create(&labels).set(gauge(count));
+            jobs.get_or_create(&labels).inc_by(gauge(count));
         }
-        let tenant = TenantLabels {
-            tenant: lane.tenant.to_string(),
-        };
-        dlq.get_or_create(&tenant).inc_by(gauge(lane.dead_letters));
-        let tally: &mut steadfast_core::Tally = recent.entry(lane.tenant.clone()).or_default();
-        *tally += lane.recent;
-    }
-    for (tenant, tally) in recent {
-        let tenant = TenantLabels {
-            tenant: tenant.to_string(),
-        };
-        rate.get_or_create(&tenant)
-            .set(tally.retry_rate().unwrap_or(0.0));
     }
     registry.register("jobs", "Jobs by label", jobs);
+    register_tenants(lanes, registry);
+}
+
+/// What is counted for each tenant, over all of its lanes.
+fn register_tenants(lanes: &[LaneStats], registry: &mut Registry) {
+    let mut tenants: BTreeMap<&Tenant, (u64, Tally)> = BTreeMap::new();
+    for lane in lanes {
+        let (dead_letters, recent) = tenants.entry(&lane.tenant).or_default();
+        *dead_letters += lane.dead_letters;
+        *recent += lane.recent;
+    }
+    let mut shown: BTreeMap<&str, (u64, Tally)> = BTreeMap::new();
+    for (index, (tenant, counts)) in tenants.into_iter().enumerate() {
+        let is_apart = index < limits::METRIC_LANES_MAX;
+        let name = if is_apart { tenant.as_str() } else { OTHER };
+        let (dead_letters, recent) = shown.entry(name).or_default();
+        *dead_letters += counts.0;
+        *recent += counts.1;
+    }
+    let dlq = Family::<TenantLabels, Gauge>::default();
+    let rate = Family::<TenantLabels, Gauge<f64, std::sync::atomic::AtomicU64>>::default();
+    for (tenant, (dead_letters, recent)) in shown {
+        let tenant = TenantLabels {
+            tenant: tenant.to_owned(),
+        };
+        dlq.get_or_create(&tenant).set(gauge(dead_letters));
+        rate.get_or_create(&tenant)
+            .set(recent.retry_rate().unwrap_or(0.0));
+    }
     registry.register("dlq_size", "Dead letters", dlq);
     registry.register(
         "retry_rate",
@@ -91,16 +109,23 @@ struct AlertLabels {
 
 fn register_alerts(alerts: &[AlertState], registry: &mut Registry) {
     let firing = Family::<AlertLabels, Gauge>::default();
-    for alert in alerts.iter().take(limits::METRIC_LANES_MAX) {
+    for (index, alert) in alerts.iter().enumerate() {
+        let is_apart = index < limits::METRIC_LANES_MAX;
+        let tenant = if is_apart {
+            alert.tenant.as_str()
+        } else {
+            OTHER
+        };
         let labels = AlertLabels {
-            tenant: alert.tenant.to_string(),
+            tenant: tenant.to_owned(),
             rule: alert.rule.as_str(),
             subject: alert.subject.as_str(),
         };
         let is_firing = alert.status == AlertStatus::Firing;
-        firing.get_or_create(&labels).set(is_firing.into());
+        firing.get_or_create(&labels).inc_by(is_firing.into());
     }
-    registry.register("alert_firing", "1 while an alert fires", firing);
+    let help = "1 while an alert fires; of other tenants, how many do";
+    registry.register("alert_firing", help, firing);
 }
 
 fn gauge(count: u64) -> i64 {
@@ -131,4 +156,50 @@ pub async fn metrics(
     })?;
     let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, media)], text).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use steadfast_core::{Kind, Queue};
+
+    use super::*;
+
+    /// The value of a metric, as it is scraped.
+    fn value(text: &str, metric: &str) -> f64 {
+        let line = text.lines().find_map(|line| line.strip_prefix(metric));
+        line.unwrap().trim().parse().unwrap()
+    }
+
+    #[test]
+    fn lanes_and_tenants_beyond_the_limit_are_counted_together() {
+        let beyond = 7;
+        let lanes = (0..limits::METRIC_LANES_MAX + beyond).map(|number| {
+            let tenant = Tenant::new(&format!("t{number:05}")).unwrap();
+            let queue = Queue::new("default").unwrap();
+            let mut lane = LaneStats::empty(tenant, queue, Kind::new("mail").unwrap());
+            (lane.failed, lane.dead_letters) = (3, 2);
+            lane
+        });
+        let mut registry = Registry::with_prefix("steadfast");
+        register_counts(&lanes.collect::<Vec<_>>(), &mut registry);
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        let others = beyond as f64;
+        let own = r#"steadfast_dlq_size{tenant="t00000"}"#;
+        assert_eq!(value(&text, own), 2.0);
+        let other = r#"steadfast_dlq_size{tenant="other"}"#;
+        assert_eq!(value(&text, other), 2.0 * others);
+        let failed = r#"{tenant="other",queue="other",kind="other",label="failed"}"#;
+        assert_eq!(
+            value(&text, &format!("steadfast_jobs{failed}")),
+            3.0 * others
+        );
+        let all = text
+            .lines()
+            .filter(|line| line.starts_with("steadfast_dlq_size{"));
+        let sum: f64 = all
+            .map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap())
+            .sum();
+        assert_eq!(sum, 2.0 * (limits::METRIC_LANES_MAX + beyond) as f64);
+    }
 }

@@ -263,6 +263,7 @@ macro_rules! conformance_tests {
                 ticks_of_different_schedules_are_apart
                 a_deleted_schedule_fires_nothing
                 an_outdated_firing_does_not_hinder_the_others
+                a_schedule_may_be_in_a_batch_twice
                 a_waiting_run_is_cancelled_with_the_firing
                 a_running_run_is_asked_to_stop_with_the_firing
                 a_run_to_cancel_that_has_ended_does_not_hinder_the_firing

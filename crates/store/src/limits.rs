@@ -45,6 +45,9 @@ pub const LIST_ROWS_GROWTH: usize = 8;
 /// Counts by the minute are shown for a month at most.
 pub const MINUTES_KEPT: Duration = Duration::from_secs(32 * 24 * 60 * 60);
 
+/// How often a repair of counters that another one overtook looks again.
+pub const RECOUNT_TRIES_MAX: usize = 3;
+
 // Caches.
 
 /// Policies are few. An application that makes one for every job gets a cache that starts over.
@@ -128,6 +131,9 @@ pub const LANE_ROWS_MIN: usize = 8;
 pub const JOBS_READ_MAX: usize = 500;
 /// Between two rounds of upkeep: the clock is measured, and counts are moved.
 pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
+/// Between two counts of lanes that nodes of the version before have touched: each reads all
+/// waiting jobs of those lanes.
+pub const RECOUNT_INTERVAL: Duration = Duration::from_secs(60);
 /// Between two notifications of one node: each takes a lock over the whole server.
 pub const NOTIFY_INTERVAL: Duration = Duration::from_millis(50);
 /// After so long without a message, the listening connection is tested.

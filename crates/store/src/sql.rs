@@ -2,7 +2,7 @@
 //!
 //! * `columns`: columns by name. `values`: values to columns and back.
 //! * `paging`, `listing`: how lists are walked. `counters`: which counts are stored already.
-//!   `waiting`: what waiting jobs are counted as at a time.
+//!   `waiting`: what waiting jobs are counted as at a time. `recount`: what repairs counters.
 //! * `policies`: the cache of retry policies. `schedules`, `template`: schedules in columns.
 
 pub(crate) mod columns;
@@ -10,6 +10,7 @@ pub(crate) mod counters;
 pub(crate) mod listing;
 pub(crate) mod paging;
 pub(crate) mod policies;
+pub(crate) mod recount;
 pub(crate) mod schedules;
 pub(crate) mod template;
 pub(crate) mod values;

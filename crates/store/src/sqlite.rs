@@ -34,6 +34,7 @@ mod paused;
 mod prune;
 mod queries;
 mod readers;
+mod recount;
 mod rows;
 mod schedules;
 mod session;

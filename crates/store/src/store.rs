@@ -24,7 +24,9 @@ use steadfast_core::Timestamp;
 use crate::wake::Wakeups;
 
 pub use documents::{Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions};
-pub use jobs::{ClaimRequest, ClaimResult, EnqueueResult, JobStore, RenewResult, Renewal};
+pub use jobs::{
+    ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore, RenewResult, Renewal,
+};
 #[cfg(feature = "_testing")]
 pub use layer::{LayeredStore, StoreLayer};
 pub use queries::{

@@ -422,3 +422,30 @@ fn schedule(store: &SqliteStore, name: &str) -> Schedule {
         revision: 0,
     }
 }
+
+#[tokio::test]
+async fn counters_that_drifted_are_reported_and_repaired() {
+    let database = TestDatabase::new();
+    let store = database.open();
+    store.enqueue(jobs(&store, 3)).await.unwrap();
+    let right = store.lane_stats(store.now()).await.unwrap();
+    let drift = "UPDATE steadfast_lane SET waiting = -2, dead_letters = 7;
+        DELETE FROM steadfast_waiting";
+    let other = Connection::open(&database.file).unwrap();
+    other.execute_batch(drift).unwrap();
+
+    let differences = store.recount(false).await.unwrap();
+    let told: Vec<_> = differences
+        .iter()
+        .map(|it| (it.counter.as_str(), it.counted, it.found))
+        .collect();
+    let expected = [
+        ("waiting", -2, 3),
+        ("deadLetters", 7, 0),
+        ("waitingInMinute", 0, 3),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(store.recount(true).await.unwrap(), differences);
+    assert_eq!(store.recount(true).await.unwrap(), []);
+    assert_eq!(store.lane_stats(store.now()).await.unwrap(), right);
+}

@@ -1,5 +1,7 @@
-//! `steadfast doctor`: checks of settings, store and server that change nothing.
+//! `steadfast doctor`: checks of settings, store and server. They change nothing, but for the
+//! counters that `--recount` repairs.
 
+mod recount;
 mod server;
 mod sqlite;
 
@@ -34,6 +36,10 @@ pub struct Args {
         value_name = "KEY"
     )]
     api_key: Option<String>,
+    /// Count all jobs, tell which stored counters differ, and repair them. Reads everything;
+    /// servers go on meanwhile.
+    #[arg(long)]
+    recount: bool,
     /// Print JSON, for programs.
     #[arg(long)]
     json: bool,
@@ -83,6 +89,9 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             findings.ok("settings", from);
             check_outbound(&settings, &mut findings);
             check_store(&settings, &mut findings).await;
+            if args.recount {
+                recount::recount(&settings, &mut findings).await;
+            }
             let is_elsewhere = args.url.is_some();
             let url = args.url.unwrap_or_else(|| local_url(settings.listen));
             let server = server_at(url, args.api_key)?;

@@ -41,7 +41,7 @@ impl History {
         runs: &[Option<Job>],
         now: Timestamp,
     ) {
-        if answer == FireResult::Outdated {
+        if answer != FireResult::Done {
             self.exercise(Invariant::TicksOnce);
             if runs.iter().any(Option::is_some) {
                 let why = "runs of an outdated firing were stored";

@@ -242,3 +242,27 @@ pub async fn ticks_are_listed_newest_first(f: Fixture) {
     let met: Vec<_> = listed.items.iter().map(TickRecord::at).collect();
     assert_eq!(met, ticks[2..4]);
 }
+
+/// A batch is written by few statements, and each of its firings stands alone all the same.
+pub async fn a_schedule_may_be_in_a_batch_twice(f: Fixture) {
+    let first = f.saved_schedule("first").await;
+    let other = f.saved_schedule("other").await;
+    let ticks = [f.clock.advance(secs(60)), f.clock.advance(secs(60))];
+    let firing = f.firing(&first, &ticks[..1]);
+    let mut next = f.firing(&first, &ticks[1..]);
+    next.revision += 1;
+    let outdated = f.firing(&first, &ticks);
+    let firings = vec![firing, f.firing(&other, &ticks), next, outdated];
+    let answers = f.store.fire_schedules(firings).await.unwrap();
+    use FireResult::{Done, Outdated};
+    assert_eq!(answers, [Done, Done, Done, Outdated]);
+    for schedule in [first, other] {
+        let fired: Vec<_> = f
+            .ticks(schedule.id)
+            .await
+            .iter()
+            .map(TickRecord::at)
+            .collect();
+        assert_eq!(fired, [ticks[1], ticks[0]]);
+    }
+}

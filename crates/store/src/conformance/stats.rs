@@ -165,6 +165,7 @@ pub async fn counts_agree_with_a_model_after_random_work(f: Fixture) {
     let jobs = workload.jobs().await;
     f.store.prune(Timestamp::EPOCH, 10).await.unwrap();
     assert_counts(&f, &workload, &jobs, f.now()).await;
+    assert_eq!(f.store.recount(true).await.unwrap(), []);
 }
 
 async fn assert_counts(f: &Fixture, workload: &Workload<'_>, jobs: &[Job], since: Timestamp) {

@@ -11,12 +11,13 @@ use steadfast_core::{
 use super::{
     PostgresStore, change, claim, commit, enqueue, get,
     inner::{on_connection, with_wake_hints},
-    prune, upkeep,
+    prune, recount, upkeep,
 };
 use crate::{
     error::{CommandError, EnqueueError, StoreError},
     store::{
-        BaseStore as _, ClaimRequest, ClaimResult, EnqueueResult, JobStore, RenewResult, Renewal,
+        BaseStore as _, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore,
+        RenewResult, Renewal,
     },
 };
 
@@ -133,6 +134,10 @@ impl JobStore for PostgresStore {
             limit,
             now
         ))
+    }
+
+    async fn recount(&self, repair: bool) -> Result<Vec<CounterDifference>, StoreError> {
+        on_connection!(self, "recount", |conn| recount::recount(conn, repair))
     }
 
     async fn check_writable(&self) -> Result<(), StoreError> {

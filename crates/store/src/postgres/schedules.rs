@@ -1,25 +1,25 @@
 //! Schedules and their ticks.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    IdempotencyKey, JobCommand, JobId, Schedule, ScheduleId, ScheduleName, ScheduleProgress,
-    SkippedTicks, Tenant, Timestamp,
+    IdempotencyKey, JobId, Schedule, ScheduleId, ScheduleName, ScheduleProgress, SkippedTicks,
+    Tenant, Timestamp,
 };
 use tokio_postgres::{Row, types::ToSql};
 
 use super::{
-    PostgresStore, change,
+    PostgresStore,
+    commit::rounds,
     damage::pass_over,
     driver_error::DriverError,
-    enqueue::{self, KeyHolder, find_holders},
+    enqueue::{KeyHolder, find_holders},
+    fire,
     inner::{on_connection, with_wake_hints},
     key::Key,
-    numbering::with_numbers,
     session::{Conn, Session},
     values::{json, json_option, parse, time, time_option, to_json},
-    wake_filter::WakeHints,
 };
 use crate::{
     error::StoreError,
@@ -81,20 +81,18 @@ impl ScheduleStore for PostgresStore {
         &self,
         firings: Vec<FireRequest>,
     ) -> Result<Vec<FireResult>, StoreError> {
-        let mut answers = Vec::with_capacity(firings.len());
-        for firing in &firings {
-            let fired = with_wake_hints!(self, "fire_schedules", |conn, hints| fire(
-                conn, firing, hints
-            ));
-            answers.push(match fired {
-                Ok(answer) => answer,
-                // One that can never be fired must not keep the others from it.
-                Err(error) if !error.is_transient() => {
-                    tracing::error!(%error, schedule = %firing.schedule, "a schedule was not fired");
-                    FireResult::Outdated
-                }
-                Err(error) => return Err(error),
-            });
+        let mut answers = vec![FireResult::Outdated; firings.len()];
+        // No part of a batch names a schedule twice.
+        let schedule = |firing: &FireRequest| JobId::from_bits(firing.schedule.bits());
+        for round in rounds(&firings, schedule) {
+            let batch: Vec<&FireRequest> = round.iter().map(|index| &firings[*index]).collect();
+            let fired = match self.fire_together(&batch).await {
+                Err(error) if !error.is_transient() => self.fire_apart(&batch).await?,
+                fired => fired?,
+            };
+            for (index, fired) in round.into_iter().zip(fired) {
+                answers[index] = fired;
+            }
         }
         Ok(answers)
     }
@@ -109,6 +107,28 @@ impl ScheduleStore for PostgresStore {
             schedule,
             page
         ))
+    }
+}
+
+impl PostgresStore {
+    async fn fire_together(&self, batch: &[&FireRequest]) -> Result<Vec<FireResult>, StoreError> {
+        with_wake_hints!(self, "fire_schedules", |conn, hints| fire::fire(
+            conn, batch, hints
+        ))
+    }
+
+    /// Each by itself, so that one that cannot be written does not hinder the others.
+    async fn fire_apart(&self, batch: &[&FireRequest]) -> Result<Vec<FireResult>, StoreError> {
+        let mut answers = Vec::with_capacity(batch.len());
+        for firing in batch {
+            match self.fire_together(&[firing]).await {
+                Err(error) if !error.is_transient() => {
+                    answers.push(FireResult::failed(firing, &error));
+                }
+                fired => answers.extend(fired?),
+            }
+        }
+        Ok(answers)
     }
 }
 
@@ -276,8 +296,9 @@ async fn due(
     now: Timestamp,
     most: usize,
 ) -> Result<DueSchedules, DriverError> {
-    let snapshot = conn.snapshot().await?;
-    let session = snapshot.session();
+    // The locks are let go at the end: a node that fires decides under the revision.
+    let transaction = conn.begin().await?;
+    let session = transaction.session();
     let mut found = Vec::new();
     for sql in [
         include_str!("sql/due_schedules.sql"),
@@ -298,7 +319,7 @@ async fn due(
         .query_one(include_str!("sql/due_next.sql"), &[&now.as_micros()])
         .await?;
     let next_due = time_option(&next, "next_tick")?;
-    snapshot.commit().await?;
+    transaction.commit().await?;
     let due = found.into_iter().map(|schedule| DueSchedule {
         unfinished: unfinished.get(&schedule.id).copied(),
         schedule,
@@ -326,96 +347,6 @@ async fn unfinished(
             Ok((schedule, row.try_get::<_, Key>("job")?.job()))
         })
         .collect()
-}
-
-/// Each firing is a transaction of its own.
-async fn fire(
-    conn: &mut Conn<'_>,
-    firing: &FireRequest,
-    hints: &mut WakeHints,
-) -> Result<FireResult, DriverError> {
-    let runs = with_numbers(&conn.session(), firing.runs.iter()).await?;
-    let transaction = conn.begin().await?;
-    let session = transaction.session();
-    // First of all, because it locks the schedule against other nodes that would fire it.
-    if !write_progress(&session, firing).await? {
-        transaction.roll_back().await?;
-        return Ok(FireResult::Outdated);
-    }
-    if let Some(job) = firing.cancel {
-        let (cancel, subscriptions) = (JobCommand::Cancel, &firing.subscriptions);
-        let answers =
-            change::run_command_in(&session, &[job], &cancel, subscriptions, hints).await?;
-        if let Some(Err(error)) = answers.first() {
-            tracing::debug!(%error, "a run to cancel has ended meanwhile");
-        }
-    }
-    let fired = mark_fired(&session, firing).await?;
-    let fresh: Vec<_> = runs
-        .into_iter()
-        .zip(&firing.runs)
-        .filter(|(_, run)| run.scheduled_run.is_none() || fired.contains(&run.id))
-        .map(|(numbered, _)| numbered)
-        .collect();
-    enqueue::insert_unless_stored(&session, &fresh, hints).await?;
-    mark_skipped(&session, firing).await?;
-    transaction.commit().await?;
-    hints.wake_all();
-    Ok(FireResult::Done)
-}
-
-async fn write_progress(session: &Session<'_>, firing: &FireRequest) -> Result<bool, DriverError> {
-    let Ok(revision) = i64::try_from(firing.revision) else {
-        return Ok(false);
-    };
-    let [next_tick, last_tick, runs, queued_tick] = progress_columns(&firing.progress);
-    let id = Key::from(firing.schedule);
-    let sql = include_str!("sql/schedule_progress.sql");
-    let written = session
-        .query(
-            sql,
-            &[&id, &next_tick, &last_tick, &runs, &queued_tick, &revision],
-        )
-        .await?;
-    Ok(!written.is_empty())
-}
-
-/// Records the runs of ticks. Answers which have not fired already.
-async fn mark_fired(
-    session: &Session<'_>,
-    firing: &FireRequest,
-) -> Result<HashSet<JobId>, DriverError> {
-    let mut ticks = HashSet::new();
-    let (ticks, jobs): (Vec<i64>, Vec<Key>) = firing
-        .runs
-        .iter()
-        .filter_map(|run| Some((run.scheduled_run?.tick.as_micros(), Key::from(run.id))))
-        .filter(|(tick, _)| ticks.insert(*tick))
-        .unzip();
-    if ticks.is_empty() {
-        return Ok(HashSet::new());
-    }
-    let id = Key::from(firing.schedule);
-    let sql = include_str!("sql/tick_fire.sql");
-    let rows = session.query(sql, &[&id, &ticks, &jobs]).await?;
-    rows.iter()
-        .map(|row| Ok(row.try_get::<_, Key>("job")?.job()))
-        .collect()
-}
-
-async fn mark_skipped(session: &Session<'_>, firing: &FireRequest) -> Result<(), DriverError> {
-    if firing.skipped.is_empty() {
-        return Ok(());
-    }
-    let mut ticks: Vec<i64> = Vec::new();
-    let mut skips: Vec<String> = Vec::new();
-    for skip in &firing.skipped {
-        ticks.push(skip.from.as_micros());
-        skips.push(to_json(skip)?);
-    }
-    let id = Key::from(firing.schedule);
-    let sql = include_str!("sql/tick_skip.sql");
-    session.execute(sql, &[&id, &ticks, &skips]).await
 }
 
 async fn list_ticks(

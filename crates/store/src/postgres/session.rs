@@ -45,12 +45,21 @@ impl Conn<'_> {
         })
     }
 
-    /// A transaction whose statements all see the same moment.
+    /// A transaction whose statements all see the same moment, and change nothing.
     pub(super) async fn snapshot(&mut self) -> Result<Transaction<'_>, DriverError> {
+        self.repeatable(true).await
+    }
+
+    /// The same for statements that change something.
+    pub(super) async fn repeatable_read(&mut self) -> Result<Transaction<'_>, DriverError> {
+        self.repeatable(false).await
+    }
+
+    async fn repeatable(&mut self, is_read_only: bool) -> Result<Transaction<'_>, DriverError> {
         let builder = self.client.build_transaction();
         let builder = builder
             .isolation_level(IsolationLevel::RepeatableRead)
-            .read_only(true);
+            .read_only(is_read_only);
         Ok(Transaction {
             transaction: builder.start().await?,
             shared: self.shared,

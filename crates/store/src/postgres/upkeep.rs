@@ -1,34 +1,40 @@
-//! What a store does now and then in the background: it measures the database's clock again, and
-//! moves changes of counts into the totals.
+//! What a store does now and then in the background: it measures the database's clock again,
+//! moves changes of counts into the totals, and counts lanes anew that older nodes have touched.
 
 use std::{sync::Weak, time::Instant};
 
 use tokio::time;
 
-use super::{counts, driver_error::DriverError, inner::Inner, session::Session};
-use crate::limits::UPKEEP_INTERVAL;
+use super::{counts, driver_error::DriverError, inner::Inner, recount, session::Session};
+use crate::limits::{RECOUNT_INTERVAL, UPKEEP_INTERVAL};
 
 /// Goes on until the store is dropped.
 pub(super) async fn run(store: Weak<Inner>) {
     let mut ticks = time::interval(UPKEEP_INTERVAL);
     ticks.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
+    let mut recounted = None;
     loop {
         ticks.tick().await;
         let Some(store) = store.upgrade() else {
             return;
         };
-        if let Err(error) = run_once(&store).await {
+        if let Err(error) = run_once(&store, &mut recounted).await {
             tracing::debug!(%error, "upkeep is put off");
         }
     }
 }
 
-async fn run_once(store: &Inner) -> Result<(), DriverError> {
-    let conn = store.conn().await?;
-    let session = conn.session();
+async fn run_once(store: &Inner, recounted: &mut Option<Instant>) -> Result<(), DriverError> {
+    let mut conn = store.conn().await?;
     let done = async {
-        measure_clock(&session).await?;
-        counts::fold(&session).await
+        measure_clock(&conn.session()).await?;
+        counts::fold(&conn.session()).await?;
+        if recounted.is_none_or(|at| at.elapsed() >= RECOUNT_INTERVAL) {
+            *recounted = Some(Instant::now());
+            let lanes = recount::recount_noted(&mut conn).await?;
+            tracing::debug!(lanes, "lanes counted anew");
+        }
+        Ok(())
     }
     .await;
     if done.as_ref().is_err_and(DriverError::is_read_only) {

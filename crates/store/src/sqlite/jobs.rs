@@ -12,7 +12,8 @@ use super::{SqliteStore, change, claim, commit, each, enqueue, get, prune};
 use crate::{
     error::{CommandError, EnqueueError, StoreError},
     store::{
-        BaseStore as _, ClaimRequest, ClaimResult, EnqueueResult, JobStore, RenewResult, Renewal,
+        BaseStore as _, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore,
+        RenewResult, Renewal,
     },
 };
 
@@ -123,6 +124,10 @@ impl JobStore for SqliteStore {
             prune::prune(session, ended_before, limit)
         })
         .await
+    }
+
+    async fn recount(&self, repair: bool) -> Result<Vec<CounterDifference>, StoreError> {
+        self.recount_lanes(repair).await
     }
 
     async fn check_writable(&self) -> Result<(), StoreError> {

@@ -1,5 +1,7 @@
 //! Schedules and their ticks.
 
+use std::{ops::Range, sync::Arc};
+
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use steadfast_core::{
@@ -79,11 +81,22 @@ impl ScheduleStore for SqliteStore {
         &self,
         firings: Vec<FireRequest>,
     ) -> Result<Vec<FireResult>, StoreError> {
-        let rows = firings.iter().map(|firing| firing.runs.len() + 1).sum();
-        self.write("fire_schedules", rows, move |session| {
-            each(&firings, |firing| fire(session, firing))
-        })
-        .await
+        let firings = Arc::new(firings);
+        match self.fire_some(&firings, 0..firings.len()).await {
+            Err(error) if !error.is_transient() => {}
+            fired => return fired,
+        }
+        // Each by itself, so that one that cannot be written does not hinder the others.
+        let mut answers = Vec::with_capacity(firings.len());
+        for (index, firing) in firings.iter().enumerate() {
+            match self.fire_some(&firings, index..index + 1).await {
+                Err(error) if !error.is_transient() => {
+                    answers.push(FireResult::failed(firing, &error));
+                }
+                fired => answers.extend(fired?),
+            }
+        }
+        Ok(answers)
     }
 
     async fn list_ticks(
@@ -93,6 +106,22 @@ impl ScheduleStore for SqliteStore {
     ) -> Result<Page<TickRecord, Timestamp>, StoreError> {
         self.read("list_ticks", move |reader| {
             list_ticks(reader, schedule, page)
+        })
+        .await
+    }
+}
+
+impl SqliteStore {
+    async fn fire_some(
+        &self,
+        firings: &Arc<Vec<FireRequest>>,
+        some: Range<usize>,
+    ) -> Result<Vec<FireResult>, StoreError> {
+        let rows = firings[some.clone()].iter();
+        let rows = rows.map(|firing| firing.runs.len() + 1).sum();
+        let firings = Arc::clone(firings);
+        self.write("fire_schedules", rows, move |session| {
+            each(&firings[some.clone()], |firing| fire(session, firing))
         })
         .await
     }

@@ -12,10 +12,10 @@ use steadfast_core::{
 };
 
 use super::{
-    AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult, Document, DocumentKind,
-    DocumentSaveResult, DocumentStore, DocumentVersions, DueSchedules, EnqueueResult, FireRequest,
-    FireResult, JobCount, JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats, Page,
-    PageRequest, QueryStore, RenewResult, Renewal, ScheduleCreateResult, ScheduleFilter,
+    AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult, CounterDifference, Document,
+    DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions, DueSchedules, EnqueueResult,
+    FireRequest, FireResult, JobCount, JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats,
+    Page, PageRequest, QueryStore, RenewResult, Renewal, ScheduleCreateResult, ScheduleFilter,
     ScheduleSaveResult, ScheduleStore, TickRecord,
 };
 use crate::{
@@ -40,6 +40,7 @@ macro_rules! for_each_verb {
                 run_command(jobs: Vec<JobId>, command: JobCommand, subscriptions: Arc<Subscriptions>) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
                 set_queue_paused(tenant: Tenant, queue: Queue, paused: bool) -> Result<(), StoreError>;
                 prune(ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
+                recount(repair: bool) -> Result<Vec<CounterDifference>, StoreError>;
                 check_writable() -> Result<(), StoreError>;
             }
             QueryStore {

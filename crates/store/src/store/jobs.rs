@@ -94,9 +94,31 @@ pub trait JobStore: BaseStore {
     /// Tick records from before the time go as well; the counts of attempts stay.
     async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
 
+    /// Counts all jobs, and answers which of the stored counters tell otherwise; with `repair`,
+    /// what differs is added to them. Reads everything, and nothing waits for it.
+    async fn recount(&self, repair: bool) -> Result<Vec<CounterDifference>, StoreError>;
+
     /// Writes durably, and changes nothing that can be seen: a store that answers can be written
     /// to at this moment. The caller bounds the wait; a store that is stuck does not answer.
     async fn check_writable(&self) -> Result<(), StoreError>;
+}
+
+/// A stored counter that is not what the jobs add up to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CounterDifference {
+    /// The tenant of the jobs that are counted.
+    pub tenant: Tenant,
+    /// Their queue.
+    pub queue: Queue,
+    /// Their kind.
+    pub kind: Kind,
+    /// The name of the counter.
+    pub counter: String,
+    /// What it says, which may be negative.
+    pub counted: i64,
+    /// How many jobs there are.
+    pub found: i64,
 }
 
 /// The answer for one job of an [`enqueue`](JobStore::enqueue).

@@ -49,8 +49,8 @@ pub trait ScheduleStore: BaseStore {
     /// Writes what was decided about the ticks of schedules: runs, skips and progress together,
     /// if the schedule's revision is still the one that was decided upon; it then is one higher.
     ///
-    /// No tick fires twice: a run whose tick has fired already is left out. One outdated request
-    /// does not hinder the others, and a run to cancel that has ended does not hinder its
+    /// No tick fires twice: a run whose tick has fired already is left out. One outdated request,
+    /// or one that cannot be written, does not hinder the others, and a run to cancel that has ended does not hinder its
     /// request.
     async fn fire_schedules(
         &self,
@@ -161,8 +161,19 @@ pub struct FireRequest {
 pub enum FireResult {
     /// It was written.
     Done,
-    /// The schedule was changed meanwhile: nothing written.
+    /// The schedule was changed meanwhile, or is being changed: nothing written.
     Outdated,
+    /// It cannot be written, which is logged: nothing written.
+    Failed,
+}
+
+impl FireResult {
+    /// The answer to a request that cannot be written, which is logged.
+    pub(crate) fn failed(request: &FireRequest, error: &StoreError) -> Self {
+        let schedule = request.schedule;
+        tracing::error!(scheduleId = %schedule, %error, "schedule {schedule} cannot fire");
+        Self::Failed
+    }
 }
 
 /// What became of a tick, or of a range of skipped ones.

@@ -62,6 +62,7 @@ const PLANS: &[((&str, &str), &[&str])] = &[
     (sql!("due_schedules"), &["schedule_next on schedule"]),
     (sql!("due_queued"), &["schedule_queued on schedule"]),
     (sql!("due_next"), &["schedule_next on schedule"]),
+    (sql!("schedule_progress"), &["schedule_pkey on schedule"]),
     (sql!("unfinished"), &["job_run_unfinished on job"]),
     (
         sql!("stats_waiting"),

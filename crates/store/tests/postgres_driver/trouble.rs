@@ -13,8 +13,8 @@ use steadfast_core::{
     Dice, JobCommand, Payload, Subscriptions, Tally, Timestamp, Transition, after_attempt,
 };
 use steadfast_store::{
-    BaseStore as _, CommitResult, EnqueueResult, JobFilter, JobStore as _, PostgresOptions,
-    PostgresStore, QueryStore as _, ScheduleStore as _,
+    BaseStore as _, CommitResult, EnqueueResult, FireRequest, FireResult, JobFilter, JobStore as _,
+    PostgresOptions, PostgresStore, QueryStore as _, ScheduleStore as _,
     testing::Server,
     tokio_postgres::{self, NoTls},
 };
@@ -474,4 +474,71 @@ async fn text_that_postgres_cannot_store_is_stored_all_the_same() {
         .unwrap()
         .remove(0);
     assert_eq!(found.unwrap().progress, transition.to);
+}
+
+#[tokio::test]
+async fn counters_that_drifted_are_reported_and_repaired() {
+    let database = TestDatabase::new();
+    let store = database.open().await;
+    store.enqueue(jobs(&store, 3)).await.unwrap();
+    let right = store.lane_stats(Timestamp::EPOCH).await.unwrap();
+    // As a node of the version before counts, for a job that is not there.
+    let older = "INSERT INTO steadfast.counted (lane, waiting, failed) SELECT id, 5, -1
+        FROM steadfast.lane; DELETE FROM steadfast.count_change; DELETE FROM steadfast.waiting_count";
+    database.execute(older).await;
+
+    let differences = store.recount(false).await.unwrap();
+    let told: Vec<_> = differences
+        .iter()
+        .map(|it| (it.counter.as_str(), it.found))
+        .collect();
+    assert_eq!(
+        told,
+        [("waiting", 3), ("failed", 0), ("waitingInMinute", 3)]
+    );
+    assert_eq!(store.recount(true).await.unwrap(), differences);
+    assert_eq!(store.recount(true).await.unwrap(), []);
+    assert_eq!(store.lane_stats(Timestamp::EPOCH).await.unwrap(), right);
+    let noted = database.sql("SELECT count(*) FROM steadfast.recount_lane");
+    let noted = database
+        .client()
+        .await
+        .query_one(&noted, &[])
+        .await
+        .unwrap();
+    assert!(
+        noted.get::<_, i64>(0) <= 1,
+        "upkeep may have counted it anew"
+    );
+}
+
+#[tokio::test]
+async fn a_schedule_that_is_being_changed_holds_up_no_other() {
+    let database = TestDatabase::new();
+    let store = database.open().await;
+    let mut ids = Vec::new();
+    for name in ["a", "b"] {
+        let due = schedule(&store, name);
+        ids.push(due.id);
+        store.save_schedule(due).await.unwrap();
+    }
+    let mut other = database.client().await;
+    let transaction = other.transaction().await.unwrap();
+    let lock = database.sql("SELECT 1 FROM steadfast.schedule WHERE name = 'a' FOR UPDATE");
+    transaction.query(&lock, &[]).await.unwrap();
+    let due = store.due_schedules(10).await.unwrap().due;
+    let due: Vec<_> = due.iter().map(|due| due.schedule.clone()).collect();
+    assert_eq!(due.iter().map(|due| due.id).collect::<Vec<_>>(), ids[1..]);
+    let firing = |id, revision| FireRequest {
+        schedule: id,
+        revision,
+        runs: Vec::new(),
+        skipped: Vec::new(),
+        cancel: None,
+        subscriptions: Arc::default(),
+        progress: due[0].progress.clone(),
+    };
+    let firings = ids.iter().map(|id| firing(*id, due[0].revision)).collect();
+    let fired = store.fire_schedules(firings).await.unwrap();
+    assert_eq!(fired, [FireResult::Outdated, FireResult::Done]);
 }

@@ -1,5 +1,6 @@
 -- Schedules with a queued tick that nothing holds up any more, and no other tick that has come.
--- Parameters: 1 now, 2 limit. Rows: as named. Locks: none.
+-- Parameters: 1 now, 2 limit. Rows: as named. Locks: the rows, as
+-- far as they are free: what another node is firing is passed over.
 SELECT
     id, name, timetable, template, paused, created_at, revision, next_tick, last_tick, runs,
     queued_tick
@@ -12,3 +13,4 @@ WHERE
     )
 ORDER BY queued_tick
 LIMIT $2
+FOR UPDATE OF schedule SKIP LOCKED
