@@ -56,6 +56,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let server_settings = steadfast_server::Settings {
         open: access.open,
         allowed_hosts: settings.allowed_hosts.clone(),
+        body_bytes_max: settings.body_bytes_max,
         connections: open_files::connections(settings.connections.get()),
         connections_per_address: settings.connections_per_address.get(),
         http_timeout: settings.http_timeout.0,

@@ -25,7 +25,7 @@ pub use flags::Flags;
 pub use retry_arg::{RetryArg, RetrySettings};
 pub use store_url::StoreUrl;
 
-use steadfast_server::CONNECTIONS_MIN;
+use steadfast_server::{BODY_BYTES_RANGE, CONNECTIONS_MIN};
 
 use crate::{
     exit::usage,
@@ -42,6 +42,8 @@ pub struct Settings {
     /// Names besides those of this machine that a server without keys answers to, and whose pages
     /// may change things.
     pub allowed_hosts: Vec<String>,
+    /// The largest body of a request.
+    pub body_bytes_max: usize,
     pub connections: NonZeroUsize,
     pub connections_per_address: NonZeroUsize,
     pub store: StoreUrl,
@@ -129,6 +131,7 @@ impl Default for Settings {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], PORT_DEFAULT)),
             allowed_hosts: server.allowed_hosts,
+            body_bytes_max: server.body_bytes_max,
             connections: nonzero(server.connections),
             connections_per_address: nonzero(server.connections_per_address),
             store: StoreUrl::Sqlite("steadfast.db".into()),
@@ -179,6 +182,14 @@ impl Settings {
             return Err(usage(format!(
                 "connections is {}: must be at least {CONNECTIONS_MIN}",
                 self.connections
+            )));
+        }
+        if !BODY_BYTES_RANGE.contains(&self.body_bytes_max) {
+            return Err(usage(format!(
+                "bodyBytesMax is {}: must be between {} and {}",
+                self.body_bytes_max,
+                BODY_BYTES_RANGE.start(),
+                BODY_BYTES_RANGE.end(),
             )));
         }
         if let Some(host) = self.allowed_hosts.iter().find(|host| !is_host(host)) {

@@ -37,6 +37,8 @@ pub struct Settings {
     /// Names besides those of this machine that a server without keys answers to, and whose pages
     /// may change things: `jobs.example.com`, or `jobs.example.com:8443` for one port.
     pub allowed_hosts: Vec<String>,
+    /// The largest body of a request, in bytes.
+    pub body_bytes_max: usize,
     /// How many connections may be open. Three of four may wait for jobs or events.
     pub connections: usize,
     /// How many connections one address may have open.
@@ -57,6 +59,7 @@ impl Default for Settings {
         Self {
             open: false,
             allowed_hosts: Vec::new(),
+            body_bytes_max: limits::BODY_BYTES_DEFAULT,
             connections: limits::CONNECTIONS_DEFAULT,
             connections_per_address: limits::CONNECTIONS_PER_ADDRESS_DEFAULT,
             http_timeout: limits::HTTP_TIMEOUT_DEFAULT,

@@ -3,7 +3,7 @@
 use std::{str::FromStr, sync::Arc, time::Duration};
 
 use axum::{
-    extract::{FromRequest, FromRequestParts, Path, Request},
+    extract::{FromRef, FromRequest, FromRequestParts, Path, Request},
     http::{HeaderMap, StatusCode, header, request::Parts},
 };
 use bytes::Bytes;
@@ -12,6 +12,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 
 use crate::{
+    app::App,
     connections::{BodyUnderWay, Connection},
     json_fields, limits,
     listen::connection_closed,
@@ -22,11 +23,14 @@ use crate::{
 /// A JSON body.
 pub struct Body<T>(pub T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T>
+where
+    Arc<App>: FromRef<S>,
+{
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
-        let bytes = read(request).await?;
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let bytes = read(request, &Arc::<App>::from_ref(state)).await?;
         parse(&bytes).map(Self)
     }
 }
@@ -34,13 +38,17 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
 /// An optional JSON body.
 pub struct MaybeBody<T>(pub T);
 
-impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for MaybeBody<T> {
+impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for MaybeBody<T>
+where
+    Arc<App>: FromRef<S>,
+{
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let app = Arc::<App>::from_ref(state);
         let has_type = request.headers().contains_key(header::CONTENT_TYPE);
         let checked = check_media(request.headers());
-        let bytes = collect(request, limits::BODY_BYTES_MAX).await?;
+        let bytes = collect(request, app.settings.body_bytes_max).await?;
         if bytes.is_empty() && !has_type {
             return Ok(Self(T::default()));
         }
@@ -53,9 +61,9 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for MaybeBody
 }
 
 /// The whole body, of a request whose content type is JSON.
-pub fn read(request: Request) -> impl Future<Output = Result<Bytes, Problem>> {
+pub fn read(request: Request, app: &App) -> impl Future<Output = Result<Bytes, Problem>> + use<> {
     let checked = check_media(request.headers());
-    let body = collect(request, limits::BODY_BYTES_MAX);
+    let body = collect(request, app.settings.body_bytes_max);
     async {
         checked?;
         body.await

@@ -57,7 +57,7 @@ use crate::origin::OwnHosts;
 
 pub use api::openapi_json;
 pub use app::{App, Settings};
-pub use limits::CONNECTIONS_MIN;
+pub use limits::{BODY_BYTES_RANGE, CONNECTIONS_MIN};
 pub use metrics::Metrics;
 
 /// Serves a node's HTTP side until `stop` is ready.

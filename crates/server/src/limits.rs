@@ -5,7 +5,9 @@ use std::{ops::RangeInclusive, time::Duration};
 use steadfast_core::limits::DAY;
 
 /// A thousand small jobs fit; larger bodies carry bulk data, which belongs elsewhere.
-pub const BODY_BYTES_MAX: usize = 1024 * 1024;
+pub const BODY_BYTES_DEFAULT: usize = 1024 * 1024;
+/// What the setting may be: a form must fit, and every request under way may hold as much.
+pub const BODY_BYTES_RANGE: RangeInclusive<usize> = 64 * 1024..=64 * 1024 * 1024;
 /// A form with one key and one address.
 pub const SIGN_IN_BYTES_MAX: usize = 8 * 1024;
 /// Most programs that read JSON stop at 128, and what is stored will be wrapped in a few more.
@@ -213,3 +215,104 @@ const _: () = assert!(CONNECTIONS_MIN / WAITS_SHARE.1 * WAITS_SHARE.0 >= WAITS_P
 const _: () = assert!(EVENT_STREAMS_PER_TENANT_MAX < EVENT_STREAMS_MAX);
 const _: () = assert!(KEYS_PER_TENANT_MAX < KEYS_MAX);
 const _: () = assert!(BULK_ACTIONS_PER_TENANT_MAX < BULK_ACTIONS_MAX);
+
+#[cfg(test)]
+mod tests {
+    use steadfast_core::{explain::thousands, limits as core};
+
+    use super::*;
+
+    const PAGE: &str = include_str!("../../../docs/limits.md");
+
+    /// The default that the page states for a thing; `for whom` tells rows of one name apart.
+    fn stated(what: &str, whom: &str) -> String {
+        let start = format!("| {what} | {whom} | ");
+        let mut rows = PAGE.lines().filter_map(|line| line.strip_prefix(&start));
+        let row = rows.next().unwrap_or_else(|| panic!("no row {start}"));
+        row.split(" |").next().unwrap_or_default().to_owned()
+    }
+
+    fn kib(bytes: usize) -> String {
+        match bytes / 1024 {
+            kib if kib >= 1024 => format!("{} MiB", kib / 1024),
+            kib => format!("{kib} KiB"),
+        }
+    }
+
+    fn seconds(time: Duration) -> String {
+        format!("{} s", time.as_secs())
+    }
+
+    #[test]
+    fn the_page_of_limits_states_them() {
+        let count = |number: usize| thousands(number as u64);
+        let waits = CONNECTIONS_DEFAULT / WAITS_SHARE.1 * WAITS_SHARE.0;
+        let of_tenant = waits / WAITS_PER_TENANT_SHARE.1 * WAITS_PER_TENANT_SHARE.0;
+        let (waiting, streams) = ("requests that wait for jobs or events", "event streams");
+        let (keys, bulk) = ("API keys", "bulk actions of the dashboard at once");
+        let (node, tenant, request) = ("a node", "a tenant, on a node", "a request");
+        let head_time = "time for the head of a request, idle time included";
+        let write_time = "time in which a client reads nothing of its response";
+        for (what, whom, limit) in [
+            ("open connections", node, count(CONNECTIONS_DEFAULT)),
+            (
+                "open connections",
+                "an address (IPv6: a /64)",
+                count(CONNECTIONS_PER_ADDRESS_DEFAULT),
+            ),
+            (waiting, node, count(waits)),
+            (waiting, tenant, count(of_tenant)),
+            (streams, node, count(EVENT_STREAMS_MAX)),
+            (streams, tenant, count(EVENT_STREAMS_PER_TENANT_MAX)),
+            (head_time, "a connection", seconds(HEADER_TIME_MAX)),
+            (
+                "time for the body of a request",
+                request,
+                seconds(BODY_TIME_MAX),
+            ),
+            (write_time, "a connection", seconds(WRITE_TIME_MAX)),
+            (
+                "head: method, address and headers",
+                request,
+                kib(HEAD_BYTES_MAX),
+            ),
+            ("body", request, kib(BODY_BYTES_DEFAULT)),
+            ("body of the sign-in form", request, kib(SIGN_IN_BYTES_MAX)),
+            ("nesting of a body", request, count(BODY_DEPTH_MAX)),
+            ("payload", "a job", kib(core::PAYLOAD_BYTES_MAX)),
+            ("jobs of one create", request, count(core::BULK_JOBS_MAX)),
+            ("claims of one request", request, count(CLAIMS_MAX)),
+            (
+                "queues or kinds that a claim names",
+                request,
+                count(CLAIM_NAMES_MAX),
+            ),
+            ("wait of a claim", request, seconds(CLAIM_WAIT_MAX)),
+            ("settlements of one request", request, count(SETTLE_MAX)),
+            ("items of a page", request, count(PAGE_MAX)),
+            ("retries", "a job", count(core::MAX_RETRIES as usize)),
+            ("lease", "a claim", hours(core::LEASE_MAX)),
+            (keys, "a tenant", count(KEYS_PER_TENANT_MAX)),
+            (keys, "a store", count(KEYS_MAX)),
+            ("signed-in browsers", "a key", count(SESSIONS_PER_KEY_MAX)),
+            (
+                "session of the dashboard",
+                "a browser",
+                hours(SESSION_TIME_MAX),
+            ),
+            (bulk, tenant, count(BULK_ACTIONS_PER_TENANT_MAX)),
+            (bulk, node, count(BULK_ACTIONS_MAX)),
+            (
+                "wrong keys that wait for their response",
+                node,
+                count(WRONG_KEYS_MAX),
+            ),
+        ] {
+            assert_eq!(stated(what, whom), limit, "{what} for {whom}");
+        }
+    }
+
+    fn hours(time: Duration) -> String {
+        format!("{}h", time.as_secs() / 3_600)
+    }
+}

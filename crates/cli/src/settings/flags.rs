@@ -28,6 +28,9 @@ pub struct Flags {
         value_name = "HOSTS"
     )]
     pub allowed_hosts: Option<Vec<String>>,
+    /// The largest body of a request, in bytes [default: 1048576].
+    #[arg(long, env = "STEADFAST_BODY_BYTES_MAX", value_name = "BYTES")]
+    pub body_bytes_max: Option<usize>,
     /// How many connections may be open; three of four may wait for jobs [default: 16384].
     #[arg(long, env = "STEADFAST_CONNECTIONS", value_name = "N")]
     pub connections: Option<NonZeroUsize>,
@@ -120,6 +123,7 @@ impl Flags {
     pub fn apply_to(&self, settings: &mut Settings) {
         set(&self.listen, &mut settings.listen);
         set(&self.allowed_hosts, &mut settings.allowed_hosts);
+        set(&self.body_bytes_max, &mut settings.body_bytes_max);
         set(&self.connections, &mut settings.connections);
         set(
             &self.connections_per_address,

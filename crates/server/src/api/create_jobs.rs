@@ -73,7 +73,7 @@ pub async fn create(
     request: Request,
 ) -> Result<Response, Problem> {
     let key = header_key(request.headers())?;
-    let bytes = body::read(request).await?;
+    let bytes = body::read(request, &app).await?;
     start_create(&app, &caller, key, &bytes)?.await
 }
 

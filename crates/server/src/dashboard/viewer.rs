@@ -134,7 +134,11 @@ impl FromRequest<Arc<App>> for Editor {
         app.own_hosts.require_own_page(&parts.headers)?;
         let viewer = Viewer::from_request_parts(&mut parts, app).await?;
         viewer.caller.clone().may(&[Scope::Admin, Scope::Tenant])?;
-        let bytes = body::collect(Request::from_parts(parts, body), limits::BODY_BYTES_MAX).await?;
+        let bytes = body::collect(
+            Request::from_parts(parts, body),
+            app.settings.body_bytes_max,
+        )
+        .await?;
         let form = Fields::parse(&bytes);
         Ok(Self { viewer, form })
     }
