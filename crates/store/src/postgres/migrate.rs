@@ -16,6 +16,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0004_waiting_counts.sql"),
     include_str!("migrations/0005_cancel_requests.sql"),
     include_str!("migrations/0006_document_versions.sql"),
+    include_str!("migrations/0007_enqueue_role.sql"),
 ];
 
 /// The schema as it was found.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use steadfast_core::{IdempotencyKey, JobId, Preset, Priority, RetryPolicy, Timestamp};
 use steadfast_store::{
     BaseStore as _, EnqueueError, EnqueueResult, JobFilter, JobStore as _, QueryStore as _,
+    testing::Server,
+    tokio_postgres::{self, Client, NoTls, error::SqlState},
 };
 
 use crate::common::{TestDatabase, job, jobs, request, woken};
@@ -245,11 +247,8 @@ async fn sql_refuses_what_the_library_would_refuse() {
     );
 }
 
-/// The grants are those that docs/postgres.md names.
-#[tokio::test]
-async fn an_application_needs_no_more_than_what_enqueue_writes() {
-    let database = TestDatabase::new();
-    let store = database.open().await;
+/// A role that was given what docs/postgres.md names, and a connection of it.
+async fn application(database: &TestDatabase) -> (String, Client) {
     let role = format!("app_{}", database.schema);
     let page = include_str!("../../../../docs/postgres.md");
     let grants = page
@@ -258,20 +257,90 @@ async fn an_application_needs_no_more_than_what_enqueue_writes() {
         .map(|(grants, _)| grants.replace("TO app;", &format!("TO {role};")))
         .unwrap();
     let schema = &database.schema;
-    let create = format!("CREATE ROLE {role}; GRANT USAGE ON SCHEMA {schema} TO {role};");
+    let create = format!("CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA {schema} TO {role};");
     database.execute(&format!("{create}{grants}")).await;
+    let url = Server::shared()
+        .url()
+        .replace("user=postgres", &format!("user={role}"));
+    let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    (role, client)
+}
+
+#[tokio::test]
+async fn an_application_can_enqueue_and_do_nothing_else() {
+    let database = TestDatabase::new();
+    let store = database.open().await;
+    store.enqueue(jobs(&store, 1)).await.unwrap();
+    let (role, app) = application(&database).await;
+    let run = async |sql: &str| app.batch_execute(&database.sql(sql)).await;
     let enqueue = "SELECT steadfast.enqueue('mail', '1', idempotency_key => 'k')";
     for _ in 0..2 {
-        database
-            .execute(&format!("SET ROLE {role}; {enqueue}; RESET ROLE"))
-            .await;
+        run(enqueue).await.unwrap();
     }
-    assert_eq!(
-        store
-            .count_jobs(JobFilter::default(), 10)
-            .await
-            .unwrap()
-            .count,
-        1
+    assert_eq!(store.count_jobs(JobFilter::default(), 10).await.unwrap().count, 2);
+
+    for attack in [
+        // Take over the jobs of another tenant, or change how they are retried.
+        "UPDATE steadfast.lane SET tenant = 'attacker'",
+        "UPDATE steadfast.policy SET body = '{}'",
+        // Read or make jobs, or what they are counted as.
+        "SELECT payload FROM steadfast.job",
+        "INSERT INTO steadfast.counted (lane, dead_letters) VALUES (1, 1000000)",
+        "INSERT INTO steadfast.count_change (lane, dead_letters) VALUES (1, 1000000)",
+        "INSERT INTO steadfast.job (id, run_at, lane, policy, priority, created_at, at_most_once, lease, payload)
+         VALUES (gen_random_uuid(), 0, 1, 1, 5, 0, false, 1, 'null')",
+        "DELETE FROM steadfast.idempotency",
+        // Lift one's own bounds.
+        "INSERT INTO steadfast.enqueue_role VALUES (current_user, 'acme')",
+        // Send requests in the name of the server.
+        "SELECT steadfast.enqueue('http', '{\"url\": \"http://169.254.169.254/\"}')",
+        "SELECT steadfast.enqueue('webhook', '{}')",
+    ] {
+        let refused = run(attack).await.unwrap_err();
+        assert_eq!(
+            refused.code(),
+            Some(&SqlState::INSUFFICIENT_PRIVILEGE),
+            "{attack}: {refused}"
+        );
+    }
+
+    let bind = format!("INSERT INTO steadfast.enqueue_role VALUES ('{role}', 'acme')");
+    database.execute(&bind).await;
+    run("SELECT steadfast.enqueue('mail', tenant => 'acme')")
+        .await
+        .unwrap();
+    for tenant in ["default", "other"] {
+        let sql = format!("SELECT steadfast.enqueue('mail', tenant => '{tenant}')");
+        let refused = run(&sql).await.unwrap_err();
+        let message = refused.as_db_error().unwrap().message();
+        assert!(message.contains(tenant), "{message}");
+    }
+    assert_eq!(store.count_jobs(JobFilter::default(), 10).await.unwrap().count, 3);
+}
+
+#[tokio::test]
+async fn enqueue_is_for_roles_that_were_granted_it_and_uses_no_name_of_theirs() {
+    let database = TestDatabase::new();
+    let store = database.open().await;
+    let (role, app) = application(&database).await;
+    // A caller's own functions and tables come first in its search path.
+    let shadow = format!(
+        "CREATE SCHEMA AUTHORIZATION {role};
+         CREATE FUNCTION {role}.octet_length(text) RETURNS integer LANGUAGE sql AS 'SELECT 1/0';"
     );
+    database.execute(&shadow).await;
+    app.batch_execute(&format!("SET search_path = {role}, pg_catalog"))
+        .await
+        .unwrap();
+    let enqueue = database.sql("SELECT steadfast.enqueue('mail')");
+    app.batch_execute(&enqueue).await.unwrap();
+    assert_eq!(store.count_jobs(JobFilter::default(), 10).await.unwrap().count, 1);
+
+    let revoke = database.sql(&format!(
+        "REVOKE EXECUTE ON FUNCTION steadfast.enqueue FROM {role}"
+    ));
+    database.execute(&revoke).await;
+    let refused = app.batch_execute(&enqueue).await.unwrap_err();
+    assert_eq!(refused.code(), Some(&SqlState::INSUFFICIENT_PRIVILEGE));
 }
