@@ -32,6 +32,22 @@ pub const SHOW_ATTEMPTS_MAX: usize = MAX_RETRIES as usize + 1;
 /// Upcoming ticks above the list of past ones.
 pub const UPCOMING_TICKS: usize = 3;
 
+/// How long `doctor` reads jobs to find those that cannot be read.
+pub const DAMAGE_SCAN_MAX: Duration = Duration::from_secs(5);
+/// Rows that `doctor` reads at once.
+pub const SCAN_PAGE: usize = 500;
+/// Damaged rows that `doctor` names: enough to see a pattern.
+pub const DAMAGED_ROWS_SHOWN: usize = 10;
+/// How long `serve` waits for a database that is not there yet, by default: about as long as one
+/// takes that is started at the same time.
+pub const WAIT_FOR_STORE_DEFAULT: Duration = Duration::from_secs(30);
+/// Between two attempts to open such a database.
+pub const WAIT_FOR_STORE_PAUSE: Duration = Duration::from_millis(500);
+/// At most one line for each cause in this time, while the store is away.
+pub const STORE_LOG_EVERY: Duration = Duration::from_secs(5);
+/// Causes that each have a line of their own; a flood of others has none.
+pub const STORE_LOG_CAUSES_MAX: usize = 64;
+
 /// How often `jobs watch ID` asks for the job: a person sees no shorter delay.
 pub const WATCH_EVERY: Duration = Duration::from_millis(250);
 /// More attempts than this between two requests of `jobs watch` scroll by unread.

@@ -3,6 +3,8 @@
 mod access;
 mod log;
 mod open_files;
+mod repeats;
+mod wait;
 mod welcome;
 
 use std::{net::SocketAddr, sync::Arc};
@@ -45,7 +47,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     log::start(&settings.log)?;
     open_files::raise_limit(settings.connections.get());
     Access::check_before_opening(&settings)?;
-    let store = settings.store.open(settings.share).await?;
+    let store = wait::open_store(&settings).await?;
     let access = Access::decide(&settings, &*store).await?;
     let listener = listen(settings.listen).await?;
     let address = listener.local_addr()?;

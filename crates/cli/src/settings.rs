@@ -29,7 +29,7 @@ use steadfast_server::{BODY_BYTES_RANGE, CONNECTIONS_MIN};
 
 use crate::{
     exit::usage,
-    limits::{MAX_RETRIES, RETRY_AFTER_MAX, SWEEP_EVERY_MIN},
+    limits::{MAX_RETRIES, RETRY_AFTER_MAX, SWEEP_EVERY_MIN, WAIT_FOR_STORE_DEFAULT},
 };
 
 /// Where a server listens, and where the other commands look for it, by default.
@@ -49,6 +49,8 @@ pub struct Settings {
     pub store: StoreUrl,
     /// Create the tables in an SQLite file that has tables of another application.
     pub share: bool,
+    /// How long to wait at the start for a PostgreSQL database that does not answer yet.
+    pub wait_for_store: DurationArg,
     pub node: Option<WorkerName>,
     /// The queues whose jobs this node's own handlers run; empty means all.
     pub queues: Vec<Queue>,
@@ -136,6 +138,7 @@ impl Default for Settings {
             connections_per_address: nonzero(server.connections_per_address),
             store: StoreUrl::Sqlite("steadfast.db".into()),
             share: false,
+            wait_for_store: DurationArg(WAIT_FOR_STORE_DEFAULT),
             node: engine.worker,
             queues: engine.queues,
             concurrency: nonzero(engine.concurrency),

@@ -17,8 +17,8 @@ use steadfast_core::{
     Tenant, Timestamp, limits,
 };
 use steadfast_store::{
-    AttemptCursor, AttemptOwner, CommandError, EnqueueError, EnqueueResult, JobCount, JobFilter,
-    JobPageRequest, LaneStats, MinuteStats, Page, PageRequest, Store, StoreError,
+    AttemptCursor, AttemptOwner, CommandError, DamagedRows, EnqueueError, EnqueueResult, JobCount,
+    JobFilter, JobPageRequest, LaneStats, MinuteStats, Page, PageRequest, Store, StoreError,
 };
 
 use crate::{
@@ -226,6 +226,16 @@ impl Client {
     /// The jobs of these ids, in their order.
     pub async fn jobs_of(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, ClientError> {
         Ok(self.store().get_jobs(ids).await?)
+    }
+
+    /// Stored rows that cannot be read, and were passed over.
+    pub async fn damaged(&self) -> Result<DamagedRows, ClientError> {
+        Ok(self.store().list_damaged().await?)
+    }
+
+    /// The size of the log beside the data, if the store has such a file.
+    pub async fn log_bytes(&self) -> Result<Option<u64>, ClientError> {
+        Ok(self.store().log_bytes().await?)
     }
 
     /// A page of the jobs that match, newest first. They come without their payloads, but for the

@@ -12,6 +12,7 @@ use axum::{
 use steadfast_core::{Job, KeyId, Schedule, Tenant};
 
 use steadfast_api::Scope;
+use steadfast_store::StoreError;
 
 use crate::{app::App, keys::Key, problem::Problem};
 
@@ -88,6 +89,21 @@ impl Caller {
     pub fn job(&self, job: Option<Job>, id: impl std::fmt::Display) -> Result<Job, Problem> {
         job.filter(|job| self.sees(&job.tenant))
             .ok_or_else(|| Problem::not_found(id))
+    }
+
+    /// The answer for a row that is stored and cannot be read, if it exists for this caller.
+    pub fn damaged(&self, error: &StoreError, id: impl std::fmt::Display) -> Problem {
+        let Some(row) = error.damaged_row().filter(|row| match &row.tenant {
+            Some(tenant) => self.sees(tenant),
+            None => self.tenant.is_none(),
+        }) else {
+            return Problem::not_found(id);
+        };
+        let detail = format!(
+            "{id} is stored and cannot be read: {}; `steadfast doctor` lists all such rows",
+            row.reason
+        );
+        Problem::new(StatusCode::CONFLICT, "damaged", detail)
     }
 
     /// A schedule, if it exists for this caller.

@@ -149,6 +149,30 @@ pub async fn metrics(
     register_counts(&lanes, &mut registry);
     let alerts = app.client.alerts(caller.tenant.as_ref()).await?;
     register_alerts(&alerts, &mut registry);
+    let damaged = app.client.damaged().await?;
+    let rows = damaged.rows.iter();
+    let rows = rows.filter(|row| match &row.tenant {
+        Some(tenant) => caller.sees(tenant),
+        None => caller.tenant.is_none(),
+    });
+    let damaged_rows = Gauge::<i64>::default();
+    damaged_rows.set(i64::try_from(rows.count()).unwrap_or(i64::MAX));
+    registry.register(
+        "damaged_rows",
+        "Stored rows that cannot be read and are passed over; steadfast doctor names them",
+        damaged_rows,
+    );
+    if caller.tenant.is_none()
+        && let Some(bytes) = app.client.log_bytes().await?
+    {
+        let log_bytes = Gauge::<i64>::default();
+        log_bytes.set(gauge(bytes));
+        registry.register(
+            "store_log_bytes",
+            "Size of the log of the SQLite file, which grows while another process holds an old snapshot",
+            log_bytes,
+        );
+    }
     let mut text = String::new();
     encode(&mut text, &registry).map_err(|_| {
         let status = axum::http::StatusCode::INTERNAL_SERVER_ERROR;

@@ -281,9 +281,9 @@ pub mod store {
 
     #[doc(inline)]
     pub use steadfast_store::{
-        BaseStore, ClaimRequest, Clock, CommandError, CounterDifference, DocumentStore,
-        EnqueueError, JobStore, ManualClock, MemoryStore, OpenError, QueryStore, ScheduleStore,
-        Store, StoreError, SystemClock,
+        BaseStore, ClaimRequest, Clock, CommandError, CounterDifference, DamagedRow, DamagedRows,
+        DocumentStore, EnqueueError, JobStore, ManualClock, MemoryStore, OpenError, QueryStore,
+        ScheduleStore, Store, StoreError, SystemClock,
     };
     #[cfg(feature = "postgres")]
     #[doc(inline)]

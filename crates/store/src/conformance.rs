@@ -279,6 +279,8 @@ macro_rules! conformance_tests {
                 no_more_than_asked_go
                 attempts_and_steps_go_with_their_job
                 tick_records_from_before_the_time_go
+                more_tick_records_than_one_batch_go
+                counts_by_the_minute_go_after_a_month
             }
             writable {
                 a_store_that_takes_writes_says_so_and_is_as_before

@@ -72,6 +72,9 @@ pub const OTHER_PROCESSES_POLL: Duration = Duration::from_secs(1);
 /// Rows of running jobs that the writer remembers. Jobs whose attempts end in another process
 /// are never taken out, so the memory starts over when it is full.
 pub const RUNNING_ROWS_MAX: usize = 100_000;
+/// Batches of ticks, and of minutes, that one call of retention deletes, each in a transaction of
+/// its own: more than come into being between two calls, and still an end.
+pub const PRUNE_BATCHES_MAX: usize = 1_000;
 /// Prepared statements of one connection: more than there are statements.
 pub const STATEMENTS_MAX: usize = 128;
 /// Pages in the log before a commit checkpoints them: rows are rewritten soon after they were
@@ -79,6 +82,12 @@ pub const STATEMENTS_MAX: usize = 128;
 pub const CHECKPOINT_PAGES: i64 = 4_000;
 /// A log that a long reader made large is cut back to this.
 pub const LOG_BYTES_KEPT: i64 = 64 * 1024 * 1024;
+/// A log of this size cannot be emptied: a checkpoint is due at about 16 MiB.
+pub const LOG_BYTES_WARN: u64 = 256 * 1024 * 1024;
+/// How often the writer looks at the size of the log.
+pub const LOG_CHECK_EVERY: Duration = Duration::from_secs(10);
+/// How often it warns of one that is too large.
+pub const LOG_WARN_EVERY: Duration = Duration::from_secs(300);
 /// Changing the journal mode does not wait for locks by itself; this is between two attempts.
 pub const JOURNAL_MODE_RETRY: Duration = Duration::from_millis(10);
 /// The pages of one reader: enough for the inner pages of every index; rows are seldom asked

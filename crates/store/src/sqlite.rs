@@ -9,6 +9,7 @@
 //! * `queries`: the contract of looking; its verbs are in `get`, `list`, `stats` and `damage`.
 //! * `schedules`, `documents`: these contracts with their verbs.
 //! * `due_index`: which searches a claim can skip, and when something becomes due.
+//! * `log_file`: how large the log is, and why.
 //! * `readers`: connections and threads beside the writer, for the verbs that only look.
 //! * `values`, `rows`, `names`, `counts`: values to columns and back.
 //!
@@ -26,6 +27,7 @@ mod enqueue;
 mod get;
 mod jobs;
 mod list;
+mod log_file;
 mod migrate;
 mod names;
 mod open;
@@ -100,6 +102,7 @@ impl SqliteStore {
         let damage = Arc::new(DamageLog::default());
         let writer = Writer {
             damage: Arc::clone(&damage),
+            path: path.clone(),
             clock: Arc::clone(&options.clock),
             waker: Arc::clone(&waker),
             transactions: Arc::clone(&transactions),

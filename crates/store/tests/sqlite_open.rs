@@ -407,3 +407,23 @@ async fn a_file_of_the_version_before_opens_and_goes_on() {
         .collect();
     assert_eq!(budgets, [(2, 1), (1, 0)]);
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_new_file_and_its_log_are_for_their_owner_only_and_an_old_one_is_left_as_it_is() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let database = TestDatabase::new();
+    let store = database.open();
+    store.enqueue(jobs(&store, 1)).await.unwrap();
+    let mode = |suffix: &str| {
+        let path = format!("{}{suffix}", database.file.display());
+        std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+    };
+    assert_eq!(["", "-wal", "-shm"].map(mode), [0o600; 3]);
+    drop(store);
+    let shared = std::fs::Permissions::from_mode(0o640);
+    std::fs::set_permissions(&database.file, shared).unwrap();
+    let store = database.open();
+    store.enqueue(jobs(&store, 1)).await.unwrap();
+    assert_eq!(["", "-wal", "-shm"].map(mode), [0o640; 3]);
+}

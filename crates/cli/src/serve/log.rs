@@ -6,15 +6,26 @@
 //! change the direction of text and make a line read differently than it is. JSON does the former
 //! by itself, and is for programs.
 
-use std::fmt::{self, Debug, Write as _};
+use std::{
+    fmt::{self, Debug, Write as _},
+    sync::{Mutex, PoisonError},
+    time::Instant,
+};
 
 use anyhow::anyhow;
-use tracing::field::Field;
+use tracing::{
+    Event, Level, Subscriber,
+    field::{Field, Visit},
+};
 use tracing_subscriber::{
-    EnvFilter,
+    EnvFilter, Layer,
     field::MakeExt as _,
     fmt::format::{Writer, debug_fn},
+    layer::{Context, SubscriberExt as _},
+    util::SubscriberInitExt as _,
 };
+
+use super::repeats::Repeats;
 
 use crate::{
     output,
@@ -29,8 +40,15 @@ pub fn start(settings: &LogSettings) -> anyhow::Result<()> {
             .with_target(false)
             .with_ansi(output::has_colours())
             .fmt_fields(debug_fn(write_field).delimited(" "))
+            .finish()
+            .with(StoreErrorLimiter::default())
             .try_init(),
-        LogFormat::Json => subscriber.json().flatten_event(true).try_init(),
+        LogFormat::Json => subscriber
+            .json()
+            .flatten_event(true)
+            .finish()
+            .with(StoreErrorLimiter::default())
+            .try_init(),
     };
     started.map_err(|error| anyhow!("cannot start the log: {error}"))
 }
@@ -64,9 +82,69 @@ impl<W: fmt::Write> fmt::Write for EscapingWriter<'_, W> {
     }
 }
 
+/// While the store is away every role and every request meets the same error; the log says it now
+/// and then, once for each cause.
+#[derive(Default)]
+struct StoreErrorLimiter(Mutex<Repeats>);
+
+impl<S: Subscriber> Layer<S> for StoreErrorLimiter {
+    fn event_enabled(&self, event: &Event<'_>, _: Context<'_, S>) -> bool {
+        if *event.metadata().level() > Level::WARN {
+            return true;
+        }
+        let mut error = ErrorField::default();
+        event.record(&mut error);
+        let Some(cause) = store_cause(event.metadata().target(), &error.0) else {
+            return true;
+        };
+        let mut repeats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        repeats.is_due(cause, Instant::now())
+    }
+}
+
+/// The field `error` of an event.
+#[derive(Default)]
+struct ErrorField(String);
+
+impl Visit for ErrorField {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if field.name() == "error" {
+            self.0 = format!("{value:?}");
+        }
+    }
+}
+
+/// Why the store does not answer, without the operation that found out.
+fn store_cause<'e>(target: &str, error: &'e str) -> Option<&'e str> {
+    if target.starts_with("steadfast_store::postgres") && !error.is_empty() {
+        return Some(error);
+    }
+    let (_, cause) = error
+        .strip_prefix("the store does not answer (")?
+        .split_once("): ")?;
+    Some(cause)
+}
+
 #[cfg(test)]
 mod tests {
+    use steadfast::store::StoreError;
+
     use super::*;
+
+    #[test]
+    fn an_error_of_the_store_is_known_by_its_cause() {
+        for operation in ["claim", "renew"] {
+            let error = StoreError::unavailable(operation, "connection refused (os error 111)");
+            let cause = "connection refused (os error 111)";
+            let error = error.to_string();
+            assert_eq!(store_cause("steadfast_engine::role", &error), Some(cause));
+            let listener = "steadfast_store::postgres::listen";
+            assert_eq!(store_cause(listener, cause), Some(cause));
+        }
+        let broken = StoreError::broken("claim", "no such table").to_string();
+        assert_eq!(store_cause("steadfast_engine::role", &broken), None);
+        assert_eq!(store_cause("steadfast_engine::settle", "HTTP 500"), None);
+    }
 
     #[test]
     fn what_would_forge_a_line_or_turn_it_around_is_escaped() {

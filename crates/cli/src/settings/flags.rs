@@ -45,6 +45,10 @@ pub struct Flags {
     /// Allow an SQLite file that already has tables of another application.
     #[arg(long, env = "STEADFAST_SHARE", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub share: Option<bool>,
+    /// How long to wait at the start for a PostgreSQL database that does not answer yet
+    /// [default: 30s].
+    #[arg(long, env = "STEADFAST_WAIT_FOR_STORE", value_name = "DURATION")]
+    pub wait_for_store: Option<DurationArg>,
     /// The name of this node [default: generated].
     #[arg(long, env = "STEADFAST_NODE", value_name = "NAME", value_parser = |text: &str| WorkerName::new(text))]
     pub node: Option<WorkerName>,
@@ -134,6 +138,7 @@ impl Flags {
         set_option(&self.node, &mut settings.node);
         set(&self.queues, &mut settings.queues);
         set(&self.concurrency, &mut settings.concurrency);
+        set(&self.wait_for_store, &mut settings.wait_for_store);
         set(&self.grace, &mut settings.grace);
         set(&self.sweep_every, &mut settings.sweep_every);
         set(&self.retention, &mut settings.retention);

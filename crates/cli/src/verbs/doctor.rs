@@ -1,6 +1,7 @@
 //! `steadfast doctor`: checks of settings, store and server. They change nothing, but for the
 //! counters that `--recount` repairs.
 
+mod damage;
 mod recount;
 mod server;
 mod sqlite;
@@ -180,10 +181,16 @@ async fn check_store(settings: &Settings, findings: &mut Findings) {
         StoreUrl::Sqlite(path) => sqlite::check_file(path, settings, findings).await,
         StoreUrl::Memory => findings.warn("store", "memory: everything is lost when a node ends"),
         StoreUrl::Postgres(_) => match settings.store.open(false).await {
-            Ok(store) => findings.ok(
-                "store",
-                format!("{} responds; its time is {}", settings.store, store.now()),
-            ),
+            Ok(store) => {
+                findings.ok(
+                    "store",
+                    format!("{} responds; its time is {}", settings.store, store.now()),
+                );
+                if let Err(error) = store.check_writable().await {
+                    findings.fail("writable", error.to_string());
+                }
+                damage::check_rows(&*store, findings).await;
+            }
             Err(error) => findings.fail("store", format!("{error:#}")),
         },
     }

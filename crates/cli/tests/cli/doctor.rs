@@ -15,7 +15,15 @@ fn doctor_finds_what_is_wrong_and_changes_nothing() {
     assert_eq!(run(&["migrate", "--store", "sqlite:jobs.db"], &dir).code, 0);
     let well = doctor(&["--store", "sqlite:jobs.db"]);
     assert_eq!(well.code, 0, "{well:?}");
-    for check in ["store", "integrity", "writable", "clock", "disk"] {
+    for check in [
+        "store",
+        "integrity",
+        "writable",
+        "clock",
+        "disk",
+        "rows",
+        "access",
+    ] {
         let line = format!("ok    {check}");
         assert!(well.out.contains(&line), "{line}: {}", well.out);
     }
@@ -33,4 +41,41 @@ fn doctor_finds_what_is_wrong_and_changes_nothing() {
         (&last["check"], &last["verdict"]),
         (&"settings".into(), &"fail".into())
     );
+}
+
+#[test]
+fn doctor_names_rows_that_cannot_be_read_and_files_that_others_may_open() {
+    let dir = dir();
+    assert_eq!(run(&["migrate", "--store", "sqlite:jobs.db"], &dir).code, 0);
+    let path = dir.path().join("jobs.db");
+    let conn = rusqlite::Connection::open(&path).unwrap();
+    conn.execute_batch(
+        "INSERT INTO steadfast_lane (tenant, queue, kind) VALUES ('t', 'q', 'k');
+         INSERT INTO steadfast_job (id, lane, state, priority, run_at, fence, attempt,
+             attempts_before, cancel_requested, snoozes, policy, at_most_once, lease, created_at)
+         VALUES (zeroblob(16), 1, 0, 5, 0, 0, 0, 0, 0, 0, 7, 0, 1, 0)",
+    )
+    .unwrap();
+    drop(conn);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    let args = [
+        "doctor",
+        "--listen",
+        "127.0.0.1:0",
+        "--store",
+        "sqlite:jobs.db",
+    ];
+    let doctor = run(&args, &dir);
+    assert_eq!(doctor.code, 0, "{doctor:?}");
+    for wanted in [
+        "warn  rows      1 cannot be read",
+        "job_00000000000000000000000000: a stored policy",
+        "warn  access    other users may open the file (mode 644)",
+    ] {
+        assert!(doctor.out.contains(wanted), "{wanted}: {}", doctor.out);
+    }
 }

@@ -10,7 +10,7 @@ use steadfast_api::{
 use steadfast_core::{
     Attempt, Job, JobCommand, JobEdit, JobId, Kind, Payload, Priority, ScheduleId, Timestamp,
 };
-use steadfast_engine::http::HttpRequest;
+use steadfast_engine::{ClientError, http::HttpRequest};
 use steadfast_store::{AttemptOwner, JobFilter, JobPageRequest, Page, PageRequest};
 
 use super::{Answer, cursor, query};
@@ -96,7 +96,12 @@ pub async fn read(
 }
 
 async fn find(app: &App, caller: &Caller, id: JobId) -> Result<Job, Problem> {
-    caller.job(app.client.job(id).await?, id)
+    match app.client.job(id).await {
+        Err(ClientError::Store(error)) if error.damaged_row().is_some() => {
+            Err(caller.damaged(&error, id))
+        }
+        found => caller.job(found?, id),
+    }
 }
 
 /// Edit a waiting job: payload, policy, runAt, priority.

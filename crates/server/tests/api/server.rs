@@ -12,7 +12,7 @@ use steadfast_server::{
     App, Metrics, Settings,
     keys::{self, NewKey, Scope},
 };
-use steadfast_store::{DocumentKind, SqliteOptions, SqliteStore, Store};
+use steadfast_store::{DocumentKind, SqliteOptions, SqliteStore, Store, rusqlite};
 use tempfile::TempDir;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
@@ -52,7 +52,7 @@ pub struct Server {
     engine: Engine,
     stop: oneshot::Sender<()>,
     serving: JoinHandle<std::io::Result<()>>,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 impl Server {
@@ -92,8 +92,14 @@ impl Server {
             engine,
             stop,
             serving,
-            _dir: dir,
+            dir,
         }
+    }
+
+    /// Changes the file behind the server's back.
+    pub fn spoil(&self, sql: &str) {
+        let conn = rusqlite::Connection::open(self.dir.path().join("jobs.db")).unwrap();
+        assert_eq!(conn.execute(sql, []).unwrap(), 1, "{sql}");
     }
 
     /// A client with a new key, made beside the API as the command line does, after an admin's,

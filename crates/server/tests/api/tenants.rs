@@ -172,3 +172,27 @@ async fn dead_letters_queues_and_keys_of_another_tenant_cannot_be_touched() {
     );
     assert_ne!(mine["id"], theirs["id"]);
 }
+
+#[tokio::test]
+async fn a_job_that_cannot_be_read_is_named_to_its_tenant_and_to_no_other() {
+    let server = Server::start().await;
+    let acme = server.key(Scope::Admin, None).await;
+    let other = server.key(Scope::Read, Some("other")).await;
+    let id = acme
+        .create_id(json!({"kind": "report", "tenant": "acme", "delay": "1h"}))
+        .await;
+    server.spoil("UPDATE steadfast_job SET tags = '[]'");
+    let path = format!("/api/v1/jobs/{id}");
+    let problem = acme.get(&path).await.is(409);
+    assert_eq!(problem["code"], "damaged");
+    assert!(
+        problem["detail"].as_str().unwrap().contains("tags"),
+        "{problem}"
+    );
+    assert_eq!(other.get(&path).await.is(404)["code"], "not_found");
+    let metrics = acme.get("/metrics").await.body;
+    assert!(metrics.contains("steadfast_damaged_rows 1"), "{metrics}");
+    assert!(metrics.contains("steadfast_store_log_bytes "), "{metrics}");
+    let metrics = other.get("/metrics").await.body;
+    assert!(metrics.contains("steadfast_damaged_rows 0"), "{metrics}");
+}

@@ -1,12 +1,12 @@
 //! What may be forgotten, when, and what goes with it.
 
-use steadfast_core::{Job, JobCommand, Outcome, RunAt, limits::DAY};
+use steadfast_core::{Job, JobCommand, Outcome, RunAt, Timestamp, limits::DAY};
 
 use super::{
     fixture::{Fixture, MICRO, json, key, permanent, secs, step, success},
     planned::skip,
 };
-use crate::{AttemptOwner, EnqueueResult, FireResult, TickRecord};
+use crate::{AttemptOwner, EnqueueResult, FireResult, TickRecord, limits::MINUTES_KEPT};
 
 pub async fn what_ended_before_the_time_goes(f: Fixture) {
     let succeeded = f.ended(f.job(), success()).await;
@@ -150,6 +150,33 @@ pub async fn tick_records_from_before_the_time_go(f: Fixture) {
         [later]
     );
     assert_eq!(f.count_all().await, 2, "their runs have not ended");
+}
+
+pub async fn more_tick_records_than_one_batch_go(f: Fixture) {
+    let schedule = f.saved_schedule("nightly").await;
+    let start = f.now();
+    let mut firing = f.firing(&schedule, &[]);
+    firing.skipped = (0..7)
+        .map(|second| skip(start.plus(secs(second)), 1))
+        .collect();
+    assert_eq!(f.fire(firing).await, FireResult::Done);
+    assert_eq!(f.ticks(schedule.id).await.len(), 7);
+    let before = f.clock.advance(secs(60));
+    assert_eq!(f.store.prune(before, 2).await.unwrap(), 0);
+    assert!(f.ticks(schedule.id).await.is_empty());
+}
+
+pub async fn counts_by_the_minute_go_after_a_month(f: Fixture) {
+    for _ in 0..5 {
+        f.ended(f.job(), success()).await;
+        f.clock.advance(secs(60));
+    }
+    let minutes = async || f.store.minute_stats(None, Timestamp::EPOCH).await.unwrap();
+    f.store.prune(f.now(), 2).await.unwrap();
+    assert_eq!(minutes().await.len(), 5, "although their jobs go");
+    let now = f.clock.advance(MINUTES_KEPT + secs(120));
+    f.store.prune(now, 2).await.unwrap();
+    assert_eq!(minutes().await, []);
 }
 
 async fn nothing_is_left_of(f: &Fixture, job: &Job) {

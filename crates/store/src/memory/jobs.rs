@@ -19,6 +19,7 @@ use super::{
 use crate::{
     error::{CommandError, EnqueueError, StoreError},
     lane::Lane,
+    limits::MINUTES_KEPT,
     minutes::minute,
     store::{
         ClaimRequest, ClaimResult, CounterDifference, DocumentKind, EnqueueResult, JobStore,
@@ -285,6 +286,14 @@ impl Tables {
             self.remove(*id);
         }
         self.ticks.retain(|(_, at), _| *at >= before);
+        let oldest = minute(before.min(now.minus(MINUTES_KEPT)));
+        for tallies in self.tallies.values_mut() {
+            let kept = tallies.split_off(&oldest);
+            // The totals stay, in a minute before all others.
+            for (_, tally) in std::mem::replace(tallies, kept) {
+                *tallies.entry(i64::MIN).or_default() += tally;
+            }
+        }
         old.len()
     }
 

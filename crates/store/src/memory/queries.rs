@@ -80,6 +80,10 @@ impl QueryStore for MemoryStore {
     async fn list_damaged(&self) -> Result<DamagedRows, StoreError> {
         Ok(DamagedRows::default())
     }
+
+    async fn log_bytes(&self) -> Result<Option<u64>, StoreError> {
+        Ok(None)
+    }
 }
 
 impl Tables {

@@ -2,9 +2,9 @@
 
 use steadfast_core::{Timestamp, limits};
 
-use super::{driver_error::DriverError, session::Session};
+use super::{counts, driver_error::DriverError, session::Session};
 use crate::{
-    limits::{MINUTES_KEPT, PRUNE_BATCH_MAX},
+    limits::{MINUTES_KEPT, PRUNE_BATCH_MAX, PRUNE_BATCHES_MAX},
     minutes::minute,
     sql::paging::row_limit,
 };
@@ -36,17 +36,32 @@ pub(super) async fn prune(
     Ok(pruned)
 }
 
+/// In short transactions, so that none waits long for a lock or for vacuum.
 async fn delete_ticks_and_minutes(
     session: &Session<'_>,
     ended_before: Timestamp,
     limit: usize,
     now: Timestamp,
 ) -> Result<(), DriverError> {
-    let sql = include_str!("sql/prune_ticks.sql");
-    session
-        .execute(sql, &[&ended_before.as_micros(), &row_limit(limit)])
-        .await?;
+    // What was counted long ago and not moved since would come back as an old minute.
+    counts::fold(session).await?;
     let oldest = minute(ended_before.min(now.minus(MINUTES_KEPT)));
-    let sql = include_str!("sql/prune_minutes.sql");
-    session.execute(sql, &[&oldest, &row_limit(limit)]).await
+    for (sql, before) in [
+        (
+            include_str!("sql/prune_ticks.sql"),
+            ended_before.as_micros(),
+        ),
+        (include_str!("sql/prune_minutes.sql"), oldest),
+    ] {
+        for _ in 0..PRUNE_BATCHES_MAX {
+            let row = session
+                .query_one(sql, &[&before, &row_limit(limit)])
+                .await?;
+            let deleted = usize::try_from(row.try_get::<_, i64>("deleted")?).unwrap_or(0);
+            if deleted < limit.max(1) {
+                break;
+            }
+        }
+    }
+    Ok(())
 }

@@ -89,4 +89,8 @@ impl QueryStore for PostgresStore {
     async fn list_damaged(&self) -> Result<DamagedRows, StoreError> {
         on_connection!(self, "list_damaged", |conn| damage::list(&conn.session()))
     }
+
+    async fn log_bytes(&self) -> Result<Option<u64>, StoreError> {
+        Ok(None)
+    }
 }

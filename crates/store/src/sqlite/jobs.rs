@@ -8,9 +8,10 @@ use steadfast_core::{
     Subscriptions, Tenant, Timestamp, Transition, WorkerName,
 };
 
-use super::{SqliteStore, change, claim, commit, each, enqueue, get, prune};
+use super::{SqliteStore, change, claim, commit, each, enqueue, get, prune, session::Session};
 use crate::{
     error::{CommandError, EnqueueError, StoreError},
+    limits::PRUNE_BATCHES_MAX,
     store::{
         BaseStore as _, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore,
         RenewResult, Renewal,
@@ -120,10 +121,21 @@ impl JobStore for SqliteStore {
     }
 
     async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
-        self.write("prune", limit, move |session| {
-            prune::prune(session, ended_before, limit)
-        })
-        .await
+        let pruned = self
+            .write("prune", limit, move |session| {
+                prune::prune(session, ended_before, limit)
+            })
+            .await?;
+        for delete in [prune::delete_ticks, prune::delete_minutes] {
+            // In short transactions, so that the requests of others come in between.
+            for _ in 0..PRUNE_BATCHES_MAX {
+                let delete = move |session: &mut Session<'_>| delete(session, ended_before, limit);
+                if self.write("prune", limit, delete).await? < limit.max(1) {
+                    break;
+                }
+            }
+        }
+        Ok(pruned)
     }
 
     async fn recount(&self, repair: bool) -> Result<Vec<CounterDifference>, StoreError> {

@@ -32,6 +32,7 @@ pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, O
     check_sqlite()?;
     inspect(path, options)?;
     let opener = Opener {
+        is_new: options.vfs_name().is_none() && !path.exists(),
         path,
         busy_timeout: options.busy_timeout,
         share: options.share,
@@ -248,6 +249,8 @@ fn is_locked(error: &rusqlite::Error) -> bool {
 
 struct Opener<'p> {
     path: &'p Path,
+    /// There was no such file.
+    is_new: bool,
     busy_timeout: Duration,
     share: bool,
     vfs: Option<&'p str>,
@@ -269,6 +272,10 @@ impl Opener<'_> {
     /// later moment leaves a file that is known to be ours.
     fn prepare(&self) -> Result<Connection, OpenError> {
         let mut conn = self.connect()?;
+        if self.is_new {
+            // While it is still empty; its log takes over the permissions.
+            restrict_to_owner(self.path).map_err(|error| io_error(self.path, error))?;
+        }
         self.mark(&conn)?;
         let failed = |error| open_error(self.path, error);
         if !is_wal(&conn).map_err(failed)? {
@@ -330,6 +337,19 @@ impl Opener<'_> {
             .and_then(|()| set("journal_size_limit", LOG_BYTES_KEPT))
             .map_err(|error| open_error(self.path, error.into()))
     }
+}
+
+/// Payloads, headers and secrets are stored as they are. By path, because a handle of ours on the
+/// file must not be closed.
+#[cfg(unix)]
+fn restrict_to_owner(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+}
+
+#[cfg(not(unix))]
+fn restrict_to_owner(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 #[cfg(test)]

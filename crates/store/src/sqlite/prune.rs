@@ -21,9 +21,31 @@ pub(super) fn prune(
     for job in &old {
         delete(session, job)?;
     }
-    delete_ticks_and_minutes(session, ended_before, limit)?;
     fold_waiting(session.conn, session.now)?;
     Ok(old.len())
+}
+
+/// Deletes one batch of tick records. Answers how many it was.
+pub(super) fn delete_ticks(
+    session: &Session<'_>,
+    ended_before: Timestamp,
+    limit: usize,
+) -> Result<usize, DriverError> {
+    let sql = include_str!("sql/prune_ticks.sql");
+    let mut delete = session.conn.prepare_cached(sql)?;
+    Ok(delete.execute(params![ended_before.as_micros(), row_limit(limit)])?)
+}
+
+/// Deletes one batch of counts by the minute. Answers how many it was.
+pub(super) fn delete_minutes(
+    session: &Session<'_>,
+    ended_before: Timestamp,
+    limit: usize,
+) -> Result<usize, DriverError> {
+    let oldest = ended_before.min(session.now.minus(MINUTES_KEPT));
+    let sql = include_str!("sql/prune_minutes.sql");
+    let mut delete = session.conn.prepare_cached(sql)?;
+    Ok(delete.execute(params![minute(oldest), row_limit(limit)])?)
 }
 
 /// A job that retention deletes.
@@ -92,22 +114,5 @@ fn delete(session: &mut Session<'_>, job: &OldJob) -> Result<(), DriverError> {
         .execute([job_key(job.id)])?;
     let bucket = Bucket::prunable(job.state);
     session.counts.move_job(job.lane, Some(bucket), None);
-    Ok(())
-}
-
-fn delete_ticks_and_minutes(
-    session: &Session<'_>,
-    ended_before: Timestamp,
-    limit: usize,
-) -> Result<(), DriverError> {
-    session
-        .conn
-        .prepare_cached(include_str!("sql/prune_ticks.sql"))?
-        .execute(params![ended_before.as_micros(), row_limit(limit)])?;
-    let oldest = ended_before.min(session.now.minus(MINUTES_KEPT));
-    session
-        .conn
-        .prepare_cached(include_str!("sql/prune_minutes.sql"))?
-        .execute(params![minute(oldest), row_limit(limit)])?;
     Ok(())
 }

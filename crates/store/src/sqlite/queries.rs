@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use steadfast_core::{Attempt, Job, JobId, Queue, Tenant, Timestamp};
 
-use super::{SqliteStore, damage, get, list, paused, stats};
+use super::{SqliteStore, damage, get, list, log_file, paused, stats};
 use crate::{
     damage::DamagedRows,
     error::StoreError,
@@ -83,5 +83,11 @@ impl QueryStore for SqliteStore {
 
     async fn list_damaged(&self) -> Result<DamagedRows, StoreError> {
         self.read("list_damaged", damage::list).await
+    }
+
+    async fn log_bytes(&self) -> Result<Option<u64>, StoreError> {
+        let path = log_file::path(self.path());
+        self.read("log_bytes", move |_| Ok(log_file::bytes(&path)))
+            .await
     }
 }

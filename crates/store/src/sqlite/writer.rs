@@ -6,6 +6,7 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -18,6 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::{
     driver_error::{DriverError, shared_in_operation},
+    log_file::LogWatch,
     names::Names,
     session::Session,
 };
@@ -97,6 +99,8 @@ pub(super) struct Writer {
     pub transactions: Arc<AtomicU64>,
     pub data_version: i64,
     pub damage: Arc<DamageLog>,
+    /// The file.
+    pub path: PathBuf,
 }
 
 type Requests = Vec<Box<dyn Work>>;
@@ -129,15 +133,22 @@ impl Writer {
     pub(super) fn run(self, conn: &Connection, queue: &Receiver<Box<dyn Work>>) {
         let mut session = Session::new(conn, self.clock.now(), self.data_version);
         session.names = Names::new(Arc::clone(&self.damage));
-        while let Err(error) = catch_panic(|| self.serve_queue(&mut session, queue)) {
+        let mut log = LogWatch::new(&self.path);
+        while let Err(error) = catch_panic(|| self.serve_queue(&mut session, queue, &mut log)) {
             // The requests at hand went with it, and their callers may try again.
             tracing::error!(%error, "the writer goes on after a panic");
             session.roll_back();
         }
     }
 
-    fn serve_queue(&self, session: &mut Session<'_>, queue: &Receiver<Box<dyn Work>>) {
+    fn serve_queue(
+        &self,
+        session: &mut Session<'_>,
+        queue: &Receiver<Box<dyn Work>>,
+        log: &mut LogWatch,
+    ) {
         loop {
+            log.check();
             match queue.recv_timeout(OTHER_PROCESSES_POLL) {
                 Ok(first) => self.serve(session, collect(first, queue)),
                 Err(RecvTimeoutError::Timeout) => {

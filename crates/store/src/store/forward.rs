@@ -52,6 +52,7 @@ macro_rules! for_each_verb {
                 paused_queues(tenant: Option<Tenant>, limit: usize) -> Result<Vec<(Tenant, Queue)>, StoreError>;
                 minute_stats(tenant: Option<Tenant>, since: Timestamp) -> Result<Vec<MinuteStats>, StoreError>;
                 list_damaged() -> Result<DamagedRows, StoreError>;
+                log_bytes() -> Result<Option<u64>, StoreError>;
             }
             ScheduleStore {
                 save_schedule(schedule: Schedule) -> Result<ScheduleSaveResult, StoreError>;

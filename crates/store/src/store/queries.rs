@@ -61,6 +61,10 @@ pub trait QueryStore: BaseStore {
     /// jobs that any process has set aside for it. What was mended or deleted is left out; of rows
     /// other than jobs and schedules, that is noticed when the process starts anew.
     async fn list_damaged(&self) -> Result<DamagedRows, StoreError>;
+
+    /// The size of the log beside the data, in bytes, if the store has such a file. It grows
+    /// without end while another process holds an old snapshot.
+    async fn log_bytes(&self) -> Result<Option<u64>, StoreError>;
 }
 
 /// Which jobs are meant. `None` matches all; what is given must all hold.

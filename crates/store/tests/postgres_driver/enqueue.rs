@@ -278,7 +278,14 @@ async fn an_application_can_enqueue_and_do_nothing_else() {
     for _ in 0..2 {
         run(enqueue).await.unwrap();
     }
-    assert_eq!(store.count_jobs(JobFilter::default(), 10).await.unwrap().count, 2);
+    assert_eq!(
+        store
+            .count_jobs(JobFilter::default(), 10)
+            .await
+            .unwrap()
+            .count,
+        2
+    );
 
     for attack in [
         // Take over the jobs of another tenant, or change how they are retried.
@@ -316,7 +323,14 @@ async fn an_application_can_enqueue_and_do_nothing_else() {
         let message = refused.as_db_error().unwrap().message();
         assert!(message.contains(tenant), "{message}");
     }
-    assert_eq!(store.count_jobs(JobFilter::default(), 10).await.unwrap().count, 3);
+    assert_eq!(
+        store
+            .count_jobs(JobFilter::default(), 10)
+            .await
+            .unwrap()
+            .count,
+        3
+    );
 }
 
 #[tokio::test]
@@ -335,7 +349,14 @@ async fn enqueue_is_for_roles_that_were_granted_it_and_uses_no_name_of_theirs() 
         .unwrap();
     let enqueue = database.sql("SELECT steadfast.enqueue('mail')");
     app.batch_execute(&enqueue).await.unwrap();
-    assert_eq!(store.count_jobs(JobFilter::default(), 10).await.unwrap().count, 1);
+    assert_eq!(
+        store
+            .count_jobs(JobFilter::default(), 10)
+            .await
+            .unwrap()
+            .count,
+        1
+    );
 
     let revoke = database.sql(&format!(
         "REVOKE EXECUTE ON FUNCTION steadfast.enqueue FROM {role}"

@@ -44,11 +44,15 @@ pub async fn check_file(path: &Path, settings: &Settings, findings: &mut Finding
         Ok((found, _)) => {
             findings.ok("store", format!("{}, schema {found}", path.display()));
             check_clock(path, settings, findings).await;
+            if let Ok(store) = settings.store.open(settings.share).await {
+                super::damage::check_rows(&*store, findings).await;
+            }
         }
         Err(error) => {
             return findings.fail("store", format!("cannot read {}: {error}", path.display()));
         }
     }
+    check_permissions(path, findings);
     check_integrity(path, findings);
     check_writable(path, findings);
 }
@@ -112,6 +116,30 @@ async fn check_clock(path: &Path, settings: &Settings, findings: &mut Findings) 
         _ => findings.ok("clock", format!("{now}, no file or job is from the future")),
     }
 }
+
+/// Payloads, headers and secrets are stored as they are.
+#[cfg(unix)]
+fn check_permissions(path: &Path, findings: &mut Findings) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let Ok(metadata) = std::fs::metadata(path) else {
+        return;
+    };
+    let mode = metadata.permissions().mode() & 0o777;
+    if mode & 0o077 == 0 {
+        findings.ok("access", "only the owner of the file can read it");
+    } else {
+        findings.warn(
+            "access",
+            format!(
+                "other users may open the file (mode {mode:o}), which holds payloads and secrets: chmod 600 {}",
+                path.display()
+            ),
+        );
+    }
+}
+
+#[cfg(not(unix))]
+fn check_permissions(_: &Path, _: &mut Findings) {}
 
 fn check_integrity(path: &Path, findings: &mut Findings) {
     let checked =
