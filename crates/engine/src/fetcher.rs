@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use steadfast_core::{Claim, EndedAttempt, Outcome};
+use steadfast_core::{Claim, EndedAttempt, Outcome, Timestamp};
 use steadfast_store::{ClaimRequest, Store, StoreError, Wakeups};
 use tokio::sync::{Mutex, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -26,6 +26,8 @@ pub struct Fetcher {
     /// Which jobs to claim; how many is up to the free slots.
     pub request: ClaimRequest,
     pub wakeups: Mutex<Wakeups>,
+    /// When it looks by itself, woken or not.
+    pub looks_at: Mutex<Timestamp>,
     pub pause: ClaimPause,
     pub stop: CancellationToken,
 }
@@ -74,6 +76,7 @@ impl Role for Fetcher {
         let now = self.store.now();
         let wait = self.pause.next(count, claimed.next_due, now);
         let is_full = count == max;
+        *self.looks_at.lock().await = now.plus(wait);
         Ok(match is_full {
             true => Next::AtOnce,
             false => Next::at_wakeup(wait),
@@ -81,7 +84,8 @@ impl Role for Fetcher {
     }
 
     async fn wakeup(&self) {
-        self.wakeups.lock().await.next().await;
+        let looks_at = *self.looks_at.lock().await;
+        self.wakeups.lock().await.next_before(looks_at).await;
     }
 }
 

@@ -8,8 +8,10 @@ use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{Claim, Fence, Job, JobId, Outcome, StaleFence, Tenant, WorkerName};
 use steadfast_store::{
-    AttemptOwner, ClaimRequest, PageRequest, RenewResult, Renewal, Store, StoreError,
+    AttemptOwner, ClaimRequest, PageRequest, RenewResult, Renewal, Store, StoreError, WakeInterest,
+    Wakeups,
 };
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -132,18 +134,46 @@ impl NodeHandle {
         request: ClaimRequest,
         wait: Duration,
     ) -> Result<HeldClaims, StoreError> {
-        let mut wakeups = self.store.wakeups();
-        let deadline = tokio::time::Instant::now() + wait;
+        // A caller that does not wait takes part in no wake-ups.
+        let interest = (!wait.is_zero()).then(|| WakeInterest::of(&request));
+        let mut wakeups = interest.map(|interest| self.store.wakeups_for(interest));
+        let deadline = Instant::now() + wait;
         let pause = ClaimPause::default();
         loop {
+            if let Some(wakeups) = &wakeups {
+                wakeups.mark_look(self.store.now());
+            }
             let call = self.returner.claim(self.store.clone(), request.clone());
             let (held, next_due) = call.await?;
-            let left = deadline.saturating_duration_since(tokio::time::Instant::now());
-            if !held.is_empty() || left.is_zero() {
+            let Some(wakeups) = &mut wakeups else {
+                return Ok(held);
+            };
+            if !held.is_empty() || Instant::now() >= deadline {
                 return Ok(held);
             }
             let pause = pause.next(0, next_due, self.store.now());
-            let _elapsed = tokio::time::timeout(pause.min(left), wakeups.next()).await;
+            self.wait_for_jobs(wakeups, pause, deadline).await;
+        }
+    }
+
+    /// Waits for a wake-up or until the pause is over. If no time is known to wait for, it is
+    /// enough that one of those who wait for the same looks now and then.
+    async fn wait_for_jobs(&self, wakeups: &mut Wakeups, pause: Duration, deadline: Instant) {
+        let mut left = pause;
+        loop {
+            let looks_at = self.store.now().plus(left);
+            let end = deadline.min(Instant::now() + left);
+            let woken = tokio::time::timeout_at(end, wakeups.next_before(looks_at)).await;
+            if woken.is_ok() || pause < limits::POLL || Instant::now() >= deadline {
+                return;
+            }
+            let now = self.store.now();
+            let last_look = wakeups.last_look();
+            let unlooked = last_look.map_or(Duration::MAX, |looked| now.since(looked));
+            if unlooked >= limits::POLL {
+                return;
+            }
+            left = limits::POLL - unlooked;
         }
     }
 

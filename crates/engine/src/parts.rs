@@ -5,8 +5,8 @@ use std::{
     time::Duration,
 };
 
-use steadfast_core::{AlertSettings, EndedAttempt};
-use steadfast_store::{ClaimRequest, Store};
+use steadfast_core::{AlertSettings, EndedAttempt, Timestamp};
+use steadfast_store::{ClaimRequest, Store, WakeInterest};
 use tokio::{
     runtime::Handle,
     sync::{Mutex, Semaphore, mpsc},
@@ -69,7 +69,8 @@ impl Parts {
             slots: Arc::new(Semaphore::new(concurrency)),
             ended,
             request: self.request.clone(),
-            wakeups: Mutex::new(self.store.wakeups()),
+            wakeups: Mutex::new(self.store.wakeups_for(WakeInterest::of(&self.request))),
+            looks_at: Mutex::new(Timestamp::MAX),
             pause: ClaimPause::default(),
             stop,
         }
@@ -93,7 +94,7 @@ impl Parts {
             random: self.random.clone(),
             inflight: self.inflight.clone(),
             endpoints: self.endpoints.clone(),
-            wakeups: Mutex::new(self.store.wakeups()),
+            wakeups: Mutex::new(self.store.wakeups_for(WakeInterest::Schedules)),
         }
     }
 

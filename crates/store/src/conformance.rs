@@ -287,6 +287,7 @@ macro_rules! conformance_tests {
             }
             wake {
                 enqueueing_wakes
+                those_who_wait_for_a_job_by_name_are_woken
                 every_sleeper_is_woken
                 a_sleeper_is_woken_again
                 a_command_that_makes_a_job_due_sooner_wakes

@@ -71,4 +71,4 @@ pub use store::{LayeredStore, StoreLayer};
 /// The PostgreSQL client, for transactions of your own.
 #[cfg(feature = "postgres")]
 pub use tokio_postgres;
-pub use wake::{Waker, Wakeups};
+pub use wake::{WakeInterest, Waker, Wakeups};

@@ -55,6 +55,12 @@ pub const POLICIES_CACHED_MAX: usize = 1_024;
 /// The latest policies are compared one by one, which beats writing JSON to look a policy up.
 pub const POLICIES_RECENT_MAX: usize = 8;
 
+// Wake-ups.
+
+/// A write that makes jobs of more lanes due wakes all that wait: that costs less than finding out
+/// whom it concerns.
+pub const WAKE_LANES_MAX: usize = 64;
+
 // SQLite.
 
 /// A payload up to this size lives in the row that claims and commits rewrite. At this size
@@ -145,6 +151,9 @@ pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 pub const RECOUNT_INTERVAL: Duration = Duration::from_secs(60);
 /// Between two notifications of one node: each takes a lock over the whole server.
 pub const NOTIFY_INTERVAL: Duration = Duration::from_millis(50);
+/// What a notification says at most; PostgreSQL takes fewer than 8,000 bytes. If it is more, the
+/// other nodes wake all that wait.
+pub const NOTIFY_BYTES_MAX: usize = 7_900;
 /// After so long without a message, the listening connection is tested.
 pub const LISTEN_SILENCE_MAX: Duration = Duration::from_secs(30);
 /// How long that test may take.

@@ -19,7 +19,7 @@ use steadfast_core::Timestamp;
 use crate::{
     clock::{Clock, SystemClock},
     store::BaseStore,
-    wake::{Waker, Wakeups},
+    wake::{WakeInterest, Waker, Wakeups},
 };
 use tables::Tables;
 
@@ -44,8 +44,9 @@ impl MemoryStore {
         // No verb panics half-way through a change, so even a poisoned lock guards whole data.
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = verb(&mut tables, self.clock.now());
-        if mem::take(&mut tables.due_sooner) {
-            self.waker.wake();
+        let wakes = mem::take(&mut tables.wakes);
+        if !wakes.is_empty() {
+            self.waker.wake_for(&wakes, self.clock.now());
         }
         answer
     }
@@ -62,8 +63,8 @@ impl BaseStore for MemoryStore {
         self.clock.now()
     }
 
-    fn wakeups(&self) -> Wakeups {
-        self.waker.listen()
+    fn wakeups_for(&self, interest: WakeInterest) -> Wakeups {
+        self.waker.listen(interest)
     }
 }
 

@@ -6,7 +6,7 @@
 //!   `migrations/`.
 //! * `inner`, `session`: how verbs get a connection, and what they work with. `trust` says which
 //!   connections survive a failover; `time` is the database's; `names` and `numbering` give names their numbers.
-//! * `listen`, `wake_filter`: wake-ups between nodes, and which changes are worth one.
+//! * `listen`: wake-ups between nodes.
 //! * `jobs`: the contract of a job's life; its verbs are in `enqueue`, `claim`, `commit`,
 //!   `change` and `prune`.
 //! * `queries`: the contract of looking; its verbs are in `get`, `list`, `stats` and `damage`.
@@ -50,7 +50,6 @@ mod tls;
 mod trust;
 mod upkeep;
 mod values;
-mod wake_filter;
 
 use std::sync::Arc;
 
@@ -61,7 +60,7 @@ use crate::{
     damage::DamageLog,
     error::{EnqueueError, OpenError, StoreError},
     store::{BaseStore, EnqueueResult},
-    wake::Wakeups,
+    wake::{WakeInterest, WakeReasons, Wakeups},
 };
 use driver_error::DriverError;
 use inner::Inner;
@@ -70,7 +69,6 @@ use names::Names;
 use session::{PoolContext, Session, SqlTexts};
 use time::DatabaseClock;
 use trust::ConnectionTrust;
-use wake_filter::WakeHints;
 
 pub use options::PostgresOptions;
 
@@ -172,7 +170,7 @@ impl PostgresStore {
             let numbered = numbering::with_numbers(&conn.session(), jobs.iter()).await?;
             drop(conn);
             theirs.client.batch_execute("SAVEPOINT steadfast").await?;
-            let answer = enqueue::enqueue_in(&theirs, &numbered, &mut WakeHints::default()).await;
+            let answer = enqueue::enqueue_in(&theirs, &numbered, &mut WakeReasons::default()).await;
             let end = match &answer {
                 Ok(Ok(_)) => {
                     let schema = self.inner.shared.texts.schema();
@@ -199,7 +197,7 @@ impl BaseStore for PostgresStore {
         self.inner.shared.clock.now()
     }
 
-    fn wakeups(&self) -> Wakeups {
-        self.inner.listener.waker.listen()
+    fn wakeups_for(&self, interest: WakeInterest) -> Wakeups {
+        self.inner.listener.waker.listen(interest)
     }
 }

@@ -63,7 +63,7 @@ use crate::{
     error::{EnqueueError, OpenError, StoreError},
     limits::WRITER_QUEUE_MAX,
     store::{BaseStore, EnqueueResult},
-    wake::{Waker, Wakeups},
+    wake::{WakeInterest, Waker, Wakeups},
 };
 use driver_error::DriverError;
 use readers::{Asker, Reader, Readers};
@@ -298,8 +298,8 @@ impl BaseStore for SqliteStore {
         self.inner.clock.now()
     }
 
-    fn wakeups(&self) -> Wakeups {
-        self.inner.waker.listen()
+    fn wakeups_for(&self, interest: WakeInterest) -> Wakeups {
+        self.inner.waker.listen(interest)
     }
 }
 

@@ -21,7 +21,7 @@ mod schedules;
 
 use steadfast_core::Timestamp;
 
-use crate::wake::Wakeups;
+use crate::wake::{WakeInterest, Wakeups};
 
 pub use documents::{Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions};
 pub use jobs::{
@@ -44,7 +44,14 @@ pub trait BaseStore: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
 
     /// Wakes when a job or schedule may have become due earlier than was known.
-    fn wakeups(&self) -> Wakeups;
+    fn wakeups(&self) -> Wakeups {
+        self.wakeups_for(WakeInterest::Everything)
+    }
+
+    /// Wakes when something of this interest may have become due earlier than was known. Of those
+    /// with the same interest as many are woken as there are jobs, and one that leaves wakes
+    /// another.
+    fn wakeups_for(&self, interest: WakeInterest) -> Wakeups;
 }
 
 /// A whole store. Whatever implements the four contracts is one; engines hold an

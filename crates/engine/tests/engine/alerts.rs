@@ -129,7 +129,10 @@ async fn deliveries(client: &Client) -> Vec<Job> {
         .await
         .unwrap();
     listed.items.reverse();
-    listed.items
+    // A list has no payloads.
+    let ids = listed.items.iter().map(|job| job.id).collect();
+    let jobs = client.jobs_of(ids).await.unwrap();
+    jobs.into_iter().flatten().collect()
 }
 
 #[derive(Deserialize)]

@@ -12,6 +12,7 @@ mod common;
 mod flaky_store;
 mod leases;
 mod log_lines;
+mod polls;
 mod running;
 mod schedules;
 mod stopping;

@@ -3,18 +3,61 @@
 use std::time::Duration;
 
 use rand::{RngExt, seq::IndexedRandom};
-use steadfast_core::{JobCommand, JobEdit, RunAt, Timestamp};
+use steadfast_core::{JobCommand, JobEdit, Outcome, RunAt, Timestamp};
 
 use super::{
-    fixture::{Fixture, failure, permanent, queue, request, secs, success, tenant},
+    fixture::{Fixture, failure, kind, permanent, queue, request, secs, success, tenant},
     workload::{QUEUES, Workload},
 };
-use crate::{ClaimRequest, CommitResult, FireResult, Wakeups};
+use crate::{ClaimRequest, CommitResult, FireResult, WakeInterest, Wakeups};
 
 pub async fn enqueueing_wakes(f: Fixture) {
     let wakeups = f.store.wakeups();
     f.enqueue_one(f.job()).await;
     woken(wakeups).await;
+}
+
+/// What they wait for is said by queue, kind or tenant, and found again whatever made the job wait.
+pub async fn those_who_wait_for_a_job_by_name_are_woken(f: Fixture) {
+    let by_name: [fn(&mut ClaimRequest); 5] = [
+        |_| {},
+        |request| request.queues = vec![queue("z"), queue("default")],
+        |request| request.kinds = vec![kind("mail"), kind("a")],
+        |request| request.tenant = Some(tenant("default")),
+        |request| {
+            request.tenant = Some(tenant("default"));
+            request.queues = vec![queue("default")];
+            request.kinds = vec![kind("mail")];
+            request.except_kinds = vec![kind("http")];
+        },
+    ];
+    for name in by_name {
+        let mut request = request(9);
+        name(&mut request);
+        let listen = || f.store.wakeups_for(WakeInterest::of(&request));
+        let wakeups = listen();
+        f.enqueue_one(f.job()).await;
+        woken(wakeups).await;
+        let claim = f
+            .store
+            .claim(request.clone())
+            .await
+            .unwrap()
+            .claims
+            .remove(0);
+        let wakeups = listen();
+        let released = Outcome::Released { started: false };
+        f.end(claim, released).await;
+        woken(wakeups).await;
+        let claim = f
+            .store
+            .claim(request.clone())
+            .await
+            .unwrap()
+            .claims
+            .remove(0);
+        f.end(claim, success()).await;
+    }
 }
 
 pub async fn every_sleeper_is_woken(f: Fixture) {
@@ -112,7 +155,7 @@ pub async fn resuming_a_queue_wakes(f: Fixture) {
 }
 
 pub async fn saving_a_schedule_wakes(f: Fixture) {
-    let wakeups = f.store.wakeups();
+    let wakeups = f.store.wakeups_for(WakeInterest::Schedules);
     f.saved_schedule("nightly").await;
     woken(wakeups).await;
 }
@@ -134,7 +177,7 @@ pub async fn the_end_of_a_run_wakes_because_a_tick_may_wait_for_it(f: Fixture) {
     let run = firing.runs[0].id;
     assert_eq!(f.fire(firing).await, FireResult::Done);
     let claim = f.claim_of(run).await;
-    let wakeups = f.store.wakeups();
+    let wakeups = f.store.wakeups_for(WakeInterest::Schedules);
     f.end(claim, success()).await;
     woken(wakeups).await;
     assert_eq!(f.due_ids().await, [schedule.id]);
@@ -147,7 +190,7 @@ pub async fn no_earlier_time_goes_unannounced(f: Fixture) {
     for _ in 0..300 {
         let lane = *QUEUES.choose(&mut workload.random).unwrap();
         let told = look(&f, lane, 100).await;
-        let wakeups = f.store.wakeups();
+        let wakeups = f.store.wakeups_for(WakeInterest::of(&request_of(lane, 1)));
         for _ in 0..workload.random.random_range(1..6) {
             workload.step().await;
         }
@@ -162,11 +205,15 @@ pub async fn no_earlier_time_goes_unannounced(f: Fixture) {
 
 /// Takes up to `max` jobs of one queue, and answers when to look again.
 async fn look(f: &Fixture, lane: &str, max: usize) -> Option<Timestamp> {
-    let request = ClaimRequest {
+    let claimed = f.store.claim(request_of(lane, max)).await;
+    claimed.unwrap().next_due
+}
+
+fn request_of(lane: &str, max: usize) -> ClaimRequest {
+    ClaimRequest {
         queues: vec![queue(lane)],
         ..request(max)
-    };
-    f.store.claim(request).await.unwrap().next_due
+    }
 }
 
 /// The bound is only for a driver that never wakes: one that does answers at once.

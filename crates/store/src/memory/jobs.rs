@@ -96,7 +96,9 @@ impl JobStore for MemoryStore {
     ) -> Result<(), StoreError> {
         self.with(|tables, _| {
             set_present(&mut tables.paused, (tenant, queue), paused);
-            tables.due_sooner |= !paused;
+            if !paused {
+                tables.wakes.wake_all();
+            }
         });
         Ok(())
     }

@@ -72,7 +72,7 @@ impl Tables {
             return ScheduleSaveResult::Outdated(namesake);
         }
         let schedule = schedule.replacing(stored);
-        self.due_sooner = true;
+        self.wakes.schedule_waits();
         self.schedules.insert(schedule.id, schedule.clone());
         ScheduleSaveResult::Done(schedule)
     }
@@ -114,7 +114,7 @@ impl Tables {
             self.keys.insert(key, KeyHolder { job, fingerprint });
         }
         let schedule = schedule.replacing(None);
-        self.due_sooner = true;
+        self.wakes.schedule_waits();
         self.schedules.insert(schedule.id, schedule.clone());
         ScheduleCreateResult::Created(schedule)
     }

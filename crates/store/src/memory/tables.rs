@@ -10,6 +10,7 @@ use steadfast_core::{
 use crate::{
     lane::Lane,
     store::{Document, DocumentKind, TickRecord},
+    wake::WakeReasons,
 };
 
 #[derive(Default)]
@@ -27,8 +28,8 @@ pub(super) struct Tables {
     pub(super) ticks: BTreeMap<(ScheduleId, Timestamp), TickRecord>,
     pub(super) documents: BTreeMap<(DocumentKind, String), Document>,
     pub(super) document_versions: BTreeMap<DocumentKind, u64>,
-    /// A verb may have made something due earlier than waiting callers know.
-    pub(super) due_sooner: bool,
+    /// What a verb may have made due earlier than waiting callers know.
+    pub(super) wakes: WakeReasons,
 }
 
 /// A job, and what is deleted with it.
@@ -93,7 +94,9 @@ impl Tables {
         self.index(&old, false);
         self.index(&job, true);
         // The end of a run may let a queued tick fire.
-        self.due_sooner |= job.progress.state.is_final() && job.scheduled_run.is_some();
+        if job.progress.state.is_final() && job.scheduled_run.is_some() {
+            self.wakes.schedule_waits();
+        }
     }
 
     pub(super) fn remove(&mut self, id: JobId) {
@@ -111,9 +114,11 @@ impl Tables {
         match progress.state {
             JobState::Waiting => {
                 let key = (Lane::from(job), job.priority);
+                if present {
+                    self.wakes.jobs_wait(&key.0, 1, progress.run_at);
+                }
                 let jobs = self.waiting.entry(key).or_default();
                 set_present(jobs, (progress.run_at, job.id), present);
-                self.due_sooner |= present;
             }
             JobState::Running => {
                 set_present(&mut self.leases, (progress.lease_until, job.id), present);

@@ -18,12 +18,13 @@ use super::{
     numbering::{job_rows, policy_id, with_numbers},
     session::{Conn, Session},
     values::{duration_micros, time, to_json},
-    wake_filter::WakeHints,
 };
 use crate::{
     error::CommandError,
+    lane::Lane,
     limits::COMMAND_BATCH_MAX,
     store::{RenewResult, Renewal},
+    wake::WakeReasons,
 };
 
 pub(super) async fn renew(
@@ -86,7 +87,7 @@ pub(super) async fn run_command(
     jobs: &[JobId],
     command: &JobCommand,
     subscriptions: &Subscriptions,
-    hints: &mut WakeHints,
+    hints: &mut WakeReasons,
 ) -> Result<Vec<Result<Job, CommandError>>, DriverError> {
     // A number that is given inside a transaction is not cached.
     if let JobCommand::Edit(edit) = command
@@ -111,7 +112,7 @@ pub(super) async fn run_command_in(
     ids: &[JobId],
     command: &JobCommand,
     subscriptions: &Subscriptions,
-    hints: &mut WakeHints,
+    hints: &mut WakeReasons,
 ) -> Result<Vec<Result<Job, CommandError>>, DriverError> {
     let mut batch = LockedJobs::lock(session, ids).await?;
     let mut answers = Vec::with_capacity(ids.len());
@@ -184,7 +185,11 @@ impl LockedJobs {
         Ok(Self { now, jobs })
     }
 
-    async fn write(&self, session: &Session<'_>, hints: &mut WakeHints) -> Result<(), DriverError> {
+    async fn write(
+        &self,
+        session: &Session<'_>,
+        hints: &mut WakeReasons,
+    ) -> Result<(), DriverError> {
         let changed = self.jobs.values().filter(|locked| locked.is_changed);
         let changed: Vec<&LockedJob> = changed.collect();
         if changed.is_empty() {
@@ -230,14 +235,14 @@ impl Composite for CommandRow<'_> {
 }
 
 impl LockedJob {
-    fn add_hints(&self, hints: &mut WakeHints) {
+    fn add_hints(&self, hints: &mut WakeReasons) {
         let progress = &self.job.progress;
         if progress.state == JobState::Waiting {
-            hints.job_waits(progress.run_at);
+            hints.jobs_wait(&Lane::from(&self.job), 1, progress.run_at);
         }
         // The end of a run may let a queued tick fire.
         if progress.state.is_final() && self.job.scheduled_run.is_some() {
-            hints.wake_all();
+            hints.schedule_waits();
         }
     }
 }

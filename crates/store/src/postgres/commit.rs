@@ -13,17 +13,17 @@ use super::{
     driver_error::DriverError,
     enqueue, get,
     key::Key,
+    names::LaneId,
     numbering::with_numbers,
     session::{Conn, Session},
     values::{micros, to_json},
-    wake_filter::WakeHints,
 };
-use crate::{limits::COMMIT_BATCH_MAX, store::DocumentKind};
+use crate::{limits::COMMIT_BATCH_MAX, store::DocumentKind, wake::WakeReasons};
 
 pub(super) async fn commit(
     conn: &mut Conn<'_>,
     transitions: &[Transition],
-    hints: &mut WakeHints,
+    hints: &mut WakeReasons,
 ) -> Result<Vec<CommitResult>, DriverError> {
     let mut answers = vec![CommitResult::Stale; transitions.len()];
     for round in rounds(transitions, |transition| transition.job) {
@@ -60,7 +60,7 @@ pub(super) fn rounds<T>(items: &[T], job_of: impl Fn(&T) -> JobId) -> Vec<Vec<us
 async fn commit_batch(
     conn: &mut Conn<'_>,
     batch: &[&Transition],
-    hints: &mut WakeHints,
+    hints: &mut WakeReasons,
 ) -> Result<Vec<CommitResult>, DriverError> {
     let has_outbox = batch.iter().any(|transition| !transition.outbox.is_empty());
     let written = if has_outbox {
@@ -93,7 +93,7 @@ async fn commit_batch(
 async fn write_with_outbox(
     conn: &mut Conn<'_>,
     batch: &[&Transition],
-    hints: &mut WakeHints,
+    hints: &mut WakeReasons,
 ) -> Result<HashSet<JobId>, DriverError> {
     let outboxes = batch.iter().flat_map(|transition| &transition.outbox);
     let numbered = with_numbers(&conn.session(), outboxes).await?;
@@ -118,7 +118,7 @@ async fn write_with_outbox(
 async fn write(
     session: &Session<'_>,
     batch: &[&Transition],
-    hints: &mut WakeHints,
+    hints: &mut WakeReasons,
 ) -> Result<HashSet<JobId>, DriverError> {
     let new: Vec<AsRow<&Transition>> = batch.iter().copied().map(AsRow).collect();
     let now = session.shared.clock.given();
@@ -126,25 +126,28 @@ async fn write(
     let sql = include_str!("sql/commit.sql");
     let rows = session.query(sql, &[&now, &new, &endpoints]).await?;
 
-    let mut written = HashSet::with_capacity(rows.len());
+    let mut written = HashMap::with_capacity(rows.len());
     let mut runs = HashSet::new();
     for row in rows {
         let job = row.try_get::<_, Key>("id")?.job();
-        written.insert(job);
+        written.insert(job, row.try_get::<_, LaneId>("lane")?);
         if row.try_get("is_run")? {
             runs.insert(job);
         }
     }
     for Transition { job, to, .. } in batch {
-        if written.contains(job) && to.state == JobState::Waiting {
-            hints.job_waits(to.run_at);
+        if let (Some(lane), JobState::Waiting) = (written.get(job), to.state) {
+            match session.shared.names.lane(*lane) {
+                Some(lane) => hints.jobs_wait(&lane, 1, to.run_at),
+                None => hints.wake_all(),
+            }
         }
         // The end of a run may let a queued tick fire.
         if runs.contains(job) && to.state.is_final() {
-            hints.wake_all();
+            hints.schedule_waits();
         }
     }
-    Ok(written)
+    Ok(written.into_keys().collect())
 }
 
 /// The version of the endpoints that a batch was decided with, the oldest if there are several:

@@ -12,12 +12,12 @@ use super::{
     inner::{on_connection, with_wake_hints},
     numbering::with_numbers,
     session::{Conn, Session},
-    wake_filter::WakeHints,
 };
 use crate::{
     error::StoreError,
     sql::values::unsigned,
     store::{Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions},
+    wake::WakeReasons,
 };
 
 #[async_trait]
@@ -65,7 +65,7 @@ async fn save(
     conn: &mut Conn<'_>,
     document: &Document,
     outbox: &[NewJob],
-    hints: &mut WakeHints,
+    hints: &mut WakeReasons,
 ) -> Result<DocumentSaveResult, DriverError> {
     let jobs = with_numbers(&conn.session(), outbox.iter()).await?;
     let transaction = conn.begin().await?;

@@ -14,9 +14,10 @@ use super::{
     numbering::{NumberedJob, with_numbers},
     session::{Conn, Session},
     values::{duration_micros, time, to_json},
-    wake_filter::WakeHints,
 };
-use crate::{error::EnqueueError, sql::values::nanos, store::EnqueueResult};
+use crate::{
+    error::EnqueueError, lane::Lane, sql::values::nanos, store::EnqueueResult, wake::WakeReasons,
+};
 
 pub(super) type Answer = Result<Vec<EnqueueResult>, EnqueueError>;
 
@@ -24,7 +25,7 @@ pub(super) type Answer = Result<Vec<EnqueueResult>, EnqueueError>;
 pub(super) async fn enqueue(
     conn: &mut Conn<'_>,
     jobs: &[NewJob],
-    hints: &mut WakeHints,
+    hints: &mut WakeReasons,
 ) -> Result<Answer, DriverError> {
     let numbered = with_numbers(&conn.session(), jobs.iter()).await?;
     if jobs.iter().all(|job| job.idempotency_key.is_none()) {
@@ -45,7 +46,7 @@ pub(super) async fn enqueue(
 pub(super) async fn enqueue_in(
     session: &Session<'_>,
     jobs: &[NumberedJob<'_>],
-    hints: &mut WakeHints,
+    hints: &mut WakeReasons,
 ) -> Result<Answer, DriverError> {
     let keys = BatchKeys::insert(session, jobs).await?;
     let existing = match keys.existing(jobs) {
@@ -61,7 +62,7 @@ pub(super) async fn enqueue_in(
 pub(super) async fn insert_unless_stored(
     session: &Session<'_>,
     jobs: &[NumberedJob<'_>],
-    hints: &mut WakeHints,
+    hints: &mut WakeReasons,
 ) -> Result<(), DriverError> {
     if jobs.is_empty() {
         return Ok(());
@@ -78,7 +79,7 @@ async fn insert_others(
     jobs: &[NumberedJob<'_>],
     keys: &BatchKeys<'_>,
     existing: &HashMap<usize, JobId>,
-    hints: &mut WakeHints,
+    hints: &mut WakeReasons,
 ) -> Result<HashMap<JobId, Timestamp>, DriverError> {
     let others = (0..jobs.len()).filter(|index| !existing.contains_key(index));
     let others: Vec<NumberedJob<'_>> = others.map(|index| jobs[index]).collect();
@@ -107,7 +108,7 @@ fn answers<'j>(
 async fn insert(
     session: &Session<'_>,
     jobs: &[NumberedJob<'_>],
-    hints: &mut WakeHints,
+    hints: &mut WakeReasons,
 ) -> Result<HashMap<JobId, Timestamp>, DriverError> {
     if jobs.is_empty() {
         return Ok(HashMap::new());
@@ -117,10 +118,16 @@ async fn insert(
     let sql = include_str!("sql/enqueue.sql");
     let rows = session.query(sql, &[&now, &new]).await?;
     let mut created = HashMap::with_capacity(rows.len());
+    let lanes: HashMap<JobId, &NewJob> = jobs.iter().map(|it| (it.job.id, it.job)).collect();
     for row in rows {
         let at = time(row.try_get("created_at")?);
-        created.insert(row.try_get::<_, Key>("id")?.job(), at);
-        hints.job_waits(time(row.try_get("run_at")?));
+        let id = row.try_get::<_, Key>("id")?.job();
+        created.insert(id, at);
+        let run_at = time(row.try_get("run_at")?);
+        match lanes.get(&id) {
+            Some(job) => hints.jobs_wait(&Lane::from(*job), 1, run_at),
+            None => hints.wake_all(),
+        }
     }
     Ok(created)
 }

@@ -19,18 +19,18 @@ use super::{
     numbering::with_numbers,
     session::{Conn, Session},
     values::to_json,
-    wake_filter::WakeHints,
 };
 use crate::{
     sql::schedules::progress_columns,
     store::{FireRequest, FireResult},
+    wake::WakeReasons,
 };
 
 /// Writes firings of different schedules in one transaction.
 pub(super) async fn fire(
     conn: &mut Conn<'_>,
     firings: &[&FireRequest],
-    hints: &mut WakeHints,
+    hints: &mut WakeReasons,
 ) -> Result<Vec<FireResult>, DriverError> {
     let runs = firings.iter().flat_map(|firing| &firing.runs);
     let runs = with_numbers(&conn.session(), runs).await?;
@@ -65,7 +65,7 @@ pub(super) async fn fire(
     enqueue::insert_unless_stored(&session, &fresh, hints).await?;
     mark_skipped(&session, written()).await?;
     transaction.commit().await?;
-    hints.wake_all();
+    hints.schedule_waits();
     let answer = |firing: &&FireRequest| match current.contains(&firing.schedule) {
         true => FireResult::Done,
         false => FireResult::Outdated,
@@ -111,7 +111,7 @@ async fn write_progress(
 async fn cancel_runs(
     session: &Session<'_>,
     firings: impl Iterator<Item = &FireRequest>,
-    hints: &mut WakeHints,
+    hints: &mut WakeReasons,
 ) -> Result<(), DriverError> {
     // Those of one batch mostly have the same subscriptions.
     let mut groups: Vec<(&Arc<Subscriptions>, Vec<JobId>)> = Vec::new();

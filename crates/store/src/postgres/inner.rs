@@ -84,7 +84,7 @@ macro_rules! with_wake_hints {
     ($store:expr, $operation:literal, |$conn:ident, $hints:ident| $work:expr) => {{
         use $crate::store::BaseStore as _;
         let done = $crate::postgres::inner::on_connection!($store, $operation, |$conn| async {
-            let mut collected = $crate::postgres::wake_filter::WakeHints::default();
+            let mut collected = $crate::wake::WakeReasons::default();
             let $hints = &mut collected;
             let answer = $work.await?;
             Ok::<_, $crate::postgres::driver_error::DriverError>((answer, collected))

@@ -30,13 +30,10 @@ impl JobStore for PostgresStore {
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {
-        let search = self.inner.listener.filter.begin_search();
-        let result = on_connection!(self, "claim", |conn| claim::claim(
+        on_connection!(self, "claim", |conn| claim::claim(
             &conn.session(),
             &request
-        ))?;
-        search.finish(result.next_due);
-        Ok(result)
+        ))
     }
 
     async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError> {

@@ -8,7 +8,7 @@
 use std::{
     pin::pin,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicI32, Ordering},
     },
 };
@@ -18,42 +18,43 @@ use steadfast_core::Timestamp;
 use tokio::{sync::Notify, time};
 use tokio_postgres::{AsyncMessage, Client, Connection, Socket, tls::TlsStream};
 
-use super::{
-    driver_error::DriverError,
-    open::Address,
-    wake_filter::{WakeFilter, WakeHints},
-};
+use super::{driver_error::DriverError, open::Address};
 use crate::{
     limits::{
         CLOCK_ERROR_MAX, LISTEN_ANSWER_TIMEOUT, LISTEN_BACKOFF_FIRST, LISTEN_BACKOFF_MAX,
-        LISTEN_SILENCE_MAX, NOTIFY_INTERVAL,
+        LISTEN_SILENCE_MAX, NOTIFY_BYTES_MAX, NOTIFY_INTERVAL,
     },
-    wake::Waker,
+    wake::{WakeReasons, Waker},
 };
 
 #[derive(Default)]
 pub(super) struct Listener {
     pub waker: Waker,
-    pub filter: WakeFilter,
-    /// Other nodes are to be notified.
+    /// What other nodes are to be notified of.
+    unsent: Mutex<WakeReasons>,
     notify_others: Notify,
     /// The connection is to be opened again, because its server may have lost its role.
     pub reconnect: Notify,
 }
 
 impl Listener {
-    /// Wakes the fetchers that a change concerns, here and on other nodes.
-    pub(super) fn wake_if_needed(&self, hints: &WakeHints, now: Timestamp) {
-        if self.filter.needs_wake(hints, now.plus(CLOCK_ERROR_MAX)) {
-            self.wake_here();
+    /// Wakes those whom a change concerns, here and on other nodes.
+    pub(super) fn wake_if_needed(&self, hints: &WakeReasons, now: Timestamp) {
+        if hints.is_empty() {
+            return;
+        }
+        if self.waker.wake_for(hints, now.plus(CLOCK_ERROR_MAX)) {
+            self.lock_unsent().add(hints);
             self.notify_others.notify_one();
         }
     }
 
-    fn wake_here(&self) {
-        // In this order: a fetcher that wakes looks again, and its answer must not be reset.
-        self.filter.reset();
-        self.waker.wake();
+    fn take_unsent(&self) -> WakeReasons {
+        std::mem::take(&mut self.lock_unsent())
+    }
+
+    fn lock_unsent(&self) -> MutexGuard<'_, WakeReasons> {
+        self.unsent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -92,7 +93,9 @@ async fn serve<S: TlsStream + Unpin>(
                 Ok(AsyncMessage::Notification(received))
                     if received.process_id() != own_id.load(Ordering::Relaxed) =>
                 {
-                    listener.wake_here();
+                    // A node of the version before, and SQL of users, say nothing of what it is.
+                    let reasons = WakeReasons::from_text(received.payload());
+                    listener.waker.wake_for(&reasons, Timestamp::MAX);
                 }
                 Ok(_) => {}
                 Err(error) => return error.into(),
@@ -125,15 +128,22 @@ async fn notify(
     own_id.store(row.try_get(0)?, Ordering::Relaxed);
     client.batch_execute(&format!("LISTEN {channel}")).await?;
     // Notifications from before this moment were not received.
-    listener.wake_here();
-    let notify = format!("NOTIFY {channel}");
+    listener.waker.wake();
+    let notify = client.prepare("SELECT pg_notify($1, $2)").await?;
     loop {
-        let sql = tokio::select! {
-            () = listener.notify_others.notified() => notify.as_str(),
+        let is_silent = tokio::select! {
+            () = listener.notify_others.notified() => false,
             () = listener.reconnect.notified() => return Err(DriverError::ReadOnly),
-            () = time::sleep(LISTEN_SILENCE_MAX) => "SELECT 1",
+            () = time::sleep(LISTEN_SILENCE_MAX) => true,
         };
-        let answer = time::timeout(LISTEN_ANSWER_TIMEOUT, client.batch_execute(sql)).await;
+        let answer = async {
+            if is_silent {
+                return client.batch_execute("SELECT 1").await;
+            }
+            let text = listener.take_unsent().to_text(NOTIFY_BYTES_MAX);
+            client.execute(&notify, &[&channel, &text]).await.map(drop)
+        };
+        let answer = time::timeout(LISTEN_ANSWER_TIMEOUT, answer).await;
         answer.map_err(|_| DriverError::Timeout)??;
         time::sleep(NOTIFY_INTERVAL).await;
     }

@@ -40,7 +40,7 @@ use crate::{
 impl ScheduleStore for PostgresStore {
     async fn save_schedule(&self, schedule: Schedule) -> Result<ScheduleSaveResult, StoreError> {
         with_wake_hints!(self, "save_schedule", |conn, hints| async {
-            hints.wake_all();
+            hints.schedule_waits();
             save(&conn.session(), &schedule).await
         })
     }
@@ -51,7 +51,7 @@ impl ScheduleStore for PostgresStore {
         fingerprint: [u8; 16],
     ) -> Result<ScheduleCreateResult, StoreError> {
         with_wake_hints!(self, "create_schedule", |conn, hints| async {
-            hints.wake_all();
+            hints.schedule_waits();
             create(conn, &schedule, fingerprint).await
         })
     }

@@ -134,6 +134,8 @@ pub(super) fn set_queue_paused(
         .prepare_cached(sql)?
         .execute((tenant.as_str(), queue.as_str()))?;
     session.due_index.set_paused(tenant, queue, paused);
-    session.due_sooner |= !paused;
+    if !paused {
+        session.wakes.wake_all();
+    }
     Ok(())
 }

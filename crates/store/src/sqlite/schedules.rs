@@ -138,7 +138,7 @@ fn save(session: &mut Session<'_>, schedule: &Schedule) -> Result<ScheduleSaveRe
     }
     let saved = schedule.clone().replacing(stored.as_ref());
     write(session.conn, &saved)?;
-    session.due_sooner = true;
+    session.wakes.schedule_waits();
     Ok(ScheduleSaveResult::Done(saved))
 }
 
@@ -195,7 +195,7 @@ fn create(
     }
     let saved = schedule.clone().replacing(None);
     write(session.conn, &saved)?;
-    session.due_sooner = true;
+    session.wakes.schedule_waits();
     Ok(ScheduleCreateResult::Created(saved))
 }
 
@@ -322,7 +322,7 @@ fn fire(session: &mut Session<'_>, firing: &FireRequest) -> Result<FireResult, D
         .conn
         .prepare_cached(include_str!("sql/schedule_progress.sql"))?
         .execute(params![key, next_tick, last_tick, runs, queued_tick])?;
-    session.due_sooner = true;
+    session.wakes.schedule_waits();
     Ok(FireResult::Done)
 }
 

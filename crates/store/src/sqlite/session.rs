@@ -13,7 +13,10 @@ use super::{
     names::{LaneId, Names},
     rows::JobRowColumns,
 };
-use crate::limits::RUNNING_ROWS_MAX;
+use crate::{
+    limits::{RUNNING_ROWS_MAX, WAKE_LANES_MAX},
+    wake::WakeReasons,
+};
 
 pub(super) struct Session<'c> {
     pub conn: &'c Connection,
@@ -23,12 +26,54 @@ pub(super) struct Session<'c> {
     pub counts: Counts,
     pub hot: HotStatements<'c>,
     pub running: RunningRows,
-    /// Something may be due earlier than the waiting fetchers know.
-    pub due_sooner: bool,
+    /// What may be due earlier than waiting callers know.
+    pub wakes: PendingWakes,
     /// The columns of what claims read, found once: a claim of one job is too short to look
     /// them up again.
     claim_columns: Option<JobRowColumns>,
     data_version: i64,
+}
+
+/// What transactions have made due, until callers are woken for it.
+#[derive(Default)]
+pub(super) struct PendingWakes {
+    lanes: Vec<(LaneId, WaitingJobs)>,
+    schedules: bool,
+    everything: bool,
+}
+
+/// Jobs of one lane that wait, and did not before.
+struct WaitingJobs {
+    count: usize,
+    earliest: Timestamp,
+}
+
+impl PendingWakes {
+    fn job_waits(&mut self, lane: LaneId, run_at: Timestamp) {
+        // Jobs seldom come alone, and those of one lane come together.
+        let known = self.lanes.iter_mut().rev().find(|(id, _)| *id == lane);
+        if let Some((_, waiting)) = known {
+            waiting.count += 1;
+            waiting.earliest = waiting.earliest.min(run_at);
+        } else if self.lanes.len() < WAKE_LANES_MAX {
+            let waiting = WaitingJobs {
+                count: 1,
+                earliest: run_at,
+            };
+            self.lanes.push((lane, waiting));
+        } else {
+            self.wake_all();
+        }
+    }
+
+    /// A schedule may be due, or a run has ended for which a tick waits.
+    pub(super) fn schedule_waits(&mut self) {
+        self.schedules = true;
+    }
+
+    pub(super) fn wake_all(&mut self) {
+        self.everything = true;
+    }
 }
 
 /// The statements that every job passes through, outside of the connection's cache: finding one
@@ -134,7 +179,7 @@ impl<'c> Session<'c> {
             counts: Counts::default(),
             hot: HotStatements::default(),
             running: RunningRows::default(),
-            due_sooner: false,
+            wakes: PendingWakes::default(),
             claim_columns: None,
             data_version,
         }
@@ -148,7 +193,7 @@ impl<'c> Session<'c> {
             self.due_index.invalidate();
             // A newer binary may have changed the schema.
             self.claim_columns = None;
-            self.due_sooner = true;
+            self.wakes.wake_all();
         }
         Ok(())
     }
@@ -207,11 +252,41 @@ impl<'c> Session<'c> {
             self.job_waits(to.lane, to.priority, to.run_at);
         }
         // The end of a run may let a queued tick fire.
-        self.due_sooner |= to.state.is_final() && to.is_scheduled_run;
+        if to.state.is_final() && to.is_scheduled_run {
+            self.wakes.schedule_waits();
+        }
     }
 
     fn job_waits(&mut self, lane: LaneId, priority: u8, run_at: Timestamp) {
         let is_earlier = self.due_index.add(lane, priority, run_at);
-        self.due_sooner |= is_earlier || run_at <= self.now;
+        if is_earlier || run_at <= self.now {
+            self.wakes.job_waits(lane, run_at);
+        }
+    }
+
+    /// What has become due since the last call.
+    pub(super) fn take_wakes(&mut self) -> Option<WakeReasons> {
+        let PendingWakes {
+            lanes,
+            schedules,
+            everything,
+        } = std::mem::take(&mut self.wakes);
+        if everything {
+            return Some(WakeReasons::everything());
+        }
+        let mut reasons = WakeReasons::default();
+        if schedules {
+            reasons.schedule_waits();
+        }
+        for (id, waiting) in lanes {
+            match self.names.lane(self.conn, id) {
+                Ok(lane) => reasons.jobs_wait(lane, waiting.count, waiting.earliest),
+                Err(error) => {
+                    tracing::warn!(%error, "waking all, because a lane cannot be read");
+                    return Some(WakeReasons::everything());
+                }
+            }
+        }
+        (!reasons.is_empty()).then_some(reasons)
     }
 }

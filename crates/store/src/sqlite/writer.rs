@@ -225,8 +225,8 @@ impl Writer {
     }
 
     fn wake_if_due(&self, session: &mut Session<'_>) {
-        if std::mem::take(&mut session.due_sooner) {
-            self.waker.wake();
+        if let Some(reasons) = session.take_wakes() {
+            self.waker.wake_for(&reasons, session.now);
         }
     }
 }

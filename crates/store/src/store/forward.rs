@@ -21,7 +21,7 @@ use super::{
 use crate::{
     damage::DamagedRows,
     error::{CommandError, EnqueueError, StoreError},
-    wake::Wakeups,
+    wake::{WakeInterest, Wakeups},
 };
 
 /// Hands the table of verbs to another macro.
@@ -81,8 +81,8 @@ impl<S: BaseStore + ?Sized> BaseStore for Arc<S> {
         (**self).now()
     }
 
-    fn wakeups(&self) -> Wakeups {
-        (**self).wakeups()
+    fn wakeups_for(&self, interest: WakeInterest) -> Wakeups {
+        (**self).wakeups_for(interest)
     }
 }
 

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     damage::DamagedRows,
     error::{CommandError, EnqueueError, StoreError},
-    wake::Wakeups,
+    wake::{WakeInterest, Wakeups},
 };
 
 /// A layer as a store.
@@ -38,8 +38,8 @@ impl<L: StoreLayer> BaseStore for LayeredStore<L> {
         self.0.inner().now()
     }
 
-    fn wakeups(&self) -> Wakeups {
-        self.0.inner().wakeups()
+    fn wakeups_for(&self, interest: WakeInterest) -> Wakeups {
+        self.0.inner().wakeups_for(interest)
     }
 }
 

@@ -13,8 +13,9 @@ use steadfast_core::{
     Dice, JobCommand, Payload, Subscriptions, Tally, Timestamp, Transition, after_attempt,
 };
 use steadfast_store::{
-    BaseStore as _, CommitResult, EnqueueResult, FireRequest, FireResult, JobFilter, JobStore as _,
-    PostgresOptions, PostgresStore, QueryStore as _, ScheduleStore as _,
+    BaseStore as _, ClaimRequest, CommitResult, EnqueueResult, FireRequest, FireResult, JobFilter,
+    JobStore as _, PostgresOptions, PostgresStore, QueryStore as _, ScheduleStore as _,
+    WakeInterest,
     testing::Server,
     tokio_postgres::{self, NoTls},
 };
@@ -30,11 +31,17 @@ async fn another_node_hears_of_new_jobs() {
     let database = TestDatabase::new();
     let [ours, theirs] = [database.open().await, database.open().await];
     let mut wakeups = theirs.wakeups();
+    let mut named = theirs.wakeups_for(WakeInterest::of(&ClaimRequest {
+        kinds: vec![job(&theirs).kind],
+        ..request(1)
+    }));
     // The first wake-up is for having begun to listen.
     woken(&mut wakeups).await;
+    woken(&mut named).await;
     for _ in 0..3 {
         ours.enqueue(jobs(&ours, 1)).await.unwrap();
         woken(&mut wakeups).await;
+        woken(&mut named).await;
         theirs.claim(request(10)).await.unwrap();
     }
 }

@@ -76,4 +76,4 @@ counted AS (
     FROM written
     GROUP BY lane, record_finished_at / 60000000, due_minute
 )
-SELECT id, schedule IS NOT NULL AS is_run FROM written
+SELECT id, lane, schedule IS NOT NULL AS is_run FROM written

@@ -1,0 +1,189 @@
+//! What callers wait for, and what writes make due.
+
+use std::collections::HashMap;
+
+use steadfast_core::{Kind, Queue, Tenant, Timestamp};
+
+use crate::{lane::Lane, limits::WAKE_LANES_MAX, store::ClaimRequest};
+
+/// What a caller waits for. Callers with equal ones stand in for each other.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum WakeInterest {
+    /// Whatever happens.
+    Everything,
+    /// A schedule that may be due.
+    Schedules,
+    /// A job that a claim could take; lists are sorted, and empty ones mean any.
+    #[non_exhaustive]
+    Jobs {
+        /// Only of this tenant.
+        tenant: Option<Tenant>,
+        /// Only of these queues.
+        queues: Vec<Queue>,
+        /// Only of these kinds.
+        kinds: Vec<Kind>,
+        /// Not of these kinds.
+        except_kinds: Vec<Kind>,
+    },
+}
+
+impl WakeInterest {
+    /// In the jobs that this request could claim.
+    pub fn of(request: &ClaimRequest) -> Self {
+        fn sorted<N: Clone + Ord>(names: &[N]) -> Vec<N> {
+            let mut names = names.to_vec();
+            names.sort_unstable();
+            names.dedup();
+            names
+        }
+        Self::Jobs {
+            tenant: request.tenant.clone(),
+            queues: sorted(&request.queues),
+            kinds: sorted(&request.kinds),
+            except_kinds: sorted(&request.except_kinds),
+        }
+    }
+
+    /// As [`ClaimRequest::wants`] says.
+    pub(super) fn wants(&self, lane: &Lane) -> bool {
+        let Self::Jobs {
+            tenant,
+            queues,
+            kinds,
+            except_kinds,
+        } = self
+        else {
+            return *self == Self::Everything;
+        };
+        tenant.as_ref().is_none_or(|wanted| *wanted == lane.tenant)
+            && (queues.is_empty() || queues.binary_search(&lane.queue).is_ok())
+            && (kinds.is_empty() || kinds.binary_search(&lane.kind).is_ok())
+            && except_kinds.binary_search(&lane.kind).is_err()
+    }
+}
+
+/// What a write has made due, or due sooner.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WakeReasons {
+    pub(super) jobs: HashMap<Lane, WaitingJobs>,
+    pub(super) schedules: bool,
+    pub(super) everything: bool,
+}
+
+/// Jobs of one lane that wait, and did not before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WaitingJobs {
+    pub count: usize,
+    pub earliest: Timestamp,
+}
+
+impl WakeReasons {
+    /// Nothing is known of what it is.
+    pub(crate) fn everything() -> Self {
+        Self {
+            everything: true,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.jobs.is_empty() && !self.schedules && !self.everything
+    }
+
+    /// Jobs wait, the first of them for this time.
+    pub(crate) fn jobs_wait(&mut self, lane: &Lane, count: usize, earliest: Timestamp) {
+        if let Some(waiting) = self.jobs.get_mut(lane) {
+            waiting.count += count;
+            waiting.earliest = waiting.earliest.min(earliest);
+        } else if self.jobs.len() < WAKE_LANES_MAX {
+            let waiting = WaitingJobs { count, earliest };
+            self.jobs.insert(lane.clone(), waiting);
+        } else {
+            self.wake_all();
+        }
+    }
+
+    /// The same and others.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.schedules |= other.schedules;
+        if other.everything {
+            self.wake_all();
+        }
+        for (lane, waiting) in &other.jobs {
+            self.jobs_wait(lane, waiting.count, waiting.earliest);
+        }
+    }
+
+    /// For another node: nothing if it would be longer than this, which means everything.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn to_text(&self, bytes_max: usize) -> String {
+        let lanes = self.jobs.iter();
+        let sent = SentReasons {
+            jobs: lanes
+                .map(|(lane, waiting)| {
+                    let Lane {
+                        tenant,
+                        queue,
+                        kind,
+                    } = lane;
+                    let count = waiting.count;
+                    (
+                        tenant.to_string(),
+                        queue.to_string(),
+                        kind.to_string(),
+                        count,
+                    )
+                })
+                .collect(),
+            schedules: self.schedules,
+        };
+        let text = serde_json::to_string(&sent).unwrap_or_default();
+        match self.everything || text.len() > bytes_max {
+            true => String::new(),
+            false => text,
+        }
+    }
+
+    /// What another node sent, as jobs that are due; everything if it cannot be read.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn from_text(text: &str) -> Self {
+        let read = || {
+            let sent: SentReasons = serde_json::from_str(text).ok()?;
+            let mut reasons = Self {
+                schedules: sent.schedules,
+                ..Self::default()
+            };
+            for (tenant, queue, kind, count) in sent.jobs {
+                let lane = Lane {
+                    tenant: Tenant::new(&tenant).ok()?,
+                    queue: Queue::new(&queue).ok()?,
+                    kind: Kind::new(&kind).ok()?,
+                };
+                reasons.jobs_wait(&lane, count, Timestamp::EPOCH);
+            }
+            Some(reasons)
+        };
+        read().unwrap_or_else(Self::everything)
+    }
+
+    /// A schedule may be due, or a run has ended for which a tick waits.
+    pub(crate) fn schedule_waits(&mut self) {
+        self.schedules = true;
+    }
+
+    /// Something changed of which nothing is known.
+    pub(crate) fn wake_all(&mut self) {
+        self.everything = true;
+        self.jobs.clear();
+    }
+}
+
+/// What one node sends to another.
+#[cfg(feature = "postgres")]
+#[derive(serde::Serialize, serde::Deserialize)]
+struct SentReasons {
+    /// Tenant, queue, kind, and how many.
+    jobs: Vec<(String, String, String, usize)>,
+    schedules: bool,
+}
