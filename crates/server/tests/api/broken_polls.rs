@@ -17,9 +17,9 @@ const POLLS: u64 = 60;
 async fn poll(server: &Server) -> TcpStream {
     let body = json!({"worker": "w1", "kinds": ["once"], "wait": "20s"}).to_string();
     let mut stream = TcpStream::connect(server.http.address).await.unwrap();
-    let length = body.len();
+    let (length, host) = (body.len(), server.http.address);
     let head = format!(
-        "POST /api/v1/claims HTTP/1.1\r\nhost: localhost\r\n\
+        "POST /api/v1/claims HTTP/1.1\r\nhost: {host}\r\n\
          content-type: application/json\r\ncontent-length: {length}\r\n\r\n"
     );
     stream.write_all((head + &body).as_bytes()).await.unwrap();
