@@ -181,7 +181,7 @@ impl Groups {
         concerns_others
     }
 
-    /// Those who are awake may have looked too early, so they are told as well; of those who wait,
+    /// Those who are awake may have looked too early, so they learn of it as well; of those who wait,
     /// one for each job is enough.
     fn wake_group(
         &mut self,
