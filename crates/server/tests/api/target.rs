@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-pub use scripted::{ReceivedRequest, Target};
+pub use scripted::{ReceivedRequest, Target, ok};
 use scripted::{Reply, answer};
 
 /// An answer of this status, at once.
