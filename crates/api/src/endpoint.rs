@@ -108,6 +108,9 @@ impl EndpointBody {
 pub struct EndpointList {
     /// Oldest first.
     pub endpoints: Vec<EndpointBody>,
+    /// Where to go on, as `after`; null at the end of the list.
+    #[serde(default, rename = "nextCursor")]
+    pub next_cursor: Option<String>,
 }
 
 /// An endpoint with the secret that signs, which is in this one response only.

@@ -84,6 +84,9 @@ pub struct KeyBody {
 pub struct KeyList {
     /// Oldest first.
     pub keys: Vec<KeyBody>,
+    /// Where to go on, as `after`; null at the end of the list.
+    #[serde(default, rename = "nextCursor")]
+    pub next_cursor: Option<String>,
 }
 
 /// A key with its token, which is in this one response only.

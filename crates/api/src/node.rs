@@ -13,6 +13,9 @@ pub struct AlertList {
     /// One for each rule and tenant.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<AlertSchema>))]
     pub alerts: Vec<AlertState>,
+    /// Where to go on, as `after`; null at the end of the list.
+    #[serde(default, rename = "nextCursor")]
+    pub next_cursor: Option<String>,
 }
 
 /// All nodes.
@@ -21,6 +24,9 @@ pub struct AlertList {
 pub struct NodeList {
     /// By name.
     pub nodes: Vec<NodeBody>,
+    /// Where to go on, as `after`; null at the end of the list.
+    #[serde(default, rename = "nextCursor")]
+    pub next_cursor: Option<String>,
 }
 
 /// One process that serves the store.

@@ -109,6 +109,24 @@ pub struct TenantQuery {
     pub tenant: Option<String>,
 }
 
+/// Which page of a list, and of which tenant.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
+pub struct TenantPageQuery {
+    /// Of this tenant. Only for keys that see all tenants; other keys have their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<NameSchema>))]
+    pub tenant: Option<String>,
+    /// How many, up to 500, which is the default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 500))]
+    pub limit: Option<usize>,
+    /// Where the page before ended: its nextCursor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+}
+
 /// How far to look back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -9,6 +9,9 @@ use steadfast_core::{Tally, Timestamp};
 pub struct QueueList {
     /// By tenant and name.
     pub queues: Vec<QueueBody>,
+    /// Where to go on, as `after`; null at the end of the list.
+    #[serde(default, rename = "nextCursor")]
+    pub next_cursor: Option<String>,
 }
 
 /// A queue, with its counts.
@@ -111,8 +114,11 @@ pub struct StatsBody {
     pub retry_rate: Option<f64>,
     /// Attempts per second over the last five minutes.
     pub throughput: f64,
-    /// By tenant, queue and kind.
+    /// By tenant, queue and kind. The figures above are of all of them, whichever page this is.
     pub lanes: Vec<LaneBody>,
+    /// Where to go on, as `after`; null at the end of the lanes.
+    #[serde(default, rename = "nextCursor")]
+    pub next_cursor: Option<String>,
 }
 
 /// Counts of one tenant, queue and kind.

@@ -95,6 +95,22 @@ impl Server {
         self.parse(&self.send(request).await?)
     }
 
+    /// Fetches a list page by page. `join` puts a page behind those before it, and `next` takes
+    /// the cursor of the one to come out of the list.
+    pub async fn fetch_pages<T: DeserializeOwned>(
+        &self,
+        request: impl Fn(Option<String>) -> Request<T>,
+        join: impl Fn(&mut T, T),
+        next: impl Fn(&mut T) -> Option<String>,
+    ) -> anyhow::Result<T> {
+        let mut list = self.fetch(request(None)).await?;
+        while let Some(after) = next(&mut list) {
+            let page = self.fetch(request(Some(after))).await?;
+            join(&mut list, page);
+        }
+        Ok(list)
+    }
+
     pub fn parse<T: DeserializeOwned>(&self, response: &Response<T>) -> anyhow::Result<T> {
         response.parse().map_err(|error| self.explain(error))
     }

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use http::Method;
 use steadfast_api::{
     CreateEndpointRequest, CreateKeyRequest, EndpointList, EndpointWithSecret, KeyList,
-    KeyWithToken, RotateSecretRequest, TenantQuery,
+    KeyWithToken, PageQuery, RotateSecretRequest, TenantPageQuery,
 };
 
 use crate::{
@@ -20,7 +20,7 @@ impl Client {
     }
 
     /// All endpoints, oldest first, without their secrets.
-    pub fn list_endpoints(&self, query: &TenantQuery) -> Request<EndpointList> {
+    pub fn list_endpoints(&self, query: &TenantPageQuery) -> Request<EndpointList> {
         self.get("listEndpoints", "/endpoints").query(query)
     }
 
@@ -46,8 +46,8 @@ impl Client {
     }
 
     /// All API keys, oldest first, without their tokens.
-    pub fn list_keys(&self) -> Request<KeyList> {
-        self.get("listKeys", "/keys")
+    pub fn list_keys(&self, page: &PageQuery) -> Request<KeyList> {
+        self.get("listKeys", "/keys").query(page)
     }
 
     /// Revokes an API key.

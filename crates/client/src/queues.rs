@@ -4,7 +4,8 @@ use http::Method;
 use serde::{Deserialize, Serialize};
 use steadfast_api::{
     AlertList, BulkResult, DeadLettersRequest, JobList, JobQuery, MinuteList, MinutesQuery,
-    NodeList, PolicyPreviewBody, PreviewPolicyRequest, QueueList, StatsBody, TenantQuery,
+    NodeList, PageQuery, PolicyPreviewBody, PreviewPolicyRequest, QueueList, StatsBody,
+    TenantPageQuery, TenantQuery,
 };
 
 use crate::{
@@ -45,8 +46,8 @@ impl Client {
         self.post_json("discardDeadLetters", "/dlq/discard", which)
     }
 
-    /// All queues, with their depth.
-    pub fn list_queues(&self, query: &TenantQuery) -> Request<QueueList> {
+    /// A page of the queues, with their depth.
+    pub fn list_queues(&self, query: &TenantPageQuery) -> Request<QueueList> {
         self.get("listQueues", "/queues").query(query)
     }
 
@@ -71,8 +72,8 @@ impl Client {
             .query(query)
     }
 
-    /// Counts and rates.
-    pub fn get_stats(&self, query: &TenantQuery) -> Request<StatsBody> {
+    /// Counts and rates, and those of a page of the lanes.
+    pub fn get_stats(&self, query: &TenantPageQuery) -> Request<StatsBody> {
         self.get("getStats", "/stats").query(query)
     }
 
@@ -82,13 +83,13 @@ impl Client {
     }
 
     /// Alerts that fire, are pending, or were resolved.
-    pub fn list_alerts(&self, query: &TenantQuery) -> Request<AlertList> {
+    pub fn list_alerts(&self, query: &TenantPageQuery) -> Request<AlertList> {
         self.get("listAlerts", "/alerts").query(query)
     }
 
     /// The nodes that serve the store.
-    pub fn list_nodes(&self) -> Request<NodeList> {
-        self.get("listNodes", "/nodes")
+    pub fn list_nodes(&self, page: &PageQuery) -> Request<NodeList> {
+        self.get("listNodes", "/nodes").query(page)
     }
 
     /// What a retry policy would do to a job that always fails at once.

@@ -1,6 +1,6 @@
 //! `steadfast alerts`: what is wrong now, and what was.
 
-use steadfast_api::TenantQuery;
+use steadfast_api::TenantPageQuery;
 use steadfast_core::AlertStatus;
 
 use crate::{
@@ -25,10 +25,21 @@ pub struct Args {
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let server = args.server.connect()?;
-    let query = TenantQuery {
-        tenant: args.tenant,
+    let page = |after| TenantPageQuery {
+        tenant: args.tenant.clone(),
+        after,
+        ..TenantPageQuery::default()
     };
-    let mut list = server.fetch(server.client.list_alerts(&query)).await?;
+    let mut list = server
+        .fetch_pages(
+            |after| server.client.list_alerts(&page(after)),
+            |list, page| {
+                list.alerts.extend(page.alerts);
+                list.next_cursor = page.next_cursor;
+            },
+            |list| list.next_cursor.take(),
+        )
+        .await?;
     if args.firing {
         list.alerts
             .retain(|alert| alert.status == AlertStatus::Firing);

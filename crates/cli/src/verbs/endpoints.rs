@@ -2,12 +2,12 @@
 
 use clap::Subcommand;
 use steadfast_api::{
-    CreateEndpointRequest, EndpointList, EndpointWithSecret, RotateSecretRequest, TenantQuery,
+    CreateEndpointRequest, EndpointList, EndpointWithSecret, RotateSecretRequest, TenantPageQuery,
 };
 use steadfast_core::{BodyFormat, EventType};
 
 use crate::{
-    output::print_line,
+    output::{self, print_line},
     server_args::ServerArgs,
     settings::{DurationArg, RetryArg},
     show::{age, now, plain_table, table_lines},
@@ -79,10 +79,24 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let client = &server.client;
     match args.verb {
         Verb::List { tenant } => {
-            let request = client.list_endpoints(&TenantQuery { tenant });
-            match server.call(request).await? {
-                Some(list) => print_list(&list),
-                None => Ok(()),
+            let page = |after| TenantPageQuery {
+                tenant: tenant.clone(),
+                after,
+                ..TenantPageQuery::default()
+            };
+            let list = server
+                .fetch_pages(
+                    |after| client.list_endpoints(&page(after)),
+                    |list, page| {
+                        list.endpoints.extend(page.endpoints);
+                        list.next_cursor = page.next_cursor;
+                    },
+                    |list| list.next_cursor.take(),
+                )
+                .await?;
+            match server.json {
+                true => output::print_json(&list),
+                false => print_list(&list),
             }
         }
         Verb::Create(create) => {

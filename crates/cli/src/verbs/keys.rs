@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use steadfast::{Tenant, Timestamp, store::Store};
-use steadfast_api::{CreateKeyRequest, KeyBody, KeyList, KeyWithToken, Scope};
+use steadfast_api::{CreateKeyRequest, KeyBody, KeyList, KeyWithToken, PageQuery, Scope};
 use steadfast_server::keys::{self, NewKey, Revocation};
 
 use crate::{
@@ -93,8 +93,23 @@ async fn over_api(server: &Server, verb: Verb, was_open: bool) -> anyhow::Result
             }
         }
         Verb::List => {
-            if let Some(list) = server.call(client.list_keys()).await? {
-                print_list(&list)?;
+            let page = |after| PageQuery {
+                after,
+                ..PageQuery::default()
+            };
+            let list = server
+                .fetch_pages(
+                    |after| client.list_keys(&page(after)),
+                    |list, page| {
+                        list.keys.extend(page.keys);
+                        list.next_cursor = page.next_cursor;
+                    },
+                    |list| list.next_cursor.take(),
+                )
+                .await?;
+            match server.json {
+                true => output::print_json(&list)?,
+                false => print_list(&list)?,
             }
         }
         Verb::Delete { id } => {
@@ -147,6 +162,7 @@ async fn in_store(store: &dyn Store, verb: Verb, is_json: bool) -> anyhow::Resul
             let keys = keys::list(store).await.context("cannot list keys")?;
             let list = KeyList {
                 keys: keys.iter().map(KeyBody::from).collect(),
+                next_cursor: None,
             };
             if is_json {
                 return output::print_json(&list);

@@ -1,10 +1,10 @@
 //! `steadfast queues`: how full they are, and whether they are paused.
 
 use clap::Subcommand;
-use steadfast_api::{QueueList, TenantQuery};
+use steadfast_api::{QueueList, TenantPageQuery, TenantQuery};
 
 use crate::{
-    output::print_line,
+    output::{self, print_line},
     server_args::ServerArgs,
     show::{age, now, plain_table, quantity, status_cell, table_lines},
 };
@@ -44,9 +44,24 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     };
     let (request, sentence) = match args.verb {
         Verb::List => {
-            return match server.call(client.list_queues(&query)).await? {
-                Some(list) => print_list(&list),
-                None => Ok(()),
+            let page = |after| TenantPageQuery {
+                tenant: query.tenant.clone(),
+                after,
+                ..TenantPageQuery::default()
+            };
+            let list = server
+                .fetch_pages(
+                    |after| client.list_queues(&page(after)),
+                    |list, page| {
+                        list.queues.extend(page.queues);
+                        list.next_cursor = page.next_cursor;
+                    },
+                    |list| list.next_cursor.take(),
+                )
+                .await?;
+            return match server.json {
+                true => output::print_json(&list),
+                false => print_list(&list),
             };
         }
         Verb::Pause { name } => (

@@ -1,6 +1,6 @@
 //! `steadfast stats`: counts and rates.
 
-use steadfast_api::TenantQuery;
+use steadfast_api::TenantPageQuery;
 
 use crate::{output::print_line, server_args::ServerArgs, show::thousands};
 
@@ -16,8 +16,9 @@ pub struct Args {
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let server = args.server.connect()?;
-    let query = TenantQuery {
+    let query = TenantPageQuery {
         tenant: args.tenant,
+        ..TenantPageQuery::default()
     };
     let Some(stats) = server.call(server.client.get_stats(&query)).await? else {
         return Ok(());

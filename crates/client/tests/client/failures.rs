@@ -4,7 +4,7 @@ use std::{error::Error as _, time::Duration};
 
 use steadfast_client::{
     BuildError, Client, ErrorKind,
-    api::{CreateJobRequest, JobQuery, TenantQuery},
+    api::{CreateJobRequest, JobQuery, PageQuery, TenantPageQuery, TenantQuery},
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -65,7 +65,14 @@ async fn a_name_with_a_slash_is_one_name() {
     };
     client.create_job(&job).await.unwrap();
     client.pause_queue("a/b", &all).await.unwrap();
-    assert!(client.list_queues(&all).await.unwrap().queues[0].paused);
+    assert!(
+        client
+            .list_queues(&TenantPageQuery::default())
+            .await
+            .unwrap()
+            .queues[0]
+            .paused
+    );
 }
 
 #[tokio::test]
@@ -74,7 +81,7 @@ async fn a_server_that_is_not_there_is_transient_and_has_a_cause() {
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
     let client = Client::builder(url).build().unwrap();
-    let error = client.list_nodes().await.unwrap_err();
+    let error = client.list_nodes(&PageQuery::default()).await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Connect(_)), "{error:?}");
     assert!(error.is_transient() && error.source().is_some());
 }
@@ -82,7 +89,7 @@ async fn a_server_that_is_not_there_is_transient_and_has_a_cause() {
 #[tokio::test]
 async fn a_server_that_never_responds_is_a_timeout() {
     let client = answering("").await;
-    let error = client.list_nodes().await.unwrap_err();
+    let error = client.list_nodes(&PageQuery::default()).await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Timeout(_)), "{error:?}");
     let error = client
         .stream_events(&TenantQuery::default())
@@ -94,7 +101,11 @@ async fn a_server_that_never_responds_is_a_timeout() {
 #[tokio::test]
 async fn other_servers_are_recognised() {
     let page = "HTTP/1.1 502 Bad Gateway\r\ncontent-length: 6\r\n\r\n<html>";
-    let error = answering(page).await.list_nodes().await.unwrap_err();
+    let error = answering(page)
+        .await
+        .list_nodes(&PageQuery::default())
+        .await
+        .unwrap_err();
     assert!(
         matches!(error.kind(), ErrorKind::NotSteadfast(_)),
         "{error:?}"
@@ -102,7 +113,11 @@ async fn other_servers_are_recognised() {
     assert_eq!((error.status(), error.is_transient()), (Some(502), true));
 
     let text = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
-    let error = answering(text).await.list_nodes().await.unwrap_err();
+    let error = answering(text)
+        .await
+        .list_nodes(&PageQuery::default())
+        .await
+        .unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Decode(_)), "{error:?}");
     assert!(!error.is_transient() && error.source().is_some());
 

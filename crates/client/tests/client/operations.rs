@@ -9,7 +9,7 @@ use steadfast_client::api::{
     EditJobRequest, EditScheduleRequest, FailRequest, FailureRequest, HeartbeatRequest, JobQuery,
     MinutesQuery, PageQuery, PreviewPolicyRequest, RetryJobRequest, RotateSecretRequest,
     ScheduleQuery, Scope, SettleRequest, SettlementOutcome, SettlementRequest, SnoozeRequest,
-    SucceedRequest, TenantQuery,
+    SucceedRequest, TenantPageQuery, TenantQuery,
 };
 use steadfast_core::{AttemptStatus, JobLabel, Payload, PolicyPatch};
 
@@ -205,20 +205,44 @@ async fn schedules_are_created_changed_run_and_deleted() {
 }
 
 #[tokio::test]
+async fn queues_and_lanes_come_in_pages() {
+    let server = Server::start().await;
+    let client = server.client();
+    for queue in ["c", "a", "b"] {
+        let mut new = job("k");
+        new.queue = Some(queue.to_owned());
+        client.create_job(&new).await.unwrap();
+    }
+    let mut page = TenantPageQuery {
+        limit: Some(2),
+        ..TenantPageQuery::default()
+    };
+    let stats = client.get_stats(&page).await.unwrap();
+    assert_eq!((stats.lanes.len(), stats.counts.ready), (2, 3));
+    let first = client.list_queues(&page).await.unwrap();
+    assert_eq!(stats.next_cursor.is_some(), first.next_cursor.is_some());
+    page.after = first.next_cursor;
+    let second = client.list_queues(&page).await.unwrap();
+    let queues = first.queues.iter().chain(&second.queues);
+    let names: Vec<&str> = queues.map(|queue| queue.name.as_str()).collect();
+    assert_eq!((names, second.next_cursor), (vec!["a", "b", "c"], None));
+}
+
+#[tokio::test]
 async fn queues_are_paused_and_figures_are_read() {
     let server = Server::start().await;
     let client = server.client();
-    let all = TenantQuery::default();
+    let (all, page) = (TenantQuery::default(), TenantPageQuery::default());
     client.create_job(&job("q")).await.unwrap();
     client.pause_queue("default", &all).await.unwrap();
-    assert!(client.list_queues(&all).await.unwrap().queues[0].paused);
+    assert!(client.list_queues(&page).await.unwrap().queues[0].paused);
     client.resume_queue("default", &all).await.unwrap();
-    assert!(!client.list_queues(&all).await.unwrap().queues[0].paused);
-    assert_eq!(client.get_stats(&all).await.unwrap().counts.ready, 1);
+    assert!(!client.list_queues(&page).await.unwrap().queues[0].paused);
+    assert_eq!(client.get_stats(&page).await.unwrap().counts.ready, 1);
     let minutes = client.list_minute_stats(&MinutesQuery::default()).await;
     assert_eq!(minutes.unwrap().minutes.len(), 0);
-    assert_eq!(client.list_alerts(&all).await.unwrap().alerts.len(), 0);
-    client.list_nodes().await.unwrap();
+    assert_eq!(client.list_alerts(&page).await.unwrap().alerts.len(), 0);
+    client.list_nodes(&PageQuery::default()).await.unwrap();
     let policy = PreviewPolicyRequest {
         retry: PolicyPatch::fixed(Duration::from_secs(1)).max_retries(2),
     };
@@ -246,7 +270,7 @@ async fn endpoints_and_keys_give_their_secrets_once() {
     let rotated = client.rotate_endpoint_secret(id, &RotateSecretRequest::default());
     assert_ne!(rotated.await.unwrap().secret, created.secret);
     let list = client
-        .list_endpoints(&TenantQuery::default())
+        .list_endpoints(&TenantPageQuery::default())
         .await
         .unwrap();
     assert_eq!(list.endpoints[0].live_secrets, 2);
@@ -259,10 +283,13 @@ async fn endpoints_and_keys_give_their_secrets_once() {
         expires_at: None,
     };
     let created = client.create_key(&key).await.unwrap();
-    let refused = client.list_keys().await.unwrap_err();
+    let refused = client.list_keys(&PageQuery::default()).await.unwrap_err();
     assert_eq!(refused.code(), Some("no_key"), "{refused}");
     let admin = server.builder().api_key(created.token).build().unwrap();
-    assert_eq!(admin.list_keys().await.unwrap().keys[0].id, created.key.id);
+    assert_eq!(
+        admin.list_keys(&PageQuery::default()).await.unwrap().keys[0].id,
+        created.key.id
+    );
     assert!(!format!("{admin:?}").contains("sf_"));
     let reader = CreateKeyRequest {
         scope: Scope::Read,
@@ -270,7 +297,15 @@ async fn endpoints_and_keys_give_their_secrets_once() {
     };
     let reader = admin.create_key(&reader).await.unwrap().key.id;
     admin.revoke_key(reader).await.unwrap();
-    assert_eq!(admin.list_keys().await.unwrap().keys.len(), 1);
+    assert_eq!(
+        admin
+            .list_keys(&PageQuery::default())
+            .await
+            .unwrap()
+            .keys
+            .len(),
+        1
+    );
 }
 
 #[tokio::test]

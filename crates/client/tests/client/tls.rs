@@ -47,7 +47,10 @@ async fn start_https() -> (String, tempfile::NamedTempFile) {
 async fn a_certificate_is_trusted_only_if_a_known_authority_vouches_for_it() {
     let (url, pem) = start_https().await;
     let client = Client::builder(&url).build().unwrap();
-    let error = client.list_nodes().await.unwrap_err();
+    let error = client
+        .list_nodes(&steadfast_client::api::PageQuery::default())
+        .await
+        .unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Connect(_)), "{error:?}");
     let mut cause = error.source().unwrap();
     while let Some(deeper) = cause.source() {
@@ -56,7 +59,14 @@ async fn a_certificate_is_trusted_only_if_a_known_authority_vouches_for_it() {
     assert!(cause.to_string().contains("certificate"), "{cause}");
 
     let client = Client::builder(&url).ca_file(pem.path()).build().unwrap();
-    assert_eq!(client.list_nodes().await.unwrap().nodes, []);
+    assert_eq!(
+        client
+            .list_nodes(&steadfast_client::api::PageQuery::default())
+            .await
+            .unwrap()
+            .nodes,
+        []
+    );
     let empty = tempfile::NamedTempFile::new().unwrap();
     let refused = Client::builder(&url).ca_file(empty.path()).build();
     let refused = refused.unwrap_err();

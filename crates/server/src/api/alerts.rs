@@ -3,22 +3,29 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use steadfast_api::{AlertList, TenantQuery};
+use steadfast_api::{AlertList, TenantPageQuery};
+use steadfast_core::AlertState;
 
-use super::{Answer, query};
+use super::{Answer, cursor, query};
 use crate::{access::Reads, app::App, body::Params, json::Json, problem::Problems};
 
 /// List alerts that fire, are about to, or did.
 #[utoipa::path(
-    get, path = "/alerts", tag = "Alerts", operation_id = "listAlerts", params(TenantQuery),
+    get, path = "/alerts", tag = "Alerts", operation_id = "listAlerts", params(TenantPageQuery),
     responses((status = 200, description = "The alerts", body = AlertList), Problems)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,
     Reads(caller): Reads,
-    Params(query): Params<TenantQuery>,
+    Params(page): Params<TenantPageQuery>,
 ) -> Answer<AlertList> {
-    let tenant = query::query_tenant(&query, &caller)?;
+    let tenant = query::tenant(page.tenant.as_deref(), &caller)?;
     let alerts = app.client.alerts(tenant.as_ref()).await?;
-    Ok(Json(AlertList { alerts }))
+    let key = |it: &AlertState| format!("{} {} {}", it.tenant, it.rule, it.subject);
+    let (alerts, next_cursor) =
+        cursor::page_of_all(alerts, page.limit, page.after.as_deref(), key)?;
+    Ok(Json(AlertList {
+        alerts,
+        next_cursor,
+    }))
 }

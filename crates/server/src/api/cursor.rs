@@ -21,6 +21,25 @@ pub fn page<Cursor: std::str::FromStr>(
     })
 }
 
+/// A page of a list that is at hand, in the order of its keys, and the cursor of the next one:
+/// the key of its last item.
+pub fn page_of_all<T>(
+    mut items: Vec<T>,
+    limit: Option<usize>,
+    after: Option<&str>,
+    key: impl Fn(&T) -> String,
+) -> Result<(Vec<T>, Option<String>), Problem> {
+    let limit = size(limit, limits::PAGE_MAX)?;
+    items.sort_by_cached_key(&key);
+    if let Some(after) = after {
+        items.retain(|item| *key(item) > *after);
+    }
+    let has_more = items.len() > limit;
+    items.truncate(limit);
+    let next = items.last().filter(|_| has_more).map(key);
+    Ok((items, next))
+}
+
 /// The size of a page.
 pub fn size(limit: Option<usize>, default: usize) -> Result<usize, Problem> {
     let limit = limit.unwrap_or(default);
@@ -90,6 +109,27 @@ fn check<T: Copy>(cursor: T, write: fn(T) -> String, text: &str) -> Result<T, Pr
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_of_a_list_meet_each_item_once() {
+        let names: Vec<String> = (0..7).rev().map(|name| format!("n{name}")).collect();
+        let (mut met, mut after, mut sizes) = (Vec::new(), None, Vec::new());
+        loop {
+            let page = page_of_all(names.clone(), Some(3), after.as_deref(), String::clone);
+            let (items, next) = page.unwrap();
+            sizes.push(items.len());
+            met.extend(items);
+            match next {
+                Some(_) => after = next,
+                None => break,
+            }
+        }
+        assert_eq!(met, ["n0", "n1", "n2", "n3", "n4", "n5", "n6"]);
+        assert_eq!(sizes, [3, 3, 1]);
+        let exact = page_of_all(names, Some(7), None, String::clone).unwrap();
+        assert_eq!(exact.1, None);
+        assert!(page_of_all(vec![""], Some(0), None, ToString::to_string).is_err());
+    }
 
     #[test]
     fn only_text_that_a_list_wrote_is_a_cursor() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::{extract::State, http::StatusCode};
 use steadfast_api::{
     CreateEndpointRequest, EndpointBody, EndpointList, EndpointWithSecret, RotateSecretRequest,
-    TenantQuery,
+    TenantPageQuery,
 };
 use steadfast_core::{
     BodyFormat, Endpoint, EndpointId, EndpointSecret, EventType, Invalid, WebhookSecret, duration,
@@ -15,7 +15,7 @@ use steadfast_engine::http::{HttpRequest, SigningKey};
 use super::{
     Answer,
     create::{check_events, check_secret},
-    query,
+    cursor, query,
 };
 use crate::{
     access::{Reads, Writes},
@@ -92,18 +92,24 @@ fn secret_or_new(text: Option<&str>) -> Result<WebhookSecret, Invalid> {
 
 /// List endpoints, oldest first.
 #[utoipa::path(
-    get, path = "/endpoints", tag = "Endpoints", operation_id = "listEndpoints", params(TenantQuery),
+    get, path = "/endpoints", tag = "Endpoints", operation_id = "listEndpoints",
+    params(TenantPageQuery),
     responses((status = 200, description = "All endpoints", body = EndpointList), Problems)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,
     Reads(caller): Reads,
-    Params(query): Params<TenantQuery>,
+    Params(page): Params<TenantPageQuery>,
 ) -> Answer<EndpointList> {
-    let tenant = query::query_tenant(&query, &caller)?;
+    let tenant = query::tenant(page.tenant.as_deref(), &caller)?;
     let endpoints = app.client.endpoints(tenant.as_ref()).await?;
+    // Ids ascend with time.
+    let key = |endpoint: &Endpoint| endpoint.id.to_string();
+    let (endpoints, next_cursor) =
+        cursor::page_of_all(endpoints, page.limit, page.after.as_deref(), key)?;
     let now = app.client.now();
     Ok(Json(EndpointList {
+        next_cursor,
         endpoints: endpoints
             .iter()
             .map(|endpoint| EndpointBody::new(endpoint, now))

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use axum::{extract::State, http::StatusCode};
-use steadfast_api::{CreateKeyRequest, KeyBody, KeyList, KeyWithToken, Scope};
+use steadfast_api::{CreateKeyRequest, KeyBody, KeyList, KeyWithToken, PageQuery, Scope};
 use steadfast_core::KeyId;
 
-use super::{Answer, query};
+use super::{Answer, cursor, query};
 use crate::{
     access::{Caller, Writes},
     app::App,
-    body::{Body, Id},
+    body::{Body, Id, Params},
     json::Json,
     keys::{self, Key, KeyError, NewKey, Revocation},
     problem::{Problem, Problems},
@@ -66,15 +66,29 @@ impl From<KeyError> for Problem {
 
 /// List keys, oldest first, without their tokens.
 #[utoipa::path(
-    get, path = "/keys", tag = "Keys", operation_id = "listKeys",
+    get, path = "/keys", tag = "Keys", operation_id = "listKeys", params(PageQuery),
     responses((status = 200, description = "All keys", body = KeyList), Problems)
 )]
-pub async fn list(State(app): State<Arc<App>>, Writes(caller): Writes) -> Answer<KeyList> {
-    let keys = keys::list(&*app.node.store()).await?;
-    let visible = keys.iter().filter(|key| sees(&caller, key));
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Params(page): Params<PageQuery>,
+) -> Answer<KeyList> {
+    let keys = visible(&app, &caller).await?;
+    // Ids ascend with time.
+    let id = |key: &Key| key.id.to_string();
+    let (keys, next_cursor) = cursor::page_of_all(keys, page.limit, page.after.as_deref(), id)?;
     Ok(Json(KeyList {
-        keys: visible.map(KeyBody::from).collect(),
+        keys: keys.iter().map(KeyBody::from).collect(),
+        next_cursor,
     }))
+}
+
+/// The keys that a caller sees.
+pub async fn visible(app: &App, caller: &Caller) -> Result<Vec<Key>, Problem> {
+    let mut keys = keys::list(&*app.node.store()).await?;
+    keys.retain(|key| sees(caller, key));
+    Ok(keys)
 }
 
 /// A tenant sees its own keys, and not those that see everything.

@@ -3,24 +3,34 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use steadfast_api::{NodeBody, NodeList};
+use steadfast_api::{NodeBody, NodeList, PageQuery};
+use steadfast_engine::NodeState;
 
-use super::Answer;
-use crate::{access::Reads, app::App, json::Json, problem::Problems};
+use super::{Answer, cursor};
+use crate::{access::Reads, app::App, body::Params, json::Json, problem::Problems};
 
 /// List the nodes by name, including those that have just gone silent.
 ///
 /// They serve all tenants, so a key of one tenant may not see them.
 #[utoipa::path(
     get, path = "/nodes", tag = "Nodes", operation_id = "listNodes",
+    params(PageQuery),
     responses((status = 200, description = "All nodes", body = NodeList), Problems)
 )]
-pub async fn list(State(app): State<Arc<App>>, Reads(caller): Reads) -> Answer<NodeList> {
+pub async fn list(
+    State(app): State<Arc<App>>,
+    Reads(caller): Reads,
+    Params(page): Params<PageQuery>,
+) -> Answer<NodeList> {
     caller.require_all_tenants()?;
     let now = app.client.now();
-    let nodes = app.client.nodes().await?.into_iter();
+    let nodes = app.client.nodes().await?;
+    let name = |node: &NodeState| node.name.to_string();
+    let (nodes, next_cursor) = cursor::page_of_all(nodes, page.limit, page.after.as_deref(), name)?;
     Ok(Json(NodeList {
+        next_cursor,
         nodes: nodes
+            .into_iter()
             .map(|node| NodeBody {
                 alive: node.is_alive(now),
                 name: node.name.to_string(),

@@ -6,12 +6,12 @@ use std::{
 };
 
 use axum::{extract::State, http::StatusCode};
-use steadfast_api::{QueueBody, QueueList, TenantQuery, schema::NameSchema};
+use steadfast_api::{QueueBody, QueueList, TenantPageQuery, TenantQuery, schema::NameSchema};
 use steadfast_core::{Queue, Tenant};
 use steadfast_engine::Stats;
 use steadfast_store::LaneStats;
 
-use super::{Answer, query, stats::counts};
+use super::{Answer, cursor, query, stats::counts};
 use crate::{
     access::{Reads, Writes},
     app::App,
@@ -23,15 +23,15 @@ use crate::{
 
 /// List queues with their counts and the age of their oldest waiting job.
 #[utoipa::path(
-    get, path = "/queues", tag = "Queues", operation_id = "listQueues", params(TenantQuery),
+    get, path = "/queues", tag = "Queues", operation_id = "listQueues", params(TenantPageQuery),
     responses((status = 200, description = "All queues", body = QueueList), Problems)
 )]
 pub async fn list(
     State(app): State<Arc<App>>,
     Reads(caller): Reads,
-    Params(query): Params<TenantQuery>,
+    Params(page): Params<TenantPageQuery>,
 ) -> Answer<QueueList> {
-    let tenant = query::query_tenant(&query, &caller)?;
+    let tenant = query::tenant(page.tenant.as_deref(), &caller)?;
     let since = app.client.now().minus(RECENT_WINDOW);
     let mut queues: BTreeMap<(Tenant, Queue), Vec<LaneStats>> = BTreeMap::new();
     for lane in app.client.lanes(since).await? {
@@ -54,8 +54,13 @@ pub async fn list(
             paused: lanes.iter().any(|lane| lane.paused) || paused.contains(&(tenant, queue)),
             counts: counts(&lanes.into_iter().collect::<Stats>()),
         });
+    // Names have no spaces, and a space comes before all that they have.
+    let key = |queue: &QueueBody| format!("{} {}", queue.tenant, queue.name);
+    let (queues, next_cursor) =
+        cursor::page_of_all(queues.collect(), page.limit, page.after.as_deref(), key)?;
     Ok(Json(QueueList {
-        queues: queues.collect(),
+        queues,
+        next_cursor,
     }))
 }
 

@@ -4,40 +4,45 @@ use std::{sync::Arc, time::Duration};
 
 use axum::extract::State;
 use steadfast_api::{
-    CountsBody, LaneBody, MinuteBody, MinuteList, MinutesQuery, StatsBody, TenantQuery,
+    CountsBody, LaneBody, MinuteBody, MinuteList, MinutesQuery, StatsBody, TenantPageQuery,
 };
 use steadfast_core::Timestamp;
 use steadfast_engine::Stats;
 use steadfast_store::LaneStats;
 
-use super::{Answer, query};
+use super::{Answer, cursor, query};
 use crate::{
     access::Reads, app::App, body::Params, json::Json, limits::RECENT_WINDOW, problem::Problems,
 };
 
 /// Read jobs by label, throughput, retries and how many of them succeeded.
 #[utoipa::path(
-    get, path = "/stats", tag = "Stats", operation_id = "getStats", params(TenantQuery),
+    get, path = "/stats", tag = "Stats", operation_id = "getStats", params(TenantPageQuery),
     responses((status = 200, description = "Counts and rates", body = StatsBody), Problems)
 )]
 pub async fn read(
     State(app): State<Arc<App>>,
     Reads(caller): Reads,
-    Params(query): Params<TenantQuery>,
+    Params(page): Params<TenantPageQuery>,
 ) -> Answer<StatsBody> {
-    let tenant = query::query_tenant(&query, &caller)?;
+    let tenant = query::tenant(page.tenant.as_deref(), &caller)?;
     let now = app.client.now();
     let mut lanes = app.client.lanes(now.minus(RECENT_WINDOW)).await?;
     lanes.retain(|lane| tenant.as_ref().is_none_or(|tenant| *tenant == lane.tenant));
-    Ok(Json(stats(lanes, now)))
+    let sum: Stats = lanes.iter().cloned().collect();
+    let key = |lane: &LaneStats| format!("{} {} {}", lane.tenant, lane.queue, lane.kind);
+    let (lanes, next_cursor) = cursor::page_of_all(lanes, page.limit, page.after.as_deref(), key)?;
+    Ok(Json(StatsBody {
+        next_cursor,
+        ..stats(&sum, lanes, now)
+    }))
 }
 
 #[expect(
     clippy::cast_precision_loss,
     reason = "a rate is shown to a few digits"
 )]
-fn stats(lanes: Vec<LaneStats>, now: Timestamp) -> StatsBody {
-    let sum: Stats = lanes.iter().cloned().collect();
+fn stats(sum: &Stats, lanes: Vec<LaneStats>, now: Timestamp) -> StatsBody {
     let lanes = lanes.into_iter().map(|lane| LaneBody {
         tenant: lane.tenant.to_string(),
         queue: lane.queue.to_string(),
@@ -51,8 +56,9 @@ fn stats(lanes: Vec<LaneStats>, now: Timestamp) -> StatsBody {
         retry_success_rate: sum.retry_success_rate(),
         retry_rate: sum.recent.retry_rate(),
         throughput: sum.recent.attempts as f64 / RECENT_WINDOW.as_secs_f64(),
-        counts: counts(&sum),
+        counts: counts(sum),
         lanes: lanes.collect(),
+        next_cursor: None,
     }
 }
 

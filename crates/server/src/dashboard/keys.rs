@@ -65,9 +65,8 @@ pub async fn page(viewer: Viewer) -> PageResult {
 async fn page_with(viewer: Viewer, created: Option<KeyWithToken>) -> PageResult {
     let frame = Frame::of(&viewer, "/keys", "API keys");
     let keys = if viewer.may_write() {
-        let writes = Writes(viewer.caller.clone());
-        let Json(list) = api::keys::list(State(viewer.app.clone()), writes).await?;
-        list.keys
+        let keys = api::keys::visible(&viewer.app, &viewer.caller).await?;
+        keys.iter().map(KeyBody::from).collect()
     } else {
         Vec::new()
     };
@@ -84,8 +83,9 @@ async fn page_with(viewer: Viewer, created: Option<KeyWithToken>) -> PageResult 
 }
 
 async fn confirm_revocation(viewer: Viewer, writes: Writes, id: KeyId) -> PageResult {
-    let Json(list) = api::keys::list(State(viewer.app.clone()), writes).await?;
-    let key = list.keys.into_iter().find(|key| key.id == id);
+    let Writes(caller) = &writes;
+    let keys = api::keys::visible(&viewer.app, caller).await?;
+    let key = keys.into_iter().find(|key| key.id == id);
     let key = key.ok_or_else(|| Problem::not_found(id))?;
     let deletion = Deletion {
         name: if key.name.is_empty() {

@@ -1,6 +1,6 @@
 //! Checks of the server that should be running.
 
-use steadfast_api::TenantQuery;
+use steadfast_api::TenantPageQuery;
 
 use super::Findings;
 use crate::{server_args::Server, show::quantity};
@@ -32,7 +32,7 @@ pub async fn check_server(server: &Server, findings: &mut Findings) -> bool {
         Err(error) => findings.fail("server", format!("{error:#}")),
     }
     match server
-        .fetch(client.get_stats(&TenantQuery::default()))
+        .fetch(client.get_stats(&TenantPageQuery::default()))
         .await
     {
         Ok(stats) if stats.counts.dlq_size == 0 => findings.ok("jobs", "no dead letters"),
