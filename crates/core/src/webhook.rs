@@ -124,7 +124,8 @@ pub enum WebhookTarget {
 impl Webhook {
     /// Checks its policy and its events.
     pub fn check(&self) -> Result<(), Invalid> {
-        self.retry.over(&Preset::Webhook.policy())?;
+        let policy = self.retry.over(&Preset::Webhook.policy());
+        policy.map_err(|error| error.within("retry"))?;
         if let Some(event) = self.events.iter().find(|event| !event.is_of_jobs()) {
             let expected = "must be events of jobs; alerts go to endpoints";
             return Err(Invalid::new("events", event, expected));

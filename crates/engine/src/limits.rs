@@ -157,6 +157,9 @@ pub mod http {
     /// The most that a delivery waits for a disabled endpoint before it looks again. Each look
     /// is an attempt record, and a job is snoozed a thousand times at most: ten days like this.
     pub const DISABLED_SNOOZE_MAX: Duration = Duration::from_secs(15 * 60);
+    /// How long a delivery waits whose endpoint was changed or deleted just before it was sent; its
+    /// next attempt says what becomes of it.
+    pub const UNWANTED_SNOOZE: Duration = Duration::from_secs(1);
     /// How long a delivery waits whose endpoint cannot be looked up, because the store is away.
     pub const LOOKUP_SNOOZE: Duration = Duration::from_secs(5);
 

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, Uri, header, uri::PathAndQuery};
 use http_body_util::Full;
@@ -61,12 +62,30 @@ impl Outbound {
         limit: Duration,
         fresh: bool,
     ) -> Result<RecordedResponse, Failure> {
+        self.call_if(request, limit, fresh, &AlwaysWanted)
+            .await
+            .map_err(|error| match error {
+                CallError::Failed(failure) => failure,
+                CallError::Unwanted => Failure::new(FailureClass::ERROR, "it was not sent"),
+            })
+    }
+
+    /// As [`Outbound::call`], and asks whether the request is still wanted after a new connection
+    /// was opened for it, which may take long.
+    pub(super) async fn call_if(
+        &self,
+        request: Request<Full<Bytes>>,
+        limit: Duration,
+        fresh: bool,
+        wanted: &dyn StillWanted,
+    ) -> Result<RecordedResponse, CallError> {
         let (origin, request) = split_url(request)?;
         let mut trace = Trace::start();
-        let exchange = self.exchange(&origin, request, fresh, &mut trace);
+        let options = SendOptions { fresh, wanted };
+        let exchange = self.exchange(&origin, request, options, &mut trace);
         match timeout(limit, exchange).await {
             Ok(response) => response,
-            Err(_) => Err(trace.timeout_failure(&origin, limit)),
+            Err(_) => Err(trace.timeout_failure(&origin, limit).into()),
         }
     }
 
@@ -74,17 +93,17 @@ impl Outbound {
         &self,
         origin: &Origin,
         request: Request<Full<Bytes>>,
-        fresh: bool,
+        options: SendOptions<'_>,
         trace: &mut Trace,
-    ) -> Result<RecordedResponse, Failure> {
-        let (connection, response) = self.send(origin, request, fresh, trace).await?;
+    ) -> Result<RecordedResponse, CallError> {
+        let (connection, response) = self.send(origin, request, options, trace).await?;
         trace.enter(Phase::Body);
         let (head, body) = response.into_parts();
         let excerpt = Excerpt::read(body).await.map_err(|error| {
             let what = format!("the response from {origin} broke off");
             failure_of(FailureClass::CONNECTION, &what, error)
         })?;
-        if excerpt.whole && !fresh {
+        if excerpt.whole && !options.fresh {
             self.pool.put(origin.clone(), connection);
         }
         Ok(RecordedResponse::new(&head, &excerpt, trace.timings()))
@@ -94,9 +113,9 @@ impl Outbound {
         &self,
         origin: &Origin,
         mut request: Request<Full<Bytes>>,
-        fresh: bool,
+        options: SendOptions<'_>,
         trace: &mut Trace,
-    ) -> Result<(Connection, Response<Incoming>), Failure> {
+    ) -> Result<(Connection, Response<Incoming>), CallError> {
         let too_many = count_informational(&mut request);
         tokio::select! {
             biased;
@@ -105,9 +124,9 @@ impl Outbound {
                 let message = format!(
                     "{origin} sent more than {INFORMATIONAL_MAX} informational responses (1xx)"
                 );
-                Err(Failure::new(FailureClass::CONNECTION, message))
+                Err(Failure::new(FailureClass::CONNECTION, message).into())
             }
-            sent = self.send_once(origin, request, fresh, trace) => sent,
+            sent = self.send_once(origin, request, options, trace) => sent,
         }
     }
 
@@ -115,14 +134,17 @@ impl Outbound {
         &self,
         origin: &Origin,
         mut request: Request<Full<Bytes>>,
-        fresh: bool,
+        options: SendOptions<'_>,
         trace: &mut Trace,
-    ) -> Result<(Connection, Response<Incoming>), Failure> {
+    ) -> Result<(Connection, Response<Incoming>), CallError> {
         let no_response = |error| {
             let what = format!("no response from {origin}");
             failure_of(FailureClass::CONNECTION, &what, error)
         };
-        let kept = || if fresh { None } else { self.pool.take(origin) };
+        let kept = || match options.fresh {
+            true => None,
+            false => self.pool.take(origin),
+        };
         while let Some(mut connection) = kept() {
             let is_allowed = self.connector.rules.check(connection.peer).is_ok();
             if !is_allowed || !connection.is_usable().await {
@@ -134,11 +156,14 @@ impl Outbound {
                 Err(mut error) => match error.take_message() {
                     // It comes back only if not a byte of it was written.
                     Some(unsent) => request = unsent,
-                    None => return Err(no_response(error.into_error())),
+                    None => return Err(no_response(error.into_error()).into()),
                 },
             }
         }
         let mut connection = self.connector.connect(origin, trace).await?;
+        if !options.wanted.ask().await {
+            return Err(CallError::Unwanted);
+        }
         trace.enter(Phase::FirstByte);
         let response = connection
             .sender
@@ -147,6 +172,40 @@ impl Outbound {
             .map_err(no_response)?;
         Ok((connection, response))
     }
+}
+
+/// Why there is no response.
+pub(super) enum CallError {
+    Failed(Failure),
+    /// Nothing was sent, because the request was not wanted any more.
+    Unwanted,
+}
+
+impl From<Failure> for CallError {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// Whether a request is still wanted, asked before it is written over a new connection.
+#[async_trait]
+pub(super) trait StillWanted: Send + Sync {
+    async fn ask(&self) -> bool;
+}
+
+pub(super) struct AlwaysWanted;
+
+#[async_trait]
+impl StillWanted for AlwaysWanted {
+    async fn ask(&self) -> bool {
+        true
+    }
+}
+
+#[derive(Clone, Copy)]
+struct SendOptions<'a> {
+    fresh: bool,
+    wanted: &'a dyn StillWanted,
 }
 
 /// Counts the informational responses to a request; the token is cancelled if there are too many.

@@ -8,10 +8,15 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, header::USER_AGENT};
 use http_body_util::Full;
 use steadfast_core::{Failure, FailureClass, Guarantee, Job, Outcome};
 
-use super::{call::Outbound, request::HttpRequest};
+use super::{
+    call::{AlwaysWanted, CallError, Outbound, StillWanted},
+    request::HttpRequest,
+};
 use crate::{
-    attempt_signals::StopReason, context::AttemptContext, handler::Handler,
-    limits::http::TIMEOUT_DEFAULT,
+    attempt_signals::StopReason,
+    context::AttemptContext,
+    handler::Handler,
+    limits::http::{TIMEOUT_DEFAULT, UNWANTED_SNOOZE},
 };
 
 /// Sends the request that a job of kind [`HTTP_KIND`](super::HTTP_KIND) describes.
@@ -37,7 +42,10 @@ impl Handler for HttpHandler {
                 return failure(Failure::new(FailureClass::PAYLOAD, message));
             }
         };
-        self.outbound.attempt(request.to_request(), &attempt).await
+        let request = request.to_request();
+        self.outbound
+            .attempt(request, &attempt, &AlwaysWanted)
+            .await
     }
 
     fn has_own_timeout(&self) -> bool {
@@ -48,10 +56,11 @@ impl Handler for HttpHandler {
 impl Outbound {
     /// Sends the request of an attempt, with the headers that identify the attempt, and folds
     /// the response or the failure into an outcome.
-    pub async fn attempt(
+    pub(super) async fn attempt(
         &self,
         mut request: Request<Full<Bytes>>,
         attempt: &AttemptContext,
+        wanted: &dyn StillWanted,
     ) -> Outcome {
         let job = attempt.job();
         attempt_headers(job, request.headers_mut());
@@ -59,10 +68,11 @@ impl Outbound {
         let needs_fresh_connection = job.is_last_attempt();
         tokio::select! {
             biased;
-            response = self.call(request, timeout(job), needs_fresh_connection) => {
+            response = self.call_if(request, timeout(job), needs_fresh_connection, wanted) => {
                 match response {
                     Ok(response) => response.outcome(attempt.client().now()),
-                    Err(error) => failure(error),
+                    Err(CallError::Failed(error)) => failure(error),
+                    Err(CallError::Unwanted) => Outcome::Snoozed(UNWANTED_SNOOZE),
                 }
             }
             outcome = until_stopped(attempt) => outcome,
@@ -165,7 +175,7 @@ mod tests {
                 signals: Arc::new(AttemptSignals::default()),
                 client: Client::new(Arc::new(MemoryStore::default())),
             };
-            let attempt = outbound.attempt(request.to_request(), &context);
+            let attempt = outbound.attempt(request.to_request(), &context, &AlwaysWanted);
             let stop_it = async {
                 listener.accept().await.unwrap();
                 context.signals.stop(reason);

@@ -14,7 +14,7 @@ use steadfast_core::{
 };
 
 use super::{
-    call::Outbound,
+    call::{Outbound, StillWanted},
     job::failure,
     request::HttpRequest,
     signature::{SigningKey, sign},
@@ -51,14 +51,34 @@ impl Handler for WebhookHandler {
             Ok(destination) => destination,
             Err(outcome) => return outcome,
         };
-        match request(attempt.job(), &destination, now) {
-            Ok(request) => self.outbound.attempt(request, &attempt).await,
-            Err(error) => failure(error),
-        }
+        let request = match request(attempt.job(), &destination, now) {
+            Ok(request) => request,
+            Err(error) => return failure(error),
+        };
+        let wanted = SameDestination {
+            attempt: &attempt,
+            url: &destination.url,
+        };
+        self.outbound.attempt(request, &attempt, &wanted).await
     }
 
     fn has_own_timeout(&self) -> bool {
         true
+    }
+}
+
+/// Opening a connection can take as long as the attempt may, and the endpoint may be gone by then.
+struct SameDestination<'a> {
+    attempt: &'a AttemptContext,
+    url: &'a str,
+}
+
+#[async_trait]
+impl StillWanted for SameDestination<'_> {
+    async fn ask(&self) -> bool {
+        let now = self.attempt.client().now();
+        let destination = destination(self.attempt, now).await;
+        destination.is_ok_and(|destination| destination.url == self.url)
     }
 }
 

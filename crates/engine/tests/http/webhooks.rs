@@ -1,8 +1,10 @@
 //! Endpoints as several nodes see them: what one node answers holds on all of them at once.
 
 use std::{
+    io,
+    net::IpAddr,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -15,8 +17,10 @@ use steadfast_core::{
     Kind, Outcome, PolicyPatch, Tenant, Timestamp, Transition, Webhook, WebhookTarget, WorkerName,
 };
 use steadfast_engine::{
-    ClientError, Context, Engine, EngineBuilder, EngineConfig, JobError, JobKind, JobRequest,
-    ScheduleRequest, Settlement, http::HttpRequest, testing::TestEngine,
+    Client, ClientError, Context, Engine, EngineBuilder, EngineConfig, JobError, JobKind,
+    JobRequest, ScheduleRequest, Settlement,
+    http::{AddressPolicy, HttpRequest, Outbound, OutboundRules, Resolver},
+    testing::TestEngine,
 };
 use steadfast_store::{
     ClaimRequest, JobFilter, JobPageRequest, LayeredStore, ManualClock, MemoryStore, Store,
@@ -138,6 +142,37 @@ async fn a_deleted_endpoint_is_sent_nothing_more_by_any_node() {
     assert_eq!(deliveries[0].progress.state, JobState::Cancelled);
     let failure = deliveries[0].progress.failure.clone().unwrap();
     assert_eq!(failure.message, "the endpoint was deleted");
+}
+
+/// Deletes the endpoint while its name is being looked up.
+#[derive(Default)]
+struct DeletingResolver(OnceLock<Client>);
+
+#[async_trait]
+impl Resolver for DeletingResolver {
+    async fn resolve(&self, _name: &str) -> io::Result<Vec<IpAddr>> {
+        let client = self.0.get().unwrap();
+        client.delete_endpoint(ENDPOINT, None).await.unwrap();
+        Ok(vec![IpAddr::from([127, 0, 0, 1])])
+    }
+}
+
+#[tokio::test]
+async fn an_endpoint_that_is_deleted_while_its_connection_is_opened_is_sent_nothing() {
+    let target = Target::start(|_| ok("")).await;
+    let resolver = Arc::new(DeletingResolver::default());
+    let outbound = Outbound::builder(OutboundRules::new(AddressPolicy::Any));
+    let outbound = outbound.resolver(resolver.clone()).build().unwrap();
+    let engine = TestEngine::new(|builder| builder.handler(work).outbound(outbound)).unwrap();
+    let client = engine.client();
+    assert!(resolver.0.set(client.clone()).is_ok());
+    let url = format!("http://slow.example:{}/", target.address.port());
+    client.create_endpoint(endpoint_of(&url)).await.unwrap();
+    end_a_job(&engine).await;
+    engine.run_to_end().await.unwrap();
+    assert!(target.seen().is_empty());
+    let delivery = &deliveries(&engine).await[0];
+    assert_eq!(delivery.progress.state, JobState::Cancelled);
 }
 
 #[tokio::test]

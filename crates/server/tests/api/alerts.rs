@@ -110,7 +110,7 @@ async fn alerts_are_delivered_to_endpoints_that_ask_for_them_also_as_slack_takes
     let lines = deliveries(slack).await;
     for line in lines {
         let fields: Vec<&String> = line.as_object().unwrap().keys().collect();
-        assert_eq!(fields, ["text"]);
+        assert_eq!(fields, ["id", "text"]);
         assert!(!line["text"].as_str().unwrap().contains('\n'));
     }
 }
