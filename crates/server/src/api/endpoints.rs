@@ -90,7 +90,8 @@ fn secret_or_new(text: Option<&str>) -> Result<WebhookSecret, Invalid> {
     }
 }
 
-/// List endpoints, oldest first.
+/// List endpoints, oldest first. Keys of scope `read` and `worker` see the host of an address only:
+/// its path may be a secret.
 #[utoipa::path(
     get, path = "/endpoints", tag = "Endpoints", operation_id = "listEndpoints",
     params(TenantPageQuery),
@@ -112,7 +113,11 @@ pub async fn list(
         next_cursor,
         endpoints: endpoints
             .iter()
-            .map(|endpoint| EndpointBody::new(endpoint, now))
+            .map(|endpoint| {
+                let mut body = EndpointBody::new(endpoint, now);
+                body.url = caller.endpoint_url(&body.url);
+                body
+            })
             .collect(),
     }))
 }

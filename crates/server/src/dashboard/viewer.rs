@@ -46,7 +46,7 @@ impl Viewer {
     }
 
     pub fn may_write(&self) -> bool {
-        matches!(self.caller.scope, Scope::Admin | Scope::Tenant)
+        self.caller.may_write()
     }
 }
 
