@@ -61,6 +61,10 @@ impl Process {
         panic!("the node did not print its address: {}", process.welcome);
     }
 
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal, by its name without SIG.
     pub fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// More than a process may open on most machines by default.
-const IDLE: usize = 1_200;
+const IDLE: usize = 5_000;
 const HALVES: usize = 50;
 /// The default limit of most systems.
 const DEFAULT_FILES: &str = r#"ulimit -S -n 1024; exec "$0" "$@""#;
@@ -56,6 +56,7 @@ fn many_silent_or_half_finished_requests_do_not_delay_other_clients() {
         for _ in 0..20 {
             let begun = Instant::now();
             node.create(&json!({"kind": "honest"}));
+            node.get("/healthz");
             slowest = slowest.max(begun.elapsed());
             answered += 1;
         }
@@ -66,11 +67,91 @@ fn many_silent_or_half_finished_requests_do_not_delay_other_clients() {
         &[
             ("silent connections", crowds * IDLE as u64),
             ("half requests", crowds * HALVES as u64),
-            ("honest requests answered", answered),
+            ("honest creates and health checks answered", answered),
             ("milliseconds for the slowest", millis(slowest)),
         ],
     );
     assert!(slowest < WAIT_MAX, "a client waited for {slowest:?}");
+}
+
+/// What a page of another site can have a browser send to a server on its user's machine. `OURS`
+/// stands for the address of the node.
+const FOREIGN: [&str; 7] = [
+    "host: evil.example",
+    "host: evil.example:7373\r\norigin: http://evil.example:7373\r\nsec-fetch-site: same-origin",
+    "host: localhost.evil.example",
+    "host: 127.0.0.1.evil.example",
+    "host: OURS\r\norigin: https://evil.example",
+    "host: OURS\r\nsec-fetch-site: cross-site",
+    "host: OURS\r\norigin: null\r\nsec-fetch-site: cross-site",
+];
+
+#[test]
+fn a_page_of_another_site_can_neither_read_nor_change_anything_through_a_browser() {
+    let rounds = prove::times(1);
+    let dir = tempfile::tempdir().unwrap();
+    let node = Node::start(dir.path());
+    let job = node.create(&json!({"kind": "kept", "tags": {"mark": "4711"}, "delay": "1h"}));
+    let job = job["id"].as_str().unwrap();
+    let cancel = format!("/api/v1/jobs/{job}/cancel");
+    let changes = [
+        ("/api/v1/queues/default/pause", ""),
+        (cancel.as_str(), ""),
+        ("/api/v1/jobs", r#"{"api":"http://127.0.0.1:9/"}"#),
+        ("/api/v1/keys", r#"{"name":"evil","scope":"admin"}"#),
+        ("/api/v1/claims", r#"{"worker":"evil"}"#),
+    ];
+    let (mut refused, mut read, mut changed) = (0, 0, 0);
+    for _ in 0..rounds {
+        for headers in FOREIGN {
+            let headers = headers.replace("OURS", node.address());
+            for (path, body) in changes {
+                let kind = match body {
+                    "" => "",
+                    _ => "content-type: application/json\r\n",
+                };
+                let length = body.len();
+                let answer = send(
+                    node.address(),
+                    &format!(
+                        "POST {path} HTTP/1.1\r\n{headers}\r\n{kind}content-length: {length}\r\n\
+                         connection: close\r\n\r\n{body}"
+                    ),
+                );
+                let is_refused = ["421", "403"]
+                    .iter()
+                    .any(|status| answer.starts_with(&format!("HTTP/1.1 {status} ")));
+                assert!(is_refused, "{headers}: {path}: {answer}");
+                refused += 1;
+            }
+            if headers.starts_with("host: OURS") || headers.contains(node.address()) {
+                continue;
+            }
+            for path in ["/api/v1/jobs", "/jobs", "/metrics", "/api/v1/events"] {
+                let answer = send(
+                    node.address(),
+                    &format!("GET {path} HTTP/1.1\r\n{headers}\r\nconnection: close\r\n\r\n"),
+                );
+                read += u64::from(answer.contains("4711") || answer.starts_with("HTTP/1.1 200 "));
+                refused += 1;
+            }
+        }
+        let stats = node.get("/api/v1/stats");
+        let queues = node.get("/api/v1/queues");
+        let keys = node.get("/api/v1/keys");
+        changed += u64::from(stats["scheduled"] != 1 || stats["running"] != 0);
+        changed += u64::from(queues.to_string().contains("\"paused\":true"));
+        changed += keys["keys"].as_array().unwrap().len() as u64;
+    }
+    prove::tell(
+        "foreign pages",
+        &[
+            ("requests refused", refused),
+            ("answers that a page could read", read),
+            ("changes", changed),
+        ],
+    );
+    assert_eq!((read, changed), (0, 0));
 }
 
 #[test]

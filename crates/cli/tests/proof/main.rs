@@ -4,6 +4,7 @@
 //! ordinary test; `STEADFAST_PROVE_TIMES` multiplies it, and each prints its counts.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod broken_polls;
 mod disk;
 mod disk_full;
 mod frozen;
@@ -13,12 +14,14 @@ mod kill_cycles;
 mod kill_server;
 mod ledger;
 mod load;
+mod locked_rows;
 mod node;
 mod postgres;
 mod postgres_faults;
 #[path = "../common/process.rs"]
 mod process;
 mod proxy;
+mod slow_names;
 mod synced;
 mod target;
 mod trace;

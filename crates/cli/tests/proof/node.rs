@@ -77,6 +77,12 @@ impl Node {
         assert!(self.process.wait().success());
     }
 
+    /// How many threads its process has.
+    pub fn threads(&self) -> usize {
+        let tasks = format!("/proc/{}/task", self.process.id());
+        std::fs::read_dir(tasks).unwrap().count()
+    }
+
     pub fn address(&self) -> &str {
         &self.process.address
     }
