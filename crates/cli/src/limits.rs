@@ -19,6 +19,10 @@ pub const OPEN_FILES_MAX: u64 = 65_536;
 /// Open files that are not connections of clients: those to targets, and the store.
 pub const OPEN_FILES_RESERVED: u64 = 1_024;
 
+/// Connections that wait to be accepted: with the usual 128, thousands of workers that connect at
+/// once, as after a restart, wait for seconds until they try again. The system may allow fewer.
+pub const LISTEN_QUEUE_MAX: u32 = 4_096;
+
 /// A page of bulk work on dead letters: the most ids that the API accepts in one request.
 pub const DEAD_LETTER_PAGE: usize = 500;
 /// The page size of lists unless the caller gives one: what a person scrolls through.

@@ -16,13 +16,13 @@ use steadfast::{
     store::Store,
 };
 use steadfast_server::{App, Metrics};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 
 pub use access::Access;
 pub use welcome::local_url;
 
 use crate::{
-    limits::DRAIN_MAX,
+    limits::{DRAIN_MAX, LISTEN_QUEUE_MAX},
     output::print_line,
     settings::{Flags, RetryArg, Settings},
 };
@@ -49,7 +49,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     Access::check_before_opening(&settings)?;
     let store = wait::open_store(&settings).await?;
     let access = Access::decide(&settings, &*store).await?;
-    let listener = listen(settings.listen).await?;
+    let listener = listen(settings.listen)?;
     let address = listener.local_addr()?;
 
     let metrics = Arc::new(Metrics::default());
@@ -85,8 +85,18 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| {
+fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    let bind = || -> std::io::Result<TcpListener> {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4()?,
+            SocketAddr::V6(_) => TcpSocket::new_v6()?,
+        };
+        // A node that is started again takes the address that its last connections still name.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(LISTEN_QUEUE_MAX)
+    };
+    bind().with_context(|| {
         format!("cannot listen on {address}: is another node running there? choose another address with --listen")
     })
 }

@@ -43,8 +43,7 @@ fn many_silent_or_half_finished_requests_do_not_delay_other_clients() {
         let idle: Vec<TcpStream> = (0..IDLE).map(connect).collect();
         let halves: Vec<TcpStream> = (0..HALVES).map(connect).collect();
         for (number, mut half) in halves.iter().enumerate() {
-            let head =
-                "POST /api/v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
+            let head = head_of_a_create(&node);
             let body = "content-length: 1000\r\n\r\n{\"kind\":";
             half.write_all(head.as_bytes()).unwrap();
             if number.is_multiple_of(2) {
@@ -158,10 +157,10 @@ fn a_page_of_another_site_can_neither_read_nor_change_anything_through_a_browser
 fn a_byte_a_second_is_not_enough_to_stay() {
     let dir = tempfile::tempdir().unwrap();
     let node = Node::start(dir.path());
-    let head = "POST /api/v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
+    let head = head_of_a_create(&node);
     let with_body = format!("{head}content-length: 1000\r\n\r\n");
     thread::scope(|scope| {
-        for begin in [head, &with_body] {
+        for begin in [&head, &with_body] {
             let address = node.address();
             scope.spawn(move || {
                 let (stayed, received) = trickle(address, begin);
@@ -172,6 +171,12 @@ fn a_byte_a_second_is_not_enough_to_stay() {
         }
     });
     assert_eq!(node.get("/api/v1/stats")["ready"], 0);
+}
+
+/// All but the end.
+fn head_of_a_create(node: &Node) -> String {
+    let address = node.address();
+    format!("POST /api/v1/jobs HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n")
 }
 
 /// Sends a byte now and then until the server closes the connection; returns how long that took,
@@ -214,7 +219,10 @@ fn heads_that_are_too_large_or_ambiguous_are_refused() {
     for (headers, status) in cases {
         let received = send(
             node.address(),
-            &format!("GET /healthz HTTP/1.1\r\nhost: x\r\n{headers}\r\n"),
+            &format!(
+                "GET /healthz HTTP/1.1\r\nhost: {}\r\n{headers}\r\n",
+                node.address()
+            ),
         );
         let expected = format!("HTTP/1.1 {status} ");
         let shown = &headers[..headers.len().min(40)];

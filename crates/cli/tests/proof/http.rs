@@ -12,6 +12,7 @@ use serde_json::Value;
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct Http {
+    address: String,
     stream: BufReader<TcpStream>,
 }
 
@@ -27,6 +28,7 @@ impl Http {
         stream.set_nodelay(true).ok()?;
         stream.set_read_timeout(Some(READ_TIMEOUT)).ok()?;
         Some(Self {
+            address: address.to_owned(),
             stream: BufReader::new(stream),
         })
     }
@@ -54,8 +56,9 @@ impl Http {
     fn exchange(&mut self, method: &str, path: &str, body: &str) -> Option<(u16, Vec<u8>)> {
         // In one write, so that the request leaves in one piece.
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
              content-length: {}\r\n\r\n{body}",
+            self.address,
             body.len()
         );
         self.stream.get_mut().write_all(request.as_bytes()).ok()?;
