@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -13,14 +13,15 @@ use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use serde::{Deserialize, Serialize};
 use steadfast_core::{Failure, FailureClass, Job, Kind, Outcome, Payload, StepName};
 use steadfast_engine::{
-    AttemptContext, Context, EngineBuilder, Handler, JobError, JobKind, JobRequest,
+    AttemptContext, Context, EngineBuilder, Handler, JobError, JobKind, JobRequest, Notice,
+    Observer,
 };
 use steadfast_store::{Clock as _, ManualClock};
 
 use crate::{history::SharedHistory, tasks::pause};
 
 /// A panic with these words is part of the play.
-pub const PANIC: &str = "a handler of the simulation panics";
+pub const PANIC: &str = "code of a user of the simulation panics";
 /// For workers that are not part of any engine.
 pub const REMOTE: &str = "remote";
 const STEP: &str = "charge";
@@ -44,6 +45,7 @@ pub struct Script {
     pub history: SharedHistory,
     random: Mutex<StdRng>,
     calm: AtomicBool,
+    observer_panics: AtomicU64,
 }
 
 /// What an attempt comes to.
@@ -74,7 +76,13 @@ impl Script {
             history,
             random: Mutex::new(StdRng::seed_from_u64(seed)),
             calm: AtomicBool::new(false),
+            observer_panics: AtomicU64::new(0),
         })
+    }
+
+    /// How often an observer has panicked.
+    pub fn observer_panics(&self) -> u64 {
+        self.observer_panics.load(Ordering::Relaxed)
     }
 
     /// From now on, most attempts succeed, and soon.
@@ -89,6 +97,7 @@ impl Script {
             .handler(|_: X, context| act(context))
             .handler(|_: Y, context| act(context))
             .raw_handler(Kind::webhook().as_str(), deliver)
+            .observer(Arc::new(PanickingObserver(self.clone())))
     }
 
     pub fn end(&self, job: &Job) -> End {
@@ -127,6 +136,19 @@ impl Script {
             takes_a_step: self.chance(40),
             makes_a_job: self.chance(10),
             heeds_a_stop: self.chance(70),
+        }
+    }
+}
+
+/// An observer that panics now and then, which must change nothing for the engine.
+struct PanickingObserver(Arc<Script>);
+
+impl Observer for PanickingObserver {
+    fn notice(&self, _: &Notice) {
+        let panics = self.0.random.lock().unwrap().random_ratio(1, 20);
+        if panics {
+            self.0.observer_panics.fetch_add(1, Ordering::Relaxed);
+            panic!("{PANIC}");
         }
     }
 }

@@ -268,7 +268,7 @@ impl Simulation {
             violation: history.violation().cloned(),
             steps,
             simulated: self.simulated,
-            faults: self.faulty.injected() + self.crashes,
+            faults: self.faulty.injected() + self.crashes + self.script.observer_panics(),
             jobs: history.jobs.len() as u64,
         }
     }
