@@ -65,7 +65,7 @@ const PROOFS: &[Proof] = &[
     by_test("disk full", 10, "proof", "disk_full::a_full_disk_refuses_new_jobs_keeps_the_old_and_is_forgotten_when_there_is_room"),
     by_test("frozen node", 5, "proof", "frozen::a_node_that_stood_still_settles_nothing_that_was_given_to_another"),
     by_test("PostgreSQL faults", 20, "proof", "postgres_faults::what_was_acknowledged_outlives_lost_answers_and_cut_connections"),
-    by_test("slow resolver", 3, "proof", "slow_names::a_resolver_that_does_not_answer_delays_nobody_else"),
+    by_test("slow resolver", 3, "proof", "slow_names::a_resolver_that_does_not_answer_delays_no_other_caller"),
     by_test("broken polls", 20, "proof", "broken_polls::a_worker_that_hangs_up_in_the_middle_of_a_claim_loses_no_job"),
     by_test("locked rows", 5, "proof", "locked_rows::due_rows_that_another_session_has_locked_hold_up_no_other_job_and_are_not_asked_for_all_the_time"),
     by_test("foreign pages", 100, "proof", "hostile::a_page_of_another_site_can_neither_read_nor_change_anything_through_a_browser"),

@@ -43,7 +43,7 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
 "#;
 
 #[test]
-fn a_resolver_that_does_not_answer_delays_nobody_else() {
+fn a_resolver_that_does_not_answer_delays_no_other_caller() {
     let rounds = prove::times(1);
     let dir = tempfile::tempdir().unwrap();
     let resolver = build_resolver(dir.path());
@@ -97,7 +97,7 @@ fn a_resolver_that_does_not_answer_delays_nobody_else() {
             ("threads at most", threads as u64),
         ],
     );
-    assert!(slowest < WAIT_MAX, "somebody else waited for {slowest:?}");
+    assert!(slowest < WAIT_MAX, "another caller waited for {slowest:?}");
     assert!(threads < THREADS_MAX, "{threads} threads");
 }
 
