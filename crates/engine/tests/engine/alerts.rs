@@ -305,7 +305,7 @@ async fn a_notification_that_fails_for_good_is_an_alert_that_is_not_sent() {
         .find(|alert| alert.subject == AlertSubject::Notifications);
     assert_eq!(
         found.unwrap().message,
-        "2 dead letters among the notifications of tenant acme for 1h1m"
+        "2 dead letters among the notifications of tenant acme for 1h 1m"
     );
     assert_eq!(events(&client).await, before);
 
