@@ -44,7 +44,7 @@ pub(super) fn list(reader: &mut Reader) -> Result<DamagedRows, DriverError> {
     for text in damage.ids("schedule") {
         let id: Option<ScheduleId> = text.parse().ok();
         let is_damaged = match id {
-            Some(id) => schedules::is_damaged(&reader.conn, id)?,
+            Some(id) => schedules::is_damaged(&reader.conn, &damage, id)?,
             None => false,
         };
         if !is_damaged {

@@ -395,9 +395,13 @@ fn find(
 }
 
 /// Whether there is such a schedule, and it cannot be read.
-pub(super) fn is_damaged(conn: &Connection, id: ScheduleId) -> Result<bool, DriverError> {
+pub(super) fn is_damaged(
+    conn: &Connection,
+    damage: &DamageLog,
+    id: ScheduleId,
+) -> Result<bool, DriverError> {
     let sql = include_str!("sql/schedule_find.sql");
-    let found = query(conn, &DamageLog::default(), sql, [schedule_key(id)])?;
+    let found = query(conn, damage, sql, [schedule_key(id)])?;
     Ok(found.damaged > 0)
 }
 
