@@ -98,8 +98,8 @@ fn dead_letters_fire_after_five_minutes_again_every_hour_and_resolve_once() {
         [
             "00:02:00 pending, -: 3 dead letters in tenant acme",
             "00:07:00 firing, alert.fired: 3 dead letters in tenant acme for 5m",
-            "01:07:00 firing, alert.renotified: 3 dead letters in tenant acme for 1h5m",
-            "02:07:00 firing, alert.renotified: 3 dead letters in tenant acme for 2h5m",
+            "01:07:00 firing, alert.renotified: 3 dead letters in tenant acme for 1h 5m",
+            "02:07:00 firing, alert.renotified: 3 dead letters in tenant acme for 2h 5m",
             "02:10:00 ok, alert.resolved: no dead letters in tenant acme",
         ]
     );
@@ -271,7 +271,7 @@ fn a_clock_that_is_set_back_fires_nothing_early_and_puts_nothing_off() {
             "00:02:00 pending, -: 1 dead letter in tenant acme",
             "00:07:00 firing, alert.fired: 1 dead letter in tenant acme for 5m",
             "00:05:00 firing, -: 1 dead letter in tenant acme for 5m",
-            "01:05:00 firing, alert.renotified: 1 dead letter in tenant acme for 1h3m",
+            "01:05:00 firing, alert.renotified: 1 dead letter in tenant acme for 1h 3m",
         ]
     );
 }

@@ -66,7 +66,11 @@ async fn main() -> anyhow::Result<()> {
     engine.stop_now().await;
 
     // Both wait for a person, as dead letters. (A client works without an engine, too.)
-    for job in client.dead_letters(JobPageRequest::first(10)).await?.items {
+    for listed in client.dead_letters(JobPageRequest::first(10)).await?.items {
+        // Lists come without payloads.
+        let Some(job) = client.job(listed.id).await? else {
+            continue;
+        };
         let Text { to } = job.payload.decode()?;
         let reason = job.progress.reason.map_or("", explain::reason);
         println!("dead letter to {to}: {reason}");

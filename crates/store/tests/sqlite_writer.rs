@@ -265,7 +265,11 @@ async fn a_row_that_cannot_be_read_does_not_hold_up_the_others() {
     assert!(both[0].is_none() && both[1].is_some());
     for store in [&store, &database.open()] {
         let listed = store.list_damaged().await.unwrap().rows;
-        assert_eq!(listed, [damaged.clone()], "also of one set aside before");
+        assert_eq!(
+            listed,
+            std::slice::from_ref(damaged),
+            "also of one set aside before"
+        );
     }
     // Mended, it is there again, and can be told to run.
     let mend = "UPDATE steadfast_job SET tags = NULL WHERE id = ?1";

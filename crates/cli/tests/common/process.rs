@@ -23,7 +23,7 @@ pub fn wrapped(mut command: Command, args: &[&str], dir: &Path) -> Command {
 
 /// A node that is killed when the test is over.
 pub struct Process {
-    child: Child,
+    pub child: Child,
     /// Where it listens.
     pub address: String,
     /// What it printed until it was ready, the last line included.
@@ -59,10 +59,6 @@ impl Process {
             }
         }
         panic!("the node did not print its address: {}", process.welcome);
-    }
-
-    pub fn id(&self) -> u32 {
-        self.child.id()
     }
 
     /// Sends a signal, by its name without SIG.

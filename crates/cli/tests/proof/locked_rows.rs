@@ -62,7 +62,7 @@ fn due_rows_that_another_session_has_locked_hold_up_no_other_job_and_are_not_ask
         });
         let before = transactions();
         // sleep: this is how long the node is watched
-        thread::sleep(WATCHED);
+        thread::park_timeout(WATCHED);
         most = most.max(transactions() - before);
         runtime.block_on(locker.batch_execute("COMMIT")).unwrap();
         until("the jobs that were locked to run", || {

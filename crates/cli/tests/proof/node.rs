@@ -79,7 +79,7 @@ impl Node {
 
     /// How many threads its process has.
     pub fn threads(&self) -> usize {
-        let tasks = format!("/proc/{}/task", self.process.id());
+        let tasks = format!("/proc/{}/task", self.process.child.id());
         std::fs::read_dir(tasks).unwrap().count()
     }
 

@@ -100,8 +100,8 @@ pub async fn a_holder_learns_of_a_request_to_cancel(f: Fixture) {
 pub async fn a_worker_finds_its_own_requests_to_cancel(f: Fixture) {
     let worker = |name: &str| WorkerName::new(name).unwrap();
     let requests = async |name: &str, limit| {
-        let found = f.store.cancel_requests(worker(name), limit).await.unwrap();
-        found
+        let requests = f.store.cancel_requests(worker(name), limit);
+        requests.await.unwrap()
     };
     f.enqueue(f.jobs(4)).await;
     let claims = f.claim(3).await;

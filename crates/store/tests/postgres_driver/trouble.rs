@@ -373,7 +373,11 @@ async fn a_row_that_cannot_be_read_does_not_hold_up_the_others() {
     assert!(both[0].is_none() && both[1].is_some());
     for store in [&store, &database.open().await] {
         let listed = store.list_damaged().await.unwrap().rows;
-        assert_eq!(listed, [damaged.clone()], "also of one set aside before");
+        assert_eq!(
+            listed,
+            std::slice::from_ref(damaged),
+            "also of one set aside before"
+        );
     }
     assert_eq!(error.operation(), "get_jobs");
     assert!(std::error::Error::source(&error).is_some());
@@ -543,7 +547,7 @@ async fn a_schedule_that_is_being_changed_holds_up_no_other() {
         skipped: Vec::new(),
         cancel: None,
         subscriptions: Arc::default(),
-        progress: due[0].progress.clone(),
+        progress: due[0].progress,
     };
     let firings = ids.iter().map(|id| firing(*id, due[0].revision)).collect();
     let fired = store.fire_schedules(firings).await.unwrap();
