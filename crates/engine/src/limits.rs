@@ -29,6 +29,10 @@ pub const PRUNE_BATCH_MAX: usize = 500;
 pub const PRUNE_PAUSE: Duration = Duration::from_millis(20);
 /// One page of a bulk command.
 pub const BULK_PAGE_MAX: usize = 500;
+/// Jobs that one count with a predicate looks at; beyond that it is "at least".
+pub const BULK_COUNT_MAX: usize = 100_000;
+/// How long it looks at them: if few match the filter, a page with none takes its time too.
+pub const BULK_COUNT_TIME_MAX: Duration = Duration::from_secs(1);
 /// Jobs a second that a bulk command changes by default, so that requeueing a million jobs leaves
 /// room for others: less than a tenth of what either store can do.
 pub const BULK_RATE_DEFAULT: NonZeroU32 = NonZeroU32::new(5_000).unwrap();

@@ -7,12 +7,12 @@
 use std::{num::NonZeroU32, time::Duration};
 
 use steadfast_core::{Job, JobCommand, JobId};
-use steadfast_store::{JobFilter, JobPageRequest};
+use steadfast_store::{JobCount, JobFilter, JobPageRequest};
 
 use tokio::time::Instant;
 
 use super::{Client, ClientError};
-use crate::limits::{BULK_PAGE_MAX, BULK_RATE_DEFAULT};
+use crate::limits::{BULK_COUNT_MAX, BULK_COUNT_TIME_MAX, BULK_PAGE_MAX, BULK_RATE_DEFAULT};
 
 impl Client {
     /// A command on every job that matches now, a page at a time, with a limit, a predicate and
@@ -61,7 +61,7 @@ pub struct BulkCommand {
     client: Client,
     filter: JobFilter,
     command: JobCommand,
-    only: Box<dyn Fn(&Job) -> bool + Send + Sync>,
+    only: Option<Box<dyn Fn(&Job) -> bool + Send + Sync>>,
     on_progress: Box<dyn Fn(BulkResult) + Send + Sync>,
     limit: u64,
     rate: NonZeroU32,
@@ -89,7 +89,7 @@ impl BulkCommand {
             client,
             filter,
             command,
-            only: Box::new(|_| true),
+            only: None,
             on_progress: Box::new(|_| ()),
             limit: u64::MAX,
             rate: BULK_RATE_DEFAULT,
@@ -99,7 +99,7 @@ impl BulkCommand {
     /// Leaves out jobs that a filter of the store cannot tell apart, as those of another failure.
     /// The jobs come without their payloads, as from [`Client::jobs`].
     pub fn only(mut self, predicate: impl Fn(&Job) -> bool + Send + Sync + 'static) -> Self {
-        self.only = Box::new(predicate);
+        self.only = Some(Box::new(predicate));
         self
     }
 
@@ -121,18 +121,32 @@ impl BulkCommand {
         self
     }
 
-    /// Counts the jobs that match, no further than `most`, and changes nothing.
-    pub async fn count(&self, most: u64) -> Result<u64, ClientError> {
-        let mut count = 0;
+    /// Counts the jobs that match and changes nothing. It counts no further than `most`, and with
+    /// a predicate looks at no more than 100,000 jobs and no longer than a second or so; the
+    /// answer says whether it stopped early.
+    pub async fn count(&self, most: u64) -> Result<JobCount, ClientError> {
+        if self.only.is_none() {
+            return self.client.count(self.filter.clone(), most).await;
+        }
+        let begin = Instant::now();
+        let (mut count, mut seen) = (0, 0);
         let mut page = JobPageRequest::first(BULK_PAGE_MAX);
         loop {
             let jobs = self.client.jobs(self.filter.clone(), page).await?;
-            count += jobs.items.iter().filter(|job| (self.only)(job)).count() as u64;
-            match jobs.next {
-                Some(next) if count < most => page.after = Some(next),
-                _ => return Ok(count.min(most)),
+            count += jobs.items.iter().filter(|job| self.includes(job)).count() as u64;
+            seen += jobs.items.len();
+            if count > most || jobs.next.is_none() {
+                return Ok(JobCount::up_to(count, most));
             }
+            if seen >= BULK_COUNT_MAX || begin.elapsed() >= BULK_COUNT_TIME_MAX {
+                return Ok(JobCount::at_least(count));
+            }
+            page.after = jobs.next;
         }
+    }
+
+    fn includes(&self, job: &Job) -> bool {
+        self.only.as_ref().is_none_or(|only| only(job))
     }
 
     /// Carries the command out. After an error, the pages before it stay changed.
@@ -143,7 +157,7 @@ impl BulkCommand {
         loop {
             let page_begin = Instant::now();
             let jobs = self.client.jobs(self.filter.clone(), page).await?;
-            let matching = jobs.items.iter().filter(|job| (self.only)(job));
+            let matching = jobs.items.iter().filter(|job| self.includes(job));
             let mut ids: Vec<JobId> = matching.map(|job| job.id).collect();
             let is_cut = ids.len() as u64 > left;
             ids.truncate(usize::try_from(left).unwrap_or(usize::MAX));

@@ -1,10 +1,17 @@
 //! One command on many jobs.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
+use futures_util::FutureExt as _;
 use steadfast_core::JobCommand;
 use steadfast_engine::{BulkResult, Client, JobKind as _};
-use steadfast_store::{JobFilter, MemoryStore};
+use steadfast_store::{JobCount, JobFilter, MemoryStore};
 
 use crate::common::fails;
 
@@ -51,11 +58,39 @@ async fn a_predicate_narrows_what_a_filter_cannot() {
     let cancel = client
         .command_matching(JobFilter::default(), JobCommand::Cancel)
         .only(|job| job.tags.contains_key("parity"));
-    assert_eq!(cancel.count(10_000).await.unwrap(), 600);
-    assert_eq!(cancel.count(7).await.unwrap(), 7);
+    for most in [10_000, 600, 599, 7] {
+        let expected = JobCount::up_to(600, most);
+        assert_eq!(cancel.count(most).await.unwrap(), expected);
+    }
     assert_eq!(client.stats(client.now()).await.unwrap().cancelled, 0);
     assert_eq!(cancel.run().await.unwrap().changed, 600);
     assert_eq!(client.stats(client.now()).await.unwrap().cancelled, 600);
+}
+
+/// Here looking at a job takes a while, on a clock that only the predicate moves.
+#[tokio::test(start_paused = true)]
+async fn a_count_of_jobs_that_hardly_match_ends_and_says_that_it_stopped_early() {
+    let client = client_of_many().await;
+    let looked_at = Arc::new(AtomicU64::new(0));
+    let count = {
+        let looked_at = looked_at.clone();
+        client
+            .command_matching(JobFilter::default(), JobCommand::Cancel)
+            .only(move |_| {
+                let looked_at = looked_at.fetch_add(1, Ordering::Relaxed);
+                if looked_at == 0 {
+                    // The clock moves as soon as it is asked to.
+                    tokio::time::advance(Duration::from_secs(60)).now_or_never();
+                }
+                looked_at == 1
+            })
+    };
+    assert_eq!(count.count(10).await.unwrap(), JobCount::at_least(1));
+    assert_eq!(looked_at.load(Ordering::Relaxed), 500, "one page");
+    // What the store can count by itself is not looked at job by job.
+    let all = client.command_matching(JobFilter::default(), JobCommand::Cancel);
+    let counted = all.count(10_000).await.unwrap();
+    assert_eq!(counted, JobCount::up_to(1_200, 10_000));
 }
 
 #[tokio::test(start_paused = true)]
