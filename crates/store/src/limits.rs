@@ -45,6 +45,8 @@ pub const LIST_ROWS_GROWTH: usize = 8;
 /// Counts by the minute are shown for a month at most.
 pub const MINUTES_KEPT: Duration = Duration::from_secs(32 * 24 * 60 * 60);
 
+/// How often a node warns of a counter that is negative.
+pub const COUNTERS_WARN_EVERY: Duration = Duration::from_secs(300);
 /// How often a repair of counters that another one overtook looks again.
 pub const RECOUNT_TRIES_MAX: usize = 3;
 

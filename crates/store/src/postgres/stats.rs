@@ -18,7 +18,6 @@ use crate::{
     sql::{
         columns::{CounterColumns, TallyColumns},
         counters::{self, LaneCounters},
-        values::unsigned,
         waiting::{LaneWaiting, PresentMinute, WaitingCount, present_rows_limit},
     },
     store::{JobFilter, LaneStats, MinuteStats},
@@ -260,5 +259,5 @@ fn tally(row: &Row, columns: &TallyColumns) -> Result<Tally, DriverError> {
 }
 
 fn number(row: &Row, column: usize) -> Result<u64, DriverError> {
-    Ok(unsigned(row.try_get(column)?))
+    Ok(counters::shown(row.try_get(column)?))
 }

@@ -1,9 +1,42 @@
 //! Counts that are stored for every lane, and which questions they answer.
 
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Instant,
+};
+
 use steadfast_core::{JobLabel, Tally};
 
 use super::{values::unsigned, waiting::WaitingCount};
-use crate::store::{JobFilter, LaneStats};
+use crate::{
+    limits::COUNTERS_WARN_EVERY,
+    store::{JobFilter, LaneStats},
+};
+
+/// When this process last warned of a counter.
+static WARNED_AT: Mutex<Option<Instant>> = Mutex::new(None);
+
+/// What is shown for a stored counter. One that is negative has drifted: that is logged now and
+/// then, and shown as 0.
+pub(crate) fn shown(stored: i64) -> u64 {
+    if stored < 0 && is_time_to_warn(&WARNED_AT, Instant::now()) {
+        tracing::warn!(
+            counted = stored,
+            "a counter of jobs has drifted: it is negative, and shown as 0; `steadfast doctor --recount` repairs it"
+        );
+    }
+    unsigned(stored)
+}
+
+/// Whether the last warning is long enough ago; this one is then the last.
+fn is_time_to_warn(warned_at: &Mutex<Option<Instant>>, now: Instant) -> bool {
+    let mut warned_at = warned_at.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_time = warned_at.is_none_or(|at| now.duration_since(at) >= COUNTERS_WARN_EVERY);
+    if is_time {
+        *warned_at = Some(now);
+    }
+    is_time
+}
 
 /// The stored counters of a lane. Labels that depend on the time are not among them.
 pub(crate) struct LaneCounters {
@@ -26,7 +59,7 @@ impl LaneCounters {
             cancelled,
             ..
         } = self.stats;
-        unsigned(self.waiting.waiting) + running + succeeded + failed + cancelled
+        shown(self.waiting.waiting) + running + succeeded + failed + cancelled
     }
 
     pub(crate) fn count(&self, label: Option<JobLabel>, dead_letters: bool) -> u64 {
@@ -40,7 +73,7 @@ impl LaneCounters {
             (Some(JobLabel::Failed), false) => stats.failed,
             (Some(JobLabel::Cancelled), false) => stats.cancelled,
             (Some(JobLabel::Scheduled | JobLabel::Ready | JobLabel::Retrying), false) => {
-                unsigned(self.waiting.waiting)
+                shown(self.waiting.waiting)
             }
         }
     }
@@ -78,4 +111,24 @@ pub(crate) fn count(filter: &JobFilter, lanes: impl IntoIterator<Item = LaneCoun
         })
         .map(|lane| lane.count(filter.label, filter.dead_letters))
         .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_counter_that_drifted_is_shown_as_nothing_and_told_now_and_then() {
+        assert_eq!((shown(7), shown(-7)), (7, 0));
+        let warned_at = WARNED_AT.lock().unwrap().unwrap();
+        assert_eq!(shown(-8), 0);
+        assert_eq!(*WARNED_AT.lock().unwrap(), Some(warned_at), "only once");
+
+        let (last, begin) = (Mutex::new(None), Instant::now());
+        let told = [0, 1, 299, 300, 301, 600]
+            .map(|second| is_time_to_warn(&last, begin + Duration::from_secs(second)));
+        assert_eq!(told, [true, false, false, true, false, true]);
+    }
 }

@@ -17,7 +17,6 @@ use crate::{
     sql::{
         columns::{CounterColumns, TallyColumns, columns},
         counters::{self, LaneCounters},
-        values::unsigned,
         waiting::{LaneWaiting, PresentMinute, WaitingCount, present_rows_limit},
     },
     store::{JobFilter, LaneStats, MinuteStats},
@@ -285,5 +284,5 @@ fn tally(row: &Row<'_>, columns: &TallyColumns) -> rusqlite::Result<Tally> {
 }
 
 fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
-    Ok(unsigned(row.get(column)?))
+    Ok(counters::shown(row.get(column)?))
 }
