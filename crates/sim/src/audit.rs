@@ -147,6 +147,18 @@ pub async fn records(store: &dyn Store, history: &SharedHistory) -> Result<(), S
     Ok(())
 }
 
+/// The counters of the store are what its jobs add up to.
+pub async fn counters(store: &dyn Store, history: &SharedHistory) -> Result<(), StoreError> {
+    let differences = store.recount(false).await?;
+    let mut history = history.lock();
+    history.exercise(Invariant::CountersAddUp);
+    if let Some(difference) = differences.first() {
+        let why = format!("{} differ, as {difference:?}", differences.len());
+        history.broken(Invariant::CountersAddUp, None, why);
+    }
+    Ok(())
+}
+
 fn check_records(history: &mut History, id: JobId, records: &[Attempt]) {
     let known = history.jobs[&id].clone();
     let unexpected = records

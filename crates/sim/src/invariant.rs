@@ -38,6 +38,7 @@ invariants! {
     SettledStays = "a settled attempt is never run again",
     StepsOnce = "steps that succeeded do not run again",
     AllEnds = "after faults end, every job reaches an end within a bounded time",
+    CountersAddUp = "the stored counters are what the jobs add up to",
 }
 
 impl fmt::Display for Invariant {

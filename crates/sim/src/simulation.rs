@@ -280,6 +280,7 @@ impl Simulation {
     fn last_audit(&mut self) {
         self.history.lock().check_ticks();
         at_once(crate::audit::records(&*self.store, &self.history)).unwrap();
+        at_once(crate::audit::counters(&*self.store, &self.history)).unwrap();
     }
 
     fn unfinished(&self) -> Option<JobId> {
