@@ -14,7 +14,10 @@ use steadfast_store::{
     Renewal, ScheduleSaveResult, ScheduleStore as _,
 };
 
-use super::{play::Play, world::STEP};
+use super::{
+    play::{IN_STEPS, Play},
+    world::STEP,
+};
 
 const ROUNDS: u64 = 2;
 const EVERY: Duration = Duration::from_secs(60);
@@ -37,7 +40,7 @@ impl Play {
             self.close();
             self.open().await;
             self.advance(EVERY);
-            self.call("prune", async |store| {
+            self.call(IN_STEPS, async |store| {
                 store.prune(store.now().minus(RETENTION), 100).await
             })
             .await;

@@ -28,7 +28,9 @@ impl World {
         let mut page = JobPageRequest::first(PAGE);
         loop {
             let listed = store.list_jobs(JobFilter::default(), page).await?;
-            for job in &listed.items {
+            // A list comes without payloads.
+            let ids = listed.items.iter().map(|job| job.id).collect();
+            for job in store.get_jobs(ids).await?.iter().flatten() {
                 world.add(&job.id, job);
                 if job.progress.fence.0 > 0 {
                     world.read_attempts(store, job.id).await?;
@@ -93,6 +95,21 @@ impl World {
     /// How many facts it holds.
     pub fn facts(&self) -> u64 {
         self.0.len() as u64
+    }
+
+    /// Whether each fact is that of one of two others: a call that works in steps, each of them a
+    /// transaction, may have been interrupted between two.
+    pub fn is_between(&self, before: &Self, after: &Self) -> bool {
+        let names = self.0.keys().chain(before.0.keys()).chain(after.0.keys());
+        { names }.all(|name| {
+            let found = self.0.get(name);
+            found == before.0.get(name) || found == after.0.get(name)
+        })
+    }
+
+    /// Whether it holds nothing that another does not know by name.
+    pub fn is_left_of(&self, other: &Self) -> bool {
+        self.0.keys().all(|name| other.0.contains_key(name))
     }
 
     /// Where another differs, for people.
