@@ -33,6 +33,8 @@ impl Client {
     }
 }
 
+type JobPredicate = Box<dyn Fn(&Job) -> bool + Send + Sync>;
+
 /// A command on every job that matches a filter; see [`Client::command_matching`].
 ///
 /// ```
@@ -61,7 +63,7 @@ pub struct BulkCommand {
     client: Client,
     filter: JobFilter,
     command: JobCommand,
-    only: Option<Box<dyn Fn(&Job) -> bool + Send + Sync>>,
+    only: Option<JobPredicate>,
     on_progress: Box<dyn Fn(BulkResult) + Send + Sync>,
     limit: u64,
     rate: NonZeroU32,
