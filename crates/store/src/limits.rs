@@ -42,6 +42,11 @@ pub const LIST_ROWS_MIN: usize = 64;
 /// Each further read of a list is so many times longer: more than are asked for, because some
 /// will not match.
 pub const LIST_ROWS_GROWTH: usize = 8;
+/// If jobs are kept for less than a day, retention remembers how far it has come, and begins anew
+/// this often: so much later than its day a key may go.
+pub const PRUNE_ANEW_EVERY: Duration = Duration::from_secs(60 * 60);
+/// Retention looks again at what ended this shortly ago: as long as a transaction may take.
+pub const PRUNE_OVERLAP: Duration = Duration::from_secs(60);
 /// Counts by the minute are shown for a month at most.
 pub const MINUTES_KEPT: Duration = Duration::from_secs(32 * 24 * 60 * 60);
 

@@ -51,7 +51,7 @@ mod trust;
 mod upkeep;
 mod values;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use steadfast_core::{NewJob, Timestamp};
 use tokio::task::JoinHandle;
@@ -105,6 +105,7 @@ impl PostgresStore {
             clock: DatabaseClock::new(options.clock.clone()),
             trust: ConnectionTrust::default(),
             damage: DamageLog::default(),
+            pruned_to: Mutex::default(),
         });
         let schema = open::migrate(&address, &shared.texts).await?;
         let listener = Arc::new(Listener::default());

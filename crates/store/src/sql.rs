@@ -10,6 +10,7 @@ pub(crate) mod counters;
 pub(crate) mod listing;
 pub(crate) mod paging;
 pub(crate) mod policies;
+pub(crate) mod prune_position;
 pub(crate) mod recount;
 pub(crate) mod schedules;
 pub(crate) mod template;

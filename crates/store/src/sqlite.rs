@@ -47,7 +47,7 @@ mod writer;
 use std::{
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError, RwLock,
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
         mpsc,
     },
@@ -62,6 +62,7 @@ use crate::{
     damage::DamageLog,
     error::{EnqueueError, OpenError, StoreError},
     limits::WRITER_QUEUE_MAX,
+    sql::prune_position::PrunePosition,
     store::{BaseStore, EnqueueResult},
     wake::{WakeInterest, Waker, Wakeups},
 };
@@ -89,6 +90,8 @@ struct Inner {
     queue: RwLock<Option<mpsc::Sender<Box<dyn Work>>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     transactions: Arc<AtomicU64>,
+    /// Where retention goes on.
+    pruned_to: Mutex<PrunePosition>,
 }
 
 impl SqliteStore {
@@ -125,6 +128,7 @@ impl SqliteStore {
             queue: RwLock::new(Some(queue)),
             thread: Mutex::new(Some(thread)),
             transactions,
+            pruned_to: Mutex::default(),
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -134,6 +138,11 @@ impl SqliteStore {
     /// Brings a file to the schema this binary knows, or creates it, and does nothing else.
     pub fn migrate(path: impl AsRef<Path>) -> Result<(), OpenError> {
         open::open(path.as_ref(), &SqliteOptions::default()).map(drop)
+    }
+
+    fn pruned_to(&self) -> MutexGuard<'_, PrunePosition> {
+        let pruned_to = self.inner.pruned_to.lock();
+        pruned_to.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The path of the file.

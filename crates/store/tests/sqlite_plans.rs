@@ -56,7 +56,10 @@ const PLANS: &[((&str, &str), &str)] = &[
         "steadfast_job_running (lease_until<?)",
     ),
     (sql!("cancel_requests"), "steadfast_job_cancel (worker=?)"),
-    (sql!("prune_find"), "steadfast_job_ended (finished_at<?)"),
+    (
+        sql!("prune_find"),
+        "steadfast_job_ended (finished_at>? AND finished_at<?)",
+    ),
     (
         sql!("prune_find"),
         "steadfast_job_discarded (resolved_at>? AND resolved_at<?)",

@@ -87,6 +87,32 @@ pub async fn a_key_lives_a_day_and_then_goes_with_its_job(f: Fixture) {
     f.enqueue_one(keyed()).await;
 }
 
+/// Retention need not look at such jobs every time, but now and then.
+pub async fn a_job_that_was_passed_over_for_its_key_goes_soon_after_its_day(f: Fixture) {
+    let hour = secs(3_600);
+    let created_at = f.now();
+    let keyed = f.job_with(|job| job.idempotency_key = key("k"));
+    let keyed = f.enqueue_one(keyed).await;
+    f.clock.advance(hour * 12);
+    let claim = f.claim_of(keyed).await;
+    f.end(claim, success()).await;
+    for _ in 0..3 {
+        let other = f.ended(f.job(), success()).await;
+        let dead = f.ended(f.job(), permanent("no")).await;
+        f.command(dead.id, JobCommand::Discard).await;
+        f.clock.advance(secs(120));
+        assert_eq!(f.store.prune(f.now(), 1).await.unwrap(), 1);
+        assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 1);
+        assert_eq!(f.find(other.id).await, None);
+        assert_eq!(f.find(dead.id).await, None);
+    }
+    f.clock.set(created_at.plus(DAY).minus(MICRO));
+    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 0);
+    f.clock.set(created_at.plus(DAY + hour));
+    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 1);
+    assert_eq!(f.find(keyed).await, None);
+}
+
 pub async fn no_more_than_asked_go(f: Fixture) {
     for _ in 0..5 {
         f.ended(f.job(), success()).await;

@@ -6,7 +6,10 @@ use super::{counts, driver_error::DriverError, session::Session};
 use crate::{
     limits::{MINUTES_KEPT, PRUNE_BATCH_MAX, PRUNE_BATCHES_MAX},
     minutes::minute,
-    sql::paging::row_limit,
+    sql::{
+        paging::row_limit,
+        prune_position::{PruneFinding, PrunePosition, PruneRange},
+    },
 };
 
 pub(super) async fn prune(
@@ -15,25 +18,59 @@ pub(super) async fn prune(
     limit: usize,
     now: Timestamp,
 ) -> Result<usize, DriverError> {
-    let keyed_before = now.minus(limits::DAY).as_micros();
-    let sql = include_str!("sql/prune.sql");
+    let mut position = session.shared.pruned_to().at(now);
+    let mut is_recent = false;
     let mut pruned = 0;
     while pruned < limit {
+        let range = match is_recent {
+            false => Some(PrunePosition::old(ended_before, now)),
+            true => position.recent(ended_before, now),
+        };
+        let Some(range) = range else {
+            break;
+        };
         let batch = PRUNE_BATCH_MAX.min(limit - pruned);
-        let row = session
-            .query_one(
-                sql,
-                &[&ended_before.as_micros(), &keyed_before, &row_limit(batch)],
-            )
-            .await?;
-        let deleted = usize::try_from(row.try_get::<_, i64>("deleted")?).unwrap_or(0);
+        let (deleted, found) = delete_jobs(session, range, batch, now).await?;
         pruned += deleted;
-        if deleted < batch {
+        if is_recent {
+            position.advance(range, found, now);
+        }
+        if !found.is_full && std::mem::replace(&mut is_recent, true) {
             break;
         }
     }
+    *session.shared.pruned_to() = position;
     delete_ticks_and_minutes(session, ended_before, limit, now).await?;
     Ok(pruned)
+}
+
+/// Deletes one batch of jobs. Answers how many it was, and how far that is.
+async fn delete_jobs(
+    session: &Session<'_>,
+    range: PruneRange,
+    batch: usize,
+    now: Timestamp,
+) -> Result<(usize, PruneFinding), DriverError> {
+    let keyed_before = now.minus(limits::DAY).as_micros();
+    let row = session
+        .query_one(
+            include_str!("sql/prune.sql"),
+            &[
+                &range.before,
+                &keyed_before,
+                &row_limit(batch),
+                &range.ended_from,
+                &range.discarded_from,
+            ],
+        )
+        .await?;
+    let deleted = usize::try_from(row.try_get::<_, i64>("deleted")?).unwrap_or(0);
+    let found = PruneFinding {
+        is_full: deleted >= batch,
+        last_ended: row.try_get("last_ended")?,
+        last_discarded: row.try_get("last_discarded")?,
+    };
+    Ok((deleted, found))
 }
 
 /// In short transactions, so that none waits long for a lock or for vacuum.

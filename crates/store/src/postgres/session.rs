@@ -3,14 +3,14 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
 use deadpool_postgres::StatementCache;
 use tokio_postgres::{Client, IsolationLevel, Row, types::ToSql};
 
 use super::{driver_error::DriverError, names::Names, time::DatabaseClock, trust::ConnectionTrust};
-use crate::damage::DamageLog;
+use crate::{damage::DamageLog, sql::prune_position::PrunePosition};
 
 /// What all connections of a store share.
 pub(super) struct PoolContext {
@@ -19,6 +19,16 @@ pub(super) struct PoolContext {
     pub clock: DatabaseClock,
     pub trust: ConnectionTrust,
     pub damage: DamageLog,
+    /// Where retention goes on.
+    pub pruned_to: Mutex<PrunePosition>,
+}
+
+impl PoolContext {
+    pub(super) fn pruned_to(&self) -> MutexGuard<'_, PrunePosition> {
+        self.pruned_to
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A connection of the pool.

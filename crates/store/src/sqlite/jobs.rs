@@ -121,11 +121,13 @@ impl JobStore for SqliteStore {
     }
 
     async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
-        let pruned = self
+        let position = *self.pruned_to();
+        let (pruned, position) = self
             .write("prune", limit, move |session| {
-                prune::prune(session, ended_before, limit)
+                prune::prune(session, ended_before, limit, position)
             })
             .await?;
+        *self.pruned_to() = position;
         for delete in [prune::delete_ticks, prune::delete_minutes] {
             // In short transactions, so that the requests of others come in between.
             for _ in 0..PRUNE_BATCHES_MAX {

@@ -10,19 +10,49 @@ use super::{
     session::Session,
     values::{job_id, job_key, schedule_id, schedule_key, state},
 };
-use crate::{limits::MINUTES_KEPT, minutes::minute, sql::paging::row_limit};
+use crate::{
+    limits::MINUTES_KEPT,
+    minutes::minute,
+    sql::{
+        paging::row_limit,
+        prune_position::{PruneFinding, PrunePosition, PruneRange},
+    },
+};
 
+/// Deletes one batch of jobs. Answers how many it was, and where to go on once that is committed.
 pub(super) fn prune(
     session: &mut Session<'_>,
     ended_before: Timestamp,
     limit: usize,
-) -> Result<usize, DriverError> {
-    let old = find(session, ended_before, limit)?;
+    position: PrunePosition,
+) -> Result<(usize, PrunePosition), DriverError> {
+    let now = session.now;
+    let mut position = position.at(now);
+    let mut old = find(session, PrunePosition::old(ended_before, now), limit)?;
+    let left = limit - old.len();
+    if left > 0
+        && let Some(range) = position.recent(ended_before, now)
+    {
+        let recent = find(session, range, left)?;
+        let last = |is_discarded| {
+            let half = recent
+                .iter()
+                .filter(move |job| job.is_discarded() == is_discarded);
+            half.map(|job| job.ended_at).max()
+        };
+        let found = PruneFinding {
+            is_full: recent.len() >= left,
+            last_ended: last(false),
+            last_discarded: last(true),
+        };
+        position.advance(range, found, now);
+        old.extend(recent);
+    }
     for job in &old {
         delete(session, job)?;
     }
     fold_waiting(session.conn, session.now)?;
-    Ok(old.len())
+    Ok((old.len(), position))
 }
 
 /// Deletes one batch of tick records. Answers how many it was.
@@ -56,6 +86,7 @@ struct OldJob {
     state: JobState,
     key: Option<String>,
     schedule: Option<ScheduleId>,
+    ended_at: i64,
 }
 
 impl OldJob {
@@ -67,13 +98,18 @@ impl OldJob {
             state: state(row.get("state")?)?,
             key: row.get("idempotency_key")?,
             schedule: row.get::<_, Option<_>>("schedule")?.map(schedule_id),
+            ended_at: row.get("ended_at")?,
         })
+    }
+
+    fn is_discarded(&self) -> bool {
+        self.state == JobState::Failed
     }
 }
 
 fn find(
     session: &Session<'_>,
-    ended_before: Timestamp,
+    range: PruneRange,
     limit: usize,
 ) -> Result<Vec<OldJob>, DriverError> {
     let keyed_before = session.now.minus(limits::DAY);
@@ -81,9 +117,11 @@ fn find(
         .conn
         .prepare_cached(include_str!("sql/prune_find.sql"))?;
     let mut rows = statement.query(params![
-        ended_before.as_micros(),
+        range.before,
         keyed_before.as_micros(),
-        row_limit(limit)
+        row_limit(limit),
+        range.ended_from,
+        range.discarded_from,
     ])?;
     let mut old = Vec::new();
     while let Some(row) = rows.next()? {

@@ -1,19 +1,22 @@
 -- Deletes jobs that retention may delete, as `Job::may_be_pruned` says, with all that belongs to
 -- them: succeeded and cancelled jobs by when they ended, and discarded ones by when they were
 -- discarded, the oldest of each first. Both halves have an index of their own.
--- Parameters: 1 ended before, 2 keyed jobs created after this stay, 3 limit. Rows: one, how
--- many. Locks: the rows, as far as they are free.
+-- Parameters: 1 ended before, 2 keyed jobs created after this stay, 3 limit, 4 ended from,
+-- 5 discarded from. Rows: one, how many, and the last end and discard among them. Locks: the
+-- rows, as far as they are free.
 WITH ended AS MATERIALIZED (
-    SELECT id FROM steadfast.job
-    WHERE state IN (2, 4) AND finished_at < $1 AND (idempotency_key IS NULL OR created_at <= $2)
+    SELECT id, finished_at FROM steadfast.job
+    WHERE
+        state IN (2, 4) AND finished_at >= $4 AND finished_at < $1
+        AND (idempotency_key IS NULL OR created_at <= $2)
     ORDER BY finished_at
     LIMIT $3
     FOR UPDATE SKIP LOCKED
 ),
 discarded AS MATERIALIZED (
-    SELECT id FROM steadfast.job
+    SELECT id, resolved_at FROM steadfast.job
     WHERE
-        resolved_at IS NOT NULL AND resolved_at < $1
+        resolved_at IS NOT NULL AND resolved_at >= $5 AND resolved_at < $1
         AND (idempotency_key IS NULL OR created_at <= $2)
     ORDER BY resolved_at
     LIMIT $3 - (SELECT count(*) FROM ended)
@@ -43,4 +46,7 @@ counted AS (
     FROM gone
     GROUP BY lane
 )
-SELECT count(*) AS deleted FROM gone
+SELECT
+    count(*) AS deleted, (SELECT max(finished_at) FROM ended) AS last_ended,
+    (SELECT max(resolved_at) FROM discarded) AS last_discarded
+FROM gone
