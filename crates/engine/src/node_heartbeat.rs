@@ -137,3 +137,40 @@ impl NodeHeartbeat {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use steadfast_store::{ManualClock, MemoryStore};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_node_that_is_silent_for_an_hour_is_forgotten_by_the_others() {
+        let clock = ManualClock::new(Timestamp::EPOCH);
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
+        let node = |name: &str| NodeHeartbeat {
+            store: store.clone(),
+            inflight: Arc::default(),
+            name: WorkerName::new(name).unwrap(),
+            queues: Vec::new(),
+            concurrency: 1,
+            started_at: Timestamp::EPOCH,
+            written: AtomicU64::new(0),
+            heartbeats: AtomicU64::new(0),
+        };
+        let names = async || {
+            let documents = store.list_documents(DocumentKind::Node).await.unwrap();
+            let names = documents.into_iter().map(|document| document.id);
+            names.collect::<Vec<_>>()
+        };
+        node("silent").tick().await.unwrap();
+        clock.advance(NODE_FORGOTTEN_AFTER);
+        node("other").tick().await.unwrap();
+        assert_eq!(names().await, ["other", "silent"]);
+        clock.advance(Duration::from_micros(1));
+        node("other").tick().await.unwrap();
+        assert_eq!(names().await, ["other"]);
+    }
+}

@@ -188,13 +188,13 @@ impl Sessions {
         Err(Problem::new(status, "busy", detail))
     }
 
-    /// Reads the sessions again and again until `stop`, and now and then deletes those of keys that
-    /// are gone.
+    /// Reads the sessions again and again until `stop`, and now and then deletes those that have
+    /// ended and those of keys that are gone.
     pub async fn run(&self, stop: &CancellationToken) {
         let pruning = async {
             loop {
                 if let Err(error) = self.prune().await {
-                    tracing::warn!(%error, "sessions of revoked keys are still stored");
+                    tracing::warn!(%error, "sessions that have ended, or whose key is revoked, are still stored");
                 }
                 tokio::time::sleep(SESSIONS_PRUNE_EVERY).await;
             }
@@ -205,18 +205,30 @@ impl Sessions {
         }
     }
 
-    /// Deletes the sessions of keys that are gone.
+    /// Deletes the sessions that have ended, and those of keys that are gone.
     async fn prune(&self) -> Result<(), StoreError> {
         // Before the keys: a session whose key is not there afterwards has none.
         let documents = self.store.list_documents(DocumentKind::Session).await?;
         let keys = self.store.list_documents(DocumentKind::Key).await?;
         let keys: std::collections::HashSet<String> = keys.into_iter().map(|it| it.id).collect();
+        let now = self.store.now();
         for document in documents {
             if !keys.contains(&document.id) {
                 let deleted = self
                     .store
                     .delete_document(DocumentKind::Session, document.id);
                 deleted.await?;
+                continue;
+            }
+            let mut kept = KeySessions::of(&document);
+            let stored = kept.sessions.len();
+            kept.sessions.retain(|it| now < it.expires_at);
+            if let Ok(body) = Payload::encode(&kept)
+                && kept.sessions.len() < stored
+            {
+                // If someone signs in or out at this moment, that write stands.
+                let document = Document { body, ..document };
+                self.store.save_document(document, Vec::new()).await?;
             }
         }
         Ok(())
@@ -318,6 +330,31 @@ mod tests {
         let foreign = format!("{}_00", "0".repeat(26));
         assert_eq!(one.find(&foreign, &keys).await.unwrap(), None);
         assert_eq!(start.elapsed(), Duration::ZERO);
+    }
+
+    #[tokio::test]
+    async fn sessions_that_have_ended_are_deleted_although_no_browser_signs_in_again() {
+        let (store, clock, key) = store_with_key().await;
+        let sessions = Sessions::new(store.clone());
+        let keys = known_keys(&store).await;
+        sessions.start(key).await.unwrap();
+        clock.advance(SESSION_TIME_MAX / 2);
+        let token = sessions.start(key).await.unwrap();
+        let stored = async || {
+            let documents = store.list_documents(DocumentKind::Session).await.unwrap();
+            let document = documents.first().unwrap();
+            (document.revision, KeySessions::of(document).sessions.len())
+        };
+        let before = stored().await;
+        sessions.prune().await.unwrap();
+        assert_eq!(stored().await, before, "nothing to write");
+        clock.advance(SESSION_TIME_MAX / 2);
+        sessions.prune().await.unwrap();
+        assert_eq!(stored().await.1, 1);
+        assert_eq!(sessions.find(&token, &keys).await.unwrap(), Some(key));
+        clock.advance(SESSION_TIME_MAX / 2);
+        sessions.prune().await.unwrap();
+        assert_eq!(stored().await.1, 0);
     }
 
     #[tokio::test]
