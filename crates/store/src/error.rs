@@ -114,6 +114,18 @@ pub enum OpenError {
         /// How that shows.
         source: ErrorSource,
     },
+    /// The file is ours, and the log that belongs beside it is gone.
+    #[error(
+        "{} lacks its log, {}, with what was acknowledged last: it was deleted, or left behind when the file was copied; \
+         put it back beside the file, or go on without what it held (`SqliteOptions::accept_loss`)",
+        path.display(), log.display()
+    )]
+    LogMissing {
+        /// The file.
+        path: PathBuf,
+        /// Where its log should be.
+        log: PathBuf,
+    },
     /// The file has a newer schema.
     #[error(
         "{} was written by a newer Steadfast (schema {found}, this one knows {known}): upgrade this binary",
@@ -186,6 +198,7 @@ impl OpenError {
             Self::Database { is_transient, .. } | Self::Io { is_transient, .. } => *is_transient,
             Self::Foreign { .. }
             | Self::Corrupt { .. }
+            | Self::LogMissing { .. }
             | Self::Newer { .. }
             | Self::UnsafeSqlite { .. }
             | Self::Address { .. }

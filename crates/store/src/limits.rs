@@ -93,6 +93,9 @@ pub const STATEMENTS_MAX: usize = 128;
 /// Pages in the log before a commit checkpoints them: rows are rewritten soon after they were
 /// written, and each round that they stay in the log saves a write to the file.
 pub const CHECKPOINT_PAGES: i64 = 4_000;
+/// A log with anything in it has at least this: its header, and a header and a page of the
+/// smallest size.
+pub const LOG_BYTES_MIN: u64 = 32 + 24 + 512;
 /// A log that a long reader made large is cut back to this.
 pub const LOG_BYTES_KEPT: i64 = 64 * 1024 * 1024;
 /// A log of this size cannot be emptied: a checkpoint is due at about 16 MiB.

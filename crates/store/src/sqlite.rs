@@ -9,7 +9,7 @@
 //! * `queries`: the contract of looking; its verbs are in `get`, `list`, `stats` and `damage`.
 //! * `schedules`, `documents`: these contracts with their verbs.
 //! * `due_index`: which searches a claim can skip, and when something becomes due.
-//! * `log_file`: how large the log is, and why.
+//! * `log_file`: how large the log is, and why. `log_mark`: whether it is gone.
 //! * `readers`: connections and threads beside the writer, for the verbs that only look.
 //! * `values`, `rows`, `names`, `counts`: values to columns and back.
 //!
@@ -28,6 +28,7 @@ mod get;
 mod jobs;
 mod list;
 mod log_file;
+mod log_mark;
 mod migrate;
 mod names;
 mod open;
@@ -67,6 +68,7 @@ use crate::{
     wake::{WakeInterest, Waker, Wakeups},
 };
 use driver_error::DriverError;
+use log_mark::Checkpointer;
 use readers::{Asker, Reader, Readers};
 use session::Session;
 use writer::{Request, Work, Writer};
@@ -98,7 +100,9 @@ impl SqliteStore {
     /// Opens a file, or creates it, and brings it to the schema this binary knows.
     pub fn open(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, OpenError> {
         let path = path.as_ref().to_owned();
-        let conn = open::open(&path, &options)?;
+        let mut conn = open::open(&path, &options)?;
+        let checkpointer = Checkpointer::new(&mut conn);
+        let checkpointer = checkpointer.map_err(|error| open::open_error(&path, error))?;
         let (queue, requests) = mpsc::channel();
         let waker = Arc::new(Waker::default());
         let transactions = Arc::new(AtomicU64::new(0));
@@ -116,7 +120,7 @@ impl SqliteStore {
         };
         let thread = std::thread::Builder::new()
             .name("steadfast-sqlite".to_owned())
-            .spawn(move || writer.run(&conn, &requests))
+            .spawn(move || writer.run(&conn, checkpointer, &requests))
             .map_err(|error| open::io_error(&path, error))?;
         let inner = Inner {
             readers: Readers::start(&path, &options, &damage)

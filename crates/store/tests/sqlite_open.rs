@@ -103,6 +103,11 @@ async fn a_file_whose_first_commit_was_cut_short_begins_anew() {
 async fn a_file_that_a_checkpoint_left_torn_is_mended_by_its_log() {
     let (open, database) = (TestDatabase::new(), TestDatabase::new());
     let store = open.open();
+    // Because of its snapshot, the log keeps what a checkpoint has moved to the file.
+    let reader = Connection::open(&open.file).unwrap();
+    reader
+        .execute_batch("BEGIN; SELECT count(*) FROM steadfast_job")
+        .unwrap();
     store.enqueue(jobs(&store, 3)).await.unwrap();
     let mut file = fs::read(&open.file).unwrap();
     // The page that says which schema it has.
@@ -316,6 +321,63 @@ fn migrating_alone_makes_a_file_that_opens() {
     SqliteStore::migrate(&database.file).unwrap();
     SqliteStore::migrate(&database.file).unwrap();
     database.open();
+}
+
+/// What a copy is that was made while jobs were stored, or after a kill.
+async fn copy_in_use(jobs_stored: usize, with_log: bool) -> TestDatabase {
+    let (open, copy) = (TestDatabase::new(), TestDatabase::new());
+    let store = open.open();
+    if jobs_stored > 0 {
+        store.enqueue(jobs(&store, jobs_stored)).await.unwrap();
+    }
+    fs::copy(&open.file, &copy.file).unwrap();
+    if with_log {
+        let log = |database: &TestDatabase| database.file.with_extension("db-wal");
+        fs::copy(log(&open), log(&copy)).unwrap();
+    }
+    copy
+}
+
+async fn count(store: &SqliteStore) -> u64 {
+    let counted = store.count_jobs(JobFilter::default(), 9).await;
+    counted.unwrap().count
+}
+
+#[tokio::test]
+async fn a_file_without_its_log_is_refused_unless_the_loss_is_accepted() {
+    let copy = copy_in_use(3, false).await;
+    let error = refused_untouched(&copy);
+    assert!(matches!(error, OpenError::LogMissing { .. }), "{error}");
+    assert!(error.to_string().contains("jobs.db-wal"), "{error}");
+    // An empty log is none.
+    fs::write(copy.file.with_extension("db-wal"), "").unwrap();
+    assert!(matches!(refusal(&copy), OpenError::LogMissing { .. }));
+    let accepted = SqliteOptions::default().accept_loss(true);
+    let store = SqliteStore::open(&copy.file, accepted).unwrap();
+    store.enqueue(jobs(&store, 1)).await.unwrap();
+    store.close();
+    copy.open();
+}
+
+#[tokio::test]
+async fn a_file_that_lost_nothing_opens_with_and_without_a_log() {
+    for jobs_stored in [0, 3] {
+        let killed = copy_in_use(jobs_stored, true).await;
+        assert_eq!(count(&killed.open()).await, jobs_stored as u64);
+        // Closed, and without a log.
+        assert!(!killed.file.with_extension("db-wal").exists());
+        assert_eq!(count(&killed.open()).await, jobs_stored as u64);
+        // A shell folds the log and deletes it.
+        let folded = copy_in_use(jobs_stored, true).await;
+        let shell = Connection::open(&folded.file).unwrap();
+        shell
+            .query_row("SELECT count(*) FROM steadfast_job", [], |_| Ok(()))
+            .unwrap();
+        shell.close().unwrap();
+        assert!(!folded.file.with_extension("db-wal").exists());
+        assert_eq!(count(&folded.open()).await, jobs_stored as u64);
+    }
+    copy_in_use(0, false).await.open();
 }
 
 #[tokio::test]

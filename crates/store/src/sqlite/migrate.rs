@@ -12,6 +12,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0004_waiting_counts.sql"),
     include_str!("migrations/0005_cancel_requests.sql"),
     include_str!("migrations/0006_document_versions.sql"),
+    include_str!("migrations/0007_log_mark.sql"),
 ];
 
 /// The schema this binary knows.

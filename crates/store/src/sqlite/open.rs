@@ -16,12 +16,10 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig};
 
-use super::{driver_error::DriverError, migrate, options::SqliteOptions};
+use super::{driver_error::DriverError, log_file, log_mark, migrate, options::SqliteOptions};
 use crate::{
     error::OpenError,
-    limits::{
-        CHECKPOINT_PAGES, JOURNAL_MODE_RETRY, LOG_BYTES_KEPT, SQLITE_VERSION_MIN, STATEMENTS_MAX,
-    },
+    limits::{JOURNAL_MODE_RETRY, LOG_BYTES_KEPT, SQLITE_VERSION_MIN, STATEMENTS_MAX},
 };
 
 const MAGIC: &[u8] = b"SQLite format 3\0";
@@ -40,6 +38,12 @@ pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection, O
     };
     let conn = opener.prepare()?;
     opener.set_up(&conn, options.cache_bytes)?;
+    // A process that died between its two numbers, or what was accepted as lost.
+    let settled = log_mark::differs(&conn).and_then(|differs| match differs {
+        true => log_mark::follow(&conn),
+        false => Ok(()),
+    });
+    settled.map_err(|error| open_error(path, error))?;
     Ok(conn)
 }
 
@@ -73,6 +77,10 @@ fn inspect(path: &Path, options: &SqliteOptions) -> Result<(), OpenError> {
         .map_err(DriverError::from)
         .and_then(|conn| FileMarks::read(&conn))
     {
+        Ok(marks) if marks.misses_log && log_mark::is_log_empty(path) => {
+            marks.check(path, share)?;
+            refuse_loss(path, options.accept_loss)?;
+        }
         // A crash during a checkpoint leaves a file that says anything, and a log that mends it.
         Ok(marks) if has_log && marks.is_ours => {}
         Ok(marks) => marks.check(path, share)?,
@@ -100,6 +108,8 @@ struct FileMarks {
     is_ours: bool,
     schema: Option<i64>,
     has_tables: bool,
+    /// Something should follow in the log.
+    misses_log: bool,
 }
 
 impl FileMarks {
@@ -110,6 +120,7 @@ impl FileMarks {
             has_tables: conn
                 .prepare(include_str!("sql/schema_has_tables.sql"))?
                 .exists([])?,
+            misses_log: log_mark::differs(conn)?,
         })
     }
 
@@ -213,6 +224,18 @@ fn refuse_newer(path: &Path, found: i64) -> Result<(), OpenError> {
         });
     }
     Ok(())
+}
+
+fn refuse_loss(path: &Path, accept_loss: bool) -> Result<(), OpenError> {
+    let log = log_file::path(path);
+    if accept_loss {
+        tracing::warn!(log = %log.display(), "going on without what was in the log, as asked");
+        return Ok(());
+    }
+    Err(OpenError::LogMissing {
+        path: path.to_owned(),
+        log,
+    })
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
@@ -333,7 +356,6 @@ impl Opener<'_> {
         plan_statements_once(conn)
             .and_then(|()| conn.pragma_update(None, "synchronous", "full"))
             .and_then(|()| set("cache_size", -cache_kib))
-            .and_then(|()| set("wal_autocheckpoint", CHECKPOINT_PAGES))
             .and_then(|()| set("journal_size_limit", LOG_BYTES_KEPT))
             .map_err(|error| open_error(self.path, error.into()))
     }

@@ -23,6 +23,9 @@ pub struct SqliteOptions {
     /// together with its data. All our tables are called `steadfast_…`; the database is
     /// switched to WAL mode. Without this, such a file is refused.
     pub share: bool,
+    /// Open a file whose log is gone, with what was acknowledged last: deleted, or left behind when
+    /// the file was copied. Without this, such a file is refused.
+    pub accept_loss: bool,
     /// The name of the SQLite file system to use; tests have one that fails.
     #[cfg(feature = "_testing")]
     #[doc(hidden)]
@@ -37,6 +40,7 @@ impl Default for SqliteOptions {
             readers: READERS_DEFAULT,
             busy_timeout: BUSY_TIMEOUT_DEFAULT,
             share: false,
+            accept_loss: false,
             #[cfg(feature = "_testing")]
             vfs: None,
         }
@@ -48,6 +52,15 @@ impl SqliteOptions {
     #[must_use]
     pub fn share(self, share: bool) -> Self {
         Self { share, ..self }
+    }
+
+    /// Sets [`accept_loss`](Self::accept_loss).
+    #[must_use]
+    pub fn accept_loss(self, accept_loss: bool) -> Self {
+        Self {
+            accept_loss,
+            ..self
+        }
     }
 
     /// Sets [`clock`](Self::clock).

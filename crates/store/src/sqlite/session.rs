@@ -10,6 +10,7 @@ use super::{
     counts::{Bucket, Counts},
     driver_error::DriverError,
     due_index::DueIndex,
+    log_mark::Checkpointer,
     names::{LaneId, Names},
     rows::JobRowColumns,
 };
@@ -26,6 +27,8 @@ pub(super) struct Session<'c> {
     pub counts: Counts,
     pub hot: HotStatements<'c>,
     pub running: RunningRows,
+    /// Only the writer has one.
+    pub checkpointer: Option<Checkpointer>,
     /// What may be due earlier than waiting callers know.
     pub wakes: PendingWakes,
     /// The columns of what claims read, found once: a claim of one job is too short to look
@@ -179,6 +182,7 @@ impl<'c> Session<'c> {
             counts: Counts::default(),
             hot: HotStatements::default(),
             running: RunningRows::default(),
+            checkpointer: None,
             wakes: PendingWakes::default(),
             claim_columns: None,
             data_version,

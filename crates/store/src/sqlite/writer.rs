@@ -20,6 +20,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use super::{
     driver_error::{DriverError, shared_in_operation},
     log_file::LogWatch,
+    log_mark::Checkpointer,
     names::Names,
     session::Session,
 };
@@ -130,14 +131,23 @@ impl TransactionError {
 impl Writer {
     /// Serves until every sender is gone and the queue is empty, panics or not: a thread that
     /// ended would leave a node that looks alive and cannot write.
-    pub(super) fn run(self, conn: &Connection, queue: &Receiver<Box<dyn Work>>) {
+    pub(super) fn run(
+        self,
+        conn: &Connection,
+        checkpointer: Checkpointer,
+        queue: &Receiver<Box<dyn Work>>,
+    ) {
         let mut session = Session::new(conn, self.clock.now(), self.data_version);
+        session.checkpointer = Some(checkpointer);
         session.names = Names::new(Arc::clone(&self.damage));
         let mut log = LogWatch::new(&self.path);
         while let Err(error) = catch_panic(|| self.serve_queue(&mut session, queue, &mut log)) {
             // The requests at hand went with it, and their callers may try again.
             tracing::error!(%error, "the writer goes on after a panic");
             session.roll_back();
+        }
+        if let Some(checkpointer) = &mut session.checkpointer {
+            checkpointer.end(conn);
         }
     }
 
@@ -199,6 +209,9 @@ impl Writer {
         match &outcome {
             Ok(()) => {
                 self.transactions.fetch_add(1, Ordering::Relaxed);
+                if let Some(checkpointer) = &mut session.checkpointer {
+                    checkpointer.run(session.conn);
+                }
                 self.wake_if_due(session);
             }
             Err(error) => {
