@@ -93,6 +93,19 @@ fn root_cause(error: &ClientError) -> String {
     cause.to_string()
 }
 
+/// An error with its causes, each once: many errors name their cause themselves.
+pub fn with_causes(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
 /// Prints an error, and returns its exit code.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     let is_broken_pipe = |cause: &(dyn Error + 'static)| {
@@ -105,7 +118,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     }
     let exit = error.downcast_ref::<ExitError>();
     if !matches!(exit, Some(ExitError::Reported)) {
-        eprintln!("steadfast: {error:#}");
+        eprintln!("steadfast: {}", with_causes(error));
     }
     ExitCode::from(exit.map_or(REFUSED, ExitError::code))
 }

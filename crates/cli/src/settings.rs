@@ -49,6 +49,8 @@ pub struct Settings {
     pub store: StoreUrl,
     /// Create the tables in an SQLite file that has tables of another application.
     pub share: bool,
+    /// Open an SQLite file whose log is gone.
+    pub accept_loss: bool,
     /// How long to wait at the start for a PostgreSQL database that does not answer yet.
     pub wait_for_store: DurationArg,
     pub node: Option<WorkerName>,
@@ -138,6 +140,7 @@ impl Default for Settings {
             connections_per_address: nonzero(server.connections_per_address),
             store: StoreUrl::Sqlite("steadfast.db".into()),
             share: false,
+            accept_loss: false,
             wait_for_store: DurationArg(WAIT_FOR_STORE_DEFAULT),
             node: engine.worker,
             queues: engine.queues,

@@ -2,10 +2,14 @@
 
 use std::{sync::Arc, time::Instant};
 
-use steadfast::store::{OpenError, Store};
+use steadfast::{
+    SqliteOptions,
+    store::{OpenError, Store},
+};
 
 use super::repeats::Repeats;
 use crate::{
+    exit::with_causes,
     limits::WAIT_FOR_STORE_PAUSE,
     settings::{Settings, StoreUrl},
 };
@@ -16,7 +20,10 @@ pub async fn open_store(settings: &Settings) -> anyhow::Result<Arc<dyn Store>> {
     let deadline = Instant::now() + settings.wait_for_store.0;
     let mut repeats = Repeats::default();
     loop {
-        let error = match settings.store.open(settings.share).await {
+        let options = SqliteOptions::default()
+            .share(settings.share)
+            .accept_loss(settings.accept_loss);
+        let error = match settings.store.open_with(options).await {
             Ok(store) => return Ok(store),
             Err(error) => error,
         };
@@ -29,7 +36,10 @@ pub async fn open_store(settings: &Settings) -> anyhow::Result<Arc<dyn Store>> {
         }
         if repeats.is_due(&error.to_string(), Instant::now()) {
             let left = deadline.saturating_duration_since(Instant::now()).as_secs();
-            tracing::warn!("waiting up to {left}s for the store: {error:#}");
+            tracing::warn!(
+                "waiting up to {left}s for the store: {}",
+                with_causes(&error)
+            );
         }
         tokio::time::sleep(WAIT_FOR_STORE_PAUSE).await;
     }

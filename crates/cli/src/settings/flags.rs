@@ -45,6 +45,9 @@ pub struct Flags {
     /// Allow an SQLite file that already has tables of another application.
     #[arg(long, env = "STEADFAST_SHARE", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub share: Option<bool>,
+    /// Open an SQLite file whose log (FILE-wal) is gone, without what was acknowledged last.
+    #[arg(long, env = "STEADFAST_ACCEPT_LOSS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub accept_loss: Option<bool>,
     /// How long to wait at the start for a PostgreSQL database that does not answer yet
     /// [default: 30s].
     #[arg(long, env = "STEADFAST_WAIT_FOR_STORE", value_name = "DURATION")]
@@ -135,6 +138,7 @@ impl Flags {
         );
         set(&self.store, &mut settings.store);
         set(&self.share, &mut settings.share);
+        set(&self.accept_loss, &mut settings.accept_loss);
         set_option(&self.node, &mut settings.node);
         set(&self.queues, &mut settings.queues);
         set(&self.concurrency, &mut settings.concurrency);

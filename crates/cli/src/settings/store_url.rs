@@ -25,9 +25,13 @@ pub enum StoreUrl {
 impl StoreUrl {
     /// Opens the store; creates it if it does not exist, and migrates it.
     pub async fn open(&self, share: bool) -> anyhow::Result<Arc<dyn Store>> {
+        self.open_with(SqliteOptions::default().share(share)).await
+    }
+
+    /// The same, with everything that may be asked of a file.
+    pub async fn open_with(&self, options: SqliteOptions) -> anyhow::Result<Arc<dyn Store>> {
         match self {
             Self::Sqlite(path) => {
-                let options = SqliteOptions::default().share(share);
                 let store = SqliteStore::open(path, options);
                 let store = store.map_err(|error| match reason_of(path, &error) {
                     Some(reason) => anyhow::anyhow!("{error}\n  {reason}"),
@@ -55,8 +59,14 @@ impl StoreUrl {
 
 /// Why a file cannot be opened, and what to do: SQLite only says that it is unable to.
 fn reason_of(path: &Path, error: &OpenError) -> Option<String> {
-    if !matches!(error, OpenError::Io { .. }) {
-        return None;
+    match error {
+        OpenError::Io { .. } => {}
+        OpenError::LogMissing { .. } => {
+            return Some(
+                "to go on without it, run `steadfast serve --accept-loss` once".to_owned(),
+            );
+        }
+        _ => return None,
     }
     let parent = path.parent();
     let parent = parent.filter(|parent| !parent.as_os_str().is_empty());

@@ -12,7 +12,7 @@ use serde_json::json;
 use steadfast::http::OutboundRules;
 
 use crate::{
-    exit::ExitError,
+    exit::{ExitError, with_causes},
     output::{self, print_line},
     serve::local_url,
     server_args::{Server, ServerArgs},
@@ -105,7 +105,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
                 }
             }
         }
-        Err(error) => findings.fail("settings", format!("{error:#}")),
+        Err(error) => findings.fail("settings", with_causes(&error)),
     }
     print_findings(&findings, args.json)?;
     if findings.0.iter().any(|finding| finding.verdict == "fail") {
@@ -191,7 +191,7 @@ async fn check_store(settings: &Settings, findings: &mut Findings) {
                 }
                 damage::check_rows(&*store, findings).await;
             }
-            Err(error) => findings.fail("store", format!("{error:#}")),
+            Err(error) => findings.fail("store", with_causes(&error)),
         },
     }
 }

@@ -44,6 +44,39 @@ fn doctor_finds_what_is_wrong_and_changes_nothing() {
 }
 
 #[test]
+fn a_file_without_its_log_is_refused_and_doctor_says_so() {
+    let dir = dir();
+    let store = ["--store", "sqlite:jobs.db"];
+    let migrate = || run(&[&["migrate"], &store[..]].concat(), &dir);
+    assert_eq!(migrate().code, 0);
+    // What a file in use is without its log.
+    let conn = rusqlite::Connection::open(dir.path().join("jobs.db")).unwrap();
+    conn.execute_batch("UPDATE steadfast_log_mark SET folded = 1")
+        .unwrap();
+    drop(conn);
+    let doctor = [&["doctor", "--listen", "127.0.0.1:0"], &store[..]].concat();
+    let doctor = run(&doctor, &dir);
+    assert_eq!(doctor.code, 1, "{doctor:?}");
+    assert!(doctor.out.contains("lacks its log"), "{doctor:?}");
+    let refused = migrate();
+    assert_eq!(refused.code, 1, "{refused:?}");
+    for wanted in ["jobs.db-wal", "put it back", "--accept-loss"] {
+        assert!(refused.err.contains(wanted), "{wanted}: {refused:?}");
+    }
+}
+
+#[test]
+fn a_store_that_cannot_be_opened_names_its_cause_once() {
+    let refused = run(
+        &["migrate", "--store", "postgres://me@127.0.0.1:1/jobs"],
+        &dir(),
+    );
+    assert_eq!(refused.code, 1, "{refused:?}");
+    let told = refused.err.matches("onnection refused").count();
+    assert_eq!(told, 1, "{refused:?}");
+}
+
+#[test]
 fn doctor_names_rows_that_cannot_be_read_and_files_that_others_may_open() {
     let dir = dir();
     assert_eq!(run(&["migrate", "--store", "sqlite:jobs.db"], &dir).code, 0);

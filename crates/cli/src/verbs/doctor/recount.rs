@@ -3,7 +3,7 @@
 use steadfast::store::JobStore as _;
 
 use super::Findings;
-use crate::{limits::DIFFERENCES_SHOWN_MAX, settings::Settings, show::quantity};
+use crate::{exit::with_causes, limits::DIFFERENCES_SHOWN_MAX, settings::Settings, show::quantity};
 
 const WHAT: &str = "counters"; // not a limit: a name
 
@@ -13,7 +13,7 @@ pub async fn recount(settings: &Settings, findings: &mut Findings) {
     }
     let store = match settings.store.open(settings.share).await {
         Ok(store) => store,
-        Err(error) => return findings.fail(WHAT, format!("{error:#}")),
+        Err(error) => return findings.fail(WHAT, with_causes(&error)),
     };
     let differences = match store.recount(true).await {
         Ok(differences) => differences,

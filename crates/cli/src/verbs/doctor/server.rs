@@ -3,7 +3,7 @@
 use steadfast_api::TenantPageQuery;
 
 use super::Findings;
-use crate::{server_args::Server, show::quantity};
+use crate::{exit::with_causes, server_args::Server, show::quantity};
 
 /// Whether a server responds.
 pub async fn check_server(server: &Server, findings: &mut Findings) -> bool {
@@ -29,7 +29,7 @@ pub async fn check_server(server: &Server, findings: &mut Findings) -> bool {
             let detail = ready.detail.unwrap_or(ready.status);
             findings.fail("server", format!("it is not ready: {detail}"));
         }
-        Err(error) => findings.fail("server", format!("{error:#}")),
+        Err(error) => findings.fail("server", with_causes(&error)),
     }
     match server
         .fetch(client.get_stats(&TenantPageQuery::default()))

@@ -11,6 +11,7 @@ use steadfast::{
 
 use super::Findings;
 use crate::{
+    exit::with_causes,
     limits::{CLOCK_SKEW_MAX, DISK_FAIL_BYTES, DISK_WARN_BYTES},
     settings::Settings,
     show::brief,
@@ -41,13 +42,14 @@ pub async fn check_file(path: &Path, settings: &Settings, findings: &mut Finding
                 format!("schema {found}; serve or migrate updates it to {known}"),
             );
         }
-        Ok((found, _)) => {
-            findings.ok("store", format!("{}, schema {found}", path.display()));
-            check_clock(path, settings, findings).await;
-            if let Ok(store) = settings.store.open(settings.share).await {
+        Ok((found, _)) => match settings.store.open(settings.share).await {
+            Ok(store) => {
+                findings.ok("store", format!("{}, schema {found}", path.display()));
+                check_clock(path, settings, findings).await;
                 super::damage::check_rows(&*store, findings).await;
             }
-        }
+            Err(error) => findings.fail("store", with_causes(&error)),
+        },
         Err(error) => {
             return findings.fail("store", format!("cannot read {}: {error}", path.display()));
         }
