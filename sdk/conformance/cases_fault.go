@@ -1,0 +1,168 @@
+package main
+
+import (
+	"regexp"
+	"time"
+)
+
+// Requests by what they do; a library may settle one by one or many at once.
+const (
+	claimPath     = `/claims$`
+	heartbeatPath = `/claims/(.+/)?heartbeat$`
+	settlePath    = `/claims/(settle|.+/(succeed|fail|snooze|release))$`
+)
+
+var pattern = regexp.MustCompile
+
+func ms(n int) fields { return fields{"ms": n} }
+
+var faultCases = []testCase{
+	{
+		name:     "lost-claim-answer",
+		sentence: "a claim whose answer was lost costs its lease, and the worker claims on",
+		worker:   workerOptions{lease: 1500 * time.Millisecond},
+		run: func(t *test) {
+			t.startProxy()
+			lost := t.proxy.addFault(&fault{path: pattern(claimPath), action: cutAfter, answer: hasClaims, left: 1})
+			t.startWorker()
+			id := t.create("noop", nil)
+			t.until("the lost answer", func() bool { return t.proxy.hits(lost) > 0 })
+			other := t.create("noop", nil)
+			t.succeeded(other, id)
+			t.check(t.worker.count("start", id) == 1, "the handler started %d times", t.worker.count("start", id))
+		},
+	},
+	{
+		name:     "lost-heartbeat-answer",
+		sentence: "a lost answer to a heartbeat ends nothing: the next one is in time",
+		worker:   workerOptions{lease: 3 * time.Second},
+		run: func(t *test) {
+			t.startWorker()
+			lost := t.proxy.add(heartbeatPath, cutAfter, 2)
+			id := t.create("sleep", ms(4500))
+			t.succeeded(id)
+			t.onlyAttempt(id)
+			t.check(t.proxy.hits(lost) == 2, "only %d heartbeats came", t.proxy.hits(lost))
+		},
+	},
+	{
+		name:     "vanished-heartbeat",
+		sentence: "a heartbeat that is never answered is given up before the lease is over",
+		worker:   workerOptions{lease: 3 * time.Second},
+		run: func(t *test) {
+			t.startWorker()
+			t.proxy.add(heartbeatPath, blackHole, 1)
+			id := t.create("sleep", ms(4500))
+			t.succeeded(id)
+			t.onlyAttempt(id)
+		},
+	},
+	{
+		name:     "lost-settle-answer",
+		sentence: "a settle whose answer was lost is repeated, and takes effect once",
+		run: func(t *test) {
+			t.startWorker()
+			lost := t.proxy.add(settlePath, cutAfter, 3)
+			ids := t.createMany("echo", fields{"n": 1}, 5)
+			t.until("three lost answers", func() bool { return t.proxy.hits(lost) == 3 })
+			t.succeeded(ids...)
+			for _, id := range ids {
+				t.onlyAttempt(id)
+				t.check(t.worker.count("start", id) == 1, "the handler started %d times", t.worker.count("start", id))
+			}
+		},
+	},
+	{
+		name:     "unseen-settle",
+		sentence: "a settle that never reached the server is repeated until it does",
+		run: func(t *test) {
+			t.startWorker()
+			t.proxy.add(settlePath, cutBefore, 3)
+			ids := t.createMany("echo", fields{"n": 1}, 5)
+			t.succeeded(ids...)
+			for _, id := range ids {
+				t.onlyAttempt(id)
+			}
+		},
+	},
+	{
+		name:     "vanished-settle",
+		sentence: "a settle that is never answered is repeated",
+		run: func(t *test) {
+			t.startWorker()
+			t.proxy.add(settlePath, blackHole, 1)
+			id := t.create("noop", nil)
+			t.succeeded(id)
+			t.onlyAttempt(id)
+		},
+	},
+	{
+		name:     "server-busy",
+		sentence: "a server that answers 503 is asked again with a backoff, and nothing is lost",
+		run: func(t *test) {
+			t.startWorker()
+			id := t.create("sleep", ms(300))
+			t.started(id)
+			busy := t.proxy.add(`.`, unavailable, 0)
+			t.ended(id)
+			time.Sleep(2 * time.Second)
+			t.check(t.proxy.hits(busy) <= 25, "%d requests within two seconds", t.proxy.hits(busy))
+			t.proxy.remove(busy)
+			t.succeeded(id, t.create("noop", nil))
+			t.onlyAttempt(id)
+		},
+	},
+	{
+		name:     "server-restart",
+		sentence: "a server killed and started again in mid-claim costs no attempt, and the worker goes on",
+		run: func(t *test) {
+			t.ownServer()
+			t.startWorker()
+			ids := t.createMany("sleep", ms(1500), 3)
+			for _, id := range ids {
+				t.started(id)
+			}
+			t.server.kill()
+			time.Sleep(500 * time.Millisecond)
+			t.noError(t.server.start())
+			t.succeeded(ids...)
+			for _, id := range ids {
+				t.onlyAttempt(id)
+			}
+			t.succeeded(t.create("noop", nil))
+		},
+	},
+	{
+		name:     "server-away",
+		sentence: "a server that is away for a while (--long: a minute) causes no hot loop, and no result is lost",
+		worker:   workerOptions{lease: 2 * time.Minute},
+		run: func(t *test) {
+			away, requestsMax := 5*time.Second, 40
+			if t.run.long {
+				away, requestsMax = time.Minute, 120
+			}
+			t.startWorker()
+			ids := t.createMany("sleep", ms(700), 3)
+			for _, id := range ids {
+				t.started(id)
+			}
+			start := time.Now()
+			t.proxy.setAway(true)
+			for _, id := range ids {
+				t.ended(id)
+			}
+			time.Sleep(away)
+			requests := len(t.proxy.matching(`.`, start))
+			t.proxy.setAway(false)
+			t.figure("%d requests in %v", requests, away)
+			t.check(requests >= 2, "the worker did not try again")
+			t.check(requests <= requestsMax, "%d requests while the server was away: at most %d expected", requests, requestsMax)
+			t.succeeded(ids...)
+			for _, id := range ids {
+				t.onlyAttempt(id)
+				t.check(t.worker.count("start", id) == 1, "the handler started twice")
+			}
+			t.succeeded(t.create("noop", nil))
+		},
+	},
+}

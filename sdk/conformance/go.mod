@@ -1,0 +1,3 @@
+module steadfast/conformance
+
+go 1.24
