@@ -31,6 +31,7 @@ mod dashboard;
 mod field_error;
 mod header_timer;
 mod health;
+mod job_search;
 mod json;
 mod json_fields;
 mod limits;

@@ -56,8 +56,11 @@ pub const PAGE_MAX: usize = 500;
 pub const HISTORY_DEFAULT: usize = 10;
 /// A screen.
 pub const TICKS_DEFAULT: usize = 20;
-/// How long a list that finds little goes on looking before it answers with a cursor.
-pub const LIST_TIME_MAX: Duration = Duration::from_millis(200);
+/// How often a list that finds little looks at the store before it answers with a cursor: each
+/// look reads as many rows as `ROWS_EXAMINED_MAX` of the store says.
+pub const LIST_LOOKS_MAX: usize = 2;
+/// After so long it does not look again.
+pub const LIST_TIME_MAX: Duration = Duration::from_millis(100);
 /// Counting further costs more than the figure is worth.
 pub const COUNT_MAX: u64 = 100_000;
 

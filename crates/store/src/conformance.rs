@@ -175,6 +175,7 @@ macro_rules! conformance_tests {
                 times_of_failure_are_those_of_the_end
                 failure_text_is_literal_and_in_any_case
                 the_newest_failure_is_the_one_asked_for
+                a_list_that_finds_little_stops_and_can_be_walked_on
                 a_count_goes_no_further_than_asked
                 filters_agree_with_their_meaning
             }

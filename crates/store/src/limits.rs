@@ -13,6 +13,9 @@ pub const CLAIMS_MAX: usize = 10_000;
 pub const CLAIM_PAYLOAD_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How many rows one list looks at when few of them match, so that no request runs for long.
 pub const ROWS_EXAMINED_MAX: usize = 10_000;
+/// How many jobs one list reads whole that then do not match, because only the text of a failure
+/// rules them out: each costs as much as ten rows that are only looked at.
+pub const JOBS_EXAMINED_MAX: usize = 2_000;
 /// Rows that cannot be read are remembered, with what is wrong with them, up to this many: enough
 /// for a person to see a pattern.
 pub const DAMAGED_ROWS_MAX: usize = 100;

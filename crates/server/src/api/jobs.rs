@@ -18,6 +18,7 @@ use crate::{
     access::{Caller, Reads, Writes},
     app::App,
     body::{Body, Id, MaybeBody, Params, shorten_id},
+    job_search::find_page,
     json::Json,
     limits,
     problem::{Problem, Problems},
@@ -53,27 +54,16 @@ pub async fn list(
         .map(Json)
 }
 
-/// A page of jobs. The store bounds the work of one look, so a rare kind of job may take a few.
+/// A page of jobs as the API shows them.
 pub async fn list_page(
     app: &App,
     filter: JobFilter,
-    mut page: JobPageRequest,
+    page: JobPageRequest,
 ) -> Result<JobList, Problem> {
-    let limit = page.limit;
-    let deadline = tokio::time::Instant::now() + limits::LIST_TIME_MAX;
-    let mut found: Vec<Job> = Vec::new();
-    let next = loop {
-        page.limit = limit - found.len();
-        let Page { items, next } = app.client.jobs(filter.clone(), page).await?;
-        found.extend(items);
-        let is_enough = found.len() >= limit || tokio::time::Instant::now() >= deadline;
-        match next {
-            Some(next) if !is_enough => page.after = Some(next),
-            next => break next,
-        }
-    };
+    let found = find_page(&app.client, filter, page, limits::LIST_TIME_MAX).await?;
+    let Page { items, next } = found;
     let now = app.client.now();
-    let jobs = found.into_iter().map(|job| list_entry(app, job, now));
+    let jobs = items.into_iter().map(|job| list_entry(app, job, now));
     Ok(JobList {
         jobs: jobs.collect(),
         next_cursor: cursor::next(next),

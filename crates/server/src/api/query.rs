@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use steadfast_api::{JobQuery, MinutesQuery, ScheduleQuery, TenantQuery};
-use steadfast_core::{FailureClass, JobLabel, Kind, Queue, ScheduleId, Tenant};
+use steadfast_core::{FailureClass, Kind, Queue, ScheduleId, Tenant};
 use steadfast_store::{JobFilter, JobPageRequest, PageRequest};
 
 use super::cursor;
@@ -11,13 +11,11 @@ use crate::{access::Caller, limits, problem::Problem};
 
 /// The jobs that a query describes, as far as the caller may see them.
 pub fn job_filter(query: &JobQuery, caller: &Caller) -> Result<JobFilter, Problem> {
-    let is_by_failure = query.failed_from.is_some() || query.failed_before.is_some();
     Ok(JobFilter {
         tenant: tenant(query.tenant.as_deref(), caller)?,
         queue: query.queue.as_deref().map(Queue::new).transpose()?,
         kind: query.kind.as_deref().map(Kind::new).transpose()?,
-        // Only failed jobs have failed at some time; an index finds them.
-        label: query.label.or(is_by_failure.then_some(JobLabel::Failed)),
+        label: query.label,
         schedule: query.schedule,
         created_from: query.from,
         created_before: query.before,

@@ -4,7 +4,6 @@ use askama::Template;
 use steadfast_core::{Job, JobId, JobLabel};
 use steadfast_engine::Stats;
 use steadfast_store::{JobFilter, JobPageRequest};
-use tokio::time::Instant;
 
 use super::{
     bulk_tracker::BulkProgress,
@@ -15,7 +14,7 @@ use super::{
     page_error::{PageError, PageResult},
     viewer::Viewer,
 };
-use crate::{App, api::query, limits};
+use crate::{App, api::query, job_search::find_page, limits};
 
 #[derive(Template)]
 #[template(path = "jobs.html")]
@@ -102,25 +101,14 @@ pub async fn page(viewer: Viewer) -> PageResult {
     })
 }
 
-/// A page of jobs. The store bounds the work of one call, so a filter that matches few jobs may
-/// take several.
+/// A page of jobs, and where the next one begins.
 pub async fn list_jobs(
     app: &App,
     filter: JobFilter,
-    mut page: JobPageRequest,
+    page: JobPageRequest,
 ) -> Result<(Vec<Job>, Option<JobId>), PageError> {
-    let (limit, deadline) = (page.limit, Instant::now() + limits::PAGE_LIST_TIME_MAX);
-    let mut found: Vec<Job> = Vec::new();
-    loop {
-        page.limit = limit - found.len();
-        let listed = app.client.jobs(filter.clone(), page).await?;
-        found.extend(listed.items);
-        let is_enough = found.len() >= limit || Instant::now() >= deadline;
-        match listed.next {
-            Some(next) if !is_enough => page.after = Some(next),
-            next => return Ok((found, next)),
-        }
-    }
+    let found = find_page(&app.client, filter, page, limits::PAGE_LIST_TIME_MAX).await?;
+    Ok((found.items, found.next))
 }
 
 /// How many jobs match, if the filter has only conditions that the lanes are counted by.

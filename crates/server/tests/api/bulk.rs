@@ -1,6 +1,7 @@
 //! Many jobs in one request: all of them, or none.
 
 use serde_json::{Value, json};
+use steadfast_store::limits::JOBS_EXAMINED_MAX;
 
 use crate::server::Server;
 
@@ -65,4 +66,32 @@ async fn one_bad_job_among_many_makes_none_and_is_named() {
     }
     let jobs = server.http.get("/api/v1/jobs").await.is(200);
     assert_eq!(jobs["jobs"], json!([]));
+}
+
+#[tokio::test]
+async fn a_search_for_words_that_no_index_knows_stops_and_goes_on_from_its_cursor() {
+    let server = Server::start().await;
+    let path = "/api/v1/jobs?text=no+such+words&limit=5";
+    // Jobs without a failure are passed over many at once.
+    server.http.post("/api/v1/jobs", many(1_000)).await.is(201);
+    let page = server.http.get(path).await.is(200);
+    assert_eq!(
+        (&page["jobs"], &page["nextCursor"]),
+        (&json!([]), &Value::Null)
+    );
+
+    // What only the text of a failure rules out is read in a bounded number of looks.
+    server.fail_jobs(2 * JOBS_EXAMINED_MAX + 500).await;
+    let (mut pages, mut next) = (0, path.to_owned());
+    loop {
+        let page = server.http.get(&next).await.is(200);
+        assert_eq!(page["jobs"], json!([]));
+        pages += 1;
+        let Some(cursor) = page["nextCursor"].as_str() else {
+            break;
+        };
+        next = format!("{path}&after={cursor}");
+    }
+    // One or two looks for each, as long as they take.
+    assert!((2..=3).contains(&pages), "{pages}");
 }

@@ -3,7 +3,10 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use serde_json::Value;
-use steadfast_core::{PolicyPatch, Timestamp};
+use steadfast_core::{
+    Dice, Failure, FailureClass, JobId, Kind, NewJob, Outcome, Payload, PolicyPatch, Preset,
+    Subscriptions, Timestamp, WorkerName, after_attempt,
+};
 use steadfast_engine::{
     Engine, EngineConfig,
     http::{AddressPolicy, Outbound, OutboundRules},
@@ -12,7 +15,9 @@ use steadfast_server::{
     App, Metrics, Settings,
     keys::{self, NewKey, Scope},
 };
-use steadfast_store::{DocumentKind, SqliteOptions, SqliteStore, Store, rusqlite};
+use steadfast_store::{
+    ClaimRequest, CommitResult, DocumentKind, SqliteOptions, SqliteStore, Store, rusqlite,
+};
 use tempfile::TempDir;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
@@ -100,6 +105,33 @@ impl Server {
     pub fn spoil(&self, sql: &str) {
         let conn = rusqlite::Connection::open(self.dir.path().join("jobs.db")).unwrap();
         assert_eq!(conn.execute(sql, []).unwrap(), 1, "{sql}");
+    }
+
+    /// Puts dead letters into the store: jobs that a worker claimed, and that failed for good.
+    pub async fn fail_jobs(&self, count: usize) {
+        let policy = Arc::new(PolicyPatch::preset(Preset::Once).build().unwrap());
+        let (kind, payload) = (Kind::new("failing").unwrap(), Payload::default());
+        let now = self.store.now();
+        let job = |number| {
+            // The two lowest bits are not part of an id.
+            let id = JobId::new(now, number << 2);
+            NewJob::new(id, kind.clone(), payload.clone(), policy.clone())
+        };
+        let jobs = (1_u64..).map(job).take(count).collect();
+        self.store.enqueue(jobs).await.unwrap();
+        let mut request = ClaimRequest::new(WorkerName::new("w1").unwrap(), count);
+        request.kinds = vec![kind.clone()];
+        let claims = self.store.claim(request).await.unwrap().claims;
+        assert_eq!(claims.len(), count);
+        let failure = Failure::new(FailureClass::ERROR, "it failed");
+        let ended = claims.into_iter().map(|claim| {
+            let failure = failure.clone();
+            let output = None;
+            let attempt = claim.end(Outcome::Failure { failure, output }, now);
+            after_attempt(&attempt, &Subscriptions::default(), Dice::new(0))
+        });
+        let answers = self.store.commit(ended.collect()).await.unwrap();
+        assert!(answers.iter().all(|answer| *answer == CommitResult::Done));
     }
 
     /// A client with a new key, made beside the API as the command line does, after an admin's,

@@ -11,7 +11,10 @@ use super::{
     fixture::{Fixture, failure, json, kind, permanent, queue, secs, success, tenant, walk},
     workload::{CLASSES, KINDS, MESSAGES, QUEUES, TENANTS, Workload},
 };
-use crate::{JobCount, JobFilter, JobPageRequest, PageRequest};
+use crate::{
+    CommitResult, JobCount, JobFilter, JobPageRequest, PageRequest,
+    limits::{CLAIMS_MAX, JOBS_EXAMINED_MAX},
+};
 
 pub async fn jobs_are_listed_newest_id_first(f: Fixture) {
     let jobs = f.jobs(5);
@@ -178,6 +181,28 @@ pub async fn the_newest_failure_is_the_one_asked_for(f: Fixture) {
     assert_eq!(count("second", FailureClass::VALIDATION).await, 1);
     assert_eq!(count("first", FailureClass::CONNECTION).await, 0);
     assert_eq!(count("second", FailureClass::CONNECTION).await, 0);
+}
+
+/// What only reading whole jobs can rule out is bounded for each page.
+pub async fn a_list_that_finds_little_stops_and_can_be_walked_on(f: Fixture) {
+    let first = f.ended(f.job(), permanent("rare")).await;
+    f.enqueue(f.jobs(JOBS_EXAMINED_MAX + 600)).await;
+    let claims = f.claim(CLAIMS_MAX).await;
+    assert_eq!(claims.len(), JOBS_EXAMINED_MAX + 600);
+    let transitions = claims.into_iter();
+    let transitions = transitions.map(|claim| f.decide(claim, permanent("common")));
+    let answers = f.store.commit(transitions.collect()).await.unwrap();
+    assert!(answers.iter().all(|answer| *answer == CommitResult::Done));
+    let filter = JobFilter {
+        failure_text: Some("rare".into()),
+        ..JobFilter::default()
+    };
+    let page = f.store.list_jobs(filter.clone(), PageRequest::first(5));
+    let page = page.await.unwrap();
+    assert!(page.items.is_empty() && page.next.is_some(), "{page:?}");
+    let walked = found(&f, &filter, 5).await;
+    assert_eq!(walked, [without_payload(first)]);
+    assert_eq!(f.store.count_jobs(filter, 10).await.unwrap().count, 1);
 }
 
 pub async fn a_count_goes_no_further_than_asked(f: Fixture) {

@@ -1,6 +1,9 @@
 //! Looking at jobs, attempts and counts.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    ops::Bound::{Excluded, Unbounded},
+};
 
 use async_trait::async_trait;
 use steadfast_core::{Attempt, Job, JobId, JobLabel, Queue, Tally, Tenant, Timestamp};
@@ -13,6 +16,7 @@ use crate::{
     damage::DamagedRows,
     error::StoreError,
     lane::Lane,
+    limits::JOBS_EXAMINED_MAX,
     listed_payload::listed,
     minutes::{minute, minute_start},
     store::{
@@ -32,14 +36,13 @@ impl QueryStore for MemoryStore {
         filter: JobFilter,
         page: JobPageRequest,
     ) -> Result<Page<Job, JobId>, StoreError> {
-        let mut jobs =
-            self.with(|tables, now| page_of(tables.matching(&filter, now), page, |job| job.id));
+        let mut jobs = self.with(|tables, now| tables.list(&filter, page, now));
         jobs.items = each(jobs.items, listed);
         Ok(jobs)
     }
 
     async fn count_jobs(&self, filter: JobFilter, most: u64) -> Result<JobCount, StoreError> {
-        let count = self.with(|tables, now| tables.matching(&filter, now).count() as u64);
+        let count = self.with(|tables, now| tables.count(&filter, now));
         Ok(JobCount::up_to(count, most))
     }
 
@@ -88,9 +91,30 @@ impl QueryStore for MemoryStore {
 
 impl Tables {
     /// Newest id first.
-    fn matching(&self, filter: &JobFilter, now: Timestamp) -> impl Iterator<Item = &Job> {
-        let newest_first = self.jobs.values().rev().map(|stored| &stored.job);
-        newest_first.filter(move |job| filter.matches(job, now))
+    fn list(&self, filter: &JobFilter, page: JobPageRequest, now: Timestamp) -> Page<Job, JobId> {
+        let below = page.after.map_or(Unbounded, Excluded);
+        let (mut items, mut misses) = (Vec::new(), 0);
+        for (id, JobEntry { job, .. }) in self.jobs.range((Unbounded, below)).rev() {
+            if !filter.matches(job, now) {
+                let is_read = filter.wants_failure() && job.progress.failure.is_some();
+                misses += usize::from(is_read);
+                if misses >= JOBS_EXAMINED_MAX {
+                    let next = Some(*id);
+                    return Page { items, next };
+                }
+            } else if items.len() < page.limit {
+                items.push(job.clone());
+            } else {
+                let next = items.last().map(|job: &Job| job.id);
+                return Page { items, next };
+            }
+        }
+        Page { items, next: None }
+    }
+
+    fn count(&self, filter: &JobFilter, now: Timestamp) -> u64 {
+        let jobs = self.jobs.values().map(|stored| &stored.job);
+        jobs.filter(|job| filter.matches(job, now)).count() as u64
     }
 
     fn attempts(

@@ -25,8 +25,8 @@ use super::{
 };
 use crate::{
     limits::{
-        COUNT_TIME_MAX, JOBS_READ_MAX, LANE_ROWS_MIN, LIST_ROWS_GROWTH, LIST_ROWS_MIN,
-        ROWS_COUNTED_MAX, ROWS_EXAMINED_MAX,
+        COUNT_TIME_MAX, JOBS_EXAMINED_MAX, JOBS_READ_MAX, LANE_ROWS_MIN, LIST_ROWS_GROWTH,
+        LIST_ROWS_MIN, ROWS_COUNTED_MAX, ROWS_EXAMINED_MAX,
     },
     listed_payload::is_listed,
     sql::{
@@ -38,7 +38,7 @@ use crate::{
 };
 
 columns! {
-    struct ListColumns { id, lane, state, run_at, is_retry, created_at, reason }
+    struct ListColumns { id, lane, state, run_at, is_retry, created_at, reason, has_failure }
 }
 
 pub(super) async fn list(
@@ -102,6 +102,8 @@ struct Walk<'f> {
     now: Timestamp,
     below: Option<JobId>,
     examined: usize,
+    /// Jobs that were read whole and did not match.
+    misses: usize,
     rows: usize,
     is_at_end: bool,
 }
@@ -126,13 +128,14 @@ impl<'f> Walk<'f> {
             now,
             below,
             examined: 0,
+            misses: 0,
             rows: LIST_ROWS_MIN,
             is_at_end: false,
         })
     }
 
     fn is_over(&self) -> bool {
-        self.is_at_end || self.examined >= ROWS_EXAMINED_MAX
+        self.is_at_end || self.examined >= ROWS_EXAMINED_MAX || self.misses >= JOBS_EXAMINED_MAX
     }
 
     /// Reads further rows and answers with the jobs among them that match, newest first.
@@ -141,7 +144,8 @@ impl<'f> Walk<'f> {
         session: &Session<'_>,
         wanted: usize,
     ) -> Result<Vec<Job>, DriverError> {
-        let length = self.rows.max(wanted).min(ROWS_EXAMINED_MAX);
+        let left = ROWS_EXAMINED_MAX.saturating_sub(self.examined);
+        let length = self.rows.max(wanted).min(left.max(LIST_ROWS_MIN));
         self.rows = length.saturating_mul(LIST_ROWS_GROWTH);
         // Nothing is below the lowest id, and everything is up to the highest.
         let up_to = match self.below.map(|below| below.bits().checked_sub(1)) {
@@ -165,8 +169,15 @@ impl<'f> Walk<'f> {
             let mut jobs = read_listed(session, some).await?;
             jobs.retain(|job| self.filter.matches(job, self.now));
             jobs.sort_by_key(|job| Reverse(job.id));
+            self.misses += some.len() - jobs.len();
             matches.extend(jobs);
             if matches.len() >= wanted {
+                break;
+            }
+            if self.misses >= JOBS_EXAMINED_MAX {
+                // The rest of the candidates is left to another walk.
+                self.below = some.last().map(|row| row.id);
+                self.is_at_end = false;
                 break;
             }
         }
@@ -253,6 +264,7 @@ struct ListRow {
     is_retry: bool,
     created_at: Timestamp,
     reason: Option<String>,
+    has_failure: bool,
 }
 
 impl ListRow {
@@ -270,6 +282,7 @@ impl ListRow {
                 is_retry: row.try_get(columns.is_retry)?,
                 created_at: time(row.try_get(columns.created_at)?),
                 reason: row.try_get(columns.reason)?,
+                has_failure: row.try_get(columns.has_failure)?,
             })
         };
         rows.iter().map(read).collect()
@@ -284,6 +297,7 @@ impl ListRow {
             is_retry: self.is_retry,
             created_at: self.created_at,
             reason: self.reason.as_deref(),
+            has_failure: self.has_failure,
             lane: lane.as_deref(),
         };
         summary.may_match(filter, now)

@@ -44,11 +44,12 @@ impl<LaneId> ListSource<LaneId> {
         let names_lanes =
             filter.tenant.is_some() || filter.queue.is_some() || filter.kind.is_some();
         match filter.label {
-            Some(JobLabel::Running) if !filter.dead_letters => Some(Self::Running),
+            Some(JobLabel::Running) if !filter.wants_failed() => Some(Self::Running),
             _ if names_lanes => None,
-            _ if filter.dead_letters => Some(Self::Failed),
-            Some(JobLabel::Failed) => Some(Self::Failed),
-            None | Some(JobLabel::Running | JobLabel::Succeeded) => Some(Self::All),
+            _ if filter.wants_failed() => Some(Self::Failed),
+            None | Some(JobLabel::Running | JobLabel::Succeeded | JobLabel::Failed) => {
+                Some(Self::All)
+            }
             Some(
                 JobLabel::Cancelled | JobLabel::Scheduled | JobLabel::Ready | JobLabel::Retrying,
             ) => None,
@@ -65,8 +66,7 @@ impl<LaneId> ListSource<LaneId> {
             Some(JobLabel::Scheduled | JobLabel::Ready | JobLabel::Retrying)
         );
         let part = match filter.label {
-            _ if filter.dead_letters => LanePart::Failed,
-            Some(JobLabel::Failed) => LanePart::Failed,
+            _ if filter.wants_failed() => LanePart::Failed,
             Some(JobLabel::Cancelled) => LanePart::Cancelled,
             _ => LanePart::All,
         };
@@ -104,6 +104,7 @@ pub(crate) struct JobSummary<'r> {
     pub is_retry: bool,
     pub created_at: Timestamp,
     pub reason: Option<&'r str>,
+    pub has_failure: bool,
     /// `None` if its name has to be looked up.
     pub lane: Option<&'r Lane>,
 }
@@ -112,7 +113,8 @@ impl JobSummary<'_> {
     /// Whether the job may match; [`JobFilter::matches`] decides.
     pub(crate) fn may_match(&self, filter: &JobFilter, now: Timestamp) -> bool {
         filter.label.is_none_or(|label| self.has_label(label, now))
-            && (!filter.dead_letters || self.has_label(JobLabel::Failed, now))
+            && (!filter.wants_failed() || self.has_label(JobLabel::Failed, now))
+            && (!filter.wants_failure() || self.has_failure)
             && filter
                 .created_from
                 .is_none_or(|from| self.created_at >= from)

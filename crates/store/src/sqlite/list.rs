@@ -22,8 +22,8 @@ use super::{
 };
 use crate::{
     limits::{
-        COUNT_TIME_MAX, LIST_ROWS_GROWTH, LIST_ROWS_MIN, PAYLOAD_HEAD_CHARS, ROWS_COUNTED_MAX,
-        ROWS_EXAMINED_MAX,
+        COUNT_TIME_MAX, JOBS_EXAMINED_MAX, LIST_ROWS_GROWTH, LIST_ROWS_MIN, PAYLOAD_HEAD_CHARS,
+        ROWS_COUNTED_MAX, ROWS_EXAMINED_MAX,
     },
     listed_payload::{is_listed, listed_payload},
     sql::{
@@ -48,7 +48,7 @@ pub(super) fn list(
     let mut items: Vec<Job> = Vec::new();
     while !walk.is_over() && items.len() < most {
         for row in walk.advance(reader, most - items.len())? {
-            if items.len() >= most {
+            if items.len() >= most || walk.is_given_up() {
                 break;
             }
             items.extend(walk.read(reader, &row)?);
@@ -81,6 +81,9 @@ pub(super) fn count(
         let mut walk = Walk::new(reader, filter, after, now)?;
         while !walk.is_over() {
             for row in walk.advance(reader, LIST_ROWS_MIN)? {
+                if walk.is_given_up() {
+                    break;
+                }
                 found += u64::from(walk.read(reader, &row)?.is_some());
                 if found > most {
                     return Ok(JobCount::up_to(found, most));
@@ -105,6 +108,8 @@ struct Walk<'f> {
     now: Timestamp,
     below: Option<JobId>,
     examined: usize,
+    /// Jobs that were read whole and did not match.
+    misses: usize,
     rows: usize,
     is_at_end: bool,
     /// Of jobs as they are read, found once.
@@ -114,6 +119,7 @@ struct Walk<'f> {
 /// A row that may match.
 struct Candidate {
     seq: i64,
+    id: JobId,
     lane: LaneId,
 }
 
@@ -134,6 +140,7 @@ impl<'f> Walk<'f> {
             now,
             below,
             examined: 0,
+            misses: 0,
             rows: LIST_ROWS_MIN,
             is_at_end: false,
             columns: None,
@@ -141,7 +148,12 @@ impl<'f> Walk<'f> {
     }
 
     fn is_over(&self) -> bool {
-        self.is_at_end || self.examined >= ROWS_EXAMINED_MAX
+        self.is_at_end || self.examined >= ROWS_EXAMINED_MAX || self.is_given_up()
+    }
+
+    /// Whether the rest of the candidates is left to another walk.
+    fn is_given_up(&self) -> bool {
+        self.misses >= JOBS_EXAMINED_MAX
     }
 
     /// Reads further rows and answers with those that may match, newest first.
@@ -150,7 +162,8 @@ impl<'f> Walk<'f> {
         reader: &mut Reader,
         wanted: usize,
     ) -> Result<Vec<Candidate>, DriverError> {
-        let length = self.rows.max(wanted).min(ROWS_EXAMINED_MAX);
+        let left = ROWS_EXAMINED_MAX.saturating_sub(self.examined);
+        let length = self.rows.max(wanted).min(left.max(LIST_ROWS_MIN));
         self.rows = length.saturating_mul(LIST_ROWS_GROWTH);
         let Reader { conn, names } = reader;
         let below = self
@@ -184,13 +197,14 @@ impl<'f> Walk<'f> {
                 is_retry: row.is_retry,
                 created_at: row.created_at,
                 reason: row.reason.as_deref(),
+                has_failure: row.has_failure,
                 // A job of a lane that cannot be read is damaged itself, which is found when it is
                 // read.
                 lane: names.lane(conn, row.lane).ok(),
             };
             if summary.may_match(self.filter, self.now) {
-                let ListRow { seq, lane, .. } = row;
-                candidates.push(Candidate { seq, lane });
+                let ListRow { seq, id, lane, .. } = row;
+                candidates.push(Candidate { seq, id, lane });
             }
         }
         Ok(candidates)
@@ -198,6 +212,22 @@ impl<'f> Walk<'f> {
 
     /// Reads a job without its payload, if it matches.
     fn read(
+        &mut self,
+        reader: &mut Reader,
+        candidate: &Candidate,
+    ) -> Result<Option<Job>, DriverError> {
+        let job = self.read_matching(reader, candidate)?;
+        if job.is_none() {
+            self.misses += 1;
+            if self.is_given_up() {
+                self.below = Some(candidate.id);
+                self.is_at_end = false;
+            }
+        }
+        Ok(job)
+    }
+
+    fn read_matching(
         &mut self,
         reader: &mut Reader,
         candidate: &Candidate,
@@ -238,10 +268,11 @@ struct ListRow {
     is_retry: bool,
     created_at: Timestamp,
     reason: Option<String>,
+    has_failure: bool,
 }
 
 columns! {
-    struct ListColumns { seq, id, lane, state, run_at, is_retry, created_at, reason }
+    struct ListColumns { seq, id, lane, state, run_at, is_retry, created_at, reason, has_failure }
 }
 
 fn read_rows(
@@ -263,6 +294,7 @@ fn read_rows(
             is_retry: row.get(columns.is_retry)?,
             created_at: time(row.get(columns.created_at)?),
             reason: row.get(columns.reason)?,
+            has_failure: row.get(columns.has_failure)?,
         });
     }
     Ok(found)

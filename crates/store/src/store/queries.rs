@@ -110,6 +110,19 @@ impl JobFilter {
         }
     }
 
+    /// Whether only jobs that ended `failed` can match.
+    pub(crate) fn wants_failed(&self) -> bool {
+        self.dead_letters
+            || self.label == Some(JobLabel::Failed)
+            || self.failed_from.is_some()
+            || self.failed_before.is_some()
+    }
+
+    /// Whether only jobs with a failure can match.
+    pub(crate) fn wants_failure(&self) -> bool {
+        self.failure_text.is_some() || self.failure_class.is_some()
+    }
+
     /// Whether the filter's tenant, queue and kind are these, as far as it names any.
     pub fn matches_lane(&self, tenant: &Tenant, queue: &Queue, kind: &Kind) -> bool {
         equal_or_any(&self.tenant, tenant)

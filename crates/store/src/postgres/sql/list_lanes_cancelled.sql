@@ -2,12 +2,12 @@
 -- Parameters: 1 ids up to this, 2 limit for each lane, 3 lanes. Rows: as named. Locks: none.
 SELECT
     newest.id, newest.lane, newest.state, newest.run_at, newest.is_retry, newest.created_at,
-    newest.reason
+    newest.reason, newest.has_failure
 FROM unnest($3::integer[]) AS wanted (lane)
 CROSS JOIN LATERAL (
     SELECT
         job.id, job.lane, job.state, job.run_at, job.attempt > job.attempts_before AS is_retry,
-        job.created_at, job.reason
+        job.created_at, job.reason, job.failure IS NOT NULL AS has_failure
     FROM steadfast.job
     WHERE job.state = 4 AND job.lane = wanted.lane AND job.id <= $1
     ORDER BY job.lane, job.id DESC

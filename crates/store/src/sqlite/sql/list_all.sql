@@ -1,6 +1,7 @@
 -- Jobs of any kind, newest id first, with what rules most of them out.
 -- Parameters: 1 ids below this, 2 limit, 3 unused. Rows: as named. Locks: read.
-SELECT seq, id, lane, state, run_at, attempt > attempts_before AS is_retry, created_at, reason
+SELECT seq, id, lane, state, run_at, attempt > attempts_before AS is_retry, created_at, reason,
+    failure IS NOT NULL AS has_failure
 FROM steadfast_job
 WHERE id < ?1 AND ?3 IS NULL
 ORDER BY id DESC

@@ -1,6 +1,7 @@
 -- Runs of a schedule, newest id first, with what rules most of them out.
 -- Parameters: 1 ids below this, 2 limit, 3 schedule. Rows: as named. Locks: read.
-SELECT seq, id, lane, state, run_at, attempt > attempts_before AS is_retry, created_at, reason
+SELECT seq, id, lane, state, run_at, attempt > attempts_before AS is_retry, created_at, reason,
+    failure IS NOT NULL AS has_failure
 FROM steadfast_job
 WHERE schedule = ?3 AND id < ?1
 ORDER BY id DESC
