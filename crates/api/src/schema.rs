@@ -5,7 +5,7 @@
 
 use serde_json::json;
 use steadfast_core::{
-    AlertRule, AlertStatus, AlertSubject, AttemptStatus, Backoff, BodyFormat, DecidedBy,
+    AlertRule, AlertStatus, AlertSubject, AlertUnit, AttemptStatus, Backoff, BodyFormat, DecidedBy,
     DelaySource, Dst, EndReason, EventType, Guarantee, Jitter, JobLabel, MissedTickPolicy,
     OverlapPolicy, Preset, SkipReason, limits,
 };
@@ -114,6 +114,8 @@ words! {
     AlertRuleSchema as "AlertRule": AlertRule::ALL;
     /// Of [`AlertStatus`].
     AlertStatusSchema as "AlertStatus": AlertStatus::ALL;
+    /// Of [`AlertUnit`].
+    AlertUnitSchema as "AlertUnit": AlertUnit::ALL;
     /// Of [`AlertSubject`].
     AlertSubjectSchema as "AlertSubject": AlertSubject::ALL;
 }
@@ -143,8 +145,8 @@ fn number(kind: Type, least: f64, most: f64) -> ObjectBuilder {
         .maximum(Some(most))
 }
 
-fn any() -> ObjectBuilder {
-    ObjectBuilder::new().schema_type(SchemaType::AnyValue)
+fn text_or_null() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(SchemaType::from_iter([Type::String, Type::Null]))
 }
 
 fn one_or_many(one: impl Into<Schema>) -> OneOfBuilder {
@@ -334,12 +336,13 @@ schema!(
 
 schema!(
     /// Of [`steadfast_core::AlertState`].
-    AlertSchema as "Alert" uses [AlertRuleSchema, AlertSubjectSchema, AlertStatusSchema],
+    AlertSchema as "Alert"
+    uses [AlertRuleSchema, AlertSubjectSchema, AlertStatusSchema, AlertUnitSchema],
     alert()
 );
 
 fn alert() -> ObjectBuilder {
-    let fields: [(&str, RefOr<Schema>); 12] = [
+    let fields: [(&str, RefOr<Schema>); 14] = [
         ("rule", reference::<AlertRuleSchema>().into()),
         ("tenant", text().into()),
         ("subject", reference::<AlertSubjectSchema>().into()),
@@ -354,16 +357,30 @@ fn alert() -> ObjectBuilder {
         ("notifiedAt", time_or_null().into()),
         ("resolvedAt", time_or_null().into()),
         ("updatedAt", time().into()),
+        ("unit", reference::<AlertUnitSchema>().into()),
         (
             "value",
-            any()
-                .description(Some("What was found: a count, a rate, or a duration"))
+            ObjectBuilder::new()
+                .schema_type(Type::Number)
+                .description(Some(
+                    "What was found, in `unit`: a count of jobs, a share of attempts from 0 to 1, \
+                     or seconds",
+                ))
                 .into(),
         ),
         (
             "threshold",
-            any()
-                .description(Some("The limit it is held against"))
+            ObjectBuilder::new()
+                .schema_type(Type::Number)
+                .description(Some("The limit it is held against, in `unit`"))
+                .into(),
+        ),
+        (
+            "queue",
+            text_or_null()
+                .description(Some(
+                    "The queue that contributes most to a rule that is broken",
+                ))
                 .into(),
         ),
         ("message", text().into()),

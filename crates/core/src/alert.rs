@@ -4,6 +4,7 @@
 //! has. So each rule has a stored state per tenant, and [`AlertRule::step`] is the one place that
 //! changes it, whichever node checks and however often.
 
+mod figure;
 mod reading;
 mod settings;
 
@@ -22,7 +23,6 @@ use crate::{
     webhook::EventType,
 };
 
-pub use reading::AlertFigure;
 pub use settings::{AlertSettings, DlqAlert, ExhaustedAlert, OverdueAlert, RetryRateAlert};
 
 string_enum! {
@@ -37,6 +37,19 @@ string_enum! {
         Exhausted = "exhausted",
         /// A job that could be claimed has waited too long.
         Overdue = "overdue",
+    }
+}
+
+string_enum! {
+    /// What the figures of an alert count.
+    // Exhaustive on purpose: pages must format each.
+    AlertUnit, "unit" {
+        /// A number of jobs.
+        Jobs = "jobs",
+        /// A share of attempts, from 0 to 1.
+        Share = "share",
+        /// A time in seconds.
+        Seconds = "seconds",
     }
 }
 
@@ -104,10 +117,18 @@ pub struct AlertState {
     pub resolved_at: Option<Timestamp>,
     /// The time at which `value`, `threshold` and `message` were taken.
     pub updated_at: Timestamp,
+    /// What `value` and `threshold` count; [`AlertRule::unit`] of the rule.
+    #[serde(default = "figure::stored_before_units")]
+    pub unit: AlertUnit,
     /// The figure that the rule measured.
-    pub value: AlertFigure,
+    #[serde(with = "figure")]
+    pub value: f64,
     /// The limit of the rule; a value above it breaks the rule.
-    pub threshold: AlertFigure,
+    #[serde(with = "figure")]
+    pub threshold: f64,
+    /// The queue that contributes most to a rule that is broken.
+    #[serde(default)]
+    pub queue: Option<Queue>,
     /// What is wrong, or that nothing is, in a sentence.
     pub message: String,
 }
@@ -119,8 +140,10 @@ pub struct AlertObservation {
     pub tenant: Tenant,
     /// Which of the tenant's jobs were counted.
     pub subject: AlertSubject,
-    /// The counts.
+    /// The counts of all queues together.
     pub figures: AlertFigures,
+    /// The counts of each queue.
+    pub queues: BTreeMap<Queue, AlertFigures>,
 }
 
 /// The figures that alert rules measure.
@@ -154,6 +177,15 @@ impl AddAssign for AlertFigures {
 }
 
 impl AlertRule {
+    /// What the rule counts.
+    pub fn unit(self) -> AlertUnit {
+        match self {
+            Self::Dlq | Self::Exhausted => AlertUnit::Jobs,
+            Self::RetryRate => AlertUnit::Share,
+            Self::Overdue => AlertUnit::Seconds,
+        }
+    }
+
     /// Decides how an observation changes an alert; `None` if there is nothing to write. `stored` is
     /// the state after the last check, if there was one.
     pub fn step(
@@ -191,16 +223,82 @@ impl AlertRule {
             (true, AlertStatus::Firing) => state.remind(settings.renotify, now),
         };
         let value = settings.value(self, &observed.figures, now);
-        let is_stale = state.status != AlertStatus::Ok
+        let is_kept = state.status == AlertStatus::Ok;
+        let worst = if is_kept {
+            None
+        } else {
+            observed.worst_queue(self)
+        };
+        let queue = worst.map(|(queue, _)| queue);
+        let is_stale = !is_kept
             && now.since(state.updated_at) >= limits::ALERT_REFRESH
-            && value != state.value;
+            && (value != state.value || queue != state.queue.as_ref());
         if event.is_some() || state.status != before || is_stale {
             state.updated_at = now;
+            state.unit = self.unit();
             state.value = value;
+            state.queue = queue.cloned();
             state.threshold = settings.threshold(self);
-            state.message = settings.message(&state, &observed.figures, now);
+            let is_only = worst.is_some_and(|(_, is_only)| is_only);
+            state.message = settings.message(&state, is_only, &observed.figures, now);
         }
         (stored != Some(&state)).then_some(AlertChange { state, event })
+    }
+}
+
+impl AlertObservation {
+    /// What was counted in the queues of a tenant.
+    pub fn new(
+        tenant: Tenant,
+        subject: AlertSubject,
+        queues: BTreeMap<Queue, AlertFigures>,
+    ) -> Self {
+        let mut figures = AlertFigures::default();
+        for of_queue in queues.values() {
+            figures += *of_queue;
+        }
+        Self {
+            tenant,
+            subject,
+            figures,
+            queues,
+        }
+    }
+
+    /// The queue that contributes most to what the rule measures, and whether it is the only one.
+    fn worst_queue(&self, rule: AlertRule) -> Option<(&Queue, bool)> {
+        let share = |figures: &AlertFigures| match rule {
+            AlertRule::Dlq => figures.dead_letters,
+            AlertRule::RetryRate => figures.recent.retries,
+            AlertRule::Exhausted => figures.recent.exhausted,
+            // Only the oldest job counts.
+            AlertRule::Overdue => {
+                let oldest = self.figures.oldest_ready;
+                u64::from(oldest.is_some() && figures.oldest_ready == oldest)
+            }
+        };
+        let (mut worst, mut queues) = (None, 0_usize);
+        for (queue, figures) in &self.queues {
+            let share = share(figures);
+            queues += usize::from(share > 0);
+            if share > worst.map_or(0, |(most, _)| most) {
+                worst = Some((share, queue));
+            }
+        }
+        worst.map(|(_, queue)| (queue, queues == 1))
+    }
+}
+
+impl AlertUnit {
+    /// A figure, for people: `3`, `12.5%` or `7m`.
+    pub fn format(self, figure: f64) -> String {
+        match self {
+            Self::Jobs => figure.to_string(),
+            Self::Share => format!("{}%", (figure * 1_000.0).round() / 10.0),
+            Self::Seconds => {
+                format_seconds(Duration::try_from_secs_f64(figure).unwrap_or_default())
+            }
+        }
     }
 }
 
@@ -221,19 +319,32 @@ impl AlertState {
             notified_at: None,
             resolved_at: None,
             updated_at: now,
+            unit: rule.unit(),
             value: settings.value(rule, &observed.figures, now),
+            queue: None,
             threshold: settings.threshold(rule),
             message: String::new(),
         }
     }
 
+    /// The figure that the rule measured, for people.
+    pub fn format_value(&self) -> String {
+        self.rule.unit().format(self.value)
+    }
+
+    /// The limit of the rule, for people.
+    pub fn format_threshold(&self) -> String {
+        self.rule.unit().format(self.threshold)
+    }
+
     /// The same state without times after `now`: a clock that was set back must not delay what is
-    /// counted from them.
+    /// counted from them. And with the unit of its rule, which an earlier version did not store.
     fn as_of(&self, now: Timestamp) -> Self {
         Self {
             since: self.since.min(now),
             notified_at: self.notified_at.map(|at| at.min(now)),
             updated_at: self.updated_at.min(now),
+            unit: self.rule.unit(),
             ..self.clone()
         }
     }

@@ -59,8 +59,8 @@ mod time;
 pub mod limits;
 
 pub use alert::{
-    AlertChange, AlertFigure, AlertFigures, AlertObservation, AlertRule, AlertSettings, AlertState,
-    AlertStatus, AlertSubject, DlqAlert, ExhaustedAlert, OverdueAlert, RetryRateAlert,
+    AlertChange, AlertFigures, AlertObservation, AlertRule, AlertSettings, AlertState, AlertStatus,
+    AlertSubject, AlertUnit, DlqAlert, ExhaustedAlert, OverdueAlert, RetryRateAlert,
 };
 pub use attempt::{
     Attempt, AttemptStatus, Claim, DecidedBy, Decision, EndedAttempt, Outcome, RetryBudget,

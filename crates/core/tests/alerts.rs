@@ -1,7 +1,7 @@
 //! Alerts as tables: how each check changes a state, one line per change.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::json;
 use steadfast_core::{
@@ -17,11 +17,9 @@ fn at(minutes: u32) -> Timestamp {
 }
 
 fn of(subject: AlertSubject, figures: AlertFigures) -> AlertObservation {
-    AlertObservation {
-        tenant: Tenant::new("acme").unwrap(),
-        subject,
-        figures,
-    }
+    let queue = Queue::new("mail").unwrap();
+    let tenant = Tenant::new("acme").unwrap();
+    AlertObservation::new(tenant, subject, BTreeMap::from([(queue, figures)]))
 }
 
 fn of_jobs(figures: AlertFigures) -> AlertObservation {
@@ -96,10 +94,10 @@ fn dead_letters_fire_after_five_minutes_again_every_hour_and_resolve_once() {
     assert_eq!(
         changes(&AlertSettings::default(), AlertRule::Dlq, all),
         [
-            "00:02:00 pending, -: 3 dead letters in tenant acme",
-            "00:07:00 firing, alert.fired: 3 dead letters in tenant acme for 5m",
-            "01:07:00 firing, alert.renotified: 3 dead letters in tenant acme for 1h 5m",
-            "02:07:00 firing, alert.renotified: 3 dead letters in tenant acme for 2h 5m",
+            "00:02:00 pending, -: 3 dead letters in queue mail of tenant acme",
+            "00:07:00 firing, alert.fired: 3 dead letters in queue mail of tenant acme for 5m",
+            "01:07:00 firing, alert.renotified: 3 dead letters in queue mail of tenant acme for 1h 5m",
+            "02:07:00 firing, alert.renotified: 3 dead letters in queue mail of tenant acme for 2h 5m",
             "02:10:00 ok, alert.resolved: no dead letters in tenant acme",
         ]
     );
@@ -115,10 +113,10 @@ fn dead_letters_that_are_soon_dealt_with_fire_nothing_and_the_wait_begins_anew()
     assert_eq!(
         changes(&AlertSettings::default(), AlertRule::Dlq, all),
         [
-            "00:00:00 pending, -: 1 dead letter in tenant acme",
+            "00:00:00 pending, -: 1 dead letter in queue mail of tenant acme",
             "00:04:00 ok, -: no dead letters in tenant acme",
-            "00:05:00 pending, -: 1 dead letter in tenant acme",
-            "00:10:00 firing, alert.fired: 1 dead letter in tenant acme for 5m",
+            "00:05:00 pending, -: 1 dead letter in queue mail of tenant acme",
+            "00:10:00 firing, alert.fired: 1 dead letter in queue mail of tenant acme for 5m",
         ]
     );
 }
@@ -131,9 +129,9 @@ fn an_alert_that_resolved_can_fire_again() {
     assert_eq!(
         changes(&AlertSettings::default(), AlertRule::Exhausted, all),
         [
-            "00:00:00 firing, alert.fired: 11 jobs in tenant acme ran out of retries within 5m; the limit is 10",
+            "00:00:00 firing, alert.fired: 11 jobs in queue mail of tenant acme ran out of retries within 5m; the limit is 10",
             "00:01:00 ok, alert.resolved: 10 jobs in tenant acme ran out of retries within 5m; the limit is 10",
-            "00:02:00 firing, alert.fired: 11 jobs in tenant acme ran out of retries within 5m; the limit is 10",
+            "00:02:00 firing, alert.fired: 11 jobs in queue mail of tenant acme ran out of retries within 5m; the limit is 10",
         ]
     );
 }
@@ -173,9 +171,9 @@ fn a_pending_alert_shows_its_present_figures() {
     assert_eq!(
         lines,
         [
-            "00:00:00 pending, -: 17 dead letters in tenant acme",
-            "00:00:30 pending, -: 47 dead letters in tenant acme",
-            "00:01:00 pending, -: 77 dead letters in tenant acme",
+            "00:00:00 pending, -: 17 dead letters in queue mail of tenant acme",
+            "00:00:30 pending, -: 47 dead letters in queue mail of tenant acme",
+            "00:01:00 pending, -: 77 dead letters in queue mail of tenant acme",
         ]
     );
 }
@@ -221,11 +219,11 @@ fn the_message_says_the_figures_and_the_limit() {
     };
     assert_eq!(
         message(AlertRule::RetryRate, attempted(30, 10, 0)),
-        "10 of 30 attempts in tenant acme within 5m were retries: 33.3%, the limit is 10%"
+        "10 of 30 attempts in queue mail of tenant acme within 5m were retries: 33.3%, the limit is 10%"
     );
     assert_eq!(
         message(AlertRule::Overdue, due_since(at(53))),
-        "the oldest ready job in tenant acme has been due for 7m, since 2026-01-01T00:53:00Z; \
+        "the oldest ready job in queue mail of tenant acme has been due for 7m, since 2026-01-01T00:53:00Z; \
          the limit is 5m"
     );
 }
@@ -248,7 +246,7 @@ fn figures_that_move_are_written_again_twice_a_minute_and_without_an_event() {
     let lines = changes(&settings, AlertRule::Exhausted, growing);
     let starts: Vec<&str> = lines
         .iter()
-        .map(|line| line.split(" in tenant").next().unwrap())
+        .map(|line| line.split(" in queue").next().unwrap())
         .collect();
     assert_eq!(
         starts,
@@ -267,11 +265,11 @@ fn a_clock_that_is_set_back_fires_nothing_early_and_puts_nothing_off() {
     assert_eq!(
         changes(&AlertSettings::default(), AlertRule::Dlq, all),
         [
-            "00:10:00 pending, -: 1 dead letter in tenant acme",
-            "00:02:00 pending, -: 1 dead letter in tenant acme",
-            "00:07:00 firing, alert.fired: 1 dead letter in tenant acme for 5m",
-            "00:05:00 firing, -: 1 dead letter in tenant acme for 5m",
-            "01:05:00 firing, alert.renotified: 1 dead letter in tenant acme for 1h 3m",
+            "00:10:00 pending, -: 1 dead letter in queue mail of tenant acme",
+            "00:02:00 pending, -: 1 dead letter in queue mail of tenant acme",
+            "00:07:00 firing, alert.fired: 1 dead letter in queue mail of tenant acme for 5m",
+            "00:05:00 firing, -: 1 dead letter in queue mail of tenant acme for 5m",
+            "01:05:00 firing, alert.renotified: 1 dead letter in queue mail of tenant acme for 1h 3m",
         ]
     );
 }
@@ -298,7 +296,7 @@ fn failed_notifications_fire_an_alert_that_is_sent_to_no_endpoint() {
     let mut settings = AlertSettings::default();
     settings.dlq.after = Duration::ZERO;
     for (subject, location, is_sent) in [
-        (AlertSubject::Jobs, "in tenant acme", true),
+        (AlertSubject::Jobs, "in queue mail of tenant acme", true),
         (
             AlertSubject::Deliveries,
             "among the deliveries of tenant acme",
@@ -365,7 +363,7 @@ fn the_event_of_an_alert_has_the_fields_of_the_api() {
     assert_eq!(
         texts,
         [
-            "alert overdue fired: the oldest ready job in tenant acme has been due for 7m, \
+            "alert overdue fired: the oldest ready job in queue mail of tenant acme has been due for 7m, \
              since 2026-01-01T00:00:00Z; the limit is 5m",
             "alert overdue resolved after 2m: no job in tenant acme is due",
         ]
@@ -382,12 +380,112 @@ fn the_event_of_an_alert_has_the_fields_of_the_api() {
             "notifiedAt": "2026-01-01T00:07:00Z",
             "resolvedAt": null,
             "updatedAt": "2026-01-01T00:07:00Z",
-            "value": "7m",
-            "threshold": "5m",
-            "message": "the oldest ready job in tenant acme has been due for 7m, \
+            "unit": "seconds",
+            "value": 420,
+            "threshold": 300,
+            "queue": "mail",
+            "message": "the oldest ready job in queue mail of tenant acme has been due for 7m, \
                         since 2026-01-01T00:00:00Z; the limit is 5m",
         })
     );
+}
+
+#[test]
+fn an_alert_names_the_queue_that_contributes_most() {
+    let mut settings = any_rate();
+    settings.retry_rate.above = 0.01;
+    let queues = [
+        ("fax", 1, attempted(100, 3, 20), at(3)),
+        ("mail", 5, attempted(100, 9, 1), at(1)),
+        ("idle", 0, attempted(0, 0, 0), at(60)),
+        ("sms", 5, attempted(10, 9, 0), at(2)),
+    ];
+    let queues = queues.map(|(name, dead_letters, attempted, due)| {
+        let figures = AlertFigures {
+            dead_letters,
+            oldest_ready: Some(due),
+            ..attempted
+        };
+        (Queue::new(name).unwrap(), figures)
+    });
+    let tenant = Tenant::new("acme").unwrap();
+    let observed = AlertObservation::new(tenant, AlertSubject::Jobs, BTreeMap::from(queues));
+    for (rule, queue, message) in [
+        (
+            AlertRule::Dlq,
+            "mail",
+            "11 dead letters in tenant acme, most in queue mail",
+        ),
+        (
+            AlertRule::RetryRate,
+            "mail",
+            "21 of 210 attempts in tenant acme within 5m were retries, most in queue mail: \
+             10%, the limit is 1%",
+        ),
+        (
+            AlertRule::Exhausted,
+            "fax",
+            "21 jobs in tenant acme ran out of retries within 5m, most in queue fax; \
+             the limit is 10",
+        ),
+        (
+            AlertRule::Overdue,
+            "mail",
+            "the oldest ready job in queue mail of tenant acme has been due for 59m, \
+             since 2026-01-01T00:01:00Z; the limit is 5m",
+        ),
+    ] {
+        let change = rule.step(&settings, None, &observed, at(60)).unwrap();
+        assert_eq!(change.state.queue.unwrap().as_str(), queue, "{rule}");
+        assert_eq!(change.state.message, message);
+    }
+}
+
+#[test]
+fn figures_are_numbers_of_one_unit_for_each_rule_also_of_states_stored_before() {
+    let settings = any_rate();
+    for (rule, figures, shown) in [
+        (AlertRule::Dlq, dead_letters(3), json!(["jobs", 3, 0])),
+        (
+            AlertRule::RetryRate,
+            attempted(4, 1, 0),
+            json!(["share", 0.25, 0.1]),
+        ),
+        (
+            AlertRule::Exhausted,
+            attempted(0, 0, 11),
+            json!(["jobs", 11, 10]),
+        ),
+        (
+            AlertRule::Overdue,
+            due_since(T0),
+            json!(["seconds", 3600, 300]),
+        ),
+    ] {
+        let change = rule
+            .step(&settings, None, &of_jobs(figures), at(60))
+            .unwrap();
+        let mut state = serde_json::to_value(&change.state).unwrap();
+        assert_eq!(
+            json!([state["unit"], state["value"], state["threshold"]]),
+            shown
+        );
+        // The version before wrote times as text, and neither unit nor queue.
+        let fields = state.as_object_mut().unwrap();
+        fields.remove("unit");
+        fields.remove("queue");
+        if rule == AlertRule::Overdue {
+            fields.insert("value".into(), json!("1h"));
+            fields.insert("threshold".into(), json!("5m"));
+        }
+        let before: AlertState = serde_json::from_value(state).unwrap();
+        let later = at(61);
+        let read = rule
+            .step(&settings, Some(&before), &of_jobs(figures), later)
+            .unwrap();
+        assert_eq!((read.event, read.state.unit), (None, rule.unit()));
+        assert_eq!(read.state.queue, change.state.queue);
+    }
 }
 
 #[test]

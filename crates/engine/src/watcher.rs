@@ -11,7 +11,7 @@ use std::{
 use async_trait::async_trait;
 use steadfast_core::{
     AlertChange, AlertFigures, AlertObservation, AlertRule, AlertSettings, AlertState,
-    AlertSubject, EventType, Payload, Subscriptions, Tenant,
+    AlertSubject, EventType, Payload, Queue, Subscriptions, Tenant,
 };
 use steadfast_store::{Document, DocumentKind, DocumentSaveResult, LaneStats, Store, StoreError};
 
@@ -141,16 +141,13 @@ fn observations<'a>(
     states: impl Iterator<Item = &'a AlertState>,
     lanes: &[LaneStats],
 ) -> Vec<AlertObservation> {
-    let none = |state: &AlertState| {
-        (
-            (state.tenant.clone(), state.subject),
-            AlertFigures::default(),
-        )
-    };
-    let mut found: BTreeMap<(Tenant, AlertSubject), AlertFigures> = states.map(none).collect();
+    let mut found: BTreeMap<(Tenant, AlertSubject), BTreeMap<Queue, AlertFigures>> = states
+        .map(|state| ((state.tenant.clone(), state.subject), BTreeMap::new()))
+        .collect();
     for lane in lanes {
         let subject = AlertSubject::of(&lane.kind, &lane.queue);
-        *found.entry((lane.tenant.clone(), subject)).or_default() += AlertFigures {
+        let queues = found.entry((lane.tenant.clone(), subject)).or_default();
+        *queues.entry(lane.queue.clone()).or_default() += AlertFigures {
             dead_letters: lane.dead_letters,
             recent: lane.recent,
             // Jobs of a paused queue are late on purpose.
@@ -159,11 +156,7 @@ fn observations<'a>(
     }
     let found = found.into_iter();
     found
-        .map(|((tenant, subject), figures)| AlertObservation {
-            tenant,
-            subject,
-            figures,
-        })
+        .map(|((tenant, subject), queues)| AlertObservation::new(tenant, subject, queues))
         .collect()
 }
 

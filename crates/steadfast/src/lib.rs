@@ -243,7 +243,7 @@ pub mod alert {
 
     #[doc(inline)]
     pub use steadfast_core::{
-        AlertFigure, AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, DlqAlert,
+        AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, AlertUnit, DlqAlert,
         ExhaustedAlert, OverdueAlert, RetryRateAlert,
     };
 }

@@ -1,36 +1,9 @@
 //! What a rule reads off the figures, and the message about it.
 
-use std::{fmt, time::Duration};
-
-use serde::{Deserialize, Serialize};
-
 use super::{
     AlertFigures, AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, format_seconds,
 };
 use crate::{duration, time::Timestamp};
-
-/// A figure that a rule measures, or the limit for it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-#[non_exhaustive]
-pub enum AlertFigure {
-    /// A number of jobs.
-    Count(u64),
-    /// A share of attempts, from 0 to 1.
-    Rate(f64),
-    /// How long a job has been due.
-    Time(duration::Text),
-}
-
-impl fmt::Display for AlertFigure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Count(count) => count.fmt(f),
-            Self::Rate(rate) => write!(f, "{}%", (rate * 1_000.0).round() / 10.0),
-            Self::Time(time) => f.write_str(&format_seconds(time.0)),
-        }
-    }
-}
 
 impl AlertSettings {
     /// Whether the figure is above the rule's limit. A rule that is switched off is never broken.
@@ -40,77 +13,65 @@ impl AlertSettings {
         figures: &AlertFigures,
         now: Timestamp,
     ) -> bool {
-        let is_above = match (self.value(rule, figures, now), self.threshold(rule)) {
-            (AlertFigure::Count(value), AlertFigure::Count(most)) => value > most,
-            (AlertFigure::Rate(value), AlertFigure::Rate(most)) => {
-                value > most && figures.recent.attempts >= self.retry_rate.min_attempts
-            }
-            (AlertFigure::Time(value), AlertFigure::Time(most)) => value.0 > most.0,
-            _ => false,
-        };
-        is_above && self.is_enabled(rule)
+        let is_enough =
+            rule != AlertRule::RetryRate || figures.recent.attempts >= self.retry_rate.min_attempts;
+        is_enough && self.is_enabled(rule) && self.value(rule, figures, now) > self.threshold(rule)
     }
 
-    pub(super) fn value(
-        &self,
-        rule: AlertRule,
-        figures: &AlertFigures,
-        now: Timestamp,
-    ) -> AlertFigure {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "exact up to nine quadrillion jobs"
+    )]
+    pub(super) fn value(&self, rule: AlertRule, figures: &AlertFigures, now: Timestamp) -> f64 {
         match rule {
-            AlertRule::Dlq => AlertFigure::Count(figures.dead_letters),
-            AlertRule::RetryRate => AlertFigure::Rate(figures.recent.retry_rate().unwrap_or(0.0)),
-            AlertRule::Exhausted => AlertFigure::Count(figures.recent.exhausted),
+            AlertRule::Dlq => figures.dead_letters as f64,
+            AlertRule::RetryRate => figures.recent.retry_rate().unwrap_or(0.0),
+            AlertRule::Exhausted => figures.recent.exhausted as f64,
             AlertRule::Overdue => {
-                let lateness = figures
-                    .oldest_ready
-                    .map_or(0, |due| now.since(due).as_secs());
-                AlertFigure::Time(duration::Text(Duration::from_secs(lateness)))
+                let lateness = figures.oldest_ready.map(|due| now.since(due).as_secs());
+                lateness.unwrap_or(0) as f64
             }
         }
     }
 
-    pub(super) fn threshold(&self, rule: AlertRule) -> AlertFigure {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "exact up to nine quadrillion jobs"
+    )]
+    pub(super) fn threshold(&self, rule: AlertRule) -> f64 {
         match rule {
-            AlertRule::Dlq => AlertFigure::Count(self.dlq.above),
-            AlertRule::RetryRate => AlertFigure::Rate(self.retry_rate.above),
-            AlertRule::Exhausted => AlertFigure::Count(self.exhausted.above),
-            AlertRule::Overdue => AlertFigure::Time(duration::Text(self.overdue.above)),
+            AlertRule::Dlq => self.dlq.above as f64,
+            AlertRule::RetryRate => self.retry_rate.above,
+            AlertRule::Exhausted => self.exhausted.above as f64,
+            AlertRule::Overdue => self.overdue.above.as_secs_f64(),
         }
     }
 
+    /// What is wrong, or that nothing is. `is_only` says that all of it is in the state's queue.
     pub(super) fn message(
         &self,
         state: &AlertState,
+        is_only: bool,
         figures: &AlertFigures,
         now: Timestamp,
     ) -> String {
-        let AlertState {
-            rule,
-            value,
-            threshold: limit,
-            ..
-        } = state;
+        let rule = &state.rule;
+        let (value, limit) = (state.format_value(), state.format_threshold());
         if !self.is_enabled(*rule) {
             return "the rule is switched off".to_owned();
         }
         let within = duration::format(self.window);
-        let location = match state.subject {
-            AlertSubject::Jobs => format!("in tenant {}", state.tenant),
-            AlertSubject::Deliveries => format!("among the deliveries of tenant {}", state.tenant),
-            AlertSubject::Notifications => {
-                format!("among the notifications of tenant {}", state.tenant)
-            }
-        };
+        let (location, most) = location(state, is_only);
         match rule {
             AlertRule::Dlq => {
                 let dead_letters = count_of(figures.dead_letters, "dead letter", "dead letters");
                 let lasted = now.since(state.since);
                 match state.status {
                     AlertStatus::Firing if !lasted.is_zero() => {
-                        format!("{dead_letters} {location} for {}", format_seconds(lasted))
+                        let lasted = format_seconds(lasted);
+                        format!("{dead_letters} {location} for {lasted}{most}")
                     }
-                    _ => format!("{dead_letters} {location}"),
+                    _ => format!("{dead_letters} {location}{most}"),
                 }
             }
             AlertRule::RetryRate if figures.recent.attempts == 0 => {
@@ -120,14 +81,14 @@ impl AlertSettings {
                 let attempts = count_of(figures.recent.attempts, "attempt", "attempts");
                 let retries = figures.recent.retries;
                 format!(
-                    "{retries} of {attempts} {location} within {within} were retries: \
+                    "{retries} of {attempts} {location} within {within} were retries{most}: \
                      {value}, the limit is {limit}"
                 )
             }
             AlertRule::Exhausted => {
                 let jobs = count_of(figures.recent.exhausted, "job", "jobs");
                 format!(
-                    "{jobs} {location} ran out of retries within {within}; \
+                    "{jobs} {location} ran out of retries within {within}{most}; \
                      the limit is {limit}"
                 )
             }
@@ -140,6 +101,25 @@ impl AlertSettings {
             },
         }
     }
+}
+
+/// Where it is, and which queue has most of it if there are several.
+fn location(state: &AlertState, is_only: bool) -> (String, String) {
+    let tenant = &state.tenant;
+    let location = match (state.subject, &state.queue) {
+        (AlertSubject::Jobs, Some(queue)) if is_only => {
+            format!("in queue {queue} of tenant {tenant}")
+        }
+        (AlertSubject::Jobs, Some(queue)) => {
+            let most = format!(", most in queue {queue}");
+            return (format!("in tenant {tenant}"), most);
+        }
+        (AlertSubject::Jobs, None) => format!("in tenant {tenant}"),
+        // These are all in one queue.
+        (AlertSubject::Deliveries, _) => format!("among the deliveries of tenant {tenant}"),
+        (AlertSubject::Notifications, _) => format!("among the notifications of tenant {tenant}"),
+    };
+    (location, String::new())
 }
 
 fn count_of(count: u64, one: &str, many: &str) -> String {

@@ -224,7 +224,10 @@ async fn a_delivery_is_a_job_of_the_tenant_that_carries_the_state_and_no_secret(
     assert_eq!(delivery.tags["alert"], "dlq");
     assert_eq!(delivery.tags["event"], "alert.fired");
     let body: Body = delivery.payload.decode().unwrap();
-    assert_eq!(body.data.message, "1 dead letter in tenant acme");
+    assert_eq!(
+        body.data.message,
+        "1 dead letter in queue default of tenant acme"
+    );
     assert_eq!(client.alerts(None).await.unwrap(), [body.data]);
     assert!(!format!("{delivery:?}").contains("c2VjcmV0"));
 }
@@ -373,7 +376,7 @@ async fn a_job_that_no_node_claims_is_overdue_unless_its_queue_is_paused() {
     assert_eq!(alerts.len(), 1);
     assert_eq!(
         alerts[0].message,
-        "the oldest ready job in tenant acme has been due for 6m, since 2026-01-01T00:00:00Z; \
+        "the oldest ready job in queue default of tenant acme has been due for 6m, since 2026-01-01T00:00:00Z; \
          the limit is 5m"
     );
     let acme = Tenant::new("acme").unwrap();
