@@ -1,6 +1,10 @@
 package main
 
-import "time"
+import (
+	"bytes"
+	"strings"
+	"time"
+)
 
 var stopCases = []testCase{
 	{
@@ -50,19 +54,19 @@ var stopCases = []testCase{
 	},
 	{
 		name:     "stop-gives-back-claims",
-		sentence: "jobs whose claim is answered after SIGTERM are not started but given back at once",
+		sentence: "jobs whose claim is answered after SIGTERM are not started; if the answer arrives they are given back at once",
 		worker:   workerOptions{concurrency: 2},
 		run: func(t *test) {
 			t.startProxy()
-			held := t.proxy.addFault(&fault{path: pattern(claimPath), action: delayAnswer, delay: time.Second, answer: hasClaims, left: 1})
+			held := t.proxy.addFault(&fault{path: pattern(claimPath), action: delayAnswer, delay: 500 * time.Millisecond, answer: hasClaims, left: 1})
 			t.startWorker()
 			id := t.create("noop", nil)
 			t.until("the claim", func() bool { return t.proxy.hits(held) > 0 })
 			t.worker.terminate()
 			t.exits(10 * time.Second)
 			t.check(t.worker.count("start", id) == 0, "the job was started after SIGTERM")
-			for _, e := range t.proxy.matching(claimPath, time.Time{}) {
-				if e.fault == string(delayAnswer) {
+			for _, e := range t.proxy.matching(settlePath, time.Time{}) {
+				if bytes.Contains(e.body, []byte(id)) || strings.Contains(e.path, id) {
 					t.givenBack(id)
 					return
 				}

@@ -204,13 +204,8 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if f != nil && f.action == delayAnswer {
-		select {
-		case <-time.After(f.delay):
-		case <-ctx.Done():
-			p.note(e, "the worker closed the connection")
-			cut(w)
-			return
-		}
+		// whatever the worker does to its side of the connection meanwhile: the answer is on its way
+		time.Sleep(f.delay)
 	}
 	p.respond(w, answer, text)
 }
@@ -258,12 +253,6 @@ func (p *proxy) answered(e *exchange, status int, text []byte) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	e.status, e.answer, e.answeredAt = status, text, time.Now()
-}
-
-func (p *proxy) note(e *exchange, text string) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	e.fault = text
 }
 
 func (p *proxy) forward(ctx context.Context, r *http.Request, body []byte) (*http.Response, []byte, error) {

@@ -1,0 +1,113 @@
+package steadfast
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+
+	"steadfast.example/steadfast/api"
+)
+
+const defaultURL = "http://127.0.0.1:7373"
+
+// Client talks to a server. It is safe for concurrent use. All calls of the API that have no method
+// here are those of [api.Client].
+type Client struct {
+	*api.Client
+	ownsHTTP    bool
+	traceparent func(context.Context) string
+}
+
+// ClientOption changes a [Client].
+type ClientOption func(*Client)
+
+// WithURL sets the address of the server; STEADFAST_URL by default.
+func WithURL(url string) ClientOption { return func(c *Client) { c.URL = url } }
+
+// WithAPIKey sets the API key; STEADFAST_API_KEY by default.
+func WithAPIKey(key string) ClientOption { return func(c *Client) { c.Key = key } }
+
+// WithHTTPClient sets what sends the requests.
+func WithHTTPClient(client *http.Client) ClientOption {
+	return func(c *Client) { c.HTTP, c.ownsHTTP = client, false }
+}
+
+// WithTraceparentFrom sets where the traceparent of new jobs comes from, such as the span of a
+// tracing library. By default it is that of [WithTraceparent].
+func WithTraceparentFrom(from func(context.Context) string) ClientOption {
+	return func(c *Client) { c.traceparent = from }
+}
+
+// NewClient returns a client of the server at STEADFAST_URL (http://127.0.0.1:7373 if that is not
+// set), with the key STEADFAST_API_KEY.
+func NewClient(options ...ClientOption) (*Client, error) {
+	c := &Client{
+		Client: &api.Client{
+			URL:  os.Getenv("STEADFAST_URL"),
+			Key:  os.Getenv("STEADFAST_API_KEY"),
+			HTTP: &http.Client{Transport: newTransport(new(net.Dialer).DialContext)},
+		},
+		ownsHTTP:    true,
+		traceparent: TraceparentFrom,
+	}
+	for _, option := range options {
+		option(c)
+	}
+	if c.URL == "" {
+		c.URL = defaultURL
+	}
+	if address, err := url.Parse(c.URL); err != nil || address.Host == "" {
+		return nil, fmt.Errorf("the address of the server is %q: must be as %s", c.URL, defaultURL)
+	}
+	c.Headers = func(ctx context.Context, header http.Header) {
+		if traceparent := c.traceparent(ctx); traceparent != "" {
+			header.Set("traceparent", traceparent)
+		}
+	}
+	return c, nil
+}
+
+func newTransport(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Transport {
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           dial,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConnsPerHost:   64,
+		IdleConnTimeout:       20 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+	}
+}
+
+// Wait waits until a job has ended, and returns it with its result. It ends with the context.
+func (c *Client) Wait(ctx context.Context, id string) (*api.Job, error) {
+	query := url.Values{"wait": {"30s"}}
+	for {
+		job := new(api.Job)
+		if err := c.Call(ctx, http.MethodGet, "/jobs/"+url.PathEscape(id), query, nil, job); err != nil {
+			return nil, err
+		}
+		switch job.Label {
+		case api.JobLabelSucceeded, api.JobLabelFailed, api.JobLabelCancelled:
+			return job, nil
+		}
+	}
+}
+
+type traceparentKey struct{}
+
+// WithTraceparent returns a context whose new jobs belong to a trace, in the format of W3C. The
+// context of a handler has the traceparent of its job.
+func WithTraceparent(ctx context.Context, traceparent string) context.Context {
+	return context.WithValue(ctx, traceparentKey{}, traceparent)
+}
+
+// TraceparentFrom returns the traceparent of a context, or nothing.
+func TraceparentFrom(ctx context.Context) string {
+	traceparent, _ := ctx.Value(traceparentKey{}).(string)
+	return traceparent
+}

@@ -1,0 +1,114 @@
+package steadfast
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"steadfast.example/steadfast/api"
+)
+
+// Args is a job: its fields are the payload, as JSON, and its kind says which handler runs it. The
+// kind is asked of the zero value too, so it must not depend on the fields.
+type Args interface {
+	Kind() string
+}
+
+// ArgsWithOptions is a job with options of its own, which those of an [Client.Enqueue] override.
+type ArgsWithOptions interface {
+	Args
+	EnqueueOptions() []EnqueueOption
+}
+
+// EnqueueOption changes a job that is enqueued.
+type EnqueueOption func(*api.CreateJobRequest)
+
+// Queue puts the job into another queue than "default".
+func Queue(name string) EnqueueOption { return func(r *api.CreateJobRequest) { r.Queue = name } }
+
+// Delay runs the job no sooner than this long from now.
+func Delay(delay time.Duration) EnqueueOption {
+	return func(r *api.CreateJobRequest) { r.Delay = api.Ptr(api.Duration(delay)) }
+}
+
+// RunAt runs the job no sooner than at this time.
+func RunAt(at time.Time) EnqueueOption { return func(r *api.CreateJobRequest) { r.RunAt = at } }
+
+// Priority is 0 to 9, higher first; 5 by default.
+func Priority(priority int) EnqueueOption {
+	return func(r *api.CreateJobRequest) { r.Priority = &priority }
+}
+
+// Retry sets the retry policy: a preset such as [api.PresetPatient], or [api.RetryPolicyFields].
+func Retry(policy api.RetryPolicyInput) EnqueueOption {
+	return func(r *api.CreateJobRequest) { r.Retry = policy }
+}
+
+// MaxRetries sets how many retries there are after the first attempt.
+func MaxRetries(count int) EnqueueOption {
+	return func(r *api.CreateJobRequest) { r.MaxRetries = &count }
+}
+
+// Timeout bounds each attempt.
+func Timeout(timeout time.Duration) EnqueueOption {
+	return func(r *api.CreateJobRequest) { r.Timeout = api.Ptr(api.Duration(timeout)) }
+}
+
+// AtMostOnce starts the job at most once, whatever happens.
+func AtMostOnce() EnqueueOption {
+	return func(r *api.CreateJobRequest) { r.Type = api.GuaranteeAtMostOnce }
+}
+
+// IdempotencyKey makes one job of any number of enqueues with the same key. It also makes an enqueue
+// safe to repeat, which the client does if the server cannot be reached.
+func IdempotencyKey(key string) EnqueueOption {
+	return func(r *api.CreateJobRequest) { r.IdempotencyKey = key }
+}
+
+// Tag adds a name and a value to find the job by.
+func Tag(name, value string) EnqueueOption {
+	return func(r *api.CreateJobRequest) {
+		if r.Tags == nil {
+			r.Tags = map[string]string{}
+		}
+		r.Tags[name] = value
+	}
+}
+
+// With changes any field of the request, for what has no option of its own.
+func With(change func(*api.CreateJobRequest)) EnqueueOption { return change }
+
+// NewJob returns the request that enqueues a job, for [Client.EnqueueMany] and for schedules.
+func NewJob(args Args, options ...EnqueueOption) (api.CreateJobRequest, error) {
+	payload, err := json.Marshal(args)
+	if err != nil {
+		return api.CreateJobRequest{}, fmt.Errorf("failed to write the payload of %s: %w", args.Kind(), err)
+	}
+	request := api.CreateJobRequest{Kind: args.Kind(), Payload: payload}
+	if own, ok := args.(ArgsWithOptions); ok {
+		options = append(own.EnqueueOptions(), options...)
+	}
+	for _, option := range options {
+		option(&request)
+	}
+	return request, nil
+}
+
+// Enqueue creates a job.
+func (c *Client) Enqueue(ctx context.Context, args Args, options ...EnqueueOption) (*api.Job, error) {
+	request, err := NewJob(args, options...)
+	if err != nil {
+		return nil, err
+	}
+	job, err := c.CreateJob(ctx, request)
+	if err != nil {
+		return nil, fmt.Errorf("failed to enqueue %s: %w", args.Kind(), err)
+	}
+	return job, nil
+}
+
+// EnqueueMany creates up to 1,000 jobs, all or none.
+func (c *Client) EnqueueMany(ctx context.Context, jobs ...api.CreateJobRequest) ([]api.Job, error) {
+	return c.CreateJobs(ctx, jobs)
+}

@@ -1,0 +1,174 @@
+package steadfast
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// Why the context of a handler ended, as [context.Cause] tells.
+var (
+	// ErrCancelled: the job was cancelled.
+	ErrCancelled = errors.New("the job was cancelled")
+	// ErrLeaseLost: the claim does not hold any more, and nothing that the handler reports counts.
+	ErrLeaseLost = errors.New("the lease was lost")
+	// ErrTimeout: the attempt took longer than the timeout of the job.
+	ErrTimeout = errors.New("the timeout of the job is over")
+	// ErrStopped: the worker stops, and the job was given back.
+	ErrStopped = errors.New("the worker was stopped")
+)
+
+// ErrForced is what [Worker.Run] returns when a second signal ended it at once.
+var ErrForced = errors.New("a second signal ended the worker at once")
+
+// Permanent marks an error that another try would not change: the job becomes a dead letter. Its
+// class is validation, unless the error has another permanent one.
+func Permanent(err error) error { return newDecision(decision{cause: err, permanent: true}) }
+
+// RetryAfter marks an error after which the next try should come no sooner.
+func RetryAfter(err error, delay time.Duration) error {
+	return newDecision(decision{cause: err, retryAfter: delay})
+}
+
+// WithClass gives an error a class, which retry rules match, people filter by, and which groups
+// failures. Without it the class is the name of the error's type, or error.
+func WithClass(class string, err error) error {
+	return newDecision(decision{cause: err, class: class})
+}
+
+// Snooze returns an error that runs the job again after a while, without counting the attempt.
+func Snooze(delay time.Duration) error { return &snoozeError{delay: delay} }
+
+// decision is an error with what should follow it, and where it was decided.
+type decision struct {
+	cause      error
+	class      string
+	permanent  bool
+	retryAfter time.Duration
+	callers    []uintptr
+}
+
+func newDecision(d decision) error {
+	if d.cause == nil {
+		return nil
+	}
+	d.callers = make([]uintptr, 32)
+	d.callers = d.callers[:runtime.Callers(3, d.callers)]
+	return &d
+}
+
+func (d *decision) Error() string { return d.cause.Error() }
+func (d *decision) Unwrap() error { return d.cause }
+
+type snoozeError struct{ delay time.Duration }
+
+func (s *snoozeError) Error() string { return fmt.Sprintf("snoozed for %v", s.delay) }
+
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (p *panicError) Error() string { return fmt.Sprint(p.value) }
+
+type payloadError struct {
+	kind  string
+	cause error
+}
+
+func (p *payloadError) Error() string {
+	return fmt.Sprintf("the payload does not fit %s: %v", p.kind, p.cause)
+}
+func (p *payloadError) Unwrap() error { return p.cause }
+
+// permanentClasses are those that the server does not retry.
+var permanentClasses = map[string]bool{
+	"validation": true, "not_found": true, "unauthorized": true, "forbidden": true,
+	"syntax": true, "redirect": true, "blocked": true, "payload": true,
+	"ValidationError": true, "NotFoundError": true, "UnauthorizedError": true, "ForbiddenError": true, "SyntaxError": true,
+}
+
+// outcomeOf turns the error of a handler into an outcome.
+func outcomeOf(err error) Outcome {
+	var snooze *snoozeError
+	if errors.As(err, &snooze) {
+		return Outcome{Verb: Snoozed, Delay: snooze.delay}
+	}
+	failure := &Failure{Class: classOf(err), Message: err.Error(), Trace: traceOf(err)}
+	for current := err; current != nil; {
+		var d *decision
+		if !errors.As(current, &d) {
+			break
+		}
+		if d.permanent && !permanentClasses[failure.Class] {
+			failure.Class = "validation"
+		}
+		failure.RetryAfter = max(failure.RetryAfter, d.retryAfter)
+		current = d.cause
+	}
+	return Outcome{Verb: Fail, Failure: failure}
+}
+
+// classOf is the class that was given to an error, or the name of the first type in its chain that
+// is more than text.
+func classOf(err error) string {
+	var panicked *panicError
+	var payload *payloadError
+	switch {
+	case errors.As(err, &panicked):
+		return "panic"
+	case errors.As(err, &payload):
+		return "payload"
+	}
+	for current := err; current != nil; current = errors.Unwrap(current) {
+		if d, ok := current.(*decision); ok {
+			if d.class != "" {
+				return d.class
+			}
+			continue
+		}
+		if classed, ok := current.(interface{ Class() string }); ok {
+			return classed.Class()
+		}
+		name := strings.TrimPrefix(fmt.Sprintf("%T", current), "*")
+		if !strings.HasPrefix(name, "fmt.") && !strings.HasPrefix(name, "errors.") {
+			return name
+		}
+	}
+	return "error"
+}
+
+// traceOf is where an error came from, as far as Go knows: the stack of a panic, the chain of the
+// causes, and the stack where a decision was made.
+func traceOf(err error) string {
+	var panicked *panicError
+	if errors.As(err, &panicked) {
+		return string(panicked.stack)
+	}
+	var trace strings.Builder
+	var decided *decision
+	for current := err; current != nil; current = errors.Unwrap(current) {
+		if d, ok := current.(*decision); ok {
+			decided = d
+			continue
+		}
+		text := current.Error()
+		if detailed := fmt.Sprintf("%+v", current); strings.HasPrefix(detailed, text) {
+			text = detailed
+		}
+		fmt.Fprintf(&trace, "%T: %s\n", current, text)
+	}
+	if decided != nil {
+		frames := runtime.CallersFrames(decided.callers)
+		for {
+			frame, more := frames.Next()
+			fmt.Fprintf(&trace, "%s\n\t%s:%d\n", frame.Function, frame.File, frame.Line)
+			if !more {
+				break
+			}
+		}
+	}
+	return trace.String()
+}

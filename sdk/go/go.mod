@@ -1,0 +1,3 @@
+module steadfast.example/steadfast
+
+go 1.24

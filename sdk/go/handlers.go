@@ -1,0 +1,123 @@
+package steadfast
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime/debug"
+	"sort"
+
+	"steadfast.example/steadfast/api"
+)
+
+// Handler runs a job of any kind. Its result is kept with the attempt, as JSON.
+type Handler func(ctx context.Context, job *api.Job) (result any, err error)
+
+// Middleware wraps every handler: for logs, spans, or values of the context.
+type Middleware func(next Handler) Handler
+
+// Handlers are the handlers of a worker, by kind.
+type Handlers struct {
+	byKind     map[string]Handler
+	middleware []Middleware
+}
+
+// NewHandlers returns an empty set of handlers; [Handle] adds to it.
+func NewHandlers() *Handlers { return &Handlers{byKind: map[string]Handler{}} }
+
+// Use adds middleware around all handlers; the first one is the outermost.
+func (h *Handlers) Use(middleware ...Middleware) {
+	h.middleware = append(h.middleware, middleware...)
+}
+
+// Handle adds the handler of a kind of job. It panics if the kind has one, because that is a mistake
+// in the program.
+//
+// An error is retried as the policy of the job says; [Permanent], [RetryAfter] and [Snooze] say
+// otherwise. The context ends when the job is cancelled, the lease is lost, the timeout is over or
+// the worker stops, and [context.Cause] tells which.
+func Handle[A Args](handlers *Handlers, run func(ctx context.Context, job *Job[A]) error) {
+	HandleWithResult(handlers, func(ctx context.Context, job *Job[A]) (any, error) {
+		return nil, run(ctx, job)
+	})
+}
+
+// HandleWithResult adds a handler whose result is kept with the attempt.
+func HandleWithResult[A Args, R any](handlers *Handlers, run func(ctx context.Context, job *Job[A]) (R, error)) {
+	var zero A
+	kind := zero.Kind()
+	if _, ok := handlers.byKind[kind]; ok {
+		panic(fmt.Sprintf("steadfast: the kind %q has a handler already", kind))
+	}
+	handlers.byKind[kind] = func(ctx context.Context, record *api.Job) (any, error) {
+		job := &Job[A]{Job: record, attempt: attemptFrom(ctx)}
+		if err := decode(record.Payload, &job.Args); err != nil {
+			return nil, &payloadError{kind: kind, cause: err}
+		}
+		return run(ctx, job)
+	}
+}
+
+// Kinds are the kinds that have a handler, sorted.
+func (h *Handlers) Kinds() []string {
+	kinds := make([]string, 0, len(h.byKind))
+	for kind := range h.byKind {
+		kinds = append(kinds, kind)
+	}
+	sort.Strings(kinds)
+	return kinds
+}
+
+// Execute runs one attempt of a job and folds whatever the handler does, panics included, into an
+// outcome. Workers and tests run handlers through it.
+func (h *Handlers) Execute(ctx context.Context, job *api.Job, store AttemptStore) Outcome {
+	a := &attempt{store: store}
+	ctx = context.WithValue(ctx, attemptKey{}, a)
+	result, err := h.call(ctx, job)
+	if err != nil {
+		return outcomeOf(err)
+	}
+	text, err := json.Marshal(result)
+	if err != nil {
+		return outcomeOf(Permanent(fmt.Errorf("the result is not JSON: %w", err)))
+	}
+	return Outcome{Verb: Succeed, Result: text, OnSuccess: a.takeOnSuccess()}
+}
+
+func (h *Handlers) call(ctx context.Context, job *api.Job) (result any, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &panicError{value: value, stack: debug.Stack()}
+		}
+	}()
+	run, ok := h.byKind[job.Kind]
+	if !ok {
+		return nil, fmt.Errorf("there is no handler of the kind %q", job.Kind)
+	}
+	for i := len(h.middleware) - 1; i >= 0; i-- {
+		run = h.middleware[i](run)
+	}
+	return run(ctx, job)
+}
+
+// decode reads a payload, and asks its Validate method if it has one.
+func decode(payload json.RawMessage, into any) error {
+	if len(payload) == 0 {
+		payload = json.RawMessage("null")
+	}
+	// encoding/json would leave a struct empty.
+	if _, ok := into.(json.Unmarshaler); !ok && string(payload) == "null" {
+		if target := reflect.TypeOf(into).Elem(); target.Kind() == reflect.Struct && target.NumField() > 0 {
+			return errors.New("it is null")
+		}
+	}
+	if err := json.Unmarshal(payload, into); err != nil {
+		return err
+	}
+	if validated, ok := into.(interface{ Validate() error }); ok {
+		return validated.Validate()
+	}
+	return nil
+}

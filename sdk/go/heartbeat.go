@@ -1,0 +1,165 @@
+package steadfast
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"net/http"
+	"time"
+
+	"steadfast.example/steadfast/api"
+)
+
+const (
+	// The server accepts this many entries in one request.
+	heartbeatsMax = 1000
+	// The shortest time between two heartbeats of a handler that reports often.
+	reportDelay = 200 * time.Millisecond
+)
+
+// heartbeats renews the leases of all claims, with one request for those that are due at about the
+// same time, and aborts the handlers whose claims do not hold any more.
+type heartbeats struct {
+	client *Client
+	held   *heldClaims
+	worker string
+	lease  time.Duration
+	log    *slog.Logger
+}
+
+type heartbeatRequest struct {
+	Worker string           `json:"worker"`
+	Claims []heartbeatEntry `json:"claims"`
+}
+
+type heartbeatEntry struct {
+	ID       string        `json:"id"`
+	Fence    int           `json:"fence"`
+	Lease    *api.Duration `json:"lease,omitzero"`
+	Note     string        `json:"note,omitzero"`
+	Progress *int          `json:"progress,omitzero"`
+}
+
+type heartbeatAnswer struct {
+	Claims []struct {
+		OK              bool   `json:"ok"`
+		Code            string `json:"code"`
+		CancelRequested bool   `json:"cancelRequested"`
+		TimedOut        bool   `json:"timedOut"`
+	} `json:"claims"`
+}
+
+func (h *heartbeats) run(ctx context.Context) {
+	timer := time.NewTimer(math.MaxInt64)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		due, next := h.due(time.Now())
+		if len(due) > 0 {
+			h.send(ctx, due)
+			continue
+		}
+		timer.Reset(next)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		case <-h.held.changed:
+		}
+	}
+}
+
+// due are the claims to renew now, and otherwise how long nothing needs to be done. Claims whose
+// lease is over are aborted here.
+func (h *heartbeats) due(now time.Time) ([]*claim, time.Duration) {
+	h.held.mutex.Lock()
+	defer h.held.mutex.Unlock()
+	var due, soon []*claim
+	next := time.Duration(math.MaxInt64)
+	for c := range h.held.claims {
+		if !now.Before(c.until) {
+			c.abort(ErrLeaseLost)
+		}
+		wait := c.nextBeat.Sub(now)
+		if c.report != nil {
+			wait = min(wait, c.reportFrom.Sub(now))
+		}
+		switch {
+		case wait <= 0:
+			due = append(due, c)
+		case wait <= c.lease/6:
+			soon = append(soon, c)
+		}
+		next = min(next, wait)
+	}
+	if len(due) > 0 {
+		due = append(due, soon...)
+	}
+	return due[:min(len(due), heartbeatsMax)], next
+}
+
+// send renews some claims. The request is given up after a third of the shortest lease, so that
+// there is time for another.
+func (h *heartbeats) send(ctx context.Context, claims []*claim) {
+	request := heartbeatRequest{Worker: h.worker, Claims: make([]heartbeatEntry, len(claims))}
+	reports := make([]*report, len(claims))
+	shortest := claims[0].lease
+	h.held.mutex.Lock()
+	for i, c := range claims {
+		entry := heartbeatEntry{ID: c.job.ID, Fence: c.fence}
+		if h.lease > 0 {
+			entry.Lease = api.Ptr(api.Duration(h.lease))
+		}
+		if reports[i] = c.report; c.report != nil {
+			entry.Note, entry.Progress = c.report.note, &c.report.percent
+		}
+		request.Claims[i] = entry
+		shortest = min(shortest, c.lease)
+	}
+	h.held.mutex.Unlock()
+
+	timeout, cancel := context.WithTimeout(ctx, max(shortest/3, 250*time.Millisecond))
+	defer cancel()
+	sent := time.Now()
+	var answer heartbeatAnswer
+	err := h.client.Call(timeout, http.MethodPost, "/claims/heartbeat", nil, request, &answer)
+	if err != nil || len(answer.Claims) != len(claims) {
+		h.failed(ctx, claims, err)
+		return
+	}
+	for i, c := range claims {
+		result := answer.Claims[i]
+		switch {
+		case !result.OK && !c.isSettled.Load():
+			h.log.Warn("claim does not hold any more", "job", c.job.ID, "kind", c.job.Kind, "code", result.Code)
+			c.abort(ErrLeaseLost)
+		case result.TimedOut:
+			c.abort(ErrTimeout)
+		case result.CancelRequested:
+			c.abort(ErrCancelled)
+		}
+		c.renewed(sent)
+		h.sentReport(c, reports[i])
+	}
+}
+
+func (h *heartbeats) sentReport(c *claim, sent *report) {
+	h.held.mutex.Lock()
+	defer h.held.mutex.Unlock()
+	if c.report == sent {
+		c.report = nil
+	}
+}
+
+// failed plans the next try, sooner than a third of the lease.
+func (h *heartbeats) failed(ctx context.Context, claims []*claim, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	h.log.Warn("heartbeat failed", "claims", len(claims), "error", err)
+	now := time.Now()
+	h.held.mutex.Lock()
+	defer h.held.mutex.Unlock()
+	for _, c := range claims {
+		c.nextBeat = now.Add(min(max(c.lease/9, backoffMin), backoffMax))
+		c.reportFrom = c.nextBeat
+	}
+}

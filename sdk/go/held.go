@@ -1,0 +1,152 @@
+package steadfast
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"steadfast.example/steadfast/api"
+)
+
+// claim is a job that this worker holds. It is the [AttemptStore] of its attempt.
+//
+// Leases are counted on this machine's monotonic clock, because the server's times mean nothing on a
+// machine whose clock is wrong.
+type claim struct {
+	job         *api.Job
+	traceparent string
+	fence       int
+	lease       time.Duration
+	abort       context.CancelCauseFunc
+	client      *Client
+	held        *heldClaims
+
+	// whether its outcome has been given to the settler, which happens once
+	isSettled atomic.Bool
+
+	// guarded by the mutex of held
+	until      time.Time
+	nextBeat   time.Time
+	reportFrom time.Time
+	report     *report
+}
+
+type report struct {
+	percent int
+	note    string
+}
+
+// heldClaims are the claims that are neither settled nor lost.
+type heldClaims struct {
+	mutex  sync.Mutex
+	claims map[*claim]struct{}
+	// wakes the heartbeats: a claim was added, or has a report
+	changed chan struct{}
+}
+
+func newHeldClaims() *heldClaims {
+	return &heldClaims{claims: map[*claim]struct{}{}, changed: make(chan struct{}, 1)}
+}
+
+func (h *heldClaims) add(claims []*claim) {
+	h.mutex.Lock()
+	for _, c := range claims {
+		h.claims[c] = struct{}{}
+	}
+	h.mutex.Unlock()
+	h.wake()
+}
+
+func (h *heldClaims) remove(c *claim) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	delete(h.claims, c)
+}
+
+func (h *heldClaims) all() []*claim {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	all := make([]*claim, 0, len(h.claims))
+	for c := range h.claims {
+		all = append(all, c)
+	}
+	return all
+}
+
+func (h *heldClaims) wake() {
+	select {
+	case h.changed <- struct{}{}:
+	default:
+	}
+}
+
+// renewed notes that the lease runs from this moment on.
+func (c *claim) renewed(from time.Time) {
+	c.held.mutex.Lock()
+	defer c.held.mutex.Unlock()
+	c.until, c.nextBeat, c.reportFrom = from.Add(c.lease), from.Add(c.lease/3), from.Add(reportDelay)
+}
+
+func (c *claim) leaseEnd() time.Time {
+	c.held.mutex.Lock()
+	defer c.held.mutex.Unlock()
+	return c.until
+}
+
+// Report keeps the newest report for the next heartbeat.
+func (c *claim) Report(percent int, note string) {
+	c.held.mutex.Lock()
+	c.report = &report{percent, note}
+	c.held.mutex.Unlock()
+	c.held.wake()
+}
+
+func (c *claim) hasReport() bool {
+	c.held.mutex.Lock()
+	defer c.held.mutex.Unlock()
+	return c.report != nil
+}
+
+type step struct {
+	Fence  int             `json:"fence,omitzero"`
+	Result json.RawMessage `json:"result"`
+}
+
+func (c *claim) LoadStep(ctx context.Context, name string) (json.RawMessage, bool, error) {
+	stored := new(step)
+	query := url.Values{"fence": {jsonText(c.fence)}}
+	err := c.client.Call(ctx, http.MethodGet, c.stepPath(name), query, nil, stored)
+	var refused *api.Error
+	if errors.As(err, &refused) && refused.Code == "step_not_found" {
+		return nil, false, nil
+	}
+	return stored.Result, err == nil, c.abortIfStale(err)
+}
+
+func (c *claim) StoreStep(ctx context.Context, name string, result json.RawMessage) (json.RawMessage, error) {
+	stored := new(step)
+	err := c.client.Call(ctx, http.MethodPut, c.stepPath(name), nil, step{c.fence, result}, stored)
+	return stored.Result, c.abortIfStale(err)
+}
+
+func (c *claim) stepPath(name string) string {
+	return "/claims/" + c.job.ID + "/steps/" + url.PathEscape(name)
+}
+
+func (c *claim) abortIfStale(err error) error {
+	var refused *api.Error
+	if errors.As(err, &refused) && refused.Code == "stale_fence" {
+		c.abort(ErrLeaseLost)
+	}
+	return err
+}
+
+func jsonText(value any) string {
+	text, _ := json.Marshal(value)
+	return string(text)
+}

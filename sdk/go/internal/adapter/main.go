@@ -1,0 +1,164 @@
+// Command adapter runs a worker of this library for the conformance program: see sdk/README.md.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"steadfast.example/steadfast"
+	"steadfast.example/steadfast/api"
+)
+
+type milliseconds struct {
+	Ms int `json:"ms"`
+}
+
+func (m milliseconds) duration() time.Duration { return time.Duration(m.Ms) * time.Millisecond }
+
+type (
+	noop     struct{}
+	echo     struct{ json.RawMessage }
+	sleep    struct{ milliseconds }
+	block    struct{ milliseconds }
+	snooze   struct{ milliseconds }
+	progress struct{}
+	spawn    struct{}
+	fail     struct {
+		Class, Message string
+		RetryAfterMs   int
+		Permanent      bool
+	}
+	typed struct {
+		Name  string `json:"name"`
+		Count int    `json:"count"`
+	}
+	once struct {
+		FailFirst bool `json:"fail_first"`
+	}
+)
+
+func (noop) Kind() string     { return "noop" }
+func (echo) Kind() string     { return "echo" }
+func (sleep) Kind() string    { return "sleep" }
+func (block) Kind() string    { return "block" }
+func (snooze) Kind() string   { return "snooze" }
+func (progress) Kind() string { return "progress" }
+func (spawn) Kind() string    { return "spawn" }
+func (fail) Kind() string     { return "fail" }
+func (typed) Kind() string    { return "typed" }
+func (once) Kind() string     { return "once" }
+
+// UnmarshalJSON accepts any payload, as does that of spawn and progress.
+func (*noop) UnmarshalJSON([]byte) error     { return nil }
+func (*spawn) UnmarshalJSON([]byte) error    { return nil }
+func (*progress) UnmarshalJSON([]byte) error { return nil }
+
+var output sync.Mutex
+
+func emit(event map[string]any) {
+	line, _ := json.Marshal(event)
+	output.Lock()
+	defer output.Unlock()
+	fmt.Printf("%s\n", line)
+}
+
+// announce writes the events around every handler.
+func announce(next steadfast.Handler) steadfast.Handler {
+	return func(ctx context.Context, job *api.Job) (any, error) {
+		emit(map[string]any{"event": "start", "job": job.ID, "kind": job.Kind, "attempt": job.Attempt})
+		result, err := next(ctx, job)
+		outcome := "success"
+		if err != nil {
+			outcome = "error"
+			if ctx.Err() != nil {
+				outcome = "aborted"
+			}
+		}
+		emit(map[string]any{"event": "end", "job": job.ID, "outcome": outcome})
+		return result, err
+	}
+}
+
+func handlers(queue string) *steadfast.Handlers {
+	all := steadfast.NewHandlers()
+	all.Use(announce)
+	steadfast.Handle(all, func(context.Context, *steadfast.Job[noop]) error { return nil })
+	steadfast.HandleWithResult(all, func(_ context.Context, job *steadfast.Job[echo]) (json.RawMessage, error) {
+		return job.Args.RawMessage, nil
+	})
+	steadfast.HandleWithResult(all, func(_ context.Context, job *steadfast.Job[typed]) (typed, error) {
+		return job.Args, nil
+	})
+	steadfast.Handle(all, func(ctx context.Context, job *steadfast.Job[sleep]) error {
+		select {
+		case <-time.After(job.Args.duration()):
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+	steadfast.Handle(all, func(_ context.Context, job *steadfast.Job[block]) error {
+		for end := time.Now().Add(job.Args.duration()); time.Now().Before(end); {
+		}
+		return nil
+	})
+	steadfast.Handle(all, func(_ context.Context, job *steadfast.Job[snooze]) error {
+		return steadfast.Snooze(job.Args.duration())
+	})
+	steadfast.Handle(all, func(_ context.Context, job *steadfast.Job[fail]) error {
+		err := steadfast.WithClass(job.Args.Class, errors.New(job.Args.Message))
+		if job.Args.Permanent {
+			err = steadfast.Permanent(err)
+		}
+		return steadfast.RetryAfter(err, time.Duration(job.Args.RetryAfterMs)*time.Millisecond)
+	})
+	steadfast.HandleWithResult(all, func(ctx context.Context, job *steadfast.Job[once]) (int, error) {
+		charged, err := steadfast.Once(ctx, "charge", func(context.Context) (int, error) {
+			emit(map[string]any{"event": "step", "job": job.ID})
+			return 42, nil
+		})
+		if err == nil && job.Args.FailFirst && job.Attempt == 1 {
+			err = errors.New("the first attempt fails")
+		}
+		return charged, err
+	})
+	steadfast.Handle(all, func(_ context.Context, job *steadfast.Job[progress]) error {
+		job.Report(50, "half")
+		return nil
+	})
+	steadfast.Handle(all, func(_ context.Context, job *steadfast.Job[spawn]) error {
+		return job.OnSuccess(noop{}, steadfast.Queue(queue))
+	})
+	return all
+}
+
+func main() {
+	concurrency, err := strconv.Atoi(os.Getenv("CONCURRENCY"))
+	check(err)
+	grace, err := api.ParseDuration(os.Getenv("GRACE"))
+	check(err)
+	lease, err := api.ParseDuration(os.Getenv("LEASE"))
+	check(err)
+	client, err := steadfast.NewClient()
+	check(err)
+	queue := os.Getenv("QUEUE")
+	worker, err := steadfast.NewWorker(client, handlers(queue), steadfast.WithQueues(queue),
+		steadfast.WithConcurrency(concurrency), steadfast.WithGrace(grace), steadfast.WithLease(lease))
+	check(err)
+	emit(map[string]any{"event": "ready"})
+	check(worker.Run(context.Background()))
+	emit(map[string]any{"event": "stopped"})
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}

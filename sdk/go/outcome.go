@@ -1,0 +1,42 @@
+package steadfast
+
+import (
+	"encoding/json"
+	"time"
+
+	"steadfast.example/steadfast/api"
+)
+
+// Verb is what is reported about an attempt.
+type Verb string
+
+// How an attempt can end.
+const (
+	Succeed Verb = "succeed"
+	Fail    Verb = "fail"
+	Snoozed Verb = "snooze"
+	// Release gives a job back uncounted.
+	Release Verb = "release"
+)
+
+// Outcome is how an attempt ended.
+type Outcome struct {
+	Verb Verb
+	// Result of a success.
+	Result json.RawMessage
+	// OnSuccess are the jobs that a success creates.
+	OnSuccess []api.CreateJobRequest
+	// Failure, if it failed.
+	Failure *Failure
+	// Delay of a snooze.
+	Delay time.Duration
+}
+
+// Failure is what went wrong.
+type Failure struct {
+	Class, Message string
+	// Trace has the stack of a panic, or the chain of causes.
+	Trace string
+	// RetryAfter is the shortest delay before the next attempt.
+	RetryAfter time.Duration
+}

@@ -1,0 +1,295 @@
+package steadfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+
+	"steadfast.example/steadfast/api"
+)
+
+const (
+	defaultConcurrency = 10
+	defaultGrace       = 30 * time.Second
+	// How long handlers that were aborted may take to return.
+	abortWait = time.Second
+	// How long a stopping worker tries to report the last outcomes.
+	flushWait = 5 * time.Second
+	// No jobs are claimed while this many outcomes, or as many as there are slots, wait to be settled.
+	unsettledMax = 1000
+)
+
+// Worker claims jobs and runs their handlers.
+type Worker struct {
+	client   *Client
+	handlers *Handlers
+	options  workerOptions
+
+	held    *heldClaims
+	slots   *slots
+	settler *settler
+	beats   *heartbeats
+	running sync.WaitGroup
+}
+
+type workerOptions struct {
+	name        string
+	version     string
+	queues      []string
+	concurrency int
+	lease       time.Duration
+	grace       time.Duration
+	log         *slog.Logger
+	signals     []os.Signal
+}
+
+// WorkerOption changes a [Worker].
+type WorkerOption func(*workerOptions)
+
+// WithConcurrency sets how many jobs run at once; 10 by default.
+func WithConcurrency(count int) WorkerOption { return func(o *workerOptions) { o.concurrency = count } }
+
+// WithQueues limits the worker to some queues; all by default.
+func WithQueues(names ...string) WorkerOption { return func(o *workerOptions) { o.queues = names } }
+
+// WithLease sets how long a claim holds without a heartbeat; by default the job says so.
+func WithLease(lease time.Duration) WorkerOption { return func(o *workerOptions) { o.lease = lease } }
+
+// WithGrace sets how long running jobs may go on when the worker stops; 30 s by default.
+func WithGrace(grace time.Duration) WorkerOption { return func(o *workerOptions) { o.grace = grace } }
+
+// WithWorkerName sets the name that the server shows; host, process and a random number by default.
+func WithWorkerName(name string) WorkerOption { return func(o *workerOptions) { o.name = name } }
+
+// WithVersion sets the version of the program, which the server shows; by default that of the build.
+func WithVersion(version string) WorkerOption { return func(o *workerOptions) { o.version = version } }
+
+// WithLogger sets where the worker logs; [slog.Default] by default.
+func WithLogger(log *slog.Logger) WorkerOption { return func(o *workerOptions) { o.log = log } }
+
+// WithoutSignals leaves SIGTERM and SIGINT alone: only the context stops the worker.
+func WithoutSignals() WorkerOption { return func(o *workerOptions) { o.signals = nil } }
+
+// NewWorker returns a worker for the kinds that have handlers.
+func NewWorker(client *Client, handlers *Handlers, options ...WorkerOption) (*Worker, error) {
+	host, _ := os.Hostname()
+	w := &Worker{
+		client:   client,
+		handlers: handlers,
+		held:     newHeldClaims(),
+		options: workerOptions{
+			name:        fmt.Sprintf("%s-%d-%04x", host, os.Getpid(), rand.N(1<<16)),
+			version:     buildVersion(),
+			concurrency: defaultConcurrency,
+			grace:       defaultGrace,
+			log:         slog.Default(),
+			signals:     []os.Signal{syscall.SIGTERM, os.Interrupt},
+		},
+	}
+	for _, option := range options {
+		option(&w.options)
+	}
+	if len(handlers.byKind) == 0 {
+		return nil, errors.New("the worker has no handlers: add one with steadfast.Handle")
+	}
+	if w.options.concurrency < 1 {
+		return nil, fmt.Errorf("the concurrency is %d: must be at least 1", w.options.concurrency)
+	}
+	w.settler = &settler{client: client, held: w.held, log: w.options.log, wake: make(chan struct{}, 1)}
+	w.beats = &heartbeats{client: client, held: w.held, worker: w.options.name, lease: w.options.lease, log: w.options.log}
+	unsettled := max(w.options.concurrency, unsettledMax)
+	w.slots = &slots{
+		total:     w.options.concurrency,
+		freed:     make(chan struct{}, 1),
+		isBlocked: func() bool { return w.settler.pending() > unsettled },
+	}
+	return w, nil
+}
+
+// Run claims and runs jobs until the context ends or SIGTERM or SIGINT arrives. Then it claims
+// nothing more, lets running jobs finish within the grace, gives the rest back uncounted, and
+// returns nil. A second signal makes it return [ErrForced] at once.
+//
+// A worker runs once.
+func (w *Worker) Run(ctx context.Context) error {
+	stopping, stop := context.WithCancel(ctx)
+	defer stop()
+	signals := make(chan os.Signal, 2)
+	if len(w.options.signals) > 0 {
+		signal.Notify(signals, w.options.signals...)
+		defer signal.Stop(signals)
+	}
+	// Requests and handlers outlive the context: they end in order.
+	working, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	done := make(chan error, 1)
+	go func() { done <- w.runUntil(stopping, working) }()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case received := <-signals:
+			if stopping.Err() != nil {
+				return ErrForced
+			}
+			w.options.log.Info("worker stops", "signal", received.String(), "grace", w.options.grace)
+			stop()
+		}
+	}
+}
+
+func (w *Worker) runUntil(stopping, working context.Context) error {
+	go w.settler.run(working)
+	go w.beats.run(working)
+	err := w.newClaimer(working).run(stopping)
+	w.drain()
+	if err != nil {
+		return fmt.Errorf("the server refuses this worker: %w", err)
+	}
+	return nil
+}
+
+// drain lets running handlers finish, gives back what is left, and reports everything.
+func (w *Worker) drain() {
+	finished := make(chan struct{})
+	go func() {
+		w.running.Wait()
+		close(finished)
+	}()
+	if !waitFor(finished, w.options.grace) {
+		for _, c := range w.held.all() {
+			c.abort(ErrStopped)
+		}
+		waitFor(finished, abortWait)
+		w.release(w.held.all())
+	}
+	for deadline := time.Now().Add(flushWait); w.settler.pending() > 0 && time.Now().Before(deadline); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if left := w.settler.pending(); left > 0 {
+		w.options.log.Error("outcomes could not be reported before the worker ended", "jobs", left)
+	}
+}
+
+func waitFor(finished <-chan struct{}, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-finished:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+func (w *Worker) newClaimer(working context.Context) *claimer {
+	host, _ := os.Hostname()
+	c := &claimer{
+		client: w.client,
+		slots:  w.slots,
+		log:    w.options.log,
+		request: claimRequest{
+			Worker: w.options.name,
+			Queues: w.options.queues,
+			Kinds:  w.handlers.Kinds(),
+			Wait:   api.Duration(pollWait),
+			Info:   workerInfo{w.options.version, host, w.options.concurrency, library},
+		},
+		start:   func(claims []*claim) { w.start(working, claims) },
+		release: w.release,
+		newClaim: func(entry *claimEntry, received time.Time) *claim {
+			lease := w.options.lease
+			if lease == 0 {
+				lease = time.Duration(entry.Job.LeaseMs) * time.Millisecond
+			}
+			made := &claim{job: &entry.Job.Job, traceparent: entry.Job.Traceparent, fence: entry.Fence, lease: lease, client: w.client, held: w.held, abort: func(error) {}}
+			made.renewed(received)
+			return made
+		},
+	}
+	if w.options.lease > 0 {
+		c.request.Lease = api.Ptr(api.Duration(w.options.lease))
+	}
+	if w.client.ownsHTTP {
+		c.connection = newClaimConnection()
+	}
+	return c
+}
+
+func (w *Worker) release(claims []*claim) {
+	for _, c := range claims {
+		w.settler.add(c, Outcome{Verb: Release})
+	}
+}
+
+func (w *Worker) start(working context.Context, claims []*claim) {
+	contexts := make([]context.Context, len(claims))
+	for i, c := range claims {
+		contexts[i], c.abort = context.WithCancelCause(working)
+	}
+	w.slots.take(len(claims))
+	w.held.add(claims)
+	w.running.Add(len(claims))
+	for i, c := range claims {
+		go func() {
+			defer w.running.Done()
+			defer w.slots.giveBack()
+			w.execute(contexts[i], c)
+		}()
+	}
+}
+
+// execute runs the handler of a claim and reports how it ended.
+func (w *Worker) execute(ctx context.Context, c *claim) {
+	defer c.abort(nil)
+	if c.traceparent != "" {
+		ctx = WithTraceparent(ctx, c.traceparent)
+	}
+	if c.job.TimeoutMs != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, time.Duration(*c.job.TimeoutMs)*time.Millisecond, ErrTimeout)
+		defer cancel()
+	}
+	outcome := w.handlers.Execute(ctx, c.job, c)
+	if outcome.Verb == Fail {
+		switch cause := context.Cause(ctx); {
+		case errors.Is(cause, ErrLeaseLost):
+			w.held.remove(c)
+			return
+		case errors.Is(cause, ErrStopped):
+			outcome = Outcome{Verb: Release}
+		case errors.Is(cause, ErrCancelled):
+			outcome.Failure.Class = "cancelled"
+		case errors.Is(cause, ErrTimeout):
+			outcome.Failure.Class = "timeout"
+		}
+		w.logFailure(c, outcome)
+	}
+	if c.hasReport() {
+		w.beats.send(context.WithoutCancel(ctx), []*claim{c})
+	}
+	w.settler.add(c, outcome)
+}
+
+func (w *Worker) logFailure(c *claim, outcome Outcome) {
+	if outcome.Failure != nil {
+		w.options.log.Warn("job failed", "job", c.job.ID, "kind", c.job.Kind, "attempt", c.job.Attempt,
+			"class", outcome.Failure.Class, "error", outcome.Failure.Message)
+	}
+}
+
+func buildVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "(devel)" {
+		return ""
+	}
+	return info.Main.Version
+}
