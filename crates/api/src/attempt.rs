@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
     Attempt, AttemptStatus, Backoff, DecidedBy, Decision, DelaySource, Failure, Jitter, JobId,
-    Kind, Payload, Timestamp, WorkerName, duration, explain,
+    Kind, Note, Payload, Timestamp, WorkerName, duration, explain,
 };
 
 #[cfg(feature = "openapi")]
@@ -65,6 +65,9 @@ pub struct AttemptBody {
     pub result: Option<Payload>,
     /// The last note of the handler or worker on its progress.
     pub note: Option<String>,
+    /// The same in percent.
+    #[cfg_attr(feature = "openapi", schema(maximum = 100))]
+    pub progress: Option<u8>,
     /// Why the job went on as it did, in a sentence; null after a success.
     pub explanation: Option<String>,
     /// The same in figures.
@@ -84,6 +87,7 @@ impl AttemptBody {
         } else {
             (None, attempt.output.clone())
         };
+        let note = attempt.note.as_deref().map(Note::read).unwrap_or_default();
         Self {
             explanation: explain::decision(&attempt),
             job_id: attempt.job,
@@ -99,7 +103,8 @@ impl AttemptBody {
             failure: attempt.failure,
             response,
             result,
-            note: attempt.note,
+            note: note.text,
+            progress: note.percent,
             next_run_at: attempt.decision.as_ref().and_then(|it| it.next_run_at),
             decision: attempt.decision.as_ref().map(DecisionBody::from),
         }

@@ -90,9 +90,88 @@ pub struct HeartbeatRequest {
     /// How long the claim shall hold from now; the job's own lease by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease: Option<DurationText>,
-    /// How far the work has come, for people.
+    /// How far the work has come, for people; the last note stays by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// The same in percent, as a whole number; the last one stays by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(maximum = 100))]
+    pub progress: Option<u8>,
+}
+
+/// Signs that many attempts still run, in one request.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct HeartbeatsRequest {
+    /// The worker's name, as it claims; it is shown as seen now.
+    #[cfg_attr(feature = "openapi", schema(value_type = NameSchema, example = "worker-1"))]
+    pub worker: String,
+    /// One for each attempt, up to 1,000.
+    #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 1000))]
+    pub claims: Vec<HeartbeatEntry>,
+}
+
+/// A sign that one of many attempts still runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct HeartbeatEntry {
+    /// The job's id.
+    pub id: String,
+    /// That of the claim.
+    #[cfg_attr(feature = "openapi", schema(value_type = u32))]
+    pub fence: Fence,
+    /// How long the claim shall hold from now; the job's own lease by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease: Option<DurationText>,
+    /// How far the work has come, for people; the last note stays by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// The same in percent, as a whole number; the last one stays by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(maximum = 100))]
+    pub progress: Option<u8>,
+}
+
+/// One result for each heartbeat.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct HeartbeatList {
+    /// In the order of the request.
+    pub claims: Vec<HeartbeatResult>,
+}
+
+/// What became of one heartbeat. The fields of the lease are there if it is ok.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct HeartbeatResult {
+    /// The job's id, as it was sent.
+    pub id: String,
+    /// Whether the claim still holds.
+    pub ok: bool,
+    /// Until when the claim holds now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub lease_until: Option<Timestamp>,
+    /// A cancel was requested: stop, and report `fail` or `succeed` as it then is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cancel_requested: Option<bool>,
+    /// When the attempt has run for as long as its job's timeout allows. No lease lasts longer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub deadline: Option<Timestamp>,
+    /// The deadline is over: stop. The attempt fails with class `timeout`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timed_out: Option<bool>,
+    /// `stale_fence` or `not_found`, if the claim does not hold; `invalid` if a field is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// A sentence for people, if it is not ok.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
 }
 
 /// A lease that was renewed.
@@ -161,6 +240,9 @@ pub struct FailureRequest {
     /// Not before this long from now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<DurationText>,
+    /// The stack trace, kept with the attempt; of one over 64 KiB the middle is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
 }
 
 /// A request to try again later without counting this attempt.
@@ -173,6 +255,67 @@ pub struct SnoozeRequest {
     pub fence: Fence,
     /// How long from now.
     pub delay: DurationText,
+}
+
+/// A request to take a job back, without counting this attempt: the worker stops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ReleaseRequest {
+    /// That of the claim.
+    #[cfg_attr(feature = "openapi", schema(value_type = u32))]
+    pub fence: Fence,
+}
+
+/// The fence of a claim, in an address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(
+    feature = "openapi",
+    derive(utoipa::IntoParams),
+    into_params(parameter_in = Query)
+)]
+pub struct FenceQuery {
+    /// That of the claim.
+    #[cfg_attr(feature = "openapi", param(value_type = u32))]
+    pub fence: Fence,
+}
+
+/// The result of a step of an attempt, to be stored.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SaveStepRequest {
+    /// That of the claim.
+    #[cfg_attr(feature = "openapi", schema(value_type = u32))]
+    pub fence: Fence,
+    /// Any JSON, up to 64 KiB; null by default.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Value))]
+    pub result: Payload,
+}
+
+/// A step of a job that is done, whichever attempt did it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Step))]
+#[non_exhaustive]
+pub struct StepBody {
+    /// Its name.
+    pub name: String,
+    /// The result that was stored first.
+    #[cfg_attr(feature = "openapi", schema(value_type = Value))]
+    pub result: Payload,
+}
+
+impl StepBody {
+    /// A stored step.
+    pub fn new(name: impl Into<String>, result: Payload) -> Self {
+        Self {
+            name: name.into(),
+            result,
+        }
+    }
 }
 
 /// The ends of many attempts, in one request.
@@ -220,6 +363,8 @@ pub enum SettlementOutcome {
     Fail,
     /// Try again later without counting this attempt.
     Snooze,
+    /// Give the job back at once without counting this attempt: the worker stops.
+    Release,
 }
 
 /// One result for each settlement.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use steadfast_core::{
     EndReason, EndpointId, EventType, Failure, Guarantee, IdempotencyKey, Job, JobId, JobLabel,
-    Kind, Payload, Queue, RetryPolicy, ScheduleId, Tags, Tenant, Timestamp, Webhook, WebhookTarget,
-    WorkerName, duration, explain,
+    Kind, Note, Payload, Queue, RetryPolicy, ScheduleId, Tags, Tenant, Timestamp, Webhook,
+    WebhookTarget, WorkerName, duration, explain,
 };
 
 #[cfg(feature = "openapi")]
@@ -113,6 +113,9 @@ pub struct JobBody {
     pub worker: Option<WorkerName>,
     /// The newest note of the handler or worker on its progress.
     pub note: Option<String>,
+    /// The same in percent.
+    #[cfg_attr(feature = "openapi", schema(maximum = 100))]
+    pub progress: Option<u8>,
     /// Whether a cancel waits for the running attempt to end.
     pub cancel_requested: bool,
     /// The key it was created with.
@@ -135,6 +138,8 @@ impl JobBody {
 
     /// A job as lists and webhooks show it.
     pub fn without_payload(job: Job, now: Timestamp) -> Self {
+        let note = job.progress.note.as_deref().map(Note::read);
+        let Note { text, percent } = note.unwrap_or_default();
         Self {
             label: job.label(now),
             explanation: job.progress.reason.map(|it| explain::reason(it).to_owned()),
@@ -166,7 +171,8 @@ impl JobBody {
             reason: job.progress.reason,
             lease_until: job.progress.lease_until,
             worker: job.progress.worker,
-            note: job.progress.note,
+            note: text,
+            progress: percent,
             cancel_requested: job.progress.cancel_requested,
             resolved_at: job.progress.resolved_at,
         }

@@ -39,9 +39,10 @@ mod webhook;
 pub use attempt::{AttemptBody, AttemptList, DecisionBody};
 pub use bulk::{BulkResult, DeadLettersRequest};
 pub use claim::{
-    ClaimBody, ClaimJobsRequest, ClaimList, FailRequest, FailureRequest, HeartbeatRequest,
-    LeaseBody, SettleRequest, SettlementList, SettlementOutcome, SettlementRequest,
-    SettlementResult, SnoozeRequest, SucceedRequest,
+    ClaimBody, ClaimJobsRequest, ClaimList, FailRequest, FailureRequest, FenceQuery,
+    HeartbeatEntry, HeartbeatList, HeartbeatRequest, HeartbeatResult, HeartbeatsRequest, LeaseBody,
+    ReleaseRequest, SaveStepRequest, SettleRequest, SettlementList, SettlementOutcome,
+    SettlementRequest, SettlementResult, SnoozeRequest, StepBody, SucceedRequest,
 };
 pub use create::{
     CreateJobRequest, CreateJobsRequest, CreateRequest, CreateResult, EditJobRequest,

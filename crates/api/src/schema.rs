@@ -201,6 +201,12 @@ schema!(
         .required("message")
         .property("httpStatus", Object::with_type(Type::Integer))
         .property("retryAfter", text())
+        .property(
+            "trace",
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .description(Some("The stack trace; only in the attempts of a job")),
+        )
 );
 
 schema!(

@@ -2,9 +2,11 @@
 
 use std::{fmt::Display, time::Duration};
 
+use http::Method;
 use steadfast_api::{
-    ClaimJobsRequest, ClaimList, FailRequest, HeartbeatRequest, JobBody, LeaseBody, SettleRequest,
-    SettlementList, SnoozeRequest, SucceedRequest,
+    ClaimJobsRequest, ClaimList, FailRequest, FenceQuery, HeartbeatList, HeartbeatRequest,
+    HeartbeatsRequest, JobBody, LeaseBody, ReleaseRequest, SaveStepRequest, SettleRequest,
+    SettlementList, SnoozeRequest, StepBody, SucceedRequest,
 };
 
 use crate::{
@@ -32,6 +34,33 @@ impl Client {
         self.post_json("sendHeartbeat", &claim_path(id, "heartbeat"), heartbeat)
     }
 
+    /// Extends the leases of many running attempts; each has its own result.
+    pub fn send_heartbeats(&self, heartbeats: &HeartbeatsRequest) -> Request<HeartbeatList> {
+        self.post_json("sendHeartbeats", "/claims/heartbeat", heartbeats)
+    }
+
+    /// The result of a step that some attempt of the job has done.
+    pub fn get_step(
+        &self,
+        id: impl Display,
+        name: impl Display,
+        fence: &FenceQuery,
+    ) -> Request<StepBody> {
+        self.get("getStep", &step_path(id, name)).query(fence)
+    }
+
+    /// Stores the result of a step under the claim, and answers with the one that is stored: the
+    /// first. Safe to repeat.
+    pub fn save_step(
+        &self,
+        id: impl Display,
+        name: impl Display,
+        step: &SaveStepRequest,
+    ) -> Request<StepBody> {
+        self.operation("saveStep", Method::PUT, &step_path(id, name))
+            .json(step)
+    }
+
     /// Reports that an attempt succeeded. Safe to repeat.
     pub fn succeed_attempt(&self, id: impl Display, success: &SucceedRequest) -> Request<JobBody> {
         self.post_json("succeedAttempt", &claim_path(id, "succeed"), success)
@@ -47,10 +76,20 @@ impl Client {
         self.post_json("snoozeAttempt", &claim_path(id, "snooze"), snooze)
     }
 
+    /// Gives a job back at once, without counting the attempt: for workers that stop.
+    pub fn release_attempt(&self, id: impl Display, release: &ReleaseRequest) -> Request<JobBody> {
+        self.post_json("releaseAttempt", &claim_path(id, "release"), release)
+    }
+
     /// Reports how many attempts ended, in one request and one transaction.
     pub fn settle_attempts(&self, settlements: &SettleRequest) -> Request<SettlementList> {
         self.post_json("settleAttempts", "/claims/settle", settlements)
     }
+}
+
+fn step_path(id: impl Display, name: impl Display) -> String {
+    let (id, name) = (path_segment(id), path_segment(name));
+    format!("/claims/{id}/steps/{name}")
 }
 
 fn claim_path(id: impl Display, verb: &str) -> String {

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     duration,
-    failure::{Failure, truncate},
+    failure::Failure,
     id::JobId,
     job::{Fence, Job, NewJob},
-    limits,
     name::WorkerName,
+    note::Note,
     payload::Payload,
     policy::RetryDelay,
     state::JobState,
@@ -144,9 +144,9 @@ impl EndedAttempt {
         &self.outcome
     }
 
-    /// Keeps the handler's newest note on its progress, cut to [`limits::NOTE_BYTES_MAX`].
-    pub fn set_note(&mut self, note: String) {
-        Arc::make_mut(&mut self.job).progress.note = Some(truncate(note, limits::NOTE_BYTES_MAX));
+    /// Keeps the handler's newest note on its progress.
+    pub fn set_note(&mut self, note: &Note) {
+        Arc::make_mut(&mut self.job).progress.note = Some(note.to_text());
     }
 
     /// Sets the jobs that are created if and only if this attempt succeeds.
@@ -227,7 +227,7 @@ string_enum! {
         Snoozed = "SNOOZED",
         /// The handler cancelled the job.
         Cancelled = "CANCELLED",
-        /// Given back because the node stopped; not counted as an attempt.
+        /// Given back because the node or worker stopped; not counted as an attempt.
         Released = "RELEASED",
     }
 }
@@ -257,7 +257,7 @@ pub struct Attempt {
     pub failure: Option<Failure>,
     /// The handler's result or the recorded response, if there is one.
     pub output: Option<Payload>,
-    /// The handler's last note on its progress, if it wrote one.
+    /// The handler's last note on its progress, if it wrote one, as [`Note`](crate::Note) writes it.
     pub note: Option<String>,
     /// Why the job went on as it did; `None` for a success, which needs no explanation.
     pub decision: Option<Decision>,
@@ -369,7 +369,7 @@ string_enum! {
         OutcomeUnknown = "outcome_unknown",
         /// The handler: it asked to be called later.
         Snoozed = "snoozed",
-        /// The node: it stopped and gave the job back.
+        /// The node or worker: it stopped and gave the job back.
         Released = "released",
     }
 }

@@ -60,9 +60,11 @@ pub fn decision(attempt: &Attempt) -> Option<String> {
             "Snoozed by the handler{}. The attempt does not count as a retry.",
             wait_until_next(attempt, decision)
         ),
-        DecidedBy::Released => "Given back because the node stopped. The attempt does not count \
+        DecidedBy::Released => {
+            "Given back because the node or worker stopped. The attempt does not count \
              as a retry."
-            .to_owned(),
+                .to_owned()
+        }
     })
 }
 

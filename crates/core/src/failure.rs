@@ -35,6 +35,10 @@ pub struct Failure {
         skip_serializing_if = "Option::is_none"
     )]
     pub retry_after: Option<Duration>,
+    /// The stack trace, if there is one. Only the record of the attempt keeps it, the middle left
+    /// out if it is longer than [`limits::TRACE_BYTES_MAX`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
 }
 
 impl Failure {
@@ -45,6 +49,7 @@ impl Failure {
             message: truncate(message.into(), limits::MESSAGE_BYTES_MAX),
             http_status: None,
             retry_after: None,
+            trace: None,
         }
     }
 
@@ -61,6 +66,24 @@ impl Failure {
     pub fn with_retry_after(mut self, delay: Duration) -> Self {
         self.retry_after = Some(delay.min(limits::RETRY_AFTER_MAX));
         self
+    }
+
+    /// Sets the stack trace; of one that is too long the middle is left out.
+    #[must_use]
+    pub fn with_trace(mut self, trace: impl Into<String>) -> Self {
+        self.trace = Some(cut_middle(trace.into(), limits::TRACE_BYTES_MAX));
+        self
+    }
+
+    /// The same failure as the job itself keeps it.
+    pub(crate) fn without_trace(&self) -> Self {
+        Self {
+            class: self.class.clone(),
+            message: self.message.clone(),
+            http_status: self.http_status,
+            retry_after: self.retry_after,
+            trace: None,
+        }
     }
 
     /// Whether another try would end the same way. A rule of the policy may retry it all the same.
@@ -216,6 +239,19 @@ pub(crate) fn truncate(mut text: String, bytes_max: usize) -> String {
     text
 }
 
+/// Leaves out the middle of a text that is longer than the limit, and says so in a line of its own:
+/// both the error and what called first stand at the ends of a trace.
+pub(crate) fn cut_middle(text: String, bytes_max: usize) -> String {
+    if text.len() <= bytes_max {
+        return text;
+    }
+    const MARK: &str = "\n… the middle is left out …\n";
+    let half = bytes_max.saturating_sub(MARK.len()) / 2;
+    let head = &text[..text.floor_char_boundary(half)];
+    let tail = &text[text.ceil_char_boundary(text.len() - half)..];
+    format!("{head}{MARK}{tail}")
+}
+
 impl From<String> for FailureClass {
     fn from(name: String) -> Self {
         Self::named(&name)
@@ -281,6 +317,18 @@ mod tests {
         let failure = Failure::new(FailureClass::ERROR, "ß".repeat(5_000));
         assert!(failure.message.len() <= limits::MESSAGE_BYTES_MAX);
         assert!(failure.message.ends_with('…'));
+    }
+
+    #[test]
+    fn a_long_trace_keeps_its_ends() {
+        let trace = format!("first{}last", "ß".repeat(limits::TRACE_BYTES_MAX));
+        let failure = Failure::new(FailureClass::ERROR, "no").with_trace(trace);
+        let trace = failure.trace.unwrap();
+        assert!(trace.len() <= limits::TRACE_BYTES_MAX);
+        assert!(trace.starts_with("firstß") && trace.ends_with("ßlast"));
+        assert!(trace.contains("\n… the middle is left out …\n"));
+        let short = Failure::new(FailureClass::ERROR, "no").with_trace("a\nb");
+        assert_eq!(short.trace.as_deref(), Some("a\nb"));
     }
 
     #[test]

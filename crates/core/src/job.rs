@@ -107,7 +107,8 @@ pub struct JobProgress {
     pub reason: Option<EndReason>,
     /// When a person discarded the dead letter; `None` if no person has.
     pub resolved_at: Option<Timestamp>,
-    /// The handler's newest note on its progress; each claim clears it.
+    /// The handler's newest note on its progress, as [`Note`](crate::Note) writes it; each claim
+    /// clears it.
     pub note: Option<String>,
 }
 

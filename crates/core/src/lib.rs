@@ -52,6 +52,7 @@ pub mod duration;
 mod id;
 mod invalid;
 mod name;
+mod note;
 mod payload;
 mod string_enum;
 mod time;
@@ -77,6 +78,7 @@ pub use invalid::Invalid;
 pub use job::{Fence, Job, JobProgress, NewJob, Priority, RunAt, ScheduledRun, Tags};
 pub use lifecycle::after_attempt;
 pub use name::{IdempotencyKey, Kind, Queue, ScheduleName, StepName, Tenant, WorkerName};
+pub use note::Note;
 pub use payload::Payload;
 pub use policy::{
     Backoff, DelayRange, DelaySource, Dice, Jitter, PolicyPatch, Preset, Preview, PreviewRow,

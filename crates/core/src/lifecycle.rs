@@ -11,7 +11,7 @@ use crate::{
     attempt::{Attempt, AttemptStatus, DecidedBy, Decision, EndedAttempt, Outcome, RetryBudget},
     delivery::Subscriptions,
     explain,
-    failure::{Failure, FailureClass, truncate},
+    failure::{Failure, FailureClass, cut_middle, truncate},
     job::{Job, JobProgress},
     limits,
     policy::{DelayInput, Dice, RuleAction},
@@ -78,6 +78,9 @@ fn within_limits(failure: &Failure) -> Failure {
     failure.retry_after = failure
         .retry_after
         .map(|delay| delay.min(limits::RETRY_AFTER_MAX));
+    failure.trace = failure
+        .trace
+        .map(|trace| cut_middle(trace, limits::TRACE_BYTES_MAX));
     failure
 }
 
@@ -197,7 +200,7 @@ fn snoozed(ended: &EndedAttempt, delay: Duration, dice: Dice) -> Verdict {
 fn released(ended: &EndedAttempt, started: bool) -> Verdict {
     let job = &ended.job;
     if started && job.guarantee == Guarantee::AtMostOnce {
-        let message = "the node stopped before the attempt ended";
+        let message = "given back before the attempt ended";
         let failure = Failure::new(FailureClass::LOST, message);
         return Verdict::end(EndReason::OutcomeUnknown, Some(failure));
     }
@@ -224,7 +227,9 @@ impl Verdict {
         to.worker = None;
         to.cancel_requested = false;
         let (failure, decision) = self.apply(ended, &mut to);
-        to.failure = failure.clone().or(to.failure);
+        // A job is read, listed and sent far more often than its attempts.
+        let without_trace = failure.as_ref().map(Failure::without_trace);
+        to.failure = without_trace.or(to.failure);
         let record = record(ended, failure, decision);
         Transition {
             job: job.id,

@@ -91,8 +91,14 @@ pub const CLASS_BYTES_MAX: usize = 64;
 pub const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 /// A handler's note on its progress: a line or two, rewritten often.
 pub const NOTE_BYTES_MAX: usize = 1024;
+/// Progress in percent: when all is done.
+pub const PERCENT_MAX: u8 = 100;
 /// The result of a `once` step: it is a receipt, not a document.
 pub const ONCE_BYTES_MAX: usize = 64 * 1024;
+/// Steps of one job that workers may store: a job with more is a list of jobs.
+pub const STEPS_MAX: usize = 1_000;
+/// The stack trace of a failure: deep enough for any framework; one per attempt is kept for days.
+pub const TRACE_BYTES_MAX: usize = 64 * 1024;
 /// Characters of a refused value that an error quotes: enough to recognise it, and no megabyte of
 /// payload ends up in a log line.
 pub const INVALID_VALUE_CHARS_MAX: usize = 80;

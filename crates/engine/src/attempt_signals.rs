@@ -6,7 +6,7 @@ use std::sync::{
     atomic::{AtomicU8, Ordering},
 };
 
-use steadfast_core::{Invalid, NewJob, limits};
+use steadfast_core::{Invalid, NewJob, Note, limits};
 use tokio::sync::Notify;
 
 /// Why a handler should stop.
@@ -36,7 +36,7 @@ impl StopReason {
 pub struct AttemptSignals {
     reason: AtomicU8,
     stop_requested: Notify,
-    note: Mutex<Option<String>>,
+    note: Mutex<Option<Note>>,
     outbox: Mutex<Vec<NewJob>>,
 }
 
@@ -79,15 +79,17 @@ impl AttemptSignals {
         }
     }
 
-    pub fn set_note(&self, note: String) {
-        *self.lock_note() = Some(note);
+    /// Notes how far the attempt has come; what is left out stays.
+    pub fn update_note(&self, text: Option<String>, percent: Option<u8>) {
+        let mut note = self.lock_note();
+        *note = Some(note.take().unwrap_or_default().updated(text, percent));
     }
 
-    pub fn note(&self) -> Option<String> {
+    pub fn note(&self) -> Option<Note> {
         self.lock_note().clone()
     }
 
-    fn lock_note(&self) -> MutexGuard<'_, Option<String>> {
+    fn lock_note(&self) -> MutexGuard<'_, Option<Note>> {
         self.note.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

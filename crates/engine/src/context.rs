@@ -119,9 +119,12 @@ impl<S> Context<S> {
 
     /// Records how far this attempt has come; people see it with the next renewal of the lease.
     pub fn note(&self, note: impl Into<String>) {
-        let mut note = note.into();
-        note.truncate(note.floor_char_boundary(limits::NOTE_BYTES_MAX));
-        self.attempt.signals.set_note(note);
+        self.attempt.signals.update_note(Some(note.into()), None);
+    }
+
+    /// The same in percent, beside the last note; more than 100 counts as 100.
+    pub fn progress(&self, percent: u8) {
+        self.attempt.signals.update_note(None, Some(percent));
     }
 
     /// Creates another job if and only if this attempt succeeds: both are written in one

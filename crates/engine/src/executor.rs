@@ -84,7 +84,7 @@ impl Executor {
         drop(job);
         let mut ended = claim.end(outcome, self.store.now());
         if let Some(note) = signals.note() {
-            ended.set_note(note);
+            ended.set_note(&note);
         }
         ended.set_outbox(signals.take_outbox());
         ended

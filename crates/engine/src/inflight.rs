@@ -137,7 +137,7 @@ impl Inflight {
                 job: *job,
                 fence: entry.fence,
                 lease: entry.lease,
-                note: entry.signals.note(),
+                note: entry.signals.note().map(|note| note.to_text()),
                 within_timeout: false,
             })
             .collect();

@@ -11,6 +11,7 @@ pub mod cursor;
 mod dead_letters;
 pub mod endpoints;
 mod events;
+mod heartbeats;
 pub mod jobs;
 pub mod keys;
 mod nodes;
@@ -18,7 +19,9 @@ mod policies;
 pub mod query;
 mod queues;
 mod schedules;
+mod settlements;
 mod stats;
+mod steps;
 
 use std::sync::Arc;
 
@@ -86,11 +89,14 @@ pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(schedules::run_now))
         .routes(routes!(schedules::ticks))
         .routes(routes!(claims::claim))
-        .routes(routes!(claims::settle))
-        .routes(routes!(claims::heartbeat))
-        .routes(routes!(claims::succeed))
-        .routes(routes!(claims::fail))
-        .routes(routes!(claims::snooze))
+        .routes(routes!(heartbeats::heartbeats))
+        .routes(routes!(heartbeats::heartbeat))
+        .routes(routes!(steps::read, steps::save))
+        .routes(routes!(settlements::settle))
+        .routes(routes!(settlements::succeed))
+        .routes(routes!(settlements::fail))
+        .routes(routes!(settlements::snooze))
+        .routes(routes!(settlements::release))
         .routes(routes!(dead_letters::list))
         .routes(routes!(dead_letters::requeue))
         .routes(routes!(dead_letters::discard))
@@ -183,6 +189,16 @@ mod tests {
                 json!(limits::SETTLE_MAX),
             ),
             (
+                "HeartbeatsRequest.claims",
+                "maxItems",
+                json!(limits::HEARTBEATS_MAX),
+            ),
+            (
+                "HeartbeatEntry.progress",
+                "maximum",
+                json!(core::PERCENT_MAX),
+            ),
+            (
                 "FailureRequest.httpStatus",
                 "minimum",
                 json!(limits::HTTP_STATUSES.start()),
@@ -212,6 +228,8 @@ mod tests {
             ),
             ("CreateJobRequest.payload", kib(core::PAYLOAD_BYTES_MAX)),
             ("SucceedRequest.result", kib(core::OUTPUT_BYTES_MAX)),
+            ("SaveStepRequest.result", kib(core::ONCE_BYTES_MAX)),
+            ("FailureRequest.trace", kib(core::TRACE_BYTES_MAX)),
             ("ClaimJobsRequest.max", by_default(&limits::CLAIMS_DEFAULT)),
             (
                 "ClaimJobsRequest.wait",

@@ -82,6 +82,10 @@ pub const CLAIMS_MAX: usize = 1_000;
 pub const CLAIM_WAIT_MAX: Duration = Duration::from_secs(30);
 /// One transaction settles them all.
 pub const SETTLE_MAX: usize = 1_000;
+/// As many as one claim may give.
+pub const HEARTBEATS_MAX: usize = CLAIMS_MAX;
+/// Of those, how many jobs are read at once: each may hold a payload.
+pub const HEARTBEATS_AT_ONCE: usize = 100;
 /// What HTTP allows as a status.
 pub const HTTP_STATUSES: RangeInclusive<u16> = 100..=599;
 

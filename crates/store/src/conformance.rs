@@ -122,6 +122,8 @@ macro_rules! conformance_tests {
                 the_first_result_of_a_step_is_kept
                 steps_are_apart_by_job_and_name
                 a_step_outlives_its_attempt
+                a_worker_stores_steps_while_its_claim_holds
+                a_job_has_a_bounded_number_of_steps
             }
             commit {
                 every_outcome_is_written_as_decided

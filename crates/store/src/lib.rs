@@ -62,7 +62,7 @@ pub use store::{
     AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult, CounterDifference, Document,
     DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions, DueSchedule, DueSchedules,
     EnqueueResult, FireRequest, FireResult, JobCount, JobFilter, JobPageRequest, JobStore,
-    LaneStats, MinuteStats, Page, PageRequest, QueryStore, RenewResult, Renewal,
+    LaneStats, MinuteStats, Page, PageRequest, QueryStore, RenewResult, Renewal, SaveStepResult,
     ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore, Store, TickRecord,
 };
 #[cfg(feature = "_testing")]

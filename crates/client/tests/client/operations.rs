@@ -6,10 +6,11 @@ use steadfast_client::Client;
 use steadfast_client::api::{
     ClaimBody, ClaimJobsRequest, CreateEndpointRequest, CreateJobRequest, CreateJobsRequest,
     CreateKeyRequest, CreateResult, CreateScheduleRequest, DeadLettersRequest, DurationText,
-    EditJobRequest, EditScheduleRequest, FailRequest, FailureRequest, HeartbeatRequest, JobQuery,
-    MinutesQuery, PageQuery, PreviewPolicyRequest, RetryJobRequest, RotateSecretRequest,
-    ScheduleQuery, Scope, SettleRequest, SettlementOutcome, SettlementRequest, SnoozeRequest,
-    SucceedRequest, TenantPageQuery, TenantQuery,
+    EditJobRequest, EditScheduleRequest, FailRequest, FailureRequest, FenceQuery, HeartbeatEntry,
+    HeartbeatRequest, HeartbeatsRequest, JobQuery, MinutesQuery, PageQuery, PreviewPolicyRequest,
+    ReleaseRequest, RetryJobRequest, RotateSecretRequest, SaveStepRequest, ScheduleQuery, Scope,
+    SettleRequest, SettlementOutcome, SettlementRequest, SnoozeRequest, SucceedRequest,
+    TenantPageQuery, TenantQuery,
 };
 use steadfast_core::{AttemptStatus, JobLabel, Payload, PolicyPatch};
 
@@ -111,10 +112,39 @@ async fn a_worker_claims_renews_snoozes_and_succeeds() {
     let heartbeat = HeartbeatRequest {
         fence: held.fence,
         note: Some("half".to_owned()),
-        lease: None,
+        ..HeartbeatRequest::default()
     };
     let lease = client.send_heartbeat(held.id, &heartbeat).await.unwrap();
     assert!(!lease.cancel_requested);
+    let heartbeats = HeartbeatsRequest {
+        worker: "tester".to_owned(),
+        claims: vec![HeartbeatEntry {
+            id: held.id.to_string(),
+            fence: held.fence,
+            progress: Some(50),
+            ..HeartbeatEntry::default()
+        }],
+    };
+    let beats = client.send_heartbeats(&heartbeats).await.unwrap().claims;
+    assert!(beats[0].ok, "{beats:?}");
+    let job = client.get_job(held.id).await.unwrap();
+    assert_eq!(
+        (job.note.as_deref(), job.progress),
+        (Some("half"), Some(50))
+    );
+    let step = SaveStepRequest {
+        fence: held.fence,
+        result: Payload::encode(&7).unwrap(),
+    };
+    let saved = client.save_step(held.id, "a/b", &step).await.unwrap();
+    let fence = FenceQuery { fence: held.fence };
+    assert_eq!(
+        client.get_step(held.id, "a/b", &fence).await.unwrap(),
+        saved
+    );
+    let release = ReleaseRequest { fence: held.fence };
+    client.release_attempt(held.id, &release).await.unwrap();
+    let held = claim_one(&client, "w").await;
     let snooze = SnoozeRequest {
         fence: held.fence,
         delay: DurationText(Duration::ZERO),

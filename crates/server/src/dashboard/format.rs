@@ -107,7 +107,8 @@ impl Excerpt {
         Self::of(pretty.unwrap_or_else(|_| text.to_owned()))
     }
 
-    fn of(mut text: String) -> Self {
+    /// Any text as it is.
+    pub fn of(mut text: String) -> Self {
         let length = text.len();
         text.truncate(text.floor_char_boundary(limits::PAGE_TEXT_BYTES_MAX));
         Self {

@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::extract::Path;
 use steadfast_core::{
-    Attempt, AttemptForecast, AttemptStatus, Job, JobCommand, JobEdit, JobId, JobState, Kind,
+    Attempt, AttemptForecast, AttemptStatus, Job, JobCommand, JobEdit, JobId, JobState, Kind, Note,
     Queue, Timestamp,
     explain::{self, brief},
 };
@@ -27,6 +27,7 @@ struct JobDetailPage {
     frame: Frame,
     row: JobRow,
     job: Job,
+    note: Option<String>,
     policy: String,
     reason: Option<&'static str>,
     timeline: Svg,
@@ -91,6 +92,7 @@ struct AttemptRow {
     failure: Option<String>,
     output: Option<Excerpt>,
     note: Option<String>,
+    trace: Option<Excerpt>,
     explanation: Option<String>,
     next: Option<PageTime>,
 }
@@ -98,6 +100,7 @@ struct AttemptRow {
 impl AttemptRow {
     fn of(attempt: &Attempt, frame: &Frame) -> Self {
         let next = attempt.decision.as_ref().and_then(|it| it.next_run_at);
+        let trace = attempt.failure.as_ref().and_then(|it| it.trace.as_ref());
         let worker = attempt.worker.as_ref().map(ToString::to_string);
         Self {
             number: attempt.attempt,
@@ -111,11 +114,16 @@ impl AttemptRow {
             worker: worker.unwrap_or_default(),
             failure: attempt.failure.as_ref().map(ToString::to_string),
             output: attempt.output.as_ref().map(|it| Excerpt::json(it.as_str())),
-            note: attempt.note.clone(),
+            note: attempt.note.as_deref().map(shown_note),
+            trace: trace.cloned().map(Excerpt::of),
             explanation: explain::decision(attempt),
             next: next.map(|at| frame.time(at)),
         }
     }
+}
+
+fn shown_note(stored: &str) -> String {
+    Note::read(stored).to_string()
 }
 
 /// The name of an attempt within its retry budget.
@@ -160,6 +168,7 @@ pub async fn page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     let attempts = listed.items.iter();
     render(&JobDetailPage {
         row: JobRow::of(&job, &frame),
+        note: job.progress.note.as_deref().map(shown_note),
         policy: explain::policy(&job.policy),
         reason: job.progress.reason.map(explain::reason),
         timeline: chart::timeline(&segments, summary),

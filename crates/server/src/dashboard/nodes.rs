@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use askama::Template;
-use steadfast_core::JobLabel;
+use steadfast_core::{JobLabel, Note};
 use steadfast_engine::NodeState;
 use steadfast_store::{JobFilter, JobPageRequest};
 
@@ -96,7 +96,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
         };
         let note = job.progress.note.as_ref();
         worker.note = note
-            .map(|note| shorten(note, limits::CELL_CHARS_MAX))
+            .map(|note| shorten(&Note::read(note).to_string(), limits::CELL_CHARS_MAX))
             .or(worker.note.take());
     }
     // Nodes serve all tenants, and their load is that of all.

@@ -77,6 +77,10 @@ impl Http {
         self.json("POST", path, body).await
     }
 
+    pub async fn put(&self, path: &str, body: Value) -> Reply {
+        self.json("PUT", path, body).await
+    }
+
     /// A post without a body.
     pub async fn post_empty(&self, path: &str) -> Reply {
         self.send("POST", path, &[], "").await

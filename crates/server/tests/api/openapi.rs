@@ -45,8 +45,8 @@ fn operations() -> Vec<Operation> {
 fn every_operation_has_an_id_of_its_own_that_begins_with_a_verb() {
     const VERBS: &[&str] = &[
         "cancel", "claim", "create", "delete", "discard", "edit", "fail", "get", "list", "pause",
-        "preview", "requeue", "resume", "retry", "revoke", "rotate", "run", "send", "settle",
-        "snooze", "stream", "succeed",
+        "preview", "release", "requeue", "resume", "retry", "revoke", "rotate", "run", "save",
+        "send", "settle", "snooze", "stream", "succeed",
     ];
     let mut seen = BTreeSet::new();
     for operation in operations() {
@@ -57,7 +57,7 @@ fn every_operation_has_an_id_of_its_own_that_begins_with_a_verb() {
         assert!(id.chars().all(|c| c.is_ascii_alphanumeric()), "{id}");
         assert!(seen.insert(id.clone()), "{id} is there twice");
     }
-    assert_eq!(seen.len(), 42);
+    assert_eq!(seen.len(), 46);
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn examples() -> Vec<(Operation, Vec<Value>)> {
 async fn every_request_body_has_an_example_that_works() {
     let server = Server::start().await;
     let examples = examples();
-    assert_eq!(examples.len(), 17);
+    assert_eq!(examples.len(), 20);
     for (operation, examples) in examples {
         let Operation {
             path,
@@ -173,7 +173,7 @@ async fn every_request_body_has_an_example_that_works() {
         for example in examples {
             schema::check_request(&value, &example);
             let path = match prepare(&server, &id).await {
-                Some(prepared) => path.replace("{id}", &prepared),
+                Some(prepared) => path.replace("{id}", &prepared).replace("{name}", "charge"),
                 None => path.clone(),
             };
             let headers = [("content-type", "application/json")];
@@ -205,7 +205,8 @@ async fn prepare(server: &Server, operation: &str) -> Option<String> {
             http.create_id(json!({"kind": "resize-image"})).await;
             None
         }
-        "sendHeartbeat" | "succeedAttempt" | "failAttempt" | "snoozeAttempt" => {
+        "sendHeartbeat" | "succeedAttempt" | "failAttempt" | "snoozeAttempt" | "releaseAttempt"
+        | "saveStep" => {
             let id = http.create_id(json!({"kind": operation})).await;
             assert_eq!(http.claim(operation, "0s").await[0]["fence"], 1);
             Some(id)

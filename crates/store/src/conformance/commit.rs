@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    AttemptStatus, Claim, Failure, Fence, Job, JobCommand, JobState, Outcome, Tally, Transition,
+    AttemptStatus, Claim, Failure, Fence, Job, JobCommand, JobState, Note, Outcome, Tally,
+    Transition,
 };
 
 use super::fixture::{Fixture, MICRO, failure, held, json, permanent, secs, success};
@@ -34,7 +35,7 @@ pub async fn every_outcome_is_written_as_decided(f: Fixture) {
             .claimed(f.job())
             .await
             .end(outcome.clone(), f.clock.advance(secs(60)));
-        ended.set_note("half way".into());
+        ended.set_note(&Note::read("half way"));
         let transition = steadfast_core::after_attempt(
             &ended,
             &steadfast_core::Subscriptions::default(),

@@ -1,8 +1,9 @@
 //! Steps of a handler that are done once, whatever becomes of the attempt.
 
-use steadfast_core::limits;
+use steadfast_core::{Fence, limits};
 
 use super::fixture::{Fixture, failure, json, step};
+use crate::SaveStepResult;
 
 pub async fn a_step_that_never_succeeded_left_nothing(f: Fixture) {
     let job = f.running(f.job()).await;
@@ -52,4 +53,51 @@ pub async fn a_step_outlives_its_attempt(f: Fixture) {
     f.claim_of(id).await;
     let recalled = f.store.step_result(id, step("charge")).await.unwrap();
     assert!(recalled == Some(receipt));
+}
+
+pub async fn a_worker_stores_steps_while_its_claim_holds(f: Fixture) {
+    let claim = f.claimed(f.job()).await;
+    let (id, fence) = (claim.job().id, claim.fence());
+    let save = async |fence, result: &str| {
+        let saved = f
+            .store
+            .save_claimed_step(id, fence, step("charge"), json(result));
+        saved.await.unwrap()
+    };
+    assert_eq!(save(fence.next(), "0").await, SaveStepResult::Stale);
+    assert_eq!(f.store.step_result(id, step("charge")).await.unwrap(), None);
+    let first = SaveStepResult::Stored(json("1"));
+    assert_eq!(save(fence, "1").await, first);
+    assert_eq!(save(fence, "2").await, first);
+    let job = f.end(claim, failure("later")).await;
+    assert_eq!(save(fence, "3").await, SaveStepResult::Stale);
+    f.clock.set(job.progress.run_at);
+    let second = f.claim_of(id).await;
+    assert_eq!(save(fence, "4").await, SaveStepResult::Stale);
+    assert_eq!(save(second.fence(), "5").await, first);
+    let unknown =
+        f.store
+            .save_claimed_step(f.job().id, Fence::default(), step("charge"), json("1"));
+    assert_eq!(unknown.await.unwrap(), SaveStepResult::Stale);
+}
+
+pub async fn a_job_has_a_bounded_number_of_steps(f: Fixture) {
+    let claim = f.claimed(f.job()).await;
+    let id = claim.job().id;
+    let save = |name: String| {
+        let (store, fence) = (&f.store, claim.fence());
+        async move {
+            let saved = store.save_claimed_step(id, fence, step(&name), json("1"));
+            saved.await.unwrap()
+        }
+    };
+    let names = (0..limits::STEPS_MAX).map(|number| format!("s{number}"));
+    for saved in futures_util::future::join_all(names.map(save)).await {
+        assert_eq!(saved, SaveStepResult::Stored(json("1")));
+    }
+    assert_eq!(save("one-more".to_owned()).await, SaveStepResult::Full);
+    assert_eq!(
+        save("s0".to_owned()).await,
+        SaveStepResult::Stored(json("1"))
+    );
 }

@@ -8,8 +8,9 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Claim, CommandResult, CommitResult, Fence, Job, JobCommand, JobId, NewJob, Payload, Priority,
-    Queue, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName, on_command,
+    Claim, CommandResult, CommitResult, Fence, Job, JobCommand, JobId, JobState, NewJob, Payload,
+    Priority, Queue, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
+    limits::STEPS_MAX, on_command,
 };
 
 use super::{
@@ -23,7 +24,7 @@ use crate::{
     minutes::minute,
     store::{
         ClaimRequest, ClaimResult, CounterDifference, DocumentKind, EnqueueResult, JobStore,
-        RenewResult, Renewal,
+        RenewResult, Renewal, SaveStepResult,
     },
 };
 
@@ -65,6 +66,16 @@ impl JobStore for MemoryStore {
             Some(stored) => stored.steps.entry(step).or_insert(result).clone(),
             None => result,
         }))
+    }
+
+    async fn save_claimed_step(
+        &self,
+        job: JobId,
+        fence: Fence,
+        step: StepName,
+        result: Payload,
+    ) -> Result<SaveStepResult, StoreError> {
+        Ok(self.with(|tables, _| tables.save_claimed_step(job, fence, step, result)))
     }
 
     async fn commit(&self, transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError> {
@@ -205,6 +216,26 @@ impl Tables {
             until,
             cancel_requested,
         }
+    }
+
+    fn save_claimed_step(
+        &mut self,
+        job: JobId,
+        fence: Fence,
+        step: StepName,
+        result: Payload,
+    ) -> SaveStepResult {
+        let Some(stored) = self.jobs.get_mut(&job) else {
+            return SaveStepResult::Stale;
+        };
+        let progress = &stored.job.progress;
+        if progress.state != JobState::Running || progress.fence != fence {
+            return SaveStepResult::Stale;
+        }
+        if !stored.steps.contains_key(&step) && stored.steps.len() >= STEPS_MAX {
+            return SaveStepResult::Full;
+        }
+        SaveStepResult::Stored(stored.steps.entry(step).or_insert(result).clone())
     }
 
     fn cancel_requests(&self, worker: &WorkerName, limit: usize) -> Vec<(JobId, Fence)> {

@@ -3,8 +3,8 @@
 use std::{collections::HashMap, error::Error};
 
 use steadfast_core::{
-    CommandResult, Job, JobCommand, JobId, JobState, NewJob, Payload, Queue, StepName,
-    Subscriptions, Tenant, Timestamp, on_command,
+    CommandResult, Fence, Job, JobCommand, JobId, JobState, NewJob, Payload, Queue, StepName,
+    Subscriptions, Tenant, Timestamp, limits::STEPS_MAX, on_command,
 };
 
 use super::{
@@ -23,7 +23,8 @@ use crate::{
     error::CommandError,
     lane::Lane,
     limits::COMMAND_BATCH_MAX,
-    store::{RenewResult, Renewal},
+    sql::paging::row_limit,
+    store::{RenewResult, Renewal, SaveStepResult},
     wake::WakeReasons,
 };
 
@@ -79,6 +80,35 @@ pub(super) async fn save_step(
     let stored = get::step_result(session, job, step).await?;
     // For a deleted job nothing is stored.
     Ok(stored.unwrap_or_else(|| result.clone()))
+}
+
+/// The same under a claim that must hold.
+pub(super) async fn save_claimed_step(
+    session: &Session<'_>,
+    job: JobId,
+    fence: Fence,
+    step: &StepName,
+    result: &Payload,
+) -> Result<SaveStepResult, DriverError> {
+    let (job, fence) = (Key::from(job), i64::from(fence.0));
+    let sql = include_str!("sql/save_claimed_step.sql");
+    let most = row_limit(STEPS_MAX);
+    session
+        .execute(
+            sql,
+            &[&job, &step.as_str(), &result.as_str(), &fence, &most],
+        )
+        .await?;
+    let sql = include_str!("sql/claimed_step.sql");
+    let found = session.query(sql, &[&job, &step.as_str(), &fence]).await?;
+    let Some(row) = found.first() else {
+        return Ok(SaveStepResult::Stale);
+    };
+    let result: Option<&str> = row.try_get("result")?;
+    Ok(match result {
+        Some(result) => SaveStepResult::Stored(Payload::from_stored(result)),
+        None => SaveStepResult::Full,
+    })
 }
 
 /// Carries out what core decides about a command, in transactions of a bounded size.

@@ -17,7 +17,7 @@ use crate::{
     error::{CommandError, EnqueueError, StoreError},
     store::{
         BaseStore as _, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore,
-        RenewResult, Renewal,
+        RenewResult, Renewal, SaveStepResult,
     },
 };
 
@@ -72,6 +72,22 @@ impl JobStore for PostgresStore {
         on_connection!(self, "save_step", |conn| change::save_step(
             &conn.session(),
             job,
+            &step,
+            &result
+        ))
+    }
+
+    async fn save_claimed_step(
+        &self,
+        job: JobId,
+        fence: Fence,
+        step: StepName,
+        result: Payload,
+    ) -> Result<SaveStepResult, StoreError> {
+        on_connection!(self, "save_claimed_step", |conn| change::save_claimed_step(
+            &conn.session(),
+            job,
+            fence,
             &step,
             &result
         ))

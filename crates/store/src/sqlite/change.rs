@@ -2,8 +2,8 @@
 
 use rusqlite::{OptionalExtension, params};
 use steadfast_core::{
-    CommandResult, Job, JobCommand, JobId, Payload, Queue, StepName, Subscriptions, Tenant,
-    Timestamp, on_command,
+    CommandResult, Fence, Job, JobCommand, JobId, Payload, Queue, StepName, Subscriptions, Tenant,
+    Timestamp, limits::STEPS_MAX, on_command,
 };
 
 use super::{
@@ -19,7 +19,8 @@ use super::{
 };
 use crate::{
     error::CommandError,
-    store::{RenewResult, Renewal},
+    sql::paging::row_limit,
+    store::{RenewResult, Renewal, SaveStepResult},
 };
 
 pub(super) fn renew(
@@ -64,6 +65,39 @@ pub(super) fn save_step(
     let stored = get::step_result(session.conn, job, step)?;
     // For a deleted job nothing is stored.
     Ok(stored.unwrap_or_else(|| result.clone()))
+}
+
+/// The same under a claim that must hold.
+pub(super) fn save_claimed_step(
+    session: &mut Session<'_>,
+    job: JobId,
+    fence: Fence,
+    step: &StepName,
+    result: &Payload,
+) -> Result<SaveStepResult, DriverError> {
+    let key = job_key(job);
+    session
+        .conn
+        .prepare_cached(include_str!("sql/save_claimed_step.sql"))?
+        .execute(params![
+            key,
+            step.as_str(),
+            result.as_str(),
+            fence.0,
+            row_limit(STEPS_MAX)
+        ])?;
+    let found: Option<Option<String>> = session
+        .conn
+        .prepare_cached(include_str!("sql/claimed_step.sql"))?
+        .query_row(params![key, step.as_str(), fence.0], |row| {
+            row.get("result")
+        })
+        .optional()?;
+    Ok(match found {
+        Some(Some(result)) => SaveStepResult::Stored(Payload::from_stored(&result)),
+        Some(None) => SaveStepResult::Full,
+        None => SaveStepResult::Stale,
+    })
 }
 
 /// Carries out what core decides about a command.

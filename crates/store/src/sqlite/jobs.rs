@@ -14,7 +14,7 @@ use crate::{
     limits::PRUNE_BATCHES_MAX,
     store::{
         BaseStore as _, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore,
-        RenewResult, Renewal,
+        RenewResult, Renewal, SaveStepResult,
     },
 };
 
@@ -73,6 +73,19 @@ impl JobStore for SqliteStore {
     ) -> Result<Payload, StoreError> {
         self.write("save_step", 1, move |session| {
             change::save_step(session, job, &step, &result)
+        })
+        .await
+    }
+
+    async fn save_claimed_step(
+        &self,
+        job: JobId,
+        fence: Fence,
+        step: StepName,
+        result: Payload,
+    ) -> Result<SaveStepResult, StoreError> {
+        self.write("save_claimed_step", 1, move |session| {
+            change::save_claimed_step(session, job, fence, &step, &result)
         })
         .await
     }

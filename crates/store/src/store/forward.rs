@@ -15,8 +15,8 @@ use super::{
     AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult, CounterDifference, Document,
     DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions, DueSchedules, EnqueueResult,
     FireRequest, FireResult, JobCount, JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats,
-    Page, PageRequest, QueryStore, RenewResult, Renewal, ScheduleCreateResult, ScheduleFilter,
-    ScheduleSaveResult, ScheduleStore, TickRecord,
+    Page, PageRequest, QueryStore, RenewResult, Renewal, SaveStepResult, ScheduleCreateResult,
+    ScheduleFilter, ScheduleSaveResult, ScheduleStore, TickRecord,
 };
 use crate::{
     damage::DamagedRows,
@@ -35,6 +35,7 @@ macro_rules! for_each_verb {
                 cancel_requests(worker: WorkerName, limit: usize) -> Result<Vec<(JobId, Fence)>, StoreError>;
                 step_result(job: JobId, step: StepName) -> Result<Option<Payload>, StoreError>;
                 save_step(job: JobId, step: StepName, result: Payload) -> Result<Payload, StoreError>;
+                save_claimed_step(job: JobId, fence: Fence, step: StepName, result: Payload) -> Result<SaveStepResult, StoreError>;
                 commit(transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError>;
                 expired_leases(limit: usize) -> Result<Vec<Claim>, StoreError>;
                 run_command(jobs: Vec<JobId>, command: JobCommand, subscriptions: Arc<Subscriptions>) -> Result<Vec<Result<Job, CommandError>>, StoreError>;

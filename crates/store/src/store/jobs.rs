@@ -54,6 +54,16 @@ pub trait JobStore: BaseStore {
         result: Payload,
     ) -> Result<Payload, StoreError>;
 
+    /// The same for a worker, whose claim must hold when it is written. At most
+    /// [`limits::STEPS_MAX`](steadfast_core::limits::STEPS_MAX) steps of a job are stored this way.
+    async fn save_claimed_step(
+        &self,
+        job: JobId,
+        fence: Fence,
+        step: StepName,
+        result: Payload,
+    ) -> Result<SaveStepResult, StoreError>;
+
     /// Writes transitions whose guard holds: progress, attempt record, outbox and counters
     /// together or not at all, durably before it returns.
     ///
@@ -211,6 +221,17 @@ pub struct Renewal {
     pub note: Option<String>,
     /// The lease ends with the job's timeout at the latest, though that be in the past.
     pub within_timeout: bool,
+}
+
+/// The answer to a worker that stores the result of a step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SaveStepResult {
+    /// What is stored: the result that came first.
+    Stored(Payload),
+    /// The claim does not hold any more: nothing is written.
+    Stale,
+    /// The job has as many steps as it may have: nothing is written.
+    Full,
 }
 
 /// The answer to a [`Renewal`].

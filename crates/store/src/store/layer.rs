@@ -12,8 +12,8 @@ use super::{
     AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult, CounterDifference, Document,
     DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions, DueSchedules, EnqueueResult,
     FireRequest, FireResult, JobCount, JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats,
-    Page, PageRequest, QueryStore, RenewResult, Renewal, ScheduleCreateResult, ScheduleFilter,
-    ScheduleSaveResult, ScheduleStore, Store, TickRecord, forward::for_each_verb,
+    Page, PageRequest, QueryStore, RenewResult, Renewal, SaveStepResult, ScheduleCreateResult,
+    ScheduleFilter, ScheduleSaveResult, ScheduleStore, Store, TickRecord, forward::for_each_verb,
 };
 use crate::{
     damage::DamagedRows,
