@@ -475,7 +475,7 @@ async fn text_that_postgres_cannot_store_is_stored_all_the_same() {
         },
         store.now(),
     );
-    ended.set_note("half\0way".to_owned());
+    ended.set_note(&steadfast_core::Note::read("half\0way"));
     let transition = after_attempt(&ended, &Subscriptions::default(), Dice::new(0));
     let committed = store.commit(vec![transition.clone()]).await.unwrap();
     assert_eq!(committed, [CommitResult::Done]);
