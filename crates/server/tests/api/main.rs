@@ -34,3 +34,4 @@ mod tenants;
 mod timelines;
 mod webhooks;
 mod worker;
+mod worker_calls;
