@@ -64,6 +64,7 @@ macro_rules! conformance_tests {
                 a_large_batch_is_stored_whole
                 a_known_id_is_not_stored_again
                 an_id_twice_in_one_batch_is_stored_once
+                each_answer_of_a_long_batch_is_that_of_its_job
                 a_long_list_of_ids_is_read
                 jobs_are_read_in_the_order_asked
                 an_empty_batch_is_an_empty_answer
@@ -128,6 +129,7 @@ macro_rules! conformance_tests {
             commit {
                 every_outcome_is_written_as_decided
                 each_attempt_leaves_one_record
+                each_attempt_of_a_long_batch_leaves_its_record
                 another_fence_writes_nothing
                 a_late_result_of_a_lost_attempt_is_refused
                 a_job_that_has_ended_stays_as_it_is
@@ -308,6 +310,7 @@ macro_rules! conformance_tests {
             race {
                 jobs_claimed_in_parallel_go_to_one_caller_each
                 creates_with_one_key_make_one_job
+                creates_with_one_id_make_one_job
                 a_busy_store_loses_nothing_and_counts_once
                 a_cancelled_job_was_claimed_or_never_will_be
                 one_of_several_ends_of_an_attempt_is_written

@@ -11,7 +11,7 @@
 //! * `due_index`: which searches a claim can skip, and when something becomes due.
 //! * `log_file`: how large the log is, and why. `log_mark`: whether it is gone.
 //! * `readers`: connections and threads beside the writer, for the verbs that only look.
-//! * `values`, `rows`, `names`, `counts`: values to columns and back.
+//! * `values`, `rows`, `names`, `counts`: values to columns and back. `row_inserts`: many at once.
 //!
 //! Statements are in `sql/`, named after what they do.
 
@@ -38,6 +38,7 @@ mod prune;
 mod queries;
 mod readers;
 mod recount;
+mod row_inserts;
 mod rows;
 mod schedules;
 mod session;
@@ -71,7 +72,7 @@ use driver_error::DriverError;
 use log_mark::Checkpointer;
 use readers::{Asker, Reader, Readers};
 use session::Session;
-use writer::{Request, Work, Writer};
+use writer::{Caller, Request, Work, Writer};
 
 pub use options::SqliteOptions;
 
@@ -230,20 +231,32 @@ impl SqliteStore {
         peek: impl FnMut(&mut Session<'_>) -> Result<Option<T>, DriverError> + Send + 'static,
         run: impl FnMut(&mut Session<'_>) -> Result<T, DriverError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let closed = || DriverError::Closed.in_operation(operation);
-        let permit = Arc::clone(&self.inner.permits).acquire_owned().await;
-        let (reply, answer) = oneshot::channel();
-        let request = Request {
-            operation,
+        self.ask_writer(operation, |caller| Request {
             peek,
             run,
             rows,
             value: None,
+            caller,
+        })
+        .await
+    }
+
+    /// Has the writer serve a request.
+    async fn ask_writer<T: Send + 'static, W: Work + 'static>(
+        &self,
+        operation: &'static str,
+        request: impl FnOnce(Caller<T>) -> W,
+    ) -> Result<T, StoreError> {
+        let closed = || DriverError::Closed.in_operation(operation);
+        let permit = Arc::clone(&self.inner.permits).acquire_owned().await;
+        let (reply, answer) = oneshot::channel();
+        let caller = Caller {
+            operation,
             reply,
             _permit: permit.map_err(|_| closed())?,
         };
         self.inner
-            .send(Box::new(request))
+            .send(Box::new(request(caller)))
             .map_err(|error| error.in_operation(operation))?;
         answer.await.unwrap_or_else(|_| Err(closed()))
     }
@@ -317,9 +330,9 @@ impl BaseStore for SqliteStore {
 }
 
 /// Runs a verb for each item of a batch.
-fn each<In, Out>(
-    batch: &[In],
-    verb: impl FnMut(&In) -> Result<Out, DriverError>,
+fn each<'b, In, Out>(
+    batch: &'b [In],
+    verb: impl FnMut(&'b In) -> Result<Out, DriverError>,
 ) -> Result<Vec<Out>, DriverError> {
     batch.iter().map(verb).collect()
 }

@@ -93,6 +93,23 @@ pub async fn each_attempt_leaves_one_record(f: Fixture) {
     assert_eq!(statuses, expected);
 }
 
+pub async fn each_attempt_of_a_long_batch_leaves_its_record(f: Fixture) {
+    f.enqueue(f.jobs(70)).await;
+    let claims = f.claim(70).await;
+    f.clock.advance(secs(1));
+    let ends = claims.into_iter().enumerate().map(|(place, claim)| {
+        let end = [success(), failure("a"), Outcome::Snoozed(secs(1))];
+        f.decide(claim, end[place % 3].clone())
+    });
+    let ends: Vec<_> = ends.collect();
+    let answers = f.store.commit(ends.clone()).await.unwrap();
+    assert_eq!(answers, [CommitResult::Done; 70]);
+    for end in ends {
+        assert_eq!(f.attempts_of(end.job).await, Vec::from_iter(end.record));
+        assert_eq!(f.read(end.job).await.progress, end.to);
+    }
+}
+
 pub async fn another_fence_writes_nothing(f: Fixture) {
     let job = f.running(f.job()).await;
     for fence in [0, 2, u32::MAX] {

@@ -143,6 +143,44 @@ pub async fn an_id_twice_in_one_batch_is_stored_once(f: Fixture) {
     assert_eq!(f.count_all().await, 1);
 }
 
+pub async fn each_answer_of_a_long_batch_is_that_of_its_job(f: Fixture) {
+    let mut jobs = f.jobs(100);
+    let known = [3, 4, 31, 50, 99].map(|place| jobs[place].clone());
+    f.enqueue(known.to_vec()).await;
+    jobs[60].id = jobs[10].id;
+    jobs[41].idempotency_key = key("k");
+    jobs[42].payload = json(&format!("\"{}\"", "x".repeat(100_000)));
+    for (place, job) in jobs.iter_mut().enumerate() {
+        job.kind = kind(["one", "two", "three"][place % 3]);
+    }
+    f.clock.advance(secs(1));
+    let is_known = |place: usize| [3, 4, 31, 50, 60, 99].contains(&place);
+    let expected = jobs.iter().enumerate().map(|(place, job)| {
+        let created = Created(job.id, f.now());
+        if is_known(place) {
+            Existing(job.id)
+        } else {
+            created
+        }
+    });
+    let expected: Vec<_> = expected.collect();
+    assert_eq!(f.store.enqueue(jobs.clone()).await.unwrap(), expected);
+    for (place, job) in jobs
+        .iter()
+        .enumerate()
+        .filter(|(place, _)| !is_known(*place))
+    {
+        assert_eq!(
+            f.read(job.id).await,
+            job.clone().into_job(f.now()),
+            "{place}"
+        );
+    }
+    assert_eq!(f.count_all().await, 99);
+    let lanes = f.store.lane_stats(f.now()).await.unwrap();
+    assert_eq!(lanes.iter().map(|lane| lane.ready).sum::<u64>(), 99);
+}
+
 pub async fn a_long_list_of_ids_is_read(f: Fixture) {
     let id = f.enqueue_one(f.job()).await;
     let mut asked: Vec<JobId> = (0..40_000).map(|_| f.id()).collect();

@@ -51,6 +51,24 @@ pub async fn creates_with_one_key_make_one_job(f: Fixture) {
     assert_eq!(f.count_all().await, 1);
 }
 
+pub async fn creates_with_one_id_make_one_job(f: Fixture) {
+    let jobs = f.jobs(20);
+    let mut callers = JoinSet::new();
+    for _ in 0..CALLERS {
+        for job in jobs.clone() {
+            let store = f.store.clone();
+            callers.spawn(async move { store.enqueue(vec![job]).await.unwrap()[0] });
+        }
+    }
+    let answers = callers.join_all().await;
+    let created = answers
+        .iter()
+        .filter(|answer| matches!(answer, EnqueueResult::Created(..)));
+    let created: BTreeSet<JobId> = created.map(|answer| answer.id()).collect();
+    assert_eq!(created, jobs.iter().map(|job| job.id).collect());
+    assert_eq!(f.count_all().await, 20);
+}
+
 pub async fn a_busy_store_loses_nothing_and_counts_once(f: Fixture) {
     let mut callers = JoinSet::new();
     for jobs in (0..4).map(|_| f.jobs(60)) {

@@ -25,15 +25,23 @@ pub(super) fn commit_all(
     } else {
         0
     };
-    each(transitions, |transition| {
-        commit(session, transition, endpoints)
-    })
+    let mut records = NewRecords::default();
+    let results = each(transitions, |transition| {
+        commit(session, transition, endpoints, &mut records)
+    })?;
+    records.insert_all(session)?;
+    Ok(results)
 }
 
-fn commit(
+/// Attempt records that are written together, each with its job's row.
+#[derive(Default)]
+struct NewRecords<'t>(Vec<(RunningRow, &'t Attempt)>);
+
+fn commit<'t>(
     session: &mut Session<'_>,
-    transition: &Transition,
+    transition: &'t Transition,
     endpoints: u64,
+    records: &mut NewRecords<'t>,
 ) -> Result<CommitResult, DriverError> {
     let row = match session.running.get(transition.job) {
         Some(row) => row,
@@ -43,18 +51,19 @@ fn commit(
         },
     };
     let is_outdated = |known| known != endpoints;
-    if transition.guard.endpoints.is_some_and(is_outdated) {
-        return refusal(session, transition, endpoints);
-    }
     let guard = Some((transition.job, &transition.guard));
-    if !write_progress(session, row.seq, &transition.to, guard)? {
+    if transition.guard.endpoints.is_some_and(is_outdated)
+        || !write_progress(session, row.seq, &transition.to, guard)?
+    {
+        // A record of this batch may be the reason.
+        records.insert_all(session)?;
         return refusal(session, transition, endpoints);
     }
     session.running.remove(transition.job);
     let (from, to) = positions(row, &transition.to);
     session.job_moved(from, to);
     if let Some(record) = &transition.record {
-        insert_record(session, row, record)?;
+        records.0.push((row, record));
         session
             .counts
             .add_attempt(row.lane, record.finished_at, transition.tally);
@@ -170,39 +179,49 @@ pub(super) fn write_progress(
     Ok(changed > 0)
 }
 
-fn insert_record(
-    session: &mut Session<'_>,
-    row: RunningRow,
-    record: &Attempt,
-) -> Result<(), DriverError> {
-    session
-        .hot
-        .attempt_insert
-        .on(session.conn)?
-        .execute(params![
-            row.seq,
-            record.fence.0,
-            record.attempt,
-            record.status.as_str(),
-            record.started_at.as_micros(),
-            record.finished_at.as_micros(),
-            record.worker.as_ref().map(WorkerName::as_str),
-            record.failure.as_ref().map(to_json).transpose()?,
-            record.output.as_ref().map(|output| output.as_str()),
-            record.note.as_deref(),
-            record.decision.as_ref().map(to_json).transpose()?,
-            record.attempts_before,
-        ])?;
-    if let Some(schedule) = row.schedule {
-        session
-            .conn
-            .prepare_cached(include_str!("sql/schedule_attempt_insert.sql"))?
-            .execute(params![
-                schedule_key(schedule),
-                record.finished_at.as_micros(),
-                job_key(record.job),
-                record.fence.0
-            ])?;
+impl NewRecords<'_> {
+    fn insert_all(&mut self, session: &mut Session<'_>) -> Result<(), DriverError> {
+        let mut rest = &self.0[..];
+        while !rest.is_empty() {
+            rest = &rest[insert_records(session, rest)?..];
+        }
+        self.0.clear();
+        Ok(())
     }
-    Ok(())
+}
+
+/// Writes the first of some records. Answers with how many.
+fn insert_records(
+    session: &mut Session<'_>,
+    records: &[(RunningRow, &Attempt)],
+) -> Result<usize, DriverError> {
+    let Session { conn, hot, .. } = session;
+    let inserted = hot
+        .attempt_insert
+        .insert_some(conn, records, |row, (of, record)| {
+            row.bind(of.seq)?;
+            row.bind(record.fence.0)?;
+            row.bind(record.attempt)?;
+            row.bind(record.status.as_str())?;
+            row.bind(record.started_at.as_micros())?;
+            row.bind(record.finished_at.as_micros())?;
+            row.bind(record.worker.as_ref().map(WorkerName::as_str))?;
+            row.bind(record.failure.as_ref().map(to_json).transpose()?)?;
+            row.bind(record.output.as_ref().map(|output| output.as_str()))?;
+            row.bind(record.note.as_deref())?;
+            row.bind(record.decision.as_ref().map(to_json).transpose()?)?;
+            row.bind(record.attempts_before)
+        })?;
+    for (row, record) in &records[..inserted.taken] {
+        if let Some(schedule) = row.schedule {
+            conn.prepare_cached(include_str!("sql/schedule_attempt_insert.sql"))?
+                .execute(params![
+                    schedule_key(schedule),
+                    record.finished_at.as_micros(),
+                    job_key(record.job),
+                    record.fence.0
+                ])?;
+        }
+    }
+    Ok(inserted.taken)
 }

@@ -1,6 +1,6 @@
 //! Counts, collected in memory over a transaction and written once for each lane in it.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, hash::Hash};
 
 use rusqlite::{Connection, params};
 use steadfast_core::{JobProgress, JobState, Tally, Timestamp};
@@ -14,10 +14,50 @@ use crate::{
 
 #[derive(Default)]
 pub(super) struct Counts {
-    lanes: HashMap<LaneId, LaneCounts>,
-    minutes: HashMap<(i64, LaneId), Tally>,
+    lanes: Sums<LaneId, LaneCounts>,
+    minutes: Sums<(i64, LaneId), Tally>,
     /// By the minute of `runAt`.
-    waiting: HashMap<(i64, LaneId), WaitingCount>,
+    waiting: Sums<(i64, LaneId), WaitingCount>,
+}
+
+/// Sums by key. Most changes concern the same key as the one before, which is kept at hand: the
+/// search of a map would take most of the time.
+struct Sums<K, V> {
+    latest: Option<(K, V)>,
+    others: HashMap<K, V>,
+}
+
+impl<K, V> Default for Sums<K, V> {
+    fn default() -> Self {
+        Self {
+            latest: None,
+            others: HashMap::new(),
+        }
+    }
+}
+
+impl<K: Copy + Eq + Hash, V: Default> Sums<K, V> {
+    fn of(&mut self, key: K) -> &mut V {
+        if self
+            .latest
+            .as_ref()
+            .is_none_or(|(latest, _)| *latest != key)
+        {
+            self.others.extend(self.latest.take());
+            let sum = self.others.remove(&key).unwrap_or_default();
+            self.latest = Some((key, sum));
+        }
+        let latest = self.latest.get_or_insert_with(|| (key, V::default()));
+        &mut latest.1
+    }
+
+    fn drain(&mut self) -> impl Iterator<Item = (K, V)> {
+        self.latest.take().into_iter().chain(self.others.drain())
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
 }
 
 #[derive(Default)]
@@ -75,7 +115,7 @@ impl Bucket {
 
 impl Counts {
     pub(super) fn move_job(&mut self, lane: LaneId, from: Option<Bucket>, to: Option<Bucket>) {
-        let change = self.lanes.entry(lane).or_default();
+        let change = self.lanes.of(lane);
         for (bucket, by) in [(from, -1), (to, 1)] {
             let Some(bucket) = bucket else {
                 continue;
@@ -86,7 +126,7 @@ impl Counts {
             if bucket.state == JobState::Waiting {
                 let retrying = by * i64::from(bucket.is_retry);
                 change.retrying += retrying;
-                *self.waiting.entry((bucket.minute, lane)).or_default() += WaitingCount {
+                *self.waiting.of((bucket.minute, lane)) += WaitingCount {
                     waiting: by,
                     retrying,
                 };
@@ -95,8 +135,8 @@ impl Counts {
     }
 
     pub(super) fn add_attempt(&mut self, lane: LaneId, at: Timestamp, tally: Tally) {
-        self.lanes.entry(lane).or_default().tally += tally;
-        *self.minutes.entry((minute(at), lane)).or_default() += tally;
+        self.lanes.of(lane).tally += tally;
+        *self.minutes.of((minute(at), lane)) += tally;
     }
 
     pub(super) fn clear(&mut self) {

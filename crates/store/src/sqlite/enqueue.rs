@@ -1,12 +1,14 @@
 //! Storing new jobs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rusqlite::{OptionalExtension, params};
-use steadfast_core::{IdempotencyKey, JobId, NewJob, Payload, Tenant};
+use steadfast_core::{Guarantee, IdempotencyKey, JobId, NewJob, Payload, Tenant};
 
 use super::{
     driver_error::DriverError,
+    names::LaneId,
+    row_inserts::InsertedRows,
     session::Session,
     values::{job_id, job_key, schedule_key, to_json},
 };
@@ -16,57 +18,163 @@ use crate::{
 
 pub(super) type Answer = Result<Vec<EnqueueResult>, EnqueueError>;
 
-/// Stores jobs, all or none. Conflicts are found before the first is written, because the
-/// transaction is shared with other requests and cannot be rolled back for one of them.
+/// Stores the jobs of one request, all or none.
 pub(super) fn enqueue(session: &mut Session<'_>, jobs: &[NewJob]) -> Result<Answer, DriverError> {
-    let existing = match existing_keys(session, jobs)? {
-        Ok(existing) => existing,
-        Err(conflict) => return Ok(Err(conflict)),
-    };
-    let mut answers = Vec::with_capacity(jobs.len());
-    for (index, job) in jobs.iter().enumerate() {
-        answers.push(match existing.get(&index) {
-            Some(id) => EnqueueResult::Existing(*id),
-            None => insert(session, job)?,
-        });
+    let mut answers = enqueue_together(session, &[jobs])?;
+    answers.pop().ok_or(DriverError::NotRun)
+}
+
+/// Stores the jobs of several requests, each all or none. Conflicts of a request are found before
+/// its first job is written, because the transaction is shared with other requests and cannot be
+/// rolled back for one of them.
+pub(super) fn enqueue_together(
+    session: &mut Session<'_>,
+    requests: &[&[NewJob]],
+) -> Result<Vec<Answer>, DriverError> {
+    let mut plain = PlainJobs::default();
+    let mut answers: Vec<Answer> = Vec::with_capacity(requests.len());
+    for (request, jobs) in requests.iter().enumerate() {
+        let existing = match existing_keys(session, jobs)? {
+            Ok(existing) => existing,
+            Err(conflict) => {
+                answers.push(Err(conflict));
+                continue;
+            }
+        };
+        let mut results = Vec::with_capacity(jobs.len());
+        for (index, job) in jobs.iter().enumerate() {
+            results.push(match existing.get(&index) {
+                Some(id) => EnqueueResult::Existing(*id),
+                None if is_plain(job) => {
+                    let row = NewRow::of(session, job)?;
+                    plain.rows.push((row, (request, index)));
+                    // Unless it turns out to be stored already.
+                    EnqueueResult::Created(job.id, session.now)
+                }
+                None => {
+                    plain.insert_all(session)?;
+                    insert(session, job)?
+                }
+            });
+        }
+        answers.push(Ok(results));
     }
-    Ok(Ok(answers))
+    plain.insert_all(session)?;
+    for (job, (request, index)) in plain.stored_before {
+        if let Some(Ok(results)) = answers.get_mut(request) {
+            results[index] = EnqueueResult::Existing(job);
+        }
+    }
+    Ok(answers)
+}
+
+/// Whether the job's own row is all there is to write.
+fn is_plain(job: &NewJob) -> bool {
+    job.idempotency_key.is_none() && inline(&job.payload).is_some()
+}
+
+/// Jobs that are written together, and where their answers are: request and index.
+#[derive(Default)]
+struct PlainJobs<'j> {
+    rows: Vec<(NewRow<'j>, (usize, usize))>,
+    stored_before: Vec<(JobId, (usize, usize))>,
+}
+
+impl PlainJobs<'_> {
+    fn insert_all(&mut self, session: &mut Session<'_>) -> Result<(), DriverError> {
+        let mut rest = &self.rows[..];
+        while !rest.is_empty() {
+            let InsertedRows { taken, stored } = insert_rows(session, rest, |(row, _)| *row)?;
+            let (inserted, later) = rest.split_at(taken);
+            rest = later;
+            let mut new_ids = match stored == taken {
+                true => None,
+                false => Some(newest_ids(session, stored)?),
+            };
+            for (row, answer) in inserted {
+                // An id that is there twice was stored once.
+                if new_ids.as_mut().is_none_or(|ids| ids.remove(&row.job.id)) {
+                    row.wait_in_lane(session);
+                } else {
+                    self.stored_before.push((row.job.id, *answer));
+                }
+            }
+        }
+        self.rows.clear();
+        Ok(())
+    }
+}
+
+/// The ids of the jobs that were stored last.
+fn newest_ids(session: &Session<'_>, count: usize) -> Result<HashSet<JobId>, DriverError> {
+    if count == 0 {
+        return Ok(HashSet::new());
+    }
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    let before = session.conn.last_insert_rowid() - count;
+    let sql = include_str!("sql/enqueue_stored.sql");
+    let mut statement = session.conn.prepare_cached(sql)?;
+    let ids = statement.query_map([before], |row| Ok(job_id(row.get("id")?)))?;
+    Ok(ids.collect::<Result<_, _>>()?)
+}
+
+/// A job on its way to a row.
+#[derive(Clone, Copy)]
+struct NewRow<'j> {
+    job: &'j NewJob,
+    lane: LaneId,
+    policy: i64,
+}
+
+impl<'j> NewRow<'j> {
+    fn of(session: &mut Session<'_>, job: &'j NewJob) -> Result<Self, DriverError> {
+        let Session { conn, names, .. } = session;
+        Ok(Self {
+            job,
+            lane: names.lane_id(conn, job)?,
+            policy: names.policy_id(conn, &job.policy)?,
+        })
+    }
+
+    fn wait_in_lane(self, session: &mut Session<'_>) {
+        let run_at = self.job.due(session.now);
+        session.job_added(self.lane, self.job.priority.get(), run_at);
+    }
+}
+
+/// Writes the rows of the first of some jobs, unless their ids are stored already.
+fn insert_rows<'j, T>(
+    session: &mut Session<'_>,
+    all: &[T],
+    row_of: impl Fn(&T) -> NewRow<'j>,
+) -> Result<InsertedRows, DriverError> {
+    let Session { conn, now, hot, .. } = session;
+    hot.enqueue.insert_some(conn, all, |row, of| {
+        let NewRow { job, lane, policy } = row_of(of);
+        let tags = Some(job.tags()).filter(|tags| !tags.is_empty());
+        row.bind(job_key(job.id))?;
+        row.bind(lane)?;
+        row.bind(job.priority.get())?;
+        row.bind(job.due(*now).as_micros())?;
+        row.bind(policy)?;
+        row.bind(job.guarantee == Guarantee::AtMostOnce)?;
+        row.bind(job.timeout().map(nanos))?;
+        row.bind(nanos(job.lease()))?;
+        row.bind(now.as_micros())?;
+        row.bind(job.idempotency_key.as_ref().map(IdempotencyKey::as_str))?;
+        row.bind(job.scheduled_run.map(|run| schedule_key(run.schedule)))?;
+        row.bind(job.scheduled_run.map(|run| run.tick.as_micros()))?;
+        row.bind(tags.map(to_json).transpose()?)?;
+        row.bind(inline(&job.payload))?;
+        row.bind(job.webhook.as_deref().map(to_json).transpose()?)
+    })
 }
 
 /// Stores a job without a key or with one that no other job has, unless its id is stored
 /// already.
 fn insert(session: &mut Session<'_>, job: &NewJob) -> Result<EnqueueResult, DriverError> {
-    let Session {
-        conn,
-        now,
-        names,
-        hot,
-        ..
-    } = session;
-    let lane = names.lane_id(conn, job)?;
-    let policy = names.policy_id(conn, &job.policy)?;
-    let run_at = job.due(*now);
-    let tags = Some(job.tags()).filter(|tags| !tags.is_empty());
-    let tags = tags.map(to_json).transpose()?;
-    let webhook = job.webhook.as_deref().map(to_json).transpose()?;
-    let inserted = hot.enqueue.on(conn)?.execute(params![
-        job_key(job.id),
-        lane,
-        job.priority.get(),
-        run_at.as_micros(),
-        policy,
-        job.guarantee == steadfast_core::Guarantee::AtMostOnce,
-        job.timeout().map(nanos),
-        nanos(job.lease()),
-        now.as_micros(),
-        job.idempotency_key.as_ref().map(IdempotencyKey::as_str),
-        job.scheduled_run.map(|run| schedule_key(run.schedule)),
-        job.scheduled_run.map(|run| run.tick.as_micros()),
-        tags,
-        inline(&job.payload),
-        webhook,
-    ])?;
-    if inserted == 0 {
+    let row = NewRow::of(session, job)?;
+    if insert_rows(session, &[row], |row| *row)?.stored == 0 {
         return Ok(EnqueueResult::Existing(job.id));
     }
     save_large(session, session.conn.last_insert_rowid(), &job.payload)?;
@@ -81,7 +189,7 @@ fn insert(session: &mut Session<'_>, job: &NewJob) -> Result<EnqueueResult, Driv
                 job.fingerprint()
             ])?;
     }
-    session.job_added(lane, job.priority.get(), run_at);
+    row.wait_in_lane(session);
     Ok(EnqueueResult::Created(job.id, session.now))
 }
 

@@ -8,7 +8,9 @@ use steadfast_core::{
     Subscriptions, Tenant, Timestamp, Transition, WorkerName,
 };
 
-use super::{SqliteStore, change, claim, commit, each, enqueue, get, prune, session::Session};
+use super::{
+    SqliteStore, change, claim, commit, each, get, prune, session::Session, writer::EnqueueRequest,
+};
 use crate::{
     error::{CommandError, EnqueueError, StoreError},
     limits::PRUNE_BATCHES_MAX,
@@ -21,11 +23,12 @@ use crate::{
 #[async_trait]
 impl JobStore for SqliteStore {
     async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError> {
-        let rows = jobs.len();
-        self.write("enqueue", rows, move |session| {
-            enqueue::enqueue(session, &jobs)
-        })
-        .await?
+        let request = |caller| EnqueueRequest {
+            jobs,
+            answer: None,
+            caller,
+        };
+        self.ask_writer("enqueue", request).await?
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {

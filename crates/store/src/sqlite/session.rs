@@ -12,6 +12,7 @@ use super::{
     due_index::DueIndex,
     log_mark::Checkpointer,
     names::{LaneId, Names},
+    row_inserts::RowInserts,
     rows::JobRowColumns,
 };
 use crate::{
@@ -82,17 +83,17 @@ impl PendingWakes {
 /// The statements that every job passes through, outside of the connection's cache: finding one
 /// there hashes its whole text, which costs about as much as binding its parameters.
 pub(super) struct HotStatements<'c> {
-    pub enqueue: LazyStatement<'c>,
+    pub enqueue: RowInserts<'c>,
     pub progress: LazyStatement<'c>,
-    pub attempt_insert: LazyStatement<'c>,
+    pub attempt_insert: RowInserts<'c>,
 }
 
 impl Default for HotStatements<'_> {
     fn default() -> Self {
         Self {
-            enqueue: LazyStatement::new(include_str!("sql/enqueue.sql")),
+            enqueue: RowInserts::new(include_str!("sql/enqueue.sql")),
             progress: LazyStatement::new(include_str!("sql/progress.sql")),
-            attempt_insert: LazyStatement::new(include_str!("sql/attempt_insert.sql")),
+            attempt_insert: RowInserts::new(include_str!("sql/attempt_insert.sql")),
         }
     }
 }

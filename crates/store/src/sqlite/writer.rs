@@ -15,10 +15,12 @@ use std::{
 };
 
 use rusqlite::Connection;
+use steadfast_core::NewJob;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::{
     driver_error::{DriverError, shared_in_operation},
+    enqueue,
     log_file::LogWatch,
     log_mark::Checkpointer,
     names::Names,
@@ -44,18 +46,42 @@ pub(super) trait Work: Send {
     fn rows(&self) -> usize;
     /// The caller does not wait any more.
     fn is_abandoned(&self) -> bool;
+    /// What is only an enqueue is stored together with those that follow it, and then accepts its
+    /// answer instead of running.
+    fn new_jobs(&self) -> Option<&[NewJob]> {
+        None
+    }
+    fn accept(&mut self, _answer: enqueue::Answer) {}
+}
+
+/// A caller that waits for its answer.
+pub(super) struct Caller<T> {
+    pub operation: &'static str,
+    pub reply: oneshot::Sender<Result<T, StoreError>>,
+    /// Released when the request is answered.
+    pub _permit: OwnedSemaphorePermit,
+}
+
+impl<T> Caller<T> {
+    fn answer(self, value: Option<T>, error: Option<&Arc<DriverError>>) {
+        let operation = self.operation;
+        let answer = match (error, value) {
+            (Some(error), _) => Err(shared_in_operation(error, operation)),
+            (None, Some(value)) => Ok(value),
+            (None, None) => Err(DriverError::NotRun.in_operation(operation)),
+        };
+        // A caller that does not wait any more learns it from what is stored.
+        let _ = self.reply.send(answer);
+    }
 }
 
 /// A verb with its arguments.
 pub(super) struct Request<T, Peek, Run> {
-    pub operation: &'static str,
     pub peek: Peek,
     pub run: Run,
     pub rows: usize,
     pub value: Option<T>,
-    pub reply: oneshot::Sender<Result<T, StoreError>>,
-    /// Released when the request is answered.
-    pub _permit: OwnedSemaphorePermit,
+    pub caller: Caller<T>,
 }
 
 impl<T, Peek, Run> Work for Request<T, Peek, Run>
@@ -75,14 +101,7 @@ where
     }
 
     fn answer(self: Box<Self>, error: Option<&Arc<DriverError>>) {
-        let operation = self.operation;
-        let answer = match (error, self.value) {
-            (Some(error), _) => Err(shared_in_operation(error, operation)),
-            (None, Some(value)) => Ok(value),
-            (None, None) => Err(DriverError::NotRun.in_operation(operation)),
-        };
-        // A caller that does not wait any more learns it from what is stored.
-        let _ = self.reply.send(answer);
+        self.caller.answer(self.value, error);
     }
 
     fn rows(&self) -> usize {
@@ -90,7 +109,45 @@ where
     }
 
     fn is_abandoned(&self) -> bool {
-        self.reply.is_closed()
+        self.caller.reply.is_closed()
+    }
+}
+
+/// New jobs.
+pub(super) struct EnqueueRequest {
+    pub jobs: Vec<NewJob>,
+    pub answer: Option<enqueue::Answer>,
+    pub caller: Caller<enqueue::Answer>,
+}
+
+impl Work for EnqueueRequest {
+    fn peek(&mut self, _session: &mut Session<'_>) -> Result<bool, DriverError> {
+        Ok(false)
+    }
+
+    fn run(&mut self, session: &mut Session<'_>) -> Result<(), DriverError> {
+        self.answer = Some(enqueue::enqueue(session, &self.jobs)?);
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, error: Option<&Arc<DriverError>>) {
+        self.caller.answer(self.answer, error);
+    }
+
+    fn rows(&self) -> usize {
+        self.jobs.len()
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.caller.reply.is_closed()
+    }
+
+    fn new_jobs(&self) -> Option<&[NewJob]> {
+        Some(&self.jobs)
+    }
+
+    fn accept(&mut self, answer: enqueue::Answer) {
+        self.answer = Some(answer);
     }
 }
 
@@ -231,8 +288,10 @@ impl Writer {
         session.begin().map_err(TransactionError::Transaction)?;
         // Waiting for the lock may have taken long, and a lease counts from when it is given.
         session.now = self.clock.now();
-        for request in requests {
-            request.run(session).map_err(TransactionError::Request)?;
+        let mut rest = &mut requests[..];
+        while !rest.is_empty() {
+            let done = run_some(session, rest).map_err(TransactionError::Request)?;
+            rest = &mut rest[done..];
         }
         session.commit().map_err(TransactionError::Transaction)
     }
@@ -242,6 +301,27 @@ impl Writer {
             self.waker.wake_for(&reasons, session.now);
         }
     }
+}
+
+/// Runs the first of some requests, or stores all new jobs that come first. Answers how many
+/// requests that were.
+fn run_some(
+    session: &mut Session<'_>,
+    requests: &mut [Box<dyn Work>],
+) -> Result<usize, DriverError> {
+    let new_jobs = requests.iter().map_while(|request| request.new_jobs());
+    let new_jobs: Vec<&[NewJob]> = new_jobs.collect();
+    if new_jobs.is_empty() {
+        let first = requests.first_mut();
+        first.map_or(Ok(()), |request| request.run(session))?;
+        return Ok(1);
+    }
+    let answers = enqueue::enqueue_together(session, &new_jobs)?;
+    let count = answers.len();
+    for (request, answer) in requests.iter_mut().zip(answers) {
+        request.accept(answer);
+    }
+    Ok(count)
 }
 
 /// The caller rolls back what a panic left half done, in the file and in memory.
