@@ -72,6 +72,14 @@ const PLANS: &[((&str, &str), &str)] = &[
     ),
     (sql!("list_all"), "sqlite_autoindex_steadfast_job_1 (id<?)"),
     (sql!("list_failed"), "steadfast_job_failed (id<?)"),
+    (
+        sql!("list_lane_failed"),
+        "steadfast_job_lane_unsuccessful (lane=? AND state=? AND id<?)",
+    ),
+    (
+        sql!("list_lane_cancelled"),
+        "steadfast_job_lane_unsuccessful (lane=? AND state=? AND id<?)",
+    ),
     (sql!("list_runs"), "steadfast_job_run (schedule=? AND id<?)"),
     (sql!("attempts_of_job"), "PRIMARY KEY (job=?)"),
     (

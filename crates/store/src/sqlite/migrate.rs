@@ -13,6 +13,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0005_cancel_requests.sql"),
     include_str!("migrations/0006_document_versions.sql"),
     include_str!("migrations/0007_log_mark.sql"),
+    include_str!("migrations/0008_unsuccessful_jobs.sql"),
 ];
 
 /// The schema this binary knows.

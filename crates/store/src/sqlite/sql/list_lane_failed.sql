@@ -2,7 +2,7 @@
 -- Parameters: 1 ids below this, 2 limit, 3 lane. Rows: as named. Locks: read.
 SELECT seq, id, lane, state, run_at, attempt > attempts_before AS is_retry, created_at, reason,
     failure IS NOT NULL AS has_failure
-FROM steadfast_job INDEXED BY steadfast_job_lane_failed
-WHERE state = 3 AND lane = ?3 AND id < ?1
+FROM steadfast_job INDEXED BY steadfast_job_lane_unsuccessful
+WHERE state IN (3, 4) AND lane = ?3 AND state = 3 AND id < ?1
 ORDER BY id DESC
 LIMIT ?2
