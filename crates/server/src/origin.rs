@@ -13,9 +13,11 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use axum::http::{HeaderMap, Method, StatusCode, Uri, Version, header, uri::Authority};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri, Version, header, uri::Authority};
 
 use crate::problem::Problem;
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Refuses a request that names no host, or several: a proxy in front of this server may have
 /// read another one out of it.
@@ -36,6 +38,8 @@ pub fn check_form(version: Version, headers: &HeaderMap) -> Result<(), Problem> 
 #[derive(Clone, Debug)]
 pub struct OwnHosts {
     address: SocketAddr,
+    /// The address as clients write it, which needs no closer look.
+    usual: String,
     /// Names from the settings, in lower case, each with a port or for every port.
     allowed: Vec<String>,
 }
@@ -45,6 +49,7 @@ impl OwnHosts {
         let allowed = allowed.iter().map(|host| host.trim().to_ascii_lowercase());
         Self {
             address,
+            usual: address.to_string(),
             allowed: allowed.collect(),
         }
     }
@@ -90,14 +95,15 @@ impl OwnHosts {
     }
 
     fn cause(&self, headers: &HeaderMap) -> Cause {
-        let header = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or(""));
-        let is_own = match (header("sec-fetch-site"), header("origin")) {
+        let header = |name| headers.get(name).map(|value| value.to_str().unwrap_or(""));
+        let is_own = match (header(&SEC_FETCH_SITE), header(&header::ORIGIN)) {
             // A proxy may have changed the host, and with it what the origin is compared with.
             // The browser has compared them before.
             (Some(site), _) => matches!(site, "same-origin" | "none"),
             (None, Some(origin)) => {
                 let host = origin.split_once("://").map(|(_, host)| host);
-                host.is_some() && (host == header("host") || host.is_some_and(|it| self.names(it)))
+                host.is_some()
+                    && (host == header(&header::HOST) || host.is_some_and(|it| self.names(it)))
             }
             (None, None) => return Cause::Unknown,
         };
@@ -109,7 +115,7 @@ impl OwnHosts {
     }
 
     fn is_own(&self, host: &str) -> bool {
-        if self.names(host) {
+        if host == self.usual || self.names(host) {
             return true;
         }
         let Ok(authority) = host.parse::<Authority>() else {
@@ -163,8 +169,6 @@ fn cross_site() -> Problem {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderName;
-
     use super::*;
 
     fn own(address: &str, allowed: &[&str]) -> OwnHosts {
