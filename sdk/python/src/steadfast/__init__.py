@@ -1,0 +1,57 @@
+"""Define, enqueue and run jobs of Steadfast, a durable job queue whose speciality is retry.
+
+app = Steadfast()
+
+@app.job(queue="mail", retry="patient")
+def welcome(user: str) -> None: ...
+
+welcome.enqueue("ada")
+app.run_worker(concurrency=20)
+"""
+
+from .app import Middleware, Steadfast
+from .client import AsyncClient, Client
+from .context import Context, current_context
+from .durations import Duration
+from .errors import (
+    ApiError,
+    JobAborted,
+    JobError,
+    JobFailed,
+    PayloadError,
+    PermanentError,
+    RetryAfter,
+    ServerUnavailable,
+    Snooze,
+    SteadfastError,
+)
+from .jobs import JobDefinition, JobHandle, JobOptions
+from .version import VERSION
+from .worker import Worker
+
+__all__ = [
+    "ApiError",
+    "AsyncClient",
+    "Client",
+    "Context",
+    "Duration",
+    "JobAborted",
+    "JobDefinition",
+    "JobError",
+    "JobFailed",
+    "JobHandle",
+    "JobOptions",
+    "Middleware",
+    "PayloadError",
+    "PermanentError",
+    "RetryAfter",
+    "ServerUnavailable",
+    "Snooze",
+    "Steadfast",
+    "SteadfastError",
+    "Worker",
+    "__version__",
+    "current_context",
+]
+
+__version__ = VERSION

@@ -1,0 +1,421 @@
+# Written by scripts/generate.py from docs/openapi.json.
+"""One method for each operation of the API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from . import types
+
+
+class Operations:
+    """Every operation of the API, by its id in snake case."""
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        is_repeatable: bool | None = None,
+    ) -> Any:
+        """Sends a request and returns what the answer says."""
+        raise NotImplementedError
+
+    def list_alerts(
+        self,
+        *,
+        tenant: types.Name | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> types.AlertList:
+        """List alerts that fire, are about to, or did."""
+        return cast(
+            "types.AlertList",
+            self.request(
+                "GET", "/api/v1/alerts", query={"tenant": tenant, "limit": limit, "after": after}
+            ),
+        )
+
+    def claim_jobs(self, body: types.ClaimJobsRequest) -> types.ClaimList:
+        """Claim due jobs, waiting for the first if there is none."""
+        return cast("types.ClaimList", self.request("POST", "/api/v1/claims", body=body))
+
+    def settle_attempts(self, body: types.SettleRequest) -> types.SettlementList:
+        """Report the ends of many attempts in one transaction."""
+        return cast(
+            "types.SettlementList", self.request("POST", "/api/v1/claims/settle", body=body)
+        )
+
+    def fail_attempt(self, id: str, body: types.FailRequest) -> types.Job:
+        """Report that an attempt failed; what follows is up to the job's policy."""
+        return cast(
+            "types.Job",
+            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/fail", body=body),
+        )
+
+    def send_heartbeat(self, id: str, body: types.HeartbeatRequest) -> types.Lease:
+        """Renew the lease of an attempt that still runs; it counts from now."""
+        return cast(
+            "types.Lease",
+            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/heartbeat", body=body),
+        )
+
+    def snooze_attempt(self, id: str, body: types.SnoozeRequest) -> types.Job:
+        """Snooze a job: try again later without counting this attempt."""
+        return cast(
+            "types.Job",
+            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/snooze", body=body),
+        )
+
+    def succeed_attempt(self, id: str, body: types.SucceedRequest) -> types.Job:
+        """Report that an attempt succeeded."""
+        return cast(
+            "types.Job",
+            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/succeed", body=body),
+        )
+
+    def list_dead_letters(
+        self,
+        *,
+        label: types.JobLabel | None = None,
+        queue: types.Name | None = None,
+        kind: types.Name | None = None,
+        tenant: types.Name | None = None,
+        schedule: str | None = None,
+        from_: str | None = None,
+        before: str | None = None,
+        failed_from: str | None = None,
+        failed_before: str | None = None,
+        text: str | None = None,
+        class_: str | None = None,
+        reason: types.EndReason | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> types.JobList:
+        """List dead letters, newest first."""
+        return cast(
+            "types.JobList",
+            self.request(
+                "GET",
+                "/api/v1/dlq",
+                query={
+                    "label": label,
+                    "queue": queue,
+                    "kind": kind,
+                    "tenant": tenant,
+                    "schedule": schedule,
+                    "from": from_,
+                    "before": before,
+                    "failedFrom": failed_from,
+                    "failedBefore": failed_before,
+                    "text": text,
+                    "class": class_,
+                    "reason": reason,
+                    "limit": limit,
+                    "after": after,
+                },
+            ),
+        )
+
+    def discard_dead_letters(self, body: types.DeadLettersRequest) -> types.BulkResult:
+        """Discard dead letters without trying them again."""
+        return cast("types.BulkResult", self.request("POST", "/api/v1/dlq/discard", body=body))
+
+    def requeue_dead_letters(self, body: types.DeadLettersRequest) -> types.BulkResult:
+        """Requeue dead letters, each with a fresh retry budget."""
+        return cast("types.BulkResult", self.request("POST", "/api/v1/dlq/requeue", body=body))
+
+    def list_endpoints(
+        self,
+        *,
+        tenant: types.Name | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> types.EndpointList:
+        """List endpoints, oldest first. Keys of scope `read` and `worker` see the host of an
+        address only: its path may be a secret.
+        """
+        return cast(
+            "types.EndpointList",
+            self.request(
+                "GET", "/api/v1/endpoints", query={"tenant": tenant, "limit": limit, "after": after}
+            ),
+        )
+
+    def create_endpoint(self, body: types.CreateEndpointRequest) -> types.EndpointWithSecret:
+        """Create an endpoint: an address that events of jobs, or alerts, are sent to."""
+        return cast(
+            "types.EndpointWithSecret", self.request("POST", "/api/v1/endpoints", body=body)
+        )
+
+    def delete_endpoint(self, id: str) -> None:
+        """Delete an endpoint; deliveries that wait for it are cancelled."""
+        self.request("DELETE", f"/api/v1/endpoints/{quote(id, safe='')}")
+
+    def rotate_endpoint_secret(
+        self, id: str, body: types.RotateSecretRequest | None = None
+    ) -> types.EndpointWithSecret:
+        """Rotate the secret of an endpoint: a new one signs, the old one signs beside it for a
+        while.
+        """
+        return cast(
+            "types.EndpointWithSecret",
+            self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/rotate", body=body),
+        )
+
+    def list_jobs(
+        self,
+        *,
+        label: types.JobLabel | None = None,
+        queue: types.Name | None = None,
+        kind: types.Name | None = None,
+        tenant: types.Name | None = None,
+        schedule: str | None = None,
+        from_: str | None = None,
+        before: str | None = None,
+        failed_from: str | None = None,
+        failed_before: str | None = None,
+        text: str | None = None,
+        class_: str | None = None,
+        reason: types.EndReason | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> types.JobList:
+        """List jobs, newest first."""
+        return cast(
+            "types.JobList",
+            self.request(
+                "GET",
+                "/api/v1/jobs",
+                query={
+                    "label": label,
+                    "queue": queue,
+                    "kind": kind,
+                    "tenant": tenant,
+                    "schedule": schedule,
+                    "from": from_,
+                    "before": before,
+                    "failedFrom": failed_from,
+                    "failedBefore": failed_before,
+                    "text": text,
+                    "class": class_,
+                    "reason": reason,
+                    "limit": limit,
+                    "after": after,
+                },
+            ),
+        )
+
+    def create_job(
+        self, body: types.CreateRequest, *, idempotency_key: str | None = None
+    ) -> types.CreateResult:
+        """Create a job, or up to 1,000 of them atomically, or a schedule."""
+        return cast(
+            "types.CreateResult",
+            self.request(
+                "POST",
+                "/api/v1/jobs",
+                body=body,
+                headers={
+                    name: value
+                    for name, value in [("Idempotency-Key", idempotency_key)]
+                    if value is not None
+                },
+            ),
+        )
+
+    def get_job(self, id: str) -> types.Job:
+        """Read a job."""
+        return cast("types.Job", self.request("GET", f"/api/v1/jobs/{quote(id, safe='')}"))
+
+    def edit_job(self, id: str, body: types.EditJobRequest) -> types.Job:
+        """Edit a waiting job: payload, policy, runAt, priority."""
+        return cast(
+            "types.Job", self.request("PATCH", f"/api/v1/jobs/{quote(id, safe='')}", body=body)
+        )
+
+    def cancel_job(self, id: str) -> types.Job:
+        """Cancel a job: at once if it waits, as soon as it can if it runs."""
+        return cast("types.Job", self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/cancel"))
+
+    def list_attempts(
+        self, id: str, *, limit: int | None = None, after: str | None = None
+    ) -> types.AttemptList:
+        """List the attempts of a job, newest first, each with the reason for what followed it."""
+        return cast(
+            "types.AttemptList",
+            self.request(
+                "GET",
+                f"/api/v1/jobs/{quote(id, safe='')}/history",
+                query={"limit": limit, "after": after},
+            ),
+        )
+
+    def retry_job(self, id: str, body: types.RetryJobRequest | None = None) -> types.Job:
+        """Retry a job that failed or was cancelled, with a fresh retry budget."""
+        return cast(
+            "types.Job", self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/retry", body=body)
+        )
+
+    def run_job_now(self, id: str) -> types.Job:
+        """Run a waiting job now, without waiting for its time."""
+        return cast("types.Job", self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/run-now"))
+
+    def list_keys(self, *, limit: int | None = None, after: str | None = None) -> types.KeyList:
+        """List keys, oldest first, without their tokens."""
+        return cast(
+            "types.KeyList",
+            self.request("GET", "/api/v1/keys", query={"limit": limit, "after": after}),
+        )
+
+    def create_key(self, body: types.CreateKeyRequest) -> types.KeyWithToken:
+        """Create a key. Its token is in this one response only."""
+        return cast("types.KeyWithToken", self.request("POST", "/api/v1/keys", body=body))
+
+    def revoke_key(self, id: str) -> None:
+        """Revoke a key. All nodes refuse it within seconds."""
+        self.request("DELETE", f"/api/v1/keys/{quote(id, safe='')}")
+
+    def list_nodes(self, *, limit: int | None = None, after: str | None = None) -> types.NodeList:
+        """List the nodes by name, including those that have just gone silent."""
+        return cast(
+            "types.NodeList",
+            self.request("GET", "/api/v1/nodes", query={"limit": limit, "after": after}),
+        )
+
+    def preview_policy(self, body: types.PreviewPolicyRequest) -> types.PolicyPreview:
+        """Preview the whole timetable of a policy."""
+        return cast(
+            "types.PolicyPreview", self.request("POST", "/api/v1/policies/preview", body=body)
+        )
+
+    def list_queues(
+        self,
+        *,
+        tenant: types.Name | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> types.QueueList:
+        """List queues with their counts and the age of their oldest waiting job."""
+        return cast(
+            "types.QueueList",
+            self.request(
+                "GET", "/api/v1/queues", query={"tenant": tenant, "limit": limit, "after": after}
+            ),
+        )
+
+    def pause_queue(self, name: str, *, tenant: types.Name | None = None) -> None:
+        """Pause a queue: no job is claimed from it until it is resumed. Running jobs go on."""
+        self.request(
+            "POST", f"/api/v1/queues/{quote(name, safe='')}/pause", query={"tenant": tenant}
+        )
+
+    def resume_queue(self, name: str, *, tenant: types.Name | None = None) -> None:
+        """Resume a paused queue."""
+        self.request(
+            "POST", f"/api/v1/queues/{quote(name, safe='')}/resume", query={"tenant": tenant}
+        )
+
+    def list_schedules(
+        self,
+        *,
+        tenant: types.Name | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> types.ScheduleList:
+        """List schedules, newest first."""
+        return cast(
+            "types.ScheduleList",
+            self.request(
+                "GET", "/api/v1/schedules", query={"tenant": tenant, "limit": limit, "after": after}
+            ),
+        )
+
+    def create_schedule(self, body: types.CreateScheduleRequest) -> types.Schedule:
+        """Create a schedule, or update the one of that name."""
+        return cast("types.Schedule", self.request("POST", "/api/v1/schedules", body=body))
+
+    def get_schedule(self, id: str) -> types.Schedule:
+        """Read a schedule."""
+        return cast(
+            "types.Schedule", self.request("GET", f"/api/v1/schedules/{quote(id, safe='')}")
+        )
+
+    def delete_schedule(self, id: str) -> None:
+        """Delete a schedule; runs it has made go on."""
+        self.request("DELETE", f"/api/v1/schedules/{quote(id, safe='')}")
+
+    def edit_schedule(self, id: str, body: types.EditScheduleRequest) -> types.Schedule:
+        """Edit a schedule. Only a changed rule or window starts afresh from now."""
+        return cast(
+            "types.Schedule",
+            self.request("PATCH", f"/api/v1/schedules/{quote(id, safe='')}", body=body),
+        )
+
+    def pause_schedule(self, id: str) -> types.Schedule:
+        """Pause a schedule: it makes no runs until it is resumed."""
+        return cast(
+            "types.Schedule", self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/pause")
+        )
+
+    def resume_schedule(self, id: str) -> types.Schedule:
+        """Resume a schedule with its next tick; ticks that passed while it was paused make no
+        runs.
+        """
+        return cast(
+            "types.Schedule", self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/resume")
+        )
+
+    def run_schedule_now(self, id: str) -> types.Job:
+        """Run a schedule now: one run, beside its timetable."""
+        return cast(
+            "types.Job", self.request("POST", f"/api/v1/schedules/{quote(id, safe='')}/run-now")
+        )
+
+    def list_ticks(
+        self, id: str, *, limit: int | None = None, after: str | None = None
+    ) -> types.TickList:
+        """List the ticks of a schedule, newest first, and those to come."""
+        return cast(
+            "types.TickList",
+            self.request(
+                "GET",
+                f"/api/v1/schedules/{quote(id, safe='')}/ticks",
+                query={"limit": limit, "after": after},
+            ),
+        )
+
+    def get_stats(
+        self,
+        *,
+        tenant: types.Name | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> types.Stats:
+        """Read jobs by label, throughput, retries and how many of them succeeded."""
+        return cast(
+            "types.Stats",
+            self.request(
+                "GET", "/api/v1/stats", query={"tenant": tenant, "limit": limit, "after": after}
+            ),
+        )
+
+    def list_minute_stats(
+        self, *, tenant: types.Name | None = None, minutes: int | None = None
+    ) -> types.MinuteList:
+        """List attempts by the minute in which they ended, oldest first; minutes without any
+        are left out.
+        """
+        return cast(
+            "types.MinuteList",
+            self.request(
+                "GET", "/api/v1/stats/minutes", query={"tenant": tenant, "minutes": minutes}
+            ),
+        )

@@ -1,0 +1,179 @@
+"""Runs the handler of one attempt and folds everything it can do into one outcome.
+
+The worker and the tests in process both come through here, so that they cannot differ.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import traceback
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .context import Context, set_current_context
+from .errors import JobAborted, JobError, Snooze
+from .payloads import to_json
+
+if TYPE_CHECKING:
+    from .app import Steadfast
+    from .jobs import JobDefinition
+
+MESSAGE_CHARS_MAX = 4_000
+TRACE_CHARS_MAX = 60_000
+
+
+class Outcome(NamedTuple):
+    """How an attempt ended."""
+
+    name: str
+    """`succeed`, `fail`, `snooze`, `release`, or `none` if there is nothing to report."""
+    body: bytes
+    """The settlement in JSON, but for the claim it belongs to."""
+    error: BaseException | None = None
+
+
+def outcome(name: str, error: BaseException | None = None, /, **fields: Any) -> Outcome:
+    """An outcome with these fields, encoded here, where errors are those of the handler."""
+    return Outcome(name, to_json({"outcome": name, **fields}).encode(), error)
+
+
+RELEASE = outcome("release")
+NONE = outcome("none")
+
+
+class Attempt:
+    """A handler about to run for one claim."""
+
+    def __init__(
+        self, app: Steadfast, definition: JobDefinition[Any, Any, Any] | None, context: Context
+    ) -> None:
+        self._app = app
+        self._definition = definition
+        self._context = context
+
+    @property
+    def is_async(self) -> bool:
+        """Whether it runs in an event loop."""
+        return self._definition is not None and self._definition.is_async
+
+    @property
+    def may_interrupt(self) -> bool:
+        """Whether an abort may raise an exception in the handler's thread."""
+        return self._definition is not None and self._definition.interrupt
+
+    def run(self) -> Outcome:
+        """Runs a `def` handler in the calling thread."""
+        try:
+            set_current_context(self._context)
+            with self._middleware():
+                function, args, kwargs = self._prepare()
+                result = function(*args, **kwargs)
+            return self._succeed(result)
+        except BaseException as error:
+            return self._outcome_of(error)
+
+    async def run_async(self) -> Outcome:
+        """Runs an `async def` handler in the calling task."""
+        try:
+            set_current_context(self._context)
+            with self._middleware():
+                function, args, kwargs = self._prepare()
+                result = await function(*args, **kwargs)
+            return self._succeed(result)
+        except BaseException as error:
+            return self._outcome_of(error)
+
+    def aborted(self) -> Outcome:
+        """The outcome of a handler that was stopped before it could begin or end by itself."""
+        return self._outcome_of(JobAborted(self._context.abort_reason or "cancelled"))
+
+    def _middleware(self) -> contextlib.AbstractContextManager[Any]:
+        if not self._app.middlewares:
+            return contextlib.nullcontext()
+        stack = contextlib.ExitStack()
+        try:
+            for middleware in self._app.middlewares:
+                stack.enter_context(middleware(self._context))
+        except BaseException:
+            stack.close()
+            raise
+        return stack
+
+    def _prepare(self) -> tuple[Any, list[Any], dict[str, Any]]:
+        self._context.check_aborted()
+        if self._definition is None:
+            kind = self._context.job["kind"]
+            raise JobError(f"no job of kind {kind!r} is defined", failure_class="unknown_kind")
+        args, kwargs = self._definition.signature.decode(self._context.job.get("payload"))
+        if self._definition.signature.takes_context:
+            args.insert(0, self._context)
+        return self._definition.function, args, kwargs
+
+    def _succeed(self, result: Any) -> Outcome:
+        fields: dict[str, Any] = {}
+        if result is not None:
+            fields["result"] = result
+        if self._context.on_success_requests:
+            fields["onSuccess"] = self._context.on_success_requests
+        return outcome("succeed", **fields)
+
+    def _outcome_of(self, error: BaseException) -> Outcome:
+        if isinstance(error, Snooze):
+            return outcome("snooze", delay=round(error.delay * 1000))
+        reason = self._context.abort_reason
+        if reason is None and isinstance(error, JobAborted):
+            reason = str(error)
+        # Whatever a handler raises after it was told to stop is a consequence of that.
+        if reason == "stopping":
+            return RELEASE
+        if reason == "lost":
+            return NONE
+        if reason is not None:
+            messages = {"timeout": "the attempt took longer than its timeout"}
+            message = messages.get(reason, "stopped on request")
+            failure = {"class": reason, "message": message, "trace": trace_of(error)}
+            return outcome("fail", error, failure=failure)
+        if not isinstance(error, Exception | asyncio.CancelledError | JobAborted | SystemExit):
+            raise error
+        return outcome("fail", error, failure=failure_of(error))
+
+
+def failure_of(error: BaseException) -> dict[str, Any]:
+    """An exception as the API takes it."""
+    failure: dict[str, Any] = {
+        "class": type(error).__name__,
+        "message": cut(str(error) or type(error).__name__, MESSAGE_CHARS_MAX),
+        "trace": trace_of(error),
+    }
+    if isinstance(error, JobError):
+        failure["class"] = error.failure_class
+        if error.retry_after is not None:
+            failure["retryAfter"] = round(error.retry_after * 1000)
+        if error.http_status is not None:
+            failure["httpStatus"] = error.http_status
+    return failure
+
+
+def trace_of(error: BaseException) -> str:
+    """The stack trace, from the handler's own code on."""
+    trace = error.__traceback__
+    while trace and _is_ours(trace) and trace.tb_next:
+        trace = trace.tb_next
+    lines = traceback.format_exception(type(error), error, trace)
+    return cut("".join(lines), TRACE_CHARS_MAX)
+
+
+def cut(text: str, chars_max: int) -> str:
+    """The text without its middle, if it is too long, and without what UTF-8 does not have."""
+    text = text.encode("utf-8", "replace").decode()
+    if len(text) <= chars_max:
+        return text
+    half = chars_max // 2
+    return f"{text[:half]}\n… {len(text) - 2 * half} characters left out …\n{text[-half:]}"
+
+
+def _is_ours(trace: TracebackType) -> bool:
+    directory = os.path.dirname(trace.tb_frame.f_code.co_filename)
+    return directory.startswith(os.path.dirname(__file__))

@@ -1,0 +1,185 @@
+"""What a handler knows about its attempt, and can do besides returning."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import threading
+import typing
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from typing import Any, Protocol, TypeVar
+
+from . import types
+from .durations import Duration, to_seconds
+from .errors import JobAborted
+from .payloads import decode, to_json
+
+T = TypeVar("T")
+
+_current: ContextVar[Context | None] = ContextVar("steadfast_context", default=None)
+
+
+class StepStore(Protocol):
+    """Where the results of `once` steps are kept."""
+
+    def load(self, name: str) -> tuple[bool, Any]:
+        """Whether the step has succeeded before, and its result."""
+        ...
+
+    def save(self, name: str, result: Any) -> Any:
+        """Keeps the result of a step and returns it; the first one wins."""
+        ...
+
+    async def load_async(self, name: str) -> tuple[bool, Any]:
+        """As `load`."""
+        ...
+
+    async def save_async(self, name: str, result: Any) -> Any:
+        """As `save`."""
+        ...
+
+
+class Context:
+    """An attempt at a job, as its handler sees it.
+
+    A handler gets it as its first parameter if that is annotated with this class; code that it
+    calls can ask for `current_context()`.
+    """
+
+    def __init__(self, job: types.Job, steps: StepStore) -> None:
+        self.job = job
+        """The job, as the API describes it."""
+        self.on_success_requests: list[types.CreateJobRequest] = []
+        self.news: tuple[str | None, int | None] = (None, None)
+        """The note and the progress in percent that the handler has given."""
+        self.abort_reason: str | None = None
+        """Why the handler should stop: `cancelled`, `timeout`, `lost` or `stopping`."""
+        self.on_progress: Callable[[], object] | None = None
+        self.on_abort: Callable[[], object] | None = None
+        self._steps = steps
+        self._aborted = threading.Event()
+
+    @property
+    def id(self) -> str:
+        """The id of the job, the same for every attempt: an idempotency key for other systems."""
+        return self.job["id"]
+
+    @property
+    def attempt(self) -> int:
+        """The number of this attempt, from 1."""
+        return self.job["attempt"]
+
+    @property
+    def is_last_attempt(self) -> bool:
+        """Whether a failure of this attempt would be the end of the job."""
+        if self.job["type"] == "AT_MOST_ONCE":
+            return True
+        return self.attempt - self.job["attemptsBefore"] > self.job["maxRetries"]
+
+    @property
+    def traceparent(self) -> str | None:
+        """The trace that the job belongs to; jobs that the handler enqueues get it, too."""
+        return self.job.get("traceparent")
+
+    @property
+    def log(self) -> logging.LoggerAdapter[logging.Logger]:
+        """A logger whose records have the fields `job`, `kind` and `attempt`."""
+        return logging.LoggerAdapter(logging.getLogger("steadfast.job"), self.log_fields)
+
+    @property
+    def log_fields(self) -> dict[str, Any]:
+        """What structured logs should say about this attempt."""
+        return {"job": self.id, "kind": self.job["kind"], "attempt": self.attempt}
+
+    def progress(self, percent: int, note: str | None = None) -> None:
+        """Shows how far the work is, 0 to 100, with a note of a line or two.
+
+        It is sent with the next heartbeat and before the outcome, so calling it often is cheap.
+        """
+        if not 0 <= percent <= 100:
+            raise ValueError(f"progress of {percent}: it must be 0 to 100")
+        self._tell(self.news[0] if note is None else note, int(percent))
+
+    def note(self, text: str) -> None:
+        """Shows a note beside the job."""
+        self._tell(text, self.news[1])
+
+    def _tell(self, note: str | None, percent: int | None) -> None:
+        self.check_aborted()
+        self.news = (note, percent)
+        if self.on_progress:
+            self.on_progress()
+
+    def on_success(self, *requests: types.CreateJobRequest) -> None:
+        """Jobs that are made if and only if this attempt succeeds: `other.request(…)`."""
+        if len(self.on_success_requests) + len(requests) > ON_SUCCESS_MAX:
+            raise ValueError(f"more than {ON_SUCCESS_MAX} jobs on success")
+        for request in requests:
+            to_json(request)
+        self.on_success_requests.extend(requests)
+
+    def once(self, name: str, step: Callable[[], T]) -> T:
+        """Runs `step` unless it has succeeded in an earlier attempt; then returns its result.
+
+        A crash between the end of the step and the write of its result forgets it, so what it does
+        to other systems should still carry the job's id as an idempotency key.
+        """
+        self.check_aborted()
+        found, result = self._steps.load(name)
+        if not found:
+            result = self._steps.save(name, step())
+        return typing.cast("T", _step_result(step, result))
+
+    async def once_async(self, name: str, step: Callable[[], Awaitable[T]]) -> T:
+        """As `once`, for `async def` handlers and steps."""
+        self.check_aborted()
+        found, result = await self._steps.load_async(name)
+        if not found:
+            result = await self._steps.save_async(name, await step())
+        return typing.cast("T", _step_result(step, result))
+
+    @property
+    def is_aborted(self) -> bool:
+        """Whether the handler should stop."""
+        return self.abort_reason is not None
+
+    def check_aborted(self) -> None:
+        """Raises `JobAborted` if the handler should stop."""
+        if self.abort_reason is not None:
+            raise JobAborted(self.abort_reason)
+
+    def sleep(self, duration: Duration) -> None:
+        """Waits in a handler that is a plain `def`; an abort ends the wait at once."""
+        self._aborted.wait(to_seconds(duration))
+        self.check_aborted()
+
+    def abort(self, reason: str) -> None:
+        """Makes the handler stop. The first reason counts."""
+        if self.abort_reason is None:
+            self.abort_reason = reason
+            if self.on_abort:
+                self.on_abort()
+            self._aborted.set()
+
+
+ON_SUCCESS_MAX = 100
+
+
+def current_context() -> Context | None:
+    """The attempt that the calling code is part of, if any."""
+    return _current.get()
+
+
+def set_current_context(context: Context) -> None:
+    """Says that the calling thread or task works for this attempt from now on."""
+    _current.set(context)
+
+
+def _step_result(step: Callable[[], Any], result: Any) -> Any:
+    hint = getattr(step, "__annotations__", {}).get("return", Any)
+    if isinstance(hint, str):
+        hint = typing.get_type_hints(step).get("return", Any)
+    if inspect.isclass(hint) or typing.get_origin(hint):
+        return decode(hint, result, "result")
+    return result

@@ -1,0 +1,222 @@
+"""Tasks of Django as jobs: the kind is the path of the task's function."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterator
+from datetime import datetime
+from inspect import iscoroutinefunction
+from typing import Any
+
+from django.db import close_old_connections
+from django.tasks import Task, TaskContext, TaskResult, TaskResultStatus
+from django.tasks.backends.base import BaseTaskBackend
+from django.tasks.base import TaskError
+from django.tasks.exceptions import TaskResultDoesNotExist
+from django.tasks.signals import task_enqueued, task_finished, task_started
+from django.utils.json import normalize_json
+
+from .. import types
+from ..app import Steadfast
+from ..context import Context
+from ..errors import ApiError
+from ..jobs import JobDefinition, JobOptions, request_of, time_text
+from ..worker.worker import KINDS_MAX
+
+STATUSES = {
+    "running": TaskResultStatus.RUNNING,
+    "succeeded": TaskResultStatus.SUCCESSFUL,
+    "failed": TaskResultStatus.FAILED,
+    "cancelled": TaskResultStatus.FAILED,
+}
+ATTEMPTS_SHOWN = 100
+
+
+class SteadfastBackend(BaseTaskBackend):
+    """Enqueues tasks as jobs of a Steadfast server.
+
+    `OPTIONS` may have `url` and `api_key`, and options of jobs such as `retry`, `timeout` and
+    `tags`, which hold for all tasks of the backend.
+    """
+
+    supports_defer = True
+    supports_async_task = True
+    supports_get_result = True
+    supports_priority = True
+
+    def __init__(self, alias: str, params: dict[str, Any]) -> None:
+        super().__init__(alias, params)
+        options = dict(self.options)
+        self.app = TaskApp(self, options.pop("url", None), options.pop("api_key", None))
+        self.job_options = typing.cast("JobOptions", options)
+        self.tasks: dict[str, Task] = {}
+        """Those that have been defined, by kind: Django has each of them validated here."""
+
+    def validate_task(self, task: Task) -> None:
+        """Checks a task that is being defined, and remembers it for the worker."""
+        super().validate_task(task)
+        self.tasks.setdefault(task.module_path, task)
+
+    def enqueue(self, task: Task, args: Any, kwargs: Any) -> Any:
+        """Creates a job. When this returns, it is durable."""
+        self.validate_task(task)
+        return self._enqueued(task, self.app.create_job(self._request(task, args, kwargs)))
+
+    async def aenqueue(self, task: Task, args: Any, kwargs: Any) -> Any:
+        """As `enqueue`, without blocking the event loop."""
+        self.validate_task(task)
+        job = await self.app.create_job_async(self._request(task, args, kwargs))
+        return self._enqueued(task, job)
+
+    def get_result(self, result_id: str) -> TaskResult:
+        """How a task stands. Its id is that of the job."""
+        try:
+            job = self.app.client.get_job(result_id)
+            attempts = self.app.client.list_attempts(result_id, limit=ATTEMPTS_SHOWN)["attempts"]
+        except ApiError as error:
+            raise _not_found(result_id, error) from error
+        return self._result(self._task_of(job), job, attempts)
+
+    async def aget_result(self, result_id: str) -> TaskResult:
+        """As `get_result`, without blocking the event loop."""
+        client = self.app.async_client
+        try:
+            job = await client.get_job(result_id)
+            attempts = (await client.list_attempts(result_id, limit=ATTEMPTS_SHOWN))["attempts"]
+        except ApiError as error:
+            raise _not_found(result_id, error) from error
+        return self._result(self._task_of(job), job, attempts)
+
+    def running(self, task: Task, context: Context) -> TaskResult:
+        """What a task with `takes_context` sees of itself."""
+        result = self._result(task, context.job, [])
+        worker = context.job.get("worker") or ""
+        result.worker_ids.extend([worker] * context.attempt)
+        return result
+
+    def _request(self, task: Task, args: Any, kwargs: Any) -> types.CreateJobRequest:
+        request = request_of(self.job_options)
+        request["kind"] = task.module_path
+        request["payload"] = {"args": normalize_json(args), "kwargs": normalize_json(kwargs)}
+        request["queue"] = task.queue_name
+        request["priority"] = priority_of(task.priority)
+        if task.run_after is not None:
+            request["runAt"] = time_text(task.run_after)
+        return request
+
+    def _enqueued(self, task: Task, job: types.Job) -> TaskResult:
+        result = self._result(task, job, [])
+        task_enqueued.send(type(self), task_result=result)
+        return result
+
+    def _task_of(self, job: types.Job) -> Task:
+        task = self.tasks.get(job["kind"])
+        if task is None:
+            raise TaskResultDoesNotExist(f"{job['id']} is of kind {job['kind']}, which is no task")
+        return task
+
+    def _result(self, task: Task, job: types.Job, attempts: list[types.Attempt]) -> TaskResult:
+        payload: Any = job.get("payload") or {}
+        result = TaskResult(
+            task=task,
+            id=job["id"],
+            status=STATUSES.get(job["label"], TaskResultStatus.READY),
+            enqueued_at=_time(job["createdAt"]),
+            started_at=_time(attempts[0]["executionTime"] if attempts else job.get("startedAt")),
+            finished_at=_time(job.get("finishedAt")),
+            last_attempted_at=_time(job.get("startedAt")),
+            args=payload.get("args", []),
+            kwargs=payload.get("kwargs", {}),
+            backend=self.alias,
+            errors=[_error_of(one) for one in attempts if one.get("failure")],
+            worker_ids=[one.get("worker") or "" for one in attempts],
+        )
+        object.__setattr__(result, "_return_value", job.get("result"))
+        return result
+
+
+class TaskApp(Steadfast):
+    """The application behind a backend: its job definitions are the tasks."""
+
+    def __init__(self, backend: SteadfastBackend, url: str | None, api_key: str | None) -> None:
+        super().__init__(url, api_key)
+        self._backend = backend
+        self._by_kind: dict[str, JobDefinition[Any, Any, Any]] = {}
+        self.middleware(_with_connections)
+
+    def kinds(self) -> list[str]:
+        """All tasks that were imported; none, which means all, if they are too many to list."""
+        kinds = list(self._backend.tasks)
+        return kinds if len(kinds) <= KINDS_MAX else []
+
+    def find(self, kind: str) -> JobDefinition[Any, Any, Any] | None:
+        """The definition made of a task."""
+        task = self._backend.tasks.get(kind)
+        if task is not None and kind not in self._by_kind:
+            self._by_kind[kind] = JobDefinition(self, _handler_of(self._backend, task), kind, {})
+        return self._by_kind.get(kind)
+
+
+def _handler_of(backend: SteadfastBackend, task: Task) -> Any:
+    def begin(context: Context, payload: dict[str, Any]) -> tuple[TaskResult, list[Any]]:
+        result = backend.running(task, context)
+        task_started.send(type(backend), task_result=result)
+        first = [TaskContext(task_result=result)] if task.takes_context else []
+        return result, [*first, *payload.get("args", [])]
+
+    def end(result: TaskResult, status: TaskResultStatus) -> None:
+        object.__setattr__(result, "status", status)
+        task_finished.send(type(backend), task_result=result)
+
+    def run(context: Context, payload: dict[str, Any]) -> Any:
+        result, args = begin(context, payload)
+        try:
+            value = normalize_json(task.func(*args, **payload.get("kwargs", {})))
+        except BaseException:
+            end(result, TaskResultStatus.FAILED)
+            raise
+        end(result, TaskResultStatus.SUCCESSFUL)
+        return value
+
+    async def run_async(context: Context, payload: dict[str, Any]) -> Any:
+        result, args = begin(context, payload)
+        try:
+            value = normalize_json(await task.func(*args, **payload.get("kwargs", {})))
+        except BaseException:
+            end(result, TaskResultStatus.FAILED)
+            raise
+        end(result, TaskResultStatus.SUCCESSFUL)
+        return value
+
+    return run_async if iscoroutinefunction(task.func) else run
+
+
+def _with_connections(context: Context) -> Iterator[None]:
+    """As around a request: connections that are broken or too old are not used again."""
+    close_old_connections()
+    try:
+        yield
+    finally:
+        close_old_connections()
+
+
+def priority_of(priority: int) -> int:
+    """Django's -100 to 100 as 0 to 9; both have their default in the middle."""
+    return 5 + (priority * 4 // 100 if priority > 0 else -(-priority * 5 // 100))
+
+
+def _error_of(attempt: types.Attempt) -> TaskError:
+    failure: Any = attempt.get("failure") or {}
+    name = failure.get("class", "Exception")
+    return TaskError(
+        exception_class_path=name if "." in name else f"builtins.{name}",
+        traceback=failure.get("trace") or failure.get("message", ""),
+    )
+
+
+def _not_found(result_id: str, error: ApiError) -> Exception:
+    return TaskResultDoesNotExist(result_id) if error.status in (400, 404, 422) else error
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text.replace("Z", "+00:00"))

@@ -1,0 +1,1152 @@
+# Written by scripts/generate.py from docs/openapi.json.
+"""What the API takes and answers, by the names of docs/openapi.json."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
+
+
+class Alert(TypedDict):
+    """A rule for one tenant, and whether it is broken"""
+
+    firedAt: str | None
+    message: str
+    notifiedAt: str | None
+    resolvedAt: str | None
+    rule: AlertRule
+    since: str
+    """Since when the rule is broken, or kept again"""
+    status: AlertStatus
+    subject: AlertSubject
+    tenant: str
+    threshold: Any
+    """The limit it is held against"""
+    updatedAt: str
+    value: Any
+    """What was found: a count, a rate, or a duration"""
+
+
+class AlertList(TypedDict):
+    """Alerts that fire, are about to, or did."""
+
+    alerts: list[Alert]
+    """One for each rule and tenant."""
+    nextCursor: NotRequired[str | None]
+    """Where to go on, as `after`; null at the end of the list."""
+
+
+AlertRule: TypeAlias = Literal["dlq", "retry_rate", "exhausted", "overdue"]
+
+
+AlertStatus: TypeAlias = Literal["ok", "pending", "firing"]
+
+
+AlertSubject: TypeAlias = Literal["jobs", "deliveries", "notifications"]
+
+
+class Attempt(TypedDict):
+    """One attempt, and what followed it."""
+
+    attempt: int
+    """Its number, from 1; attempts before a manual retry count."""
+    attemptsBefore: int
+    """How many attempts of the job belong to earlier retry budgets."""
+    decision: NotRequired[Decision | None]
+    """The same in figures."""
+    durationMs: int
+    """How long it took."""
+    executionTime: str
+    """When it started."""
+    explanation: NotRequired[str | None]
+    """Why the job went on as it did, in a sentence; null after a success."""
+    failure: NotRequired[Failure | None]
+    """What went wrong."""
+    finishedAt: str
+    """When it ended; of a lost attempt, when that was found out."""
+    jobId: str
+    """The job it is an attempt of."""
+    nextRunAt: NotRequired[str | None]
+    """When the next attempt is due, if there is one."""
+    note: NotRequired[str | None]
+    """The last note of the handler or worker on its progress."""
+    requeued: bool
+    """Whether it is the first attempt after a manual retry."""
+    response: NotRequired[Any]
+    """The response that an HTTP job or a webhook got."""
+    result: NotRequired[Any]
+    """What the handler or worker returned."""
+    retryCount: int
+    """Retries of its budget before it: 0 for the first attempt of each budget."""
+    status: AttemptStatus
+    """How it ended."""
+    worker: NotRequired[str | None]
+    """The worker or node that ran it."""
+
+
+class AttemptList(TypedDict):
+    """A page of attempts."""
+
+    attempts: list[Attempt]
+    """The attempts, newest first."""
+    nextCursor: NotRequired[str | None]
+    """Where to go on, as `after`; null at the end of the list."""
+
+
+AttemptStatus: TypeAlias = Literal["SUCCESS", "FAILED", "LOST", "SNOOZED", "CANCELLED", "RELEASED"]
+
+
+Backoff: TypeAlias = Literal["exponential", "linear", "fixed", "fibonacci", "delays"]
+
+
+BodyFormat: TypeAlias = Literal["standard", "slack"]
+
+
+class BulkResult(TypedDict):
+    """How many jobs were changed, or would be."""
+
+    atLeast: bool
+    """Counting stopped here: there are at least this many."""
+    count: int
+    """How many jobs were changed; on a dry run, how many would be."""
+    dryRun: bool
+    """Whether it was a dry run."""
+
+
+class Claim(TypedDict):
+    """A job that a worker holds until its lease runs out."""
+
+    fence: int
+    """Proves that the claim still holds: send it back with every request about this attempt."""
+    id: str
+    """The job's id; it goes into the address of what follows."""
+    job: Job
+    """The job itself."""
+    leaseUntil: NotRequired[str | None]
+    """Until when the claim holds."""
+
+
+class ClaimJobsRequest(TypedDict):
+    """A worker's request for jobs."""
+
+    kinds: NotRequired[list[Name]]
+    """Of these kinds, 100 at most; by default of all but those that the node runs by itself."""
+    lease: NotRequired[Duration | None]
+    """In place of each job's own lease."""
+    max: NotRequired[int | None]
+    """How many at most; 10 by default."""
+    queues: NotRequired[list[Name]]
+    """From these queues, 100 at most; from all by default."""
+    tenant: NotRequired[Name | None]
+    """Of this tenant. Only for keys that see all tenants; other keys have their own."""
+    wait: NotRequired[Duration | None]
+    """How long to wait for a job, up to 30s; not at all by default."""
+    worker: Name
+    """The worker's name; shown with every attempt."""
+
+
+class ClaimList(TypedDict):
+    """The claims that a request got."""
+
+    claims: list[Claim]
+    """The claims, perhaps none."""
+
+
+class Counts(TypedDict):
+    """Jobs by label, and attempts lately and since the beginning."""
+
+    cancelled: int
+    """Cancelled, and still kept."""
+    dlqSize: int
+    """Failed, and neither requeued nor discarded."""
+    failed: int
+    """Failed, and still kept."""
+    oldestReady: NotRequired[str | None]
+    """Since when the job waits that has been due longest."""
+    ready: int
+    """Due, and waiting for a worker."""
+    recent: Tally
+    """Attempts that ended in the last five minutes."""
+    retrying: int
+    """Waiting for their next attempt."""
+    running: int
+    """Running."""
+    scheduled: int
+    """Waiting for their first time."""
+    succeeded: int
+    """Succeeded, and still kept."""
+    total: Tally
+    """Attempts since the beginning."""
+
+
+class CreateEndpointRequest(TypedDict):
+    """An endpoint to be created."""
+
+    description: NotRequired[str]
+    """For people."""
+    events: NotRequired[list[EventType] | None]
+    """Which events are sent; `job.succeeded` and `job.failed` by default."""
+    format: NotRequired[BodyFormat | None]
+    """`standard` (Standard Webhooks, the default), or `slack` for one line of text."""
+    retry: NotRequired[RetryPolicyInput | None]
+    """The retry policy of its deliveries, over the preset `webhook`."""
+    secret: NotRequired[str | None]
+    """`whsec_…`; generated by default."""
+    tenant: NotRequired[Name | None]
+    """The tenant it belongs to. Only for keys that see all tenants; other keys have their own."""
+    url: str
+    """Where deliveries are sent."""
+
+
+class CreateJobRequest(TypedDict):
+    """A job to be created. Its work is given by `kind` and `payload`, or by `http`, or by
+    `api`; every other field is optional.
+    """
+
+    api: NotRequired[str | None]
+    """Short for `http.url`: an address that gets a POST."""
+    delay: NotRequired[Duration | None]
+    """Not before this long from now."""
+    http: NotRequired[HttpTargetRequest | None]
+    """A request that the node sends by itself."""
+    idempotencyKey: NotRequired[str | None]
+    """One key, one job: the same request again answers with the same job."""
+    isRecurring: NotRequired[bool | None]
+    """Whether each match of `schedule` makes a job (the default), or only the next one."""
+    jobName: NotRequired[str | None]
+    """A name for people. Names the schedule of a recurring job, and the kind of a job that has
+    neither `kind` nor a target.
+    """
+    kind: NotRequired[Name | None]
+    """Which handler or worker it is for."""
+    lease: NotRequired[Duration | None]
+    """How long a claim holds without being renewed."""
+    maxAttempts: NotRequired[int | None]
+    """The same as `maxRetries` + 1."""
+    maxRetries: NotRequired[int | None]
+    """Short for `retry.maxRetries`."""
+    maxRetryCount: NotRequired[int | None]
+    """Another word for `maxRetries`."""
+    payload: NotRequired[Any]
+    """The input of the handler or worker: any JSON, up to 256 KiB."""
+    priority: NotRequired[int | None]
+    """0 to 9, higher first; 5 by default."""
+    queue: NotRequired[Name | None]
+    """The queue it waits in; `default` by default."""
+    retry: NotRequired[RetryPolicyInput | None]
+    """Its retry policy, over that of the queue, the tenant and the server."""
+    retryDelay: NotRequired[Duration | None]
+    """Short for `retry.baseDelay`, over the preset `patient`."""
+    runAt: NotRequired[str | None]
+    """Not before this time."""
+    schedule: NotRequired[str | None]
+    """Cron with 5 or 6 fields (seconds first), or `@hourly` and the like."""
+    tags: NotRequired[dict[str, str] | None]
+    """Names and values for finding it."""
+    tenant: NotRequired[Name | None]
+    """The tenant it belongs to. Only for keys that see all tenants; other keys have their own."""
+    timeout: NotRequired[Duration | None]
+    """How long one attempt may take."""
+    timezone: NotRequired[str | None]
+    """An IANA time zone for `schedule`; UTC by default."""
+    type: NotRequired[Guarantee | None]
+    """How often it may start."""
+    useExponentialBackoff: NotRequired[bool | None]
+    """Short for `retry.backoff`: exponential or fixed, over the preset `patient`."""
+    webhook: NotRequired[WebhookRequest | None]
+    """Where events of this job are sent."""
+
+
+class CreateJobsRequest(TypedDict):
+    """Up to 1,000 jobs, all of them or none."""
+
+    jobs: list[CreateJobRequest]
+    """The jobs; none of them may be recurring."""
+
+
+class CreateKeyRequest(TypedDict):
+    """A key to be created."""
+
+    expiresAt: NotRequired[str | None]
+    """When it expires; never by default. A key does not outlive the key of scope `tenant` that
+    creates it.
+    """
+    name: NotRequired[str]
+    """For people."""
+    scope: Scope
+    """What it may do."""
+    tenant: NotRequired[Name | None]
+    """The tenant it is for. A key of scope `worker` or `read` is for all tenants by default."""
+
+
+CreateRequest: TypeAlias = "CreateJobRequest | CreateJobsRequest"
+"""What `POST /jobs` takes: one job, or many at once."""
+
+CreateResult: TypeAlias = "Job | Schedule | JobList"
+"""What `POST /jobs` answers with."""
+
+
+class CreateScheduleRequest(TypedDict):
+    """A schedule to be created, or updated if its name exists: a rule (`schedule` or `every`),
+    and the job that each tick makes.
+    """
+
+    endAt: NotRequired[str | None]
+    """No tick at this time or later."""
+    every: NotRequired[Duration | None]
+    """At equal distances, in place of `schedule`."""
+    job: CreateJobRequest
+    """The job that each tick makes."""
+    maxRuns: NotRequired[int | None]
+    """How many runs it makes at most."""
+    missed: NotRequired[MissedTickPolicy | None]
+    """What happens to ticks that passed while no node was running, which are found more than 10
+    s late. `runAll` needs `overlap` `allow`.
+    """
+    name: Name
+    """Unique within the tenant."""
+    overlap: NotRequired[OverlapPolicy | None]
+    """What happens at a tick while the run before it has not ended."""
+    schedule: NotRequired[str | None]
+    """Cron with 5 or 6 fields (seconds first), or `@hourly` and the like."""
+    startAt: NotRequired[str | None]
+    """No tick before this time."""
+    timezone: NotRequired[str | None]
+    """An IANA time zone for `schedule`; UTC by default."""
+
+
+DeadLettersRequest = TypedDict(
+    "DeadLettersRequest",
+    {
+        "all": "NotRequired[bool]",
+        "before": "NotRequired[str | None]",
+        "class": "NotRequired[str | None]",
+        "dryRun": "NotRequired[bool]",
+        "failedBefore": "NotRequired[str | None]",
+        "failedFrom": "NotRequired[str | None]",
+        "from": "NotRequired[str | None]",
+        "ids": "NotRequired[list[str] | None]",
+        "kind": "NotRequired[Name | None]",
+        "payload": "NotRequired[Any]",
+        "queue": "NotRequired[Name | None]",
+        "reason": "NotRequired[EndReason | None]",
+        "schedule": "NotRequired[str | None]",
+        "tenant": "NotRequired[Name | None]",
+        "text": "NotRequired[str | None]",
+    },
+)
+"""Which dead letters: those of `ids`, or all that match the other fields."""
+
+DecidedBy: TypeAlias = Literal[
+    "policy",
+    "rule",
+    "at_most_once",
+    "cancelled",
+    "non_retryable",
+    "exhausted",
+    "expired",
+    "outcome_unknown",
+    "snoozed",
+    "released",
+]
+
+
+class Decision(TypedDict):
+    """Why a job went on as it did, in figures."""
+
+    backoff: NotRequired[Backoff | None]
+    """The backoff that gave the delay; null if a rule gave it."""
+    capMs: NotRequired[int | None]
+    """The longest delay that the policy allows."""
+    delayMs: NotRequired[int | None]
+    """The delay after backoff and cap, before jitter."""
+    delaySource: NotRequired[DelaySource | None]
+    """Where the delay came from: the policy's backoff, the rule that matched, or Retry-After."""
+    jitter: NotRequired[Jitter | None]
+    """How the delay was spread."""
+    jitterHighMs: NotRequired[int | None]
+    """The most that the jitter could choose."""
+    jitterLowMs: NotRequired[int | None]
+    """The least that the jitter could choose."""
+    jitterSample: NotRequired[float | None]
+    """The roll that chose a point between them, from 0 to 1."""
+    jitteredMs: NotRequired[int | None]
+    """The delay that was chosen."""
+    matchedRule: NotRequired[int | None]
+    """Which of the policy's rules matched, counted from 0."""
+    maxElapsedMs: NotRequired[int | None]
+    """How long the policy of that time allowed since the first attempt; null if for ever."""
+    maxRetries: NotRequired[int | None]
+    """How many retries the policy of that time allowed."""
+    retriesUsed: NotRequired[int | None]
+    """Retries of the budget before this attempt, by the policy of that time."""
+    retryAfterMs: NotRequired[int | None]
+    """How long the target asked to wait, by Retry-After."""
+    rule: DecidedBy
+    """`policy`, or what decided otherwise."""
+
+
+class DelayRange(TypedDict):
+    """The least that jitter can choose, the middle, and the most."""
+
+    maxMs: int
+    """At the highest roll."""
+    minMs: int
+    """At the lowest roll."""
+    typicalMs: int
+    """At the middle roll."""
+
+
+DelaySource: TypeAlias = Literal["policy", "rule", "retry_after"]
+
+
+Dst: TypeAlias = Literal["gap", "fold"]
+
+
+Duration: TypeAlias = "str | int"
+"""Text as 30s, 5m, 1h30m, or a number of milliseconds"""
+
+
+class EditJobRequest(TypedDict):
+    """Changes to a waiting job; a field that is left out stays as it is, and `null` is no way
+    to say so.
+    """
+
+    payload: NotRequired[Any]
+    """A new input; `null` is one, too."""
+    priority: NotRequired[int | None]
+    """0 to 9, higher first."""
+    retry: NotRequired[RetryPolicyInput | None]
+    """Laid over the policy that the job has."""
+    runAt: NotRequired[str | None]
+    """When it may run."""
+
+
+class EditScheduleRequest(TypedDict):
+    """Changes to a schedule; a field that is left out stays as it is, and `null` clears a
+    limit.
+    """
+
+    endAt: NotRequired[str | None]
+    """No tick at this time or later; `null` for no such limit."""
+    every: NotRequired[Duration | None]
+    """At equal distances, in place of `schedule`."""
+    job: NotRequired[CreateJobRequest | None]
+    """The job that each tick makes from now on, in place of the one before."""
+    maxRuns: NotRequired[int | None]
+    """How many runs it makes at most; `null` for no such limit."""
+    missed: NotRequired[MissedTickPolicy | None]
+    """What happens to ticks that passed while no node was running, which are found more than 10
+    s late. `runAll` needs `overlap` `allow`.
+    """
+    overlap: NotRequired[OverlapPolicy | None]
+    """What happens at a tick while the run before it has not ended."""
+    schedule: NotRequired[str | None]
+    """Cron with 5 or 6 fields (seconds first), or `@hourly` and the like."""
+    startAt: NotRequired[str | None]
+    """No tick before this time; `null` for no such limit."""
+    timezone: NotRequired[str | None]
+    """An IANA time zone for `schedule`."""
+
+
+EndReason: TypeAlias = Literal[
+    "at_most_once", "cancelled", "rule", "non_retryable", "exhausted", "expired", "outcome_unknown"
+]
+
+
+class Endpoint(TypedDict):
+    """An endpoint, without its secrets."""
+
+    createdAt: str
+    """When it was created."""
+    description: str
+    """For people."""
+    disabled: bool
+    """Whether nothing is sent."""
+    events: list[EventType]
+    """Which events are sent."""
+    format: BodyFormat
+    """How deliveries are written."""
+    id: str
+    """`end_…`"""
+    liveSecrets: int
+    """How many secrets sign at the moment."""
+    tenant: str
+    """The tenant it belongs to."""
+    url: str
+    """Where deliveries are sent."""
+
+
+class EndpointList(TypedDict):
+    """All endpoints."""
+
+    endpoints: list[Endpoint]
+    """Oldest first."""
+    nextCursor: NotRequired[str | None]
+    """Where to go on, as `after`; null at the end of the list."""
+
+
+class EndpointWithSecret(Endpoint):
+    """An endpoint with the secret that signs, which is in this one response only."""
+
+    secret: str
+    """`whsec_…`: verify deliveries with it."""
+
+
+EventType: TypeAlias = Literal[
+    "job.succeeded",
+    "job.failed",
+    "job.retrying",
+    "job.cancelled",
+    "alert.fired",
+    "alert.renotified",
+    "alert.resolved",
+]
+
+
+class FailRequest(TypedDict):
+    """A report that an attempt failed."""
+
+    failure: NotRequired[FailureRequest | None]
+    """What went wrong."""
+    fence: int
+    """That of the claim."""
+
+
+Failure = TypedDict(
+    "Failure",
+    {
+        "class": "str",
+        "httpStatus": "NotRequired[int]",
+        "message": "str",
+        "retryAfter": "NotRequired[str]",
+    },
+)
+"""What went wrong"""
+
+FailureRequest = TypedDict(
+    "FailureRequest",
+    {
+        "class": "NotRequired[str | None]",
+        "httpStatus": "NotRequired[int | None]",
+        "message": "NotRequired[str | None]",
+        "retryAfter": "NotRequired[Duration | None]",
+    },
+)
+"""What went wrong, in the worker's words."""
+
+Guarantee: TypeAlias = Literal["AT_LEAST_ONCE", "AT_MOST_ONCE"]
+
+
+class HeartbeatRequest(TypedDict):
+    """A sign that an attempt still runs."""
+
+    fence: int
+    """That of the claim."""
+    lease: NotRequired[Duration | None]
+    """How long the claim shall hold from now; the job's own lease by default."""
+    note: NotRequired[str | None]
+    """How far the work has come, for people."""
+
+
+class HttpTarget(TypedDict):
+    """Where an HTTP job goes. Its headers and its body may hold secrets and are left out."""
+
+    method: str
+    """The verb."""
+    url: str
+    """The address."""
+
+
+class HttpTargetRequest(TypedDict):
+    """The request that an HTTP job sends."""
+
+    body: NotRequired[Any]
+    """Any JSON; a string goes out as plain text if a `content-type` other than JSON is given."""
+    headers: NotRequired[dict[str, str]]
+    """Headers by name. Their values are stored and never shown."""
+    method: NotRequired[str | None]
+    """`POST` by default."""
+    url: str
+    """Where it goes."""
+
+
+Jitter: TypeAlias = Literal["none", "proportional", "full", "equal", "decorrelated"]
+
+
+class Job(TypedDict):
+    """A job, with everything that is known of it."""
+
+    attempt: int
+    """Attempts so far, those before a manual retry included."""
+    attemptsBefore: int
+    """How many of them belong to earlier retry budgets: those before the last manual retry."""
+    cancelRequested: bool
+    """Whether a cancel waits for the running attempt to end."""
+    createdAt: str
+    """When it was created."""
+    explanation: NotRequired[str | None]
+    """The same in words."""
+    failure: NotRequired[Failure | None]
+    """The newest failure."""
+    finishedAt: NotRequired[str | None]
+    """When it ended."""
+    http: NotRequired[HttpTarget | None]
+    """Where an HTTP job goes."""
+    id: str
+    """`job_…`"""
+    idempotencyKey: NotRequired[str | None]
+    """The key it was created with."""
+    kind: str
+    """Which handler or worker it is for; `http` and `webhook` are run by the node itself."""
+    label: JobLabel
+    """Where it stands."""
+    leaseMs: int
+    """How long a claim holds without being renewed."""
+    leaseUntil: NotRequired[str | None]
+    """Until when the running attempt holds it."""
+    maxRetries: int
+    """How many retries each budget has."""
+    note: NotRequired[str | None]
+    """The newest note of the handler or worker on its progress."""
+    payload: NotRequired[Any]
+    """The input. Null for HTTP jobs, whose headers may hold secrets, and in lists and webhooks."""
+    priority: int
+    """0 to 9, higher first."""
+    queue: str
+    """The queue it waits in."""
+    reason: NotRequired[EndReason | None]
+    """Why it ended, unless it succeeded."""
+    resolvedAt: NotRequired[str | None]
+    """When a dead letter was discarded."""
+    retry: RetryPolicy
+    """The policy in force."""
+    retryCount: int
+    """Retries so far of the present budget, to be read beside `maxRetries`."""
+    runAt: str
+    """When it may run, or was to run when it last did."""
+    scheduleId: NotRequired[str | None]
+    """The schedule it is a run of."""
+    scheduledFor: NotRequired[str | None]
+    """The tick it is the run of."""
+    startedAt: NotRequired[str | None]
+    """When its newest attempt started."""
+    tags: dict[str, str]
+    """Names and values for finding it."""
+    tenant: str
+    """The tenant it belongs to."""
+    timeoutMs: NotRequired[int | None]
+    """How long one attempt may take."""
+    type: Guarantee
+    """How often it may start."""
+    webhook: NotRequired[Webhook | None]
+    """Where events of this job are sent; of a delivery, where it goes."""
+    worker: NotRequired[str | None]
+    """The worker or node that holds it, or held it last."""
+
+
+JobLabel: TypeAlias = Literal[
+    "scheduled", "ready", "running", "retrying", "succeeded", "failed", "cancelled"
+]
+
+
+class JobList(TypedDict):
+    """A page of jobs."""
+
+    jobs: list[Job]
+    """The jobs, newest first, without their payloads."""
+    nextCursor: NotRequired[str | None]
+    """Where to go on, as `after`; null at the end of the list. A page may hold fewer jobs than
+    `limit`, even none, and still have a next one.
+    """
+
+
+class Key(TypedDict):
+    """A key, without its token."""
+
+    createdAt: str
+    """When it was created."""
+    createdBy: NotRequired[str | None]
+    """The key that created it; null if none did. If that one is of scope `tenant`, this one is
+    revoked with it.
+    """
+    expiresAt: NotRequired[str | None]
+    """From then on it is refused; null if it does not expire."""
+    id: str
+    """`key_…`"""
+    lastUsedAt: NotRequired[str | None]
+    """When it was last used, give or take a minute; null if it never was."""
+    name: str
+    """For people."""
+    scope: Scope
+    """What it may do."""
+    tenant: NotRequired[str | None]
+    """The tenant it is for; all tenants if null."""
+
+
+class KeyList(TypedDict):
+    """All keys that the caller may see."""
+
+    keys: list[Key]
+    """Oldest first."""
+    nextCursor: NotRequired[str | None]
+    """Where to go on, as `after`; null at the end of the list."""
+
+
+class KeyWithToken(Key):
+    """A key with its token, which is in this one response only."""
+
+    token: str
+    """Send it as `Authorization: Bearer …`."""
+
+
+class LaneStats(Counts):
+    """Counts of one tenant, queue and kind."""
+
+    kind: str
+    """The kind."""
+    queue: str
+    """The queue."""
+    tenant: str
+    """The tenant."""
+
+
+class Lease(TypedDict):
+    """A lease that was renewed."""
+
+    cancelRequested: bool
+    """A cancel was requested: stop, and report `fail` or `succeed` as it then is."""
+    deadline: NotRequired[str | None]
+    """When the attempt has run for as long as its job's timeout allows. No lease lasts longer."""
+    leaseUntil: str
+    """Until when the claim holds now."""
+    timedOut: NotRequired[bool]
+    """The deadline is over: stop. The attempt fails with class `timeout`."""
+
+
+class MinuteList(TypedDict):
+    """Attempts by the minute."""
+
+    minutes: list[MinuteStats]
+    """Oldest first; minutes without an attempt are left out."""
+
+
+class Tally(TypedDict):
+    """Attempts, by how they ended."""
+
+    attempts: int
+    """All of them."""
+    exhausted: int
+    """Jobs that were given up because no retry was left."""
+    failures: int
+    """Those that failed."""
+    retries: int
+    """Those that were retries."""
+    successes: int
+    """Those that succeeded."""
+    successfulRetries: int
+    """Retries that succeeded."""
+
+
+class MinuteStats(Tally):
+    """Attempts that ended within one minute."""
+
+    at: str
+    """The minute's beginning."""
+
+
+MissedTickPolicy: TypeAlias = Literal["skip", "runOnce", "runAll"]
+
+
+Name: TypeAlias = "str"
+
+
+class Node(TypedDict):
+    """One process that serves the store."""
+
+    alive: bool
+    """Whether that was recent enough."""
+    concurrency: int
+    """How many jobs it runs at once."""
+    inFlight: int
+    """How many it runs at the moment."""
+    lastSeen: str
+    """When it last gave a sign of life."""
+    name: str
+    """Its name."""
+    queues: list[str]
+    """Which queues it serves; all if the list is empty."""
+    startedAt: str
+    """When it started."""
+    version: str
+    """The version of Steadfast that it runs."""
+
+
+class NodeList(TypedDict):
+    """All nodes."""
+
+    nextCursor: NotRequired[str | None]
+    """Where to go on, as `after`; null at the end of the list."""
+    nodes: list[Node]
+    """By name."""
+
+
+OverlapPolicy: TypeAlias = Literal["skip", "allow", "queueOne", "replace"]
+
+
+class PolicyPreview(TypedDict):
+    """What a policy would do to a job that always fails at once."""
+
+    attempts: list[PolicyPreviewAttempt]
+    """Each attempt it would make."""
+    givesUp: DelayRange
+    """When it gives up, counted from the first attempt."""
+    retry: RetryPolicy
+    """The policy, complete."""
+
+
+class PolicyPreviewAttempt(TypedDict):
+    """One attempt of a preview."""
+
+    at: DelayRange
+    """When it starts, counted from the first attempt."""
+    attempt: int
+    """Its number, from 1."""
+    delay: DelayRange
+    """The wait before it."""
+    retryCount: int
+    """Retries before it."""
+
+
+Preset: TypeAlias = Literal[
+    "http", "queue", "patient", "webhook", "conservative", "aggressive", "once"
+]
+
+
+class PreviewPolicyRequest(TypedDict):
+    """A policy to be looked at."""
+
+    retry: NotRequired[RetryPolicyInput | None]
+    """The policy, over the preset it names or over `queue`."""
+
+
+class Problem(TypedDict):
+    """A problem. The code is for programs, the sentence for people, and the field says where to
+    look.
+    """
+
+    code: str
+    """Stable; programs may rely on it."""
+    detail: str
+    """A sentence for people."""
+    field: NotRequired[str]
+    """The field at fault, if there is one."""
+    status: int
+    """The status of the response."""
+    title: str
+    """The name of the status."""
+    type: str
+    """Always `about:blank`: the code says what kind of problem it is."""
+
+
+class Queue(Counts):
+    """A queue, with its counts."""
+
+    name: str
+    """Its name."""
+    paused: bool
+    """Whether its jobs wait until it is resumed."""
+    tenant: str
+    """The tenant it belongs to."""
+
+
+class QueueList(TypedDict):
+    """All queues."""
+
+    nextCursor: NotRequired[str | None]
+    """Where to go on, as `after`; null at the end of the list."""
+    queues: list[Queue]
+    """By tenant and name."""
+
+
+class RetryJobRequest(TypedDict):
+    """A manual retry of a job that ended."""
+
+    payload: NotRequired[Any]
+    """A new input, in place of the one it had."""
+
+
+class RetryPolicy(TypedDict):
+    """The policy in force, complete"""
+
+    backoff: Backoff
+    baseDelay: str
+    delays: NotRequired[list[str]]
+    factor: float
+    jitter: Jitter
+    jitterFactor: float
+    maxDelay: str
+    maxElapsed: NotRequired[str]
+    maxRetries: int
+    rules: NotRequired[list[RetryRule]]
+
+
+class RetryPolicyFields(TypedDict):
+    backoff: NotRequired[Backoff]
+    baseDelay: NotRequired[Duration]
+    delays: NotRequired[list[Duration]]
+    """An explicit list; the last entry repeats"""
+    factor: NotRequired[float]
+    """Of exponential backoff"""
+    jitter: NotRequired[Jitter]
+    jitterFactor: NotRequired[float]
+    maxAttempts: NotRequired[int]
+    """The same as maxRetries + 1"""
+    maxDelay: NotRequired[Duration]
+    maxElapsed: NotRequired[Duration]
+    maxRetries: NotRequired[int]
+    """Retries after the first attempt"""
+    preset: NotRequired[Preset]
+    rules: NotRequired[list[RetryRule]]
+    """The first that matches decides"""
+
+
+RetryPolicyInput: TypeAlias = "Preset | RetryPolicyFields"
+"""A retry policy: a preset's name, or an object with any of its fields. What it leaves out
+comes from the next level: schedule, queue, tenant, server.
+"""
+
+
+class RetryRule(TypedDict):
+    """When a failure looks like this, do that"""
+
+    match: Literal["any"] | dict[str, Any]
+    """"any", or an object with class, status and message; all that are given must hold"""
+    then: Literal["retry", "fail"] | dict[str, Any]
+    """Retry, give up, or retry after this long"""
+
+
+class RotateSecretRequest(TypedDict):
+    """A change of the secret that signs."""
+
+    overlap: NotRequired[Duration | None]
+    """How long the old secret signs beside the new one; 1d by default."""
+    secret: NotRequired[str | None]
+    """The new secret; generated by default."""
+
+
+class Schedule(TypedDict):
+    """A schedule, with its next ticks."""
+
+    createdAt: str
+    """When it was created."""
+    endAt: NotRequired[str | None]
+    """No tick at this time or later."""
+    every: NotRequired[str | None]
+    """Its interval, if it has no cron rule."""
+    id: str
+    """`sch_…`"""
+    job: Job
+    """The job that each tick makes."""
+    lastTick: NotRequired[str | None]
+    """Its newest tick."""
+    maxRuns: NotRequired[int | None]
+    """How many runs it makes at most."""
+    missed: MissedTickPolicy
+    """What happens to ticks that passed while no node was running."""
+    name: str
+    """Unique within the tenant."""
+    nextTick: NotRequired[str | None]
+    """Its next tick."""
+    overlap: OverlapPolicy
+    """What happens at a tick while the run before it has not ended."""
+    paused: bool
+    """Whether it makes no runs until it is resumed."""
+    runs: int
+    """How many runs it has made."""
+    schedule: NotRequired[str | None]
+    """Its cron rule."""
+    startAt: NotRequired[str | None]
+    """No tick before this time."""
+    tenant: str
+    """The tenant it belongs to."""
+    timezone: NotRequired[str | None]
+    """The time zone of its cron rule."""
+    upcoming: list[UpcomingTick]
+    """The next ticks, soonest first; empty while it is paused."""
+
+
+class ScheduleList(TypedDict):
+    """A page of schedules."""
+
+    nextCursor: NotRequired[str | None]
+    """Where to go on, as `after`; null at the end of the list."""
+    schedules: list[Schedule]
+    """Newest first."""
+
+
+Scope: TypeAlias = Literal["admin", "tenant", "worker", "read"]
+
+
+class SettleRequest(TypedDict):
+    """The ends of many attempts, in one request."""
+
+    settlements: list[SettlementRequest]
+    """One for each attempt, up to 1,000."""
+
+
+class SettlementList(TypedDict):
+    """One result for each settlement."""
+
+    settled: list[SettlementResult]
+    """In the order of the request."""
+
+
+SettlementOutcome: TypeAlias = Literal["succeed", "fail", "snooze"]
+"""How an attempt ended, as its worker reports it."""
+
+
+class SettlementRequest(TypedDict):
+    """How one of many attempts ended."""
+
+    delay: NotRequired[Duration | None]
+    """How long from now; only with `snooze`."""
+    failure: NotRequired[FailureRequest | None]
+    """What went wrong; only with `fail`."""
+    fence: int
+    """That of the claim."""
+    id: str
+    """The job's id."""
+    outcome: SettlementOutcome
+    """How it ended."""
+    result: NotRequired[Any]
+    """Kept with the attempt; only with `succeed`."""
+
+
+class SettlementResult(TypedDict):
+    """What became of one settlement."""
+
+    code: NotRequired[str | None]
+    """`stale_fence` or `not_found`, if it is not ok."""
+    detail: NotRequired[str | None]
+    """A sentence for people, if it is not ok."""
+    id: str
+    """The job's id, as it was sent."""
+    label: NotRequired[JobLabel | None]
+    """The job's label from now on."""
+    ok: bool
+    """Whether it was accepted."""
+
+
+SkipReason: TypeAlias = Literal["overlap", "missed", "missedLimit", "maxRuns"]
+
+
+class SkippedTicks(TypedDict):
+    """Ticks in a row that made no run, for one reason."""
+
+    count: int
+    """How many."""
+    reason: SkipReason
+    """Why they were skipped."""
+    until: str
+    """The last of them."""
+
+
+class SnoozeRequest(TypedDict):
+    """A request to try again later without counting this attempt."""
+
+    delay: Duration
+    """How long from now."""
+    fence: int
+    """That of the claim."""
+
+
+class Stats(Counts):
+    """Counts and rates."""
+
+    lanes: list[LaneStats]
+    """By tenant, queue and kind. The figures above are of all of them, whichever page this is."""
+    nextCursor: NotRequired[str | None]
+    """Where to go on, as `after`; null at the end of the lanes."""
+    now: str
+    """The time of these figures."""
+    retryRate: NotRequired[float | None]
+    """Retries among the attempts of the last five minutes; null if there was none."""
+    retrySuccessRate: NotRequired[float | None]
+    """The share of retries that succeeded; null before the first."""
+    successfulRetries: int
+    """Those of them that succeeded."""
+    throughput: float
+    """Attempts per second over the last five minutes."""
+    totalRetries: int
+    """Retries since the beginning."""
+
+
+class SucceedRequest(TypedDict):
+    """A report that an attempt succeeded."""
+
+    fence: int
+    """That of the claim."""
+    result: NotRequired[Any]
+    """Kept with the attempt, up to 64 KiB."""
+
+
+class Tick(TypedDict):
+    """A tick that made a run, or one or several that were skipped."""
+
+    at: str
+    """When it came."""
+    jobId: NotRequired[str | None]
+    """The run it made."""
+    skipped: NotRequired[SkippedTicks | None]
+    """Why it made none."""
+
+
+class TickList(TypedDict):
+    """A page of ticks."""
+
+    nextCursor: NotRequired[str | None]
+    """Where to go on, as `after`; null at the end of the list."""
+    ticks: list[Tick]
+    """Ticks that have come, newest first."""
+    upcoming: list[UpcomingTick]
+    """Ticks to come, soonest first; only with the first page."""
+
+
+class UpcomingTick(TypedDict):
+    """A tick to come."""
+
+    at: str
+    """When it comes."""
+    dst: NotRequired[Dst | None]
+    """What a change of clocks does to it: `gap` (it fires right after the gap) or `fold` (the
+    clock shows this time twice).
+    """
+
+
+class Webhook(TypedDict):
+    """Where events of a job are sent, without the secret that signs them."""
+
+    endpoint: NotRequired[str | None]
+    """The endpoint that a delivery is for."""
+    events: list[EventType]
+    """Which events are sent."""
+    signed: bool
+    """Whether deliveries are signed."""
+    url: NotRequired[str | None]
+    """The address, of a job's own webhook."""
+
+
+class WebhookRequest(TypedDict):
+    """A job's own webhook."""
+
+    events: NotRequired[list[EventType] | None]
+    """Which events are sent; `job.succeeded` and `job.failed` by default."""
+    retry: NotRequired[RetryPolicyInput | None]
+    """The retry policy of its deliveries, over the preset `webhook`."""
+    secret: NotRequired[str | None]
+    """`whsec_…`, for signing as Standard Webhooks says. It is never shown again."""
+    url: str
+    """Where events are sent."""

@@ -1,0 +1,108 @@
+"""Claims jobs: one request at a time, for as many jobs as there are free slots."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import typing
+from collections.abc import Callable
+from typing import Any
+
+from .. import types
+from ..backoff import Backoff
+from ..errors import ApiError, ServerUnavailable
+from ..payloads import to_json
+from .connection import Connection
+from .held import Registry
+
+log = logging.getLogger("steadfast.worker")
+
+WAIT = 20.0
+"""How long a claim waits for the first job."""
+ANSWER_TIME = 10.0
+"""How long the answer may take beyond that."""
+CLAIM_MAX = 1_000
+SHARE = 4
+"""A claim is made when a quarter of the slots is free, …"""
+PATIENCE = 0.005
+"""… or this long after the first one, so that a burst of short jobs costs few requests."""
+
+
+class Claimer:
+    """Asks for jobs while there are slots for them."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        registry: Registry,
+        concurrency: int,
+        unsettled_max: int,
+        request: dict[str, Any],
+        on_claims: Callable[[list[types.Claim]], None],
+    ) -> None:
+        self._connection = connection
+        self._registry = registry
+        self._concurrency = concurrency
+        self._unsettled_max = unsettled_max
+        self._request = request
+        self._on_claims = on_claims
+        self._backoff = Backoff()
+        self._is_stopping = False
+        self._has_worked = False
+
+    async def run(self) -> None:
+        """Claims until it is told to stop."""
+        while not self._is_stopping:
+            free = await self._free_slots()
+            try:
+                await self._claim(min(free, CLAIM_MAX))
+            except ServerUnavailable as error:
+                await self._pause(error)
+            except ApiError as error:
+                if not self._has_worked:
+                    raise
+                await self._pause(error)
+
+    def stop(self) -> None:
+        """No further claim; one that waits is ended."""
+        self._is_stopping = True
+        self._connection.end_claim()
+
+    async def _claim(self, most: int) -> None:
+        body = to_json({**self._request, "max": most, "wait": round(WAIT * 1000)}).encode()
+        answer = await self._connection.claim(body, WAIT + ANSWER_TIME)
+        self._backoff.reset()
+        self._has_worked = True
+        claims = typing.cast("types.ClaimList", answer)["claims"]
+        if claims:
+            self._on_claims(claims)
+
+    async def _free_slots(self) -> int:
+        while (free := self._free()) == 0:
+            await self._next_change(None)
+        enough = max(1, self._concurrency // SHARE)
+        end = asyncio.get_running_loop().time() + PATIENCE
+        while free < enough and (left := end - asyncio.get_running_loop().time()) > 0:
+            await self._next_change(left)
+            free = max(free, self._free())
+        return free
+
+    def _free(self) -> int:
+        unsettled = len(self._registry.held) - len(self._registry.running)
+        if unsettled >= self._unsettled_max:
+            return 0
+        return self._concurrency - len(self._registry.running)
+
+    async def _next_change(self, timeout: float | None) -> None:
+        self._registry.changed.clear()
+        try:
+            await asyncio.wait_for(self._registry.changed.wait(), timeout)
+        except (asyncio.TimeoutError, TimeoutError):
+            return
+
+    async def _pause(self, error: Exception) -> None:
+        if self._is_stopping:
+            return
+        pause = self._backoff.pause()
+        log.warning("claims fail, next try in %.1f s: %s", pause, error)
+        await asyncio.sleep(pause)

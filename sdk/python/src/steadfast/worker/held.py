@@ -1,0 +1,81 @@
+"""A claim that the worker holds, from the answer to its claim to the answer to its report."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+from .. import types
+from ..attempts import Attempt, Outcome
+from ..context import Context
+from ..steps import ServerSteps
+
+if TYPE_CHECKING:
+    from ..app import Steadfast
+
+
+class Held:
+    """A claim and the attempt that runs under it."""
+
+    def __init__(self, app: Steadfast, claim: types.Claim, lease: float | None) -> None:
+        job = claim["job"]
+        self.id = claim["id"]
+        self.fence = claim["fence"]
+        # Durations only: the clock of this machine may be wrong, and the server's is not here.
+        self.lease = job["leaseMs"] / 1000 if lease is None else lease
+        timeout = job.get("timeoutMs")
+        self.timeout = None if timeout is None else timeout / 1000
+        self.context = Context(job, ServerSteps(app, self.id, self.fence, self.lease))
+        self.attempt = Attempt(app, app.find(job["kind"]), self.context)
+        self.timer: asyncio.TimerHandle | None = None
+        self.expires_at = time.monotonic() + self.lease
+        """When the lease is over unless it is renewed."""
+        self.has_news = False
+        """Whether the server has not answered for the newest progress or note."""
+        self.outcome: Outcome | None = None
+        """How the attempt ended; set once, on the thread of the requests."""
+
+    def settlement(self) -> bytes:
+        """The report of the outcome, in JSON."""
+        assert self.outcome is not None
+        head = f'{{"id":{json.dumps(self.id)},"fence":{self.fence},'.encode()
+        return head + self.outcome.body[1:]
+
+    def heartbeat(self, lease: float | None) -> dict[str, Any]:
+        """The entry of a heartbeat, with what is new."""
+        entry: dict[str, Any] = {"id": self.id, "fence": self.fence}
+        if lease is not None:
+            entry["lease"] = round(lease * 1000)
+        if self.has_news:
+            note, percent = self.context.news
+            if note is not None:
+                entry["note"] = note
+            if percent is not None:
+                entry["progress"] = percent
+        return entry
+
+
+class Registry:
+    """All claims that the worker holds, and those of them whose handler runs."""
+
+    def __init__(self) -> None:
+        self.held: dict[tuple[str, int], Held] = {}
+        self.running: set[Held] = set()
+        self.changed = asyncio.Event()
+        """Set whenever a handler has ended."""
+
+    def add(self, held: Held) -> None:
+        """A claim was answered and its handler starts."""
+        self.held[held.id, held.fence] = held
+        self.running.add(held)
+
+    def end(self, held: Held) -> None:
+        """Its handler has ended, or is not waited for any more."""
+        self.running.discard(held)
+        self.changed.set()
+
+    def forget(self, held: Held) -> None:
+        """Its report was answered, or its lease is lost."""
+        self.held.pop((held.id, held.fence), None)

@@ -1,0 +1,134 @@
+"""Reports outcomes: everything that waits in one request, and again until there is an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import typing
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from ..attempts import NONE, outcome
+from ..backoff import Backoff
+from ..errors import ApiError, ServerUnavailable
+from .connection import Connection
+from .heartbeats import Heartbeats
+from .held import Held, Registry
+
+log = logging.getLogger("steadfast.worker")
+
+SETTLE_MAX = 1_000
+BYTES_MAX = 512 * 1024
+"""Of one request; the server takes 1 MiB by default."""
+ANSWER_TIME = 15.0
+
+
+class Settler:
+    """Keeps outcomes until the server has answered for each of them."""
+
+    def __init__(self, connection: Connection, registry: Registry, heartbeats: Heartbeats) -> None:
+        self._connection = connection
+        self._registry = registry
+        self._heartbeats = heartbeats
+        self._waiting: deque[Held] = deque()
+        self._has_work = asyncio.Event()
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
+
+    def put(self, claims: Sequence[Held]) -> None:
+        """These have ended and are to be reported."""
+        self._waiting.extend(claims)
+        self._is_idle.clear()
+        self._has_work.set()
+
+    async def run(self) -> None:
+        """Reports outcomes for as long as the worker lives."""
+        while True:
+            await self._has_work.wait()
+            batch = self._take()
+            # A note after the report would come too late.
+            await self._heartbeats.send_news(batch)
+            await self._send(batch)
+            if not self._waiting:
+                self._has_work.clear()
+                self._is_idle.set()
+            # Slots may wait for reports to be answered.
+            self._registry.changed.set()
+
+    async def flush(self, timeout: float) -> None:
+        """Waits until everything is reported, no longer than the timeout."""
+        try:
+            await asyncio.wait_for(self._is_idle.wait(), timeout)
+        except (asyncio.TimeoutError, TimeoutError):
+            log.error("%d outcomes could not be reported", len(self._registry.held))
+
+    def _take(self) -> list[Held]:
+        batch: list[Held] = []
+        size = 0
+        while self._waiting and len(batch) < SETTLE_MAX:
+            size += len(self._waiting[0].settlement()) + 1
+            if batch and size > BYTES_MAX:
+                break
+            batch.append(self._waiting.popleft())
+        return batch
+
+    async def _send(self, batch: Sequence[Held]) -> None:
+        body = b'{"settlements":[' + b",".join(held.settlement() for held in batch) + b"]}"
+        backoff = Backoff()
+        while True:
+            try:
+                answer = await self._connection.post("/settle", body, ANSWER_TIME)
+            except ServerUnavailable as error:
+                pause = backoff.pause()
+                log.warning("%d reports fail, again in %.1f s: %s", len(batch), pause, error)
+                await asyncio.sleep(pause)
+            except ApiError as error:
+                if error.status in (401, 403):
+                    # A key that was revoked may be replaced on the server's side.
+                    log.error("%d reports are refused: %s", len(batch), error)
+                    await asyncio.sleep(backoff.pause())
+                else:
+                    await self._send_without(batch, error)
+                    return
+            else:
+                for held, result in zip(batch, answer["settled"], strict=True):
+                    self._heed(held, typing.cast("dict[str, Any]", result))
+                return
+
+    async def _send_without(self, batch: Sequence[Held], error: ApiError) -> None:
+        """Something in the request is bad; it must not hold up the rest."""
+        named = re.match(r"settlements\[(\d+)\]", error.field or "")
+        bad = int(named[1]) if named else 0
+        if len(batch) == 1 or (named and bad < len(batch)):
+            self._refuse(batch[bad], error.code, error.detail)
+            parts = [batch[:bad], batch[bad + 1 :]]
+        else:
+            half = len(batch) // 2
+            parts = [batch[:half], batch[half:]]
+        for part in parts:
+            if part:
+                await self._send(part)
+
+    def _heed(self, held: Held, result: dict[str, Any]) -> None:
+        code = result.get("code") or ""
+        if result["ok"]:
+            self._registry.forget(held)
+        else:
+            self._refuse(held, code, result.get("detail") or "")
+
+    def _refuse(self, held: Held, code: str, detail: str) -> None:
+        fields = held.context.log_fields
+        assert held.outcome is not None
+        if code in ("stale_fence", "not_found") or held.outcome.name == "fail":
+            log.warning(
+                "the outcome of %s is not taken: %s %s", held.id, code, detail, extra=fields
+            )
+            self._registry.forget(held)
+            held.outcome = NONE
+            return
+        log.error("the outcome of %s is refused: %s %s", held.id, code, detail, extra=fields)
+        failure = {"class": "outcome_refused", "message": f"{code}: {detail}"}
+        held.outcome = outcome("fail", failure=failure)
+        self.put([held])
