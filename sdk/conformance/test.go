@@ -93,6 +93,9 @@ func (t *test) until(what string, condition func() bool) {
 
 func (t *test) untilWithin(limit time.Duration, what string, condition func() bool) {
 	for deadline := time.Now().Add(limit); !condition(); time.Sleep(20 * time.Millisecond) {
+		if t.worker != nil && t.worker.ended() && !condition() {
+			t.fail("%s: the worker ended: %v", what, t.worker.exit)
+		}
 		if time.Now().After(deadline) {
 			t.fail("%s: not within %v\nevents: %s\nrequests: %s", what, limit, t.recentEvents(), t.recentRequests())
 		}

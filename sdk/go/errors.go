@@ -83,13 +83,6 @@ func (p *payloadError) Error() string {
 }
 func (p *payloadError) Unwrap() error { return p.cause }
 
-// permanentClasses are those that the server does not retry.
-var permanentClasses = map[string]bool{
-	"validation": true, "not_found": true, "unauthorized": true, "forbidden": true,
-	"syntax": true, "redirect": true, "blocked": true, "payload": true,
-	"ValidationError": true, "NotFoundError": true, "UnauthorizedError": true, "ForbiddenError": true, "SyntaxError": true,
-}
-
 // outcomeOf turns the error of a handler into an outcome.
 func outcomeOf(err error) Outcome {
 	var snooze *snoozeError
@@ -102,7 +95,7 @@ func outcomeOf(err error) Outcome {
 		if !errors.As(current, &d) {
 			break
 		}
-		if d.permanent && !permanentClasses[failure.Class] {
+		if d.permanent && !failure.IsPermanent() {
 			failure.Class = "validation"
 		}
 		failure.RetryAfter = max(failure.RetryAfter, d.retryAfter)

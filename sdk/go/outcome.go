@@ -40,3 +40,14 @@ type Failure struct {
 	// RetryAfter is the shortest delay before the next attempt.
 	RetryAfter time.Duration
 }
+
+// permanentClasses are those that the server does not retry.
+var permanentClasses = map[string]bool{
+	"validation": true, "not_found": true, "unauthorized": true, "forbidden": true,
+	"syntax": true, "redirect": true, "blocked": true, "payload": true,
+	"ValidationError": true, "NotFoundError": true, "UnauthorizedError": true, "ForbiddenError": true, "SyntaxError": true,
+}
+
+// IsPermanent tells whether the server would not retry a failure of this class, unless a rule of the
+// policy says so.
+func (f *Failure) IsPermanent() bool { return permanentClasses[f.Class] }

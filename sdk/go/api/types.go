@@ -12,6 +12,8 @@ type Alert struct {
 	FiredAt    time.Time `json:"firedAt,omitzero"`
 	Message    string    `json:"message"`
 	NotifiedAt time.Time `json:"notifiedAt,omitzero"`
+	// The queue that contributes most to a rule that is broken
+	Queue      string    `json:"queue,omitzero"`
 	ResolvedAt time.Time `json:"resolvedAt,omitzero"`
 	Rule       AlertRule `json:"rule"`
 	// Since when the rule is broken, or kept again
@@ -19,11 +21,12 @@ type Alert struct {
 	Status  AlertStatus  `json:"status"`
 	Subject AlertSubject `json:"subject"`
 	Tenant  string       `json:"tenant"`
-	// The limit it is held against
-	Threshold json.RawMessage `json:"threshold"`
-	UpdatedAt time.Time       `json:"updatedAt"`
-	// What was found: a count, a rate, or a duration
-	Value json.RawMessage `json:"value"`
+	// The limit it is held against, in `unit`
+	Threshold float64   `json:"threshold"`
+	Unit      AlertUnit `json:"unit"`
+	UpdatedAt time.Time `json:"updatedAt"`
+	// What was found, in `unit`: a count of jobs, a share of attempts from 0 to 1, or seconds
+	Value float64 `json:"value"`
 }
 
 // AlertList: Alerts that fire, are about to, or did.
@@ -60,6 +63,15 @@ const (
 	AlertSubjectJobs          AlertSubject = "jobs"
 	AlertSubjectDeliveries    AlertSubject = "deliveries"
 	AlertSubjectNotifications AlertSubject = "notifications"
+)
+
+// AlertUnit is one of a few words.
+type AlertUnit string
+
+const (
+	AlertUnitJobs    AlertUnit = "jobs"
+	AlertUnitShare   AlertUnit = "share"
+	AlertUnitSeconds AlertUnit = "seconds"
 )
 
 // Attempt: One attempt, and what followed it.
