@@ -1,8 +1,10 @@
 package steadfast_test
 
 import (
+	"archive/zip"
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,7 +74,9 @@ func TestTheRestOfTheAPI(t *testing.T) {
 	if cancelled.Label != api.JobLabelCancelled {
 		t.Errorf("%s", cancelled.Label)
 	}
-	schedule, err := client.CreateSchedule(ctx, api.CreateScheduleRequest{Name: "hourly", Schedule: "0 * * * *", Job: request})
+	template, err := steadfast.NewJob(Invoice{Order: 2})
+	check(t, err)
+	schedule, err := client.CreateSchedule(ctx, api.CreateScheduleRequest{Name: "hourly", Schedule: "0 * * * *", Job: template})
 	check(t, err)
 	_, err = client.PauseSchedule(ctx, schedule.ID)
 	check(t, err)
@@ -103,23 +107,30 @@ func TestTheRestOfTheAPI(t *testing.T) {
 	}
 }
 
-// The first code of the README is a whole program. It is compiled in an empty project and run.
+// The first code of the README is a whole program. It is compiled in an empty project, which gets
+// this module as from a proxy, and run.
 func TestTheProgramOfTheReadme(t *testing.T) {
 	server := steadfasttest.StartServer(t)
 	readme, err := os.ReadFile("README.md")
 	check(t, err)
 	_, rest, _ := strings.Cut(string(readme), "```go\n")
 	program, _, _ := strings.Cut(rest, "```")
-	library, err := filepath.Abs(".")
-	check(t, err)
 	directory := t.TempDir()
 	check(t, os.WriteFile(filepath.Join(directory, "main.go"), []byte(program), 0o644))
-	module := "module welcome\n\ngo 1.24\n\nrequire steadfast.example/steadfast v0.0.0\n\nreplace steadfast.example/steadfast => " + library + "\n"
-	check(t, os.WriteFile(filepath.Join(directory, "go.mod"), []byte(module), 0o644))
-	build := exec.Command("go", "build", "-o", "welcome", ".")
-	build.Dir = directory
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
+	serveModule(t, filepath.Join(directory, "proxy"))
+	for _, arguments := range [][]string{
+		{"mod", "init", "welcome"},
+		{"get", "steadfast.example/steadfast@" + moduleVersion},
+		{"vet", "."},
+		{"build", "-o", "welcome", "."},
+	} {
+		command := exec.Command("go", arguments...)
+		command.Dir = directory
+		command.Env = append(os.Environ(), "GOPROXY=file://"+directory+"/proxy", "GOSUMDB=off", "GOWORK=off",
+			"GOFLAGS=-modcacherw", "GOMODCACHE="+directory+"/cache")
+		if output, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("go %v: %v: %s", arguments, err, output)
+		}
 	}
 
 	run := exec.Command(filepath.Join(directory, "welcome"))
@@ -152,4 +163,42 @@ func check(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+const moduleVersion = "v" + steadfast.Version
+
+// serveModule writes this module as a module proxy has it, so that nothing outside its files can be
+// needed.
+func serveModule(t *testing.T, directory string) {
+	t.Helper()
+	served := filepath.Join(directory, "steadfast.example", "steadfast", "@v")
+	check(t, os.MkdirAll(served, 0o755))
+	module, err := os.ReadFile("go.mod")
+	check(t, err)
+	check(t, os.WriteFile(filepath.Join(served, moduleVersion+".mod"), module, 0o644))
+	check(t, os.WriteFile(filepath.Join(served, moduleVersion+".info"), []byte(`{"Version":"`+moduleVersion+`"}`), 0o644))
+	archive, err := os.Create(filepath.Join(served, moduleVersion+".zip"))
+	check(t, err)
+	writer := zip.NewWriter(archive)
+	check(t, fs.WalkDir(os.DirFS("."), ".", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path == ".build":
+			return fs.SkipDir
+		case entry.IsDir():
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		file, err := writer.Create("steadfast.example/steadfast@" + moduleVersion + "/" + path)
+		if err == nil {
+			_, err = file.Write(text)
+		}
+		return err
+	}))
+	check(t, writer.Close())
+	check(t, archive.Close())
 }
