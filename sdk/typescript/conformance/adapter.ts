@@ -1,0 +1,117 @@
+// A worker with the kinds that the conformance program in sdk/conformance knows.
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  type AbortedError,
+  JobError,
+  type Middleware,
+  PermanentError,
+  RetryAfterError,
+  SnoozeError,
+  Steadfast,
+} from "steadfast";
+import { z } from "zod";
+
+const { CONCURRENCY, GRACE, LEASE, QUEUE = "default" } = process.env;
+const steadfast = new Steadfast();
+
+function emit(event: Record<string, unknown>): void {
+  process.stdout.write(`${JSON.stringify(event)}\n`);
+}
+
+const report: Middleware = async ({ job, attempt, signal }, next) => {
+  emit({ event: "start", job: job.id, kind: job.kind, attempt });
+  try {
+    const result = await next();
+    emit({ event: "end", job: job.id, outcome: "success" });
+    return result;
+  } catch (error) {
+    emit({ event: "end", job: job.id, outcome: signal.aborted ? "aborted" : "error" });
+    throw error;
+  }
+};
+
+const milliseconds = z.object({ ms: z.number() });
+
+const noop = steadfast.job("noop", { queue: QUEUE, run: () => null });
+
+const echo = steadfast.job("echo", { run: (payload: unknown) => payload });
+
+const wait = steadfast.job("sleep", {
+  payload: milliseconds,
+  run: async ({ ms }, { signal }) => {
+    await sleep(ms, undefined, { signal }).catch(() => {
+      throw signal.reason as AbortedError;
+    });
+  },
+});
+
+const block = steadfast.job("block", {
+  payload: milliseconds,
+  run: ({ ms }) => {
+    const end = performance.now() + ms;
+    while (performance.now() < end);
+  },
+});
+
+const fail = steadfast.job("fail", {
+  payload: z.object({
+    class: z.string(),
+    message: z.string(),
+    retryAfterMs: z.number().optional(),
+    permanent: z.boolean().optional(),
+  }),
+  run: ({ message, permanent, retryAfterMs, ...options }) => {
+    if (permanent) throw new PermanentError(message);
+    if (retryAfterMs) throw new RetryAfterError(retryAfterMs, message, options);
+    throw new JobError(message, options);
+  },
+});
+
+const snooze = steadfast.job("snooze", {
+  payload: milliseconds,
+  run: ({ ms }) => {
+    throw new SnoozeError(ms);
+  },
+});
+
+const typed = steadfast.job("typed", {
+  payload: z.object({ name: z.string(), count: z.int() }),
+  run: (payload) => payload,
+});
+
+const once = steadfast.job("once", {
+  payload: z.object({ fail_first: z.boolean() }),
+  run: async (payload, context) => {
+    const result = await context.once("charge", () => {
+      emit({ event: "step", job: context.job.id });
+      return 42;
+    });
+    if (payload.fail_first && context.attempt === 1) throw new Error("the first attempt fails");
+    return result;
+  },
+});
+
+const progress = steadfast.job("progress", {
+  run: async (_payload: unknown, context) => {
+    await context.progress(50, "half");
+  },
+});
+
+const spawn = steadfast.job("spawn", {
+  run: async (_payload: unknown, context) => {
+    await context.onSuccess(noop, null);
+  },
+});
+
+const worker = steadfast.worker({
+  jobs: [noop, echo, wait, block, fail, snooze, typed, once, progress, spawn],
+  queues: [QUEUE],
+  concurrency: Number(CONCURRENCY ?? 10),
+  middleware: [report],
+  grace: GRACE,
+  lease: LEASE,
+});
+const running = worker.run();
+emit({ event: "ready" });
+await running;
+emit({ event: "stopped" });

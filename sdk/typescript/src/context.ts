@@ -1,0 +1,122 @@
+import type { AbortCause } from "./errors.js";
+import { AbortedError } from "./errors.js";
+import type { CreateJobRequest, Job } from "./generated.js";
+import type { EnqueueOptions, JobSource } from "./job.js";
+import type { Logger } from "./logger.js";
+import { asyncStorage } from "./runtime.js";
+
+/** What a handler gets beside its payload. */
+export interface JobContext {
+  /** The job as it was claimed. */
+  readonly job: Job;
+  /** The number of this attempt, from 1. */
+  readonly attempt: number;
+  /** Aborted when the job is cancelled, its lease is lost, its timeout is over or the worker stops. */
+  readonly signal: AbortSignal;
+  /** The W3C trace context of the job, if it has one. */
+  readonly traceparent: string | undefined;
+  /** Logs with the job's id, kind and attempt. */
+  readonly logger: Logger;
+
+  /**
+   * Runs `work` unless this step has succeeded in an earlier attempt of the job; then its result from
+   * that time is returned. A crash between the end of `work` and the write of its result forgets it, so
+   * pass the job's id as an idempotency key to systems that take one.
+   */
+  once<Result>(step: string, work: () => Result | Promise<Result>): Promise<Result>;
+
+  /** Reports how far this attempt has come, in percent, with a line of text for people. */
+  progress(percent: number, note?: string): Promise<void>;
+
+  /** Creates another job if and only if this attempt succeeds, in the same transaction. */
+  onSuccess<Input>(job: JobSource<Input>, payload: Input, options?: EnqueueOptions): Promise<void>;
+}
+
+/** Wraps every handler of a worker; it must call `next` once, or the job is not run. */
+export type Middleware = (
+  context: JobContext,
+  next: () => Promise<unknown>,
+) => Promise<unknown> | unknown;
+
+/** What a context needs from the place where its attempt runs. */
+export interface AttemptBackend {
+  getStep(name: string): Promise<{ result: unknown } | undefined>;
+  /** Stores a result unless there is one, and returns the stored one. */
+  saveStep(name: string, result: unknown): Promise<unknown>;
+  reportProgress(percent: number, note: string | undefined): Promise<void>;
+}
+
+/** The job whose handler runs in the present chain of calls. */
+export const currentContext = asyncStorage<JobContext>();
+
+/** One attempt: its signal, and what it asks for while it runs. */
+export class AttemptContext implements JobContext {
+  readonly job: Job;
+  readonly logger: Logger;
+  readonly #backend: AttemptBackend;
+  readonly #controller = new AbortController();
+  readonly #requests: Promise<CreateJobRequest>[] = [];
+  #lastReport: Promise<void> = Promise.resolve();
+
+  constructor(job: Job, backend: AttemptBackend, logger: Logger) {
+    this.job = job;
+    this.#backend = backend;
+    this.logger = logger;
+  }
+
+  get attempt(): number {
+    return this.job.attempt;
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get traceparent(): string | undefined {
+    return this.job.traceparent ?? undefined;
+  }
+
+  abort(why: AbortCause): void {
+    this.#controller.abort(new AbortedError(why));
+  }
+
+  get abortCause(): AbortCause | undefined {
+    return this.signal.aborted ? (this.signal.reason as AbortedError).why : undefined;
+  }
+
+  // These are fields, so that a handler can take them out of its context.
+  readonly once = async <Result>(
+    step: string,
+    work: () => Result | Promise<Result>,
+  ): Promise<Result> => {
+    const saved = await this.#backend.getStep(step);
+    if (saved) return saved.result as Result;
+    const result = await work();
+    return (await this.#backend.saveStep(step, result ?? null)) as Result;
+  };
+
+  readonly progress = (percent: number, note?: string): Promise<void> => {
+    const whole = Math.round(Math.min(100, Math.max(0, percent)));
+    this.#lastReport = this.#backend.reportProgress(whole, note);
+    this.#lastReport.catch(() => {});
+    return this.#lastReport;
+  };
+
+  readonly onSuccess = <Input>(
+    job: JobSource<Input>,
+    payload: Input,
+    options?: EnqueueOptions,
+  ): Promise<void> => {
+    const request = job.request(payload, options);
+    this.#requests.push(request);
+    const checked = request.then(() => {});
+    checked.catch(() => {}); // `finish` reports it, also if the handler does not wait for this.
+    return checked;
+  };
+
+  /** The jobs to create with the success of this attempt, once what the handler reported has been sent. */
+  async finish(): Promise<CreateJobRequest[]> {
+    await this.#lastReport.catch(() => {});
+    return Promise.all(this.#requests);
+  }
+}

@@ -1,0 +1,131 @@
+import { type DurationInput, durationMs } from "./duration.js";
+import type { Job, Problem } from "./generated.js";
+import { describeIssue, type SchemaIssue } from "./schema.js";
+
+/** The server refused a request; `code` is for programs, the message for people. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly status: number;
+  readonly code: string;
+  /** The field at fault, if there is one. */
+  readonly field: string | undefined;
+  /** How long the server asks callers to wait. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(status: number, problem: Partial<Problem>, retryAfterMs?: number) {
+    const place = problem.field ? `${problem.field}: ` : "";
+    super(`${place}${problem.detail ?? problem.title ?? `status ${status}`}`);
+    this.status = status;
+    this.code = problem.code ?? "unknown";
+    this.field = problem.field;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** No response arrived; the server may have done what was requested. */
+export class ConnectionError extends Error {
+  override readonly name = "ConnectionError";
+}
+
+/** A payload that its schema does not accept. */
+export class PayloadError extends Error {
+  override readonly name = "PayloadError";
+  readonly issues: ReadonlyArray<SchemaIssue>;
+
+  constructor(kind: string, issues: ReadonlyArray<SchemaIssue>) {
+    super(`the payload of ${kind} does not fit: ${issues.map(describeIssue).join("; ")}`);
+    this.issues = issues;
+  }
+}
+
+/** A job whose result was awaited ended without one. */
+export class JobEndedError extends Error {
+  override readonly name = "JobEndedError";
+  readonly job: Job;
+
+  constructor(job: Job) {
+    const why = job.failure ? `${job.failure.class}: ${job.failure.message}` : job.reason;
+    super(`${job.id} ended ${job.label}${why ? `: ${why}` : ""}`);
+    this.job = job;
+  }
+}
+
+/** A job had not ended when the wait for its result was over. */
+export class WaitTimeoutError extends Error {
+  override readonly name = "WaitTimeoutError";
+}
+
+export interface JobErrorOptions extends ErrorOptions {
+  /** The class of the failure, which the rules of a retry policy can match. */
+  class?: string | undefined;
+  /** The HTTP status that caused it; most of 3xx and 4xx are not retried. */
+  httpStatus?: number | undefined;
+}
+
+/** An error of a handler with a class of its own choice; the retry policy decides what follows. */
+export class JobError extends Error {
+  override name = "JobError";
+  readonly class: string | undefined;
+  readonly httpStatus: number | undefined;
+
+  constructor(message: string, options: JobErrorOptions = {}) {
+    super(message, options);
+    this.class = options.class;
+    this.httpStatus = options.httpStatus;
+  }
+}
+
+/** The classes of failures that the server does not retry. */
+export type PermanentClass = "validation" | "not_found" | "unauthorized" | "forbidden" | "syntax";
+
+/** No retry can cure this: the job becomes a dead letter, unless a rule of its policy retries it. */
+export class PermanentError extends JobError {
+  override name = "PermanentError";
+
+  constructor(message: string, options: JobErrorOptions & { class?: PermanentClass } = {}) {
+    super(message, { class: "validation", ...options });
+  }
+}
+
+/** Not before this long from now. The attempt counts. */
+export class RetryAfterError extends JobError {
+  override name = "RetryAfterError";
+  readonly delayMs: number;
+
+  constructor(delay: DurationInput, message = "try again later", options: JobErrorOptions = {}) {
+    super(message, options);
+    this.delayMs = durationMs(delay, "delay");
+  }
+}
+
+/** Not now: the job runs again after the delay, and the attempt is not counted. */
+export class SnoozeError extends Error {
+  override readonly name = "SnoozeError";
+  readonly delayMs: number;
+
+  constructor(delay: DurationInput) {
+    super("snoozed");
+    this.delayMs = durationMs(delay, "delay");
+  }
+}
+
+/** Why the signal of a handler was aborted. */
+export type AbortCause = "cancelled" | "lease_lost" | "timeout" | "shutdown";
+
+const ABORT_MESSAGES: Record<AbortCause, string> = {
+  cancelled: "the job was cancelled",
+  lease_lost: "the lease ran out, and another worker may have the job",
+  timeout: "the attempt took longer than its timeout",
+  shutdown: "the worker stops",
+};
+
+/** The reason of a handler's aborted signal. */
+export class AbortedError extends Error {
+  override readonly name = "AbortedError";
+  readonly why: AbortCause;
+
+  constructor(why: AbortCause) {
+    super(ABORT_MESSAGES[why]);
+    this.why = why;
+  }
+}

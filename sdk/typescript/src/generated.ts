@@ -1,0 +1,1553 @@
+// Made from docs/openapi.json by scripts/generate.mjs; do not edit.
+
+/** A rule for one tenant, and whether it is broken */
+export interface Alert {
+  firedAt: string | null;
+  message: string;
+  notifiedAt: string | null;
+  resolvedAt: string | null;
+  rule: AlertRule;
+  /** Since when the rule is broken, or kept again */
+  since: string;
+  status: AlertStatus;
+  subject: AlertSubject;
+  tenant: string;
+  /** The limit it is held against */
+  threshold: unknown;
+  updatedAt: string;
+  /** What was found: a count, a rate, or a duration */
+  value: unknown;
+}
+
+/** Alerts that fire, are about to, or did. */
+export interface AlertList {
+  /** One for each rule and tenant. */
+  alerts: Alert[];
+  /** Where to go on, as `after`; null at the end of the list. */
+  nextCursor?: string | null | undefined;
+}
+
+export type AlertRule = "dlq" | "retry_rate" | "exhausted" | "overdue";
+
+export type AlertStatus = "ok" | "pending" | "firing";
+
+export type AlertSubject = "jobs" | "deliveries" | "notifications";
+
+/** One attempt, and what followed it. */
+export interface Attempt {
+  /** Its number, from 1; attempts before a manual retry count. */
+  attempt: number;
+  /** How many attempts of the job belong to earlier retry budgets. */
+  attemptsBefore: number;
+  /** The same in figures. */
+  decision?: Decision | null | undefined;
+  /** How long it took. */
+  durationMs: number;
+  /** When it started. */
+  executionTime: string;
+  /** Why the job went on as it did, in a sentence; null after a success. */
+  explanation?: string | null | undefined;
+  /** What went wrong. */
+  failure?: Failure | null | undefined;
+  /** When it ended; of a lost attempt, when that was found out. */
+  finishedAt: string;
+  /** The job it is an attempt of. */
+  jobId: string;
+  /** When the next attempt is due, if there is one. */
+  nextRunAt?: string | null | undefined;
+  /** The last note of the handler or worker on its progress. */
+  note?: string | null | undefined;
+  /** Whether it is the first attempt after a manual retry. */
+  requeued: boolean;
+  /** The response that an HTTP job or a webhook got. */
+  response?: unknown;
+  /** What the handler or worker returned. */
+  result?: unknown;
+  /** Retries of its budget before it: 0 for the first attempt of each budget. */
+  retryCount: number;
+  /** How it ended. */
+  status: AttemptStatus;
+  /** The worker or node that ran it. */
+  worker?: string | null | undefined;
+}
+
+/** A page of attempts. */
+export interface AttemptList {
+  /** The attempts, newest first. */
+  attempts: Attempt[];
+  /** Where to go on, as `after`; null at the end of the list. */
+  nextCursor?: string | null | undefined;
+}
+
+export type AttemptStatus = "SUCCESS" | "FAILED" | "LOST" | "SNOOZED" | "CANCELLED" | "RELEASED";
+
+export type Backoff = "exponential" | "linear" | "fixed" | "fibonacci" | "delays";
+
+export type BodyFormat = "standard" | "slack";
+
+/** How many jobs were changed, or would be. */
+export interface BulkResult {
+  /** Counting stopped here: there are at least this many. */
+  atLeast: boolean;
+  /** How many jobs were changed; on a dry run, how many would be. */
+  count: number;
+  /** Whether it was a dry run. */
+  dryRun: boolean;
+}
+
+/** A job that a worker holds until its lease runs out. */
+export interface Claim {
+  /** Proves that the claim still holds: send it back with every request about this attempt. */
+  fence: number;
+  /** The job's id; it goes into the address of what follows. */
+  id: string;
+  /** The job itself. */
+  job: Job;
+  /** Until when the claim holds. */
+  leaseUntil?: string | null | undefined;
+}
+
+/** A worker's request for jobs. */
+export interface ClaimJobsRequest {
+  /** Of these kinds, 100 at most; by default of all but those that the node runs by itself. */
+  kinds?: Name[] | undefined;
+  /** In place of each job's own lease. */
+  lease?: Duration | null | undefined;
+  /** How many at most; 10 by default. */
+  max?: number | null | undefined;
+  /** From these queues, 100 at most; from all by default. */
+  queues?: Name[] | undefined;
+  /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+  tenant?: Name | null | undefined;
+  /** How long to wait for a job, up to 30s; not at all by default. */
+  wait?: Duration | null | undefined;
+  /** The worker's name; shown with every attempt. */
+  worker: Name;
+  workerInfo?: WorkerInfo | undefined;
+}
+
+/** The claims that a request got. */
+export interface ClaimList {
+  /** The claims, perhaps none. */
+  claims: Claim[];
+}
+
+/** Jobs by label, and attempts lately and since the beginning. */
+export interface Counts {
+  /** Cancelled, and still kept. */
+  cancelled: number;
+  /** Failed, and neither requeued nor discarded. */
+  dlqSize: number;
+  /** Failed, and still kept. */
+  failed: number;
+  /** Since when the job waits that has been due longest. */
+  oldestReady?: string | null | undefined;
+  /** Due, and waiting for a worker. */
+  ready: number;
+  /** Attempts that ended in the last five minutes. */
+  recent: Tally;
+  /** Waiting for their next attempt. */
+  retrying: number;
+  /** Running. */
+  running: number;
+  /** Waiting for their first time. */
+  scheduled: number;
+  /** Succeeded, and still kept. */
+  succeeded: number;
+  /** Attempts since the beginning. */
+  total: Tally;
+}
+
+/** An endpoint to be created. */
+export interface CreateEndpointRequest {
+  /** For people. */
+  description?: string | undefined;
+  /** Which events are sent; `job.succeeded` and `job.failed` by default. */
+  events?: EventType[] | null | undefined;
+  /** `standard` (Standard Webhooks, the default), or `slack` for one line of text. */
+  format?: BodyFormat | null | undefined;
+  /** The retry policy of its deliveries, over the preset `webhook`. */
+  retry?: RetryPolicyInput | null | undefined;
+  /** `whsec_…`; generated by default. */
+  secret?: string | null | undefined;
+  /** The tenant it belongs to. Only for keys that see all tenants; other keys have their own. */
+  tenant?: Name | null | undefined;
+  /** Where deliveries are sent. */
+  url: string;
+}
+
+/**
+ * A job to be created. Its work is given by `kind` and `payload`, or by `http`, or by `api`;
+ * every other field is optional.
+ */
+export interface CreateJobRequest {
+  /** Short for `http.url`: an address that gets a POST. */
+  api?: string | null | undefined;
+  /** Not before this long from now. */
+  delay?: Duration | null | undefined;
+  /** A request that the node sends by itself. */
+  http?: HttpTargetRequest | null | undefined;
+  /** One key, one job: the same request again answers with the same job. */
+  idempotencyKey?: string | null | undefined;
+  /** Whether each match of `schedule` makes a job (the default), or only the next one. */
+  isRecurring?: boolean | null | undefined;
+  /**
+   * A name for people. Names the schedule of a recurring job, and the kind of a job that has
+   * neither `kind` nor a target.
+   */
+  jobName?: string | null | undefined;
+  /** Which handler or worker it is for. */
+  kind?: Name | null | undefined;
+  /** How long a claim holds without being renewed. */
+  lease?: Duration | null | undefined;
+  /** The same as `maxRetries` + 1. */
+  maxAttempts?: number | null | undefined;
+  /** Short for `retry.maxRetries`. */
+  maxRetries?: number | null | undefined;
+  /** Another word for `maxRetries`. */
+  maxRetryCount?: number | null | undefined;
+  /** The input of the handler or worker: any JSON, up to 256 KiB. */
+  payload?: unknown;
+  /** 0 to 9, higher first; 5 by default. */
+  priority?: number | null | undefined;
+  /** The queue it waits in; `default` by default. */
+  queue?: Name | null | undefined;
+  /** Its retry policy, over that of the queue, the tenant and the server. */
+  retry?: RetryPolicyInput | null | undefined;
+  /** Short for `retry.baseDelay`, over the preset `patient`. */
+  retryDelay?: Duration | null | undefined;
+  /** Not before this time. */
+  runAt?: string | null | undefined;
+  /** Cron with 5 or 6 fields (seconds first), or `@hourly` and the like. */
+  schedule?: string | null | undefined;
+  /** Names and values for finding it. */
+  tags?: Record<string, string> | null | undefined;
+  /** The tenant it belongs to. Only for keys that see all tenants; other keys have their own. */
+  tenant?: Name | null | undefined;
+  /** How long one attempt may take. */
+  timeout?: Duration | null | undefined;
+  /** An IANA time zone for `schedule`; UTC by default. */
+  timezone?: string | null | undefined;
+  /** How often it may start. */
+  type?: Guarantee | null | undefined;
+  /** Short for `retry.backoff`: exponential or fixed, over the preset `patient`. */
+  useExponentialBackoff?: boolean | null | undefined;
+  /** Where events of this job are sent. */
+  webhook?: WebhookRequest | null | undefined;
+  traceparent?: string | null | undefined;
+}
+
+/** Up to 1,000 jobs, all of them or none. */
+export interface CreateJobsRequest {
+  /** The jobs; none of them may be recurring. */
+  jobs: CreateJobRequest[];
+}
+
+/** A key to be created. */
+export interface CreateKeyRequest {
+  /**
+   * When it expires; never by default. A key does not outlive the key of scope `tenant` that
+   * creates it.
+   */
+  expiresAt?: string | null | undefined;
+  /** For people. */
+  name?: string | undefined;
+  /** What it may do. */
+  scope: Scope;
+  /** The tenant it is for. A key of scope `worker` or `read` is for all tenants by default. */
+  tenant?: Name | null | undefined;
+}
+
+/** What `POST /jobs` takes: one job, or many at once. */
+export type CreateRequest = CreateJobRequest | CreateJobsRequest;
+
+/** What `POST /jobs` answers with. */
+export type CreateResult = Job | Schedule | JobList;
+
+/**
+ * A schedule to be created, or updated if its name exists: a rule (`schedule` or `every`), and the
+ * job that each tick makes.
+ */
+export interface CreateScheduleRequest {
+  /** No tick at this time or later. */
+  endAt?: string | null | undefined;
+  /** At equal distances, in place of `schedule`. */
+  every?: Duration | null | undefined;
+  /** The job that each tick makes. */
+  job: CreateJobRequest;
+  /** How many runs it makes at most. */
+  maxRuns?: number | null | undefined;
+  /**
+   * What happens to ticks that passed while no node was running, which are found more than 10 s
+   * late. `runAll` needs `overlap` `allow`.
+   */
+  missed?: MissedTickPolicy | null | undefined;
+  /** Unique within the tenant. */
+  name: Name;
+  /** What happens at a tick while the run before it has not ended. */
+  overlap?: OverlapPolicy | null | undefined;
+  /** Cron with 5 or 6 fields (seconds first), or `@hourly` and the like. */
+  schedule?: string | null | undefined;
+  /** No tick before this time. */
+  startAt?: string | null | undefined;
+  /** An IANA time zone for `schedule`; UTC by default. */
+  timezone?: string | null | undefined;
+}
+
+/** Which dead letters: those of `ids`, or all that match the other fields. */
+export interface DeadLettersRequest {
+  /** Must be true to mean every dead letter there is. */
+  all?: boolean | undefined;
+  /** Created before this time; when it failed does not matter. */
+  before?: string | null | undefined;
+  /** With a newest failure of this class. */
+  class?: string | null | undefined;
+  /** Only count them. */
+  dryRun?: boolean | undefined;
+  /** Ended `failed` before this time. */
+  failedBefore?: string | null | undefined;
+  /** Ended `failed` at this time or later. */
+  failedFrom?: string | null | undefined;
+  /** Created at this time or later; when it failed does not matter. */
+  from?: string | null | undefined;
+  /** Ids of dead letters, up to 1,000. */
+  ids?: string[] | null | undefined;
+  /** Of this kind. */
+  kind?: Name | null | undefined;
+  /** A new payload, in place of the one each has; only with `ids`. */
+  payload?: unknown;
+  /** In this queue. */
+  queue?: Name | null | undefined;
+  /** Given up for this reason. */
+  reason?: EndReason | null | undefined;
+  /** Runs of this schedule. */
+  schedule?: string | null | undefined;
+  /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+  tenant?: Name | null | undefined;
+  /** With this text in the message of the newest failure, in any case. */
+  text?: string | null | undefined;
+}
+
+export type DecidedBy = "policy" | "rule" | "at_most_once" | "cancelled" | "non_retryable" | "exhausted" | "expired" | "outcome_unknown" | "snoozed" | "released";
+
+/** Why a job went on as it did, in figures. */
+export interface Decision {
+  /** The backoff that gave the delay; null if a rule gave it. */
+  backoff?: Backoff | null | undefined;
+  /** The longest delay that the policy allows. */
+  capMs?: number | null | undefined;
+  /** The delay after backoff and cap, before jitter. */
+  delayMs?: number | null | undefined;
+  /** Where the delay came from: the policy's backoff, the rule that matched, or Retry-After. */
+  delaySource?: DelaySource | null | undefined;
+  /** How the delay was spread. */
+  jitter?: Jitter | null | undefined;
+  /** The most that the jitter could choose. */
+  jitterHighMs?: number | null | undefined;
+  /** The least that the jitter could choose. */
+  jitterLowMs?: number | null | undefined;
+  /** The roll that chose a point between them, from 0 to 1. */
+  jitterSample?: number | null | undefined;
+  /** The delay that was chosen. */
+  jitteredMs?: number | null | undefined;
+  /** Which of the policy's rules matched, counted from 0. */
+  matchedRule?: number | null | undefined;
+  /** How long the policy of that time allowed since the first attempt; null if for ever. */
+  maxElapsedMs?: number | null | undefined;
+  /** How many retries the policy of that time allowed. */
+  maxRetries?: number | null | undefined;
+  /** Retries of the budget before this attempt, by the policy of that time. */
+  retriesUsed?: number | null | undefined;
+  /** How long the target asked to wait, by Retry-After. */
+  retryAfterMs?: number | null | undefined;
+  /** `policy`, or what decided otherwise. */
+  rule: DecidedBy;
+}
+
+/** The least that jitter can choose, the middle, and the most. */
+export interface DelayRange {
+  /** At the highest roll. */
+  maxMs: number;
+  /** At the lowest roll. */
+  minMs: number;
+  /** At the middle roll. */
+  typicalMs: number;
+}
+
+export type DelaySource = "policy" | "rule" | "retry_after";
+
+export type Dst = "gap" | "fold";
+
+/** Text as 30s, 5m, 1h30m, or a number of milliseconds */
+export type Duration = string | number;
+
+/**
+ * Changes to a waiting job; a field that is left out stays as it is, and `null` is no way to say
+ * so.
+ */
+export interface EditJobRequest {
+  /** A new input; `null` is one, too. */
+  payload?: unknown;
+  /** 0 to 9, higher first. */
+  priority?: number | null | undefined;
+  /** Laid over the policy that the job has. */
+  retry?: RetryPolicyInput | null | undefined;
+  /** When it may run. */
+  runAt?: string | null | undefined;
+}
+
+/** Changes to a schedule; a field that is left out stays as it is, and `null` clears a limit. */
+export interface EditScheduleRequest {
+  /** No tick at this time or later; `null` for no such limit. */
+  endAt?: string | null | undefined;
+  /** At equal distances, in place of `schedule`. */
+  every?: Duration | null | undefined;
+  /** The job that each tick makes from now on, in place of the one before. */
+  job?: CreateJobRequest | null | undefined;
+  /** How many runs it makes at most; `null` for no such limit. */
+  maxRuns?: number | null | undefined;
+  /**
+   * What happens to ticks that passed while no node was running, which are found more than 10 s
+   * late. `runAll` needs `overlap` `allow`.
+   */
+  missed?: MissedTickPolicy | null | undefined;
+  /** What happens at a tick while the run before it has not ended. */
+  overlap?: OverlapPolicy | null | undefined;
+  /** Cron with 5 or 6 fields (seconds first), or `@hourly` and the like. */
+  schedule?: string | null | undefined;
+  /** No tick before this time; `null` for no such limit. */
+  startAt?: string | null | undefined;
+  /** An IANA time zone for `schedule`. */
+  timezone?: string | null | undefined;
+}
+
+export type EndReason = "at_most_once" | "cancelled" | "rule" | "non_retryable" | "exhausted" | "expired" | "outcome_unknown";
+
+/** An endpoint, without its secrets. */
+export interface Endpoint {
+  /** When it was created. */
+  createdAt: string;
+  /** For people. */
+  description: string;
+  /** Whether nothing is sent. */
+  disabled: boolean;
+  /** Which events are sent. */
+  events: EventType[];
+  /** How deliveries are written. */
+  format: BodyFormat;
+  /** `end_…` */
+  id: string;
+  /** How many secrets sign at the moment. */
+  liveSecrets: number;
+  /** The tenant it belongs to. */
+  tenant: string;
+  /** Where deliveries are sent. */
+  url: string;
+}
+
+/** All endpoints. */
+export interface EndpointList {
+  /** Oldest first. */
+  endpoints: Endpoint[];
+  /** Where to go on, as `after`; null at the end of the list. */
+  nextCursor?: string | null | undefined;
+}
+
+/** An endpoint with the secret that signs, which is in this one response only. */
+export type EndpointWithSecret = Endpoint & {
+  /** `whsec_…`: verify deliveries with it. */
+  secret: string;
+};
+
+export type EventType = "job.succeeded" | "job.failed" | "job.retrying" | "job.cancelled" | "alert.fired" | "alert.renotified" | "alert.resolved";
+
+/** A report that an attempt failed. */
+export interface FailRequest {
+  /** What went wrong. */
+  failure?: FailureRequest | null | undefined;
+  /** That of the claim. */
+  fence: number;
+}
+
+/** What went wrong */
+export interface Failure {
+  class: string;
+  httpStatus?: number | undefined;
+  message: string;
+  retryAfter?: string | undefined;
+  trace?: string | null | undefined;
+}
+
+/** What went wrong, in the worker's words. */
+export interface FailureRequest {
+  /**
+   * `error` by default. `validation`, `not_found`, `unauthorized`, `forbidden` and `syntax` are
+   * not retried; any name of your own is.
+   */
+  class?: string | null | undefined;
+  /** The status of the response that was not a success. */
+  httpStatus?: number | null | undefined;
+  /** A sentence for people. */
+  message?: string | null | undefined;
+  /** Not before this long from now. */
+  retryAfter?: Duration | null | undefined;
+  trace?: string | null | undefined;
+}
+
+export type Guarantee = "AT_LEAST_ONCE" | "AT_MOST_ONCE";
+
+/** A sign that an attempt still runs. */
+export interface HeartbeatRequest {
+  /** That of the claim. */
+  fence: number;
+  /** How long the claim shall hold from now; the job's own lease by default. */
+  lease?: Duration | null | undefined;
+  /** How far the work has come, for people. */
+  note?: string | null | undefined;
+}
+
+/** Where an HTTP job goes. Its headers and its body may hold secrets and are left out. */
+export interface HttpTarget {
+  /** The verb. */
+  method: string;
+  /** The address. */
+  url: string;
+}
+
+/** The request that an HTTP job sends. */
+export interface HttpTargetRequest {
+  /** Any JSON; a string goes out as plain text if a `content-type` other than JSON is given. */
+  body?: unknown;
+  /** Headers by name. Their values are stored and never shown. */
+  headers?: Record<string, string> | undefined;
+  /** `POST` by default. */
+  method?: string | null | undefined;
+  /** Where it goes. */
+  url: string;
+}
+
+export type Jitter = "none" | "proportional" | "full" | "equal" | "decorrelated";
+
+/** A job, with everything that is known of it. */
+export interface Job {
+  /** Attempts so far, those before a manual retry included. */
+  attempt: number;
+  /** How many of them belong to earlier retry budgets: those before the last manual retry. */
+  attemptsBefore: number;
+  /** Whether a cancel waits for the running attempt to end. */
+  cancelRequested: boolean;
+  /** When it was created. */
+  createdAt: string;
+  /** The same in words. */
+  explanation?: string | null | undefined;
+  /** The newest failure. */
+  failure?: Failure | null | undefined;
+  /** When it ended. */
+  finishedAt?: string | null | undefined;
+  /** Where an HTTP job goes. */
+  http?: HttpTarget | null | undefined;
+  /** `job_…` */
+  id: string;
+  /** The key it was created with. */
+  idempotencyKey?: string | null | undefined;
+  /** Which handler or worker it is for; `http` and `webhook` are run by the node itself. */
+  kind: string;
+  /** Where it stands. */
+  label: JobLabel;
+  /** How long a claim holds without being renewed. */
+  leaseMs: number;
+  /** Until when the running attempt holds it. */
+  leaseUntil?: string | null | undefined;
+  /** How many retries each budget has. */
+  maxRetries: number;
+  /** The newest note of the handler or worker on its progress. */
+  note?: string | null | undefined;
+  /** The input. Null for HTTP jobs, whose headers may hold secrets, and in lists and webhooks. */
+  payload?: unknown;
+  /** 0 to 9, higher first. */
+  priority: number;
+  /** The queue it waits in. */
+  queue: string;
+  /** Why it ended, unless it succeeded. */
+  reason?: EndReason | null | undefined;
+  /** When a dead letter was discarded. */
+  resolvedAt?: string | null | undefined;
+  /** The policy in force. */
+  retry: RetryPolicy;
+  /** Retries so far of the present budget, to be read beside `maxRetries`. */
+  retryCount: number;
+  /** When it may run, or was to run when it last did. */
+  runAt: string;
+  /** The schedule it is a run of. */
+  scheduleId?: string | null | undefined;
+  /** The tick it is the run of. */
+  scheduledFor?: string | null | undefined;
+  /** When its newest attempt started. */
+  startedAt?: string | null | undefined;
+  /** Names and values for finding it. */
+  tags: Record<string, string>;
+  /** The tenant it belongs to. */
+  tenant: string;
+  /** How long one attempt may take. */
+  timeoutMs?: number | null | undefined;
+  /** How often it may start. */
+  type: Guarantee;
+  /** Where events of this job are sent; of a delivery, where it goes. */
+  webhook?: Webhook | null | undefined;
+  /** The worker or node that holds it, or held it last. */
+  worker?: string | null | undefined;
+  traceparent?: string | null | undefined;
+  result?: unknown;
+  progress?: number | null | undefined;
+}
+
+export type JobLabel = "scheduled" | "ready" | "running" | "retrying" | "succeeded" | "failed" | "cancelled";
+
+/** A page of jobs. */
+export interface JobList {
+  /** The jobs, newest first, without their payloads. */
+  jobs: Job[];
+  /**
+   * Where to go on, as `after`; null at the end of the list. A page may hold fewer
+   * jobs than `limit`, even none, and still have a next one.
+   */
+  nextCursor?: string | null | undefined;
+}
+
+/** A key, without its token. */
+export interface Key {
+  /** When it was created. */
+  createdAt: string;
+  /**
+   * The key that created it; null if none did. If that one is of scope `tenant`, this one is
+   * revoked with it.
+   */
+  createdBy?: string | null | undefined;
+  /** From then on it is refused; null if it does not expire. */
+  expiresAt?: string | null | undefined;
+  /** `key_…` */
+  id: string;
+  /** When it was last used, give or take a minute; null if it never was. */
+  lastUsedAt?: string | null | undefined;
+  /** For people. */
+  name: string;
+  /** What it may do. */
+  scope: Scope;
+  /** The tenant it is for; all tenants if null. */
+  tenant?: string | null | undefined;
+}
+
+/** All keys that the caller may see. */
+export interface KeyList {
+  /** Oldest first. */
+  keys: Key[];
+  /** Where to go on, as `after`; null at the end of the list. */
+  nextCursor?: string | null | undefined;
+}
+
+/** A key with its token, which is in this one response only. */
+export type KeyWithToken = Key & {
+  /** Send it as `Authorization: Bearer …`. */
+  token: string;
+};
+
+/** Counts of one tenant, queue and kind. */
+export type LaneStats = Counts & {
+  /** The kind. */
+  kind: string;
+  /** The queue. */
+  queue: string;
+  /** The tenant. */
+  tenant: string;
+};
+
+/** A lease that was renewed. */
+export interface Lease {
+  /** A cancel was requested: stop, and report `fail` or `succeed` as it then is. */
+  cancelRequested: boolean;
+  /** When the attempt has run for as long as its job's timeout allows. No lease lasts longer. */
+  deadline?: string | null | undefined;
+  /** Until when the claim holds now. */
+  leaseUntil: string;
+  /** The deadline is over: stop. The attempt fails with class `timeout`. */
+  timedOut?: boolean | undefined;
+}
+
+/** Attempts by the minute. */
+export interface MinuteList {
+  /** Oldest first; minutes without an attempt are left out. */
+  minutes: MinuteStats[];
+}
+
+/** Attempts that ended within one minute. */
+export type MinuteStats = Tally & {
+  /** The minute's beginning. */
+  at: string;
+};
+
+export type MissedTickPolicy = "skip" | "runOnce" | "runAll";
+
+export type Name = string;
+
+/** One process that serves the store. */
+export interface Node {
+  /** Whether that was recent enough. */
+  alive: boolean;
+  /** How many jobs it runs at once. */
+  concurrency: number;
+  /** How many it runs at the moment. */
+  inFlight: number;
+  /** When it last gave a sign of life. */
+  lastSeen: string;
+  /** Its name. */
+  name: string;
+  /** Which queues it serves; all if the list is empty. */
+  queues: string[];
+  /** When it started. */
+  startedAt: string;
+  /** The version of Steadfast that it runs. */
+  version: string;
+}
+
+/** All nodes. */
+export interface NodeList {
+  /** Where to go on, as `after`; null at the end of the list. */
+  nextCursor?: string | null | undefined;
+  /** By name. */
+  nodes: Node[];
+}
+
+export type OverlapPolicy = "skip" | "allow" | "queueOne" | "replace";
+
+/** What a policy would do to a job that always fails at once. */
+export interface PolicyPreview {
+  /** Each attempt it would make. */
+  attempts: PolicyPreviewAttempt[];
+  /** When it gives up, counted from the first attempt. */
+  givesUp: DelayRange;
+  /** The policy, complete. */
+  retry: RetryPolicy;
+}
+
+/** One attempt of a preview. */
+export interface PolicyPreviewAttempt {
+  /** When it starts, counted from the first attempt. */
+  at: DelayRange;
+  /** Its number, from 1. */
+  attempt: number;
+  /** The wait before it. */
+  delay: DelayRange;
+  /** Retries before it. */
+  retryCount: number;
+}
+
+export type Preset = "http" | "queue" | "patient" | "webhook" | "conservative" | "aggressive" | "once";
+
+/** A policy to be looked at. */
+export interface PreviewPolicyRequest {
+  /** The policy, over the preset it names or over `queue`. */
+  retry?: RetryPolicyInput | null | undefined;
+}
+
+/** A problem. The code is for programs, the sentence for people, and the field says where to look. */
+export interface Problem {
+  /** Stable; programs may rely on it. */
+  code: string;
+  /** A sentence for people. */
+  detail: string;
+  /** The field at fault, if there is one. */
+  field?: string | undefined;
+  /** The status of the response. */
+  status: number;
+  /** The name of the status. */
+  title: string;
+  /** Always `about:blank`: the code says what kind of problem it is. */
+  type: string;
+}
+
+/** A queue, with its counts. */
+export type Queue = Counts & {
+  /** Its name. */
+  name: string;
+  /** Whether its jobs wait until it is resumed. */
+  paused: boolean;
+  /** The tenant it belongs to. */
+  tenant: string;
+};
+
+/** All queues. */
+export interface QueueList {
+  /** Where to go on, as `after`; null at the end of the list. */
+  nextCursor?: string | null | undefined;
+  /** By tenant and name. */
+  queues: Queue[];
+}
+
+/** A manual retry of a job that ended. */
+export interface RetryJobRequest {
+  /** A new input, in place of the one it had. */
+  payload?: unknown;
+}
+
+/** The policy in force, complete */
+export interface RetryPolicy {
+  backoff: Backoff;
+  baseDelay: string;
+  delays?: string[] | undefined;
+  factor: number;
+  jitter: Jitter;
+  jitterFactor: number;
+  maxDelay: string;
+  maxElapsed?: string | undefined;
+  maxRetries: number;
+  rules?: RetryRule[] | undefined;
+}
+
+export interface RetryPolicyFields {
+  backoff?: Backoff | undefined;
+  baseDelay?: Duration | undefined;
+  /** An explicit list; the last entry repeats */
+  delays?: Duration[] | undefined;
+  /** Of exponential backoff */
+  factor?: number | undefined;
+  jitter?: Jitter | undefined;
+  jitterFactor?: number | undefined;
+  /** The same as maxRetries + 1 */
+  maxAttempts?: number | undefined;
+  maxDelay?: Duration | undefined;
+  maxElapsed?: Duration | undefined;
+  /** Retries after the first attempt */
+  maxRetries?: number | undefined;
+  preset?: Preset | undefined;
+  /** The first that matches decides */
+  rules?: RetryRule[] | undefined;
+}
+
+/** A retry policy: a preset's name, or an object with any of its fields. What it leaves out comes from the next level: schedule, queue, tenant, server. */
+export type RetryPolicyInput = Preset | RetryPolicyFields;
+
+/** When a failure looks like this, do that */
+export interface RetryRule {
+  /** "any", or an object with class, status and message; all that are given must hold */
+  match: "any" | {
+    class?: string | string[] | undefined;
+    /** The whole message, with * for any run of characters */
+    message?: string | undefined;
+    /** 503, "5xx" or "500-504" */
+    status?: number | string | Array<number | string> | undefined;
+  };
+  /** Retry, give up, or retry after this long */
+  then: "retry" | "fail" | {
+    retry: Duration;
+  };
+}
+
+/** A change of the secret that signs. */
+export interface RotateSecretRequest {
+  /** How long the old secret signs beside the new one; 1d by default. */
+  overlap?: Duration | null | undefined;
+  /** The new secret; generated by default. */
+  secret?: string | null | undefined;
+}
+
+/** A schedule, with its next ticks. */
+export interface Schedule {
+  /** When it was created. */
+  createdAt: string;
+  /** No tick at this time or later. */
+  endAt?: string | null | undefined;
+  /** Its interval, if it has no cron rule. */
+  every?: string | null | undefined;
+  /** `sch_…` */
+  id: string;
+  /** The job that each tick makes. */
+  job: Job;
+  /** Its newest tick. */
+  lastTick?: string | null | undefined;
+  /** How many runs it makes at most. */
+  maxRuns?: number | null | undefined;
+  /** What happens to ticks that passed while no node was running. */
+  missed: MissedTickPolicy;
+  /** Unique within the tenant. */
+  name: string;
+  /** Its next tick. */
+  nextTick?: string | null | undefined;
+  /** What happens at a tick while the run before it has not ended. */
+  overlap: OverlapPolicy;
+  /** Whether it makes no runs until it is resumed. */
+  paused: boolean;
+  /** How many runs it has made. */
+  runs: number;
+  /** Its cron rule. */
+  schedule?: string | null | undefined;
+  /** No tick before this time. */
+  startAt?: string | null | undefined;
+  /** The tenant it belongs to. */
+  tenant: string;
+  /** The time zone of its cron rule. */
+  timezone?: string | null | undefined;
+  /** The next ticks, soonest first; empty while it is paused. */
+  upcoming: UpcomingTick[];
+}
+
+/** A page of schedules. */
+export interface ScheduleList {
+  /** Where to go on, as `after`; null at the end of the list. */
+  nextCursor?: string | null | undefined;
+  /** Newest first. */
+  schedules: Schedule[];
+}
+
+export type Scope = "admin" | "tenant" | "worker" | "read";
+
+/** The ends of many attempts, in one request. */
+export interface SettleRequest {
+  /** One for each attempt, up to 1,000. */
+  settlements: SettlementRequest[];
+}
+
+/** One result for each settlement. */
+export interface SettlementList {
+  /** In the order of the request. */
+  settled: SettlementResult[];
+}
+
+/** How an attempt ended, as its worker reports it. */
+export type SettlementOutcome = "succeed" | "fail" | "snooze" | "release";
+
+/** How one of many attempts ended. */
+export interface SettlementRequest {
+  /** How long from now; only with `snooze`. */
+  delay?: Duration | null | undefined;
+  /** What went wrong; only with `fail`. */
+  failure?: FailureRequest | null | undefined;
+  /** That of the claim. */
+  fence: number;
+  /** The job's id. */
+  id: string;
+  /** How it ended. */
+  outcome: SettlementOutcome;
+  /** Kept with the attempt; only with `succeed`. */
+  result?: unknown;
+  onSuccess?: CreateJobRequest[] | undefined;
+}
+
+/** What became of one settlement. */
+export interface SettlementResult {
+  /** `stale_fence` or `not_found`, if it is not ok. */
+  code?: string | null | undefined;
+  /** A sentence for people, if it is not ok. */
+  detail?: string | null | undefined;
+  /** The job's id, as it was sent. */
+  id: string;
+  /** The job's label from now on. */
+  label?: JobLabel | null | undefined;
+  /** Whether it was accepted. */
+  ok: boolean;
+}
+
+export type SkipReason = "overlap" | "missed" | "missedLimit" | "maxRuns";
+
+/** Ticks in a row that made no run, for one reason. */
+export interface SkippedTicks {
+  /** How many. */
+  count: number;
+  /** Why they were skipped. */
+  reason: SkipReason;
+  /** The last of them. */
+  until: string;
+}
+
+/** A request to try again later without counting this attempt. */
+export interface SnoozeRequest {
+  /** How long from now. */
+  delay: Duration;
+  /** That of the claim. */
+  fence: number;
+}
+
+/** Counts and rates. */
+export type Stats = Counts & {
+  /** By tenant, queue and kind. The figures above are of all of them, whichever page this is. */
+  lanes: LaneStats[];
+  /** Where to go on, as `after`; null at the end of the lanes. */
+  nextCursor?: string | null | undefined;
+  /** The time of these figures. */
+  now: string;
+  /** Retries among the attempts of the last five minutes; null if there was none. */
+  retryRate?: number | null | undefined;
+  /** The share of retries that succeeded; null before the first. */
+  retrySuccessRate?: number | null | undefined;
+  /** Those of them that succeeded. */
+  successfulRetries: number;
+  /** Attempts per second over the last five minutes. */
+  throughput: number;
+  /** Retries since the beginning. */
+  totalRetries: number;
+};
+
+/** A report that an attempt succeeded. */
+export interface SucceedRequest {
+  /** That of the claim. */
+  fence: number;
+  /** Kept with the attempt, up to 64 KiB. */
+  result?: unknown;
+}
+
+/** Attempts, by how they ended. */
+export interface Tally {
+  /** All of them. */
+  attempts: number;
+  /** Jobs that were given up because no retry was left. */
+  exhausted: number;
+  /** Those that failed. */
+  failures: number;
+  /** Those that were retries. */
+  retries: number;
+  /** Those that succeeded. */
+  successes: number;
+  /** Retries that succeeded. */
+  successfulRetries: number;
+}
+
+/** A tick that made a run, or one or several that were skipped. */
+export interface Tick {
+  /** When it came. */
+  at: string;
+  /** The run it made. */
+  jobId?: string | null | undefined;
+  /** Why it made none. */
+  skipped?: SkippedTicks | null | undefined;
+}
+
+/** A page of ticks. */
+export interface TickList {
+  /** Where to go on, as `after`; null at the end of the list. */
+  nextCursor?: string | null | undefined;
+  /** Ticks that have come, newest first. */
+  ticks: Tick[];
+  /** Ticks to come, soonest first; only with the first page. */
+  upcoming: UpcomingTick[];
+}
+
+/** A tick to come. */
+export interface UpcomingTick {
+  /** When it comes. */
+  at: string;
+  /**
+   * What a change of clocks does to it: `gap` (it fires right after the gap) or `fold` (the
+   * clock shows this time twice).
+   */
+  dst?: Dst | null | undefined;
+}
+
+/** Where events of a job are sent, without the secret that signs them. */
+export interface Webhook {
+  /** The endpoint that a delivery is for. */
+  endpoint?: string | null | undefined;
+  /** Which events are sent. */
+  events: EventType[];
+  /** Whether deliveries are signed. */
+  signed: boolean;
+  /** The address, of a job's own webhook. */
+  url?: string | null | undefined;
+}
+
+/** A job's own webhook. */
+export interface WebhookRequest {
+  /** Which events are sent; `job.succeeded` and `job.failed` by default. */
+  events?: EventType[] | null | undefined;
+  /** The retry policy of its deliveries, over the preset `webhook`. */
+  retry?: RetryPolicyInput | null | undefined;
+  /** `whsec_…`, for signing as Standard Webhooks says. It is never shown again. */
+  secret?: string | null | undefined;
+  /** Where events are sent. */
+  url: string;
+}
+
+export interface WorkerInfo {
+  version?: string | undefined;
+  host?: string | undefined;
+  concurrency?: number | undefined;
+  library?: string | undefined;
+}
+
+export interface HeartbeatResult {
+  id: string;
+  ok: boolean;
+  leaseUntil?: string | null | undefined;
+  cancelRequested?: boolean | null | undefined;
+  timedOut?: boolean | null | undefined;
+  code?: string | null | undefined;
+  detail?: string | null | undefined;
+}
+
+export interface HeartbeatList {
+  claims: HeartbeatResult[];
+}
+
+export interface Step {
+  name: string;
+  result: unknown;
+}
+
+/** What each operation of the API takes and answers. */
+export interface Operations {
+  /** List alerts that fire, are about to, or did. */
+  listAlerts: {
+    query?: {
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+      /** How many, up to 500, which is the default. */
+      limit?: number | undefined;
+      /** Where the page before ended: its nextCursor. */
+      after?: string | undefined;
+    };
+    answer: AlertList;
+  };
+  /** Claim due jobs, waiting for the first if there is none. */
+  claimJobs: {
+    body: ClaimJobsRequest;
+    answer: ClaimList;
+  };
+  /** Report the ends of many attempts in one transaction. */
+  settleAttempts: {
+    body: SettleRequest;
+    answer: SettlementList;
+  };
+  /** Report that an attempt failed; what follows is up to the job's policy. */
+  failAttempt: {
+    path: {
+      /** job_… */
+      id: string;
+    };
+    body: FailRequest;
+    answer: Job;
+  };
+  /** Renew the lease of an attempt that still runs; it counts from now. */
+  sendHeartbeat: {
+    path: {
+      /** job_… */
+      id: string;
+    };
+    body: HeartbeatRequest;
+    answer: Lease;
+  };
+  /** Snooze a job: try again later without counting this attempt. */
+  snoozeAttempt: {
+    path: {
+      /** job_… */
+      id: string;
+    };
+    body: SnoozeRequest;
+    answer: Job;
+  };
+  /** Report that an attempt succeeded. */
+  succeedAttempt: {
+    path: {
+      /** job_… */
+      id: string;
+    };
+    body: SucceedRequest;
+    answer: Job;
+  };
+  /** List dead letters, newest first. */
+  listDeadLetters: {
+    query?: {
+      /** With this label. */
+      label?: JobLabel | undefined;
+      /** In this queue. */
+      queue?: Name | undefined;
+      /** Of this kind. */
+      kind?: Name | undefined;
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+      /** Runs of this schedule. */
+      schedule?: string | undefined;
+      /** Created at this time or later; when it failed does not matter. */
+      from?: string | undefined;
+      /** Created before this time; when it failed does not matter. */
+      before?: string | undefined;
+      /** Ended `failed` at this time or later. */
+      failedFrom?: string | undefined;
+      /** Ended `failed` before this time. */
+      failedBefore?: string | undefined;
+      /** With this text in the message of the newest failure, in any case. */
+      text?: string | undefined;
+      /** With a newest failure of this class. */
+      class?: string | undefined;
+      /** Ended for this reason. */
+      reason?: EndReason | undefined;
+      /** How many, up to 500; 50 by default. */
+      limit?: number | undefined;
+      /** Where the page before ended: its nextCursor. */
+      after?: string | undefined;
+    };
+    answer: JobList;
+  };
+  /** Discard dead letters without trying them again. */
+  discardDeadLetters: {
+    body: DeadLettersRequest;
+    answer: BulkResult;
+  };
+  /** Requeue dead letters, each with a fresh retry budget. */
+  requeueDeadLetters: {
+    body: DeadLettersRequest;
+    answer: BulkResult;
+  };
+  /**
+   * List endpoints, oldest first. Keys of scope `read` and `worker` see the host of an address only:
+   * its path may be a secret.
+   */
+  listEndpoints: {
+    query?: {
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+      /** How many, up to 500, which is the default. */
+      limit?: number | undefined;
+      /** Where the page before ended: its nextCursor. */
+      after?: string | undefined;
+    };
+    answer: EndpointList;
+  };
+  /** Create an endpoint: an address that events of jobs, or alerts, are sent to. */
+  createEndpoint: {
+    body: CreateEndpointRequest;
+    answer: EndpointWithSecret;
+  };
+  /** Delete an endpoint; deliveries that wait for it are cancelled. */
+  deleteEndpoint: {
+    path: {
+      /** end_… */
+      id: string;
+    };
+    answer: undefined;
+  };
+  /** Rotate the secret of an endpoint: a new one signs, the old one signs beside it for a while. */
+  rotateEndpointSecret: {
+    path: {
+      /** end_… */
+      id: string;
+    };
+    body?: RotateSecretRequest | null | undefined;
+    answer: EndpointWithSecret;
+  };
+  /** List jobs, newest first. */
+  listJobs: {
+    query?: {
+      /** With this label. */
+      label?: JobLabel | undefined;
+      /** In this queue. */
+      queue?: Name | undefined;
+      /** Of this kind. */
+      kind?: Name | undefined;
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+      /** Runs of this schedule. */
+      schedule?: string | undefined;
+      /** Created at this time or later; when it failed does not matter. */
+      from?: string | undefined;
+      /** Created before this time; when it failed does not matter. */
+      before?: string | undefined;
+      /** Ended `failed` at this time or later. */
+      failedFrom?: string | undefined;
+      /** Ended `failed` before this time. */
+      failedBefore?: string | undefined;
+      /** With this text in the message of the newest failure, in any case. */
+      text?: string | undefined;
+      /** With a newest failure of this class. */
+      class?: string | undefined;
+      /** Ended for this reason. */
+      reason?: EndReason | undefined;
+      /** How many, up to 500; 50 by default. */
+      limit?: number | undefined;
+      /** Where the page before ended: its nextCursor. */
+      after?: string | undefined;
+    };
+    answer: JobList;
+  };
+  /** Create a job, or up to 1,000 of them atomically, or a schedule. */
+  createJob: {
+    body: CreateRequest;
+    answer: CreateResult;
+  };
+  /** Read a job. */
+  getJob: {
+    path: {
+      id: string;
+    };
+    query?: {
+      wait?: Duration | undefined;
+    };
+    answer: Job;
+  };
+  /** Edit a waiting job: payload, policy, runAt, priority. */
+  editJob: {
+    path: {
+      /** job_… */
+      id: string;
+    };
+    body: EditJobRequest;
+    answer: Job;
+  };
+  /** Cancel a job: at once if it waits, as soon as it can if it runs. */
+  cancelJob: {
+    path: {
+      /** job_… */
+      id: string;
+    };
+    answer: Job;
+  };
+  /** List the attempts of a job, newest first, each with the reason for what followed it. */
+  listAttempts: {
+    path: {
+      /** job_…, or sch_… for all runs of a schedule */
+      id: string;
+    };
+    query?: {
+      /** How many, up to 500. */
+      limit?: number | undefined;
+      /** Where the page before ended: its nextCursor. */
+      after?: string | undefined;
+    };
+    answer: AttemptList;
+  };
+  /** Retry a job that failed or was cancelled, with a fresh retry budget. */
+  retryJob: {
+    path: {
+      /** job_… */
+      id: string;
+    };
+    body?: RetryJobRequest | null | undefined;
+    answer: Job;
+  };
+  /** Run a waiting job now, without waiting for its time. */
+  runJobNow: {
+    path: {
+      /** job_… */
+      id: string;
+    };
+    answer: Job;
+  };
+  /** List keys, oldest first, without their tokens. */
+  listKeys: {
+    query?: {
+      /** How many, up to 500. */
+      limit?: number | undefined;
+      /** Where the page before ended: its nextCursor. */
+      after?: string | undefined;
+    };
+    answer: KeyList;
+  };
+  /** Create a key. Its token is in this one response only. */
+  createKey: {
+    body: CreateKeyRequest;
+    answer: KeyWithToken;
+  };
+  /** Revoke a key. All nodes refuse it within seconds. */
+  revokeKey: {
+    path: {
+      /** key_… */
+      id: string;
+    };
+    answer: undefined;
+  };
+  /** List the nodes by name, including those that have just gone silent. */
+  listNodes: {
+    query?: {
+      /** How many, up to 500. */
+      limit?: number | undefined;
+      /** Where the page before ended: its nextCursor. */
+      after?: string | undefined;
+    };
+    answer: NodeList;
+  };
+  /** Preview the whole timetable of a policy. */
+  previewPolicy: {
+    body: PreviewPolicyRequest;
+    answer: PolicyPreview;
+  };
+  /** List queues with their counts and the age of their oldest waiting job. */
+  listQueues: {
+    query?: {
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+      /** How many, up to 500, which is the default. */
+      limit?: number | undefined;
+      /** Where the page before ended: its nextCursor. */
+      after?: string | undefined;
+    };
+    answer: QueueList;
+  };
+  /** Pause a queue: no job is claimed from it until it is resumed. Running jobs go on. */
+  pauseQueue: {
+    path: {
+      /** The queue */
+      name: Name;
+    };
+    query?: {
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+    };
+    answer: undefined;
+  };
+  /** Resume a paused queue. */
+  resumeQueue: {
+    path: {
+      /** The queue */
+      name: Name;
+    };
+    query?: {
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+    };
+    answer: undefined;
+  };
+  /** List schedules, newest first. */
+  listSchedules: {
+    query?: {
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+      /** How many, up to 500; 50 by default. */
+      limit?: number | undefined;
+      /** Where the page before ended: its nextCursor. */
+      after?: string | undefined;
+    };
+    answer: ScheduleList;
+  };
+  /** Create a schedule, or update the one of that name. */
+  createSchedule: {
+    body: CreateScheduleRequest;
+    answer: Schedule;
+  };
+  /** Read a schedule. */
+  getSchedule: {
+    path: {
+      /** sch_…, or its name */
+      id: string;
+    };
+    answer: Schedule;
+  };
+  /** Delete a schedule; runs it has made go on. */
+  deleteSchedule: {
+    path: {
+      /** sch_…, or its name */
+      id: string;
+    };
+    answer: undefined;
+  };
+  /** Edit a schedule. Only a changed rule or window starts afresh from now. */
+  editSchedule: {
+    path: {
+      /** sch_…, or its name */
+      id: string;
+    };
+    body: EditScheduleRequest;
+    answer: Schedule;
+  };
+  /** Pause a schedule: it makes no runs until it is resumed. */
+  pauseSchedule: {
+    path: {
+      /** sch_…, or its name */
+      id: string;
+    };
+    answer: Schedule;
+  };
+  /** Resume a schedule with its next tick; ticks that passed while it was paused make no runs. */
+  resumeSchedule: {
+    path: {
+      /** sch_…, or its name */
+      id: string;
+    };
+    answer: Schedule;
+  };
+  /** Run a schedule now: one run, beside its timetable. */
+  runScheduleNow: {
+    path: {
+      /** sch_…, or its name */
+      id: string;
+    };
+    answer: Job;
+  };
+  /** List the ticks of a schedule, newest first, and those to come. */
+  listTicks: {
+    path: {
+      /** sch_…, or its name */
+      id: string;
+    };
+    query?: {
+      /** How many, up to 500. */
+      limit?: number | undefined;
+      /** Where the page before ended: its nextCursor. */
+      after?: string | undefined;
+    };
+    answer: TickList;
+  };
+  /** Read jobs by label, throughput, retries and how many of them succeeded. */
+  getStats: {
+    query?: {
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+      /** How many, up to 500, which is the default. */
+      limit?: number | undefined;
+      /** Where the page before ended: its nextCursor. */
+      after?: string | undefined;
+    };
+    answer: Stats;
+  };
+  /** List attempts by the minute in which they ended, oldest first; minutes without any are left out. */
+  listMinuteStats: {
+    query?: {
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+      /** How many minutes to look back, up to a week; 60 by default. */
+      minutes?: number | undefined;
+    };
+    answer: MinuteList;
+  };
+}
+
+/** The method and the path of each operation, below /api/v1. */
+export const OPERATIONS: { readonly [Name in keyof Operations]: readonly [method: string, path: string] } = {
+  listAlerts: ["GET", "/alerts"],
+  claimJobs: ["POST", "/claims"],
+  settleAttempts: ["POST", "/claims/settle"],
+  failAttempt: ["POST", "/claims/{id}/fail"],
+  sendHeartbeat: ["POST", "/claims/{id}/heartbeat"],
+  snoozeAttempt: ["POST", "/claims/{id}/snooze"],
+  succeedAttempt: ["POST", "/claims/{id}/succeed"],
+  listDeadLetters: ["GET", "/dlq"],
+  discardDeadLetters: ["POST", "/dlq/discard"],
+  requeueDeadLetters: ["POST", "/dlq/requeue"],
+  listEndpoints: ["GET", "/endpoints"],
+  createEndpoint: ["POST", "/endpoints"],
+  deleteEndpoint: ["DELETE", "/endpoints/{id}"],
+  rotateEndpointSecret: ["POST", "/endpoints/{id}/rotate"],
+  listJobs: ["GET", "/jobs"],
+  createJob: ["POST", "/jobs"],
+  getJob: ["GET", "/jobs/{id}"],
+  editJob: ["PATCH", "/jobs/{id}"],
+  cancelJob: ["POST", "/jobs/{id}/cancel"],
+  listAttempts: ["GET", "/jobs/{id}/history"],
+  retryJob: ["POST", "/jobs/{id}/retry"],
+  runJobNow: ["POST", "/jobs/{id}/run-now"],
+  listKeys: ["GET", "/keys"],
+  createKey: ["POST", "/keys"],
+  revokeKey: ["DELETE", "/keys/{id}"],
+  listNodes: ["GET", "/nodes"],
+  previewPolicy: ["POST", "/policies/preview"],
+  listQueues: ["GET", "/queues"],
+  pauseQueue: ["POST", "/queues/{name}/pause"],
+  resumeQueue: ["POST", "/queues/{name}/resume"],
+  listSchedules: ["GET", "/schedules"],
+  createSchedule: ["POST", "/schedules"],
+  getSchedule: ["GET", "/schedules/{id}"],
+  deleteSchedule: ["DELETE", "/schedules/{id}"],
+  editSchedule: ["PATCH", "/schedules/{id}"],
+  pauseSchedule: ["POST", "/schedules/{id}/pause"],
+  resumeSchedule: ["POST", "/schedules/{id}/resume"],
+  runScheduleNow: ["POST", "/schedules/{id}/run-now"],
+  listTicks: ["GET", "/schedules/{id}/ticks"],
+  getStats: ["GET", "/stats"],
+  listMinuteStats: ["GET", "/stats/minutes"],
+};

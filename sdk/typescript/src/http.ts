@@ -1,0 +1,153 @@
+import { Backoff, pause } from "./backoff.js";
+import { ApiError, ConnectionError } from "./errors.js";
+import { OPERATIONS, type Operations, type Problem } from "./generated.js";
+
+export type Fetch = (url: string, request: RequestInit) => Promise<Response>;
+
+export interface HttpSettings {
+  url: string;
+  apiKey: string | undefined;
+  fetch: Fetch;
+  /** Whether `fetch` is not the global one, which a thread would have too. */
+  isFetchCustom: boolean;
+}
+
+export interface CallOptions {
+  /** Ends the request early. */
+  signal?: AbortSignal | undefined;
+  /** How long the response may take. */
+  timeoutMs?: number | undefined;
+  /** Whether the request may be sent again if its response was lost. By default reads may. */
+  isRepeatable?: boolean | undefined;
+}
+
+/** What an operation takes: its path, query and body, as far as it has them. */
+export type CallInput<Name extends keyof Operations> = Omit<Operations[Name], "answer">;
+
+const TIMEOUT_MS = 30_000;
+const TRIES_MAX = 4;
+
+/** Requests to the API of one server. */
+export class Http {
+  readonly settings: HttpSettings;
+
+  constructor(settings: HttpSettings) {
+    this.settings = settings;
+  }
+
+  /** Calls an operation of the API by its name. */
+  call<Name extends keyof Operations>(
+    name: Name,
+    input: CallInput<Name>,
+    options: CallOptions = {},
+  ): Promise<Operations[Name]["answer"]> {
+    const [method, template] = OPERATIONS[name];
+    const { path, query, body } = input as {
+      path?: Record<string, string>;
+      query?: Record<string, unknown>;
+      body?: unknown;
+    };
+    const filled = template.replace(/\{(\w+)\}/g, (_, key) =>
+      encodeURIComponent(path?.[key] ?? ""),
+    );
+    const text = body === undefined || body === null ? undefined : JSON.stringify(body);
+    return this.request(method, filled + queryText(query), text, options);
+  }
+
+  /** Sends a request and reads its JSON response, again if that is safe and no response arrived. */
+  async request<Answer>(
+    method: string,
+    path: string,
+    body: string | undefined,
+    options: CallOptions = {},
+  ): Promise<Answer> {
+    const isRepeatable = options.isRepeatable ?? method === "GET";
+    const backoff = new Backoff(100, 2_000);
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.requestOnce(method, path, body, options);
+      } catch (error) {
+        const isLast = !isRepeatable || tries >= TRIES_MAX || options.signal?.aborted;
+        if (isLast || !isTransient(error)) throw error;
+        await pause(backoff.nextMs(), options.signal);
+      }
+    }
+  }
+
+  /** Sends a request once. */
+  async requestOnce<Answer>(
+    method: string,
+    path: string,
+    body: string | undefined,
+    { signal, timeoutMs = TIMEOUT_MS }: CallOptions = {},
+  ): Promise<Answer> {
+    const { url, apiKey, fetch } = this.settings;
+    const headers: Record<string, string> = { accept: "application/json" };
+    if (apiKey) headers["authorization"] = `Bearer ${apiKey}`;
+    if (body !== undefined) headers["content-type"] = "application/json";
+    // Not AbortSignal.any: it keeps every request alive for as long as the caller's signal lives.
+    const controller = new AbortController();
+    const abort = () => controller.abort(signal?.reason);
+    const expire = () => controller.abort(new Error(`no response within ${timeoutMs} ms`));
+    const timer = setTimeout(expire, timeoutMs);
+    signal?.addEventListener("abort", abort);
+    if (signal?.aborted) abort();
+    let response: Response;
+    let text: string;
+    try {
+      const request = {
+        method,
+        headers,
+        signal: controller.signal,
+        ...(body !== undefined && { body }),
+      };
+      response = await fetch(`${url}/api/v1${path}`, request);
+      text = await response.text();
+    } catch (error) {
+      const cause = (error as { cause?: Error }).cause ?? (error as Error);
+      throw new ConnectionError(`${method} ${url}/api/v1${path}: ${cause.message}`, {
+        cause: error,
+      });
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+    }
+    if (!response.ok) throw apiError(response, text);
+    try {
+      return (text === "" ? undefined : JSON.parse(text)) as Answer;
+    } catch (cause) {
+      throw new ConnectionError(`${method} ${url}/api/v1${path}: the response is not JSON`, {
+        cause,
+      });
+    }
+  }
+}
+
+/** Whether the same request may succeed later. */
+export function isTransient(error: unknown): boolean {
+  if (error instanceof ConnectionError) return true;
+  return (
+    error instanceof ApiError && (error.status >= 500 || [408, 425, 429].includes(error.status))
+  );
+}
+
+function apiError(response: Response, text: string): ApiError {
+  let problem: Partial<Problem>;
+  try {
+    problem = JSON.parse(text) as Partial<Problem>;
+  } catch {
+    problem = { detail: `status ${response.status}: ${text.slice(0, 200)}` };
+  }
+  const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
+  return new ApiError(
+    response.status,
+    problem,
+    Number.isNaN(seconds) ? undefined : seconds * 1_000,
+  );
+}
+
+function queryText(query: Record<string, unknown> | undefined): string {
+  const entries = Object.entries(query ?? {}).filter(([, value]) => value !== undefined);
+  if (entries.length === 0) return "";
+  return `?${new URLSearchParams(entries.map(([name, value]) => [name, String(value)]))}`;
+}

@@ -1,0 +1,87 @@
+import { type ApiGroups, groupsOf } from "./api.js";
+import type { Operations } from "./generated.js";
+import { type CallInput, type CallOptions, type Fetch, Http } from "./http.js";
+import { JobDefinition, type JobOptions } from "./job.js";
+import { jsonLogger, type Logger } from "./logger.js";
+import { environment } from "./runtime.js";
+import type { SchemaInput, SchemaOutput, StandardSchema } from "./schema.js";
+import { Worker, type WorkerOptions } from "./worker/worker.js";
+
+export interface SteadfastOptions {
+  /** The server's address: by default `STEADFAST_URL`, or else http://127.0.0.1:7373. */
+  url?: string | undefined;
+  /** By default `STEADFAST_API_KEY`. A server on this machine may need none. */
+  apiKey?: string | undefined;
+  logger?: Logger | undefined;
+  /** In place of the global `fetch`. */
+  fetch?: Fetch | undefined;
+}
+
+/** A client of one server: defines jobs, makes workers, and has the rest of the API. */
+export class Steadfast implements ApiGroups {
+  readonly http: Http;
+  readonly logger: Logger;
+  readonly jobs: ApiGroups["jobs"];
+  readonly schedules: ApiGroups["schedules"];
+  readonly deadLetters: ApiGroups["deadLetters"];
+  readonly queues: ApiGroups["queues"];
+  readonly endpoints: ApiGroups["endpoints"];
+  readonly keys: ApiGroups["keys"];
+  readonly policies: ApiGroups["policies"];
+  readonly alerts: ApiGroups["alerts"];
+  readonly nodes: ApiGroups["nodes"];
+  readonly stats: ApiGroups["stats"];
+
+  constructor(options: SteadfastOptions = {}) {
+    const url = options.url ?? environment("STEADFAST_URL") ?? "http://127.0.0.1:7373";
+    this.logger = options.logger ?? jsonLogger;
+    this.http = new Http({
+      url: url.replace(/\/+$/, ""),
+      apiKey: options.apiKey ?? environment("STEADFAST_API_KEY"),
+      fetch: options.fetch ?? ((target, request) => fetch(target, request)),
+      isFetchCustom: options.fetch !== undefined,
+    });
+    const groups = groupsOf(this.http);
+    this.jobs = groups.jobs;
+    this.schedules = groups.schedules;
+    this.deadLetters = groups.deadLetters;
+    this.queues = groups.queues;
+    this.endpoints = groups.endpoints;
+    this.keys = groups.keys;
+    this.policies = groups.policies;
+    this.alerts = groups.alerts;
+    this.nodes = groups.nodes;
+    this.stats = groups.stats;
+  }
+
+  /** Defines a job whose payload a schema describes. */
+  job<Schema extends StandardSchema, Result>(
+    kind: string,
+    options: { payload: Schema } & JobOptions<SchemaOutput<Schema>, Result>,
+  ): JobDefinition<SchemaInput<Schema>, SchemaOutput<Schema>, Result>;
+  /** Defines a job whose payload is not checked: its type is that of the handler's argument. */
+  job<Payload, Result>(
+    kind: string,
+    options: JobOptions<Payload, Result>,
+  ): JobDefinition<Payload, Payload, Result>;
+  job<Payload, Result>(
+    kind: string,
+    options: JobOptions<Payload, Result> & { payload?: StandardSchema },
+  ): JobDefinition<Payload, Payload, Result> {
+    return new JobDefinition(this, kind, options);
+  }
+
+  /** Makes a worker that claims and runs jobs of these kinds. */
+  worker(options: WorkerOptions): Worker {
+    return new Worker(this.http, this.logger, options);
+  }
+
+  /** Calls an operation of the API by the name it has in the OpenAPI document. */
+  call<Name extends keyof Operations>(
+    name: Name,
+    input: CallInput<Name>,
+    options?: CallOptions,
+  ): Promise<Operations[Name]["answer"]> {
+    return this.http.call(name, input, options);
+  }
+}

@@ -1,0 +1,100 @@
+import { type AttemptContext, currentContext, type Middleware } from "../context.js";
+import { PayloadError, SnoozeError } from "../errors.js";
+import type { SettlementRequest } from "../generated.js";
+import type { AnyJob } from "../job.js";
+import { failureOf, payloadFailure } from "./failure.js";
+
+/** How an attempt ended; undefined if there is no point in reporting it. */
+export type Outcome = Omit<SettlementRequest, "id" | "fence"> | undefined;
+
+/** Runs handlers, and folds whatever they return or throw into an outcome. */
+export class Executor {
+  readonly #jobs: ReadonlyMap<string, AnyJob>;
+  readonly #middleware: readonly Middleware[];
+
+  constructor(jobs: readonly AnyJob[], middleware: readonly Middleware[] = []) {
+    const idle = jobs.find((job) => !job.run);
+    if (idle) throw new TypeError(`jobs: ${idle.kind} has no \`run\`, so a worker cannot run it`);
+    this.#jobs = new Map(jobs.map((job) => [job.kind, job]));
+    if (this.#jobs.size < jobs.length) throw new TypeError("jobs: two definitions have one kind");
+    this.#middleware = middleware;
+  }
+
+  get kinds(): string[] {
+    return [...this.#jobs.keys()];
+  }
+
+  async execute(context: AttemptContext): Promise<Outcome> {
+    const definition = this.#jobs.get(context.job.kind);
+    const run = definition?.run;
+    if (!definition || !run) {
+      const message = `this worker has no job ${context.job.kind}`;
+      return { outcome: "fail", failure: { class: "unknown_kind", message } };
+    }
+    const timer = startTimeout(context);
+    try {
+      const payload = await parse(definition, context.job.payload);
+      if (payload instanceof PayloadError) {
+        return { outcome: "fail", failure: payloadFailure(payload) };
+      }
+      const handler = async () => run(payload.value, context);
+      const result = await currentContext.run(context, () => this.#wrap(context, handler)());
+      const onSuccess = await context.finish();
+      return {
+        outcome: "succeed",
+        ...(result !== undefined && result !== null && { result }),
+        ...(onSuccess.length > 0 && { onSuccess }),
+      };
+    } catch (error) {
+      await context.finish().catch(() => {});
+      return outcomeOf(error, context);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #wrap(context: AttemptContext, handler: () => Promise<unknown>): () => Promise<unknown> {
+    return this.#middleware.reduceRight<() => Promise<unknown>>(
+      (next, middleware) => async () => middleware(context, next),
+      handler,
+    );
+  }
+}
+
+async function parse(
+  definition: AnyJob,
+  payload: unknown,
+): Promise<{ value: unknown } | PayloadError> {
+  try {
+    return { value: await definition.parse(payload) };
+  } catch (error) {
+    if (error instanceof PayloadError) return error;
+    throw error;
+  }
+}
+
+function outcomeOf(error: unknown, context: AttemptContext): Outcome {
+  switch (context.abortCause) {
+    case "lease_lost":
+      return undefined;
+    case "shutdown":
+      return { outcome: "release" };
+    case "timeout":
+      return { outcome: "fail", failure: { ...failureOf(error), class: "timeout" } };
+    case "cancelled":
+      return { outcome: "fail", failure: { ...failureOf(error), class: "cancelled" } };
+    case undefined:
+      break;
+  }
+  if (error instanceof SnoozeError) {
+    return { outcome: "snooze", delay: `${Math.ceil(error.delayMs)}ms` };
+  }
+  return { outcome: "fail", failure: failureOf(error) };
+}
+
+/** The server ends the attempt at its timeout, too; this stops the handler in time. */
+function startTimeout(context: AttemptContext): ReturnType<typeof setTimeout> | undefined {
+  const { timeoutMs } = context.job;
+  if (timeoutMs == null || timeoutMs > 2 ** 31 - 1) return undefined;
+  return setTimeout(() => context.abort("timeout"), timeoutMs);
+}

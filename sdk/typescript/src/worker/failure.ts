@@ -1,0 +1,59 @@
+import { JobError, type PayloadError, RetryAfterError } from "../errors.js";
+import type { FailureRequest } from "../generated.js";
+
+/** The server keeps as much. */
+const TRACE_LENGTH_MAX = 64 * 1024;
+
+/** What a handler threw, as the server is to know it. */
+export function failureOf(error: unknown): FailureRequest {
+  if (!(error instanceof Error)) return { class: "error", message: textOf(error) };
+  const failure: FailureRequest = {
+    class: classOf(error),
+    message: error.message || error.name,
+    trace: traceOf(error),
+  };
+  if (error instanceof JobError && error.httpStatus !== undefined) {
+    failure.httpStatus = error.httpStatus;
+  }
+  if (error instanceof RetryAfterError) failure.retryAfter = `${Math.ceil(error.delayMs)}ms`;
+  return failure;
+}
+
+/** A payload that does not fit the job is not retried: it will not fit next time. */
+export function payloadFailure(error: PayloadError): FailureRequest {
+  return { class: "payload", message: error.message };
+}
+
+function classOf(error: Error): string {
+  if (error instanceof JobError) {
+    if (error.class !== undefined) return error.class;
+    return error.constructor === JobError || error instanceof RetryAfterError
+      ? "error"
+      : error.name;
+  }
+  // A subclass that does not set its name has that of its base.
+  return error.name === "Error" ? error.constructor.name : error.name;
+}
+
+/** The stack of an error and of its causes; of a long one the middle is left out. */
+function traceOf(error: Error): string {
+  let text = error.stack ?? String(error);
+  const seen = new Set<unknown>([error]);
+  for (let cause = error.cause; cause !== undefined && !seen.has(cause); ) {
+    seen.add(cause);
+    text += `\ncaused by: ${cause instanceof Error ? (cause.stack ?? String(cause)) : textOf(cause)}`;
+    cause = cause instanceof Error ? cause.cause : undefined;
+  }
+  if (text.length <= TRACE_LENGTH_MAX) return text;
+  const half = TRACE_LENGTH_MAX / 2 - 8;
+  return `${text.slice(0, half)}\n…\n${text.slice(-half)}`;
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return String(value);
+  }
+}

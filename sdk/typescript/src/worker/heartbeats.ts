@@ -1,0 +1,88 @@
+import type { Http } from "../http.js";
+import type { Logger } from "../logger.js";
+import { type NodeThread, nodeThreads } from "../runtime.js";
+import {
+  type HeartbeatMessage,
+  type HeartbeatNews,
+  type LeasedClaim,
+  runHeartbeats,
+} from "./heartbeat-loop.js";
+
+interface HeartbeatOptions {
+  http: Http;
+  logger: Logger;
+  worker: string;
+  leaseMs: number | undefined;
+  onNews: (news: HeartbeatNews) => void;
+}
+
+/** The heartbeats of a worker, on a thread of their own where there are threads. */
+export class Heartbeats {
+  readonly #options: HeartbeatOptions;
+  readonly #held = new Map<string, LeasedClaim>();
+  #thread: NodeThread | undefined;
+  #send: (message: HeartbeatMessage) => void;
+
+  constructor(options: HeartbeatOptions) {
+    this.#options = options;
+    this.#send = this.#startThread() ?? this.#startHere();
+  }
+
+  /** From now on the leases of these claims are renewed. */
+  hold(claims: LeasedClaim[]): void {
+    for (const claim of claims) this.#held.set(`${claim.id} ${claim.fence}`, claim);
+    this.#send({ hold: claims });
+  }
+
+  /** These claims have been settled. */
+  drop(claims: LeasedClaim[]): void {
+    for (const claim of claims) this.#held.delete(`${claim.id} ${claim.fence}`);
+    this.#send({ drop: claims });
+  }
+
+  async stop(): Promise<void> {
+    this.#send({ drop: [...this.#held.values()] });
+    await this.#thread?.terminate();
+  }
+
+  #settings() {
+    const { http, worker, leaseMs } = this.#options;
+    const { url, apiKey } = http.settings;
+    const headers: Record<string, string> = { "content-type": "application/json" };
+    if (apiKey) headers["authorization"] = `Bearer ${apiKey}`;
+    return { url: `${url}/api/v1`, headers, worker, leaseMs };
+  }
+
+  #startThread(): ((message: HeartbeatMessage) => void) | undefined {
+    const threads = nodeThreads();
+    if (!threads || this.#options.http.settings.isFetchCustom) return undefined;
+    // Bundlers that keep the names of functions wrap them in a helper called __name.
+    const source = `
+      const __name = (target) => target;
+      const { parentPort, workerData } = require("node:worker_threads");
+      const report = (news) => parentPort.postMessage(news);
+      parentPort.on("message", (${runHeartbeats})(workerData, report, fetch));`;
+    const thread = new threads.Worker(source, { eval: true, workerData: this.#settings() });
+    thread.on("message", (news: HeartbeatNews[]) => news.forEach(this.#options.onNews));
+    thread.on("error", (error: Error) => this.#leaveThread(error));
+    thread.unref();
+    this.#thread = thread;
+    return (message) => thread.postMessage(message);
+  }
+
+  #startHere(): (message: HeartbeatMessage) => void {
+    const report = (news: HeartbeatNews[]) => news.forEach(this.#options.onNews);
+    return runHeartbeats(this.#settings(), report, this.#options.http.settings.fetch);
+  }
+
+  #leaveThread(error: Error): void {
+    const fields = { error: error.message };
+    this.#options.logger.warn(
+      "heartbeats have no thread; a handler that blocks delays them",
+      fields,
+    );
+    this.#thread = undefined;
+    this.#send = this.#startHere();
+    this.#send({ hold: [...this.#held.values()] });
+  }
+}

@@ -1,0 +1,100 @@
+import { Backoff, pause } from "../backoff.js";
+import { AttemptContext } from "../context.js";
+import { ApiError } from "../errors.js";
+import type { Claim, HeartbeatList, Step } from "../generated.js";
+import { type Http, isTransient } from "../http.js";
+import { type Logger, withFields } from "../logger.js";
+import type { HeartbeatNews } from "./heartbeat-loop.js";
+
+/** A claim that this worker holds, and the attempt that runs under it. */
+export class HeldClaim {
+  readonly id: string;
+  readonly fence: number;
+  readonly leaseMs: number;
+  readonly context: AttemptContext;
+  /** The server said that the claim does not hold any more. */
+  isStale = false;
+  /** It was given back, or its outcome is being reported. */
+  isReported = false;
+  readonly #http: Http;
+  readonly #worker: string;
+
+  constructor(
+    claim: Claim,
+    settings: { http: Http; logger: Logger; worker: string; leaseMs: number | undefined },
+  ) {
+    this.id = claim.id;
+    this.fence = claim.fence;
+    this.leaseMs = settings.leaseMs ?? claim.job.leaseMs;
+    this.#http = settings.http;
+    this.#worker = settings.worker;
+    const { id: job, kind, attempt } = claim.job;
+    this.context = new AttemptContext(
+      claim.job,
+      {
+        getStep: (name) => this.#getStep(name),
+        saveStep: (name, result) => this.#saveStep(name, result),
+        reportProgress: (percent, note) => this.#reportProgress(percent, note),
+      },
+      withFields(settings.logger, { job, kind, attempt }),
+    );
+  }
+
+  /** Acts on what a heartbeat found out. */
+  receive(what: HeartbeatNews["what"]): void {
+    if (what === "cancelled" || what === "timeout") return this.context.abort(what);
+    this.isStale = what === "stale";
+    this.context.abort("lease_lost");
+  }
+
+  async #getStep(name: string): Promise<{ result: unknown } | undefined> {
+    try {
+      return await this.#repeat<Step>("GET", `${this.#stepPath(name)}?fence=${this.fence}`);
+    } catch (error) {
+      if (error instanceof ApiError && error.code === "step_not_found") return undefined;
+      throw error;
+    }
+  }
+
+  async #saveStep(name: string, result: unknown): Promise<unknown> {
+    const body = JSON.stringify({ fence: this.fence, result });
+    const step = await this.#repeat<Step>("PUT", this.#stepPath(name), body);
+    return step.result;
+  }
+
+  async #reportProgress(percent: number, note: string | undefined): Promise<void> {
+    const claim = { id: this.id, fence: this.fence, progress: percent, note };
+    const body = JSON.stringify({ worker: this.#worker, claims: [claim] });
+    const options = { isRepeatable: true, signal: this.context.signal };
+    const list = await this.#http.request<HeartbeatList>(
+      "POST",
+      "/claims/heartbeat",
+      body,
+      options,
+    );
+    const result = list.claims[0];
+    if (result && !result.ok) this.receive("stale");
+    else if (result?.timedOut) this.receive("timeout");
+    else if (result?.cancelRequested) this.receive("cancelled");
+  }
+
+  #stepPath(name: string): string {
+    return `/claims/${this.id}/steps/${encodeURIComponent(name)}`;
+  }
+
+  /** Repeats a request for as long as the attempt may go on: a step that was done must not be forgotten. */
+  async #repeat<Answer>(method: string, path: string, body?: string): Promise<Answer> {
+    const { signal } = this.context;
+    const backoff = new Backoff(100, 5_000);
+    for (;;) {
+      try {
+        return await this.#http.requestOnce<Answer>(method, path, body);
+      } catch (error) {
+        if (error instanceof ApiError && error.code === "stale_fence") this.receive("stale");
+        signal.throwIfAborted();
+        if (!isTransient(error)) throw error;
+        await pause(backoff.nextMs(), signal);
+      }
+    }
+  }
+}
