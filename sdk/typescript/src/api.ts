@@ -153,6 +153,10 @@ export function groupsOf(http: Http) {
     alerts: {
       list: (query: Query<"listAlerts"> = {}) => http.call("listAlerts", { query }),
     },
+    /** Processes that claim jobs over HTTP. */
+    workers: {
+      list: (query: Query<"listWorkers"> = {}) => http.call("listWorkers", { query }),
+    },
     nodes: {
       list: (query: Query<"listNodes"> = {}) => http.call("listNodes", { query }),
     },

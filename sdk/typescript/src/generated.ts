@@ -69,6 +69,7 @@ export interface Attempt {
   status: AttemptStatus;
   /** The worker or node that ran it. */
   worker?: string | null | undefined;
+  progress?: number | null | undefined;
 }
 
 /** A page of attempts. */
@@ -1091,6 +1092,26 @@ export interface Step {
   result: unknown;
 }
 
+export interface Worker {
+  name: string;
+  tenant: string;
+  version?: string | undefined;
+  host?: string | undefined;
+  library?: string | undefined;
+  firstSeen: string;
+  lastSeen: string;
+  queues: string[];
+  kinds: string[];
+  concurrency?: number | undefined;
+  running: number;
+  alive: boolean;
+}
+
+export interface WorkerList {
+  workers: Worker[];
+  nextCursor?: string | null | undefined;
+}
+
 /** What each operation of the API takes and answers. */
 export interface Operations {
   /** List alerts that fire, are about to, or did. */
@@ -1505,6 +1526,15 @@ export interface Operations {
     };
     answer: MinuteList;
   };
+  /** List workers. */
+  listWorkers: {
+    query?: {
+      tenant?: string | undefined;
+      limit?: number | undefined;
+      after?: string | undefined;
+    };
+    answer: WorkerList;
+  };
 }
 
 /** The method and the path of each operation, below /api/v1. */
@@ -1550,4 +1580,5 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: readonly [method
   listTicks: ["GET", "/schedules/{id}/ticks"],
   getStats: ["GET", "/stats"],
   listMinuteStats: ["GET", "/stats/minutes"],
+  listWorkers: ["GET", "/workers"],
 };

@@ -29,6 +29,7 @@ export class Steadfast implements ApiGroups {
   readonly keys: ApiGroups["keys"];
   readonly policies: ApiGroups["policies"];
   readonly alerts: ApiGroups["alerts"];
+  readonly workers: ApiGroups["workers"];
   readonly nodes: ApiGroups["nodes"];
   readonly stats: ApiGroups["stats"];
 
@@ -50,6 +51,7 @@ export class Steadfast implements ApiGroups {
     this.keys = groups.keys;
     this.policies = groups.policies;
     this.alerts = groups.alerts;
+    this.workers = groups.workers;
     this.nodes = groups.nodes;
     this.stats = groups.stats;
   }

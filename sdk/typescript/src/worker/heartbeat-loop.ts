@@ -41,6 +41,8 @@ export function runHeartbeats(
 ): (message: HeartbeatMessage) => void {
   const CLAIMS_MAX = 1_000;
   const PAUSE_MS_MIN = 100;
+  const TIMEOUT_MS_MIN = 500;
+  const TIMEOUT_MS_MAX = 30_000;
   const held = new Map<string, LeasedClaim & { renewedAt: number; wasCancelled: boolean }>();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let timerAt = Number.POSITIVE_INFINITY;
@@ -55,6 +57,12 @@ export function runHeartbeats(
     return shortest / 3;
   }
 
+  function firstExpiry(): number {
+    let first = Number.POSITIVE_INFINITY;
+    for (const claim of held.values()) first = Math.min(first, claim.renewedAt + claim.leaseMs);
+    return first;
+  }
+
   function wakeAt(time: number): void {
     if (time >= timerAt) return;
     clearTimeout(timer);
@@ -64,6 +72,7 @@ export function runHeartbeats(
 
   function tick(): void {
     timerAt = Number.POSITIVE_INFINITY;
+    if (failures > 0) expire();
     if (held.size === 0 || isSending) return;
     isSending = true;
     renewAll().then((isRenewed) => {
@@ -72,6 +81,7 @@ export function runHeartbeats(
       if (held.size === 0) return;
       const soon = PAUSE_MS_MIN * 2 ** failures * (0.5 + Math.random() / 2);
       wakeAt(performance.now() + (isRenewed ? intervalMs() : Math.min(soon, intervalMs())));
+      if (!isRenewed) wakeAt(firstExpiry());
     });
   }
 
@@ -93,14 +103,15 @@ export function runHeartbeats(
         method: "POST",
         headers: settings.headers,
         body: JSON.stringify({ worker: settings.worker, claims: entries }),
-        signal: AbortSignal.timeout(Math.max(1_000, intervalMs())),
+        signal: AbortSignal.timeout(
+          Math.min(Math.max(intervalMs(), TIMEOUT_MS_MIN), TIMEOUT_MS_MAX),
+        ),
       });
       if (!response.ok) throw new Error(`status ${response.status}`);
       const list = (await response.json()) as HeartbeatList;
       apply(claims, list, sentAt);
       return true;
     } catch {
-      expire(claims);
       return false;
     }
   }
@@ -126,13 +137,12 @@ export function runHeartbeats(
   }
 
   /** Leases are measured here, by this machine's steady clock: its time of day may be wrong. */
-  function expire(claims: LeasedClaim[]): void {
+  function expire(): void {
     const news: HeartbeatNews[] = [];
-    for (const { id, fence } of claims) {
-      const claim = held.get(keyOf({ id, fence }));
-      if (!claim || performance.now() < claim.renewedAt + claim.leaseMs) continue;
-      held.delete(keyOf(claim));
-      news.push({ id, fence, what: "expired" });
+    for (const [key, claim] of held) {
+      if (performance.now() < claim.renewedAt + claim.leaseMs) continue;
+      held.delete(key);
+      news.push({ id: claim.id, fence: claim.fence, what: "expired" });
     }
     if (news.length > 0) report(news);
   }
