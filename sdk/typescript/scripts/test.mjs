@@ -12,4 +12,10 @@ const run = (program, ...args) => {
 rmSync(`${root}build`, { recursive: true, force: true });
 run(`${root}node_modules/.bin/tsc`, "-p", "tsconfig.test.json");
 const tests = readdirSync(`${root}build/test`).filter((name) => name.endsWith(".test.js"));
-run("node", "--test", "--test-timeout=60000", ...process.argv.slice(2), ...tests.map((name) => `build/test/${name}`));
+run(
+  "node",
+  "--test",
+  "--test-timeout=60000",
+  ...process.argv.slice(2),
+  ...tests.map((name) => `build/test/${name}`),
+);

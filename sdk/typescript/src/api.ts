@@ -23,6 +23,9 @@ type Query<Name extends keyof Operations> = Operations[Name] extends { query?: i
   ? NonNullable<Q>
   : never;
 
+/** A job to be created; `schedules.create` makes recurring ones. */
+export type JobRequest = Omit<CreateJobRequest, "schedule" | "isRecurring" | "timezone">;
+
 interface Page {
   nextCursor?: string | null | undefined;
 }
@@ -46,12 +49,12 @@ function jobsApi(http: Http) {
     http.call("listAttempts", { path: { id }, query });
   return {
     /** Creates a job. With an idempotency key, a request whose response was lost is repeated. */
-    create: async (job: CreateJobRequest): Promise<Job> => {
+    create: async (job: JobRequest): Promise<Job> => {
       const isRepeatable = job.idempotencyKey != null;
       return (await http.call("createJob", { body: job }, { isRepeatable })) as Job;
     },
     /** Creates up to 1,000 jobs, all of them or none. */
-    createMany: async (jobs: CreateJobRequest[]): Promise<Job[]> => {
+    createMany: async (jobs: JobRequest[]): Promise<Job[]> => {
       const isRepeatable = jobs.every((job) => job.idempotencyKey != null);
       const answer = await http.call("createJob", { body: { jobs } }, { isRepeatable });
       return (answer as JobList).jobs;

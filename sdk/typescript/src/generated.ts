@@ -5,6 +5,8 @@ export interface Alert {
   firedAt: string | null;
   message: string;
   notifiedAt: string | null;
+  /** The queue that contributes most to a rule that is broken */
+  queue: string | null;
   resolvedAt: string | null;
   rule: AlertRule;
   /** Since when the rule is broken, or kept again */
@@ -12,11 +14,12 @@ export interface Alert {
   status: AlertStatus;
   subject: AlertSubject;
   tenant: string;
-  /** The limit it is held against */
-  threshold: unknown;
+  /** The limit it is held against, in `unit` */
+  threshold: number;
+  unit: AlertUnit;
   updatedAt: string;
-  /** What was found: a count, a rate, or a duration */
-  value: unknown;
+  /** What was found, in `unit`: a count of jobs, a share of attempts from 0 to 1, or seconds */
+  value: number;
 }
 
 /** Alerts that fire, are about to, or did. */
@@ -32,6 +35,8 @@ export type AlertRule = "dlq" | "retry_rate" | "exhausted" | "overdue";
 export type AlertStatus = "ok" | "pending" | "firing";
 
 export type AlertSubject = "jobs" | "deliveries" | "notifications";
+
+export type AlertUnit = "jobs" | "share" | "seconds";
 
 /** One attempt, and what followed it. */
 export interface Attempt {
@@ -57,6 +62,8 @@ export interface Attempt {
   nextRunAt?: string | null | undefined;
   /** The last note of the handler or worker on its progress. */
   note?: string | null | undefined;
+  /** The same in percent. */
+  progress?: number | null | undefined;
   /** Whether it is the first attempt after a manual retry. */
   requeued: boolean;
   /** The response that an HTTP job or a webhook got. */
@@ -69,7 +76,6 @@ export interface Attempt {
   status: AttemptStatus;
   /** The worker or node that ran it. */
   worker?: string | null | undefined;
-  progress?: number | null | undefined;
 }
 
 /** A page of attempts. */
@@ -476,6 +482,7 @@ export interface Failure {
   httpStatus?: number | undefined;
   message: string;
   retryAfter?: string | undefined;
+  /** The stack trace; only in the attempts of a job */
   trace?: string | null | undefined;
 }
 
@@ -492,10 +499,31 @@ export interface FailureRequest {
   message?: string | null | undefined;
   /** Not before this long from now. */
   retryAfter?: Duration | null | undefined;
+  /** The stack trace, kept with the attempt; of one over 64 KiB the middle is left out. */
   trace?: string | null | undefined;
 }
 
 export type Guarantee = "AT_LEAST_ONCE" | "AT_MOST_ONCE";
+
+/** A sign that one of many attempts still runs. */
+export interface HeartbeatEntry {
+  /** That of the claim. */
+  fence: number;
+  /** The job's id. */
+  id: string;
+  /** How long the claim shall hold from now; the job's own lease by default. */
+  lease?: Duration | null | undefined;
+  /** How far the work has come, for people; the last note stays by default. */
+  note?: string | null | undefined;
+  /** The same in percent, as a whole number; the last one stays by default. */
+  progress?: number | null | undefined;
+}
+
+/** One result for each heartbeat. */
+export interface HeartbeatList {
+  /** In the order of the request. */
+  claims: HeartbeatResult[];
+}
 
 /** A sign that an attempt still runs. */
 export interface HeartbeatRequest {
@@ -503,8 +531,38 @@ export interface HeartbeatRequest {
   fence: number;
   /** How long the claim shall hold from now; the job's own lease by default. */
   lease?: Duration | null | undefined;
-  /** How far the work has come, for people. */
+  /** How far the work has come, for people; the last note stays by default. */
   note?: string | null | undefined;
+  /** The same in percent, as a whole number; the last one stays by default. */
+  progress?: number | null | undefined;
+}
+
+/** What became of one heartbeat. The fields of the lease are there if it is ok. */
+export interface HeartbeatResult {
+  /** A cancel was requested: stop, and report `fail` or `succeed` as it then is. */
+  cancelRequested?: boolean | null | undefined;
+  /** `stale_fence` or `not_found`, if the claim does not hold; `invalid` if a field is wrong. */
+  code?: string | null | undefined;
+  /** When the attempt has run for as long as its job's timeout allows. No lease lasts longer. */
+  deadline?: string | null | undefined;
+  /** A sentence for people, if it is not ok. */
+  detail?: string | null | undefined;
+  /** The job's id, as it was sent. */
+  id: string;
+  /** Until when the claim holds now. */
+  leaseUntil?: string | null | undefined;
+  /** Whether the claim still holds. */
+  ok: boolean;
+  /** The deadline is over: stop. The attempt fails with class `timeout`. */
+  timedOut?: boolean | null | undefined;
+}
+
+/** Signs that many attempts still run, in one request. */
+export interface HeartbeatsRequest {
+  /** One for each attempt, up to 1,000. */
+  claims: HeartbeatEntry[];
+  /** The worker's name, as it claims; it is shown as seen now. */
+  worker: Name;
 }
 
 /** Where an HTTP job goes. Its headers and its body may hold secrets and are left out. */
@@ -567,6 +625,8 @@ export interface Job {
   payload?: unknown;
   /** 0 to 9, higher first. */
   priority: number;
+  /** The same in percent. */
+  progress?: number | null | undefined;
   /** The queue it waits in. */
   queue: string;
   /** Why it ended, unless it succeeded. */
@@ -599,7 +659,6 @@ export interface Job {
   worker?: string | null | undefined;
   traceparent?: string | null | undefined;
   result?: unknown;
-  progress?: number | null | undefined;
 }
 
 export type JobLabel = "scheduled" | "ready" | "running" | "retrying" | "succeeded" | "failed" | "cancelled";
@@ -784,6 +843,12 @@ export interface QueueList {
   queues: Queue[];
 }
 
+/** A request to take a job back, without counting this attempt: the worker stops. */
+export interface ReleaseRequest {
+  /** That of the claim. */
+  fence: number;
+}
+
 /** A manual retry of a job that ended. */
 export interface RetryJobRequest {
   /** A new input, in place of the one it had. */
@@ -849,6 +914,14 @@ export interface RotateSecretRequest {
   overlap?: Duration | null | undefined;
   /** The new secret; generated by default. */
   secret?: string | null | undefined;
+}
+
+/** The result of a step of an attempt, to be stored. */
+export interface SaveStepRequest {
+  /** That of the claim. */
+  fence: number;
+  /** Any JSON, up to 64 KiB; null by default. */
+  result?: unknown;
 }
 
 /** A schedule, with its next ticks. */
@@ -987,6 +1060,14 @@ export type Stats = Counts & {
   totalRetries: number;
 };
 
+/** A step of a job that is done, whichever attempt did it. */
+export interface Step {
+  /** Its name. */
+  name: string;
+  /** The result that was stored first. */
+  result: unknown;
+}
+
 /** A report that an attempt succeeded. */
 export interface SucceedRequest {
   /** That of the claim. */
@@ -1073,25 +1154,6 @@ export interface WorkerInfo {
   library?: string | undefined;
 }
 
-export interface HeartbeatResult {
-  id: string;
-  ok: boolean;
-  leaseUntil?: string | null | undefined;
-  cancelRequested?: boolean | null | undefined;
-  timedOut?: boolean | null | undefined;
-  code?: string | null | undefined;
-  detail?: string | null | undefined;
-}
-
-export interface HeartbeatList {
-  claims: HeartbeatResult[];
-}
-
-export interface Step {
-  name: string;
-  result: unknown;
-}
-
 export interface Worker {
   name: string;
   tenant: string;
@@ -1131,6 +1193,11 @@ export interface Operations {
     body: ClaimJobsRequest;
     answer: ClaimList;
   };
+  /** Renew the leases of up to 1,000 attempts that still run; they count from now. */
+  sendHeartbeats: {
+    body: HeartbeatsRequest;
+    answer: HeartbeatList;
+  };
   /** Report the ends of many attempts in one transaction. */
   settleAttempts: {
     body: SettleRequest;
@@ -1154,6 +1221,15 @@ export interface Operations {
     body: HeartbeatRequest;
     answer: Lease;
   };
+  /** Give a job back: it is due at once, and this attempt is not counted. */
+  releaseAttempt: {
+    path: {
+      /** job_… */
+      id: string;
+    };
+    body: ReleaseRequest;
+    answer: Job;
+  };
   /** Snooze a job: try again later without counting this attempt. */
   snoozeAttempt: {
     path: {
@@ -1162,6 +1238,31 @@ export interface Operations {
     };
     body: SnoozeRequest;
     answer: Job;
+  };
+  /** Read the result of a step that some attempt of the job has done. */
+  getStep: {
+    path: {
+      /** job_… */
+      id: string;
+      /** The name of the step, within its job */
+      name: string;
+    };
+    query?: {
+      /** That of the claim. */
+      fence: number;
+    };
+    answer: Step;
+  };
+  /** Store the result of a step, if the claim still holds, and answer with the one that is stored. */
+  saveStep: {
+    path: {
+      /** job_… */
+      id: string;
+      /** The name of the step, within its job */
+      name: string;
+    };
+    body: SaveStepRequest;
+    answer: Step;
   };
   /** Report that an attempt succeeded. */
   succeedAttempt: {
@@ -1541,10 +1642,14 @@ export interface Operations {
 export const OPERATIONS: { readonly [Name in keyof Operations]: readonly [method: string, path: string] } = {
   listAlerts: ["GET", "/alerts"],
   claimJobs: ["POST", "/claims"],
+  sendHeartbeats: ["POST", "/claims/heartbeat"],
   settleAttempts: ["POST", "/claims/settle"],
   failAttempt: ["POST", "/claims/{id}/fail"],
   sendHeartbeat: ["POST", "/claims/{id}/heartbeat"],
+  releaseAttempt: ["POST", "/claims/{id}/release"],
   snoozeAttempt: ["POST", "/claims/{id}/snooze"],
+  getStep: ["GET", "/claims/{id}/steps/{name}"],
+  saveStep: ["PUT", "/claims/{id}/steps/{name}"],
   succeedAttempt: ["POST", "/claims/{id}/succeed"],
   listDeadLetters: ["GET", "/dlq"],
   discardDeadLetters: ["POST", "/dlq/discard"],

@@ -1,4 +1,4 @@
-export type { ApiGroups } from "./api.js";
+export type { ApiGroups, JobRequest } from "./api.js";
 export type { JobContext, Middleware } from "./context.js";
 export type { DurationInput } from "./duration.js";
 export {

@@ -13,7 +13,7 @@ export interface SteadfastOptions {
   /** By default `STEADFAST_API_KEY`. A server on this machine may need none. */
   apiKey?: string | undefined;
   logger?: Logger | undefined;
-  /** In place of the global `fetch`. */
+  /** In place of the global `fetch`. A worker then has no thread of its own for heartbeats. */
   fetch?: Fetch | undefined;
 }
 

@@ -122,11 +122,13 @@ export function runHeartbeats(
       const claim = held.get(keyOf({ id, fence }));
       const result = list.claims[index];
       if (!claim || !result) return;
-      if (!result.ok || result.timedOut) {
+      const isStale = result.code === "stale_fence" || result.code === "not_found";
+      if (isStale || result.timedOut) {
         held.delete(keyOf(claim));
-        news.push({ id, fence, what: result.ok ? "timeout" : "stale" });
+        news.push({ id, fence, what: isStale ? "stale" : "timeout" });
         return;
       }
+      if (!result.ok) return;
       claim.renewedAt = sentAt;
       if (result.cancelRequested && !claim.wasCancelled) {
         claim.wasCancelled = true;

@@ -73,9 +73,10 @@ export class HeldClaim {
       options,
     );
     const result = list.claims[0];
-    if (result && !result.ok) this.receive("stale");
+    if (result?.code === "stale_fence" || result?.code === "not_found") this.receive("stale");
     else if (result?.timedOut) this.receive("timeout");
     else if (result?.cancelRequested) this.receive("cancelled");
+    else if (result && !result.ok) throw new Error(result.detail ?? "the progress was refused");
   }
 
   #stepPath(name: string): string {

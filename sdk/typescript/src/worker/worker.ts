@@ -43,8 +43,10 @@ export interface WorkerOptions {
 const WAIT_MS = 20_000;
 const KINDS_MAX = 100;
 const CLAIMS_MAX = 1_000;
+/** An empty answer comes after the wait. One that comes sooner is from a server that cannot wait now. */
+const EMPTY_MS_MIN = 1_000;
 /** How long the answer to a claim takes if jobs are due. */
-const CLAIM_MS = 1_500;
+const CLAIM_MS = 1_200;
 /** While more outcomes than this wait to be reported, no job is claimed. */
 const UNREPORTED_MAX = 5_000;
 const UNREPORTED_PAUSE_MS = 20;
@@ -146,10 +148,13 @@ export class Worker {
         await pause(UNREPORTED_PAUSE_MS, signal);
       if (signal.aborted) return;
       try {
+        const sentAt = performance.now();
         const claims = await this.#claim(this.#slots.free);
-        backoff.reset();
         this.#hasClaimed = true;
         this.#accept(claims);
+        const isTooEarly = claims.length === 0 && performance.now() < sentAt + EMPTY_MS_MIN;
+        if (isTooEarly) await pause(backoff.nextMs(), signal);
+        else backoff.reset();
       } catch (error) {
         if (signal.aborted) return;
         // A wrong key or a wrong address is found at the start; later the server may be replaced.
@@ -206,9 +211,12 @@ export class Worker {
     if (claim.isReported) return;
     claim.isReported = true;
     if (!outcome || claim.isStale) return this.#forget([claim]);
+    const { logger } = claim.context;
     if (outcome.outcome === "fail") {
       const { class: failureClass, message } = outcome.failure ?? {};
-      claim.context.logger.warn("attempt failed", { class: failureClass, error: message });
+      logger.warn("attempt failed", { class: failureClass, error: message });
+    } else {
+      logger.debug("attempt ended", { outcome: outcome.outcome });
     }
     this.#settler.add(claim, outcome);
   }

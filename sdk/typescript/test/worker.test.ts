@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type ClaimList, type Logger, type SettlementRequest, Steadfast } from "steadfast";
+
+const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+const never = new Promise<never>(() => {});
+
+interface Call {
+  path: string;
+  body: { max?: number; settlements?: SettlementRequest[] };
+}
+
+/** A server in the shape of a function that answers each request of a worker. */
+function scripted(answer: (call: Call, calls: Call[]) => unknown) {
+  const calls: Call[] = [];
+  const client = new Steadfast({
+    url: "http://scripted",
+    logger: quiet,
+    fetch: async (url, request) => {
+      const call = { path: new URL(url).pathname.slice(7), body: JSON.parse(String(request.body)) };
+      calls.push(call);
+      const aborted = new Promise<never>((_resolve, reject) => {
+        request.signal?.addEventListener("abort", () => reject(new Error("cut off")));
+      });
+      const value = await Promise.race([answer(call, calls), aborted]);
+      return value instanceof Response ? value : Response.json(value);
+    },
+  });
+  return { client, calls, of: (path: string) => calls.filter((call) => call.path === path) };
+}
+
+function claims(count: number, kind: string): ClaimList {
+  const list = Array.from({ length: count }, (_, index) => {
+    const job = { id: `job_${index}`, kind, attempt: 1, leaseMs: 30_000, payload: index };
+    return { id: job.id, fence: 1, job };
+  });
+  return { claims: list } as unknown as ClaimList;
+}
+
+const settled = ({ body }: Call) => ({
+  settled: body.settlements?.map(({ id }) => ({ id, ok: true })),
+});
+
+test("jobs are claimed by free slots and reported in batches", async () => {
+  const server = scripted((call, calls) => {
+    if (call.path === "/claims/settle") return settled(call);
+    return calls.length === 1 ? claims(100, "noop") : never;
+  });
+  const job = server.client.job("noop", { run: () => null });
+  const worker = server.client.worker({ jobs: [job], concurrency: 100, signals: false });
+  const running = worker.run();
+  while (server.of("/claims/settle").length === 0) await turn();
+  await worker.stop();
+  await running;
+  assert.equal(server.of("/claims")[0]?.body.max, 100);
+  assert.deepEqual(
+    server.of("/claims/settle").map(({ body }) => body.settlements?.length),
+    [100],
+  );
+});
+
+test("a server that answers at once without jobs is not asked in a hot loop", async () => {
+  const server = scripted(() => ({ claims: [] }));
+  const job = server.client.job("noop", { run: () => null });
+  const worker = server.client.worker({ jobs: [job], signals: false });
+  const running = worker.run();
+  while (server.calls.length < 4) await turn();
+  await worker.stop();
+  await running;
+  assert.equal(server.calls.length, 4);
+});
+
+test("an outcome that the server refuses becomes a failure that says why", async () => {
+  const cyclic: Record<string, unknown> = {};
+  cyclic["self"] = cyclic;
+  const refusal = {
+    code: "validation",
+    field: "settlements[1].result",
+    detail: "is over 65536 bytes",
+  };
+  const server = scripted((call, calls) => {
+    if (call.path === "/claims") return calls.length === 1 ? claims(3, "mixed") : never;
+    const results = call.body.settlements ?? [];
+    const isTooLarge = results.some(({ result }) => result === "too large");
+    return isTooLarge ? Response.json(refusal, { status: 422 }) : settled(call);
+  });
+  const job = server.client.job("mixed", { run: (n: number) => ["good", "too large", cyclic][n] });
+  const worker = server.client.worker({ jobs: [job], signals: false });
+  const running = worker.run();
+  while (server.of("/claims/settle").length < 3) await turn();
+  await worker.stop();
+  await running;
+  const [, second, third] = server.of("/claims/settle").map(({ body }) => body.settlements ?? []);
+  assert.deepEqual(
+    second?.map(({ id, outcome }) => [id, outcome]),
+    [
+      ["job_0", "succeed"],
+      ["job_2", "fail"],
+    ],
+  );
+  assert.match(second?.[1]?.failure?.message ?? "", /^the result is not JSON/);
+  assert.equal(third?.[0]?.id, "job_1");
+  assert.match(third?.[0]?.failure?.message ?? "", /settlements\[1\]\.result: is over 65536 bytes/);
+});
