@@ -47,6 +47,12 @@ class Operations:
         """Claim due jobs, waiting for the first if there is none."""
         return cast("types.ClaimList", self.request("POST", "/api/v1/claims", body=body))
 
+    def send_heartbeats(self, body: types.HeartbeatsRequest) -> types.HeartbeatList:
+        """Renew the leases of up to 1,000 attempts that still run; they count from now."""
+        return cast(
+            "types.HeartbeatList", self.request("POST", "/api/v1/claims/heartbeat", body=body)
+        )
+
     def settle_attempts(self, body: types.SettleRequest) -> types.SettlementList:
         """Report the ends of many attempts in one transaction."""
         return cast(
@@ -67,11 +73,42 @@ class Operations:
             self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/heartbeat", body=body),
         )
 
+    def release_attempt(self, id: str, body: types.ReleaseRequest) -> types.Job:
+        """Give a job back: it is due at once, and this attempt is not counted."""
+        return cast(
+            "types.Job",
+            self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/release", body=body),
+        )
+
     def snooze_attempt(self, id: str, body: types.SnoozeRequest) -> types.Job:
         """Snooze a job: try again later without counting this attempt."""
         return cast(
             "types.Job",
             self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/snooze", body=body),
+        )
+
+    def get_step(self, id: str, name: str, *, fence: int) -> types.Step:
+        """Read the result of a step that some attempt of the job has done."""
+        return cast(
+            "types.Step",
+            self.request(
+                "GET",
+                f"/api/v1/claims/{quote(id, safe='')}/steps/{quote(name, safe='')}",
+                query={"fence": fence},
+            ),
+        )
+
+    def save_step(self, id: str, name: str, body: types.SaveStepRequest) -> types.Step:
+        """Store the result of a step, if the claim still holds, and answer with the one that is
+        stored.
+        """
+        return cast(
+            "types.Step",
+            self.request(
+                "PUT",
+                f"/api/v1/claims/{quote(id, safe='')}/steps/{quote(name, safe='')}",
+                body=body,
+            ),
         )
 
     def succeed_attempt(self, id: str, body: types.SucceedRequest) -> types.Job:

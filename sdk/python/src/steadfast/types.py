@@ -15,6 +15,8 @@ class Alert(TypedDict):
     firedAt: str | None
     message: str
     notifiedAt: str | None
+    queue: str | None
+    """The queue that contributes most to a rule that is broken"""
     resolvedAt: str | None
     rule: AlertRule
     since: str
@@ -22,11 +24,12 @@ class Alert(TypedDict):
     status: AlertStatus
     subject: AlertSubject
     tenant: str
-    threshold: Any
-    """The limit it is held against"""
+    threshold: float
+    """The limit it is held against, in `unit`"""
+    unit: AlertUnit
     updatedAt: str
-    value: Any
-    """What was found: a count, a rate, or a duration"""
+    value: float
+    """What was found, in `unit`: a count of jobs, a share of attempts from 0 to 1, or seconds"""
 
 
 class AlertList(TypedDict):
@@ -45,6 +48,9 @@ AlertStatus: TypeAlias = Literal["ok", "pending", "firing"]
 
 
 AlertSubject: TypeAlias = Literal["jobs", "deliveries", "notifications"]
+
+
+AlertUnit: TypeAlias = Literal["jobs", "share", "seconds"]
 
 
 class Attempt(TypedDict):
@@ -72,6 +78,8 @@ class Attempt(TypedDict):
     """When the next attempt is due, if there is one."""
     note: NotRequired[str | None]
     """The last note of the handler or worker on its progress."""
+    progress: NotRequired[int | None]
+    """The same in percent."""
     requeued: bool
     """Whether it is the first attempt after a manual retry."""
     response: NotRequired[Any]
@@ -522,6 +530,7 @@ Failure = TypedDict(
         "httpStatus": "NotRequired[int]",
         "message": "str",
         "retryAfter": "NotRequired[str]",
+        "trace": "NotRequired[str]",
     },
 )
 """What went wrong"""
@@ -533,11 +542,34 @@ FailureRequest = TypedDict(
         "httpStatus": "NotRequired[int | None]",
         "message": "NotRequired[str | None]",
         "retryAfter": "NotRequired[Duration | None]",
+        "trace": "NotRequired[str | None]",
     },
 )
 """What went wrong, in the worker's words."""
 
 Guarantee: TypeAlias = Literal["AT_LEAST_ONCE", "AT_MOST_ONCE"]
+
+
+class HeartbeatEntry(TypedDict):
+    """A sign that one of many attempts still runs."""
+
+    fence: int
+    """That of the claim."""
+    id: str
+    """The job's id."""
+    lease: NotRequired[Duration | None]
+    """How long the claim shall hold from now; the job's own lease by default."""
+    note: NotRequired[str | None]
+    """How far the work has come, for people; the last note stays by default."""
+    progress: NotRequired[int | None]
+    """The same in percent, as a whole number; the last one stays by default."""
+
+
+class HeartbeatList(TypedDict):
+    """One result for each heartbeat."""
+
+    claims: list[HeartbeatResult]
+    """In the order of the request."""
 
 
 class HeartbeatRequest(TypedDict):
@@ -548,7 +580,39 @@ class HeartbeatRequest(TypedDict):
     lease: NotRequired[Duration | None]
     """How long the claim shall hold from now; the job's own lease by default."""
     note: NotRequired[str | None]
-    """How far the work has come, for people."""
+    """How far the work has come, for people; the last note stays by default."""
+    progress: NotRequired[int | None]
+    """The same in percent, as a whole number; the last one stays by default."""
+
+
+class HeartbeatResult(TypedDict):
+    """What became of one heartbeat. The fields of the lease are there if it is ok."""
+
+    cancelRequested: NotRequired[bool | None]
+    """A cancel was requested: stop, and report `fail` or `succeed` as it then is."""
+    code: NotRequired[str | None]
+    """`stale_fence` or `not_found`, if the claim does not hold; `invalid` if a field is wrong."""
+    deadline: NotRequired[str | None]
+    """When the attempt has run for as long as its job's timeout allows. No lease lasts longer."""
+    detail: NotRequired[str | None]
+    """A sentence for people, if it is not ok."""
+    id: str
+    """The job's id, as it was sent."""
+    leaseUntil: NotRequired[str | None]
+    """Until when the claim holds now."""
+    ok: bool
+    """Whether the claim still holds."""
+    timedOut: NotRequired[bool | None]
+    """The deadline is over: stop. The attempt fails with class `timeout`."""
+
+
+class HeartbeatsRequest(TypedDict):
+    """Signs that many attempts still run, in one request."""
+
+    claims: list[HeartbeatEntry]
+    """One for each attempt, up to 1,000."""
+    worker: Name
+    """The worker's name, as it claims; it is shown as seen now."""
 
 
 class HttpTarget(TypedDict):
@@ -615,6 +679,8 @@ class Job(TypedDict):
     """The input. Null for HTTP jobs, whose headers may hold secrets, and in lists and webhooks."""
     priority: int
     """0 to 9, higher first."""
+    progress: NotRequired[int | None]
+    """The same in percent."""
     queue: str
     """The queue it waits in."""
     reason: NotRequired[EndReason | None]
@@ -871,6 +937,13 @@ class QueueList(TypedDict):
     """By tenant and name."""
 
 
+class ReleaseRequest(TypedDict):
+    """A request to take a job back, without counting this attempt: the worker stops."""
+
+    fence: int
+    """That of the claim."""
+
+
 class RetryJobRequest(TypedDict):
     """A manual retry of a job that ended."""
 
@@ -935,6 +1008,15 @@ class RotateSecretRequest(TypedDict):
     """How long the old secret signs beside the new one; 1d by default."""
     secret: NotRequired[str | None]
     """The new secret; generated by default."""
+
+
+class SaveStepRequest(TypedDict):
+    """The result of a step of an attempt, to be stored."""
+
+    fence: int
+    """That of the claim."""
+    result: NotRequired[Any]
+    """Any JSON, up to 64 KiB; null by default."""
 
 
 class Schedule(TypedDict):
@@ -1004,7 +1086,7 @@ class SettlementList(TypedDict):
     """In the order of the request."""
 
 
-SettlementOutcome: TypeAlias = Literal["succeed", "fail", "snooze"]
+SettlementOutcome: TypeAlias = Literal["succeed", "fail", "snooze", "release"]
 """How an attempt ended, as its worker reports it."""
 
 
@@ -1082,6 +1164,15 @@ class Stats(Counts):
     """Attempts per second over the last five minutes."""
     totalRetries: int
     """Retries since the beginning."""
+
+
+class Step(TypedDict):
+    """A step of a job that is done, whichever attempt did it."""
+
+    name: str
+    """Its name."""
+    result: Any
+    """The result that was stored first."""
 
 
 class SucceedRequest(TypedDict):

@@ -63,10 +63,10 @@ class Claimer:
                     raise
                 await self._pause(error)
 
-    def stop(self) -> None:
-        """No further claim; one that waits is ended."""
+    def stop(self) -> bool:
+        """No further claim; one that waits is ended. Says whether an answer may still come."""
         self._is_stopping = True
-        self._connection.end_claim()
+        return self._connection.end_claim()
 
     async def _claim(self, most: int) -> None:
         body = to_json({**self._request, "max": most, "wait": round(WAIT * 1000)}).encode()

@@ -35,19 +35,21 @@ class Connection:
         """Sends anything else about claims."""
         return await _post(self._others, path, body, timeout, {})
 
-    def end_claim(self) -> None:
+    def end_claim(self) -> bool:
         """Tells the server that a claim which still waits is not wanted any more.
 
         Only this end of the connection is closed. If the server has answered already, the answer
-        can still be read, so that no job is left claimed by a worker that has stopped.
+        can still be read, so that no job is left claimed by a worker that has stopped. Says whether
+        there was a connection.
         """
         if self._claim_stream is None:
-            return
+            return False
         raw = self._claim_stream.get_extra_info("socket")
         try:
             raw.shutdown(socket.SHUT_WR)
         except (AttributeError, OSError):
-            return
+            return False
+        return True
 
     async def close(self) -> None:
         """Closes all connections."""

@@ -33,6 +33,8 @@ log = logging.getLogger("steadfast.worker")
 KINDS_MAX = 100
 UNSETTLED_MAX = 1_000
 """Outcomes that wait for the server; beyond that, no more jobs are claimed."""
+ANSWER_TIME = 1.0
+"""How long the answer to a claim that is not wanted any more is waited for."""
 ABORT_TIME = 1.0
 """How long handlers that are told to stop may take before their jobs are given back."""
 FLUSH_TIME_MIN = 5.0
@@ -210,8 +212,8 @@ class Session:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             self._is_stopping = True
             end = self._loop.time() + worker.grace
-            self._claimer.stop()
-            await asyncio.wait([claims], timeout=ABORT_TIME)
+            if self._claimer.stop():
+                await asyncio.wait([claims], timeout=ANSWER_TIME)
             claims.cancel()
             await self._finish_work(end)
             for task in done:

@@ -1,0 +1,12 @@
+"""The smallest project that has tasks."""
+
+SECRET_KEY = "not a secret"
+INSTALLED_APPS = ["steadfast.django", "tests.django_site"]
+USE_TZ = True
+TASKS = {
+    "default": {
+        "BACKEND": "steadfast.django.backend.SteadfastBackend",
+        "QUEUES": ["default", "django"],
+        "OPTIONS": {"retry": {"maxRetries": 1, "baseDelay": 0, "backoff": "fixed"}},
+    }
+}

@@ -1,0 +1,141 @@
+"""Requests: what is repeated, and how refusals are reported."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from steadfast import ApiError, AsyncClient, Client, ServerUnavailable, Steadfast
+from steadfast import client as client_module
+
+OK = b'HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n{"jobs": []}'
+BUSY = b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\nretry-after: 1\r\n\r\n"
+CUT = b""
+
+
+class Script:
+    """A server that gives these answers, one per connection, and then no more."""
+
+    def __init__(self, answers: list[bytes]) -> None:
+        self.requests: list[bytes] = []
+        self._answers = answers
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        for answer in self._answers:
+            connection, _ = self._socket.accept()
+            with connection:
+                self.requests.append(connection.recv(65536))
+                connection.sendall(answer)
+        self._socket.close()
+
+
+@contextmanager
+def fast_backoff(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        patch.setattr(client_module.Backoff, "pause", lambda self: 0.0)
+        yield
+
+
+def test_a_read_is_repeated_and_a_write_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    with fast_backoff(monkeypatch):
+        script = Script([CUT, BUSY, OK])
+        assert Client(script.url).list_jobs() == {"jobs": []}
+        assert len(script.requests) == 3
+
+        script = Script([CUT, OK])
+        with pytest.raises(ServerUnavailable):
+            Client(script.url).create_job({"kind": "a"})
+        assert len(script.requests) == 1
+
+        # 503 says that it was not done, and a key makes it harmless to do it twice.
+        script = Script([BUSY, OK])
+        Client(script.url).create_job({"kind": "a"})
+        script = Script([CUT, OK])
+        app = Steadfast(script.url)
+        app.create_job({"kind": "a", "idempotencyKey": "one"})
+        assert len(script.requests) == 2
+
+
+async def test_the_same_without_blocking(monkeypatch: pytest.MonkeyPatch) -> None:
+    with fast_backoff(monkeypatch):
+        script = Script([CUT, BUSY, OK])
+        async with AsyncClient(script.url) as client:
+            assert await client.list_jobs() == {"jobs": []}
+        script = Script([CUT, OK])
+        async with AsyncClient(script.url) as client:
+            with pytest.raises(ServerUnavailable):
+                await client.create_job({"kind": "a"})
+
+
+def test_a_server_that_is_not_there_is_reported_after_a_few_tries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with (
+        fast_backoff(monkeypatch),
+        pytest.raises(ServerUnavailable, match=r"no answer from the server"),
+    ):
+        Client("http://127.0.0.1:1").create_job({"kind": "a"})
+
+
+def test_a_refusal_names_the_field(live_app: Steadfast) -> None:
+    with pytest.raises(ApiError) as error:
+        live_app.client.create_job({"kind": "a", "priority": 10})
+    assert (error.value.status, error.value.field) == (422, "priority")
+    with pytest.raises(ApiError) as error:
+        live_app.client.get_job("job_none")
+    assert error.value.status in (404, 422)
+
+
+def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEADFAST_URL", "http://example.com:80/")
+    monkeypatch.setenv("STEADFAST_API_KEY", "secret")
+    settings = Client().settings
+    assert settings.url == "http://example.com:80"
+    assert settings.headers()["authorization"] == "Bearer secret"
+    assert Client("http://other").settings.url == "http://other"
+    monkeypatch.setenv("STEADFAST_API_KEY", "")
+    assert "authorization" not in Client().settings.headers()
+
+
+def test_the_rest_of_the_api_is_there(live_app: Steadfast, queue: str) -> None:
+    @live_app.job(queue=queue)
+    def report(day: str) -> None: ...
+
+    client = live_app.client
+    schedule = client.create_schedule(
+        {"name": queue, "schedule": "0 3 * * *", "job": report.request("today")}
+    )
+    assert schedule["job"]["kind"] == "report"
+    client.pause_schedule(schedule["id"])
+    client.delete_schedule(schedule["id"])
+    report.enqueue("today")
+    assert [job["kind"] for job in client.list_jobs(queue=queue, label="ready")["jobs"]] == [
+        "report"
+    ]
+    client.pause_queue(queue)
+    assert [one["paused"] for one in client.list_queues()["queues"] if one["name"] == queue] == [
+        True
+    ]
+    assert client.preview_policy({"retry": "patient"})["retry"]["maxRetries"] == 3
+    assert client.get_stats()["ready"] >= 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_child_process_has_connections_of_its_own(live_app: Steadfast) -> None:
+    live_app.client.get_stats()
+    parent = live_app.client._http  # pyright: ignore[reportPrivateUsage]
+    child = os.fork()
+    if child == 0:
+        live_app.client.get_stats()
+        os._exit(0 if live_app.client._http is not parent else 1)  # pyright: ignore[reportPrivateUsage]
+    assert os.waitpid(child, 0)[1] == 0
+    live_app.client.get_stats()

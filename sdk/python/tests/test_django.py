@@ -1,0 +1,104 @@
+"""The backend for `django.tasks`, with a worker started by `manage.py`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steadfast.testing import Server
+
+pytest.importorskip("django.tasks", reason="django.tasks needs Django 6.0, which needs Python 3.12")
+
+PACKAGE = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def tasks(running_server: Server) -> Iterator[Any]:
+    os.environ["STEADFAST_URL"] = running_server.url
+    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.django_site.settings"
+    import django
+
+    django.setup()
+    from tests.django_site import tasks
+
+    yield tasks
+    del os.environ["STEADFAST_URL"]
+
+
+@pytest.fixture(scope="module")
+def worker(tasks: Any) -> Iterator[None]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "django", "steadfast_worker", "--grace", "1s"],
+        cwd=PACKAGE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    yield
+    process.send_signal(signal.SIGTERM)
+    error = process.communicate(timeout=10)[1]
+    assert process.returncode == 0, error
+
+
+def finished(result: Any) -> Any:
+    end = time.monotonic() + 30
+    while not result.is_finished and time.monotonic() < end:
+        result.refresh()
+    return result
+
+
+def test_tasks_run_and_have_results(tasks: Any, worker: None) -> None:
+    result = tasks.add.enqueue(1, b=2)
+    assert (result.args, result.kwargs, result.is_finished) == ([1], {"b": 2}, False)
+    assert finished(result).return_value == 3
+    assert result.attempts == 1
+    assert result.enqueued_at <= result.started_at <= result.finished_at
+    assert finished(tasks.later.enqueue("Ada")).return_value == "Hello, Ada!"
+    assert tasks.add.get_result(result.id).return_value == 3
+
+
+def test_a_failed_attempt_is_kept_and_the_next_one_knows(tasks: Any, worker: None) -> None:
+    result = finished(tasks.second_time.enqueue(a=1))
+    assert result.return_value == {"id": result.id, "a": 1}
+    assert result.attempts == 2
+    (error,) = result.errors
+    assert error.exception_class is ConnectionError
+    assert "the first attempt fails" in error.traceback
+
+
+def test_the_same_without_blocking(tasks: Any, worker: None) -> None:
+    async def run() -> Any:
+        result = await tasks.add.aenqueue(2, 3)
+        while not result.is_finished:
+            await result.arefresh()
+        return result.return_value
+
+    assert asyncio.run(run()) == 5
+
+
+def test_options_of_a_task_become_those_of_its_job(tasks: Any, running_server: Server) -> None:
+    at = datetime(2040, 1, 1, tzinfo=timezone.utc)
+    result = tasks.later.using(run_after=at).enqueue("Ada")
+    job = running_server.client.get_job(result.id)
+    assert (job["kind"], job["queue"]) == ("tests.django_site.tasks.later", "django")
+    assert (job["priority"], job["runAt"], job["maxRetries"]) == (9, "2040-01-01T00:00:00Z", 1)
+
+
+def test_priorities_and_unknown_results(tasks: Any) -> None:
+    from django.tasks import task_backends
+    from django.tasks.exceptions import TaskResultDoesNotExist
+
+    from steadfast.django.backend import priority_of
+
+    assert [priority_of(p) for p in (-100, -99, -1, 0, 1, 50, 100)] == [0, 1, 5, 5, 5, 7, 9]
+    with pytest.raises(TaskResultDoesNotExist):
+        task_backends["default"].get_result("job_none")
