@@ -113,6 +113,20 @@ var faultCases = []testCase{
 		},
 	},
 	{
+		name:     "server-does-not-wait",
+		sentence: "claims that are answered at once without jobs cause no hot loop",
+		run: func(t *test) {
+			t.startProxy()
+			early := t.proxy.add(claimPath, noJobs, 0)
+			t.startWorker()
+			time.Sleep(3 * time.Second)
+			t.figure("%d claim requests in 3 s", t.proxy.hits(early))
+			t.check(t.proxy.hits(early) <= 40, "%d claim requests within three seconds", t.proxy.hits(early))
+			t.proxy.remove(early)
+			t.succeeded(t.create("noop", nil))
+		},
+	},
+	{
 		name:     "server-restart",
 		sentence: "a server killed and started again in mid-claim costs no attempt, and the worker goes on",
 		run: func(t *test) {

@@ -60,6 +60,8 @@ const (
 	delayAnswer action = "answer delayed"
 	// the request vanishes, and its connection stays open
 	blackHole action = "black hole"
+	// the server has no jobs, and says so at once
+	noJobs action = "no jobs"
 	// the server answers 503
 	unavailable action = "503"
 )
@@ -180,6 +182,11 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case f != nil && f.action == blackHole:
 		<-ctx.Done()
 		cut(w)
+		return
+	case f != nil && f.action == noJobs:
+		p.answered(e, http.StatusOK, nil)
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"claims":[]}`)
 		return
 	case f != nil && f.action == unavailable:
 		p.answered(e, http.StatusServiceUnavailable, nil)

@@ -17,6 +17,8 @@ const (
 	pollWait = 20 * time.Second
 	// What a claim request may take beyond that.
 	pollMargin = 10 * time.Second
+	// An answer without jobs that came sooner did not wait; asking again at once would not end.
+	earlyAnswer = time.Second
 	// How long a few free slots wait for more, so that a busy worker does not claim jobs one by one.
 	slotDelay = 10 * time.Millisecond
 	// How long a stopping worker waits for the answer to a claim that may be on its way.
@@ -77,11 +79,15 @@ func (c *claimer) run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
+		sent := time.Now()
 		claims, err := c.claim(ctx, free)
 		switch {
 		case ctx.Err() != nil:
 			c.release(claims)
 			return nil
+		case err == nil && len(claims) == 0 && time.Since(sent) < earlyAnswer:
+			accepted = true
+			wait.sleep(ctx, nil)
 		case err == nil:
 			accepted = true
 			wait.reset()

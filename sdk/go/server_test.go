@@ -51,6 +51,33 @@ func TestAJobThatFailsTwiceSucceedsAfterItsDelays(t *testing.T) {
 	}
 }
 
+func TestAHandlerThatIgnoresItsAbortIsGivenBack(t *testing.T) {
+	server := steadfasttest.StartServer(t)
+	handlers := steadfast.NewHandlers()
+	started, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	steadfast.Handle(handlers, func(context.Context, *steadfast.Job[Invoice]) error {
+		close(started)
+		<-release
+		return nil
+	})
+	worker, err := steadfast.NewWorker(server.Client, handlers, steadfast.WithGrace(time.Millisecond), steadfast.WithoutSignals())
+	check(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- worker.Run(ctx) }()
+	job, err := server.Client.Enqueue(context.Background(), Invoice{Order: 7})
+	check(t, err)
+	<-started
+	stop()
+	check(t, <-ended)
+	now, err := server.Client.GetJob(context.Background(), job.ID)
+	check(t, err)
+	if now.Label != api.JobLabelReady || now.Attempt != 0 {
+		t.Errorf("the job is %s after %d attempts", now.Label, now.Attempt)
+	}
+}
+
 func TestTheRestOfTheAPI(t *testing.T) {
 	server := steadfasttest.StartServer(t)
 	client, ctx := server.Client, context.Background()
