@@ -86,7 +86,9 @@ func newTransport(dial func(ctx context.Context, network, address string) (net.C
 // Wait waits until a job has ended, and returns it with its result. It ends with the context.
 func (c *Client) Wait(ctx context.Context, id string) (*api.Job, error) {
 	query := url.Values{"wait": {"30s"}}
+	var pause backoff
 	for {
+		sent := time.Now()
 		job := new(api.Job)
 		if err := c.Call(ctx, http.MethodGet, "/jobs/"+url.PathEscape(id), query, nil, job); err != nil {
 			return nil, err
@@ -94,6 +96,9 @@ func (c *Client) Wait(ctx context.Context, id string) (*api.Job, error) {
 		switch job.Label {
 		case api.JobLabelSucceeded, api.JobLabelFailed, api.JobLabelCancelled:
 			return job, nil
+		}
+		if time.Since(sent) < earlyAnswer {
+			pause.sleep(ctx, nil)
 		}
 	}
 }

@@ -89,7 +89,7 @@ func outcomeOf(err error) Outcome {
 	if errors.As(err, &snooze) {
 		return Outcome{Verb: Snoozed, Delay: snooze.delay}
 	}
-	failure := &Failure{Class: classOf(err), Message: err.Error(), Trace: traceOf(err)}
+	failure := &Failure{Class: classOf(err), Message: shorten(err.Error()), Trace: shorten(traceOf(err))}
 	for current := err; current != nil; {
 		var d *decision
 		if !errors.As(current, &d) {
@@ -164,4 +164,17 @@ func traceOf(err error) string {
 		}
 	}
 	return trace.String()
+}
+
+// textBytesMax is what the server keeps of a trace.
+const textBytesMax = 64 << 10
+
+// shorten cuts a text in the middle, because its beginning and its end tell the most.
+func shorten(text string) string {
+	const mark = "\n… cut …\n"
+	if len(text) <= textBytesMax {
+		return text
+	}
+	half := (textBytesMax - len(mark)) / 2
+	return strings.ToValidUTF8(text[:half], "") + mark + strings.ToValidUTF8(text[len(text)-half:], "")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"steadfast.example/steadfast/api"
 )
@@ -125,4 +126,11 @@ func TestAKindHasOneHandler(t *testing.T) {
 		}
 	}()
 	Handle(handlers, run)
+}
+
+func TestALongTextIsCutInTheMiddle(t *testing.T) {
+	text := shorten("begin " + strings.Repeat("é", textBytesMax) + " end")
+	if len(text) > textBytesMax || !strings.HasPrefix(text, "begin é") || !strings.HasSuffix(text, "é end") || !utf8.ValidString(text) {
+		t.Errorf("%d bytes", len(text))
+	}
 }

@@ -67,16 +67,18 @@ func (h *heartbeats) run(ctx context.Context) {
 	}
 }
 
-// due are the claims to renew now, and otherwise how long nothing needs to be done. Claims whose
-// lease is over are aborted here.
+// due are the claims to renew now, and otherwise how long nothing needs to be done. Handlers whose
+// lease is over are aborted here; the outcome of one that has ended is still worth a try.
 func (h *heartbeats) due(now time.Time) ([]*claim, time.Duration) {
 	h.held.mutex.Lock()
 	defer h.held.mutex.Unlock()
 	var due, soon []*claim
 	next := time.Duration(math.MaxInt64)
 	for c := range h.held.claims {
-		if !now.Before(c.until) {
+		if !now.Before(c.until) && !c.isSettled.Load() {
 			c.abort(ErrLeaseLost)
+			delete(h.held.claims, c)
+			continue
 		}
 		wait := c.nextBeat.Sub(now)
 		if c.report != nil {
@@ -131,6 +133,7 @@ func (h *heartbeats) send(ctx context.Context, claims []*claim) {
 		case !result.OK && !c.isSettled.Load():
 			h.log.Warn("claim does not hold any more", "job", c.job.ID, "kind", c.job.Kind, "code", result.Code)
 			c.abort(ErrLeaseLost)
+			h.held.remove(c)
 		case result.TimedOut:
 			c.abort(ErrTimeout)
 		case result.CancelRequested:

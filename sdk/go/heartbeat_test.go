@@ -37,8 +37,18 @@ func TestALeaseThatIsOverAbortsItsHandler(t *testing.T) {
 		t.Errorf("aborted too early: %v", cause)
 	}
 	h.due(time.Now().Add(31 * time.Second))
-	if !errors.Is(cause, ErrLeaseLost) {
-		t.Errorf("%v", cause)
+	if !errors.Is(cause, ErrLeaseLost) || len(held.all()) != 0 {
+		t.Errorf("%v, %d claims held", cause, len(held.all()))
+	}
+}
+
+func TestAnOutcomeThatWaitsKeepsItsClaim(t *testing.T) {
+	held := newHeldClaims()
+	c := newTestClaim(held, "job_1", 30*time.Second)
+	c.isSettled.Store(true)
+	h := &heartbeats{held: held}
+	if due, _ := h.due(time.Now().Add(time.Minute)); len(due) != 1 {
+		t.Errorf("%d claims are due", len(due))
 	}
 }
 
