@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"math"
-	"net/http"
 	"time"
 
 	"steadfast.example/steadfast/api"
@@ -25,28 +24,6 @@ type heartbeats struct {
 	worker string
 	lease  time.Duration
 	log    *slog.Logger
-}
-
-type heartbeatRequest struct {
-	Worker string           `json:"worker"`
-	Claims []heartbeatEntry `json:"claims"`
-}
-
-type heartbeatEntry struct {
-	ID       string        `json:"id"`
-	Fence    int           `json:"fence"`
-	Lease    *api.Duration `json:"lease,omitzero"`
-	Note     string        `json:"note,omitzero"`
-	Progress *int          `json:"progress,omitzero"`
-}
-
-type heartbeatAnswer struct {
-	Claims []struct {
-		OK              bool   `json:"ok"`
-		Code            string `json:"code"`
-		CancelRequested bool   `json:"cancelRequested"`
-		TimedOut        bool   `json:"timedOut"`
-	} `json:"claims"`
 }
 
 func (h *heartbeats) run(ctx context.Context) {
@@ -101,12 +78,12 @@ func (h *heartbeats) due(now time.Time) ([]*claim, time.Duration) {
 // send renews some claims. The request is given up after a third of the shortest lease, so that
 // there is time for another.
 func (h *heartbeats) send(ctx context.Context, claims []*claim) {
-	request := heartbeatRequest{Worker: h.worker, Claims: make([]heartbeatEntry, len(claims))}
+	request := api.HeartbeatsRequest{Worker: h.worker, Claims: make([]api.HeartbeatEntry, len(claims))}
 	reports := make([]*report, len(claims))
 	shortest := claims[0].lease
 	h.held.mutex.Lock()
 	for i, c := range claims {
-		entry := heartbeatEntry{ID: c.job.ID, Fence: c.fence}
+		entry := api.HeartbeatEntry{ID: c.job.ID, Fence: c.fence}
 		if h.lease > 0 {
 			entry.Lease = api.Ptr(api.Duration(h.lease))
 		}
@@ -121,30 +98,40 @@ func (h *heartbeats) send(ctx context.Context, claims []*claim) {
 	timeout, cancel := context.WithTimeout(ctx, max(shortest/3, 250*time.Millisecond))
 	defer cancel()
 	sent := time.Now()
-	var answer heartbeatAnswer
-	err := h.client.Call(timeout, http.MethodPost, "/claims/heartbeat", nil, request, &answer)
+	answer, err := h.client.SendHeartbeats(timeout, request)
 	if err != nil || len(answer.Claims) != len(claims) {
 		h.failed(ctx, claims, err)
 		return
 	}
 	for i, c := range claims {
-		result := answer.Claims[i]
-		switch {
-		case !result.OK && !c.isSettled.Load():
-			h.log.Warn("claim does not hold any more", "job", c.job.ID, "kind", c.job.Kind, "code", result.Code)
-			c.abort(ErrLeaseLost)
-			h.held.remove(c)
-		case result.TimedOut:
-			c.abort(ErrTimeout)
-		case result.CancelRequested:
-			c.abort(ErrCancelled)
-		}
-		c.renewed(sent)
-		h.sentReport(c, reports[i])
+		h.heed(c, answer.Claims[i], sent)
+		h.dropReport(c, reports[i])
 	}
 }
 
-func (h *heartbeats) sentReport(c *claim, sent *report) {
+// heed does what the server says about one claim.
+func (h *heartbeats) heed(c *claim, result api.HeartbeatResult, sent time.Time) {
+	switch {
+	case !result.Ok && result.Code == "invalid":
+		// the report is at fault, which is not sent again
+		h.log.Warn("report refused", "job", c.job.ID, "kind", c.job.Kind, "detail", result.Detail)
+		c.beatAgain()
+		return
+	case !result.Ok:
+		if !c.isSettled.Load() {
+			h.log.Warn("claim does not hold any more", "job", c.job.ID, "kind", c.job.Kind, "code", result.Code)
+		}
+		c.abort(ErrLeaseLost)
+		h.held.remove(c)
+	case result.TimedOut != nil && *result.TimedOut:
+		c.abort(ErrTimeout)
+	case result.CancelRequested != nil && *result.CancelRequested:
+		c.abort(ErrCancelled)
+	}
+	c.renewed(sent)
+}
+
+func (h *heartbeats) dropReport(c *claim, sent *report) {
 	h.held.mutex.Lock()
 	defer h.held.mutex.Unlock()
 	if c.report == sent {
@@ -152,17 +139,13 @@ func (h *heartbeats) sentReport(c *claim, sent *report) {
 	}
 }
 
-// failed plans the next try, sooner than a third of the lease.
+// failed plans the next try.
 func (h *heartbeats) failed(ctx context.Context, claims []*claim, err error) {
 	if ctx.Err() != nil {
 		return
 	}
 	h.log.Warn("heartbeat failed", "claims", len(claims), "error", err)
-	now := time.Now()
-	h.held.mutex.Lock()
-	defer h.held.mutex.Unlock()
 	for _, c := range claims {
-		c.nextBeat = now.Add(min(max(c.lease/9, backoffMin), backoffMax))
-		c.reportFrom = c.nextBeat
+		c.beatAgain()
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"testing"
 	"time"
+
+	"steadfast.example/steadfast/api"
 )
 
 func TestClaimsThatAreDueSoonAreRenewedTogether(t *testing.T) {
@@ -70,28 +72,33 @@ func TestAReportIsSentSoonButNotBeforeAFailedHeartbeatIsRepeated(t *testing.T) {
 }
 
 func TestTheAnswerToAHeartbeatReachesTheHandler(t *testing.T) {
-	var request heartbeatRequest
+	var request api.HeartbeatsRequest
 	client := fakeServer(t, func(body []byte) (int, any) {
 		json.Unmarshal(body, &request)
 		return 200, json.RawMessage(`{"claims": [{"ok": true}, {"ok": true, "cancelRequested": true},
-			{"ok": true, "timedOut": true}, {"ok": false, "code": "stale_fence"}]}`)
+			{"ok": true, "timedOut": true}, {"ok": false, "code": "stale_fence"}, {"ok": false, "code": "invalid"}]}`)
 	})
 	held := newHeldClaims()
-	causes := make([]error, 4)
-	claims := make([]*claim, 4)
+	causes := make([]error, 5)
+	claims := make([]*claim, 5)
 	for i := range claims {
 		claims[i] = newTestClaim(held, "job", time.Minute)
 		claims[i].abort = func(err error) { causes[i] = err }
 	}
 	claims[0].Report(40, "on it")
+	claims[4].Report(40, "refused")
 	h := &heartbeats{client: client, held: held, log: slog.New(slog.DiscardHandler), worker: "w"}
 	h.send(context.Background(), claims)
-	for i, want := range []error{nil, ErrCancelled, ErrTimeout, ErrLeaseLost} {
+	for i, want := range []error{nil, ErrCancelled, ErrTimeout, ErrLeaseLost, nil} {
 		if !errors.Is(causes[i], want) {
 			t.Errorf("%d: %v instead of %v", i, causes[i], want)
 		}
 	}
 	if first := request.Claims[0]; *first.Progress != 40 || first.Note != "on it" || request.Worker != "w" || claims[0].hasReport() {
 		t.Errorf("%+v", request)
+	}
+	// a refused report is dropped, and the lease renewed without it
+	if due, _ := h.due(time.Now().Add(backoffMax)); len(due) != 1 || due[0] != claims[4] || claims[4].hasReport() {
+		t.Errorf("%d claims are due", len(due))
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
-	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -92,6 +90,15 @@ func (c *claim) renewed(from time.Time) {
 	c.until, c.nextBeat, c.reportFrom = from.Add(c.lease), from.Add(c.lease/3), from.Add(reportDelay)
 }
 
+// beatAgain plans the next heartbeat after one that did not renew the lease: sooner than a third of
+// it.
+func (c *claim) beatAgain() {
+	at := time.Now().Add(min(max(c.lease/9, backoffMin), backoffMax))
+	c.held.mutex.Lock()
+	defer c.held.mutex.Unlock()
+	c.nextBeat, c.reportFrom = at, at
+}
+
 func (c *claim) leaseEnd() time.Time {
 	c.held.mutex.Lock()
 	defer c.held.mutex.Unlock()
@@ -112,15 +119,9 @@ func (c *claim) hasReport() bool {
 	return c.report != nil
 }
 
-type step struct {
-	Fence  int             `json:"fence,omitzero"`
-	Result json.RawMessage `json:"result"`
-}
-
+// LoadStep asks the server for the result of a step.
 func (c *claim) LoadStep(ctx context.Context, name string) (json.RawMessage, bool, error) {
-	stored := new(step)
-	query := url.Values{"fence": {jsonText(c.fence)}}
-	err := c.client.Call(ctx, http.MethodGet, c.stepPath(name), query, nil, stored)
+	stored, err := c.client.GetStep(ctx, c.job.ID, name, api.GetStepParams{Fence: c.fence})
 	var refused *api.Error
 	if errors.As(err, &refused) && refused.Code == "step_not_found" {
 		return nil, false, nil
@@ -128,14 +129,10 @@ func (c *claim) LoadStep(ctx context.Context, name string) (json.RawMessage, boo
 	return stored.Result, err == nil, c.abortIfStale(err)
 }
 
+// StoreStep stores the result of a step under the fence.
 func (c *claim) StoreStep(ctx context.Context, name string, result json.RawMessage) (json.RawMessage, error) {
-	stored := new(step)
-	err := c.client.Call(ctx, http.MethodPut, c.stepPath(name), nil, step{c.fence, result}, stored)
+	stored, err := c.client.SaveStep(ctx, c.job.ID, name, api.SaveStepRequest{Fence: c.fence, Result: result})
 	return stored.Result, c.abortIfStale(err)
-}
-
-func (c *claim) stepPath(name string) string {
-	return "/claims/" + c.job.ID + "/steps/" + url.PathEscape(name)
 }
 
 func (c *claim) abortIfStale(err error) error {
@@ -144,9 +141,4 @@ func (c *claim) abortIfStale(err error) error {
 		c.abort(ErrLeaseLost)
 	}
 	return err
-}
-
-func jsonText(value any) string {
-	text, _ := json.Marshal(value)
-	return string(text)
 }

@@ -52,6 +52,13 @@ func (c *Client) ClaimJobs(ctx context.Context, request ClaimJobsRequest) (*Clai
 	return answer, err
 }
 
+// SendHeartbeats: Renew the leases of up to 1,000 attempts that still run; they count from now.
+func (c *Client) SendHeartbeats(ctx context.Context, request HeartbeatsRequest) (*HeartbeatList, error) {
+	answer := new(HeartbeatList)
+	err := c.Call(ctx, "POST", "/claims/heartbeat", nil, request, answer)
+	return answer, err
+}
+
 // SettleAttempts: Report the ends of many attempts in one transaction.
 func (c *Client) SettleAttempts(ctx context.Context, request SettleRequest) (*SettlementList, error) {
 	answer := new(SettlementList)
@@ -73,10 +80,44 @@ func (c *Client) SendHeartbeat(ctx context.Context, id string, request Heartbeat
 	return answer, err
 }
 
+// ReleaseAttempt: Give a job back: it is due at once, and this attempt is not counted.
+func (c *Client) ReleaseAttempt(ctx context.Context, id string, request ReleaseRequest) (*Job, error) {
+	answer := new(Job)
+	err := c.Call(ctx, "POST", "/claims/"+url.PathEscape(id)+"/release", nil, request, answer)
+	return answer, err
+}
+
 // SnoozeAttempt: Snooze a job: try again later without counting this attempt.
 func (c *Client) SnoozeAttempt(ctx context.Context, id string, request SnoozeRequest) (*Job, error) {
 	answer := new(Job)
 	err := c.Call(ctx, "POST", "/claims/"+url.PathEscape(id)+"/snooze", nil, request, answer)
+	return answer, err
+}
+
+// GetStepParams is the query of [Client.GetStep]; what is left empty is not sent.
+type GetStepParams struct {
+	// That of the claim.
+	Fence int
+}
+
+func (p GetStepParams) values() url.Values {
+	v := url.Values{}
+	addInt(v, "fence", p.Fence)
+	return v
+}
+
+// GetStep: Read the result of a step that some attempt of the job has done.
+func (c *Client) GetStep(ctx context.Context, id string, name string, params GetStepParams) (*Step, error) {
+	answer := new(Step)
+	err := c.Call(ctx, "GET", "/claims/"+url.PathEscape(id)+"/steps/"+url.PathEscape(name), params.values(), nil, answer)
+	return answer, err
+}
+
+// SaveStep: Store the result of a step, if the claim still holds, and answer with the one that is
+// stored.
+func (c *Client) SaveStep(ctx context.Context, id string, name string, request SaveStepRequest) (*Step, error) {
+	answer := new(Step)
+	err := c.Call(ctx, "PUT", "/claims/"+url.PathEscape(id)+"/steps/"+url.PathEscape(name), nil, request, answer)
 	return answer, err
 }
 
