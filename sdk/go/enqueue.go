@@ -9,15 +9,15 @@ import (
 	"steadfast.example/steadfast/api"
 )
 
-// Args is a job: its fields are the payload, as JSON, and its kind says which handler runs it. The
+// Payload is the input of a job, as JSON, and its kind says which handler runs it. The
 // kind is asked of the zero value too, so it must not depend on the fields.
-type Args interface {
+type Payload interface {
 	Kind() string
 }
 
-// ArgsWithOptions is a job with options of its own, which those of an [Client.Enqueue] override.
-type ArgsWithOptions interface {
-	Args
+// PayloadWithOptions is a job with options of its own, which those of an [Client.Enqueue] override.
+type PayloadWithOptions interface {
+	Payload
 	EnqueueOptions() []EnqueueOption
 }
 
@@ -80,13 +80,13 @@ func Tag(name, value string) EnqueueOption {
 func With(change func(*api.CreateJobRequest)) EnqueueOption { return change }
 
 // NewJob returns the request that enqueues a job, for [Client.EnqueueMany] and for schedules.
-func NewJob(args Args, options ...EnqueueOption) (api.CreateJobRequest, error) {
-	payload, err := json.Marshal(args)
+func NewJob(payload Payload, options ...EnqueueOption) (api.CreateJobRequest, error) {
+	text, err := json.Marshal(payload)
 	if err != nil {
-		return api.CreateJobRequest{}, fmt.Errorf("failed to write the payload of %s: %w", args.Kind(), err)
+		return api.CreateJobRequest{}, fmt.Errorf("failed to write the payload of %s: %w", payload.Kind(), err)
 	}
-	request := api.CreateJobRequest{Kind: args.Kind(), Payload: payload}
-	if own, ok := args.(ArgsWithOptions); ok {
+	request := api.CreateJobRequest{Kind: payload.Kind(), Payload: text}
+	if own, ok := payload.(PayloadWithOptions); ok {
 		options = append(own.EnqueueOptions(), options...)
 	}
 	for _, option := range options {
@@ -96,14 +96,14 @@ func NewJob(args Args, options ...EnqueueOption) (api.CreateJobRequest, error) {
 }
 
 // Enqueue creates a job.
-func (c *Client) Enqueue(ctx context.Context, args Args, options ...EnqueueOption) (*api.Job, error) {
-	request, err := NewJob(args, options...)
+func (c *Client) Enqueue(ctx context.Context, payload Payload, options ...EnqueueOption) (*api.Job, error) {
+	request, err := NewJob(payload, options...)
 	if err != nil {
 		return nil, err
 	}
 	job, err := c.CreateJob(ctx, request)
 	if err != nil {
-		return nil, fmt.Errorf("failed to enqueue %s: %w", args.Kind(), err)
+		return nil, fmt.Errorf("failed to enqueue %s: %w", payload.Kind(), err)
 	}
 	return job, nil
 }

@@ -84,13 +84,13 @@ func (p *pair) Validate() error {
 func TestHandlersFoldEverythingIntoAnOutcome(t *testing.T) {
 	handlers := NewHandlers()
 	HandleWithResult(handlers, func(_ context.Context, job *Job[pair]) (any, error) {
-		switch job.Args.Name {
+		switch job.Payload.Name {
 		case "panic":
 			panic("broken")
 		case "bad result":
 			return func() {}, nil
 		}
-		return job.Args.Count, nil
+		return job.Payload.Count, nil
 	})
 	for payload, want := range map[string]string{
 		`{"name": "a", "count": 3}`:          "succeed 3",

@@ -32,7 +32,7 @@ func (Receipt) Kind() string { return "receipt" }
 func ExampleHandle() {
 	handlers := steadfast.NewHandlers()
 	steadfast.Handle(handlers, func(ctx context.Context, job *steadfast.Job[Invoice]) error {
-		fmt.Println("attempt", job.Attempt, "of order", job.Args.Order)
+		fmt.Println("attempt", job.Attempt, "of order", job.Payload.Order)
 		if job.Attempt == 1 {
 			return errors.New("the printer is away")
 		}
@@ -52,7 +52,7 @@ func ExampleHandle() {
 func ExampleHandleWithResult() {
 	handlers := steadfast.NewHandlers()
 	steadfast.HandleWithResult(handlers, func(ctx context.Context, job *steadfast.Job[Invoice]) (string, error) {
-		return fmt.Sprintf("invoice-%d.pdf", job.Args.Order), nil
+		return fmt.Sprintf("invoice-%d.pdf", job.Payload.Order), nil
 	})
 
 	runner := steadfasttest.NewRunner(handlers)
@@ -90,10 +90,10 @@ func ExampleOnce() {
 func ExampleJob_OnSuccess() {
 	handlers := steadfast.NewHandlers()
 	steadfast.Handle(handlers, func(ctx context.Context, job *steadfast.Job[Invoice]) error {
-		return job.OnSuccess(Receipt{Order: job.Args.Order})
+		return job.OnSuccess(Receipt{Order: job.Payload.Order})
 	})
 	steadfast.Handle(handlers, func(ctx context.Context, job *steadfast.Job[Receipt]) error {
-		fmt.Println("receipt of order", job.Args.Order)
+		fmt.Println("receipt of order", job.Payload.Order)
 		return nil
 	})
 

@@ -38,22 +38,22 @@ func (h *Handlers) Use(middleware ...Middleware) {
 // An error is retried as the policy of the job says; [Permanent], [RetryAfter] and [Snooze] say
 // otherwise. The context ends when the job is cancelled, the lease is lost, the timeout is over or
 // the worker stops, and [context.Cause] tells which.
-func Handle[A Args](handlers *Handlers, run func(ctx context.Context, job *Job[A]) error) {
-	HandleWithResult(handlers, func(ctx context.Context, job *Job[A]) (any, error) {
+func Handle[P Payload](handlers *Handlers, run func(ctx context.Context, job *Job[P]) error) {
+	HandleWithResult(handlers, func(ctx context.Context, job *Job[P]) (any, error) {
 		return nil, run(ctx, job)
 	})
 }
 
 // HandleWithResult adds a handler whose result is kept with the attempt.
-func HandleWithResult[A Args, R any](handlers *Handlers, run func(ctx context.Context, job *Job[A]) (R, error)) {
-	var zero A
+func HandleWithResult[P Payload, R any](handlers *Handlers, run func(ctx context.Context, job *Job[P]) (R, error)) {
+	var zero P
 	kind := zero.Kind()
 	if _, ok := handlers.byKind[kind]; ok {
 		panic(fmt.Sprintf("steadfast: the kind %q has a handler already", kind))
 	}
 	handlers.byKind[kind] = func(ctx context.Context, record *api.Job) (any, error) {
-		job := &Job[A]{Job: record, attempt: attemptFrom(ctx)}
-		if err := decode(record.Payload, &job.Args); err != nil {
+		job := &Job[P]{Job: record, attempt: attemptFrom(ctx)}
+		if err := decode(record.Payload, &job.Payload); err != nil {
 			return nil, &payloadError{kind: kind, cause: err}
 		}
 		return run(ctx, job)

@@ -9,23 +9,23 @@ import (
 	"steadfast.example/steadfast/api"
 )
 
-// Job is a job that is being run: its record, and its payload as Args.
-type Job[A Args] struct {
+// Job is a job that is being run: its record, and its payload.
+type Job[P Payload] struct {
 	*api.Job
-	Args    A
+	Payload P
 	attempt *attempt
 }
 
 // Report tells how far the work has come: percent from 0 to 100, and a note of a few words. It
 // returns at once and is sent with the next heartbeat; only the newest report counts.
-func (j *Job[A]) Report(percent int, note string) {
+func (j *Job[P]) Report(percent int, note string) {
 	j.attempt.store.Report(min(max(percent, 0), 100), note)
 }
 
 // OnSuccess creates a job if and only if this attempt succeeds, in the same transaction. There may
 // be 100 of them.
-func (j *Job[A]) OnSuccess(args Args, options ...EnqueueOption) error {
-	request, err := NewJob(args, options...)
+func (j *Job[P]) OnSuccess(payload Payload, options ...EnqueueOption) error {
+	request, err := NewJob(payload, options...)
 	if err != nil {
 		return err
 	}

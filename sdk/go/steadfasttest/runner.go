@@ -46,8 +46,8 @@ func NewRunner(handlers *steadfast.Handlers) *Runner {
 }
 
 // Enqueue adds a job.
-func (r *Runner) Enqueue(args steadfast.Args, options ...steadfast.EnqueueOption) (*Job, error) {
-	request, err := steadfast.NewJob(args, options...)
+func (r *Runner) Enqueue(payload steadfast.Payload, options ...steadfast.EnqueueOption) (*Job, error) {
+	request, err := steadfast.NewJob(payload, options...)
 	if err != nil {
 		return nil, err
 	}

@@ -91,40 +91,40 @@ func handlers(queue string) *steadfast.Handlers {
 	all.Use(announce)
 	steadfast.Handle(all, func(context.Context, *steadfast.Job[noop]) error { return nil })
 	steadfast.HandleWithResult(all, func(_ context.Context, job *steadfast.Job[echo]) (json.RawMessage, error) {
-		return job.Args.RawMessage, nil
+		return job.Payload.RawMessage, nil
 	})
 	steadfast.HandleWithResult(all, func(_ context.Context, job *steadfast.Job[typed]) (typed, error) {
-		return job.Args, nil
+		return job.Payload, nil
 	})
 	steadfast.Handle(all, func(ctx context.Context, job *steadfast.Job[sleep]) error {
 		select {
-		case <-time.After(job.Args.duration()):
+		case <-time.After(job.Payload.duration()):
 			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	})
 	steadfast.Handle(all, func(_ context.Context, job *steadfast.Job[block]) error {
-		for end := time.Now().Add(job.Args.duration()); time.Now().Before(end); {
+		for end := time.Now().Add(job.Payload.duration()); time.Now().Before(end); {
 		}
 		return nil
 	})
 	steadfast.Handle(all, func(_ context.Context, job *steadfast.Job[snooze]) error {
-		return steadfast.Snooze(job.Args.duration())
+		return steadfast.Snooze(job.Payload.duration())
 	})
 	steadfast.Handle(all, func(_ context.Context, job *steadfast.Job[fail]) error {
-		err := steadfast.WithClass(job.Args.Class, errors.New(job.Args.Message))
-		if job.Args.Permanent {
+		err := steadfast.WithClass(job.Payload.Class, errors.New(job.Payload.Message))
+		if job.Payload.Permanent {
 			err = steadfast.Permanent(err)
 		}
-		return steadfast.RetryAfter(err, time.Duration(job.Args.RetryAfterMs)*time.Millisecond)
+		return steadfast.RetryAfter(err, time.Duration(job.Payload.RetryAfterMs)*time.Millisecond)
 	})
 	steadfast.HandleWithResult(all, func(ctx context.Context, job *steadfast.Job[once]) (int, error) {
 		charged, err := steadfast.Once(ctx, "charge", func(context.Context) (int, error) {
 			emit(map[string]any{"event": "step", "job": job.ID})
 			return 42, nil
 		})
-		if err == nil && job.Args.FailFirst && job.Attempt == 1 {
+		if err == nil && job.Payload.FailFirst && job.Attempt == 1 {
 			err = errors.New("the first attempt fails")
 		}
 		return charged, err
