@@ -33,6 +33,20 @@ var faultCases = []testCase{
 		},
 	},
 	{
+		name:     "vanished-claim",
+		sentence: "a claim that is never answered is given up some time after its wait (only with --long)",
+		run: func(t *test) {
+			if !t.run.long {
+				return
+			}
+			t.startProxy()
+			t.proxy.add(claimPath, blackHole, 1)
+			t.startWorker()
+			id := t.create("noop", nil)
+			t.untilWithin(90*time.Second, "the job being started", func() bool { return t.worker.count("start", id) > 0 })
+		},
+	},
+	{
 		name:     "lost-heartbeat-answer",
 		sentence: "a lost answer to a heartbeat ends nothing: the next one is in time",
 		worker:   workerOptions{lease: 3 * time.Second},

@@ -8,6 +8,7 @@
 //   - server.go: the real server, which can be killed and started again
 //   - proxy.go: the faults, and the record of what was said
 //   - worker.go: the adapter's process and its events
+//   - process.go: no process outlives this program
 //   - api.go: the few API calls that the cases need, past the proxy
 //   - cases_*.go: the cases, each with the sentence that it proves
 package main
@@ -42,6 +43,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "conformance: --adapter and --bin (or STEADFAST_BIN) are needed")
 		os.Exit(2)
 	}
+	killProcessesWhenInterrupted()
 	run := &run{long: *long, verbose: *verbose}
 	var err error
 	if run.adapter, err = filepath.Abs(*adapter); err == nil {

@@ -46,7 +46,7 @@ func (s *server) start() error {
 	s.process.Dir = s.directory
 	s.process.Env = environmentWithout("STEADFAST_")
 	s.process.Stdout, s.process.Stderr = &s.output, &s.output
-	if err := s.process.Start(); err != nil {
+	if err := startProcess(s.process); err != nil {
 		return fmt.Errorf("failed to start the server: %w", err)
 	}
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
@@ -64,7 +64,7 @@ func (s *server) start() error {
 // kill ends the server as a power cut would.
 func (s *server) kill() {
 	if s.process != nil && s.process.Process != nil {
-		s.process.Process.Kill()
+		killProcess(s.process)
 		s.process.Wait()
 	}
 }

@@ -66,7 +66,7 @@ func startWorker(adapter, url, queue string, options workerOptions) (*worker, er
 	if err != nil {
 		return nil, err
 	}
-	if err := w.process.Start(); err != nil {
+	if err := startProcess(w.process); err != nil {
 		return nil, fmt.Errorf("failed to start the adapter: %w", err)
 	}
 	var readers sync.WaitGroup
@@ -161,7 +161,7 @@ func (w *worker) ended() bool {
 func (w *worker) terminate() { w.process.Process.Signal(syscall.SIGTERM) }
 
 func (w *worker) kill() {
-	w.process.Process.Kill()
+	killProcess(w.process)
 	<-w.done
 }
 
