@@ -10,6 +10,7 @@
 //   - worker.go: the adapter's process and its events
 //   - process.go: no process outlives this program
 //   - api.go: the few API calls that the cases need, past the proxy
+//   - bench.go: figures of a library
 //   - cases_*.go: the cases, each with the sentence that it proves
 package main
 
@@ -30,6 +31,7 @@ func main() {
 	long := flag.Bool("long", false, "run the long forms: 10,000 jobs, a minute without the server")
 	parallel := flag.Int("parallel", 4, "how many cases run at once")
 	list := flag.Bool("list", false, "list the cases and exit")
+	bench := flag.Int("bench", 0, "measure this many jobs instead, and print the figures as JSON")
 	verbose := flag.Bool("v", false, "print what the worker wrote to stderr")
 	flag.Parse()
 
@@ -55,6 +57,15 @@ func main() {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "conformance:", err)
 		os.Exit(2)
+	}
+	if *bench > 0 {
+		err := run.printBench(*bench)
+		run.shared.close()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "conformance:", err)
+			os.Exit(1)
+		}
+		return
 	}
 	failed := run.all(selectCases(*name), *parallel)
 	run.shared.close()
