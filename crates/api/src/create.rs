@@ -41,7 +41,7 @@ pub struct CreateJobRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>, example = "resize-image"))]
     pub kind: Option<String>,
-    /// The input of the handler or worker: any JSON, up to 256 KiB.
+    /// The input of the handler or worker: any JSON, up to 256 KiB by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub payload: Option<Payload>,

@@ -1,11 +1,15 @@
 //! Every limit of the command line tool, with its reason.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 /// The core accepts no more in any retry policy.
 pub use steadfast_core::limits::MAX_RETRIES;
 /// The core accepts no longer delay.
 pub use steadfast_core::limits::RETRY_AFTER_MAX;
+
+/// What the setting may be: the description of some work fits, and the core accepts no more.
+pub const PAYLOAD_BYTES_RANGE: RangeInclusive<usize> =
+    1024..=steadfast_core::limits::PAYLOAD_BYTES_MAX;
 
 /// Sweeping without a pause would keep the store busy for nothing.
 pub const SWEEP_EVERY_MIN: Duration = Duration::from_millis(100);

@@ -114,6 +114,7 @@ fn start(
         .with_sweep_every(settings.sweep_every.0)
         .with_retention(settings.retention.0)
         .with_retry_after_max(settings.retry_after_max.0)
+        .with_payload_bytes_max(settings.payload_bytes_max)
         .with_alerts(settings.alerts.clone());
     config.worker = settings.node.clone();
     let retry = &settings.retry;

@@ -29,7 +29,9 @@ use steadfast_server::{BODY_BYTES_RANGE, CONNECTIONS_MIN};
 
 use crate::{
     exit::usage,
-    limits::{MAX_RETRIES, RETRY_AFTER_MAX, SWEEP_EVERY_MIN, WAIT_FOR_STORE_DEFAULT},
+    limits::{
+        MAX_RETRIES, PAYLOAD_BYTES_RANGE, RETRY_AFTER_MAX, SWEEP_EVERY_MIN, WAIT_FOR_STORE_DEFAULT,
+    },
 };
 
 /// Where a server listens, and where the other commands look for it, by default.
@@ -63,6 +65,8 @@ pub struct Settings {
     pub http_timeout: DurationArg,
     /// The most retries that a job may ask for.
     pub max_retries: u32,
+    /// The largest payload of a job, in bytes.
+    pub payload_bytes_max: usize,
     /// How many jobs a second one bulk request changes at most.
     pub bulk_rate: NonZeroU32,
     /// The longest Retry-After of another system that counts.
@@ -150,6 +154,7 @@ impl Default for Settings {
             retention: DurationArg(engine.retention),
             http_timeout: DurationArg(server.http_timeout),
             max_retries: MAX_RETRIES,
+            payload_bytes_max: engine.payload_bytes_max,
             bulk_rate: steadfast_server::Settings::default().bulk_rate,
             retry_after_max: DurationArg(engine.retry_after_max),
             endpoints_per_tenant: server.endpoints_per_tenant,
@@ -196,6 +201,14 @@ impl Settings {
                 self.body_bytes_max,
                 BODY_BYTES_RANGE.start(),
                 BODY_BYTES_RANGE.end(),
+            )));
+        }
+        if !PAYLOAD_BYTES_RANGE.contains(&self.payload_bytes_max) {
+            return Err(usage(format!(
+                "payloadBytesMax is {}: must be between {} and {}",
+                self.payload_bytes_max,
+                PAYLOAD_BYTES_RANGE.start(),
+                PAYLOAD_BYTES_RANGE.end(),
             )));
         }
         if let Some(host) = self.allowed_hosts.iter().find(|host| !is_host(host)) {

@@ -47,8 +47,11 @@ pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
 /// How long a job with an idempotency key is kept at least, counted from its creation: a client
 /// that repeats a request within a day must get the same job.
 pub const IDEMPOTENCY_KEY_RETENTION_MIN: Duration = DAY;
-/// A payload describes work; bulk data belongs in a store of its own.
-pub const PAYLOAD_BYTES_MAX: usize = 256 * 1024;
+/// What a payload may be whatever an engine allows: rows, claims and logs are sized for it.
+pub const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
+/// What an engine allows by default. A payload describes work; bulk data belongs in a store of its
+/// own.
+pub const PAYLOAD_BYTES_DEFAULT: usize = 256 * 1024;
 /// Tags of a job: they are stored, listed and sent with it each time.
 pub const TAGS_MAX: usize = 32;
 /// Key or value of a tag: for finding jobs, not for keeping data.
@@ -138,4 +141,5 @@ const _: () = assert!(RETRY_AFTER_DEFAULT.as_secs() <= RETRY_AFTER_MAX.as_secs()
 const _: () = assert!(LEASE_MIN.as_secs() <= LEASE_DEFAULT.as_secs());
 const _: () = assert!(LEASE_DEFAULT.as_secs() <= LEASE_MAX.as_secs());
 const _: () = assert!(ONCE_BYTES_MAX <= PAYLOAD_BYTES_MAX);
+const _: () = assert!(PAYLOAD_BYTES_DEFAULT <= PAYLOAD_BYTES_MAX);
 const _: () = assert!((RUN_ALL_TICKS_MAX as u64) < TICK_SEARCH_READ_MAX);

@@ -29,7 +29,7 @@ enum JsonText {
 impl Payload {
     /// Checks that `text` is JSON and not too large.
     pub fn from_json(text: &str) -> Result<Self, Invalid> {
-        check_size(text.len())?;
+        check_size(text.len(), limits::PAYLOAD_BYTES_MAX)?;
         serde_json::from_str::<&RawValue>(text).map_err(|error| {
             Invalid::new(
                 "payload",
@@ -49,7 +49,7 @@ impl Payload {
                 format!("must be writable as JSON: {error}"),
             )
         })?;
-        check_size(raw.get().len())?;
+        check_size(raw.get().len(), limits::PAYLOAD_BYTES_MAX)?;
         Ok(Self(JsonText::Raw(raw.into())))
     }
 
@@ -61,6 +61,11 @@ impl Payload {
     /// Reads the JSON as a value.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(self.as_str())
+    }
+
+    /// Checks that it has at most so many bytes, where less than the usual limit is allowed.
+    pub fn check_bytes(&self, most: usize) -> Result<(), Invalid> {
+        check_size(self.as_str().len(), most)
     }
 
     /// The JSON text, as it was written.
@@ -80,8 +85,7 @@ impl PartialEq for Payload {
 
 impl Eq for Payload {}
 
-fn check_size(bytes: usize) -> Result<(), Invalid> {
-    let most = limits::PAYLOAD_BYTES_MAX;
+fn check_size(bytes: usize, most: usize) -> Result<(), Invalid> {
     if bytes > most {
         return Err(Invalid::new(
             "payload",
@@ -122,7 +126,8 @@ impl Serialize for Payload {
 impl<'de> Deserialize<'de> for Payload {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        check_size(raw.get().len()).map_err(de::Error::custom)?;
+        let size = check_size(raw.get().len(), limits::PAYLOAD_BYTES_MAX);
+        size.map_err(de::Error::custom)?;
         Ok(Self(JsonText::Raw(raw.into())))
     }
 }
@@ -141,6 +146,6 @@ mod tests {
     fn broken_or_large_payloads_are_refused_by_name() {
         assert_eq!(Payload::from_json("{").unwrap_err().field, "payload");
         let error = Payload::encode(&"x".repeat(limits::PAYLOAD_BYTES_MAX)).unwrap_err();
-        assert!(error.to_string().contains("262144"), "{error}");
+        assert!(error.to_string().contains("1048576"), "{error}");
     }
 }

@@ -7,7 +7,9 @@ use std::{
 };
 
 use serde::Serialize;
-use steadfast_core::{Invalid, Kind, PolicyPatch, Queue, Tenant, WorkerName};
+use steadfast_core::{
+    Invalid, Kind, PolicyPatch, Queue, Tenant, WorkerName, limits::PAYLOAD_BYTES_MAX,
+};
 use steadfast_store::{ClaimRequest, Store};
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -206,6 +208,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
             random,
             Arc::default(),
             endpoints,
+            self.payload_bytes_max()?,
         ))
     }
 
@@ -239,9 +242,19 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         )
     }
 
+    fn payload_bytes_max(&self) -> Result<usize, Invalid> {
+        let (bytes, most) = (self.config.payload_bytes_max, PAYLOAD_BYTES_MAX);
+        if bytes > most {
+            let expected = format!("must be at most {most}");
+            return Err(Invalid::new("payloadBytesMax", bytes, expected));
+        }
+        Ok(bytes)
+    }
+
     /// Everything but the running loops, for tests that drive the roles by hand.
     pub(crate) fn parts(self) -> Result<Parts, Invalid> {
         let levels = Arc::new(self.levels()?);
+        let payload_bytes_max = self.payload_bytes_max()?;
         let alerts = self.config.alerts;
         alerts.check().map_err(|error| error.within("alerts"))?;
         let handlers = Arc::new(self.handlers?);
@@ -254,6 +267,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
             random.clone(),
             inflight.clone(),
             endpoints.clone(),
+            payload_bytes_max,
         );
         let announcer = Arc::new(Announcer::new(self.observer));
         let worker = match self.config.worker {

@@ -40,6 +40,7 @@ struct Inner {
     /// What runs on the engine that this client belongs to.
     inflight: Arc<Inflight>,
     endpoints: Arc<DocumentCache<Endpoints>>,
+    payload_bytes_max: usize,
 }
 
 /// The result of a request for a job, or for a schedule. Callers have to tell the two apart, so it
@@ -72,6 +73,7 @@ impl Client {
             Arc::new(Random::from_entropy()),
             Arc::default(),
             endpoints,
+            limits::PAYLOAD_BYTES_DEFAULT,
         )
     }
 
@@ -81,6 +83,7 @@ impl Client {
         random: Arc<Random>,
         inflight: Arc<Inflight>,
         endpoints: Arc<DocumentCache<Endpoints>>,
+        payload_bytes_max: usize,
     ) -> Self {
         Self(Arc::new(Inner {
             store,
@@ -88,6 +91,7 @@ impl Client {
             random,
             inflight,
             endpoints,
+            payload_bytes_max,
         }))
     }
 
@@ -115,7 +119,9 @@ impl Client {
     /// Checks a request and gives it an id, without storing it.
     pub fn prepare(&self, request: impl Into<JobRequest>) -> Result<NewJob, Invalid> {
         let id = self.0.random.job_id(self.now());
-        request.into().build(id, &self.0.levels)
+        let job = request.into().build(id, &self.0.levels)?;
+        job.payload.check_bytes(self.0.payload_bytes_max)?;
+        Ok(job)
     }
 
     /// Stores a job, durably before it returns. Takes the input of a handler, or a [`JobRequest`].
@@ -320,15 +326,17 @@ impl Client {
         Ok(results.iter().filter(|result| result.is_ok()).count() as u64)
     }
 
-    /// An edit gives a job a policy, like a create.
+    /// A command can give a job a payload and a policy, like a create.
     fn check_command(&self, command: &JobCommand) -> Result<(), Invalid> {
-        match command {
-            JobCommand::Edit(edit) => edit
-                .policy
-                .as_ref()
-                .map_or(Ok(()), |policy| self.levels().check(policy)),
-            _ => Ok(()),
+        let (payload, policy) = match command {
+            JobCommand::Edit(edit) => (edit.payload.as_ref(), edit.policy.as_ref()),
+            JobCommand::Retry { payload } => (payload.as_ref(), None),
+            _ => (None, None),
+        };
+        if let Some(payload) = payload {
+            payload.check_bytes(self.0.payload_bytes_max)?;
         }
+        policy.map_or(Ok(()), |policy| self.levels().check(policy))
     }
 
     async fn run_command(

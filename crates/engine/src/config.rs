@@ -37,6 +37,8 @@ pub struct EngineConfig {
     /// The longest Retry-After of another system that counts; 1 h by default, and 30 days at
     /// most.
     pub retry_after_max: Duration,
+    /// The largest payload of a job in bytes; 256 KiB by default, and 1 MiB at most.
+    pub payload_bytes_max: usize,
     /// When alerts fire and resolve.
     pub alerts: AlertSettings,
     /// How often the engine checks the alerts; every 10 s by default.
@@ -54,6 +56,7 @@ impl Default for EngineConfig {
             retention: 7 * steadfast_core::limits::DAY,
             prune_every: Duration::from_secs(60),
             retry_after_max: steadfast_core::limits::RETRY_AFTER_DEFAULT,
+            payload_bytes_max: steadfast_core::limits::PAYLOAD_BYTES_DEFAULT,
             alerts: AlertSettings::default(),
             watch_every: Duration::from_secs(10),
         }
@@ -114,6 +117,13 @@ impl EngineConfig {
     #[must_use]
     pub fn with_retry_after_max(mut self, most: Duration) -> Self {
         self.retry_after_max = most;
+        self
+    }
+
+    /// Sets [`EngineConfig::payload_bytes_max`].
+    #[must_use]
+    pub fn with_payload_bytes_max(mut self, most: usize) -> Self {
+        self.payload_bytes_max = most;
         self
     }
 

@@ -226,7 +226,10 @@ mod tests {
                 "CreateJobRequest.priority",
                 by_default(&core::PRIORITY_DEFAULT),
             ),
-            ("CreateJobRequest.payload", kib(core::PAYLOAD_BYTES_MAX)),
+            (
+                "CreateJobRequest.payload",
+                format!("{} by default", kib(core::PAYLOAD_BYTES_DEFAULT)),
+            ),
             ("SucceedRequest.result", kib(core::OUTPUT_BYTES_MAX)),
             ("SaveStepRequest.result", kib(core::ONCE_BYTES_MAX)),
             ("FailureRequest.trace", kib(core::TRACE_BYTES_MAX)),

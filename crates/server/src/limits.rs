@@ -286,7 +286,7 @@ mod tests {
             ("body", request, kib(BODY_BYTES_DEFAULT)),
             ("body of the sign-in form", request, kib(SIGN_IN_BYTES_MAX)),
             ("nesting of a body", request, count(BODY_DEPTH_MAX)),
-            ("payload", "a job", kib(core::PAYLOAD_BYTES_MAX)),
+            ("payload", "a job", kib(core::PAYLOAD_BYTES_DEFAULT)),
             ("jobs of one create", request, count(core::BULK_JOBS_MAX)),
             ("claims of one request", request, count(CLAIMS_MAX)),
             (

@@ -76,6 +76,9 @@ pub struct Flags {
     /// The most retries that a job may ask for [default: 100].
     #[arg(long, env = "STEADFAST_MAX_RETRIES", value_name = "N")]
     pub max_retries: Option<u32>,
+    /// The largest payload of a job, in bytes [default: 262144].
+    #[arg(long, env = "STEADFAST_PAYLOAD_BYTES_MAX", value_name = "BYTES")]
+    pub payload_bytes_max: Option<usize>,
     /// How many jobs a second one bulk request changes at most [default: 5000].
     #[arg(long, env = "STEADFAST_BULK_RATE", value_name = "N")]
     pub bulk_rate: Option<NonZeroU32>,
@@ -148,6 +151,7 @@ impl Flags {
         set(&self.retention, &mut settings.retention);
         set(&self.http_timeout, &mut settings.http_timeout);
         set(&self.max_retries, &mut settings.max_retries);
+        set(&self.payload_bytes_max, &mut settings.payload_bytes_max);
         set(&self.bulk_rate, &mut settings.bulk_rate);
         set(&self.retry_after_max, &mut settings.retry_after_max);
         set(

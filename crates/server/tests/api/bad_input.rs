@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::server::Server;
+use crate::server::{Server, Setup};
 
 const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
 
@@ -140,6 +140,46 @@ async fn what_is_too_large_is_refused() {
         let reply = server.http.send("POST", "/api/v1/jobs", JSON, &body).await;
         assert_eq!(reply.status, status, "{depth}: {}", reply.body);
     }
+}
+
+#[tokio::test]
+async fn the_largest_payload_is_a_setting_and_holds_wherever_a_payload_is_given() {
+    let config = |most| Setup {
+        config: Setup::default().config.with_payload_bytes_max(most),
+        ..Setup::default()
+    };
+    let server = Server::with(config(2_000)).await;
+    let (fits, large) = ("x".repeat(1_998), "x".repeat(1_999));
+    let job = json!({"kind": "k", "payload": fits, "delay": "1h"});
+    let id = server.http.create_id(job).await;
+    let path = format!("/api/v1/jobs/{id}");
+    for reply in [
+        server
+            .http
+            .post("/api/v1/jobs", json!({"kind": "k", "payload": large}))
+            .await,
+        server.http.patch(&path, json!({"payload": large})).await,
+        {
+            server.http.command("jobs", &id, "cancel").await.is(200);
+            let body = json!({"payload": large});
+            server.http.post(&format!("{path}/retry"), body).await
+        },
+    ] {
+        reply.is_problem(422, "invalid", Some("payload"));
+        assert!(reply.body.contains("at most 2000 bytes"), "{}", reply.body);
+    }
+    let schedule = json!({
+        "name": "s", "every": "1h", "job": {"kind": "k", "payload": large}
+    });
+    let reply = server.http.post("/api/v1/schedules", schedule).await;
+    assert_eq!(reply.status, 422, "{}", reply.body);
+    server.stop().await;
+
+    let server = Server::with(config(512 * 1024)).await;
+    let payload = "x".repeat(300 * 1024);
+    let job = json!({"kind": "k", "payload": payload});
+    let id = server.http.create_id(job).await;
+    assert_eq!(server.http.read_job(&id).await["payload"], payload);
 }
 
 #[tokio::test]
