@@ -40,6 +40,8 @@ pub const SHOW_ATTEMPTS_MAX: usize = MAX_RETRIES as usize + 1;
 /// Upcoming ticks above the list of past ones.
 pub const UPCOMING_TICKS: usize = 3;
 
+/// How long `doctor` counts jobs without being asked to.
+pub const RECOUNT_TIME_MAX: Duration = Duration::from_secs(5);
 /// How long `doctor` reads jobs to find those that cannot be read.
 pub const DAMAGE_SCAN_MAX: Duration = Duration::from_secs(5);
 /// Rows that `doctor` reads at once.

@@ -190,6 +190,7 @@ async fn check_store(settings: &Settings, findings: &mut Findings) {
                     findings.fail("writable", error.to_string());
                 }
                 damage::check_rows(&*store, findings).await;
+                recount::check_counters(&*store, findings).await;
             }
             Err(error) => findings.fail("store", with_causes(&error)),
         },

@@ -2,7 +2,11 @@
 
 use steadfast_api::TenantPageQuery;
 
-use crate::{output::print_line, server_args::ServerArgs, show::thousands};
+use crate::{
+    output::{self, print_line},
+    server_args::ServerArgs,
+    show::thousands,
+};
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  steadfast stats\n  steadfast stats --json")]
@@ -16,13 +20,23 @@ pub struct Args {
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let server = args.server.connect()?;
-    let query = TenantPageQuery {
-        tenant: args.tenant,
+    let query = |after| TenantPageQuery {
+        tenant: args.tenant.clone(),
+        after,
         ..TenantPageQuery::default()
     };
-    let Some(stats) = server.call(server.client.get_stats(&query)).await? else {
-        return Ok(());
-    };
+    if server.json {
+        let stats = server.fetch_pages(
+            |after| server.client.get_stats(&query(after)),
+            |stats, page| {
+                stats.lanes.extend(page.lanes);
+                stats.next_cursor = page.next_cursor;
+            },
+            |stats| stats.next_cursor.take(),
+        );
+        return output::print_json(&stats.await?);
+    }
+    let stats = server.fetch(server.client.get_stats(&query(None))).await?;
     let counts = &stats.counts;
     let sections: [(&str, &[(&str, u64)]); 4] = [
         (

@@ -7,7 +7,7 @@ use std::{
 };
 
 use insta::assert_snapshot;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     node::{Node, dir, read_to_end, run},
@@ -310,6 +310,28 @@ fn schedules_are_created_paused_run_and_deleted() {
         "61 * * * *",
     ]);
     assert_snapshot!(transcript.finish());
+}
+
+#[test]
+fn stats_for_programs_have_the_lanes_of_all_pages() {
+    let dir = dir();
+    assert_eq!(run(&["migrate", "--store", "sqlite:jobs.db"], &dir).code, 0);
+    let conn = rusqlite::Connection::open(dir.path().join("jobs.db")).unwrap();
+    let lanes = "INSERT INTO steadfast_lane (tenant, queue, kind, succeeded)
+        WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 1200)
+        SELECT 'default', 'queue' || n, 'k', 1 FROM number";
+    conn.execute_batch(lanes).unwrap();
+    drop(conn);
+    let node = Node::start_in(
+        dir,
+        &["--listen", "127.0.0.1:0", "--store", "sqlite:jobs.db"],
+    );
+    let stats = node.json(&["stats"]);
+    assert_eq!(stats["lanes"].as_array().unwrap().len(), 1_200);
+    assert_eq!(
+        (&stats["succeeded"], &stats["nextCursor"]),
+        (&1_200.into(), &Value::Null)
+    );
 }
 
 #[test]

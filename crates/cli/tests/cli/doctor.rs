@@ -22,6 +22,7 @@ fn doctor_finds_what_is_wrong_and_changes_nothing() {
         "clock",
         "disk",
         "rows",
+        "counters",
         "access",
     ] {
         let line = format!("ok    {check}");
@@ -111,4 +112,35 @@ fn doctor_names_rows_that_cannot_be_read_and_files_that_others_may_open() {
     ] {
         assert!(doctor.out.contains(wanted), "{wanted}: {}", doctor.out);
     }
+}
+
+#[test]
+fn doctor_names_counters_that_differ_and_repairs_them_when_asked() {
+    let dir = dir();
+    assert_eq!(run(&["migrate", "--store", "sqlite:jobs.db"], &dir).code, 0);
+    let conn = rusqlite::Connection::open(dir.path().join("jobs.db")).unwrap();
+    let lane = "INSERT INTO steadfast_lane (tenant, queue, kind, waiting, retrying)
+        VALUES ('t', 'q', 'k', 0, -3)";
+    conn.execute_batch(lane).unwrap();
+    drop(conn);
+    let doctor = |more: &[&str]| {
+        let args = ["doctor", "--listen", "127.0.0.1:0"];
+        let args = [&args[..], &["--store", "sqlite:jobs.db"], more].concat();
+        let done = run(&args, &dir);
+        assert_eq!(done.code, 0, "{done:?}");
+        done.out
+    };
+    let named = "tenant t, queue q, kind k: waitingForRetry";
+    let found = doctor(&[]);
+    assert!(
+        found.contains("`steadfast doctor --recount` repairs"),
+        "{found}"
+    );
+    assert!(
+        found.contains(&format!("{named} is -3, and the jobs are 0")),
+        "{found}"
+    );
+    let repaired = doctor(&["--recount"]);
+    assert!(repaired.contains(&format!("{named} was -3")), "{repaired}");
+    assert!(doctor(&[]).contains("ok    counters"));
 }

@@ -16,16 +16,20 @@ use crate::{
 /// When this process last warned of a counter.
 static WARNED_AT: Mutex<Option<Instant>> = Mutex::new(None);
 
-/// What is shown for a stored counter. One that is negative has drifted: that is logged now and
-/// then, and shown as 0.
+/// What is shown for a stored counter. One that is negative has drifted, and is shown as 0.
 pub(crate) fn shown(stored: i64) -> u64 {
+    warn_if_negative(stored);
+    unsigned(stored)
+}
+
+/// Logs, now and then, that a stored counter is negative.
+pub(crate) fn warn_if_negative(stored: i64) {
     if stored < 0 && is_time_to_warn(&WARNED_AT, Instant::now()) {
         tracing::warn!(
             counted = stored,
             "a counter of jobs has drifted: it is negative, and shown as 0; `steadfast doctor --recount` repairs it"
         );
     }
-    unsigned(stored)
 }
 
 /// Whether the last warning is long enough ago; this one is then the last.

@@ -14,7 +14,7 @@ use crate::{
     store::LaneStats,
 };
 
-use super::values::unsigned;
+use super::{counters::warn_if_negative, values::unsigned};
 
 /// How many jobs wait, and how many of them for a retry. A part of a sum may be negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,6 +68,11 @@ impl LaneWaiting {
         let mut ready = self.before;
         ready += due;
         let later = self.all - ready;
+        for stored in [self.all, self.before, self.present] {
+            warn_if_negative(stored.waiting);
+            warn_if_negative(stored.retrying);
+        }
+        // These may be below zero only because the present minute was not counted to its end.
         stats.ready = unsigned(ready.waiting);
         stats.retrying = unsigned(later.retrying);
         stats.scheduled = unsigned(later.waiting - later.retrying);

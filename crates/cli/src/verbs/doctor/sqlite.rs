@@ -47,6 +47,7 @@ pub async fn check_file(path: &Path, settings: &Settings, findings: &mut Finding
                 findings.ok("store", format!("{}, schema {found}", path.display()));
                 check_clock(path, settings, findings).await;
                 super::damage::check_rows(&*store, findings).await;
+                super::recount::check_counters(&*store, findings).await;
             }
             Err(error) => findings.fail("store", with_causes(&error)),
         },
