@@ -92,6 +92,8 @@ pub struct App {
     pub metrics: Arc<Metrics>,
     /// The JSON of policies that were answered lately.
     pub(crate) policy_json: PolicyJsonCache,
+    /// One permit for each piece of work on many jobs, of the API and of the dashboard.
+    pub(crate) bulk_work: Arc<TenantLimiter>,
     /// One permit for each event stream.
     pub(crate) streams: Arc<TenantLimiter>,
     /// One permit for each request that waits: for jobs, or for events.
@@ -131,6 +133,10 @@ impl App {
             settings,
             metrics,
             policy_json: PolicyJsonCache::default(),
+            bulk_work: TenantLimiter::new(
+                limits::BULK_ACTIONS_MAX,
+                limits::BULK_ACTIONS_PER_TENANT_MAX,
+            ),
             streams: TenantLimiter::new(
                 limits::EVENT_STREAMS_MAX,
                 limits::EVENT_STREAMS_PER_TENANT_MAX,
@@ -169,6 +175,22 @@ impl App {
             };
             let status = axum::http::StatusCode::SERVICE_UNAVAILABLE;
             Problem::new(status, "too_many_waiting", detail)
+        })
+    }
+
+    /// A permit to work on many jobs, which is a steady load on the store for as long as it takes.
+    pub(crate) fn try_bulk_work(&self, tenant: Option<&Tenant>) -> Result<TenantPermit, Problem> {
+        self.bulk_work.try_acquire(tenant).map_err(|reached| {
+            let detail = match reached {
+                LimitReached::Tenant(most) => format!(
+                    "{most} bulk actions of this tenant already run on this node, which is the \
+                     limit; try again when one has ended"
+                ),
+                LimitReached::Node => {
+                    "this node is busy with bulk actions; try again when one has ended".to_owned()
+                }
+            };
+            Problem::new(axum::http::StatusCode::TOO_MANY_REQUESTS, "busy", detail)
         })
     }
 

@@ -256,7 +256,7 @@ mod tests {
         let waits = CONNECTIONS_DEFAULT / WAITS_SHARE.1 * WAITS_SHARE.0;
         let of_tenant = waits / WAITS_PER_TENANT_SHARE.1 * WAITS_PER_TENANT_SHARE.0;
         let (waiting, streams) = ("requests that wait for jobs or events", "event streams");
-        let (keys, bulk) = ("API keys", "bulk actions of the dashboard at once");
+        let (keys, bulk) = ("API keys", "bulk actions at once, of API and dashboard");
         let (node, tenant, request) = ("a node", "a tenant, on a node", "a request");
         let head_time = "time for the head of a request, idle time included";
         let write_time = "time in which a client reads nothing of its response";

@@ -96,7 +96,7 @@ impl IntoResponse for Problem {
                 let scheme = HeaderValue::from_static("Bearer realm=\"steadfast\"");
                 headers.insert(header::WWW_AUTHENTICATE, scheme);
             }
-            StatusCode::SERVICE_UNAVAILABLE => {
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             }
             _ => {}
@@ -223,6 +223,7 @@ const STATUSES: &[(&str, &str)] = &[
         "A server without keys answers to the names of its machine only",
     ),
     ("422", "A field is wrong; the problem names it"),
+    ("429", "Too much of this is under way already; try again"),
     ("500", "The server failed"),
     (
         "503",

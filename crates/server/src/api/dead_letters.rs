@@ -107,6 +107,7 @@ async fn resolve(
     let JobCount { count, at_least } = if body.dry_run {
         app.client.count(filter, limits::COUNT_MAX).await?
     } else {
+        let _permit = app.try_bulk_work(caller.tenant.as_ref())?;
         let bulk = app.client.command_matching(filter, command);
         JobCount {
             count: bulk.rate(app.settings.bulk_rate).run().await?.changed,

@@ -128,6 +128,7 @@ pub async fn act(editor: Editor) -> PageResult {
         action,
         matches,
         done: AtomicU64::new(0),
+        _permit: viewer.app.try_bulk_work(viewer.caller.tenant.as_ref())?,
     };
     act_on_matches(&viewer.app, operation, filter, group, back).await
 }
@@ -140,7 +141,7 @@ async fn act_on_matches(
     group: Option<GroupSummary>,
     back: &str,
 ) -> PageResult {
-    let operation = app.bulk.start(operation)?;
+    let operation = app.bulk.start(operation);
     let running = tokio::spawn({
         let (app, operation) = (app.clone(), operation.clone());
         async move {

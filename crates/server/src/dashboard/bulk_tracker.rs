@@ -5,11 +5,10 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use axum::http::StatusCode;
 use steadfast_core::{JobCommand, Tenant};
 
 use super::format::thousands;
-use crate::{limits, problem::Problem};
+use crate::{problem::Problem, tenant_limiter::TenantPermit};
 
 /// The bulk operations that run on this node, the newest first. The task of an operation owns
 /// it, so that one which ends in any way is gone from here.
@@ -22,6 +21,8 @@ pub struct BulkOperation {
     pub action: BulkAction,
     pub matches: MatchCount,
     pub done: AtomicU64,
+    /// Gives room to another one when the operation ends.
+    pub _permit: TenantPermit,
 }
 
 /// How far an operation has come, for a page.
@@ -94,25 +95,13 @@ impl BulkTracker {
         visible.map(|operation| operation.progress()).collect()
     }
 
-    pub fn start(&self, operation: BulkOperation) -> Result<Arc<BulkOperation>, Problem> {
+    /// Shows an operation for as long as its task holds what this returns.
+    pub fn start(&self, operation: BulkOperation) -> Arc<BulkOperation> {
         let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         running.retain(|it| it.strong_count() > 0);
-        let busy = |detail: String| Problem::new(StatusCode::CONFLICT, "busy", detail);
-        let of_tenant = running.iter().filter_map(Weak::upgrade);
-        let of_tenant = of_tenant.filter(|it| it.tenant == operation.tenant).count();
-        if of_tenant >= limits::BULK_ACTIONS_PER_TENANT_MAX {
-            return Err(busy(format!(
-                "{of_tenant} bulk actions of this tenant already run on this node; try again when \
-                 one has ended"
-            )));
-        }
-        if running.len() >= limits::BULK_ACTIONS_MAX {
-            let detail = "this node is busy with bulk actions; try again when one has ended";
-            return Err(busy(detail.to_owned()));
-        }
         let operation = Arc::new(operation);
         running.insert(0, Arc::downgrade(&operation));
-        Ok(operation)
+        operation
     }
 }
 

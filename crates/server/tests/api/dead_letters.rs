@@ -1,10 +1,12 @@
 //! Dead letters: found, tried again, put away.
 
+use std::num::NonZeroU32;
+
 use serde_json::{Value, json};
 
 use crate::{
     client::{Http, Reply},
-    server::{Server, each},
+    server::{Server, Setup, each, until},
 };
 
 /// Makes jobs that fail for good, and returns their ids.
@@ -130,4 +132,37 @@ async fn a_discarded_letter_is_kept_as_a_job_and_never_listed_again() {
     let both = json!({"ids": [ids[1]], "queue": "a"});
     let both = server.http.post(discard, both).await;
     both.is_problem(422, "invalid", Some("ids"));
+}
+
+#[tokio::test]
+async fn a_tenant_has_a_few_bulk_actions_at_once_and_one_that_ends_makes_room() {
+    let mut setup = Setup::default();
+    // A page of jobs, and then a wait that is longer than this test.
+    setup.settings.bulk_rate = NonZeroU32::MIN;
+    let server = Server::with(setup).await;
+    server.fail_jobs(1_600).await;
+    let all = json!({"all": true}).to_string();
+    let path = "/api/v1/dlq/discard";
+    let http = &server.http;
+    let under_way = [
+        http.open("POST", path, &all).await,
+        http.open("POST", path, &all).await,
+    ];
+    let none = json!({"queue": "empty"});
+    let refused = until("both to run", || async {
+        let reply = http.post(path, none.clone()).await;
+        (reply.status != 200).then_some(reply)
+    })
+    .await;
+    refused.is_problem(429, "busy", None);
+    assert!(refused.headers.contains_key("retry-after"));
+    // Jobs that are named are not bulk work, and a dry run changes nothing.
+    let dry = json!({"all": true, "dryRun": true});
+    http.post(path, dry).await.is(200);
+    drop(under_way);
+    until("the server to notice that the clients are gone", || async {
+        let reply = http.post(path, none.clone()).await;
+        (reply.status == 200).then_some(())
+    })
+    .await;
 }
