@@ -2,13 +2,30 @@ import { Backoff, pause } from "./backoff.js";
 import { ApiError, ConnectionError } from "./errors.js";
 import { OPERATIONS, type Operations, type Problem } from "./generated.js";
 
-export type Fetch = (url: string, request: RequestInit) => Promise<Response>;
+/** A request as it is sent: text with headers. */
+export interface HttpRequest {
+  method: string;
+  headers: Record<string, string>;
+  body?: string;
+  signal: AbortSignal;
+}
+
+/** The part of a `Response` that is used. */
+export interface HttpResponse {
+  readonly status: number;
+  readonly ok: boolean;
+  readonly headers: { get(name: string): string | null };
+  text(): Promise<string>;
+}
+
+/** Sends a request; the global `fetch` is one. */
+export type Fetch = (url: string, request: HttpRequest) => Promise<HttpResponse>;
 
 export interface HttpSettings {
   url: string;
   apiKey: string | undefined;
   fetch: Fetch;
-  /** Whether `fetch` is not the global one, which a thread would have too. */
+  /** Whether the caller gave a `fetch` of its own, which a thread could not use. */
   isFetchCustom: boolean;
 }
 
@@ -92,7 +109,7 @@ export class Http {
     const timer = setTimeout(expire, timeoutMs);
     signal?.addEventListener("abort", abort);
     if (signal?.aborted) abort();
-    let response: Response;
+    let response: HttpResponse;
     let text: string;
     try {
       const request = {
@@ -131,7 +148,7 @@ export function isTransient(error: unknown): boolean {
   );
 }
 
-function apiError(response: Response, text: string): ApiError {
+function apiError(response: HttpResponse, text: string): ApiError {
   let problem: Partial<Problem>;
   try {
     problem = JSON.parse(text) as Partial<Problem>;

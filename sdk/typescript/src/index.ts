@@ -17,7 +17,7 @@ export {
   WaitTimeoutError,
 } from "./errors.js";
 export type * from "./generated.js";
-export type { CallInput, CallOptions, Fetch } from "./http.js";
+export type { CallInput, CallOptions, Fetch, HttpRequest, HttpResponse } from "./http.js";
 export type {
   AnyJob,
   EnqueueOptions,

@@ -23,6 +23,33 @@ export interface NodeThreads {
   Worker: new (source: string, options: { eval: true; workerData: unknown }) => NodeThread;
 }
 
+/** The parts of `node:http` and `node:https` that are used here. */
+export interface NodeHttp {
+  Agent: new (options: { keepAlive: true }) => unknown;
+  request(
+    url: string,
+    options: {
+      agent: unknown;
+      method: string;
+      headers: Record<string, string>;
+      signal: AbortSignal;
+    },
+    onResponse: (response: NodeResponse) => void,
+  ): NodeRequest;
+}
+
+interface NodeRequest {
+  on(event: "error", listener: (error: Error) => void): void;
+  end(body: string | undefined): void;
+}
+
+interface NodeResponse {
+  readonly statusCode: number;
+  readonly headers: Record<string, string | undefined>;
+  setEncoding(encoding: "utf8"): void;
+  on(event: "data" | "end" | "close" | "error", listener: (value: never) => void): void;
+}
+
 export interface AsyncStorage<Value> {
   run<Result>(value: Value, work: () => Result): Result;
   getStore(): Value | undefined;
@@ -44,6 +71,12 @@ export function environment(name: string): string | undefined {
 
 export function hostName(): string | undefined {
   return builtin<{ hostname(): string }>("node:os")?.hostname();
+}
+
+/** Only of Node itself: other runtimes imitate it on top of what their `fetch` does better. */
+export function nodeHttp(name: "node:http" | "node:https"): NodeHttp | undefined {
+  const isOther = "Deno" in globalThis || "Bun" in globalThis;
+  return isOther ? undefined : builtin<NodeHttp>(name);
 }
 
 export function nodeThreads(): NodeThreads | undefined {

@@ -3,6 +3,7 @@ import type { Operations } from "./generated.js";
 import { type CallInput, type CallOptions, type Fetch, Http } from "./http.js";
 import { JobDefinition, type JobOptions } from "./job.js";
 import { jsonLogger, type Logger } from "./logger.js";
+import { nodeFetch } from "./node-fetch.js";
 import { environment } from "./runtime.js";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./schema.js";
 import { Worker, type WorkerOptions } from "./worker/worker.js";
@@ -39,7 +40,7 @@ export class Steadfast implements ApiGroups {
     this.http = new Http({
       url: url.replace(/\/+$/, ""),
       apiKey: options.apiKey ?? environment("STEADFAST_API_KEY"),
-      fetch: options.fetch ?? ((target, request) => fetch(target, request)),
+      fetch: options.fetch ?? nodeFetch() ?? ((target, request) => fetch(target, request)),
       isFetchCustom: options.fetch !== undefined,
     });
     const groups = groupsOf(this.http);

@@ -7,7 +7,7 @@ import type {
   JobLabel,
   RetryPolicyFields,
 } from "../generated.js";
-import type { Fetch } from "../http.js";
+import type { Fetch, HttpRequest } from "../http.js";
 import type { AnyJob } from "../job.js";
 import { withFields } from "../logger.js";
 import type { Steadfast } from "../steadfast.js";
@@ -271,7 +271,7 @@ export class TestEngine {
     };
   }
 
-  async #respond(url: URL, request: RequestInit): Promise<Response> {
+  async #respond(url: URL, request: HttpRequest): Promise<Response> {
     const path = url.pathname.replace("/api/v1", "");
     const body = request.body == null ? undefined : JSON.parse(String(request.body));
     const [, id = "", verb] = /^\/jobs\/([^/]+)(?:\/(\w+))?$/.exec(path) ?? [];

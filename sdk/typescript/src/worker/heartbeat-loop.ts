@@ -1,4 +1,5 @@
 import type { HeartbeatList } from "../generated.js";
+import type { Fetch } from "../http.js";
 
 /** A claim whose lease shall be renewed. */
 export interface LeasedClaim {
@@ -37,7 +38,7 @@ export interface HeartbeatSettings {
 export function runHeartbeats(
   settings: HeartbeatSettings,
   report: (news: HeartbeatNews[]) => void,
-  fetch: (url: string, request: RequestInit) => Promise<Response>,
+  fetch: Fetch,
 ): (message: HeartbeatMessage) => void {
   const CLAIMS_MAX = 1_000;
   const PAUSE_MS_MIN = 100;
@@ -108,7 +109,7 @@ export function runHeartbeats(
         ),
       });
       if (!response.ok) throw new Error(`status ${response.status}`);
-      const list = (await response.json()) as HeartbeatList;
+      const list = JSON.parse(await response.text()) as HeartbeatList;
       apply(claims, list, sentAt);
       return true;
     } catch {
