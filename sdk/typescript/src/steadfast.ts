@@ -4,7 +4,7 @@ import { type CallInput, type CallOptions, type Fetch, Http } from "./http.js";
 import { JobDefinition, type JobOptions } from "./job.js";
 import { jsonLogger, type Logger } from "./logger.js";
 import { nodeFetch } from "./node-fetch.js";
-import { environment } from "./runtime.js";
+import { environment, nodeHttp } from "./runtime.js";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./schema.js";
 import { Worker, type WorkerOptions } from "./worker/worker.js";
 
@@ -40,7 +40,7 @@ export class Steadfast implements ApiGroups {
     this.http = new Http({
       url: url.replace(/\/+$/, ""),
       apiKey: options.apiKey ?? environment("STEADFAST_API_KEY"),
-      fetch: options.fetch ?? nodeFetch() ?? ((target, request) => fetch(target, request)),
+      fetch: options.fetch ?? defaultFetch(),
       isFetchCustom: options.fetch !== undefined,
     });
     const groups = groupsOf(this.http);
@@ -87,4 +87,11 @@ export class Steadfast implements ApiGroups {
   ): Promise<Operations[Name]["answer"]> {
     return this.http.call(name, input, options);
   }
+}
+
+function defaultFetch(): Fetch {
+  const http = nodeHttp("node:http");
+  const https = nodeHttp("node:https");
+  if (http && https) return nodeFetch(http, https);
+  return (url, request) => fetch(url, request);
 }

@@ -5,6 +5,8 @@ import {
   ApiError,
   JobEndedError,
   type Logger,
+  RetryAfterError,
+  SnoozeError,
   Steadfast,
   type Worker,
 } from "steadfast";
@@ -70,6 +72,23 @@ test("the result of a job that failed is an error that says why", async () => {
     });
     const { attempts } = await steadfast.jobs.history(handle.id);
     assert.match(attempts[0]?.failure?.trace ?? "", /RangeError: too far\n\s+at .*server\.test/);
+  });
+});
+
+test("long delays arrive as they are", async () => {
+  const job = steadfast.job("delayed", {
+    retry: { jitter: "none", maxDelay: "1d" },
+    run: (what: string) => {
+      throw what === "snooze" ? new SnoozeError("3h") : new RetryAfterError("1h");
+    },
+  });
+  await withWorker([job], async () => {
+    const { now } = await server.advance("0s");
+    const handles = await job.enqueueMany(["snooze", "retry"]);
+    await server.runUntilIdle();
+    const jobs = await Promise.all(handles.map((handle) => handle.get()));
+    const delays = jobs.map(({ runAt }) => (Date.parse(runAt) - Date.parse(now)) / 3_600_000);
+    assert.deepEqual(delays, [3, 1]);
   });
 });
 

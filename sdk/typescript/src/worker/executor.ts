@@ -87,7 +87,7 @@ function outcomeOf(error: unknown, context: AttemptContext): Outcome {
       break;
   }
   if (error instanceof SnoozeError) {
-    return { outcome: "snooze", delay: `${Math.ceil(error.delayMs)}ms` };
+    return { outcome: "snooze", delay: Math.ceil(error.delayMs) };
   }
   return { outcome: "fail", failure: failureOf(error) };
 }

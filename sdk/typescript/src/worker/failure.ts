@@ -15,7 +15,7 @@ export function failureOf(error: unknown): FailureRequest {
   if (error instanceof JobError && error.httpStatus !== undefined) {
     failure.httpStatus = error.httpStatus;
   }
-  if (error instanceof RetryAfterError) failure.retryAfter = `${Math.ceil(error.delayMs)}ms`;
+  if (error instanceof RetryAfterError) failure.retryAfter = Math.ceil(error.delayMs);
   return failure;
 }
 

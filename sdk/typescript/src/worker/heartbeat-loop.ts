@@ -21,6 +21,13 @@ export interface HeartbeatNews {
   what: "cancelled" | "timeout" | "stale" | "expired";
 }
 
+/** What the loop tells from time to time. */
+export interface HeartbeatReport {
+  news?: HeartbeatNews[];
+  /** Why a request failed; it is repeated. */
+  error?: string;
+}
+
 export interface HeartbeatSettings {
   url: string;
   headers: Record<string, string>;
@@ -37,7 +44,7 @@ export interface HeartbeatSettings {
  */
 export function runHeartbeats(
   settings: HeartbeatSettings,
-  report: (news: HeartbeatNews[]) => void,
+  report: (report: HeartbeatReport) => void,
   fetch: Fetch,
 ): (message: HeartbeatMessage) => void {
   const CLAIMS_MAX = 1_000;
@@ -56,6 +63,10 @@ export function runHeartbeats(
     let shortest = Number.POSITIVE_INFINITY;
     for (const claim of held.values()) shortest = Math.min(shortest, claim.leaseMs);
     return shortest / 3;
+  }
+
+  function timeoutMs(): number {
+    return Math.ceil(Math.min(Math.max(intervalMs(), TIMEOUT_MS_MIN), TIMEOUT_MS_MAX));
   }
 
   function firstExpiry(): number {
@@ -97,22 +108,21 @@ export function runHeartbeats(
 
   async function renew(claims: LeasedClaim[]): Promise<boolean> {
     const sentAt = performance.now();
-    const lease = settings.leaseMs === undefined ? undefined : `${settings.leaseMs}ms`;
+    const lease = settings.leaseMs;
     const entries = claims.map(({ id, fence }) => ({ id, fence, lease }));
     try {
       const response = await fetch(`${settings.url}/claims/heartbeat`, {
         method: "POST",
         headers: settings.headers,
         body: JSON.stringify({ worker: settings.worker, claims: entries }),
-        signal: AbortSignal.timeout(
-          Math.min(Math.max(intervalMs(), TIMEOUT_MS_MIN), TIMEOUT_MS_MAX),
-        ),
+        signal: AbortSignal.timeout(timeoutMs()),
       });
       if (!response.ok) throw new Error(`status ${response.status}`);
       const list = JSON.parse(await response.text()) as HeartbeatList;
       apply(claims, list, sentAt);
       return true;
-    } catch {
+    } catch (error) {
+      report({ error: error instanceof Error ? error.message : String(error) });
       return false;
     }
   }
@@ -136,7 +146,7 @@ export function runHeartbeats(
         news.push({ id, fence, what: "cancelled" });
       }
     });
-    if (news.length > 0) report(news);
+    if (news.length > 0) report({ news });
   }
 
   /** Leases are measured here, by this machine's steady clock: its time of day may be wrong. */
@@ -147,7 +157,7 @@ export function runHeartbeats(
       held.delete(key);
       news.push({ id: claim.id, fence: claim.fence, what: "expired" });
     }
-    if (news.length > 0) report(news);
+    if (news.length > 0) report({ news });
   }
 
   return ({ hold, drop }) => {

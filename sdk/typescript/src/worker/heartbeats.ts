@@ -4,6 +4,7 @@ import { type NodeThread, nodeThreads } from "../runtime.js";
 import {
   type HeartbeatMessage,
   type HeartbeatNews,
+  type HeartbeatReport,
   type LeasedClaim,
   runHeartbeats,
 } from "./heartbeat-loop.js";
@@ -60,10 +61,10 @@ export class Heartbeats {
     const source = `
       const __name = (target) => target;
       const { parentPort, workerData } = require("node:worker_threads");
-      const report = (news) => parentPort.postMessage(news);
+      const report = (found) => parentPort.postMessage(found);
       parentPort.on("message", (${runHeartbeats})(workerData, report, fetch));`;
     const thread = new threads.Worker(source, { eval: true, workerData: this.#settings() });
-    thread.on("message", (news: HeartbeatNews[]) => news.forEach(this.#options.onNews));
+    thread.on("message", (report: HeartbeatReport) => this.#receive(report));
     thread.on("error", (error: Error) => this.#leaveThread(error));
     thread.unref();
     this.#thread = thread;
@@ -71,8 +72,14 @@ export class Heartbeats {
   }
 
   #startHere(): (message: HeartbeatMessage) => void {
-    const report = (news: HeartbeatNews[]) => news.forEach(this.#options.onNews);
+    const report = (found: HeartbeatReport) => this.#receive(found);
     return runHeartbeats(this.#settings(), report, this.#options.http.settings.fetch);
+  }
+
+  #receive({ news, error }: HeartbeatReport): void {
+    const { logger, onNews } = this.#options;
+    if (error !== undefined) logger.warn("leases could not be renewed yet", { error });
+    news?.forEach(onNews);
   }
 
   #leaveThread(error: Error): void {

@@ -87,15 +87,15 @@ export class Worker {
     this.#executor = new Executor(jobs, options.middleware);
     this.#slots = new Slots(concurrency);
     this.#graceMs = durationMs(grace, "grace");
-    this.#leaseMs = lease === undefined ? undefined : durationMs(lease, "lease");
+    this.#leaseMs = lease === undefined ? undefined : Math.ceil(durationMs(lease, "lease"));
     this.#handleSignals = options.signals ?? true;
     this.name = options.name ?? defaultName();
     this.#request = {
       worker: this.name,
       kinds: this.#executor.kinds,
       queues: [...queues],
-      wait: `${WAIT_MS}ms`,
-      ...(this.#leaseMs !== undefined && { lease: `${this.#leaseMs}ms` }),
+      wait: WAIT_MS,
+      ...(this.#leaseMs !== undefined && { lease: this.#leaseMs }),
       ...(tenant !== undefined && { tenant }),
       workerInfo: { concurrency, library: LIBRARY, version, host: hostName() },
     };
