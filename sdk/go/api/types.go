@@ -269,7 +269,7 @@ type CreateJobRequest struct {
 	MaxRetries *int `json:"maxRetries,omitzero"`
 	// Another word for `maxRetries`.
 	MaxRetryCount *int `json:"maxRetryCount,omitzero"`
-	// The input of the handler or worker: any JSON, up to 256 KiB.
+	// The input of the handler or worker: any JSON, up to 256 KiB by default.
 	Payload json.RawMessage `json:"payload,omitzero"`
 	// 0 to 9, higher first; 5 by default.
 	Priority *int `json:"priority,omitzero"`
