@@ -1,6 +1,6 @@
 // Builds dist: the same sources as ES modules and as CommonJS, each with its types.
 import { execFileSync } from "node:child_process";
-import { copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -11,8 +11,15 @@ rmSync(`${root}dist`, { recursive: true, force: true });
 compile("-p", "tsconfig.portable.json");
 compile("-p", "tsconfig.json");
 compile("-p", "tsconfig.cjs.json");
-mkdirSync(`${root}dist/cjs`, { recursive: true });
 writeFileSync(`${root}dist/cjs/package.json`, `${JSON.stringify({ type: "commonjs" })}\n`);
 for (const license of ["LICENSE-APACHE", "LICENSE-MIT"]) {
   copyFileSync(`${root}../../${license}`, `${root}dist/${license}`);
+}
+
+// The thread of heartbeats gets its program as a text: see src/worker/heartbeat-source.ts.
+const loop = readFileSync(`${root}dist/esm/worker/heartbeat-loop.js`, "utf8");
+for (const format of ["esm", "cjs"]) {
+  const file = `${root}dist/${format}/worker/heartbeat-source.js`;
+  const [before, after] = readFileSync(file, "utf8").split('"put in by scripts/build.mjs"');
+  writeFileSync(file, before + JSON.stringify(loop.replace(/^export /gm, "")) + after);
 }

@@ -40,7 +40,7 @@ export interface HeartbeatSettings {
  * Renews the leases of all held claims, in one request per third of the shortest lease.
  *
  * A handler that computes blocks the event loop, and its lease would run out meanwhile; so this runs on
- * a thread, from its own source text. **It must not use anything from outside of itself** but globals.
+ * a thread, from the text of this file. **It must not import anything** but types.
  */
 export function runHeartbeats(
   settings: HeartbeatSettings,

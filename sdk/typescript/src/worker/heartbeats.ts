@@ -8,6 +8,7 @@ import {
   type LeasedClaim,
   runHeartbeats,
 } from "./heartbeat-loop.js";
+import { HEARTBEAT_SOURCE } from "./heartbeat-source.js";
 
 interface HeartbeatOptions {
   http: Http;
@@ -57,12 +58,10 @@ export class Heartbeats {
   #startThread(): ((message: HeartbeatMessage) => void) | undefined {
     const threads = nodeThreads();
     if (!threads || this.#options.http.settings.isFetchCustom) return undefined;
-    // Bundlers that keep the names of functions wrap them in a helper called __name.
-    const source = `
-      const __name = (target) => target;
+    const source = `${HEARTBEAT_SOURCE}
       const { parentPort, workerData } = require("node:worker_threads");
       const report = (found) => parentPort.postMessage(found);
-      parentPort.on("message", (${runHeartbeats})(workerData, report, fetch));`;
+      parentPort.on("message", runHeartbeats(workerData, report, fetch));`;
     const thread = new threads.Worker(source, { eval: true, workerData: this.#settings() });
     thread.on("message", (report: HeartbeatReport) => this.#receive(report));
     thread.on("error", (error: Error) => this.#leaveThread(error));
