@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from steadfast import ApiError, AsyncClient, Client, ServerUnavailable, Steadfast
-from steadfast import client as client_module
+from steadfast.backoff import Backoff
 
 OK = b'HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n{"jobs": []}'
 BUSY = b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\nretry-after: 1\r\n\r\n"
@@ -40,7 +40,7 @@ class Script:
 @contextmanager
 def fast_backoff(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patch:
-        patch.setattr(client_module.Backoff, "pause", lambda self: 0.0)
+        patch.setattr(Backoff, "pause", lambda self: 0.0)
         yield
 
 
@@ -80,7 +80,7 @@ def test_a_server_that_is_not_there_is_reported_after_a_few_tries(
 ) -> None:
     with (
         fast_backoff(monkeypatch),
-        pytest.raises(ServerUnavailable, match=r"no answer from the server"),
+        pytest.raises(ServerUnavailable, match="no answer"),
     ):
         Client("http://127.0.0.1:1").create_job({"kind": "a"})
 

@@ -54,7 +54,8 @@ def test_the_lines_at_the_top_of_the_readme_work(tmp_path: Path, running_server:
     client = running_server.client
     wait_until(lambda: client.get_job(job)["label"] == "succeeded", process)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(10) == 0
+    output = process.communicate(timeout=10)
+    assert process.returncode == 0, output
     assert client.list_attempts(job)["attempts"][0].get("result") == "Hello, Ada!"
 
 

@@ -6,11 +6,10 @@ import asyncio
 import contextvars
 import threading
 import time
-from typing import Any
 
 import pytest
 
-from steadfast import ApiError, Context, JobAborted, JobFailed, Steadfast, Worker
+from steadfast import ApiError, Context, JobAborted, JobFailed, Json, Steadfast, Worker
 from steadfast.testing import Server
 
 from .conftest import StartWorker
@@ -39,7 +38,7 @@ async def test_async_calls_do_the_same(
     live_app: Steadfast, queue: str, start_worker: StartWorker
 ) -> None:
     @live_app.job(queue=queue)
-    async def echo(payload: Any, /) -> Any:
+    async def echo(payload: Json, /) -> Json:
         return payload
 
     start_worker(live_app, queue)
@@ -124,6 +123,7 @@ def test_an_interrupt_never_hits_the_next_job(
     worker.start()
     jobs = live_app.enqueue_many(requests)
     end = time.monotonic() + 30
+    labels: list[str] = []
     while time.monotonic() < end:
         labels = [live_app.client.get_job(job["id"])["label"] for job in jobs[1::2]]
         if set(labels) <= {"succeeded", "failed"}:

@@ -26,6 +26,7 @@ from .errors import (
     SteadfastError,
 )
 from .jobs import JobDefinition, JobHandle, JobOptions
+from .payloads import Json
 from .version import VERSION
 from .worker import Worker
 
@@ -41,6 +42,7 @@ __all__ = [
     "JobFailed",
     "JobHandle",
     "JobOptions",
+    "Json",
     "Middleware",
     "PayloadError",
     "PermanentError",

@@ -17,11 +17,14 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import PurePath
-from typing import Any, get_args, get_origin
+from typing import Any, TypeAlias, get_args, get_origin
 from uuid import UUID
 
 from .durations import to_millis, to_seconds
 from .errors import PayloadError
+
+Json: TypeAlias = dict[str, Any] | list[Any] | str | int | float | bool | None
+"""Any JSON value, for a handler that takes its payload as it is: `def echo(payload: Json, /)`."""
 
 _ABSENT = inspect.Parameter.empty
 
