@@ -6,7 +6,7 @@ import inspect
 import logging
 import threading
 import typing
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from typing import Any, Protocol, TypeVar
 
@@ -80,7 +80,8 @@ class Context:
     @property
     def traceparent(self) -> str | None:
         """The trace that the job belongs to; jobs that the handler enqueues get it, too."""
-        return self.job.get("traceparent")
+        job: Mapping[str, Any] = self.job
+        return job.get("traceparent")
 
     @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:

@@ -105,15 +105,16 @@ class JobDefinition(Generic[P, R, C]):
 
     def request(self, *args: P.args, **kwargs: P.kwargs) -> types.CreateJobRequest:
         """The request that would create a job: for `enqueue_many`, `on_success` and schedules."""
-        request = request_of(self.options)
+        request = fields_of(self.options)
         request["kind"] = self.kind
         request["payload"] = self.signature.encode(args, kwargs)
         context = current_context()
-        if context and context.traceparent:
-            request.setdefault("traceparent", context.traceparent)
-        elif self.app.traceparent and (traceparent := self.app.traceparent()):
+        traceparent = context.traceparent if context else None
+        if traceparent is None and self.app.traceparent:
+            traceparent = self.app.traceparent()
+        if traceparent:
             request.setdefault("traceparent", traceparent)
-        return request
+        return typing.cast("types.CreateJobRequest", request)
 
     def using(self, **options: Unpack[JobOptions]) -> JobDefinition[P, R, C]:
         """The same definition with other options: `welcome.using(delay="5m").enqueue(…)`."""
@@ -194,7 +195,7 @@ def _wait_until(end: float) -> float:
     return min(max(end - time.monotonic(), 0.0), WAIT_MAX)
 
 
-def request_of(options: JobOptions) -> types.CreateJobRequest:
+def fields_of(options: JobOptions) -> dict[str, Any]:
     """The options by their names in the API."""
     request: dict[str, Any] = {}
     for name, value in options.items():
@@ -206,7 +207,7 @@ def request_of(options: JobOptions) -> types.CreateJobRequest:
             request["idempotencyKey"] = value
         else:
             request[name] = value
-    return typing.cast("types.CreateJobRequest", request)
+    return request
 
 
 def time_text(value: datetime) -> str:

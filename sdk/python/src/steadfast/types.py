@@ -238,7 +238,7 @@ class CreateJobRequest(TypedDict):
     maxRetryCount: NotRequired[int | None]
     """Another word for `maxRetries`."""
     payload: NotRequired[Any]
-    """The input of the handler or worker: any JSON, up to 256 KiB."""
+    """The input of the handler or worker: any JSON, up to 256 KiB by default."""
     priority: NotRequired[int | None]
     """0 to 9, higher first; 5 by default."""
     queue: NotRequired[Name | None]

@@ -20,7 +20,7 @@ from .. import types
 from ..app import Steadfast
 from ..context import Context
 from ..errors import ApiError
-from ..jobs import JobDefinition, JobOptions, request_of, time_text
+from ..jobs import JobDefinition, JobOptions, fields_of, time_text
 from ..worker.worker import KINDS_MAX
 
 STATUSES = {
@@ -95,14 +95,14 @@ class SteadfastBackend(BaseTaskBackend):
         return result
 
     def _request(self, task: Task, args: Any, kwargs: Any) -> types.CreateJobRequest:
-        request = request_of(self.job_options)
+        request = fields_of(self.job_options)
         request["kind"] = task.module_path
         request["payload"] = {"args": normalize_json(args), "kwargs": normalize_json(kwargs)}
         request["queue"] = task.queue_name
         request["priority"] = priority_of(task.priority)
         if task.run_after is not None:
             request["runAt"] = time_text(task.run_after)
-        return request
+        return typing.cast("types.CreateJobRequest", request)
 
     def _enqueued(self, task: Task, job: types.Job) -> TaskResult:
         result = self._result(task, job, [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 import typing
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +22,8 @@ WAIT = 20.0
 """How long a claim waits for the first job."""
 ANSWER_TIME = 10.0
 """How long the answer may take beyond that."""
+QUICK = 1.0
+"""An answer without jobs that comes sooner than this has not waited."""
 CLAIM_MAX = 1_000
 SHARE = 4
 """A claim is made when a quarter of the slots is free, …"""
@@ -70,12 +73,17 @@ class Claimer:
 
     async def _claim(self, most: int) -> None:
         body = to_json({**self._request, "max": most, "wait": round(WAIT * 1000)}).encode()
+        asked_at = time.monotonic()
         answer = await self._connection.claim(body, WAIT + ANSWER_TIME)
-        self._backoff.reset()
         self._has_worked = True
         claims = typing.cast("types.ClaimList", answer)["claims"]
         if claims:
             self._on_claims(claims)
+        elif time.monotonic() < asked_at + QUICK and not self._is_stopping:
+            # A node that has too many waiting requests, or is about to stop, does not wait.
+            await asyncio.sleep(self._backoff.pause())
+            return
+        self._backoff.reset()
 
     async def _free_slots(self) -> int:
         while (free := self._free()) == 0:
