@@ -58,6 +58,9 @@ func TestAServerThatRefusesTheWorkerEndsIt(t *testing.T) {
 	if err := worker.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "an API key is needed") {
 		t.Errorf("%v", err)
 	}
+	if err := worker.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "once") {
+		t.Errorf("%v", err)
+	}
 }
 
 func TestAWorkerNeedsHandlersAndSlots(t *testing.T) {

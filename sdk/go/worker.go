@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -38,6 +39,7 @@ type Worker struct {
 	settler *settler
 	beats   *heartbeats
 	running sync.WaitGroup
+	hasRun  atomic.Bool
 }
 
 type workerOptions struct {
@@ -120,6 +122,9 @@ func NewWorker(client *Client, handlers *Handlers, options ...WorkerOption) (*Wo
 //
 // A worker runs once.
 func (w *Worker) Run(ctx context.Context) error {
+	if w.hasRun.Swap(true) {
+		return errors.New("a worker runs once: make another")
+	}
 	stopping, stop := context.WithCancel(ctx)
 	defer stop()
 	signals := make(chan os.Signal, 2)
