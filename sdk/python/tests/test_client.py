@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,28 +11,11 @@ import pytest
 from steadfast import ApiError, AsyncClient, Client, ServerUnavailable, Steadfast
 from steadfast.backoff import Backoff
 
+from .scripted import ScriptedServer
+
 OK = b'HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n{"jobs": []}'
 BUSY = b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\nretry-after: 1\r\n\r\n"
 CUT = b""
-
-
-class Script:
-    """A server that gives these answers, one per connection, and then no more."""
-
-    def __init__(self, answers: list[bytes]) -> None:
-        self.requests: list[bytes] = []
-        self._answers = answers
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
-        for answer in self._answers:
-            connection, _ = self._socket.accept()
-            with connection:
-                self.requests.append(connection.recv(65536))
-                connection.sendall(answer)
-        self._socket.close()
 
 
 @contextmanager
@@ -46,19 +27,19 @@ def fast_backoff(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_a_read_is_repeated_and_a_write_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     with fast_backoff(monkeypatch):
-        script = Script([CUT, BUSY, OK])
+        script = ScriptedServer([CUT, BUSY, OK])
         assert Client(script.url).list_jobs() == {"jobs": []}
         assert len(script.requests) == 3
 
-        script = Script([CUT, OK])
+        script = ScriptedServer([CUT, OK])
         with pytest.raises(ServerUnavailable):
             Client(script.url).create_job({"kind": "a"})
         assert len(script.requests) == 1
 
         # 503 says that it was not done, and a key makes it harmless to do it twice.
-        script = Script([BUSY, OK])
+        script = ScriptedServer([BUSY, OK])
         Client(script.url).create_job({"kind": "a"})
-        script = Script([CUT, OK])
+        script = ScriptedServer([CUT, OK])
         app = Steadfast(script.url)
         app.create_job({"kind": "a", "idempotencyKey": "one"})
         assert len(script.requests) == 2
@@ -66,10 +47,10 @@ def test_a_read_is_repeated_and_a_write_is_not(monkeypatch: pytest.MonkeyPatch) 
 
 async def test_the_same_without_blocking(monkeypatch: pytest.MonkeyPatch) -> None:
     with fast_backoff(monkeypatch):
-        script = Script([CUT, BUSY, OK])
+        script = ScriptedServer([CUT, BUSY, OK])
         async with AsyncClient(script.url) as client:
             assert await client.list_jobs() == {"jobs": []}
-        script = Script([CUT, OK])
+        script = ScriptedServer([CUT, OK])
         async with AsyncClient(script.url) as client:
             with pytest.raises(ServerUnavailable):
                 await client.create_job({"kind": "a"})

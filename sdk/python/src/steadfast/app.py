@@ -73,7 +73,7 @@ class Steadfast:
     ) -> None:
         self.client = Client(url, api_key)
         """Every operation of the API."""
-        self.async_client = AsyncClient(url, api_key)
+        self.async_client = AsyncClient(settings=self.client.settings)
         """The same for `async` code."""
         self.version = version
         """The version of your application, shown with its workers."""

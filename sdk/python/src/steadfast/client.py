@@ -7,12 +7,14 @@ that it has not done it (503), or if doing it twice is the same as doing it once
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import ssl
 import time
 import weakref
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 
@@ -34,6 +36,7 @@ class Settings:
     def __init__(self, url: str | None = None, api_key: str | None = None) -> None:
         self.url = (url or os.environ.get("STEADFAST_URL") or DEFAULT_URL).rstrip("/")
         self.api_key = api_key or os.environ.get("STEADFAST_API_KEY") or None
+        self._tls: ssl.SSLContext | None = None
 
     def headers(self) -> dict[str, str]:
         """Those that every request has."""
@@ -49,14 +52,27 @@ class Settings:
             "headers": self.headers(),
             "timeout": TIMEOUT,
             "trust_env": False,
+            "verify": self.tls(),
         }
+
+    def tls(self) -> ssl.SSLContext | Literal[False]:
+        """How connections are encrypted. Loading certificates takes long, so it is done once."""
+        if self._tls is None and self.url.startswith("https:"):
+            self._tls = httpx.create_ssl_context()
+        return self._tls or False
 
 
 class Client(Operations):
     """A blocking client. It may be used by many threads, and after a fork."""
 
-    def __init__(self, url: str | None = None, api_key: str | None = None) -> None:
-        self.settings = Settings(url, api_key)
+    def __init__(
+        self,
+        url: str | None = None,
+        api_key: str | None = None,
+        *,
+        settings: Settings | None = None,
+    ) -> None:
+        self.settings = settings or Settings(url, api_key)
         self._http: httpx.Client | None = None
         self._process = 0
 
@@ -116,8 +132,14 @@ class Client(Operations):
 class AsyncClient(AsyncOperations):
     """A client for `async` code. It has connections for each event loop that it is used in."""
 
-    def __init__(self, url: str | None = None, api_key: str | None = None) -> None:
-        self.settings = Settings(url, api_key)
+    def __init__(
+        self,
+        url: str | None = None,
+        api_key: str | None = None,
+        *,
+        settings: Settings | None = None,
+    ) -> None:
+        self.settings = settings or Settings(url, api_key)
         self._by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient]
         self._by_loop = weakref.WeakKeyDictionary()
 
@@ -229,16 +251,21 @@ def answer_of(response: httpx.Response) -> Any:
     """What a successful response says; any other raises `ApiError`."""
     if response.is_success:
         return response.json() if response.content else None
+    raise problem_of(response.status_code, response.content)
+
+
+def problem_of(status: int, content: bytes) -> ApiError:
+    """The error that a response describes, as well as it does."""
     try:
-        problem = response.json()
+        said: Any = json.loads(content)
     except ValueError:
-        problem = {}
-    if not isinstance(problem, dict):
-        problem = {}
-    raise ApiError(
-        response.status_code,
+        said = None
+    problem: dict[str, Any] = said if isinstance(said, dict) else {}
+    text = content[:200].decode("utf-8", "replace")
+    return ApiError(
+        status,
         problem.get("code") or "http_error",
-        problem.get("detail") or problem.get("title") or response.text[:200] or "no explanation",
+        problem.get("detail") or problem.get("title") or text or "no explanation",
         problem.get("field"),
     )
 

@@ -19,7 +19,7 @@ class ServerSteps:
 
     def __init__(self, app: Steadfast, job_id: str, fence: int, lease: float) -> None:
         self._app = app
-        self._path = f"/api/v1/claims/{quote(job_id, safe='')}/steps/"
+        self._job_id = job_id
         self._fence = fence
         self._lease = lease
 
@@ -66,7 +66,7 @@ class ServerSteps:
                 is_absent(error, end)
 
     def _at(self, name: str) -> str:
-        return self._path + quote(name, safe="")
+        return f"/api/v1/claims/{quote(self._job_id, safe='')}/steps/{quote(name, safe='')}"
 
 
 def is_absent(error: ApiError | ServerUnavailable, end: float) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import socket
+import json
 from typing import Any
 
-import httpx
-
-from ..client import Settings, answer_of, describe
-from ..errors import ApiError, ServerUnavailable
+from ..client import Settings, describe, problem_of
+from ..errors import ServerUnavailable
+from .http import HttpConnection
 
 # Statuses of a server that cannot answer now, but may soon.
 _AWAY = {408, 425, 429, 500, 502, 503, 504}
@@ -18,69 +17,48 @@ class Connection:
     """Sends requests; what is worth another try raises `ServerUnavailable`."""
 
     def __init__(self, settings: Settings) -> None:
-        # A claim waits for up to half a minute, so it has a connection of its own, which can be
-        # closed at one end without disturbing the others.
-        self._claims = httpx.AsyncClient(
-            **settings.options(), limits=httpx.Limits(max_connections=1)
-        )
-        self._others = httpx.AsyncClient(**settings.options())
-        self._claim_stream: Any = None
+        # Each service sends one request at a time, and a claim waits for long.
+        self._claims = HttpConnection(settings)
+        self._heartbeats = HttpConnection(settings)
+        self._settlements = HttpConnection(settings)
 
     async def claim(self, body: bytes, timeout: float) -> Any:
         """Asks for jobs, waiting for the first."""
-        extensions = {"trace": self._trace}
-        return await _post(self._claims, "", body, timeout, extensions)
+        return await _post(self._claims, "/api/v1/claims", body, timeout)
 
-    async def post(self, path: str, body: bytes, timeout: float) -> Any:
-        """Sends anything else about claims."""
-        return await _post(self._others, path, body, timeout, {})
+    async def heartbeat(self, body: bytes, timeout: float) -> Any:
+        """Renews leases."""
+        return await _post(self._heartbeats, "/api/v1/claims/heartbeat", body, timeout)
+
+    async def settle(self, body: bytes, timeout: float) -> Any:
+        """Reports outcomes."""
+        return await _post(self._settlements, "/api/v1/claims/settle", body, timeout)
 
     def end_claim(self) -> bool:
-        """Tells the server that a claim which still waits is not wanted any more.
+        """Ends a claim that still waits, and says whether its answer may still come.
 
-        Only this end of the connection is closed. If the server has answered already, the answer
-        can still be read, so that no job is left claimed by a worker that has stopped. Says whether
-        there was a connection.
+        Whatever the server has claimed by now must not be left with a worker that has stopped, so
+        the connection stays open for reading.
         """
-        if self._claim_stream is None:
-            return False
-        raw = self._claim_stream.get_extra_info("socket")
-        try:
-            raw.shutdown(socket.SHUT_WR)
-        except (AttributeError, OSError):
-            return False
-        return True
+        return self._claims.end_request()
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Closes all connections."""
-        await self._claims.aclose()
-        await self._others.aclose()
-
-    async def _trace(self, event: str, info: dict[str, Any]) -> None:
-        if event in ("connection.connect_tcp.complete", "connection.connect_unix_socket.complete"):
-            self._claim_stream = info["return_value"]
+        for connection in (self._claims, self._heartbeats, self._settlements):
+            connection.close()
 
 
-async def _post(
-    client: httpx.AsyncClient,
-    path: str,
-    body: bytes,
-    timeout: float,
-    extensions: dict[str, Any],
-) -> Any:
+async def _post(connection: HttpConnection, path: str, body: bytes, timeout: float) -> Any:
     try:
-        response = await client.post(
-            f"/api/v1/claims{path}",
-            content=body,
-            timeout=httpx.Timeout(timeout, connect=min(timeout, 5.0)),
-            extensions=extensions,
-        )
-        return answer_of(response)
-    except httpx.TransportError as error:
+        status, content = await connection.post(path, body, timeout)
+    except OSError as error:
         raise ServerUnavailable(describe(error)) from error
-    except ApiError as error:
-        if error.status in _AWAY:
-            raise ServerUnavailable(str(error)) from error
-        raise
-    except ValueError as error:
-        raise ServerUnavailable(f"an answer that is not JSON: {error}") from error
+    if 200 <= status < 300:
+        try:
+            return json.loads(content)
+        except ValueError as error:
+            raise ServerUnavailable(f"an answer that is not JSON: {error}") from error
+    problem = problem_of(status, content)
+    if status in _AWAY:
+        raise ServerUnavailable(str(problem))
+    raise problem

@@ -98,7 +98,7 @@ class Heartbeats:
         timeout = min(ANSWER_TIME_MAX, min(held.lease for held in claims) / 3)
         sent_at = time.monotonic()
         try:
-            answer = await self._connection.post("/heartbeat", body, timeout)
+            answer = await self._connection.heartbeat(body, timeout)
         except (ServerUnavailable, ApiError) as error:
             log.warning("a heartbeat for %d claims fails: %s", len(claims), error)
             return False

@@ -40,8 +40,8 @@ class Held:
     def settlement(self) -> bytes:
         """The report of the outcome, in JSON."""
         assert self.outcome is not None
-        head = f'{{"id":{json.dumps(self.id)},"fence":{self.fence},'.encode()
-        return head + self.outcome.body[1:]
+        head = f'{{"id":{json.dumps(self.id)},"fence":{self.fence},'
+        return head.encode() + self.outcome.body[1:]
 
     def heartbeat(self, lease: float | None) -> dict[str, Any]:
         """The entry of a heartbeat, with what is new."""

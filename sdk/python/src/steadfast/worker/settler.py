@@ -79,7 +79,7 @@ class Settler:
         backoff = Backoff()
         while True:
             try:
-                answer = await self._connection.post("/settle", body, ANSWER_TIME)
+                answer = await self._connection.settle(body, ANSWER_TIME)
             except ServerUnavailable as error:
                 pause = backoff.pause()
                 log.warning("%d reports fail, again in %.1f s: %s", len(batch), pause, error)

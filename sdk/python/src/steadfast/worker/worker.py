@@ -171,7 +171,7 @@ class Worker:
         try:
             await Session(self, connection, handlers).run(self._stop_async)
         finally:
-            await connection.close()
+            connection.close()
         log.info("worker %s has stopped", self.name)
 
 
