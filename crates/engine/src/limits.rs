@@ -21,6 +21,14 @@ pub const SWEEP_BATCH_MAX: usize = 500;
 /// Schedules that fire in the same second are fired in few transactions, each short enough that
 /// nothing waits long for it.
 pub const SCHEDULE_BATCH_MAX: usize = 250;
+/// The state of an alert is deleted this long after it was resolved.
+pub const ALERT_STATES_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// States of alerts that one check deletes; the next one goes on.
+pub const ALERT_STATES_DELETED_MAX: usize = 500;
+/// A schedule that cannot be written is passed over for this long, so that those behind it fire.
+pub const SCHEDULE_SET_ASIDE: Duration = Duration::from_secs(10);
+/// Schedules that are passed over: a look reads so many rows in vain.
+pub const SCHEDULES_SET_ASIDE_MAX: usize = 10_000;
 /// Between two tries of schedules of which none can be written.
 pub const SCHEDULE_RETRY: Duration = Duration::from_secs(1);
 /// Small, so that pruning never holds up claims.

@@ -11,7 +11,6 @@ use steadfast_core::{Payload, Queue, Timestamp, WorkerName};
 use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Store, StoreError};
 
 use crate::{
-    document_cache::decode_documents,
     inflight::Inflight,
     limits::{HEARTBEAT_EVERY, NODE_FORGOTTEN_AFTER, NODE_SILENT_AFTER, NODES_CHECKED_EVERY},
     role::{Next, Role},
@@ -88,11 +87,14 @@ impl NodeHeartbeat {
     async fn forget_silent_nodes(&self) -> Result<(), StoreError> {
         let now = self.store.now();
         let documents = self.store.list_documents(DocumentKind::Node).await?;
-        for (document, state) in decode_documents::<NodeState>(documents) {
-            if now.since(state.last_seen) > NODE_FORGOTTEN_AFTER {
-                self.store
-                    .delete_document(DocumentKind::Node, document.id)
-                    .await?;
+        for Document { id, body, .. } in documents {
+            // One that cannot be read tells nothing. If its node is alive, it is written again.
+            let is_silent = match body.decode::<NodeState>() {
+                Ok(state) => now.since(state.last_seen) > NODE_FORGOTTEN_AFTER,
+                Err(_) => true,
+            };
+            if is_silent {
+                self.store.delete_document(DocumentKind::Node, id).await?;
             }
         }
         Ok(())
@@ -165,7 +167,15 @@ mod tests {
             let names = documents.into_iter().map(|document| document.id);
             names.collect::<Vec<_>>()
         };
+        let damaged = Document {
+            kind: DocumentKind::Node,
+            id: "damaged".to_owned(),
+            body: Payload::default(),
+            revision: 0,
+        };
+        store.save_document(damaged, Vec::new()).await.unwrap();
         node("silent").tick().await.unwrap();
+        assert_eq!(names().await, ["silent"], "what cannot be read is deleted");
         clock.advance(NODE_FORGOTTEN_AFTER);
         node("other").tick().await.unwrap();
         assert_eq!(names().await, ["other", "silent"]);

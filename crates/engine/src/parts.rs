@@ -95,6 +95,7 @@ impl Parts {
             inflight: self.inflight.clone(),
             endpoints: self.endpoints.clone(),
             wakeups: Mutex::new(self.store.wakeups_for(WakeInterest::Schedules)),
+            failed_at: Default::default(),
         }
     }
 

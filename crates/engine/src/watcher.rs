@@ -10,14 +10,15 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AlertChange, AlertFigures, AlertObservation, AlertRule, AlertSettings, AlertState,
-    AlertSubject, EventType, Payload, Queue, Subscriptions, Tenant,
+    AlertChange, AlertFigures, AlertObservation, AlertRule, AlertSettings, AlertState, AlertStatus,
+    AlertSubject, EventType, Payload, Queue, Subscriptions, Tenant, Timestamp,
 };
 use steadfast_store::{Document, DocumentKind, DocumentSaveResult, LaneStats, Store, StoreError};
 
 use crate::{
     document_cache::DocumentCache,
     endpoints::Endpoints,
+    limits,
     role::{Next, Role},
 };
 
@@ -69,6 +70,7 @@ impl Watcher {
             .await?;
         let states = stored.values().filter_map(|stored| stored.state.as_ref());
         let mut changed = 0;
+        self.forget_resolved(&stored, now).await?;
         for observation in observations(states, &lanes) {
             for rule in AlertRule::ALL {
                 let id = format!("{}/{}/{rule}", observation.tenant, observation.subject);
@@ -82,6 +84,27 @@ impl Watcher {
             }
         }
         Ok(changed)
+    }
+
+    /// Deletes states that have long been resolved. If the rule is broken again, it begins anew,
+    /// here or on the node that has just changed the state.
+    async fn forget_resolved(
+        &self,
+        stored: &HashMap<String, StoredState>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let is_old = |state: &AlertState| {
+            state.status == AlertStatus::Ok && now.since(state.since) > limits::ALERT_STATES_KEPT
+        };
+        let old = stored
+            .iter()
+            .filter(|(_, it)| it.state.as_ref().is_some_and(is_old));
+        for (id, StoredState { revision, .. }) in old.take(limits::ALERT_STATES_DELETED_MAX) {
+            self.store
+                .delete_document_at(DocumentKind::Alert, id.clone(), *revision)
+                .await?;
+        }
+        Ok(())
     }
 
     /// Writes a change and its deliveries, unless another node was first; logs it if written.

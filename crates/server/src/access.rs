@@ -12,7 +12,7 @@ use axum::{
 use steadfast_core::{Job, KeyId, Schedule, Tenant};
 
 use steadfast_api::Scope;
-use steadfast_store::StoreError;
+use steadfast_store::{DamagedRow, StoreError};
 
 use crate::{app::App, keys::Key, problem::Problem};
 
@@ -107,17 +107,25 @@ impl Caller {
 
     /// The answer for a row that is stored and cannot be read, if it exists for this caller.
     pub fn damaged(&self, error: &StoreError, id: impl std::fmt::Display) -> Problem {
-        let Some(row) = error.damaged_row().filter(|row| match &row.tenant {
+        let row = error.damaged_row();
+        row.and_then(|row| self.damaged_row(row, &id))
+            .unwrap_or_else(|| Problem::not_found(&id))
+    }
+
+    /// The same, of a row that is known; `None` if it does not exist for this caller.
+    pub fn damaged_row(&self, row: &DamagedRow, id: impl std::fmt::Display) -> Option<Problem> {
+        let is_visible = match &row.tenant {
             Some(tenant) => self.sees(tenant),
             None => self.tenant.is_none(),
-        }) else {
-            return Problem::not_found(id);
         };
+        if !is_visible {
+            return None;
+        }
         let detail = format!(
             "{id} is stored and cannot be read: {}; `steadfast doctor` lists all such rows",
             row.reason
         );
-        Problem::new(StatusCode::CONFLICT, "damaged", detail)
+        Some(Problem::new(StatusCode::CONFLICT, "damaged", detail))
     }
 
     /// A schedule, if it exists for this caller.

@@ -201,6 +201,7 @@ macro_rules! conformance_tests {
                 the_outbox_of_a_document_is_written_with_it_or_not_at_all
                 documents_are_apart_by_kind_and_id
                 of_two_savers_one_is_outdated
+                a_document_that_was_changed_is_not_deleted_as_it_was
                 a_document_is_found_by_kind_and_id
                 every_change_of_a_kind_moves_its_version
                 a_transition_is_sent_back_if_endpoints_changed_since

@@ -209,6 +209,12 @@ async fn discarding_the_last_dead_letter_resolves() {
     client.discard(id).await.unwrap();
     engine.watch().await.unwrap();
     assert_eq!(status(&client, AlertRule::Dlq).await, Some(AlertStatus::Ok));
+    // It is kept for a while, and deleted then.
+    let week = 7 * 24 * 60 * MINUTE;
+    fixture.watch_after(&engine, week).await;
+    assert_eq!(status(&client, AlertRule::Dlq).await, Some(AlertStatus::Ok));
+    fixture.watch_after(&engine, MINUTE).await;
+    assert_eq!(status(&client, AlertRule::Dlq).await, None);
 }
 
 #[tokio::test]

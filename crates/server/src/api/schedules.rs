@@ -68,7 +68,11 @@ pub async fn list(
 /// The schedule of an id, or of a name: names are unique within a tenant.
 pub async fn find(app: &App, caller: &Caller, text: &str) -> Result<Schedule, Problem> {
     if let Ok(id) = text.parse::<ScheduleId>() {
-        return caller.schedule(app.client.find_schedule(id).await?, id);
+        let Some(schedule) = app.client.find_schedule(id).await? else {
+            let damaged = find_damaged(app, caller, id).await?;
+            return Err(damaged.unwrap_or_else(|| Problem::not_found(id)));
+        };
+        return caller.schedule(Some(schedule), id);
     }
     let not_found = || Problem::not_found(format!("schedule {}", shorten_id(text)));
     let name = ScheduleName::new(text).map_err(|_| not_found())?;
@@ -83,6 +87,18 @@ pub async fn find(app: &App, caller: &Caller, text: &str) -> Result<Schedule, Pr
             format!("several tenants have a schedule {text}: use its id, as sch_…"),
         )),
     }
+}
+
+/// The answer for a schedule that is stored and cannot be read. The store has noted it when it was
+/// looked for.
+async fn find_damaged(
+    app: &App,
+    caller: &Caller,
+    id: ScheduleId,
+) -> Result<Option<Problem>, Problem> {
+    let rows = app.client.damaged().await?.rows.into_iter();
+    let mut rows = rows.filter(|row| row.table == "schedule" && row.id == id.to_string());
+    Ok(rows.find_map(|row| caller.damaged_row(&row, id)))
 }
 
 /// Read a schedule.
@@ -144,7 +160,12 @@ pub async fn delete(
     Writes(caller): Writes,
     Id(id): Id<String>,
 ) -> Result<StatusCode, Problem> {
-    let id = find(&app, &caller, &id).await?.id;
+    let found = find(&app, &caller, &id).await;
+    let id = match (found, id.parse()) {
+        // What cannot be read can be deleted by its id.
+        (Err(problem), Ok(id)) if problem.code == "damaged" => id,
+        (found, _) => found?.id,
+    };
     app.client.delete_schedule(id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -316,3 +316,24 @@ async fn a_schedule_is_named_by_its_id_or_its_name() {
         gone.is_problem(404, "not_found", None);
     }
 }
+
+#[tokio::test]
+async fn a_schedule_that_cannot_be_read_says_so_and_can_be_deleted() {
+    let server = Server::start().await;
+    let body = json!({"name": "broken", "every": "1h", "job": {"kind": "k"}});
+    let schedule = server.http.post("/api/v1/schedules", body).await.is(201);
+    server.spoil("UPDATE steadfast_schedule SET template = 'no JSON'");
+    let path = format!("/api/v1/schedules/{}", id_of(&schedule));
+    let reply = server.http.get(&path).await;
+    reply.is_problem(409, "damaged", None);
+    let pause = server.http.post_empty(&format!("{path}/pause")).await;
+    pause.is_problem(409, "damaged", None);
+    assert_eq!(server.http.delete(&path).await.status, 204);
+    server
+        .http
+        .get(&path)
+        .await
+        .is_problem(404, "not_found", None);
+    let again = server.http.delete(&path).await;
+    again.is_problem(404, "not_found", None);
+}

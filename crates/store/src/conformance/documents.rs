@@ -92,6 +92,28 @@ pub async fn documents_are_apart_by_kind_and_id(f: Fixture) {
     assert!(!there.unwrap());
 }
 
+pub async fn a_document_that_was_changed_is_not_deleted_as_it_was(f: Fixture) {
+    let first = f.save_document(document("a", "1")).await;
+    let second = f.save_document(first.clone()).await;
+    let delete = |document: &Document| {
+        let Document {
+            kind, id, revision, ..
+        } = document.clone();
+        f.store.delete_document_at(kind, id, revision)
+    };
+    let version = async || {
+        let versions = f.store.document_versions().await.unwrap();
+        versions.of(DocumentKind::Endpoint)
+    };
+    let before = version().await;
+    assert!(!delete(&first).await.unwrap());
+    assert_eq!(version().await, before);
+    assert!(delete(&second).await.unwrap());
+    assert!(version().await > before);
+    assert!(!delete(&second).await.unwrap());
+    assert!(f.documents(DocumentKind::Endpoint).await.is_empty());
+}
+
 pub async fn of_two_savers_one_is_outdated(f: Fixture) {
     let saves = (0..8).map(|n| {
         let store = f.store.clone();

@@ -52,6 +52,24 @@ impl DocumentStore for MemoryStore {
             is_deleted
         }))
     }
+
+    async fn delete_document_at(
+        &self,
+        kind: DocumentKind,
+        id: String,
+        revision: u64,
+    ) -> Result<bool, StoreError> {
+        Ok(self.with(|tables, _| {
+            let key = (kind, id);
+            let stored = tables.documents.get(&key);
+            let is_deleted = stored.is_some_and(|stored| stored.revision == revision);
+            if is_deleted {
+                tables.documents.remove(&key);
+                tables.count_change(kind);
+            }
+            is_deleted
+        }))
+    }
 }
 
 impl Tables {

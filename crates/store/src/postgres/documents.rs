@@ -59,6 +59,20 @@ impl DocumentStore for PostgresStore {
             &id
         ))
     }
+
+    async fn delete_document_at(
+        &self,
+        kind: DocumentKind,
+        id: String,
+        revision: u64,
+    ) -> Result<bool, StoreError> {
+        on_connection!(self, "delete_document_at", |conn| delete_at(
+            &conn.session(),
+            kind,
+            &id,
+            revision
+        ))
+    }
 }
 
 async fn save(
@@ -151,6 +165,20 @@ async fn list(session: &Session<'_>, kind: DocumentKind) -> Result<Vec<Document>
 async fn delete(session: &Session<'_>, kind: DocumentKind, id: &str) -> Result<bool, DriverError> {
     let sql = include_str!("sql/document_delete.sql");
     let deleted = session.query(sql, &[&kind.as_str(), &id]).await?;
+    Ok(!deleted.is_empty())
+}
+
+async fn delete_at(
+    session: &Session<'_>,
+    kind: DocumentKind,
+    id: &str,
+    revision: u64,
+) -> Result<bool, DriverError> {
+    let sql = include_str!("sql/document_delete_at.sql");
+    let revision = i64::try_from(revision).unwrap_or(i64::MAX);
+    let deleted = session
+        .query(sql, &[&kind.as_str(), &id, &revision])
+        .await?;
     Ok(!deleted.is_empty())
 }
 

@@ -51,6 +51,18 @@ impl DocumentStore for SqliteStore {
         })
         .await
     }
+
+    async fn delete_document_at(
+        &self,
+        kind: DocumentKind,
+        id: String,
+        revision: u64,
+    ) -> Result<bool, StoreError> {
+        self.write("delete_document_at", 1, move |session| {
+            delete_at(session, kind, &id, revision)
+        })
+        .await
+    }
 }
 
 fn save(
@@ -136,6 +148,20 @@ fn delete(session: &mut Session<'_>, kind: DocumentKind, id: &str) -> Result<boo
         .conn
         .prepare_cached(include_str!("sql/document_delete.sql"))?
         .execute(params![kind.as_str(), id])?;
+    Ok(deleted > 0)
+}
+
+fn delete_at(
+    session: &mut Session<'_>,
+    kind: DocumentKind,
+    id: &str,
+    revision: u64,
+) -> Result<bool, DriverError> {
+    let revision = i64::try_from(revision).unwrap_or(i64::MAX);
+    let deleted = session
+        .conn
+        .prepare_cached(include_str!("sql/document_delete_at.sql"))?
+        .execute(params![kind.as_str(), id, revision])?;
     Ok(deleted > 0)
 }
 

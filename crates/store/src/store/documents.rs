@@ -36,6 +36,14 @@ pub trait DocumentStore: BaseStore {
 
     /// Deletes a document. Answers whether there was one.
     async fn delete_document(&self, kind: DocumentKind, id: String) -> Result<bool, StoreError>;
+
+    /// Deletes a document if its revision is this one. Answers whether it was.
+    async fn delete_document_at(
+        &self,
+        kind: DocumentKind,
+        id: String,
+        revision: u64,
+    ) -> Result<bool, StoreError>;
 }
 
 /// A small record that is stored beside the jobs: an endpoint, a key, the state of an alert.

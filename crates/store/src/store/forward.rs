@@ -70,6 +70,7 @@ macro_rules! for_each_verb {
                 get_document(kind: DocumentKind, id: String) -> Result<Option<Document>, StoreError>;
                 document_versions() -> Result<DocumentVersions, StoreError>;
                 delete_document(kind: DocumentKind, id: String) -> Result<bool, StoreError>;
+                delete_document_at(kind: DocumentKind, id: String, revision: u64) -> Result<bool, StoreError>;
             }
         }
     };
