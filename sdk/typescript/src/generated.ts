@@ -213,7 +213,7 @@ export interface CreateJobRequest {
   maxRetries?: number | null | undefined;
   /** Another word for `maxRetries`. */
   maxRetryCount?: number | null | undefined;
-  /** The input of the handler or worker: any JSON, up to 256 KiB. */
+  /** The input of the handler or worker: any JSON, up to 256 KiB by default. */
   payload?: unknown;
   /** 0 to 9, higher first; 5 by default. */
   priority?: number | null | undefined;

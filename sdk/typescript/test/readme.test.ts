@@ -40,10 +40,11 @@ test("the lines at the top of the README enqueue a job and run it until SIGTERM"
       env,
       stdio: ["ignore", "pipe", "ignore"],
     });
-    const [line] = await once(createInterface(child.stdout), "line");
+    const exited = once(child, "exit");
+    const [line] = await Promise.race([once(createInterface(child.stdout), "line"), exited]);
     assert.equal(line, "ada@example.com");
     child.kill("SIGTERM");
-    assert.deepEqual(await once(child, "exit"), [0, null]);
+    assert.deepEqual(await exited, [0, null]);
     const { jobs } = await server.client.jobs.list({ kind: "welcome" });
     assert.deepEqual(
       jobs.map(({ label }) => label),

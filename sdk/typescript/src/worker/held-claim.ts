@@ -1,10 +1,12 @@
 import { Backoff, pause } from "../backoff.js";
 import { AttemptContext } from "../context.js";
 import { ApiError } from "../errors.js";
-import type { Claim, HeartbeatList, Step } from "../generated.js";
+import type { Claim } from "../generated.js";
 import { type Http, isTransient } from "../http.js";
 import { type Logger, withFields } from "../logger.js";
 import type { HeartbeatNews } from "./heartbeat-loop.js";
+
+const ONCE = { isRepeatable: false };
 
 /** A claim that this worker holds, and the attempt that runs under it. */
 export class HeldClaim {
@@ -49,7 +51,8 @@ export class HeldClaim {
 
   async #getStep(name: string): Promise<{ result: unknown } | undefined> {
     try {
-      return await this.#repeat<Step>("GET", `${this.#stepPath(name)}?fence=${this.fence}`);
+      const input = { path: { id: this.id, name }, query: { fence: this.fence } };
+      return await this.#repeat(() => this.#http.call("getStep", input, ONCE));
     } catch (error) {
       if (error instanceof ApiError && error.code === "step_not_found") return undefined;
       throw error;
@@ -57,39 +60,29 @@ export class HeldClaim {
   }
 
   async #saveStep(name: string, result: unknown): Promise<unknown> {
-    const body = JSON.stringify({ fence: this.fence, result });
-    const step = await this.#repeat<Step>("PUT", this.#stepPath(name), body);
+    const input = { path: { id: this.id, name }, body: { fence: this.fence, result } };
+    const step = await this.#repeat(() => this.#http.call("saveStep", input, ONCE));
     return step.result;
   }
 
   async #reportProgress(percent: number, note: string | undefined): Promise<void> {
     const claim = { id: this.id, fence: this.fence, progress: percent, note };
-    const body = JSON.stringify({ worker: this.#worker, claims: [claim] });
+    const input = { body: { worker: this.#worker, claims: [claim] } };
     const options = { isRepeatable: true, signal: this.context.signal };
-    const list = await this.#http.request<HeartbeatList>(
-      "POST",
-      "/claims/heartbeat",
-      body,
-      options,
-    );
-    const result = list.claims[0];
+    const [result] = (await this.#http.call("sendHeartbeats", input, options)).claims;
     if (result?.code === "stale_fence" || result?.code === "not_found") this.receive("stale");
     else if (result?.timedOut) this.receive("timeout");
     else if (result?.cancelRequested) this.receive("cancelled");
     else if (result && !result.ok) throw new Error(result.detail ?? "the progress was refused");
   }
 
-  #stepPath(name: string): string {
-    return `/claims/${this.id}/steps/${encodeURIComponent(name)}`;
-  }
-
   /** Repeats a request for as long as the attempt may go on: a step that was done must not be forgotten. */
-  async #repeat<Answer>(method: string, path: string, body?: string): Promise<Answer> {
+  async #repeat<Answer>(request: () => Promise<Answer>): Promise<Answer> {
     const { signal } = this.context;
     const backoff = new Backoff(100, 5_000);
     for (;;) {
       try {
-        return await this.#http.requestOnce<Answer>(method, path, body);
+        return await request();
       } catch (error) {
         if (error instanceof ApiError && error.code === "stale_fence") this.receive("stale");
         signal.throwIfAborted();
