@@ -42,9 +42,12 @@ class HttpConnection:
         except (asyncio.TimeoutError, TimeoutError):
             self.close()
             raise OSError(f"no answer within {timeout:g} s") from None
-        except (EOFError, asyncio.LimitOverrunError, ValueError) as error:
+        except EOFError:
             self.close()
-            raise BadResponse(f"the connection broke off: {error}") from error
+            raise BadResponse("the connection broke off") from None
+        except (asyncio.LimitOverrunError, ValueError) as error:
+            self.close()
+            raise BadResponse(f"not HTTP/1.1: {error}") from error
         except BaseException:
             self.close()
             raise

@@ -37,6 +37,8 @@ ANSWER_TIME = 1.0
 """How long the answer to a claim that is not wanted any more is waited for."""
 ABORT_TIME = 1.0
 """How long handlers that are told to stop may take before their jobs are given back."""
+SIGNAL_PAUSE = 1.0
+"""On Windows, a wait without an end would hide signals."""
 FLUSH_TIME_MIN = 5.0
 """How long reports are repeated on a stop, also if the grace period is over."""
 
@@ -89,7 +91,8 @@ class Worker:
                 previous[number] = signal.signal(number, self._on_signal)
         try:
             self.start()
-            self.wait()
+            while not self.wait(SIGNAL_PAUSE):
+                continue
         finally:
             for each, handler in previous.items():
                 signal.signal(each, handler)
