@@ -34,6 +34,7 @@ mod queue;
 mod schedule;
 #[cfg(feature = "openapi")]
 pub mod schema;
+mod testing;
 mod webhook;
 
 pub use attempt::{AttemptBody, AttemptList, DecisionBody};
@@ -66,4 +67,5 @@ pub use schedule::{
     CreateScheduleRequest, EditScheduleRequest, ScheduleBody, ScheduleList, SkippedTicksBody,
     TickBody, TickList, UpcomingTickBody,
 };
+pub use testing::{AdvanceClockRequest, ClockBody, IdleBody, RunUntilIdleRequest};
 pub use webhook::{WebhookEventBody, webhook_job};

@@ -15,7 +15,7 @@ use steadfast::{
     http::{Outbound, OutboundRules},
     store::Store,
 };
-use steadfast_server::{App, Metrics};
+use steadfast_server::{App, Metrics, TestClock};
 use tokio::net::{TcpListener, TcpSocket};
 
 pub use access::Access;
@@ -24,7 +24,7 @@ pub use welcome::local_url;
 use crate::{
     limits::{DRAIN_MAX, LISTEN_QUEUE_MAX},
     output::print_line,
-    settings::{Flags, RetryArg, Settings},
+    settings::{ClockSetting, Flags, RetryArg, Settings},
 };
 
 #[derive(clap::Args)]
@@ -47,7 +47,11 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     log::start(&settings.log)?;
     open_files::raise_limit(settings.connections.get());
     Access::check_before_opening(&settings)?;
-    let store = wait::open_store(&settings).await?;
+    let test_clock = (settings.clock == ClockSetting::Manual).then(TestClock::new);
+    let store = match &test_clock {
+        Some(clock) => clock.store(),
+        None => wait::open_store(&settings).await?,
+    };
     let access = Access::decide(&settings, &*store).await?;
     let listener = listen(settings.listen)?;
     let address = listener.local_addr()?;
@@ -66,6 +70,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         endpoints_per_tenant: settings.endpoints_per_tenant,
         // A policy from the settings stays, keys or not.
         restrict_with_keys: settings.outbound.policy.is_none().then_some(rules),
+        test_clock,
     };
     let app = App::new(engine.client(), engine.node(), metrics, server_settings);
     welcome::print_welcome(&settings, &access, address);

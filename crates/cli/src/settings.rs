@@ -53,6 +53,8 @@ pub struct Settings {
     pub share: bool,
     /// Open an SQLite file whose log is gone.
     pub accept_loss: bool,
+    /// What the store takes its time from.
+    pub clock: ClockSetting,
     /// How long to wait at the start for a PostgreSQL database that does not answer yet.
     pub wait_for_store: DurationArg,
     pub node: Option<WorkerName>,
@@ -93,6 +95,17 @@ pub enum LogFormat {
     #[default]
     Text,
     Json,
+}
+
+/// What the store takes its time from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "camelCase")]
+pub enum ClockSetting {
+    /// The machine, or the database.
+    #[default]
+    System,
+    /// A test, over HTTP.
+    Manual,
 }
 
 /// Where jobs may connect to.
@@ -145,6 +158,7 @@ impl Default for Settings {
             store: StoreUrl::Sqlite("steadfast.db".into()),
             share: false,
             accept_loss: false,
+            clock: ClockSetting::default(),
             wait_for_store: DurationArg(WAIT_FOR_STORE_DEFAULT),
             node: engine.worker,
             queues: engine.queues,
@@ -235,6 +249,11 @@ impl Settings {
         }
         if self.share && !matches!(self.store, StoreUrl::Sqlite(_)) {
             return Err(usage("share requires a store of sqlite:FILE"));
+        }
+        if self.clock == ClockSetting::Manual && self.store != StoreUrl::Memory {
+            return Err(usage(
+                "clock = manual is for tests, and requires --store memory: (nothing is kept)",
+            ));
         }
         self.alerts
             .check()

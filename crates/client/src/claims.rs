@@ -4,9 +4,10 @@ use std::{fmt::Display, time::Duration};
 
 use http::Method;
 use steadfast_api::{
-    ClaimJobsRequest, ClaimList, FailRequest, FenceQuery, HeartbeatList, HeartbeatRequest,
-    HeartbeatsRequest, JobBody, LeaseBody, ReleaseRequest, SaveStepRequest, SettleRequest,
-    SettlementList, SnoozeRequest, StepBody, SucceedRequest,
+    AdvanceClockRequest, ClaimJobsRequest, ClaimList, ClockBody, FailRequest, FenceQuery,
+    HeartbeatList, HeartbeatRequest, HeartbeatsRequest, IdleBody, JobBody, LeaseBody,
+    ReleaseRequest, RunUntilIdleRequest, SaveStepRequest, SettleRequest, SettlementList,
+    SnoozeRequest, StepBody, SucceedRequest,
 };
 
 use crate::{
@@ -84,6 +85,19 @@ impl Client {
     /// Reports how many attempts ended, in one request and one transaction.
     pub fn settle_attempts(&self, settlements: &SettleRequest) -> Request<SettlementList> {
         self.post_json("settleAttempts", "/claims/settle", settlements)
+    }
+
+    /// Moves the clock of a server for tests, started with `--clock manual`.
+    pub fn advance_clock(&self, advance: &AdvanceClockRequest) -> Request<ClockBody> {
+        self.post_json("advanceClock", "/test/advance", advance)
+    }
+
+    /// Waits until nothing is due and nothing runs on a server for tests, started with
+    /// `--clock manual`, and says what is left.
+    pub fn run_until_idle(&self, request: &RunUntilIdleRequest) -> Request<IdleBody> {
+        let wait = request.timeout.map_or(Duration::ZERO, |wait| wait.get());
+        self.post_json("runUntilIdle", "/test/run-until-idle", request)
+            .extend_timeout(wait)
     }
 }
 

@@ -48,7 +48,7 @@ impl Role for Keeper {
 
 impl Keeper {
     /// Renews leases, and answers how long until the next look; `None` if nothing runs.
-    async fn renew(&self) -> Result<Option<Duration>, StoreError> {
+    pub async fn renew(&self) -> Result<Option<Duration>, StoreError> {
         let now = self.store.now();
         let (renewals, wait) = self.inflight.renewals(now);
         if renewals.is_empty() {

@@ -18,10 +18,12 @@ use crate::{
     claim_pause::ClaimPause,
     held_claims::{ClaimReturner, HeldClaims},
     inflight::Inflight,
+    keeper::Keeper,
     limits,
     notice::{Announcer, Notices},
     role_health::{NodeHealth, RoleState},
     settle::{SettleResult, Settler},
+    sweeper::Sweeper,
 };
 
 /// A running engine as servers and workers use it. Cheap to clone.
@@ -175,6 +177,20 @@ impl NodeHandle {
             }
             left = limits::POLL - unlooked;
         }
+    }
+
+    /// Renews the leases of attempts that run here, and settles those whose lease has run out,
+    /// without waiting for the next round of the roles: after a clock was moved by hand.
+    pub async fn catch_up(&self) -> Result<(), StoreError> {
+        let keeper = Keeper {
+            store: self.store.clone(),
+            inflight: self.inflight.clone(),
+            worker: self.name.clone(),
+        };
+        keeper.renew().await?;
+        let sweeper = Sweeper::new(self.store.clone(), self.settler.clone(), Duration::ZERO);
+        while sweeper.sweep().await? > 0 {}
+        Ok(())
     }
 
     /// Renews leases. The result also says whether the job should be cancelled.

@@ -22,6 +22,7 @@ mod schedules;
 mod settlements;
 mod stats;
 mod steps;
+mod testing;
 
 use std::sync::Arc;
 
@@ -55,6 +56,7 @@ use crate::{app::App, json::Json, problem::Problem};
         (name = "Keys", description = "API keys"),
         (name = "Events", description = "Events as they happen"),
         (name = "Nodes", description = "The processes that serve this store"),
+        (name = "Testing", description = "For tests of workers: a server whose clock is moved by hand"),
     )
 )]
 struct Description;
@@ -113,7 +115,9 @@ pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(keys::create, keys::list))
         .routes(routes!(keys::delete))
         .routes(routes!(events::events))
-        .routes(routes!(nodes::list));
+        .routes(routes!(nodes::list))
+        .routes(routes!(testing::advance))
+        .routes(routes!(testing::run_until_idle));
     OpenApiRouter::with_openapi(Description::openapi())
         .nest("/api/v1", api)
         .split_for_parts()
@@ -237,6 +241,10 @@ mod tests {
             (
                 "ClaimJobsRequest.wait",
                 duration::format(limits::CLAIM_WAIT_MAX),
+            ),
+            (
+                "RunUntilIdleRequest.timeout",
+                by_default(&duration::format(limits::TEST_IDLE_WAIT_DEFAULT)),
             ),
             ("RotateSecretRequest.overlap", by_default(&overlap)),
             ("DeadLettersRequest.ids", "up to 1,000".to_owned()),

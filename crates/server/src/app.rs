@@ -27,6 +27,7 @@ use crate::{
     sessions::Sessions,
     store_check::StoreCheck,
     tenant_limiter::{LimitReached, TenantLimiter, TenantPermit},
+    test_clock::TestClock,
 };
 
 /// Settings of the server.
@@ -52,6 +53,8 @@ pub struct Settings {
     /// Rules that are restricted to public addresses once there is a key: then not every caller
     /// who can create jobs is trusted any more.
     pub restrict_with_keys: Option<OutboundRules>,
+    /// The clock of the store, if tests may move it.
+    pub test_clock: Option<TestClock>,
 }
 
 impl Default for Settings {
@@ -66,6 +69,7 @@ impl Default for Settings {
             bulk_rate: BulkCommand::RATE_DEFAULT,
             endpoints_per_tenant: limits::ENDPOINTS_PER_TENANT_DEFAULT,
             restrict_with_keys: None,
+            test_clock: None,
         }
     }
 }

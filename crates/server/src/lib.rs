@@ -47,6 +47,7 @@ mod sessions;
 mod store_check;
 mod stream;
 mod tenant_limiter;
+mod test_clock;
 mod unwritten;
 mod write_timeout;
 
@@ -60,6 +61,7 @@ pub use api::openapi_json;
 pub use app::{App, Settings};
 pub use limits::{BODY_BYTES_RANGE, CONNECTIONS_MIN};
 pub use metrics::Metrics;
+pub use test_clock::TestClock;
 
 /// Serves a node's HTTP side until `stop` is ready.
 pub async fn serve(

@@ -2,7 +2,7 @@
 
 use std::{ops::RangeInclusive, time::Duration};
 
-use steadfast_core::limits::DAY;
+use steadfast_core::limits::{self as core_limits, DAY};
 
 /// A thousand small jobs fit; larger bodies carry bulk data, which belongs elsewhere.
 pub const BODY_BYTES_DEFAULT: usize = 1024 * 1024;
@@ -88,6 +88,17 @@ pub const HEARTBEATS_MAX: usize = CLAIMS_MAX;
 pub const HEARTBEATS_AT_ONCE: usize = 100;
 /// What HTTP allows as a status.
 pub const HTTP_STATUSES: RangeInclusive<u16> = 100..=599;
+
+/// How far the clock of a test moves at a time: beyond a year, nothing that is stored waits.
+pub const TEST_ADVANCE_MAX: Duration = core_limits::ELAPSED_MAX;
+/// How long a test waits for its jobs by default: a worker that does not come is a mistake.
+pub const TEST_IDLE_WAIT_DEFAULT: Duration = Duration::from_secs(10);
+/// Proxies cut longer silences, and tests have none.
+pub const TEST_IDLE_WAIT_MAX: Duration = Duration::from_secs(60);
+/// How soon a test knows that all is done. Each look reads counts in memory.
+pub const TEST_IDLE_CHECK_EVERY: Duration = Duration::from_millis(5);
+/// Due schedules that are counted: whether there are any is what matters.
+pub const TEST_SCHEDULES_COUNTED: usize = 100;
 
 /// Each stream holds a connection for as long as its client likes, and is sent every event.
 pub const EVENT_STREAMS_MAX: usize = 1_024;

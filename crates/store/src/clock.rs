@@ -42,9 +42,10 @@ impl ManualClock {
 
     /// Moves it forward. Answers with the new time.
     pub fn advance(&self, by: Duration) -> Timestamp {
-        let now = self.now().plus(by);
-        self.set(now);
-        now
+        let later = |now| Some(Timestamp::from_micros(now).plus(by).as_micros());
+        let order = Ordering::SeqCst;
+        let before = self.0.fetch_update(order, order, later);
+        Timestamp::from_micros(before.unwrap_or_else(|now| now)).plus(by)
     }
 
     /// Sets the time, which may also go backwards, as real clocks do.

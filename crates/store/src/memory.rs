@@ -40,6 +40,11 @@ impl MemoryStore {
         }
     }
 
+    /// Wakes every waiting caller: its clock was moved, and what was to come may be due.
+    pub fn wake_all(&self) {
+        self.waker.wake();
+    }
+
     fn with<T>(&self, verb: impl FnOnce(&mut Tables, Timestamp) -> T) -> T {
         // No verb panics half-way through a change, so even a poisoned lock guards whole data.
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);

@@ -8,7 +8,7 @@ use std::{
 
 use steadfast::{Queue, node::WorkerName};
 
-use super::{DurationArg, LogFormat, OutboundPolicy, RetryArg, Settings, StoreUrl};
+use super::{ClockSetting, DurationArg, LogFormat, OutboundPolicy, RetryArg, Settings, StoreUrl};
 
 /// Each is also an environment variable, and most are fields of the file.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -48,6 +48,10 @@ pub struct Flags {
     /// Open an SQLite file whose log (FILE-wal) is gone, without what was acknowledged last.
     #[arg(long, env = "STEADFAST_ACCEPT_LOSS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub accept_loss: Option<bool>,
+    /// The clock of the store: system, or manual for tests of workers, which move it with
+    /// POST /api/v1/test/advance; only with --store memory: [default: system].
+    #[arg(long, env = "STEADFAST_CLOCK", value_name = "CLOCK")]
+    pub clock: Option<ClockSetting>,
     /// How long to wait at the start for a PostgreSQL database that does not answer yet
     /// [default: 30s].
     #[arg(long, env = "STEADFAST_WAIT_FOR_STORE", value_name = "DURATION")]
@@ -142,6 +146,7 @@ impl Flags {
         set(&self.store, &mut settings.store);
         set(&self.share, &mut settings.share);
         set(&self.accept_loss, &mut settings.accept_loss);
+        set(&self.clock, &mut settings.clock);
         set_option(&self.node, &mut settings.node);
         set(&self.queues, &mut settings.queues);
         set(&self.concurrency, &mut settings.concurrency);

@@ -70,6 +70,20 @@ fn mistakes_on_the_command_line_are_answered_with_the_right_form() {
 }
 
 #[test]
+fn a_clock_that_is_moved_by_hand_is_for_stores_in_memory_only() {
+    let dir = dir();
+    let refused = run(&["serve", "--clock", "manual"], &dir);
+    assert_eq!(refused.code, 2);
+    assert!(refused.err.contains("--store memory:"), "{refused:?}");
+    assert_eq!(files(&dir), [""; 0]);
+    let args = [&PORT_0[..], &["--store", "memory:", "--clock", "manual"]].concat();
+    let node = Node::start(&args);
+    let created = || node.json(&["jobs", "create", "--kind", "mail"])["createdAt"].clone();
+    // Its time stands still.
+    assert_eq!(created(), created());
+}
+
+#[test]
 fn a_database_that_is_not_there_is_waited_for_and_then_named() {
     let dir = dir();
     let store = ["--store", "postgres://me:s3cret@127.0.0.1:1/x"];

@@ -23,6 +23,7 @@ mod dead_letters;
 mod events;
 mod idempotency;
 mod manual;
+mod manual_clock;
 mod metrics;
 mod openapi;
 mod outbound;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     schema,
-    server::{Server, id_of},
+    server::{Server, Setup, id_of},
 };
 
 /// Methods that an operation of the API may have.
@@ -44,9 +44,9 @@ fn operations() -> Vec<Operation> {
 #[test]
 fn every_operation_has_an_id_of_its_own_that_begins_with_a_verb() {
     const VERBS: &[&str] = &[
-        "cancel", "claim", "create", "delete", "discard", "edit", "fail", "get", "list", "pause",
-        "preview", "release", "requeue", "resume", "retry", "revoke", "rotate", "run", "save",
-        "send", "settle", "snooze", "stream", "succeed",
+        "advance", "cancel", "claim", "create", "delete", "discard", "edit", "fail", "get", "list",
+        "pause", "preview", "release", "requeue", "resume", "retry", "revoke", "rotate", "run",
+        "save", "send", "settle", "snooze", "stream", "succeed",
     ];
     let mut seen = BTreeSet::new();
     for operation in operations() {
@@ -57,7 +57,7 @@ fn every_operation_has_an_id_of_its_own_that_begins_with_a_verb() {
         assert!(id.chars().all(|c| c.is_ascii_alphanumeric()), "{id}");
         assert!(seen.insert(id.clone()), "{id} is there twice");
     }
-    assert_eq!(seen.len(), 46);
+    assert_eq!(seen.len(), 48);
 }
 
 #[test]
@@ -90,6 +90,7 @@ fn the_document_holds_together() {
             "Keys",
             "Events",
             "Nodes",
+            "Testing",
         ]
     );
     for Operation {
@@ -159,9 +160,13 @@ fn examples() -> Vec<(Operation, Vec<Value>)> {
 
 #[tokio::test]
 async fn every_request_body_has_an_example_that_works() {
-    let server = Server::start().await;
+    let server = Server::with(Setup {
+        manual_clock: true,
+        ..Setup::default()
+    })
+    .await;
     let examples = examples();
-    assert_eq!(examples.len(), 20);
+    assert_eq!(examples.len(), 22);
     for (operation, examples) in examples {
         let Operation {
             path,

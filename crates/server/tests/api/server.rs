@@ -12,7 +12,7 @@ use steadfast_engine::{
     http::{AddressPolicy, Outbound, OutboundRules},
 };
 use steadfast_server::{
-    App, Metrics, Settings,
+    App, Metrics, Settings, TestClock,
     keys::{self, NewKey, Scope},
 };
 use steadfast_store::{
@@ -32,6 +32,8 @@ pub struct Setup {
     pub policy: AddressPolicy,
     /// Whether no key is needed until there is one.
     pub open: bool,
+    /// Whether it has a store in memory whose clock the test moves.
+    pub manual_clock: bool,
     /// The rest of its settings.
     pub settings: Settings,
     /// Laid over the preset of HTTP jobs. Without jitter, every delay is a round number.
@@ -45,6 +47,7 @@ impl Default for Setup {
             config: EngineConfig::default().with_sweep_every(Duration::from_millis(200)),
             policy: AddressPolicy::Any,
             open: true,
+            manual_clock: false,
             settings: Settings::default(),
             http_retry: r#"{"preset": "http", "jitter": "none"}"#,
         }
@@ -68,8 +71,11 @@ impl Server {
     pub async fn with(setup: Setup) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("jobs.db");
-        let store = SqliteStore::open(path, SqliteOptions::default()).unwrap();
-        let store: Arc<dyn Store> = Arc::new(store);
+        let test_clock = setup.manual_clock.then(TestClock::new);
+        let store = match &test_clock {
+            Some(clock) => clock.store(),
+            None => Arc::new(SqliteStore::open(path, SqliteOptions::default()).unwrap()),
+        };
         let outbound = Outbound::builder(OutboundRules::new(setup.policy)).build();
         let metrics = Arc::new(Metrics::default());
         let retry: PolicyPatch = serde_json::from_str(setup.http_retry).unwrap();
@@ -82,6 +88,7 @@ impl Server {
             .unwrap();
         let settings = Settings {
             open: setup.open,
+            test_clock,
             ..setup.settings
         };
         let app = App::new(engine.client(), engine.node(), metrics, settings);

@@ -1,6 +1,7 @@
 //! Steps of a handler that are done once, whatever becomes of the attempt.
 
 use steadfast_core::{Fence, limits};
+use tokio::task::JoinSet;
 
 use super::fixture::{Fixture, failure, json, step};
 use crate::SaveStepResult;
@@ -85,14 +86,17 @@ pub async fn a_job_has_a_bounded_number_of_steps(f: Fixture) {
     let claim = f.claimed(f.job()).await;
     let id = claim.job().id;
     let save = |name: String| {
-        let (store, fence) = (&f.store, claim.fence());
+        let (store, fence) = (f.store.clone(), claim.fence());
         async move {
             let saved = store.save_claimed_step(id, fence, step(&name), json("1"));
             saved.await.unwrap()
         }
     };
-    let names = (0..limits::STEPS_MAX).map(|number| format!("s{number}"));
-    for saved in futures_util::future::join_all(names.map(save)).await {
+    let mut callers = JoinSet::new();
+    for number in 0..limits::STEPS_MAX {
+        callers.spawn(save(format!("s{number}")));
+    }
+    for saved in callers.join_all().await {
         assert_eq!(saved, SaveStepResult::Stored(json("1")));
     }
     assert_eq!(save("one-more".to_owned()).await, SaveStepResult::Full);
