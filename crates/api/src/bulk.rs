@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use steadfast_core::{EndReason, Payload, ScheduleId, Timestamp};
 
 #[cfg(feature = "openapi")]
-use crate::schema::{EndReasonSchema, NameSchema};
+use crate::schema::{EndReasonSchema, KindSchema, NameSchema};
 
 /// Which dead letters: those of `ids`, or all that match the other fields.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub struct DeadLettersRequest {
     pub queue: Option<String>,
     /// Of this kind.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<KindSchema>))]
     pub kind: Option<String>,
     /// Runs of this schedule.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use steadfast_core::{Claim, Fence, JobId, JobLabel, Payload, Timestamp};
 
 #[cfg(feature = "openapi")]
-use crate::schema::{LabelSchema, NameSchema};
-use crate::{DurationText, JobBody};
+use crate::schema::{KindSchema, LabelSchema, NameSchema};
+use crate::{CreateJobRequest, DurationText, JobBody};
 
 /// A worker's request for jobs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub struct ClaimJobsRequest {
     pub queues: Vec<String>,
     /// Of these kinds, 100 at most; by default of all but those that the node runs by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Vec<NameSchema>, max_items = 100))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<KindSchema>, max_items = 100))]
     pub kinds: Vec<String>,
     /// How many at most; 10 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -205,6 +205,11 @@ pub struct SucceedRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub result: Option<Payload>,
+    /// Jobs that are created with the success or not at all, up to 100; none of them may be
+    /// recurring. They belong to the tenant of this job by default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(max_items = 100))]
+    pub on_success: Vec<CreateJobRequest>,
 }
 
 /// A report that an attempt failed.
@@ -344,6 +349,10 @@ pub struct SettlementRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub result: Option<Payload>,
+    /// Jobs that are created with the success or not at all, up to 100; only with `succeed`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(max_items = 100))]
+    pub on_success: Vec<CreateJobRequest>,
     /// What went wrong; only with `fail`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureRequest>,

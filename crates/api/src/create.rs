@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use steadfast_core::{EventType, Guarantee, Payload, PolicyPatch, Tags, Timestamp};
 
 #[cfg(feature = "openapi")]
-use crate::schema::{EventTypeSchema, GuaranteeSchema, NameSchema, PolicyPatchSchema};
+use crate::schema::{EventTypeSchema, GuaranteeSchema, KindSchema, NameSchema, PolicyPatchSchema};
 use crate::{DurationText, JobBody, JobList, ScheduleBody, edit};
 
 /// What `POST /jobs` takes: one job, or many at once.
@@ -39,7 +39,7 @@ pub struct CreateJobsRequest {
 pub struct CreateJobRequest {
     /// Which handler or worker it is for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>, example = "resize-image"))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<KindSchema>, example = "resize-image"))]
     pub kind: Option<String>,
     /// The input of the handler or worker: any JSON, up to 256 KiB by default.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,6 +113,14 @@ pub struct CreateJobRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<BTreeMap<String, String>>))]
     pub tags: Option<Tags>,
+    /// Its place in a distributed trace, as W3C Trace Context writes it; by default the header
+    /// `traceparent` of the request. HTTP jobs and webhooks send it on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "openapi",
+        schema(example = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+    )]
+    pub traceparent: Option<String>,
     /// A name for people. Names the schedule of a recurring job, and the kind of a job that has
     /// neither `kind` nor a target.
     #[serde(skip_serializing_if = "Option::is_none")]

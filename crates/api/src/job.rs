@@ -101,6 +101,8 @@ pub struct JobBody {
     /// Names and values for finding it.
     #[cfg_attr(feature = "openapi", schema(value_type = std::collections::BTreeMap<String, String>))]
     pub tags: Tags,
+    /// Its place in a distributed trace, as W3C Trace Context writes it.
+    pub traceparent: Option<String>,
     /// How long one attempt may take.
     pub timeout_ms: Option<u64>,
     /// How long a claim holds without being renewed.
@@ -116,6 +118,10 @@ pub struct JobBody {
     /// The same in percent.
     #[cfg_attr(feature = "openapi", schema(maximum = 100))]
     pub progress: Option<u8>,
+    /// What the handler or worker returned, if the job has succeeded. Null unless the job is read
+    /// by itself.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
+    pub result: Option<Payload>,
     /// Whether a cancel waits for the running attempt to end.
     pub cancel_requested: bool,
     /// The key it was created with.
@@ -140,6 +146,8 @@ impl JobBody {
     pub fn without_payload(job: Job, now: Timestamp) -> Self {
         let note = job.progress.note.as_deref().map(Note::read);
         let Note { text, percent } = note.unwrap_or_default();
+        let traceparent = job.traceparent().map(|it| it.to_string());
+        let tags = own_tags(&job);
         Self {
             label: job.label(now),
             explanation: job.progress.reason.map(|it| explain::reason(it).to_owned()),
@@ -158,7 +166,8 @@ impl JobBody {
             retry: job.policy.into(),
             webhook: job.webhook.as_deref().map(WebhookTargetBody::from),
             payload: None,
-            tags: job.tags,
+            traceparent,
+            tags,
             timeout_ms: job.timeout.map(duration::millis),
             lease_ms: duration::millis(job.lease),
             idempotency_key: job.idempotency_key,
@@ -171,12 +180,19 @@ impl JobBody {
             reason: job.progress.reason,
             lease_until: job.progress.lease_until,
             worker: job.progress.worker,
+            result: None,
             note: text,
             progress: percent,
             cancel_requested: job.progress.cancel_requested,
             resolved_at: job.progress.resolved_at,
         }
     }
+}
+
+fn own_tags(job: &Job) -> Tags {
+    let tags = job.own_tags();
+    tags.map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
 }
 
 /// Where an HTTP job goes. Its headers and its body may hold secrets and are left out.

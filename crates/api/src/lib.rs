@@ -59,7 +59,9 @@ pub use key::{CreateKeyRequest, KeyBody, KeyList, KeyWithToken, Scope};
 pub use node::{AlertList, NodeBody, NodeList};
 pub use policy::{DelayRangeBody, PolicyPreviewAttempt, PolicyPreviewBody, PreviewPolicyRequest};
 pub use problem::ProblemBody;
-pub use query::{JobQuery, MinutesQuery, PageQuery, ScheduleQuery, TenantPageQuery, TenantQuery};
+pub use query::{
+    JobQuery, MinutesQuery, PageQuery, ScheduleQuery, TenantPageQuery, TenantQuery, WaitQuery,
+};
 pub use queue::{
     CountsBody, LaneBody, MinuteBody, MinuteList, QueueBody, QueueList, StatsBody, TallyBody,
 };

@@ -1,10 +1,11 @@
 //! Query strings.
 
+use crate::DurationText;
 use serde::{Deserialize, Serialize};
 use steadfast_core::{EndReason, JobLabel, ScheduleId, Timestamp};
 
 #[cfg(feature = "openapi")]
-use crate::schema::{EndReasonSchema, LabelSchema, NameSchema};
+use crate::schema::{EndReasonSchema, KindSchema, LabelSchema, NameSchema};
 
 /// Which jobs to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +22,7 @@ pub struct JobQuery {
     pub queue: Option<String>,
     /// Of this kind.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", param(value_type = Option<NameSchema>))]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<KindSchema>))]
     pub kind: Option<String>,
     /// Of this tenant. Only for keys that see all tenants; other keys have their own.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -140,4 +141,19 @@ pub struct MinutesQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 10080))]
     pub minutes: Option<u64>,
+}
+
+/// How long to wait for what is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(
+    feature = "openapi",
+    derive(utoipa::IntoParams),
+    into_params(parameter_in = Query)
+)]
+pub struct WaitQuery {
+    /// How long to wait for the job to end, up to 60s; not at all by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<String>, example = "100ms"))]
+    pub wait: Option<DurationText>,
 }

@@ -181,7 +181,17 @@ impl ToSchema for DurationText {
 }
 
 schema!(
-    /// The name of a kind, a queue, a tenant, a schedule or a worker.
+    /// The name of a kind.
+    KindSchema as "Kind",
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .pattern(Some(r"^[A-Za-z0-9_.:/\\@#-]+$"))
+        .min_length(Some(1))
+        .max_length(Some(limits::KIND_BYTES_MAX))
+);
+
+schema!(
+    /// The name of a queue, a tenant, a schedule or a worker.
     NameSchema as "Name",
     ObjectBuilder::new()
         .schema_type(Type::String)

@@ -1,12 +1,12 @@
 //! Jobs: created, read, changed.
 
-use std::fmt::Display;
+use std::{fmt::Display, time::Duration};
 
 use http::Method;
 use serde::Serialize;
 use steadfast_api::{
     AttemptList, CreateJobRequest, CreateJobsRequest, CreateResult, EditJobRequest, JobBody,
-    JobList, JobQuery, PageQuery, RetryJobRequest,
+    JobList, JobQuery, PageQuery, RetryJobRequest, WaitQuery,
 };
 
 use crate::{
@@ -42,6 +42,15 @@ impl Client {
     /// A job.
     pub fn get_job(&self, id: impl Display) -> Request<JobBody> {
         self.get("getJob", &job_path(id, ""))
+    }
+
+    /// A job when it has ended, or when the time of the query is over; the timeout of this call is
+    /// that much longer.
+    pub fn wait_for_job(&self, id: impl Display, query: &WaitQuery) -> Request<JobBody> {
+        let wait = query.wait.map_or(Duration::ZERO, |wait| wait.get());
+        self.get("getJob", &job_path(id, ""))
+            .query(query)
+            .extend_timeout(wait)
     }
 
     /// Changes a waiting job.

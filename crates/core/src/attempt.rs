@@ -3,6 +3,7 @@
 use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::{
     duration,
@@ -151,6 +152,30 @@ impl EndedAttempt {
 
     /// Sets the jobs that are created if and only if this attempt succeeds.
     pub fn set_outbox(&mut self, outbox: Vec<NewJob>) {
+        self.outbox = outbox;
+    }
+
+    /// Sets the same for a worker, whose report may come twice: the ids follow from the attempt,
+    /// so that no job is created twice. Jobs without a trace continue that of this one.
+    pub fn set_reported_outbox(&mut self, mut outbox: Vec<NewJob>) {
+        let started_at = self.job.progress.started_at.unwrap_or(self.at);
+        for (index, new) in outbox.iter_mut().enumerate() {
+            let mut hash = Sha256::new();
+            hash.update(self.job.id.bits().to_be_bytes());
+            hash.update(self.job.progress.fence.0.to_be_bytes());
+            hash.update((index as u64).to_be_bytes());
+            let digest = hash.finalize();
+            let mut first = [0; 8];
+            first.copy_from_slice(&digest[..8]);
+            new.id = JobId::new(started_at, u64::from_be_bytes(first));
+        }
+        if let Some(trace) = self.job.traceparent() {
+            let untraced = |new: NewJob| match new.has_traceparent() {
+                true => new,
+                false => new.with_traceparent(&trace),
+            };
+            outbox = outbox.into_iter().map(untraced).collect();
+        }
         self.outbox = outbox;
     }
 

@@ -16,6 +16,7 @@ use crate::{
     policy::RetryPolicy,
     state::{EndReason, Guarantee, JobLabel, JobState},
     time::Timestamp,
+    traceparent::{self, Traceparent},
     webhook::Webhook,
 };
 
@@ -51,7 +52,8 @@ pub struct Job {
     pub scheduled_run: Option<ScheduledRun>,
     /// Where events of this job are sent; for a delivery, where it is delivered.
     pub webhook: Option<Arc<Webhook>>,
-    /// The creator's own labels, for finding the job again.
+    /// The creator's own labels, for finding the job again, and the job's
+    /// [`traceparent`](Self::traceparent), which is none of them.
     pub tags: Tags,
     /// When it was stored, by the store's clock.
     pub created_at: Timestamp,
@@ -150,6 +152,17 @@ impl JobProgress {
 }
 
 impl Job {
+    /// Its place in a distributed trace, if its creator gave one.
+    pub fn traceparent(&self) -> Option<Traceparent> {
+        Traceparent::new(self.tags.get(traceparent::TAG)?).ok()
+    }
+
+    /// The creator's own labels alone.
+    pub fn own_tags(&self) -> impl Iterator<Item = (&String, &String)> {
+        let tags = self.tags.iter();
+        tags.filter(|(name, _)| *name != traceparent::TAG)
+    }
+
     /// Retries so far: attempts after the first of this retry budget.
     pub fn retry_count(&self) -> u32 {
         self.progress.retries_used()

@@ -56,6 +56,7 @@ mod note;
 mod payload;
 mod string_enum;
 mod time;
+mod traceparent;
 
 pub mod limits;
 
@@ -92,6 +93,7 @@ pub use timetable::{
     MissedTickPolicy, OverlapPolicy, ScheduleProgress, SkipReason, SkippedTicks, TickRule,
     Timetable, TimetableStep,
 };
+pub use traceparent::Traceparent;
 pub use transition::{CommitResult, Guard, Transition};
 pub use webhook::{BodyFormat, EventType, Webhook, WebhookSecret, WebhookTarget};
 pub use zone::Zone;

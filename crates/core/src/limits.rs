@@ -40,8 +40,10 @@ pub const SNOOZES_MAX: u32 = 1_000;
 pub const PRIORITY_MAX: u8 = 9;
 /// The default priority: room for four levels above it and five below.
 pub const PRIORITY_DEFAULT: u8 = 5;
-/// Names of queues, kinds, tenants, …: they become index keys, metric labels and log fields.
+/// Names of queues, tenants, schedules, …: they become index keys, metric labels and log fields.
 pub const NAME_BYTES_MAX: usize = 128;
+/// Names of kinds: long enough for a class with its namespaces, and no longer than a file's name.
+pub const KIND_BYTES_MAX: usize = 255;
 /// An idempotency key: it becomes an index key; long enough for a URL or a few ids.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
 /// How long a job with an idempotency key is kept at least, counted from its creation: a client

@@ -73,8 +73,17 @@ name! {
     Queue, "queue", check_name
 }
 name! {
-    /// Which handler a job is for.
-    Kind, "kind", check_name
+    /// Which handler a job is for: 1 to [`limits::KIND_BYTES_MAX`] characters out of
+    /// `A–Z a–z 0–9 _ - . : / \ @ #`, so that the names of classes are kinds in any language.
+    ///
+    /// ```
+    /// use steadfast_core::Kind;
+    ///
+    /// for name in ["send-mail", "App\\Jobs\\Send", "My::Job", "app.jobs.send", "Mailer#deliver"] {
+    ///     assert!(Kind::new(name).is_ok());
+    /// }
+    /// ```
+    Kind, "kind", check_kind
 }
 name! {
     /// Whose job it is; `default` unless a job names another.
@@ -155,6 +164,19 @@ fn check_name(field: &str, text: &str) -> Result<(), Invalid> {
     Ok(())
 }
 
+fn check_kind(field: &str, text: &str) -> Result<(), Invalid> {
+    let most = limits::KIND_BYTES_MAX;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-.:/\\@#".contains(c);
+    if text.is_empty() || text.len() > most || !text.chars().all(plain) {
+        return Err(Invalid::new(
+            field,
+            format!("{text:?}"),
+            format!("must be 1 to {most} characters out of A–Z a–z 0–9 _ - . : / \\ @ #"),
+        ));
+    }
+    Ok(())
+}
+
 fn check_key(field: &str, text: &str) -> Result<(), Invalid> {
     let most = limits::IDEMPOTENCY_KEY_BYTES_MAX;
     if text.is_empty() || text.len() > most || text.chars().any(char::is_control) {
@@ -182,6 +204,26 @@ mod tests {
         assert!(Kind::new("").is_err());
         assert!(Tenant::new(&"x".repeat(129)).is_err());
         assert!(Tenant::new(&"x".repeat(128)).is_ok());
+    }
+
+    #[test]
+    fn the_names_of_classes_are_kinds() {
+        for name in [
+            "App\\Jobs\\Send",
+            "My::Job",
+            "app.jobs.send",
+            "Mailer#deliver",
+        ] {
+            assert_eq!(Kind::new(name).unwrap().as_str(), name);
+        }
+        assert!(Kind::new(&"k".repeat(255)).is_ok());
+        let error = Kind::new("Send Mail").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "kind is \"Send Mail\": must be 1 to 255 characters out of A–Z a–z 0–9 _ - . : / \\ @ #"
+        );
+        assert!(Kind::new(&"k".repeat(256)).is_err());
+        assert!(Kind::new("Größe").is_err());
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use steadfast_core::{Claim, Fence, Job, JobId, Outcome, StaleFence, Tenant, WorkerName};
+use steadfast_core::{Claim, Fence, Job, JobId, NewJob, Outcome, StaleFence, Tenant, WorkerName};
 use steadfast_store::{
     AttemptOwner, ClaimRequest, PageRequest, RenewResult, Renewal, Store, StoreError, WakeInterest,
     Wakeups,
@@ -50,6 +50,9 @@ pub struct Settlement {
     pub fence: Fence,
     /// How the attempt ended.
     pub outcome: Outcome,
+    /// Jobs that are created if and only if the attempt succeeds. Their ids are replaced by such
+    /// that follow from the attempt.
+    pub on_success: Vec<NewJob>,
 }
 
 /// Why an attempt could not be settled. Neither reason passes with time.
@@ -220,7 +223,8 @@ impl NodeHandle {
             };
             match Claim::resume(job, settlement.fence) {
                 Ok(claim) => {
-                    let ended = claim.end(settlement.outcome, self.store.now());
+                    let mut ended = claim.end(settlement.outcome, self.store.now());
+                    ended.set_reported_outbox(settlement.on_success);
                     batch.push((results.len(), self.settler.pending(ended)));
                     results.push(Ok(()));
                 }

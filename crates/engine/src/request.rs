@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use serde::{Serialize, de::DeserializeOwned};
 use steadfast_core::{
     Guarantee, IdempotencyKey, Invalid, JobId, Kind, NewJob, Payload, PolicyPatch, Priority, Queue,
-    RunAt, Tags, Tenant, Timestamp, Webhook,
+    RunAt, Tags, Tenant, Timestamp, Traceparent, Webhook,
 };
 
 use crate::policy_levels::PolicyLevels;
@@ -59,6 +59,7 @@ pub struct JobRequest {
     lease: Option<Duration>,
     tags: Tags,
     webhook: Option<Webhook>,
+    traceparent: Option<String>,
 }
 
 impl<J: JobKind> From<J> for JobRequest {
@@ -99,6 +100,7 @@ impl JobRequest {
             lease: None,
             tags: BTreeMap::new(),
             webhook: None,
+            traceparent: None,
         }
     }
 
@@ -206,6 +208,14 @@ impl JobRequest {
         self
     }
 
+    /// Its place in a distributed trace, as W3C Trace Context writes it. HTTP jobs and webhooks send
+    /// it on; the runs of a schedule have none.
+    #[must_use]
+    pub fn traceparent(mut self, traceparent: impl Into<String>) -> Self {
+        self.traceparent = Some(traceparent.into());
+        self
+    }
+
     /// Refuses what a schedule decides for each of its runs.
     pub(crate) fn check_template(&self) -> Result<(), Invalid> {
         let expected = "must be left out: the schedule decides it for each run";
@@ -260,6 +270,9 @@ impl JobRequest {
         }
         if !self.tags.is_empty() {
             job = job.with_tags(self.tags)?;
+        }
+        if let Some(traceparent) = &self.traceparent {
+            job = job.with_traceparent(&Traceparent::new(traceparent)?);
         }
         Ok(job)
     }

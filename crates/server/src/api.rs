@@ -15,6 +15,7 @@ mod heartbeats;
 pub mod jobs;
 pub mod keys;
 mod nodes;
+mod on_success;
 mod policies;
 pub mod query;
 mod queues;
@@ -152,6 +153,7 @@ mod tests {
         document["components"]["schemas"][schema]["properties"][field].clone()
     }
 
+    // long: a table
     #[test]
     fn the_document_states_the_limits_of_fields() {
         let document = document();
@@ -187,6 +189,16 @@ mod tests {
                 json!(core::BULK_JOBS_MAX),
             ),
             ("ClaimJobsRequest.max", "maximum", json!(limits::CLAIMS_MAX)),
+            (
+                "SucceedRequest.onSuccess",
+                "maxItems",
+                json!(limits::ON_SUCCESS_MAX),
+            ),
+            (
+                "SettlementRequest.onSuccess",
+                "maxItems",
+                json!(limits::ON_SUCCESS_MAX),
+            ),
             (
                 "SettleRequest.settlements",
                 "maxItems",

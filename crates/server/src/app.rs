@@ -18,6 +18,7 @@ use crate::{
     dashboard::{
         bulk_tracker::BulkTracker, lane_stats_cache::LaneStatsCache, sign_in_limiter::SignInLimiter,
     },
+    job_waits::JobWaits,
     keys::Keys,
     limits,
     metrics::Metrics,
@@ -104,6 +105,8 @@ pub struct App {
     pub(crate) waits: Arc<TenantLimiter>,
     /// Whether the store takes writes.
     pub(crate) store_check: StoreCheck,
+    /// Requests that wait for jobs to end.
+    pub(crate) job_waits: JobWaits,
     /// The hosts that are this server.
     pub(crate) own_hosts: OwnHosts,
     /// There has been a key.
@@ -127,6 +130,7 @@ impl App {
         Self {
             client,
             store_check: StoreCheck::default(),
+            job_waits: JobWaits::default(),
             keys: Keys::cache(node.store()),
             sessions: Sessions::new(node.store()),
             lane_stats: LaneStatsCache::default(),

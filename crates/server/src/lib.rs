@@ -32,6 +32,7 @@ mod field_error;
 mod header_timer;
 mod health;
 mod job_search;
+mod job_waits;
 mod json;
 mod json_fields;
 mod limits;
@@ -76,10 +77,18 @@ pub async fn serve(
     let background = app.clone();
     let background = tokio::spawn(async move {
         let (keys, sessions) = (&background.keys, &background.sessions);
+        let App {
+            client,
+            node,
+            job_waits,
+            ..
+        } = &*background;
+        let waits = job_waits.run(client, node);
         tokio::join!(
             keys.run(&background.closing),
             sessions.run(&background.closing),
             background.restrict_with_keys(),
+            background.closing.run_until_cancelled(waits),
         )
     });
     let router = router::router(app.clone());

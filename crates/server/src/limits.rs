@@ -86,6 +86,14 @@ pub const SETTLE_MAX: usize = 1_000;
 pub const HEARTBEATS_MAX: usize = CLAIMS_MAX;
 /// Of those, how many jobs are read at once: each may hold a payload.
 pub const HEARTBEATS_AT_ONCE: usize = 100;
+/// Jobs that one success creates: they are written in one transaction with it.
+pub const ON_SUCCESS_MAX: usize = 100;
+/// How long a request waits for a job to end: as long as common proxies allow.
+pub const JOB_WAIT_MAX: Duration = Duration::from_secs(60);
+/// How soon a request that waits for a job learns that another node has ended it.
+pub const JOB_WAIT_CHECK_EVERY: Duration = Duration::from_secs(1);
+/// How many of the jobs that are waited for are read at once: each may hold a payload.
+pub const JOB_WAITS_READ_AT_ONCE: usize = 100;
 /// What HTTP allows as a status.
 pub const HTTP_STATUSES: RangeInclusive<u16> = 100..=599;
 

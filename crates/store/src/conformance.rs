@@ -65,6 +65,7 @@ macro_rules! conformance_tests {
                 a_known_id_is_not_stored_again
                 an_id_twice_in_one_batch_is_stored_once
                 each_answer_of_a_long_batch_is_that_of_its_job
+                the_name_of_a_class_is_a_kind
                 a_long_list_of_ids_is_read
                 jobs_are_read_in_the_order_asked
                 an_empty_batch_is_an_empty_answer

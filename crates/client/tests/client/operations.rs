@@ -10,7 +10,7 @@ use steadfast_client::api::{
     HeartbeatRequest, HeartbeatsRequest, JobQuery, MinutesQuery, PageQuery, PreviewPolicyRequest,
     ReleaseRequest, RetryJobRequest, RotateSecretRequest, SaveStepRequest, ScheduleQuery, Scope,
     SettleRequest, SettlementOutcome, SettlementRequest, SnoozeRequest, SucceedRequest,
-    TenantPageQuery, TenantQuery,
+    TenantPageQuery, TenantQuery, WaitQuery,
 };
 use steadfast_core::{AttemptStatus, JobLabel, Payload, PolicyPatch};
 
@@ -127,9 +127,9 @@ async fn a_worker_claims_renews_snoozes_and_succeeds() {
     };
     let beats = client.send_heartbeats(&heartbeats).await.unwrap().claims;
     assert!(beats[0].ok, "{beats:?}");
-    let job = client.get_job(held.id).await.unwrap();
+    let seen = client.get_job(held.id).await.unwrap();
     assert_eq!(
-        (job.note.as_deref(), job.progress),
+        (seen.note.as_deref(), job.progress),
         (Some("half"), Some(50))
     );
     let step = SaveStepRequest {
@@ -154,9 +154,16 @@ async fn a_worker_claims_renews_snoozes_and_succeeds() {
     let success = SucceedRequest {
         fence: held.fence,
         result: Some(Payload::encode(&"done").unwrap()),
+        on_success: vec![job("next")],
     };
-    let job = client.succeed_attempt(held.id, &success).await.unwrap();
-    assert_eq!(job.label, JobLabel::Succeeded);
+    let done = client.succeed_attempt(held.id, &success).await.unwrap();
+    assert_eq!(done.label, JobLabel::Succeeded);
+    assert_eq!(claim_one(&client, "next").await.job.attempt, 1);
+    let wait = WaitQuery {
+        wait: Some(DurationText(Duration::from_secs(5))),
+    };
+    let waited = client.wait_for_job(held.id, &wait).await.unwrap();
+    assert_eq!(waited.result.unwrap().as_str(), "\"done\"");
 }
 
 #[tokio::test]

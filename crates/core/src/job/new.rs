@@ -15,6 +15,7 @@ use crate::{
     policy::{PolicyPatch, RetryPolicy},
     state::Guarantee,
     time::Timestamp,
+    traceparent::{self, Traceparent},
     webhook::Webhook,
 };
 
@@ -165,6 +166,24 @@ impl NewJob {
         Ok(self)
     }
 
+    /// Sets the job's place in a distributed trace. Comes after the tags.
+    #[must_use]
+    pub fn with_traceparent(mut self, traceparent: &Traceparent) -> Self {
+        let value = traceparent.as_str().to_owned();
+        self.tags.insert(traceparent::TAG.to_owned(), value);
+        self
+    }
+
+    /// Leaves the trace of its creator: each run of a schedule begins one of its own.
+    pub fn clear_traceparent(&mut self) {
+        self.tags.remove(traceparent::TAG);
+    }
+
+    /// Whether it has a place in a distributed trace.
+    pub fn has_traceparent(&self) -> bool {
+        self.tags.contains_key(traceparent::TAG)
+    }
+
     /// How long one attempt may take; `None` unless set.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout
@@ -241,7 +260,9 @@ impl NewJob {
         if let Some(webhook) = &self.webhook {
             field(&serde_json::to_string(webhook).unwrap_or_default());
         }
-        for (key, value) in &self.tags {
+        // A request that is repeated is another span of its trace.
+        let tags = self.tags.iter();
+        for (key, value) in tags.filter(|(key, _)| *key != traceparent::TAG) {
             field(key);
             field(value);
         }
@@ -322,6 +343,14 @@ mod tests {
         };
         assert_eq!(by_default(30).timeout(), Some(Duration::from_secs(30)));
         assert_eq!(by_default(30).fingerprint(), by_default(60).fingerprint());
+        let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let traced = first
+            .clone()
+            .with_traceparent(&Traceparent::new(trace).unwrap());
+        assert_eq!(first.fingerprint(), traced.fingerprint());
+        let job = traced.into_job(Timestamp::EPOCH);
+        assert_eq!(job.traceparent().unwrap().as_str(), trace);
+        assert_eq!(job.own_tags().count(), 0);
     }
 
     #[test]

@@ -132,7 +132,10 @@ impl Client {
         job: JobRequest,
         about: impl FnOnce(&NewJob) -> T,
     ) -> Result<(NewJob, T), Invalid> {
-        let prepared = job.check_template().and_then(|()| self.prepare(job));
+        let mut prepared = job.check_template().and_then(|()| self.prepare(job));
+        if let Ok(job) = &mut prepared {
+            job.clear_traceparent();
+        }
         let mut template = prepared.map_err(|error| error.within("job"))?;
         let about = about(&template);
         template.requested_retry = PolicyPatch::default();

@@ -64,6 +64,7 @@ impl Outbound {
     ) -> Outcome {
         let job = attempt.job();
         attempt_headers(job, request.headers_mut());
+        trace_header(job, request.headers_mut());
         // No retry makes up for a kept connection that turns out to be dead.
         let needs_fresh_connection = job.is_last_attempt();
         tokio::select! {
@@ -105,6 +106,16 @@ fn attempt_headers(job: &Job, headers: &mut HeaderMap) {
         if let Ok(value) = HeaderValue::try_from(value) {
             headers.insert(HeaderName::from_static(name), value);
         }
+    }
+}
+
+/// The trace goes on at the receiver, unless the request has one of its own.
+fn trace_header(job: &Job, headers: &mut HeaderMap) {
+    let name = HeaderName::from_static("traceparent");
+    if let Some(traceparent) = job.traceparent()
+        && let Ok(value) = HeaderValue::try_from(traceparent.as_str())
+    {
+        headers.entry(name).or_insert(value);
     }
 }
 

@@ -354,6 +354,7 @@ async fn settling_many_jobs_of_many_endpoints_takes_several_transactions() {
     let request = ClaimRequest::new(WorkerName::new("w").unwrap(), 300);
     let claims = node.claim(request, Duration::ZERO).await.unwrap().take();
     let settlements = claims.iter().map(|claim| Settlement {
+        on_success: Vec::new(),
         job: claim.job().id,
         fence: claim.job().progress.fence,
         outcome: Outcome::Success { output: None },

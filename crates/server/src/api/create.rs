@@ -166,6 +166,9 @@ impl RequestReader<'_> {
         if let Some(key) = body.idempotency_key {
             request = request.idempotency_key(key);
         }
+        if let Some(traceparent) = body.traceparent {
+            request = request.traceparent(traceparent);
+        }
         if let Some(webhook) = body.webhook {
             request = request.webhook(job_webhook(webhook)?);
         }

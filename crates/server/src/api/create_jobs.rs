@@ -13,7 +13,7 @@ use axum::{
 use futures_util::{FutureExt as _, future::BoxFuture};
 use serde::Deserialize;
 use steadfast_api::{CreateJobRequest, CreateJobsRequest, CreateRequest, JobList, ScheduleBody};
-use steadfast_core::{Schedule, limits as core_limits};
+use steadfast_core::{Schedule, Traceparent, limits as core_limits};
 use steadfast_engine::{ClientError, CreateResult, JobRequest, ScheduleRequest};
 
 use super::{
@@ -57,7 +57,10 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
             "jobs": [{"kind": "mail", "payload": {"to": 1}}, {"kind": "mail", "payload": {"to": 2}}]
         })))
     )),
-    params(("Idempotency-Key" = Option<String>, Header, description = "One key, one job or schedule; jobs of a list have their own `idempotencyKey`")),
+    params(
+        ("Idempotency-Key" = Option<String>, Header, description = "One key, one job or schedule; jobs of a list have their own `idempotencyKey`"),
+        ("traceparent" = Option<String>, Header, description = "The trace of jobs whose body names none"),
+    ),
     responses(
         (status = 201, description = "The job, the schedule of a recurring one, or the list of jobs",
             body = steadfast_api::CreateResult,
@@ -72,9 +75,9 @@ pub async fn create(
     Writes(caller): Writes,
     request: Request,
 ) -> Result<Response, Problem> {
-    let key = header_key(request.headers())?;
+    let headers = CreateHeaders::read(request.headers())?;
     let bytes = body::read(request, &app).await?;
-    start_create(&app, &caller, key, &bytes)?.await
+    start_create(&app, &caller, headers, &bytes)?.await
 }
 
 /// The work of a create as a boxed future. The future of the handler is moved with each request and
@@ -83,10 +86,11 @@ pub async fn create(
 fn start_create<'a>(
     app: &'a App,
     caller: &Caller,
-    key: Option<String>,
+    headers: CreateHeaders,
     bytes: &[u8],
 ) -> Result<BoxFuture<'a, Result<Response, Problem>>, Problem> {
     let reader = RequestReader { app, caller };
+    let CreateHeaders { key, traceparent } = headers;
     let mut one: CreateJobRequest = match body::parse(bytes) {
         Ok(one) => one,
         Err(_) if is_list(bytes) && key.is_some() => {
@@ -95,7 +99,7 @@ fn start_create<'a>(
             return Err(Problem::invalid("Idempotency-Key", detail));
         }
         Err(_) if is_list(bytes) => {
-            let requests = read_many(&reader, body::parse(bytes)?)?;
+            let requests = read_many(&reader, body::parse(bytes)?, traceparent)?;
             return Ok(create_many(app, requests).boxed());
         }
         Err(problem) => return Err(problem),
@@ -107,6 +111,7 @@ fn start_create<'a>(
         }
         (field, header) => field.or(header),
     };
+    one.traceparent = one.traceparent.or(traceparent);
     Ok(match reader.job_or_schedule(one)? {
         JobOrSchedule::Job(request) => create_one(app, app.client.create(request)).boxed(),
         JobOrSchedule::Schedule {
@@ -197,13 +202,15 @@ fn without_job_prefix(mut problem: Problem) -> Problem {
 fn read_many(
     reader: &RequestReader<'_>,
     body: CreateJobsRequest,
+    traceparent: Option<String>,
 ) -> Result<Vec<JobRequest>, Problem> {
     let most = core_limits::BULK_JOBS_MAX;
     if body.jobs.is_empty() || body.jobs.len() > most {
         let detail = format!("jobs holds {}: must be 1 to {most}", body.jobs.len());
         return Err(Problem::invalid("jobs", detail));
     }
-    let requests = body.jobs.into_iter().enumerate().map(|(index, body)| {
+    let requests = body.jobs.into_iter().enumerate().map(|(index, mut body)| {
+        body.traceparent = body.traceparent.or_else(|| traceparent.clone());
         let within = |problem: Problem| problem.within(&format!("jobs[{index}]"));
         match reader.job_or_schedule(body).map_err(within)? {
             JobOrSchedule::Job(request) => Ok(request),
@@ -236,6 +243,25 @@ pub fn created(collection: &str, id: impl Display, body: impl IntoResponse) -> R
         response.headers_mut().insert(header::LOCATION, location);
     }
     response
+}
+
+/// What the headers of a create say of its jobs.
+struct CreateHeaders {
+    key: Option<String>,
+    traceparent: Option<String>,
+}
+
+impl CreateHeaders {
+    /// Tracers add `traceparent` by themselves; one that is wrong is none, as the standard says.
+    fn read(headers: &HeaderMap) -> Result<Self, Problem> {
+        let traceparent = headers.get("traceparent");
+        let traceparent = traceparent.and_then(|value| value.to_str().ok());
+        let is_right = |text: &&str| Traceparent::new(text).is_ok();
+        Ok(Self {
+            key: header_key(headers)?,
+            traceparent: traceparent.filter(is_right).map(str::to_owned),
+        })
+    }
 }
 
 fn header_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {

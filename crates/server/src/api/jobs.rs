@@ -1,14 +1,15 @@
 //! Jobs: listed, read, changed, and their history.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use axum::extract::State;
 use steadfast_api::{
     AttemptBody, AttemptList, EditJobRequest, JobBody, JobList, JobQuery, PageQuery,
-    RetryJobRequest,
+    RetryJobRequest, WaitQuery,
 };
 use steadfast_core::{
-    Attempt, Job, JobCommand, JobEdit, JobId, Kind, Payload, Priority, ScheduleId, Timestamp,
+    Attempt, AttemptStatus, Job, JobCommand, JobEdit, JobId, JobState, Kind, Payload, Priority,
+    ScheduleId, Timestamp,
 };
 use steadfast_engine::{ClientError, http::HttpRequest};
 use steadfast_store::{AttemptOwner, JobFilter, JobPageRequest, Page, PageRequest};
@@ -70,19 +71,65 @@ pub async fn list_page(
     })
 }
 
-/// Read a job.
+/// Read a job; with `wait`, when it has ended or that time is over.
 #[utoipa::path(
     get, path = "/jobs/{id}", tag = "Jobs", operation_id = "getJob",
-    params(("id" = String, Path, description = "job_…")),
+    params(("id" = String, Path, description = "job_…"), WaitQuery),
     responses((status = 200, description = "The job", body = JobBody), Problems)
 )]
 pub async fn read(
     State(app): State<Arc<App>>,
     Reads(caller): Reads,
     Id(id): Id<JobId>,
+    Params(query): Params<WaitQuery>,
 ) -> Answer<JobBody> {
-    let job = find(&app, &caller, id).await?;
-    Ok(Json(job_body(&app, job, app.client.now())))
+    let mut job = find(&app, &caller, id).await?;
+    let wait = query.wait.map_or(Duration::ZERO, |wait| wait.get());
+    if !wait.is_zero() && !job.progress.state.is_final() {
+        job = wait_for_end(&app, &caller, id, wait.min(limits::JOB_WAIT_MAX)).await?;
+    }
+    let result = result_of(&app, &job).await?;
+    let mut body = job_body(&app, job, app.client.now());
+    body.result = result;
+    Ok(Json(body))
+}
+
+/// The job when it has ended, when the time is over, or when the node stops.
+async fn wait_for_end(
+    app: &App,
+    caller: &Caller,
+    id: JobId,
+    wait: Duration,
+) -> Result<Job, Problem> {
+    let _permit = app.try_wait(caller.tenant.as_ref())?;
+    let waiting = app.job_waits.begin(id);
+    let deadline = tokio::time::Instant::now() + wait;
+    loop {
+        let ended = waiting.ended();
+        let job = find(app, caller, id).await?;
+        if job.progress.state.is_final() {
+            return Ok(job);
+        }
+        let is_over = tokio::select! {
+            () = ended => false,
+            () = tokio::time::sleep_until(deadline) => true,
+            () = app.node.stopping() => true,
+        };
+        if is_over {
+            return find(app, caller, id).await;
+        }
+    }
+}
+
+/// What the last attempt returned, if it succeeded.
+async fn result_of(app: &App, job: &Job) -> Result<Option<Payload>, Problem> {
+    if job.progress.state != JobState::Succeeded {
+        return Ok(None);
+    }
+    let attempts = app.client.attempts(job.id, PageRequest::first(1)).await?;
+    let last = attempts.items.into_iter().next();
+    let last = last.filter(|attempt| attempt.status == AttemptStatus::Success);
+    Ok(last.and_then(|attempt| AttemptBody::new(attempt, &job.kind).result))
 }
 
 async fn find(app: &App, caller: &Caller, id: JobId) -> Result<Job, Problem> {

@@ -12,7 +12,7 @@ use steadfast_core::{
 };
 use steadfast_engine::{SettleError, Settlement};
 
-use super::{Answer, jobs::job_body};
+use super::{Answer, jobs::job_body, on_success::OnSuccessReader};
 use crate::{
     access::{Caller, Works},
     app::App,
@@ -26,7 +26,10 @@ use crate::{
 #[utoipa::path(
     post, path = "/claims/{id}/succeed", tag = "Workers", operation_id = "succeedAttempt",
     params(("id" = String, Path, description = "job_…")),
-    request_body(content = SucceedRequest, example = json!({"fence": 1, "result": {"bytes": 5120}})),
+    request_body(content = SucceedRequest, example = json!({
+        "fence": 1, "result": {"bytes": 5120},
+        "onSuccess": [{"kind": "publish-image", "payload": {"file": "cat.png"}}]
+    })),
     responses((status = 200, description = "The job as it is now", body = JobBody), Problems)
 )]
 pub async fn succeed(
@@ -35,8 +38,19 @@ pub async fn succeed(
     Id(id): Id<JobId>,
     Body(body): Body<SucceedRequest>,
 ) -> Answer<JobBody> {
-    let outcome = success(body.result)?;
-    settle_one(&app, &caller, id, body.fence, outcome).await
+    let settlement = Settlement {
+        job: id,
+        fence: body.fence,
+        outcome: success(body.result)?,
+        on_success: match body.on_success.is_empty() {
+            true => Vec::new(),
+            false => {
+                let reader = OnSuccessReader::new(&app, &caller, vec![id]).await?;
+                reader.read(id, body.on_success)?
+            }
+        },
+    };
+    settle_one(&app, &caller, settlement).await
 }
 
 /// Report that an attempt failed; what follows is up to the job's policy.
@@ -55,7 +69,8 @@ pub async fn fail(
     Body(body): Body<FailRequest>,
 ) -> Answer<JobBody> {
     let outcome = failure(body.failure.unwrap_or_default())?;
-    settle_one(&app, &caller, id, body.fence, outcome).await
+    let settlement = settlement_of(id, body.fence, outcome);
+    settle_one(&app, &caller, settlement).await
 }
 
 /// Snooze a job: try again later without counting this attempt.
@@ -72,7 +87,8 @@ pub async fn snooze(
     Body(body): Body<SnoozeRequest>,
 ) -> Answer<JobBody> {
     let outcome = Outcome::Snoozed(body.delay.get());
-    settle_one(&app, &caller, id, body.fence, outcome).await
+    let settlement = settlement_of(id, body.fence, outcome);
+    settle_one(&app, &caller, settlement).await
 }
 
 /// Give a job back: it is due at once, and this attempt is not counted.
@@ -91,7 +107,8 @@ pub async fn release(
     Body(body): Body<ReleaseRequest>,
 ) -> Answer<JobBody> {
     let outcome = Outcome::Released { started: true };
-    settle_one(&app, &caller, id, body.fence, outcome).await
+    let settlement = settlement_of(id, body.fence, outcome);
+    settle_one(&app, &caller, settlement).await
 }
 
 /// Report the ends of many attempts in one transaction.
@@ -118,10 +135,17 @@ pub async fn settle(
         return Err(Problem::invalid("settlements", detail));
     }
     let ids: Vec<String> = body.settlements.iter().map(|it| it.id.clone()).collect();
+    let creators = body
+        .settlements
+        .iter()
+        .filter(|it| !it.on_success.is_empty());
+    let creators = creators.filter_map(|it| it.id.parse().ok()).collect();
+    let reader = OnSuccessReader::new(&app, &caller, creators).await?;
     let settlements = body.settlements.into_iter().enumerate();
     let settlements = settlements
         .map(|(index, body)| {
-            settlement(body).map_err(|problem| problem.within(&format!("settlements[{index}]")))
+            settlement(body, &reader)
+                .map_err(|problem| problem.within(&format!("settlements[{index}]")))
         })
         .collect::<Result<Vec<_>, Problem>>()?;
     let results = app.node.settle(settlements, caller.tenant.as_ref()).await?;
@@ -153,8 +177,13 @@ pub async fn settle(
     }))
 }
 
-fn settlement(body: SettlementRequest) -> Result<Settlement, Problem> {
+fn settlement(
+    body: SettlementRequest,
+    reader: &OnSuccessReader<'_>,
+) -> Result<Settlement, Problem> {
+    let creates = !body.on_success.is_empty();
     let extra = [
+        ("onSuccess", creates, SettlementOutcome::Succeed),
         ("result", body.result.is_some(), SettlementOutcome::Succeed),
         ("failure", body.failure.is_some(), SettlementOutcome::Fail),
         ("delay", body.delay.is_some(), SettlementOutcome::Snooze),
@@ -176,10 +205,12 @@ fn settlement(body: SettlementRequest) -> Result<Settlement, Problem> {
         }
         SettlementOutcome::Release => Outcome::Released { started: true },
     };
+    let job = body.id.parse()?;
     Ok(Settlement {
-        job: body.id.parse()?,
+        job,
         fence: body.fence,
         outcome,
+        on_success: reader.read(job, body.on_success)?,
     })
 }
 
@@ -219,18 +250,17 @@ fn failure(body: FailureRequest) -> Result<Outcome, Problem> {
     })
 }
 
-async fn settle_one(
-    app: &App,
-    caller: &Caller,
-    job: JobId,
-    fence: Fence,
-    outcome: Outcome,
-) -> Answer<JobBody> {
-    let settlement = Settlement {
+fn settlement_of(job: JobId, fence: Fence, outcome: Outcome) -> Settlement {
+    Settlement {
         job,
         fence,
         outcome,
-    };
+        on_success: Vec::new(),
+    }
+}
+
+async fn settle_one(app: &App, caller: &Caller, settlement: Settlement) -> Answer<JobBody> {
+    let job = settlement.job;
     let results = app.node.settle(vec![settlement], caller.tenant.as_ref());
     let result = results.await?.into_iter().next();
     let job = result.unwrap_or(Err(SettleError::NotFound(job)))?;

@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 use steadfast_server::keys::Scope;
 
-use crate::server::{Server, each, id_of, millis, time};
+use crate::{
+    server::{Server, each, id_of, millis, time, until},
+    target::{Target, ok},
+};
 
 #[tokio::test]
 async fn many_heartbeats_renew_what_holds_and_say_what_does_not() {
@@ -206,4 +209,154 @@ async fn a_trace_is_kept_with_the_attempt_and_not_with_the_job() {
     assert_eq!(attempts[0]["failure"]["trace"], trace);
     let page = server.http.get(&format!("/jobs/{id}")).await;
     assert!(page.body.contains(trace), "{}", page.body);
+}
+
+#[tokio::test]
+async fn jobs_of_a_success_are_created_with_it_and_once() {
+    let server = Server::start().await;
+    let http = &server.http;
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let body = json!({"kind": "order", "tenant": "shop", "traceparent": trace});
+    http.create_id(body).await;
+    let claim = http.claim("order", "20s").await.remove(0);
+    let next = |kind: &str| json!({"kind": kind, "payload": {"n": 1}, "delay": "1h"});
+    let bad = json!({"onSuccess": [next("mail"), next("mail"), {"kind": "mail", "priority": 10}]});
+    let refused = http.report(&claim, "succeed", bad).await;
+    refused.is_problem(422, "invalid", Some("onSuccess[2].priority"));
+    let recurring = json!({"onSuccess": [{"kind": "mail", "schedule": "@hourly"}]});
+    let refused = http.report(&claim, "succeed", recurring).await;
+    refused.is_problem(422, "invalid", Some("onSuccess[0].schedule"));
+    let many = json!({"onSuccess": vec![next("mail"); 101]});
+    let refused = http.report(&claim, "succeed", many).await;
+    refused.is_problem(422, "invalid", Some("onSuccess"));
+    let list = async |kind: &str| {
+        let path = format!("/api/v1/jobs?kind={kind}");
+        http.get(&path).await.is(200)["jobs"]
+            .as_array()
+            .unwrap()
+            .clone()
+    };
+    // Nothing of it was settled or created.
+    assert_eq!(list("mail").await.len(), 0);
+    for _ in 0..2 {
+        let body = json!({"onSuccess": [next("mail"), next("mail"), next("bill")]});
+        let job = http.report(&claim, "succeed", body).await.is(200);
+        assert_eq!(job["label"], "succeeded");
+    }
+    let mails = list("mail").await;
+    assert_eq!(each(&mails, "tenant"), ["shop", "shop"]);
+    assert_eq!(each(&mails, "traceparent"), [trace, trace]);
+    assert_eq!(list("bill").await.len(), 1);
+}
+
+#[tokio::test]
+async fn only_a_success_creates_its_jobs_in_a_batch() {
+    let server = Server::start().await;
+    server
+        .http
+        .create_id(json!({"kind": "order", "tenant": "shop"}))
+        .await;
+    let worker = server.key(Scope::Worker, Some("shop")).await;
+    let claim = worker.claim("order", "20s").await.remove(0);
+    let settle = async |outcome: &str, kind: &str| {
+        let settlement = json!({"id": id_of(&claim), "fence": 1, "outcome": outcome,
+            "onSuccess": [{"kind": kind}]});
+        let body = json!({"settlements": [settlement]});
+        worker.post("/api/v1/claims/settle", body).await
+    };
+    let refused = settle("fail", "mail").await;
+    refused.is_problem(422, "invalid", Some("settlements[0].onSuccess"));
+    let refused = settle("succeed", "no such kind").await;
+    refused.is_problem(422, "invalid", Some("settlements[0].onSuccess[0].kind"));
+    assert_eq!(
+        settle("succeed", "mail").await.is(200)["settled"][0]["ok"],
+        true
+    );
+    let jobs = worker.get("/api/v1/jobs?kind=mail").await.is(200);
+    assert_eq!(jobs["jobs"][0]["tenant"], "shop");
+}
+
+#[tokio::test]
+async fn a_request_waits_for_the_end_of_a_job_and_has_its_result() {
+    let server = Server::start().await;
+    let id = server.http.create_id(json!({"kind": "sum"})).await;
+    let path = format!("/api/v1/jobs/{id}");
+    let still = server.http.get(&format!("{path}?wait=1ms")).await.is(200);
+    assert_eq!(still["label"], "ready");
+    assert!(still["result"].is_null());
+    let (http, wait) = (server.http.clone(), format!("{path}?wait=60s"));
+    let waiting = tokio::spawn(async move { http.get(&wait).await });
+    let claim = server.http.claim("sum", "20s").await.remove(0);
+    let body = json!({"result": {"sum": 7}});
+    server.http.report(&claim, "succeed", body).await.is(200);
+    let job = waiting.await.unwrap().is(200);
+    assert_eq!(job["label"], "succeeded");
+    assert_eq!(job["result"], json!({"sum": 7}));
+    assert_eq!(
+        server.http.get(&path).await.is(200)["result"],
+        json!({"sum": 7})
+    );
+    let bad = server.http.get(&format!("{path}?wait=soon")).await;
+    bad.is_problem(422, "invalid", Some("wait"));
+    let none = "/api/v1/jobs/job_06f00000000000000000000000?wait=60s";
+    server
+        .http
+        .get(none)
+        .await
+        .is_problem(404, "not_found", None);
+}
+
+#[tokio::test]
+async fn a_request_hears_of_a_job_that_was_cancelled() {
+    let server = Server::start().await;
+    let id = server.http.create_id(json!({"kind": "sum"})).await;
+    let (http, wait) = (server.http.clone(), format!("/api/v1/jobs/{id}?wait=60s"));
+    let waiting = tokio::spawn(async move { http.get(&wait).await });
+    server.http.command("jobs", &id, "cancel").await.is(200);
+    assert_eq!(waiting.await.unwrap().is(200)["label"], "cancelled");
+}
+
+#[tokio::test]
+async fn a_trace_is_passed_on_to_targets_and_webhooks() {
+    let server = Server::start().await;
+    let target = Target::start(|_| ok("{}")).await;
+    let url = format!("http://{}/", target.address);
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let body = json!({"api": url, "webhook": {"url": url}, "tags": {"a": "b"}}).to_string();
+    let headers = [("content-type", "application/json"), ("traceparent", trace)];
+    let send = server.http.send("POST", "/api/v1/jobs", &headers, &body);
+    let job = send.await.is(201);
+    assert_eq!(job["traceparent"], trace);
+    assert_eq!(job["tags"], json!({"a": "b"}));
+    let seen = until("the request and its webhook", || async {
+        let seen = target.seen();
+        (seen.len() == 2).then_some(seen)
+    })
+    .await;
+    for request in seen {
+        assert_eq!(request.headers["traceparent"], trace);
+    }
+    // The body comes before the header; a header that is wrong is none, a field is refused.
+    let other = trace.replace("-01", "-00");
+    let body = json!({"kind": "k", "traceparent": other}).to_string();
+    let send = server.http.send("POST", "/api/v1/jobs", &headers, &body);
+    assert_eq!(send.await.is(201)["traceparent"], other);
+    let wrong = [("content-type", "application/json"), ("traceparent", "no")];
+    let send = server
+        .http
+        .send("POST", "/api/v1/jobs", &wrong, r#"{"kind": "k"}"#);
+    assert!(send.await.is(201)["traceparent"].is_null());
+    let body = json!({"kind": "k", "traceparent": "no"});
+    let refused = server.http.post("/api/v1/jobs", body).await;
+    refused.is_problem(422, "invalid", Some("traceparent"));
+    // Runs of a schedule are not part of the trace of its creator.
+    let job = json!({"kind": "k", "traceparent": trace});
+    let body = json!({"name": "s", "schedule": "0 3 * * *", "job": job});
+    server.http.post("/api/v1/schedules", body).await.is(201);
+    let run = server
+        .http
+        .command("schedules", "s", "run-now")
+        .await
+        .is(201);
+    assert!(run["traceparent"].is_null());
 }

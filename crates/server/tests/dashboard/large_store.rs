@@ -63,6 +63,7 @@ async fn settle(node: &TestNode, batch: usize) {
             _ => Outcome::Success { output: None },
         };
         Settlement {
+            on_success: Vec::new(),
             job: claim.job().id,
             fence: claim.fence(),
             outcome,

@@ -156,6 +156,7 @@ pub async fn fail_claimable(node: &TestNode, tenant: &str, message: &str) {
         .unwrap();
     let claims = claims.take();
     let settlements = claims.iter().map(|claim| Settlement {
+        on_success: Vec::new(),
         job: claim.job().id,
         fence: claim.fence(),
         outcome: Outcome::Failure {

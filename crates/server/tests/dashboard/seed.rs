@@ -112,6 +112,7 @@ async fn work(node: &TestNode, random: &mut SeededRandom, minute: u32) {
     // The warehouse is down for a while.
     let is_down = (12..26).contains(&minute);
     let outcomes = claims.iter().map(|claim| Settlement {
+        on_success: Vec::new(),
         job: claim.job().id,
         fence: claim.fence(),
         outcome: outcome(claim, random, is_down),

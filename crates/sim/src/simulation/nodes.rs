@@ -245,6 +245,7 @@ async fn work(door: NodeHandle, script: Arc<Script>, claim: Claim) {
         job: id,
         fence,
         outcome,
+        on_success: Vec::new(),
     };
     while door.settle(vec![settlement.clone()], None).await.is_err() {
         pause().await;

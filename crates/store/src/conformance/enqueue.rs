@@ -7,7 +7,7 @@ use steadfast_core::{
     limits,
 };
 
-use super::fixture::{Fixture, json, key, kind, priority, queue, secs, success, tenant};
+use super::fixture::{Fixture, json, key, kind, priority, queue, request, secs, success, tenant};
 use crate::EnqueueResult::{Created, Existing};
 
 pub async fn a_job_is_stored_as_it_was_asked(f: Fixture) {
@@ -239,4 +239,20 @@ fn everything_set(f: &Fixture) -> NewJob {
     .and_then(|job| job.with_lease(secs(45)))
     .and_then(|job| job.with_tags(tags))
     .unwrap()
+}
+
+pub async fn the_name_of_a_class_is_a_kind(f: Fixture) {
+    let longest = "k".repeat(limits::KIND_BYTES_MAX);
+    let names = ["App\\Jobs\\Send", "My::Job", "Mailer#deliver", &longest];
+    for name in names {
+        let kind = Kind::new(name).unwrap();
+        let mut job = f.job();
+        job.kind = kind.clone();
+        let id = f.enqueue(vec![job]).await[0];
+        assert_eq!(f.read(id).await.kind, kind);
+        let mut request = request(1);
+        request.kinds = vec![kind];
+        let claims = f.store.claim(request).await.unwrap().claims;
+        assert_eq!(claims[0].job().id, id);
+    }
 }

@@ -17,6 +17,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0005_cancel_requests.sql"),
     include_str!("migrations/0006_document_versions.sql"),
     include_str!("migrations/0007_enqueue_role.sql"),
+    include_str!("migrations/0008_kinds.sql"),
 ];
 
 /// The schema as it was found.

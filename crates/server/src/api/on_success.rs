@@ -1,0 +1,62 @@
+//! Jobs that are created with the success of an attempt, or not at all.
+
+use std::collections::HashMap;
+
+use steadfast_api::CreateJobRequest;
+use steadfast_core::{JobId, NewJob, Tenant};
+
+use super::create::{JobOrSchedule, RequestReader};
+use crate::{access::Caller, app::App, limits, problem::Problem};
+
+/// Reads the bodies of `onSuccess`, for one caller.
+pub struct OnSuccessReader<'a> {
+    app: &'a App,
+    caller: &'a Caller,
+    /// Of the jobs whose attempts have succeeded.
+    tenants: HashMap<JobId, Tenant>,
+}
+
+impl<'a> OnSuccessReader<'a> {
+    /// Looks up the tenants of these jobs, which are those of the new ones by default.
+    pub async fn new(app: &'a App, caller: &'a Caller, jobs: Vec<JobId>) -> Result<Self, Problem> {
+        let found = match jobs.is_empty() {
+            true => Vec::new(),
+            false => app.client.jobs_of(jobs).await?,
+        };
+        let visible = found.into_iter().flatten();
+        let visible = visible.filter(|job| caller.sees(&job.tenant));
+        Ok(Self {
+            app,
+            caller,
+            tenants: visible.map(|job| (job.id, job.tenant)).collect(),
+        })
+    }
+
+    /// The jobs that the success of this one creates.
+    pub fn read(&self, of: JobId, bodies: Vec<CreateJobRequest>) -> Result<Vec<NewJob>, Problem> {
+        let (count, most) = (bodies.len(), limits::ON_SUCCESS_MAX);
+        if count > most {
+            let detail = format!("onSuccess holds {count} jobs: must be at most {most}");
+            return Err(Problem::invalid("onSuccess", detail));
+        }
+        let jobs = bodies.into_iter().enumerate().map(|(index, body)| {
+            self.read_one(of, body)
+                .map_err(|problem| problem.within(&format!("onSuccess[{index}]")))
+        });
+        jobs.collect()
+    }
+
+    fn read_one(&self, of: JobId, mut body: CreateJobRequest) -> Result<NewJob, Problem> {
+        let tenant = self.tenants.get(&of);
+        body.tenant = body.tenant.or(tenant.map(ToString::to_string));
+        let (app, caller) = (self.app, self.caller);
+        match (RequestReader { app, caller }).job_or_schedule(body)? {
+            JobOrSchedule::Job(request) => Ok(app.client.prepare(request)?),
+            JobOrSchedule::Schedule { .. } => {
+                let detail =
+                    "a success cannot create recurring jobs; create schedules by themselves";
+                Err(Problem::invalid("schedule", detail))
+            }
+        }
+    }
+}
