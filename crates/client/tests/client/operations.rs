@@ -129,7 +129,7 @@ async fn a_worker_claims_renews_snoozes_and_succeeds() {
     assert!(beats[0].ok, "{beats:?}");
     let seen = client.get_job(held.id).await.unwrap();
     assert_eq!(
-        (seen.note.as_deref(), job.progress),
+        (seen.note.as_deref(), seen.progress),
         (Some("half"), Some(50))
     );
     let step = SaveStepRequest {
@@ -202,6 +202,7 @@ async fn a_failed_attempt_is_explained_and_its_dead_letter_requeued() {
             outcome: SettlementOutcome::Succeed,
             result: None,
             failure: None,
+            on_success: Vec::new(),
             delay: None,
         }],
     };
