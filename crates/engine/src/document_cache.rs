@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use serde::de::DeserializeOwned;
-use steadfast_store::{Document, DocumentKind, Store, StoreError};
+use steadfast_store::{Document, DocumentKind, DocumentVersions, Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -71,7 +71,16 @@ impl<T: Send + Sync> DocumentCache<T> {
     /// The contents as they are now: asks the store whether they have changed, and reads them if
     /// so.
     pub async fn refresh_if_changed(&self) -> Result<Arc<T>, StoreError> {
-        let version = self.store.document_versions().await?.of(self.kind);
+        let versions = self.store.document_versions().await?;
+        self.refresh_if_older(&versions).await
+    }
+
+    /// The same for a caller that has asked for the versions.
+    pub(crate) async fn refresh_if_older(
+        &self,
+        versions: &DocumentVersions,
+    ) -> Result<Arc<T>, StoreError> {
+        let version = versions.of(self.kind);
         match self.latest(|known| known == version) {
             Some(latest) => Ok(latest),
             None => self.read(version).await,

@@ -60,9 +60,11 @@ impl Watcher {
 
     /// Checks every rule of every tenant once and returns how many states changed.
     pub async fn watch(&self) -> Result<usize, StoreError> {
-        let subscriptions = self.endpoints.refresh_if_changed().await?.subscriptions();
+        let versions = self.store.document_versions().await?;
+        let endpoints = self.endpoints.refresh_if_older(&versions).await?;
+        let subscriptions = endpoints.subscriptions();
         // The states come first: a decision on an outdated one is refused when it is written.
-        let stored = self.states.refresh_if_changed().await?;
+        let stored = self.states.refresh_if_older(&versions).await?;
         let now = self.store.now();
         let lanes = self
             .store

@@ -164,7 +164,8 @@ pub const JOBS_READ_MAX: usize = 500;
 /// Between two rounds of upkeep: the clock is measured, and counts are moved.
 pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 /// Between two counts of lanes that nodes of the version before have touched: each reads all
-/// waiting jobs of those lanes.
+/// waiting jobs of those lanes. Minutes that are past are tidied up as often, because idle nodes
+/// should ask for little.
 pub const RECOUNT_INTERVAL: Duration = Duration::from_secs(60);
 /// Between two notifications of one node: each takes a lock over the whole server.
 pub const NOTIFY_INTERVAL: Duration = Duration::from_millis(50);

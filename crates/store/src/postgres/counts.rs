@@ -76,19 +76,14 @@ impl Counts {
     }
 }
 
-/// Moves all changes into the totals, a little at a time, and tidies up minutes that are past.
+/// Moves all changes into the totals, a little at a time.
 pub(super) async fn fold(session: &Session<'_>) -> Result<(), DriverError> {
-    for sql in [
-        include_str!("sql/fold.sql"),
-        include_str!("sql/fold_counted.sql"),
-    ] {
-        loop {
-            let row = session.query_one(sql, &[&COUNTS_MOVED_MAX]).await?;
-            if row.try_get::<_, i64>("moved")? < COUNTS_MOVED_MAX {
-                break;
-            }
-        }
-    }
+    fold_all(session, include_str!("sql/fold.sql")).await
+}
+
+/// The same for what nodes of the version before have left, and tidies up minutes that are past.
+pub(super) async fn fold_rest(session: &Session<'_>) -> Result<(), DriverError> {
+    fold_all(session, include_str!("sql/fold_counted.sql")).await?;
     let now = session.shared.clock.now();
     session
         .execute(include_str!("sql/waiting_drop_empty.sql"), &[&minute(now)])
@@ -97,4 +92,13 @@ pub(super) async fn fold(session: &Session<'_>) -> Result<(), DriverError> {
     session
         .execute(include_str!("sql/waiting_fold.sql"), &[&long_past])
         .await
+}
+
+async fn fold_all(session: &Session<'_>, sql: &'static str) -> Result<(), DriverError> {
+    loop {
+        let row = session.query_one(sql, &[&COUNTS_MOVED_MAX]).await?;
+        if row.try_get::<_, i64>("moved")? < COUNTS_MOVED_MAX {
+            return Ok(());
+        }
+    }
 }

@@ -31,6 +31,7 @@ async fn run_once(store: &Inner, recounted: &mut Option<Instant>) -> Result<(), 
         counts::fold(&conn.session()).await?;
         if recounted.is_none_or(|at| at.elapsed() >= RECOUNT_INTERVAL) {
             *recounted = Some(Instant::now());
+            counts::fold_rest(&conn.session()).await?;
             let lanes = recount::recount_noted(&mut conn).await?;
             tracing::debug!(lanes, "lanes counted anew");
         }
