@@ -17,8 +17,9 @@ pub(super) struct RowInserts<'c> {
 }
 
 impl<'c> RowInserts<'c> {
-    /// `sql` has its row in parentheses after `VALUES`, on one line or more, and parameters
-    /// without numbers.
+    /// `sql` has its row in parentheses after `VALUES`, and parameters without numbers. It begins
+    /// with `INSERT OR FAIL`, or SQLite would copy each page in order to undo half a statement:
+    /// what fails here is a transaction, and undone as a whole.
     pub(super) fn new(sql: &'static str) -> Self {
         Self {
             sql,
@@ -54,8 +55,13 @@ impl<'c> RowInserts<'c> {
         for row in &rows[..taken] {
             bind(&mut binder, row)?;
         }
-        let stored = statement.raw_execute()?;
-        Ok(InsertedRows { taken, stored })
+        let stored = statement.raw_execute();
+        // SQLite keeps small values in a small memory of its own, which other statements need.
+        statement.clear_bindings();
+        Ok(InsertedRows {
+            taken,
+            stored: stored?,
+        })
     }
 }
 
