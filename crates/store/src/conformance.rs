@@ -182,6 +182,7 @@ macro_rules! conformance_tests {
                 the_newest_failure_is_the_one_asked_for
                 a_list_that_finds_little_stops_and_can_be_walked_on
                 a_count_goes_no_further_than_asked
+                a_count_that_takes_many_steps_misses_nothing
                 filters_agree_with_their_meaning
             }
             attempts {

@@ -23,6 +23,9 @@ pub const DAMAGED_ROWS_MAX: usize = 100;
 pub const ROWS_COUNTED_MAX: usize = 100_000;
 /// How long one count looks at rows, for the same reason.
 pub const COUNT_TIME_MAX: Duration = Duration::from_secs(1);
+/// One step of a count reads so many jobs, which takes some milliseconds. Between two steps those
+/// who ask for little have their turn.
+pub const COUNT_STEP_JOBS_MAX: usize = 1_000;
 /// A list that is narrowed to a tenant, queue or kind merges the ranges of so many lanes; if
 /// there are more, it walks all jobs.
 pub const LANES_MERGED_MAX: usize = 10_000;

@@ -14,7 +14,7 @@ use std::{
 };
 
 use steadfast_core::{
-    IdempotencyKey, JobId, Schedule, ScheduleId, ScheduleName, TickRule, Timetable,
+    IdempotencyKey, JobId, Schedule, ScheduleId, ScheduleName, TickRule, Timestamp, Timetable,
 };
 use steadfast_store::{
     BaseStore as _, Clock, CommitResult, EnqueueError, EnqueueResult, JobFilter, JobStore as _,
@@ -212,6 +212,32 @@ async fn a_conflict_in_one_request_leaves_its_neighbours_alone() {
             .count,
         2
     );
+}
+
+#[tokio::test]
+async fn a_long_count_lets_a_short_question_go_first() {
+    let database = TestDatabase::new();
+    let options = SqliteOptions::default().readers(1);
+    let store = SqliteStore::open(&database.file, options).unwrap();
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let new = jobs(&store, 1_000);
+        ids.push(new[0].id);
+        store.enqueue(new).await.unwrap();
+    }
+    // The counters do not tell when jobs were created.
+    let filter = JobFilter {
+        created_from: Some(Timestamp::EPOCH),
+        ..JobFilter::default()
+    };
+    let count = store.count_jobs(filter, u64::MAX);
+    tokio::pin!(count);
+    tokio::select! {
+        biased;
+        count = &mut count => panic!("the count came first: {count:?}"),
+        found = store.get_jobs(ids) => assert_eq!(found.unwrap().len(), 3),
+    }
+    assert_eq!(count.await.unwrap().count, 3_000);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -218,6 +218,22 @@ pub async fn a_count_goes_no_further_than_asked(f: Fixture) {
     }
 }
 
+pub async fn a_count_that_takes_many_steps_misses_nothing(f: Fixture) {
+    f.enqueue(f.jobs(700)).await;
+    let created_from = Some(f.clock.advance(secs(1)));
+    for _ in 0..3 {
+        f.enqueue(f.jobs(700)).await;
+    }
+    let filter = JobFilter {
+        created_from,
+        ..JobFilter::default()
+    };
+    for (most, expected) in [(u64::MAX, 2_100), (1_500, 1_500)] {
+        let count = f.store.count_jobs(filter.clone(), most).await.unwrap();
+        assert_eq!(count.count, expected);
+    }
+}
+
 /// Any filter over a mixed population, walked in short pages, against its reference.
 pub async fn filters_agree_with_their_meaning(f: Fixture) {
     let mut workload = Workload::run(&f, 41, 600).await;

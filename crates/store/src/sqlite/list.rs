@@ -6,7 +6,8 @@
 use std::{
     cmp::Reverse,
     collections::{BinaryHeap, VecDeque},
-    time::Instant,
+    ops::ControlFlow,
+    time::{Duration, Instant},
 };
 
 use rusqlite::{Connection, Params, Row, params};
@@ -22,8 +23,8 @@ use super::{
 };
 use crate::{
     limits::{
-        COUNT_TIME_MAX, JOBS_EXAMINED_MAX, LIST_ROWS_GROWTH, LIST_ROWS_MIN, PAYLOAD_HEAD_CHARS,
-        ROWS_COUNTED_MAX, ROWS_EXAMINED_MAX,
+        COUNT_STEP_JOBS_MAX, COUNT_TIME_MAX, JOBS_EXAMINED_MAX, LIST_ROWS_GROWTH, LIST_ROWS_MIN,
+        PAYLOAD_HEAD_CHARS, ROWS_COUNTED_MAX, ROWS_EXAMINED_MAX,
     },
     listed_payload::{is_listed, listed_payload},
     sql::{
@@ -44,7 +45,8 @@ pub(super) fn list(
     now: Timestamp,
 ) -> Result<Page<Job, JobId>, DriverError> {
     let most = page.limit.saturating_add(1);
-    let mut walk = Walk::new(reader, filter, page.after, now)?;
+    let source = Walk::source(reader, filter)?;
+    let mut walk = Walk::new(source, filter, page.after, now);
     let mut items: Vec<Job> = Vec::new();
     while !walk.is_over() && items.len() < most {
         for row in walk.advance(reader, most - items.len())? {
@@ -64,40 +66,73 @@ pub(super) fn list(
     Ok(Page { items, next })
 }
 
-pub(super) fn count(
-    reader: &mut Reader,
-    filter: &JobFilter,
+/// A count that is under way. It goes on in steps, so that none keeps a reader from the short
+/// questions of others, nor a checkpoint from getting past it.
+pub(super) struct Counting {
+    filter: JobFilter,
     most: u64,
     now: Timestamp,
-) -> Result<JobCount, DriverError> {
-    if let Some(count) = stats::count(reader, filter)? {
-        return Ok(JobCount::up_to(count, most));
+    /// Found by the first step.
+    source: Option<ListSource<LaneId>>,
+    below: Option<JobId>,
+    found: u64,
+    examined: usize,
+    spent: Duration,
+}
+
+impl Counting {
+    pub(super) fn new(filter: JobFilter, most: u64, now: Timestamp) -> Self {
+        Self {
+            filter,
+            most,
+            now,
+            source: None,
+            below: None,
+            found: 0,
+            examined: 0,
+            spent: Duration::ZERO,
+        }
     }
-    let started = Instant::now();
-    let (mut found, mut examined) = (0, 0);
-    let mut after = None;
-    // In short walks, so that none holds up checkpoints.
-    loop {
-        let mut walk = Walk::new(reader, filter, after, now)?;
-        while !walk.is_over() {
-            for row in walk.advance(reader, LIST_ROWS_MIN)? {
-                if walk.is_given_up() {
+
+    /// Counts further. Answers with the count, or with what is left to do.
+    pub(super) fn step(
+        mut self,
+        reader: &mut Reader,
+    ) -> Result<ControlFlow<JobCount, Self>, DriverError> {
+        let started = Instant::now();
+        let source = match self.source.take() {
+            Some(source) => source,
+            None => match stats::count(reader, &self.filter)? {
+                Some(count) => return Ok(ControlFlow::Break(JobCount::up_to(count, self.most))),
+                None => Walk::source(reader, &self.filter)?,
+            },
+        };
+        let mut walk = Walk::new(source, &self.filter, self.below, self.now);
+        let mut jobs_read = 0;
+        while !walk.is_over() && jobs_read < COUNT_STEP_JOBS_MAX {
+            walk.rows = walk.rows.min(COUNT_STEP_JOBS_MAX);
+            let mut rows = walk.advance(reader, LIST_ROWS_MIN)?.into_iter();
+            while let Some(row) = rows.next() {
+                self.found += u64::from(walk.read(reader, &row)?.is_some());
+                jobs_read += 1;
+                if jobs_read >= COUNT_STEP_JOBS_MAX || walk.is_given_up() {
+                    walk.stop_at(&row);
+                    walk.examined = walk.examined.saturating_sub(rows.len());
                     break;
-                }
-                found += u64::from(walk.read(reader, &row)?.is_some());
-                if found > most {
-                    return Ok(JobCount::up_to(found, most));
                 }
             }
         }
-        examined += walk.examined;
-        if walk.is_at_end {
-            return Ok(JobCount::up_to(found, most));
+        self.examined += walk.examined;
+        self.spent += started.elapsed();
+        if walk.is_at_end || self.found > self.most {
+            let count = JobCount::up_to(self.found, self.most);
+            return Ok(ControlFlow::Break(count));
         }
-        if examined >= ROWS_COUNTED_MAX || started.elapsed() >= COUNT_TIME_MAX {
-            return Ok(JobCount::at_least(found));
+        if self.examined >= ROWS_COUNTED_MAX || self.spent >= COUNT_TIME_MAX {
+            return Ok(ControlFlow::Break(JobCount::at_least(self.found)));
         }
-        after = walk.below;
+        (self.below, self.source) = (walk.below, Some(walk.source));
+        Ok(ControlFlow::Continue(self))
     }
 }
 
@@ -124,17 +159,23 @@ struct Candidate {
 }
 
 impl<'f> Walk<'f> {
+    fn source(reader: &Reader, filter: &JobFilter) -> Result<ListSource<LaneId>, DriverError> {
+        match ListSource::without_lanes(filter) {
+            Some(source) => Ok(source),
+            None => {
+                let lanes = stats::lane_counters(&reader.conn, filter)?;
+                Ok(ListSource::best_for(filter, lanes))
+            }
+        }
+    }
+
     fn new(
-        reader: &Reader,
+        source: ListSource<LaneId>,
         filter: &'f JobFilter,
         below: Option<JobId>,
         now: Timestamp,
-    ) -> Result<Self, DriverError> {
-        let source = match ListSource::without_lanes(filter) {
-            Some(source) => source,
-            None => ListSource::best_for(filter, stats::lane_counters(&reader.conn, filter)?),
-        };
-        Ok(Self {
+    ) -> Self {
+        Self {
             filter,
             source,
             now,
@@ -144,7 +185,7 @@ impl<'f> Walk<'f> {
             rows: LIST_ROWS_MIN,
             is_at_end: false,
             columns: None,
-        })
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -220,11 +261,16 @@ impl<'f> Walk<'f> {
         if job.is_none() {
             self.misses += 1;
             if self.is_given_up() {
-                self.below = Some(candidate.id);
-                self.is_at_end = false;
+                self.stop_at(candidate);
             }
         }
         Ok(job)
+    }
+
+    /// What comes after this one is left to another walk.
+    fn stop_at(&mut self, candidate: &Candidate) {
+        self.below = Some(candidate.id);
+        self.is_at_end = false;
     }
 
     fn read_matching(

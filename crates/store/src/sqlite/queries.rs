@@ -1,9 +1,15 @@
 //! The contract of looking. Its verbs are in `get`, `list`, `stats` and `damage`.
 
+use std::ops::ControlFlow;
+
 use async_trait::async_trait;
 use steadfast_core::{Attempt, Job, JobId, Queue, Tenant, Timestamp};
 
-use super::{SqliteStore, damage, get, list, log_file, paused, stats};
+use super::{
+    SqliteStore, damage, get,
+    list::{self, Counting},
+    log_file, paused, stats,
+};
 use crate::{
     damage::DamagedRows,
     error::StoreError,
@@ -33,11 +39,14 @@ impl QueryStore for SqliteStore {
     }
 
     async fn count_jobs(&self, filter: JobFilter, most: u64) -> Result<JobCount, StoreError> {
-        let now = self.now();
-        self.read("count_jobs", move |reader| {
-            list::count(reader, &filter, most, now)
-        })
-        .await
+        let mut counting = Counting::new(filter, most, self.now());
+        loop {
+            let step = self.read("count_jobs", move |reader| counting.step(reader));
+            match step.await? {
+                ControlFlow::Break(count) => return Ok(count),
+                ControlFlow::Continue(rest) => counting = rest,
+            }
+        }
     }
 
     async fn list_attempts(
