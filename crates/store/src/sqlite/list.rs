@@ -68,7 +68,7 @@ pub(super) fn list(
 
 /// A count that is under way. It goes on in steps, so that none keeps a reader from the short
 /// questions of others, nor a checkpoint from getting past it.
-pub(super) struct Counting {
+pub(super) struct CountProgress {
     filter: JobFilter,
     most: u64,
     now: Timestamp,
@@ -80,7 +80,7 @@ pub(super) struct Counting {
     spent: Duration,
 }
 
-impl Counting {
+impl CountProgress {
     pub(super) fn new(filter: JobFilter, most: u64, now: Timestamp) -> Self {
         Self {
             filter,

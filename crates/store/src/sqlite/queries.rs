@@ -7,7 +7,7 @@ use steadfast_core::{Attempt, Job, JobId, Queue, Tenant, Timestamp};
 
 use super::{
     SqliteStore, damage, get,
-    list::{self, Counting},
+    list::{self, CountProgress},
     log_file, paused, stats,
 };
 use crate::{
@@ -39,12 +39,12 @@ impl QueryStore for SqliteStore {
     }
 
     async fn count_jobs(&self, filter: JobFilter, most: u64) -> Result<JobCount, StoreError> {
-        let mut counting = Counting::new(filter, most, self.now());
+        let mut progress = CountProgress::new(filter, most, self.now());
         loop {
-            let step = self.read("count_jobs", move |reader| counting.step(reader));
+            let step = self.read("count_jobs", move |reader| progress.step(reader));
             match step.await? {
                 ControlFlow::Break(count) => return Ok(count),
-                ControlFlow::Continue(rest) => counting = rest,
+                ControlFlow::Continue(rest) => progress = rest,
             }
         }
     }
