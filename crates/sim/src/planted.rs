@@ -2,7 +2,7 @@
 //!
 //! Each is a layer over a store that works. Most lie below what the history watches: the store
 //! then does something else than it says. Those of the engine lie above it: then the store is
-//! told something that should never have been decided.
+//! told something that should never have been decided. One of the counters lies in the file.
 
 mod ends;
 mod starts;
@@ -22,7 +22,7 @@ use steadfast_store::{
     Store, StoreError, StoreLayer,
 };
 
-use crate::Invariant;
+use crate::{Backend, Invariant};
 
 macro_rules! bugs {
     ($($bug:ident breaks $invariant:ident: $sentence:literal,)+) => {
@@ -79,9 +79,26 @@ bugs! {
     ClaimedTwice breaks SettledStays: "one claim is given to two",
     StepForgotten breaks StepsOnce: "the result of a step is forgotten",
     NothingExpires breaks AllEnds: "lost leases are not looked after",
+    CancelNotCounted breaks CountersAddUp: "some cancelled jobs are not counted",
 }
 
 impl Bug {
+    /// The store that it shows on. Jobs in memory have no counters beside them.
+    pub fn backend(self) -> Backend {
+        match self {
+            Self::CancelNotCounted => Backend::Sqlite,
+            _ => Backend::Memory,
+        }
+    }
+
+    /// What it changes in the file of a store, if it is not a layer above.
+    pub fn sql(self) -> Option<&'static str> {
+        match self {
+            Self::CancelNotCounted => Some(include_str!("planted/cancel_not_counted.sql")),
+            _ => None,
+        }
+    }
+
     /// Whether it is the engine that errs.
     pub fn is_above(self) -> bool {
         matches!(self, Self::AtMostOnceRetried | Self::SkipForgotten)

@@ -13,7 +13,7 @@ use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use steadfast_core::JobId;
 use steadfast_store::{
-    Clock as _, LayeredStore, ManualClock, MemoryStore, SqliteOptions, SqliteStore, Store,
+    Clock as _, LayeredStore, ManualClock, MemoryStore, SqliteOptions, SqliteStore, Store, rusqlite,
 };
 use tempfile::TempDir;
 
@@ -63,6 +63,7 @@ pub struct Simulation {
     nodes: Nodes,
     crashes: u64,
     simulated: Duration,
+    backend: Backend,
     _directory: Option<TempDir>,
 }
 
@@ -93,7 +94,12 @@ impl Simulation {
                 let directory = directory.insert(tempfile::tempdir().unwrap());
                 let options = SqliteOptions::default().clock(clock.clone());
                 let file = directory.path().join("steadfast.db");
-                Arc::new(SqliteStore::open(file, options).unwrap())
+                let store = SqliteStore::open(&file, options).unwrap();
+                if let Some(sql) = bug.and_then(Bug::sql) {
+                    let file = rusqlite::Connection::open(file).unwrap();
+                    file.execute_batch(sql).unwrap();
+                }
+                Arc::new(store)
             }
         };
         let store = match bug {
@@ -123,6 +129,7 @@ impl Simulation {
             nodes,
             crashes: 0,
             simulated: Duration::ZERO,
+            backend,
             _directory: directory,
         }
     }
@@ -280,7 +287,10 @@ impl Simulation {
     fn last_audit(&mut self) {
         self.history.lock().check_ticks();
         at_once(crate::audit::records(&*self.store, &self.history)).unwrap();
-        at_once(crate::audit::counters(&*self.store, &self.history)).unwrap();
+        // Jobs in memory have no counters beside them, so they put nothing to the test.
+        if self.backend != Backend::Memory {
+            at_once(crate::audit::counters(&*self.store, &self.history)).unwrap();
+        }
     }
 
     fn unfinished(&self) -> Option<JobId> {

@@ -1,6 +1,6 @@
 //! Each planted bug is found, and by the invariant that it breaks.
 
-use steadfast_sim::{Backend, Bug, Invariant, Simulation, prove};
+use steadfast_sim::{Bug, Invariant, Simulation, prove};
 
 /// A bug that hides for longer than this is as good as not found. The shyest shows in every other
 /// seed.
@@ -42,7 +42,7 @@ fn every_planted_bug_is_found_by_the_invariant_it_breaks() {
 fn hunt(bug: Bug, first: u64) -> Result<u64, Vec<Invariant>> {
     let mut others = Vec::new();
     for seed in (0..SEEDS_MAX).map(|offset| first.wrapping_add(offset)) {
-        let report = Simulation::run(seed, Backend::Memory, Some(bug));
+        let report = Simulation::run(seed, bug.backend(), Some(bug));
         match report.violation.map(|violation| violation.invariant) {
             Some(found) if found == bug.breaks() => return Ok(seed),
             Some(other) => others.push(other),
