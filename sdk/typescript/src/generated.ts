@@ -1,5 +1,11 @@
 // Made from docs/openapi.json by scripts/generate.mjs; do not edit.
 
+/** A request to move the clock of the store. */
+export interface AdvanceClockRequest {
+  /** How far. */
+  by: Duration;
+}
+
 /** A rule for one tenant, and whether it is broken */
 export interface Alert {
   firedAt: string | null;
@@ -117,7 +123,7 @@ export interface Claim {
 /** A worker's request for jobs. */
 export interface ClaimJobsRequest {
   /** Of these kinds, 100 at most; by default of all but those that the node runs by itself. */
-  kinds?: Name[] | undefined;
+  kinds?: Kind[] | undefined;
   /** In place of each job's own lease. */
   lease?: Duration | null | undefined;
   /** How many at most; 10 by default. */
@@ -137,6 +143,12 @@ export interface ClaimJobsRequest {
 export interface ClaimList {
   /** The claims, perhaps none. */
   claims: Claim[];
+}
+
+/** The time of the store. */
+export interface Clock {
+  /** The time that the store shows now. */
+  now: string;
 }
 
 /** Jobs by label, and attempts lately and since the beginning. */
@@ -204,7 +216,7 @@ export interface CreateJobRequest {
    */
   jobName?: string | null | undefined;
   /** Which handler or worker it is for. */
-  kind?: Name | null | undefined;
+  kind?: Kind | null | undefined;
   /** How long a claim holds without being renewed. */
   lease?: Duration | null | undefined;
   /** The same as `maxRetries` + 1. */
@@ -235,13 +247,17 @@ export interface CreateJobRequest {
   timeout?: Duration | null | undefined;
   /** An IANA time zone for `schedule`; UTC by default. */
   timezone?: string | null | undefined;
+  /**
+   * Its place in a distributed trace, as W3C Trace Context writes it; by default the header
+   * `traceparent` of the request. HTTP jobs and webhooks send it on.
+   */
+  traceparent?: string | null | undefined;
   /** How often it may start. */
   type?: Guarantee | null | undefined;
   /** Short for `retry.backoff`: exponential or fixed, over the preset `patient`. */
   useExponentialBackoff?: boolean | null | undefined;
   /** Where events of this job are sent. */
   webhook?: WebhookRequest | null | undefined;
-  traceparent?: string | null | undefined;
 }
 
 /** Up to 1,000 jobs, all of them or none. */
@@ -320,7 +336,7 @@ export interface DeadLettersRequest {
   /** Ids of dead letters, up to 1,000. */
   ids?: string[] | null | undefined;
   /** Of this kind. */
-  kind?: Name | null | undefined;
+  kind?: Kind | null | undefined;
   /** A new payload, in place of the one each has; only with `ids`. */
   payload?: unknown;
   /** In this queue. */
@@ -483,7 +499,7 @@ export interface Failure {
   message: string;
   retryAfter?: string | undefined;
   /** The stack trace; only in the attempts of a job */
-  trace?: string | null | undefined;
+  trace?: string | undefined;
 }
 
 /** What went wrong, in the worker's words. */
@@ -585,6 +601,16 @@ export interface HttpTargetRequest {
   url: string;
 }
 
+/** What is left to do at the present time. */
+export interface Idle {
+  /** Jobs and schedules that are due. */
+  due: number;
+  /** The time that the store shows now. */
+  now: string;
+  /** Jobs that run. */
+  running: number;
+}
+
 export type Jitter = "none" | "proportional" | "full" | "equal" | "decorrelated";
 
 /** A job, with everything that is known of it. */
@@ -633,6 +659,11 @@ export interface Job {
   reason?: EndReason | null | undefined;
   /** When a dead letter was discarded. */
   resolvedAt?: string | null | undefined;
+  /**
+   * What the handler or worker returned, if the job has succeeded. Null unless the job is read
+   * by itself.
+   */
+  result?: unknown;
   /** The policy in force. */
   retry: RetryPolicy;
   /** Retries so far of the present budget, to be read beside `maxRetries`. */
@@ -651,14 +682,14 @@ export interface Job {
   tenant: string;
   /** How long one attempt may take. */
   timeoutMs?: number | null | undefined;
+  /** Its place in a distributed trace, as W3C Trace Context writes it. */
+  traceparent?: string | null | undefined;
   /** How often it may start. */
   type: Guarantee;
   /** Where events of this job are sent; of a delivery, where it goes. */
   webhook?: Webhook | null | undefined;
   /** The worker or node that holds it, or held it last. */
   worker?: string | null | undefined;
-  traceparent?: string | null | undefined;
-  result?: unknown;
 }
 
 export type JobLabel = "scheduled" | "ready" | "running" | "retrying" | "succeeded" | "failed" | "cancelled";
@@ -710,6 +741,8 @@ export type KeyWithToken = Key & {
   /** Send it as `Authorization: Bearer …`. */
   token: string;
 };
+
+export type Kind = string;
 
 /** Counts of one tenant, queue and kind. */
 export type LaneStats = Counts & {
@@ -916,6 +949,12 @@ export interface RotateSecretRequest {
   secret?: string | null | undefined;
 }
 
+/** A request to wait until nothing is left to do. */
+export interface RunUntilIdleRequest {
+  /** How long to wait, up to 60s; 10s by default. */
+  timeout?: Duration | null | undefined;
+}
+
 /** The result of a step of an attempt, to be stored. */
 export interface SaveStepRequest {
   /** That of the claim. */
@@ -999,11 +1038,12 @@ export interface SettlementRequest {
   fence: number;
   /** The job's id. */
   id: string;
+  /** Jobs that are created with the success or not at all, up to 100; only with `succeed`. */
+  onSuccess?: CreateJobRequest[] | undefined;
   /** How it ended. */
   outcome: SettlementOutcome;
   /** Kept with the attempt; only with `succeed`. */
   result?: unknown;
-  onSuccess?: CreateJobRequest[] | undefined;
 }
 
 /** What became of one settlement. */
@@ -1072,6 +1112,11 @@ export interface Step {
 export interface SucceedRequest {
   /** That of the claim. */
   fence: number;
+  /**
+   * Jobs that are created with the success or not at all, up to 100; none of them may be
+   * recurring. They belong to the tenant of this job by default.
+   */
+  onSuccess?: CreateJobRequest[] | undefined;
   /** Kept with the attempt, up to 64 KiB. */
   result?: unknown;
 }
@@ -1281,7 +1326,7 @@ export interface Operations {
       /** In this queue. */
       queue?: Name | undefined;
       /** Of this kind. */
-      kind?: Name | undefined;
+      kind?: Kind | undefined;
       /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
       tenant?: Name | undefined;
       /** Runs of this schedule. */
@@ -1362,7 +1407,7 @@ export interface Operations {
       /** In this queue. */
       queue?: Name | undefined;
       /** Of this kind. */
-      kind?: Name | undefined;
+      kind?: Kind | undefined;
       /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
       tenant?: Name | undefined;
       /** Runs of this schedule. */
@@ -1393,13 +1438,15 @@ export interface Operations {
     body: CreateRequest;
     answer: CreateResult;
   };
-  /** Read a job. */
+  /** Read a job; with `wait`, when it has ended or that time is over. */
   getJob: {
     path: {
+      /** job_… */
       id: string;
     };
     query?: {
-      wait?: Duration | undefined;
+      /** How long to wait for the job to end, up to 60s; not at all by default. */
+      wait?: string | undefined;
     };
     answer: Job;
   };
@@ -1627,6 +1674,16 @@ export interface Operations {
     };
     answer: MinuteList;
   };
+  /** Move the clock of the store forward. Only with `--clock manual`. */
+  advanceClock: {
+    body: AdvanceClockRequest;
+    answer: Clock;
+  };
+  /** Wait until nothing is due at the present time and nothing runs. Only with `--clock manual`. */
+  runUntilIdle: {
+    body?: RunUntilIdleRequest | null | undefined;
+    answer: Idle;
+  };
   /** List workers. */
   listWorkers: {
     query?: {
@@ -1685,5 +1742,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: readonly [method
   listTicks: ["GET", "/schedules/{id}/ticks"],
   getStats: ["GET", "/stats"],
   listMinuteStats: ["GET", "/stats/minutes"],
+  advanceClock: ["POST", "/test/advance"],
+  runUntilIdle: ["POST", "/test/run-until-idle"],
   listWorkers: ["GET", "/workers"],
 };

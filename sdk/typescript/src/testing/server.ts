@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { DurationInput } from "../duration.js";
+import type { Clock, Idle } from "../generated.js";
 import { environment } from "../runtime.js";
 import { Steadfast } from "../steadfast.js";
 
@@ -19,9 +20,9 @@ export interface TestServer {
   /** A client of it. */
   readonly client: Steadfast;
   /** Moves the server's clock. */
-  advance(by: DurationInput): Promise<{ now: string }>;
+  advance(by: DurationInput): Promise<Clock>;
   /** Returns when nothing is due at the present time and nothing runs. */
-  runUntilIdle(timeout?: DurationInput): Promise<{ now: string; running: number; due: number }>;
+  runUntilIdle(timeout?: DurationInput): Promise<Idle>;
   stop(): Promise<void>;
 }
 
@@ -51,11 +52,9 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   return {
     url,
     client,
-    advance: (by) => client.http.request("POST", "/test/advance", JSON.stringify({ by })),
+    advance: (by) => client.call("advanceClock", { body: { by } }),
     runUntilIdle: (timeout = "10s") =>
-      client.http.request("POST", "/test/run-until-idle", JSON.stringify({ timeout }), {
-        timeoutMs: 120_000,
-      }),
+      client.call("runUntilIdle", { body: { timeout } }, { timeoutMs: 120_000 }),
     stop: async () => {
       child.kill("SIGKILL");
       await exited;
