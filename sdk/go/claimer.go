@@ -35,7 +35,7 @@ type claimer struct {
 	connection *claimConnection
 	// start runs the claims; release gives them back
 	start, release func([]*claim)
-	newClaim       func(*claimEntry, time.Time) *claim
+	newClaim       func(api.Claim, time.Time) *claim
 }
 
 type claimRequest struct {
@@ -45,7 +45,7 @@ type claimRequest struct {
 	Max    int           `json:"max"`
 	Lease  *api.Duration `json:"lease,omitzero"`
 	Wait   api.Duration  `json:"wait"`
-	Info   workerInfo    `json:"workerInfo"`
+	Info   *workerInfo   `json:"workerInfo,omitzero"`
 }
 
 type workerInfo struct {
@@ -53,20 +53,6 @@ type workerInfo struct {
 	Host        string `json:"host,omitzero"`
 	Concurrency int    `json:"concurrency"`
 	Library     string `json:"library"`
-}
-
-type claimAnswer struct {
-	Claims []*claimEntry `json:"claims"`
-}
-
-type claimEntry struct {
-	Fence int        `json:"fence"`
-	Job   *jobRecord `json:"job"`
-}
-
-type jobRecord struct {
-	api.Job
-	Traceparent string `json:"traceparent"`
 }
 
 // run claims until the context ends. The error is that of a server which refuses this worker from
@@ -92,6 +78,8 @@ func (c *claimer) run(ctx context.Context) error {
 			accepted = true
 			wait.reset()
 			c.start(claims)
+		case c.request.Info != nil && isUnknownField(err, "workerInfo"):
+			c.request.Info = nil
 		case !accepted && !api.IsTransient(err):
 			return err
 		default:
@@ -99,6 +87,12 @@ func (c *claimer) run(ctx context.Context) error {
 			wait.sleep(ctx, err)
 		}
 	}
+}
+
+// isUnknownField tells whether a server of an older version refused a field.
+func isUnknownField(err error, field string) bool {
+	var refused *api.Error
+	return errors.As(err, &refused) && refused.Code == "unknown_field" && refused.Field == field
 }
 
 // claim sends one request. When the worker stops meanwhile, the request is ended in a way that does
@@ -118,16 +112,13 @@ func (c *claimer) claim(stopping context.Context, count int) ([]*claim, error) {
 	if c.connection != nil {
 		client.HTTP = c.connection.http
 	}
-	var answer claimAnswer
+	var answer api.ClaimList
 	if err := client.Call(ctx, http.MethodPost, "/claims", nil, request, &answer); err != nil {
 		return nil, err
 	}
 	received := time.Now()
 	claims := make([]*claim, 0, len(answer.Claims))
 	for _, entry := range answer.Claims {
-		if entry.Job == nil {
-			return nil, errors.New("the server answered a claim without its job")
-		}
 		claims = append(claims, c.newClaim(entry, received))
 	}
 	return claims, nil

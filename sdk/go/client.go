@@ -85,12 +85,11 @@ func newTransport(dial func(ctx context.Context, network, address string) (net.C
 
 // Wait waits until a job has ended, and returns it with its result. It ends with the context.
 func (c *Client) Wait(ctx context.Context, id string) (*api.Job, error) {
-	query := url.Values{"wait": {"30s"}}
 	var pause backoff
 	for {
 		sent := time.Now()
-		job := new(api.Job)
-		if err := c.Call(ctx, http.MethodGet, "/jobs/"+url.PathEscape(id), query, nil, job); err != nil {
+		job, err := c.GetJob(ctx, id, api.GetJobParams{Wait: "30s"})
+		if err != nil {
 			return nil, err
 		}
 		switch job.Label {

@@ -16,13 +16,12 @@ import (
 // Leases are counted on this machine's monotonic clock, because the server's times mean nothing on a
 // machine whose clock is wrong.
 type claim struct {
-	job         *api.Job
-	traceparent string
-	fence       int
-	lease       time.Duration
-	abort       context.CancelCauseFunc
-	client      *Client
-	held        *heldClaims
+	job    *api.Job
+	fence  int
+	lease  time.Duration
+	abort  context.CancelCauseFunc
+	client *Client
+	held   *heldClaims
 
 	// whether its outcome has been given to the settler, which happens once
 	isSettled atomic.Bool

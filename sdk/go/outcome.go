@@ -8,15 +8,15 @@ import (
 )
 
 // Verb is what is reported about an attempt.
-type Verb string
+type Verb = api.SettlementOutcome
 
 // How an attempt can end.
 const (
-	Succeed Verb = "succeed"
-	Fail    Verb = "fail"
-	Snoozed Verb = "snooze"
+	Succeed = api.SettlementOutcomeSucceed
+	Fail    = api.SettlementOutcomeFail
+	Snoozed = api.SettlementOutcomeSnooze
 	// Release gives a job back uncounted.
-	Release Verb = "release"
+	Release = api.SettlementOutcomeRelease
 )
 
 // Outcome is how an attempt ended.

@@ -39,7 +39,7 @@ func TestAJobThatFailsTwiceSucceedsAfterItsDelays(t *testing.T) {
 	}
 	for _, delay := range []time.Duration{time.Second, 2 * time.Second} {
 		server.RunUntilIdle()
-		now, err := server.Client.GetJob(ctx, job.ID)
+		now, err := server.Client.GetJob(ctx, job.ID, api.GetJobParams{})
 		if err != nil || now.Label != api.JobLabelRetrying {
 			t.Fatalf("%+v, %v", now, err)
 		}
@@ -71,7 +71,7 @@ func TestAHandlerThatIgnoresItsAbortIsGivenBack(t *testing.T) {
 	<-started
 	stop()
 	check(t, <-ended)
-	now, err := server.Client.GetJob(context.Background(), job.ID)
+	now, err := server.Client.GetJob(context.Background(), job.ID, api.GetJobParams{})
 	check(t, err)
 	if now.Label != api.JobLabelReady || now.Attempt != 0 {
 		t.Errorf("the job is %s after %d attempts", now.Label, now.Attempt)
@@ -129,7 +129,7 @@ func TestTheRestOfTheAPI(t *testing.T) {
 	_, err = client.ListAlerts(ctx, api.ListAlertsParams{})
 	check(t, err)
 	var refused *api.Error
-	if _, err := client.GetJob(ctx, "job_00000000000000000000000000"); !errors.As(err, &refused) || refused.Status != 404 {
+	if _, err := client.GetJob(ctx, "job_00000000000000000000000000", api.GetJobParams{}); !errors.As(err, &refused) || refused.Status != 404 {
 		t.Errorf("%v", err)
 	}
 }

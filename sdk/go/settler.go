@@ -44,33 +44,10 @@ type settlement struct {
 	isReplaced bool
 }
 
-type settlementBody struct {
-	ID        string                 `json:"id"`
-	Fence     int                    `json:"fence"`
-	Outcome   Verb                   `json:"outcome"`
-	Result    json.RawMessage        `json:"result,omitzero"`
-	OnSuccess []api.CreateJobRequest `json:"onSuccess,omitzero"`
-	Failure   *failureBody           `json:"failure,omitzero"`
-	Delay     *api.Duration          `json:"delay,omitzero"`
-}
-
-type failureBody struct {
-	Class      string        `json:"class"`
-	Message    string        `json:"message"`
-	Trace      string        `json:"trace,omitzero"`
-	RetryAfter *api.Duration `json:"retryAfter,omitzero"`
-}
-
+// settleRequest is [api.SettleRequest] with entries that are already written, because a batch is
+// bounded by its size.
 type settleRequest struct {
 	Settlements []json.RawMessage `json:"settlements"`
-}
-
-type settleAnswer struct {
-	Settled []struct {
-		OK     bool   `json:"ok"`
-		Code   string `json:"code"`
-		Detail string `json:"detail"`
-	} `json:"settled"`
 }
 
 // add reports the outcome of a claim; the first outcome of a claim counts.
@@ -92,7 +69,7 @@ func (s *settler) add(c *claim, outcome Outcome) {
 }
 
 func settlementText(c *claim, outcome Outcome) (json.RawMessage, error) {
-	body := settlementBody{ID: c.job.ID, Fence: c.fence, Outcome: outcome.Verb, Result: outcome.Result, OnSuccess: outcome.OnSuccess}
+	body := api.SettlementRequest{ID: c.job.ID, Fence: c.fence, Outcome: outcome.Verb, Result: outcome.Result, OnSuccess: outcome.OnSuccess}
 	if string(body.Result) == "null" {
 		body.Result = nil
 	}
@@ -100,7 +77,7 @@ func settlementText(c *claim, outcome Outcome) (json.RawMessage, error) {
 		body.Delay = api.Ptr(api.Duration(outcome.Delay))
 	}
 	if f := outcome.Failure; f != nil {
-		body.Failure = &failureBody{Class: f.Class, Message: f.Message, Trace: f.Trace}
+		body.Failure = &api.FailureRequest{Class: f.Class, Message: f.Message, Trace: f.Trace}
 		if f.RetryAfter > 0 {
 			body.Failure.RetryAfter = api.Ptr(api.Duration(f.RetryAfter))
 		}
@@ -186,7 +163,7 @@ func (s *settler) send(ctx context.Context, batch []*settlement) error {
 	}
 	timeout, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	var answer settleAnswer
+	var answer api.SettlementList
 	err := s.client.Call(timeout, http.MethodPost, "/claims/settle", nil, request, &answer)
 	var refused *api.Error
 	if errors.As(err, &refused) && (refused.Status == http.StatusUnprocessableEntity || refused.Status == http.StatusRequestEntityTooLarge) {
@@ -200,7 +177,7 @@ func (s *settler) send(ctx context.Context, batch []*settlement) error {
 		return fmt.Errorf("the server answered %d of %d settlements", len(answer.Settled), len(batch))
 	}
 	for i, entry := range batch {
-		if result := answer.Settled[i]; !result.OK {
+		if result := answer.Settled[i]; !result.Ok {
 			s.log.Warn("outcome refused", "job", entry.claim.job.ID, "code", result.Code, "detail", result.Detail)
 		}
 		s.held.remove(entry.claim)

@@ -63,14 +63,8 @@ func settleAll(t *testing.T, client *Client, outcomes ...Outcome) *heldClaims {
 	return held
 }
 
-type sentSettlement struct {
-	ID      string
-	Outcome Verb
-	Failure *failureBody
-}
-
-func readSettlements(body []byte) []sentSettlement {
-	var request struct{ Settlements []sentSettlement }
+func readSettlements(body []byte) []api.SettlementRequest {
+	var request api.SettleRequest
 	json.Unmarshal(body, &request)
 	return request.Settlements
 }
@@ -84,7 +78,7 @@ func accepted(count int) any {
 }
 
 func TestOnlyTheRefusedOutcomeBecomesAFailure(t *testing.T) {
-	final := map[string]sentSettlement{}
+	final := map[string]api.SettlementRequest{}
 	client := fakeServer(t, func(body []byte) (int, any) {
 		sent := readSettlements(body)
 		for i, s := range sent {

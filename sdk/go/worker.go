@@ -206,16 +206,16 @@ func (w *Worker) newClaimer(working context.Context) *claimer {
 			Queues: w.options.queues,
 			Kinds:  w.handlers.Kinds(),
 			Wait:   api.Duration(pollWait),
-			Info:   workerInfo{w.options.version, host, w.options.concurrency, library},
+			Info:   &workerInfo{w.options.version, host, w.options.concurrency, library},
 		},
 		start:   func(claims []*claim) { w.start(working, claims) },
 		release: w.release,
-		newClaim: func(entry *claimEntry, received time.Time) *claim {
+		newClaim: func(entry api.Claim, received time.Time) *claim {
 			lease := w.options.lease
 			if lease == 0 {
 				lease = time.Duration(entry.Job.LeaseMs) * time.Millisecond
 			}
-			made := &claim{job: &entry.Job.Job, traceparent: entry.Job.Traceparent, fence: entry.Fence, lease: lease, client: w.client, held: w.held, abort: func(error) {}}
+			made := &claim{job: &entry.Job, fence: entry.Fence, lease: lease, client: w.client, held: w.held, abort: func(error) {}}
 			made.renewed(received)
 			return made
 		},
@@ -255,8 +255,8 @@ func (w *Worker) start(working context.Context, claims []*claim) {
 // execute runs the handler of a claim and reports how it ended.
 func (w *Worker) execute(ctx context.Context, c *claim) {
 	defer c.abort(nil)
-	if c.traceparent != "" {
-		ctx = WithTraceparent(ctx, c.traceparent)
+	if c.job.Traceparent != "" {
+		ctx = WithTraceparent(ctx, c.job.Traceparent)
 	}
 	if c.job.TimeoutMs != nil {
 		var cancel context.CancelFunc

@@ -337,10 +337,22 @@ func (c *Client) AllJobs(ctx context.Context, params ListJobsParams) iter.Seq2[J
 	})
 }
 
-// GetJob: Read a job.
-func (c *Client) GetJob(ctx context.Context, id string) (*Job, error) {
+// GetJobParams is the query of [Client.GetJob]; what is left empty is not sent.
+type GetJobParams struct {
+	// How long to wait for the job to end, up to 60s; not at all by default.
+	Wait string
+}
+
+func (p GetJobParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "wait", string(p.Wait))
+	return v
+}
+
+// GetJob: Read a job; with `wait`, when it has ended or that time is over.
+func (c *Client) GetJob(ctx context.Context, id string, params GetJobParams) (*Job, error) {
 	answer := new(Job)
-	err := c.Call(ctx, "GET", "/jobs/"+url.PathEscape(id), nil, nil, answer)
+	err := c.Call(ctx, "GET", "/jobs/"+url.PathEscape(id), params.values(), nil, answer)
 	return answer, err
 }
 
@@ -723,5 +735,20 @@ func (p ListMinuteStatsParams) values() url.Values {
 func (c *Client) ListMinuteStats(ctx context.Context, params ListMinuteStatsParams) (*MinuteList, error) {
 	answer := new(MinuteList)
 	err := c.Call(ctx, "GET", "/stats/minutes", params.values(), nil, answer)
+	return answer, err
+}
+
+// AdvanceClock: Move the clock of the store forward. Only with `--clock manual`.
+func (c *Client) AdvanceClock(ctx context.Context, request AdvanceClockRequest) (*Clock, error) {
+	answer := new(Clock)
+	err := c.Call(ctx, "POST", "/test/advance", nil, request, answer)
+	return answer, err
+}
+
+// RunUntilIdle: Wait until nothing is due at the present time and nothing runs. Only with `--clock
+// manual`.
+func (c *Client) RunUntilIdle(ctx context.Context, request RunUntilIdleRequest) (*Idle, error) {
+	answer := new(Idle)
+	err := c.Call(ctx, "POST", "/test/run-until-idle", nil, request, answer)
 	return answer, err
 }

@@ -210,9 +210,3 @@ func addTime(v url.Values, name string, value time.Time) {
 		v.Set(name, value.UTC().Format(time.RFC3339Nano))
 	}
 }
-
-func addDuration(v url.Values, name string, value Duration) {
-	if value != 0 {
-		v.Set(name, value.String())
-	}
-}

@@ -7,6 +7,12 @@ import (
 	"time"
 )
 
+// AdvanceClockRequest: A request to move the clock of the store.
+type AdvanceClockRequest struct {
+	// How far.
+	By Duration `json:"by"`
+}
+
 // Alert: A rule for one tenant, and whether it is broken
 type Alert struct {
 	FiredAt    time.Time `json:"firedAt,omitzero"`
@@ -199,6 +205,12 @@ type ClaimList struct {
 	Claims []Claim `json:"claims"`
 }
 
+// Clock: The time of the store.
+type Clock struct {
+	// The time that the store shows now.
+	Now time.Time `json:"now"`
+}
+
 // Counts: Jobs by label, and attempts lately and since the beginning.
 type Counts struct {
 	// Cancelled, and still kept.
@@ -291,6 +303,9 @@ type CreateJobRequest struct {
 	Timeout *Duration `json:"timeout,omitzero"`
 	// An IANA time zone for `schedule`; UTC by default.
 	Timezone string `json:"timezone,omitzero"`
+	// Its place in a distributed trace, as W3C Trace Context writes it; by default the header
+	// `traceparent` of the request. HTTP jobs and webhooks send it on.
+	Traceparent string `json:"traceparent,omitzero"`
 	// How often it may start.
 	Type Guarantee `json:"type,omitzero"`
 	// Short for `retry.backoff`: exponential or fixed, over the preset `patient`.
@@ -676,6 +691,16 @@ type HTTPTargetRequest struct {
 	URL string `json:"url"`
 }
 
+// Idle: What is left to do at the present time.
+type Idle struct {
+	// Jobs and schedules that are due.
+	Due int `json:"due"`
+	// The time that the store shows now.
+	Now time.Time `json:"now"`
+	// Jobs that run.
+	Running int `json:"running"`
+}
+
 // Jitter is one of a few words.
 type Jitter string
 
@@ -733,6 +758,9 @@ type Job struct {
 	Reason EndReason `json:"reason,omitzero"`
 	// When a dead letter was discarded.
 	ResolvedAt time.Time `json:"resolvedAt,omitzero"`
+	// What the handler or worker returned, if the job has succeeded. Null unless the job is read by
+	// itself.
+	Result json.RawMessage `json:"result,omitzero"`
 	// The policy in force.
 	Retry RetryPolicy `json:"retry"`
 	// Retries so far of the present budget, to be read beside `maxRetries`.
@@ -751,6 +779,8 @@ type Job struct {
 	Tenant string `json:"tenant"`
 	// How long one attempt may take.
 	TimeoutMs *int `json:"timeoutMs,omitzero"`
+	// Its place in a distributed trace, as W3C Trace Context writes it.
+	Traceparent string `json:"traceparent,omitzero"`
 	// How often it may start.
 	Type Guarantee `json:"type"`
 	// Where events of this job are sent; of a delivery, where it goes.
@@ -1022,6 +1052,12 @@ type RotateSecretRequest struct {
 	Secret string `json:"secret,omitzero"`
 }
 
+// RunUntilIdleRequest: A request to wait until nothing is left to do.
+type RunUntilIdleRequest struct {
+	// How long to wait, up to 60s; 10s by default.
+	Timeout *Duration `json:"timeout,omitzero"`
+}
+
 // SaveStepRequest: The result of a step of an attempt, to be stored.
 type SaveStepRequest struct {
 	// That of the claim.
@@ -1120,6 +1156,8 @@ type SettlementRequest struct {
 	Fence int `json:"fence"`
 	// The job's id.
 	ID string `json:"id"`
+	// Jobs that are created with the success or not at all, up to 100; only with `succeed`.
+	OnSuccess []CreateJobRequest `json:"onSuccess,omitzero"`
 	// How it ended.
 	Outcome SettlementOutcome `json:"outcome"`
 	// Kept with the attempt; only with `succeed`.
@@ -1201,6 +1239,9 @@ type Step struct {
 type SucceedRequest struct {
 	// That of the claim.
 	Fence int `json:"fence"`
+	// Jobs that are created with the success or not at all, up to 100; none of them may be recurring.
+	// They belong to the tenant of this job by default.
+	OnSuccess []CreateJobRequest `json:"onSuccess,omitzero"`
 	// Kept with the attempt, up to 64 KiB.
 	Result json.RawMessage `json:"result,omitzero"`
 }

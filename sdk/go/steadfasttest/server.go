@@ -26,13 +26,6 @@ type Server struct {
 	t      testing.TB
 }
 
-// State is what a server on a manual clock has left to do.
-type State struct {
-	Now     time.Time `json:"now"`
-	Running int       `json:"running"`
-	Due     int       `json:"due"`
-}
-
 // StartServer starts the binary that STEADFAST_BIN names, or steadfast of the PATH, and ends it with
 // the test. Without a binary the test is skipped.
 func StartServer(t testing.TB) *Server {
@@ -88,21 +81,20 @@ func StartServer(t testing.TB) *Server {
 // Advance moves the clock of the server.
 func (s *Server) Advance(by time.Duration) {
 	s.t.Helper()
-	body := map[string]any{"by": api.Duration(by)}
-	if err := s.Client.Call(context.Background(), http.MethodPost, "/test/advance", nil, body, nil); err != nil {
+	if _, err := s.Client.AdvanceClock(context.Background(), api.AdvanceClockRequest{By: api.Duration(by)}); err != nil {
 		s.t.Fatalf("failed to advance the clock: %v", err)
 	}
 }
 
 // RunUntilIdle waits until nothing is due and nothing runs at the present time of the server, ten
 // seconds at most, and returns what is left.
-func (s *Server) RunUntilIdle() State {
+func (s *Server) RunUntilIdle() *api.Idle {
 	s.t.Helper()
-	var state State
-	if err := s.Client.Call(context.Background(), http.MethodPost, "/test/run-until-idle", nil, struct{}{}, &state); err != nil {
+	left, err := s.Client.RunUntilIdle(context.Background(), api.RunUntilIdleRequest{})
+	if err != nil {
 		s.t.Fatalf("failed to wait for the server: %v", err)
 	}
-	return state
+	return left
 }
 
 // StartWorker runs a worker until the test ends.

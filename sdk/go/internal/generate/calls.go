@@ -96,8 +96,6 @@ func writeParams(out *strings.Builder, d *document, name string, query []paramet
 			fmt.Fprintf(&values, "\taddTime(v, %q, p.%s)\n", p.Name, field)
 		case "int":
 			fmt.Fprintf(&values, "\taddInt(v, %q, p.%s)\n", p.Name, field)
-		case "Duration":
-			fmt.Fprintf(&values, "\taddDuration(v, %q, p.%s)\n", p.Name, field)
 		default:
 			fmt.Fprintf(&values, "\taddText(v, %q, string(p.%s))\n", p.Name, field)
 		}

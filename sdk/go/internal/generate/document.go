@@ -84,6 +84,9 @@ func (s schema) withoutNull() (schema, bool) {
 
 func (s schema) isNull() bool { return len(s.Types) == 1 && s.Types[0] == "null" }
 
+// isText tells whether a schema is just a string with a pattern, such as the name of a queue.
+func (s schema) isText() bool { return s.kind() == "string" && len(s.Enum) == 0 }
+
 func (s schema) kind() string {
 	if len(s.Types) == 0 {
 		return ""
