@@ -104,7 +104,7 @@ def test_a_handler_that_may_not_be_interrupted_looks_for_itself(
 def test_an_interrupt_never_hits_the_next_job(
     live_app: Steadfast, queue: str, start_worker: StartWorker
 ) -> None:
-    """A timeout is due at the moment in which handlers end; whoever wins, no other job fails."""
+    """A timeout is due at the moment in which handlers end; no other job may be hit."""
 
     @live_app.job(queue=queue, timeout="20ms", retry="once")
     def close_call(seconds: float) -> None:

@@ -28,7 +28,7 @@ from .errors import (
 from .jobs import JobDefinition, JobHandle, JobOptions
 from .payloads import Json
 from .version import VERSION
-from .worker import Worker
+from .worker import Worker, WorkerOptions
 
 __all__ = [
     "ApiError",
@@ -52,6 +52,7 @@ __all__ = [
     "Steadfast",
     "SteadfastError",
     "Worker",
+    "WorkerOptions",
     "__version__",
     "current_context",
 ]

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 from . import types
 from .client import AsyncClient, Client
 from .context import Context
-from .durations import Duration
 from .jobs import JobDefinition, JobOptions
 from .steps import LocalSteps
+from .worker import Worker, WorkerOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from .worker import Worker
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -182,52 +180,13 @@ class Steadfast:
         job = await self.async_client.request("POST", JOBS, **_create(request))
         return typing.cast("types.Job", job)
 
-    def worker(
-        self,
-        *,
-        concurrency: int = 10,
-        queues: Sequence[str] = (),
-        kinds: Sequence[str] | None = None,
-        lease: Duration | None = None,
-        grace: Duration = 30,
-        name: str | None = None,
-        tenant: str | None = None,
-    ) -> Worker:
-        """A worker for the jobs of this application; of all queues and kinds unless given."""
-        from .worker import Worker
+    def worker(self, **options: Unpack[WorkerOptions]) -> Worker:
+        """A worker for the jobs of this application."""
+        return Worker(self, **options)
 
-        return Worker(
-            self,
-            concurrency=concurrency,
-            queues=queues,
-            kinds=kinds,
-            lease=lease,
-            grace=grace,
-            name=name,
-            tenant=tenant,
-        )
-
-    def run_worker(
-        self,
-        *,
-        concurrency: int = 10,
-        queues: Sequence[str] = (),
-        kinds: Sequence[str] | None = None,
-        lease: Duration | None = None,
-        grace: Duration = 30,
-        name: str | None = None,
-        tenant: str | None = None,
-    ) -> None:
+    def run_worker(self, **options: Unpack[WorkerOptions]) -> None:
         """Runs a worker until SIGTERM or SIGINT, then stops in order."""
-        self.worker(
-            concurrency=concurrency,
-            queues=queues,
-            kinds=kinds,
-            lease=lease,
-            grace=grace,
-            name=name,
-            tenant=tenant,
-        ).run()
+        self.worker(**options).run()
 
     def local_context(self, definition: JobDefinition[Any, Any, Any]) -> Context:
         """A context for a handler that is called directly."""

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from .app import Steadfast
 from .errors import SteadfastError
 from .version import VERSION
+from .worker import Worker
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,15 +28,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         app = find_app(options.app)
         for module in options.imports:
             importlib.import_module(module)
-        worker = app.worker(
+        Worker(
+            app,
             concurrency=options.concurrency,
             queues=options.queues,
             kinds=options.kinds or None,
             lease=options.lease,
             grace=options.grace,
             name=options.name,
-        )
-        worker.run()
+        ).run()
     except (SteadfastError, ValueError, ImportError, AttributeError) as error:
         print(f"steadfast-worker: {error}", file=sys.stderr)
         return 1

@@ -148,7 +148,7 @@ class JobHandle(Generic[R]):
         return self.job
 
     def cancel(self) -> types.Job:
-        """Cancels it; a handler that runs is told to stop."""
+        """Cancels it; a handler that runs is stopped."""
         self.job = self._app.client.cancel_job(self.id)
         return self.job
 

@@ -1,4 +1,4 @@
-"""The version of this package, as the server and the package index are told."""
+"""The version of this package, for the server and the package index."""
 
 VERSION = "0.1.0"
 LIBRARY = f"steadfast-python/{VERSION}"

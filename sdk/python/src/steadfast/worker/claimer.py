@@ -54,7 +54,7 @@ class Claimer:
         self._has_worked = False
 
     async def run(self) -> None:
-        """Claims until it is told to stop."""
+        """Claims until it is stopped."""
         while not self._is_stopping:
             free = await self._free_slots()
             try:

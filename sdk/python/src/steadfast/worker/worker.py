@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import logging
 import os
 import re
@@ -12,18 +11,11 @@ import socket
 import threading
 from collections.abc import Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from .. import types
-from ..attempts import RELEASE, Outcome
 from ..durations import Duration, to_seconds
-from ..version import LIBRARY
-from .claimer import Claimer
 from .connection import Connection
-from .heartbeats import Heartbeats
-from .held import Held, Registry
-from .runner import Runner
-from .settler import Settler
+from .session import Session
 
 if TYPE_CHECKING:
     from ..app import Steadfast
@@ -31,20 +23,31 @@ if TYPE_CHECKING:
 log = logging.getLogger("steadfast.worker")
 
 KINDS_MAX = 100
-UNSETTLED_MAX = 1_000
-"""Outcomes that wait for the server; beyond that, no more jobs are claimed."""
-ANSWER_TIME = 1.0
-"""How long the answer to a claim that is not wanted any more is waited for."""
-ABORT_TIME = 1.0
-"""How long handlers that are told to stop may take before their jobs are given back."""
 SIGNAL_PAUSE = 1.0
 """On Windows, a wait without an end would hide signals."""
-FLUSH_TIME_MIN = 5.0
-"""How long reports are repeated on a stop, also if the grace period is over."""
+
+
+class WorkerOptions(TypedDict, total=False):
+    """What can be said about a worker."""
+
+    concurrency: int
+    """How many jobs it runs at a time; 10 by default."""
+    queues: Sequence[str]
+    """From these queues only."""
+    kinds: Sequence[str]
+    """Of these kinds only; by default of all that the application defines."""
+    lease: Duration
+    """In place of each job's own lease."""
+    grace: Duration
+    """How long handlers may finish on a stop; 30 s by default."""
+    name: str
+    """Shown with every attempt; by default the host and the process."""
+    tenant: str
+    """Of this tenant. Only for keys that see all tenants."""
 
 
 class Worker:
-    """Claims jobs of an application and runs them until it is told to stop."""
+    """Claims jobs of an application and runs them until it is stopped."""
 
     def __init__(
         self,
@@ -176,135 +179,6 @@ class Worker:
         finally:
             connection.close()
         log.info("worker %s has stopped", self.name)
-
-
-class Session:
-    """The parts of a running worker."""
-
-    def __init__(
-        self, worker: Worker, connection: Connection, handlers: asyncio.AbstractEventLoop
-    ) -> None:
-        self._worker = worker
-        self._loop = asyncio.get_running_loop()
-        self._registry = Registry()
-        self._runner = Runner(self._loop, handlers, worker.concurrency, self._on_ends)
-        self._heartbeats = Heartbeats(connection, self._registry, worker.name, worker.lease)
-        self._settler = Settler(connection, self._registry, self._heartbeats)
-        self._claimer = Claimer(
-            connection,
-            self._registry,
-            worker.concurrency,
-            UNSETTLED_MAX,
-            claim_request(worker),
-            self._on_claims,
-        )
-        self._is_stopping = False
-
-    async def run(self, stop: asyncio.Event) -> None:
-        """Works until `stop` is set, and then stops in order."""
-        worker = self._worker
-        log.info("worker %s runs %d jobs at a time", worker.name, worker.concurrency)
-        claims = asyncio.create_task(self._claimer.run())
-        services = [
-            asyncio.create_task(self._heartbeats.run()),
-            asyncio.create_task(self._settler.run()),
-        ]
-        stopped = asyncio.create_task(stop.wait())
-        try:
-            tasks = [claims, *services, stopped]
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            self._is_stopping = True
-            end = self._loop.time() + worker.grace
-            if self._claimer.stop():
-                await asyncio.wait([claims], timeout=ANSWER_TIME)
-            claims.cancel()
-            await self._finish_work(end)
-            for task in done:
-                await task
-        finally:
-            for task in (claims, *services, stopped):
-                task.cancel()
-            self._runner.stop()
-
-    async def _finish_work(self, end: float) -> None:
-        if await self._wait_for_handlers(end - self._loop.time()):
-            log.warning("%d jobs are given back", len(self._registry.running))
-            for held in list(self._registry.running):
-                held.context.abort("stopping")
-            await self._wait_for_handlers(ABORT_TIME)
-            self._on_ends([(held, RELEASE) for held in self._registry.running])
-        await self._settler.flush(max(FLUSH_TIME_MIN, end - self._loop.time()))
-
-    async def _wait_for_handlers(self, timeout: float) -> int:
-        """Waits until no handler runs, no longer than the timeout; says how many still run."""
-        end = self._loop.time() + timeout
-        while self._registry.running and (left := end - self._loop.time()) > 0:
-            self._registry.changed.clear()
-            try:
-                await asyncio.wait_for(self._registry.changed.wait(), left)
-            except (asyncio.TimeoutError, TimeoutError):
-                break
-        return len(self._registry.running)
-
-    def _on_claims(self, claims: list[types.Claim]) -> None:
-        worker = self._worker
-        batch = [Held(worker.app, claim, worker.lease) for claim in claims]
-        for held in batch:
-            self._registry.add(held)
-        if self._is_stopping:
-            # The answer came after the stop: nothing has started, so all of it goes back at once.
-            self._on_ends([(held, RELEASE) for held in batch])
-            return
-        for held in batch:
-            held.context.on_progress = functools.partial(self._announce, held)
-            if held.timeout is not None:
-                held.timer = self._loop.call_later(held.timeout, held.context.abort, "timeout")
-        self._heartbeats.watch(batch)
-        self._runner.start(batch)
-
-    def _announce(self, held: Held) -> None:
-        """On the handler's thread."""
-        self._loop.call_soon_threadsafe(self._heartbeats.announce, held)
-
-    def _on_ends(self, ends: list[tuple[Held, Outcome]]) -> None:
-        reports: list[Held] = []
-        for held, outcome in ends:
-            if held.outcome is not None:
-                continue  # It was given back before it ended.
-            held.outcome = outcome
-            if held.timer is not None:
-                held.timer.cancel()
-            if outcome.error is not None:
-                fields = held.context.log_fields
-                log.warning("%s failed: %r", held.id, outcome.error, extra=fields)
-            if outcome.name == "none" or (held.id, held.fence) not in self._registry.held:
-                self._registry.forget(held)
-            else:
-                reports.append(held)
-            self._registry.end(held)
-        if reports:
-            self._settler.put(reports)
-
-
-def claim_request(worker: Worker) -> dict[str, Any]:
-    """What every claim of this worker says."""
-    info: dict[str, Any] = {
-        "host": socket.gethostname(),
-        "concurrency": worker.concurrency,
-        "library": LIBRARY,
-    }
-    if worker.app.version:
-        info["version"] = worker.app.version
-    request: dict[str, Any] = {"worker": worker.name, "workerInfo": info}
-    if worker.kinds:
-        request["kinds"] = worker.kinds
-    if worker.queues:
-        request["queues"] = worker.queues
-    if worker.lease is not None:
-        request["lease"] = round(worker.lease * 1000)
-    if worker.tenant:
-        request["tenant"] = worker.tenant
-    return request
 
 
 def default_name() -> str:

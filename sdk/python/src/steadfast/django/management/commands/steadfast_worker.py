@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.tasks import task_backends
 from django.utils.module_loading import autodiscover_modules
 
+from ....worker import Worker
 from ...backend import SteadfastBackend
 
 
@@ -35,12 +36,13 @@ class Command(BaseCommand):
             raise CommandError(f"the backend {options['backend']!r} is not a SteadfastBackend")
         autodiscover_modules("tasks")
         try:
-            backend.app.run_worker(
+            Worker(
+                backend.app,
                 concurrency=options["concurrency"],
                 queues=options["queues"] or sorted(backend.queues),
                 lease=options["lease"],
                 grace=options["grace"],
                 name=options["name"],
-            )
+            ).run()
         except ValueError as error:
             raise CommandError(str(error)) from error
