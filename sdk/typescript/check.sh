@@ -30,7 +30,7 @@ project=$(mktemp -d)
 trap 'rm -rf "$project"' EXIT
 package="$project/$(npm pack --pack-destination "$project" | tail -1)"
 node_modules/.bin/publint run "$package" --strict
-node_modules/.bin/attw "$package" --format table-flipped --profile node16
+node_modules/.bin/attw "$package" --quiet --profile node16
 cp test/project/* "$project/"
 (cd "$project" && npm init -y >/dev/null && npm install --no-audit --no-fund "$package" >/dev/null)
 (cd "$project" && node use.mjs && node use.cjs)

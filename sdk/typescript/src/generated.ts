@@ -136,7 +136,7 @@ export interface ClaimJobsRequest {
   wait?: Duration | null | undefined;
   /** The worker's name; shown with every attempt. */
   worker: Name;
-  workerInfo?: WorkerInfo | undefined;
+  workerInfo?: WorkerInfo | null | undefined;
 }
 
 /** The claims that a request got. */
@@ -1193,23 +1193,24 @@ export interface WebhookRequest {
 }
 
 export interface WorkerInfo {
-  version?: string | undefined;
-  host?: string | undefined;
-  concurrency?: number | undefined;
-  library?: string | undefined;
+  version?: string | null | undefined;
+  host?: string | null | undefined;
+  concurrency?: number | null | undefined;
+  library?: string | null | undefined;
 }
 
+/** One process that claims jobs over HTTP. */
 export interface Worker {
   name: string;
-  tenant: string;
-  version?: string | undefined;
-  host?: string | undefined;
-  library?: string | undefined;
+  tenant?: string | null | undefined;
+  version?: string | null | undefined;
+  host?: string | null | undefined;
+  library?: string | null | undefined;
   firstSeen: string;
   lastSeen: string;
   queues: string[];
   kinds: string[];
-  concurrency?: number | undefined;
+  concurrency?: number | null | undefined;
   running: number;
   alive: boolean;
 }

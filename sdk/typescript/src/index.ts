@@ -17,6 +17,7 @@ export {
   WaitTimeoutError,
 } from "./errors.js";
 export type * from "./generated.js";
+export type { Worker as WorkerRecord } from "./generated.js";
 export type { CallInput, CallOptions, Fetch, HttpRequest, HttpResponse } from "./http.js";
 export type {
   AnyJob,
