@@ -123,7 +123,7 @@ class AsyncOperations:
         *,
         label: types.JobLabel | None = None,
         queue: types.Name | None = None,
-        kind: types.Name | None = None,
+        kind: types.Kind | None = None,
         tenant: types.Name | None = None,
         schedule: str | None = None,
         from_: str | None = None,
@@ -216,7 +216,7 @@ class AsyncOperations:
         *,
         label: types.JobLabel | None = None,
         queue: types.Name | None = None,
-        kind: types.Name | None = None,
+        kind: types.Kind | None = None,
         tenant: types.Name | None = None,
         schedule: str | None = None,
         from_: str | None = None,
@@ -255,7 +255,11 @@ class AsyncOperations:
         )
 
     async def create_job(
-        self, body: types.CreateRequest, *, idempotency_key: str | None = None
+        self,
+        body: types.CreateRequest,
+        *,
+        idempotency_key: str | None = None,
+        traceparent: str | None = None,
     ) -> types.CreateResult:
         """Create a job, or up to 1,000 of them atomically, or a schedule."""
         return cast(
@@ -266,15 +270,21 @@ class AsyncOperations:
                 body=body,
                 headers={
                     name: value
-                    for name, value in [("Idempotency-Key", idempotency_key)]
+                    for name, value in [
+                        ("Idempotency-Key", idempotency_key),
+                        ("traceparent", traceparent),
+                    ]
                     if value is not None
                 },
             ),
         )
 
-    async def get_job(self, id: str) -> types.Job:
-        """Read a job."""
-        return cast("types.Job", await self.request("GET", f"/api/v1/jobs/{quote(id, safe='')}"))
+    async def get_job(self, id: str, *, wait: str | None = None) -> types.Job:
+        """Read a job; with `wait`, when it has ended or that time is over."""
+        return cast(
+            "types.Job",
+            await self.request("GET", f"/api/v1/jobs/{quote(id, safe='')}", query={"wait": wait}),
+        )
 
     async def edit_job(self, id: str, body: types.EditJobRequest) -> types.Job:
         """Edit a waiting job: payload, policy, runAt, priority."""
@@ -472,4 +482,16 @@ class AsyncOperations:
             await self.request(
                 "GET", "/api/v1/stats/minutes", query={"tenant": tenant, "minutes": minutes}
             ),
+        )
+
+    async def advance_clock(self, body: types.AdvanceClockRequest) -> types.Clock:
+        """Move the clock of the store forward. Only with `--clock manual`."""
+        return cast("types.Clock", await self.request("POST", "/api/v1/test/advance", body=body))
+
+    async def run_until_idle(self, body: types.RunUntilIdleRequest | None = None) -> types.Idle:
+        """Wait until nothing is due at the present time and nothing runs. Only with `--clock
+        manual`.
+        """
+        return cast(
+            "types.Idle", await self.request("POST", "/api/v1/test/run-until-idle", body=body)
         )
