@@ -13,6 +13,7 @@ from steadfast import ApiError, Context, JobAborted, JobFailed, Json, Steadfast,
 from steadfast.testing import Server
 
 from .conftest import StartWorker
+from .scripted import ScriptedServer
 
 
 def test_a_result_is_waited_for_and_typed(
@@ -190,6 +191,21 @@ def test_a_claim_that_is_refused_from_the_beginning_ends_the_worker(live_app: St
     with pytest.raises(ApiError) as error:
         worker.wait(10)
     assert error.value.field == "queues[0]"
+
+
+def test_a_server_that_keeps_no_list_of_workers_is_served_all_the_same() -> None:
+    refusal = b'{"code":"unknown_field","detail":"there is no field","field":"workerInfo"}'
+    head = f"HTTP/1.1 422 No\r\ncontent-length: {len(refusal)}\r\n\r\n".encode()
+    server = ScriptedServer([head + refusal, b""])
+    app = Steadfast(server.url)
+    app.job("work")(lambda: None)
+    worker = app.worker()
+    worker.start()
+    while len(server.requests) < 2:
+        assert not worker.wait(0.01)
+    worker.stop()
+    assert worker.wait(10)
+    assert [b"workerInfo" in request for request in server.requests[:2]] == [True, False]
 
 
 def test_options_that_make_no_sense_are_refused(live_app: Steadfast) -> None:

@@ -62,6 +62,8 @@ class Claimer:
             except ServerUnavailable as error:
                 await self._pause(error)
             except ApiError as error:
+                if error.field == "workerInfo" and self._request.pop("workerInfo", None):
+                    continue  # A server that keeps no list of workers.
                 if not self._has_worked:
                     raise
                 await self._pause(error)
