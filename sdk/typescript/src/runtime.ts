@@ -20,7 +20,10 @@ export interface NodeThread {
 }
 
 export interface NodeThreads {
-  Worker: new (source: string, options: { eval: true; workerData: unknown }) => NodeThread;
+  Worker: new (
+    source: string,
+    options: { eval: true; execArgv: readonly string[]; workerData: unknown },
+  ) => NodeThread;
 }
 
 /** The parts of `node:http` and `node:https` that are used here. */

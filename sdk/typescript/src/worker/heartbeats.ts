@@ -62,7 +62,9 @@ export class Heartbeats {
       const { parentPort, workerData } = require("node:worker_threads");
       const report = (found) => parentPort.postMessage(found);
       parentPort.on("message", runHeartbeats(workerData, report, fetch));`;
-    const thread = new threads.Worker(source, { eval: true, workerData: this.#settings() });
+    // Without the flags of the process, which may load what an application needs and this does not.
+    const options = { eval: true, execArgv: [], workerData: this.#settings() } as const;
+    const thread = new threads.Worker(source, options);
     thread.on("message", (report: HeartbeatReport) => this.#receive(report));
     thread.on("error", (error: Error) => this.#leaveThread(error));
     thread.unref();
