@@ -37,6 +37,31 @@ pub struct ClaimJobsRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
     pub tenant: Option<String>,
+    /// What the worker is; shown in the list of workers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worker_info: Option<WorkerInfo>,
+}
+
+/// What a worker is, in its own words. Each text may have 128 bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct WorkerInfo {
+    /// The version of the program that runs the jobs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(max_length = 128))]
+    pub version: Option<String>,
+    /// The machine it runs on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(max_length = 128))]
+    pub host: Option<String>,
+    /// How many jobs it runs at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u32>,
+    /// The library it was written with, as `steadfast-python/0.1.0`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(max_length = 128))]
+    pub library: Option<String>,
 }
 
 /// The claims that a request got.

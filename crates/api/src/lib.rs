@@ -43,7 +43,7 @@ pub use claim::{
     ClaimBody, ClaimJobsRequest, ClaimList, FailRequest, FailureRequest, FenceQuery,
     HeartbeatEntry, HeartbeatList, HeartbeatRequest, HeartbeatResult, HeartbeatsRequest, LeaseBody,
     ReleaseRequest, SaveStepRequest, SettleRequest, SettlementList, SettlementOutcome,
-    SettlementRequest, SettlementResult, SnoozeRequest, StepBody, SucceedRequest,
+    SettlementRequest, SettlementResult, SnoozeRequest, StepBody, SucceedRequest, WorkerInfo,
 };
 pub use create::{
     CreateJobRequest, CreateJobsRequest, CreateRequest, CreateResult, EditJobRequest,
@@ -56,7 +56,7 @@ pub use endpoint::{
 pub use event::JobEventBody;
 pub use job::{HttpTargetBody, JobBody, JobList, PolicyBody, WebhookTargetBody};
 pub use key::{CreateKeyRequest, KeyBody, KeyList, KeyWithToken, Scope};
-pub use node::{AlertList, NodeBody, NodeList};
+pub use node::{AlertList, NodeBody, NodeList, WorkerBody, WorkerList};
 pub use policy::{DelayRangeBody, PolicyPreviewAttempt, PolicyPreviewBody, PreviewPolicyRequest};
 pub use problem::ProblemBody;
 pub use query::{

@@ -30,7 +30,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use verbs::{
-    alerts, dlq, doctor, endpoints, jobs, keys, migrate, policy, queues, schedules, stats,
+    alerts, dlq, doctor, endpoints, jobs, keys, migrate, policy, queues, schedules, stats, workers,
 };
 
 /// A durable job scheduler and job queue whose speciality is retry.
@@ -60,6 +60,8 @@ enum Verb {
     Dlq(dlq::Args),
     /// Queues: how full they are, and whether they are paused.
     Queues(queues::Args),
+    /// Workers: which there are, and what they claim.
+    Workers(workers::Args),
     /// Counts and rates.
     Stats(stats::Args),
     /// Alerts: what is wrong now, and what was.
@@ -101,6 +103,7 @@ async fn dispatch(verb: Verb) -> anyhow::Result<()> {
         Verb::Schedules(args) => schedules::run(args).await,
         Verb::Dlq(args) => dlq::run(args).await,
         Verb::Queues(args) => queues::run(args).await,
+        Verb::Workers(args) => workers::run(args).await,
         Verb::Stats(args) => stats::run(args).await,
         Verb::Alerts(args) => alerts::run(args).await,
         Verb::Endpoints(args) => endpoints::run(args).await,

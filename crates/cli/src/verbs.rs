@@ -11,6 +11,7 @@ pub mod policy;
 pub mod queues;
 pub mod schedules;
 pub mod stats;
+pub mod workers;
 
 use std::{
     collections::BTreeMap,

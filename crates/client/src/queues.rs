@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use steadfast_api::{
     AlertList, BulkResult, DeadLettersRequest, JobList, JobQuery, MinuteList, MinutesQuery,
     NodeList, PageQuery, PolicyPreviewBody, PreviewPolicyRequest, QueueList, StatsBody,
-    TenantPageQuery, TenantQuery,
+    TenantPageQuery, TenantQuery, WorkerList,
 };
 
 use crate::{
@@ -90,6 +90,11 @@ impl Client {
     /// The nodes that serve the store.
     pub fn list_nodes(&self, page: &PageQuery) -> Request<NodeList> {
         self.get("listNodes", "/nodes").query(page)
+    }
+
+    /// The workers that have claimed jobs within the last day.
+    pub fn list_workers(&self, page: &TenantPageQuery) -> Request<WorkerList> {
+        self.get("listWorkers", "/workers").query(page)
     }
 
     /// What a retry policy would do to a job that always fails at once.

@@ -24,6 +24,7 @@ mod settlements;
 mod stats;
 mod steps;
 mod testing;
+pub mod workers;
 
 use std::sync::Arc;
 
@@ -117,6 +118,7 @@ pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(keys::delete))
         .routes(routes!(events::events))
         .routes(routes!(nodes::list))
+        .routes(routes!(workers::list))
         .routes(routes!(testing::advance))
         .routes(routes!(testing::run_until_idle));
     OpenApiRouter::with_openapi(Description::openapi())
@@ -226,6 +228,15 @@ mod tests {
             ),
         ] {
             assert_eq!(field(&document, path)[word], limit, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_document_states_the_limits_of_texts() {
+        let document = document();
+        for field_of_worker in ["version", "host", "library"] {
+            let described = field(&document, &format!("WorkerInfo.{field_of_worker}"));
+            assert_eq!(described["maxLength"], json!(limits::WORKER_TEXT_BYTES_MAX));
         }
     }
 

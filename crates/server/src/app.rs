@@ -29,6 +29,7 @@ use crate::{
     store_check::StoreCheck,
     tenant_limiter::{LimitReached, TenantLimiter, TenantPermit},
     test_clock::TestClock,
+    workers::Workers,
 };
 
 /// Settings of the server.
@@ -105,6 +106,8 @@ pub struct App {
     pub(crate) waits: Arc<TenantLimiter>,
     /// Whether the store takes writes.
     pub(crate) store_check: StoreCheck,
+    /// The workers that this node has seen.
+    pub(crate) workers: Workers,
     /// Requests that wait for jobs to end.
     pub(crate) job_waits: JobWaits,
     /// The hosts that are this server.
@@ -130,6 +133,7 @@ impl App {
         Self {
             client,
             store_check: StoreCheck::default(),
+            workers: Workers::default(),
             job_waits: JobWaits::default(),
             keys: Keys::cache(node.store()),
             sessions: Sessions::new(node.store()),

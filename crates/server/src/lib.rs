@@ -50,6 +50,7 @@ mod stream;
 mod tenant_limiter;
 mod test_clock;
 mod unwritten;
+mod workers;
 mod write_timeout;
 
 use std::sync::Arc;
@@ -81,14 +82,18 @@ pub async fn serve(
             client,
             node,
             job_waits,
+            workers,
             ..
         } = &*background;
+        let store = node.store();
+        let workers = workers.run(&*store);
         let waits = job_waits.run(client, node);
         tokio::join!(
             keys.run(&background.closing),
             sessions.run(&background.closing),
             background.restrict_with_keys(),
             background.closing.run_until_cancelled(waits),
+            background.closing.run_until_cancelled(workers),
         )
     });
     let router = router::router(app.clone());

@@ -94,6 +94,23 @@ pub const JOB_WAIT_MAX: Duration = Duration::from_secs(60);
 pub const JOB_WAIT_CHECK_EVERY: Duration = Duration::from_secs(1);
 /// How many of the jobs that are waited for are read at once: each may hold a payload.
 pub const JOB_WAITS_READ_AT_ONCE: usize = 100;
+/// A text that a worker tells of itself: a cell in a table.
+pub const WORKER_TEXT_BYTES_MAX: usize = 128;
+/// How often what is known of a worker is written again: less often than a poll lasts, so that
+/// each poll of an idle worker is one write at most.
+pub const WORKER_WRITE_EVERY: Duration = Duration::from_secs(15);
+/// How long writes wait for others, so that a start of many workers is few rounds.
+pub const WORKER_WRITE_PAUSE: Duration = Duration::from_millis(100);
+/// Three polls of the longest wait: a worker that was not seen for so long is gone.
+pub const WORKER_SILENT_AFTER: Duration = Duration::from_secs(90);
+/// Long enough to see who was there in the night.
+pub const WORKER_FORGOTTEN_AFTER: Duration = DAY;
+/// How often a node deletes workers that are to be forgotten.
+pub const WORKERS_CHECKED_EVERY: Duration = Duration::from_secs(10 * 60);
+/// Workers of one tenant that are remembered; of more, those that are gone make room.
+pub const WORKERS_PER_TENANT_MAX: usize = 1_000;
+/// Workers that a node keeps in memory: as many as may wait.
+pub const WORKERS_MAX: usize = 20_000;
 /// What HTTP allows as a status.
 pub const HTTP_STATUSES: RangeInclusive<u16> = 100..=599;
 
@@ -204,6 +221,8 @@ pub const PAGE_TICKS_MAX: usize = 50;
 pub const LIST_UPCOMING_TICKS_MAX: usize = 3;
 /// Upcoming ticks on the page of a schedule.
 pub const PAGE_UPCOMING_TICKS_MAX: usize = 10;
+/// Workers on one page, those that were seen last: a few screens.
+pub const PAGE_WORKERS_MAX: usize = 200;
 /// Running jobs that are read to show who holds them.
 pub const PAGE_RUNNING_JOBS_MAX: usize = 500;
 

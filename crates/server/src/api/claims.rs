@@ -7,7 +7,7 @@ use steadfast_api::{ClaimBody, ClaimJobsRequest, ClaimList};
 use steadfast_core::{Invalid, Kind, Queue, WorkerName};
 use steadfast_store::ClaimRequest;
 
-use super::{heartbeats::check_lease, query};
+use super::{heartbeats::check_lease, query, workers::check_info};
 use crate::{
     access::Works,
     app::App,
@@ -16,6 +16,7 @@ use crate::{
     limits,
     problem::{Problem, Problems},
     unwritten::ClaimsBody,
+    workers::WorkerState,
 };
 
 /// Claim due jobs, waiting for the first if there is none.
@@ -56,6 +57,20 @@ pub async fn claim(
         lease: body.lease.map(|it| check_lease(it.get())).transpose()?,
         within_timeout: true,
     };
+    let info = check_info(body.worker_info)?;
+    let now = app.client.now();
+    app.workers
+        .note(request.tenant.as_ref(), &request.worker, now, || {
+            WorkerState {
+                name: request.worker.clone(),
+                tenant: request.tenant.clone(),
+                queues: request.queues.clone(),
+                kinds: request.kinds.clone(),
+                info,
+                first_seen: now,
+                last_seen: now,
+            }
+        });
     let wait = body.wait.map_or(Duration::ZERO, |wait| wait.get());
     let wait = wait.min(limits::CLAIM_WAIT_MAX);
     let _waits = match wait.is_zero() {

@@ -77,7 +77,9 @@ pub async fn heartbeats(
         let detail = format!("claims holds {count}: must be 1 to {most}");
         return Err(Problem::invalid("claims", detail));
     }
-    WorkerName::new(&body.worker)?;
+    let worker = WorkerName::new(&body.worker)?;
+    let now = app.client.now();
+    app.workers.note_again(caller.tenant.as_ref(), &worker, now);
     let mut claims = Vec::with_capacity(body.claims.len());
     for entries in body.claims.chunks(limits::HEARTBEATS_AT_ONCE) {
         let results = renew(&app, &caller, entries.to_vec()).await?;

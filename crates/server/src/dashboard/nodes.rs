@@ -13,7 +13,7 @@ use super::{
     page_error::PageResult,
     viewer::Viewer,
 };
-use crate::limits;
+use crate::{api::workers, limits, workers::WorkerState};
 
 #[derive(Template)]
 #[template(path = "nodes.html")]
@@ -23,6 +23,9 @@ struct NodesPage {
     name: String,
     nodes: Vec<NodeRow>,
     workers: Vec<WorkerRow>,
+    known: Vec<KnownWorkerRow>,
+    /// How many more workers there are.
+    hidden: usize,
     /// How many running jobs were read, if there are more.
     read: Option<usize>,
 }
@@ -52,6 +55,33 @@ impl NodeRow {
     }
 }
 
+/// A worker that has claimed within the last day.
+struct KnownWorkerRow {
+    state: WorkerState,
+    is_alive: bool,
+    queues: String,
+    kinds: String,
+    seen: PageTime,
+}
+
+impl KnownWorkerRow {
+    fn of(state: WorkerState, frame: &Frame) -> Self {
+        let queues: Vec<&str> = state.queues.iter().map(|queue| queue.as_str()).collect();
+        let kinds: Vec<&str> = state.kinds.iter().map(|kind| kind.as_str()).collect();
+        let shown = |names: Vec<&str>| match names.is_empty() {
+            true => "all".to_owned(),
+            false => shorten(&names.join(", "), limits::CELL_CHARS_MAX),
+        };
+        Self {
+            is_alive: state.is_alive(frame.now),
+            queues: shown(queues),
+            kinds: shown(kinds),
+            seen: frame.time(state.last_seen),
+            state,
+        }
+    }
+}
+
 struct WorkerRow {
     name: String,
     running: usize,
@@ -72,13 +102,13 @@ pub async fn page(viewer: Viewer) -> PageResult {
         .client
         .jobs(filter, JobPageRequest::first(limits::PAGE_RUNNING_JOBS_MAX))
         .await?;
-    let mut workers: BTreeMap<String, WorkerRow> = BTreeMap::new();
+    let mut holders: BTreeMap<String, WorkerRow> = BTreeMap::new();
     for job in &listed.items {
         let Some(name) = &job.progress.worker else {
             continue;
         };
         let started = frame.time(job.progress.started_at.unwrap_or(job.created_at));
-        let worker = workers
+        let worker = holders
             .entry(name.to_string())
             .or_insert_with(|| WorkerRow {
                 name: name.to_string(),
@@ -105,10 +135,19 @@ pub async fn page(viewer: Viewer) -> PageResult {
         Some(_) => Vec::new(),
     };
     let nodes = nodes.into_iter();
+    let mut known = workers::find(app, viewer.caller.tenant.as_ref()).await?;
+    known.sort_by_key(|state| std::cmp::Reverse(state.last_seen));
+    let hidden = known.len().saturating_sub(limits::PAGE_WORKERS_MAX);
+    known.truncate(limits::PAGE_WORKERS_MAX);
+    let known = known.into_iter();
     render(&NodesPage {
         name: app.node.name().to_string(),
         nodes: nodes.map(|state| NodeRow::of(state, &frame)).collect(),
-        workers: workers.into_values().collect(),
+        workers: holders.into_values().collect(),
+        known: known
+            .map(|state| KnownWorkerRow::of(state, &frame))
+            .collect(),
+        hidden,
         read: listed.next.map(|_| listed.items.len()),
         frame,
     })

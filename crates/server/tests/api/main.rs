@@ -36,3 +36,4 @@ mod timelines;
 mod webhooks;
 mod worker;
 mod worker_calls;
+mod workers;

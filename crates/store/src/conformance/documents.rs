@@ -179,12 +179,16 @@ pub async fn every_change_of_a_kind_moves_its_version(f: Fixture) {
         assert!(!delete().await.unwrap());
         assert!(!moved(kind).await, "{kind} was not there");
     }
-    let node = Document {
-        kind: DocumentKind::Node,
-        ..document("a", "1")
-    };
-    f.save_document(node).await;
-    assert!(!moved(DocumentKind::Node).await, "nodes are not counted");
+    for kind in [DocumentKind::Node, DocumentKind::Worker] {
+        let document = Document {
+            kind,
+            ..document("a", "1")
+        };
+        f.save_document(document).await;
+        let deleted = f.store.delete_document(kind, "a".to_owned()).await;
+        assert!(deleted.unwrap());
+        assert!(!moved(kind).await, "{kind} is not counted");
+    }
 }
 
 pub async fn a_transition_is_sent_back_if_endpoints_changed_since(f: Fixture) {

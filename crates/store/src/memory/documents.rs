@@ -78,7 +78,7 @@ impl Tables {
     }
 
     fn count_change(&mut self, kind: DocumentKind) {
-        if kind != DocumentKind::Node {
+        if !matches!(kind, DocumentKind::Node | DocumentKind::Worker) {
             *self.document_versions.entry(kind).or_default() += 1;
         }
     }

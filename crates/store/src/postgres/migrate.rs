@@ -18,6 +18,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0006_document_versions.sql"),
     include_str!("migrations/0007_enqueue_role.sql"),
     include_str!("migrations/0008_kinds.sql"),
+    include_str!("migrations/0009_workers.sql"),
 ];
 
 /// The schema as it was found.

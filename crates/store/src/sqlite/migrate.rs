@@ -14,6 +14,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0006_document_versions.sql"),
     include_str!("migrations/0007_log_mark.sql"),
     include_str!("migrations/0008_unsuccessful_jobs.sql"),
+    include_str!("migrations/0009_workers.sql"),
 ];
 
 /// The schema this binary knows.

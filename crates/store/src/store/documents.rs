@@ -31,7 +31,8 @@ pub trait DocumentStore: BaseStore {
     ) -> Result<Option<Document>, StoreError>;
 
     /// How often the documents of each kind have changed: a number that is the same was not
-    /// followed by a change. Documents of [`DocumentKind::Node`] are not counted.
+    /// followed by a change. Documents of [`DocumentKind::Node`] and
+    /// [`DocumentKind::Worker`] are not counted.
     async fn document_versions(&self) -> Result<DocumentVersions, StoreError>;
 
     /// Deletes a document. Answers whether there was one.
@@ -73,6 +74,8 @@ steadfast_core::string_enum! {
         Alert = "alert",
         /// The last heartbeat of a node.
         Node = "node",
+        /// What is known of a worker: when it last asked for jobs, and for which.
+        Worker = "worker",
         /// The signed-in sessions of a key.
         Session = "session",
         /// The admin keys that are about to be deleted.

@@ -1,0 +1,85 @@
+//! `steadfast workers`: which workers there are, and what they claim.
+
+use steadfast_api::{TenantPageQuery, WorkerBody};
+
+use crate::{
+    output::{self, print_line},
+    server_args::ServerArgs,
+    show::{now, plain_table, relative, status_cell, table_lines},
+};
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  steadfast workers\n  steadfast workers --alive --json")]
+pub struct Args {
+    #[command(flatten)]
+    server: ServerArgs,
+    /// Only this tenant; for keys that see all tenants.
+    #[arg(long)]
+    tenant: Option<String>,
+    /// Only workers that were seen lately.
+    #[arg(long)]
+    alive: bool,
+}
+
+pub async fn run(args: Args) -> anyhow::Result<()> {
+    let server = args.server.connect()?;
+    let page = |after| TenantPageQuery {
+        tenant: args.tenant.clone(),
+        after,
+        ..TenantPageQuery::default()
+    };
+    let mut list = server
+        .fetch_pages(
+            |after| server.client.list_workers(&page(after)),
+            |list, page| {
+                list.workers.extend(page.workers);
+                list.next_cursor = page.next_cursor;
+            },
+            |list| list.next_cursor.take(),
+        )
+        .await?;
+    if args.alive {
+        list.workers.retain(|worker| worker.alive);
+    }
+    if server.json {
+        return output::print_json(&list);
+    }
+    if list.workers.is_empty() {
+        return Ok(print_line!("no workers")?);
+    }
+    let now = now();
+    let mut table = plain_table([
+        "worker", "", "tenant", "queues", "kinds", "running", "version", "host", "library", "seen",
+    ]);
+    for worker in &list.workers {
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        table.add_row(vec![
+            worker.name.as_str().into(),
+            status_cell(if worker.alive { "alive" } else { "gone" }),
+            worker.tenant.as_deref().unwrap_or("all").into(),
+            names(&worker.queues).into(),
+            names(&worker.kinds).into(),
+            running(worker).into(),
+            text(&worker.version).into(),
+            text(&worker.host).into(),
+            text(&worker.library).into(),
+            relative(worker.last_seen, now).into(),
+        ]);
+    }
+    Ok(print_line!("{}", table_lines(&table))?)
+}
+
+fn names(names: &[String]) -> String {
+    match names {
+        [] => "all".to_owned(),
+        names => names.join(", "),
+    }
+}
+
+/// As `3 of 20`, if the worker says how many it can run.
+fn running(worker: &WorkerBody) -> String {
+    match worker.concurrency {
+        Some(most) => format!("{} of {most}", worker.running),
+        None => worker.running.to_string(),
+    }
+}
