@@ -28,20 +28,23 @@ def fast_backoff(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_read_is_repeated_and_a_write_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     with fast_backoff(monkeypatch):
         script = ScriptedServer([CUT, BUSY, OK])
-        assert Client(script.url).list_jobs() == {"jobs": []}
+        with Client(script.url) as client:
+            assert client.list_jobs() == {"jobs": []}
         assert len(script.requests) == 3
 
         script = ScriptedServer([CUT, OK])
-        with pytest.raises(ServerUnavailable):
-            Client(script.url).create_job({"kind": "a"})
+        with Client(script.url) as client, pytest.raises(ServerUnavailable):
+            client.create_job({"kind": "a"})
         assert len(script.requests) == 1
 
         # 503 says that it was not done, and a key makes it harmless to do it twice.
         script = ScriptedServer([BUSY, OK])
-        Client(script.url).create_job({"kind": "a"})
+        with Client(script.url) as client:
+            client.create_job({"kind": "a"})
         script = ScriptedServer([CUT, OK])
         app = Steadfast(script.url)
         app.create_job({"kind": "a", "idempotencyKey": "one"})
+        app.client.close()
         assert len(script.requests) == 2
 
 

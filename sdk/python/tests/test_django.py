@@ -33,6 +33,9 @@ def tasks(running_server: Server) -> Iterator[Any]:
 
     yield tasks
     del os.environ["STEADFAST_URL"]
+    from django.tasks import task_backends
+
+    task_backends["default"].app.client.close()
 
 
 @pytest.fixture(scope="module")
@@ -76,10 +79,13 @@ def test_a_failed_attempt_is_kept_and_the_next_one_knows(tasks: Any, worker: Non
 
 
 def test_the_same_without_blocking(tasks: Any, worker: None) -> None:
+    from django.tasks import task_backends
+
     async def run() -> Any:
         result = await tasks.add.aenqueue(2, 3)
         while not result.is_finished:
             await result.arefresh()
+        await task_backends["default"].app.async_client.close()
         return result.return_value
 
     assert asyncio.run(run()) == 5

@@ -241,3 +241,4 @@ def test_retries_follow_a_clock_that_the_test_moves(manual_server: Server) -> No
     assert handle.result() == "at last"
     worker.stop()
     assert worker.wait(10)
+    app.client.close()
