@@ -752,3 +752,39 @@ func (c *Client) RunUntilIdle(ctx context.Context, request RunUntilIdleRequest) 
 	err := c.Call(ctx, "POST", "/test/run-until-idle", nil, request, answer)
 	return answer, err
 }
+
+// ListWorkersParams is the query of [Client.ListWorkers]; what is left empty is not sent.
+type ListWorkersParams struct {
+	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	Tenant string
+	// How many, up to 500, which is the default.
+	Limit int
+	// Where the page before ended: its nextCursor.
+	After string
+}
+
+func (p ListWorkersParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "tenant", string(p.Tenant))
+	addInt(v, "limit", p.Limit)
+	addText(v, "after", string(p.After))
+	return v
+}
+
+// ListWorkers: List the workers that have claimed jobs within the last day.
+func (c *Client) ListWorkers(ctx context.Context, params ListWorkersParams) (*WorkerList, error) {
+	answer := new(WorkerList)
+	err := c.Call(ctx, "GET", "/workers", params.values(), nil, answer)
+	return answer, err
+}
+
+// AllWorkers is every item of [Client.ListWorkers], page by page.
+func (c *Client) AllWorkers(ctx context.Context, params ListWorkersParams) iter.Seq2[Worker, error] {
+	return pages(func(after string) ([]Worker, string, error) {
+		if after != "" {
+			params.After = after
+		}
+		page, err := c.ListWorkers(ctx, params)
+		return page.Workers, page.NextCursor, err
+	})
+}

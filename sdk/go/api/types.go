@@ -197,6 +197,8 @@ type ClaimJobsRequest struct {
 	Wait *Duration `json:"wait,omitzero"`
 	// The worker's name; shown with every attempt.
 	Worker string `json:"worker"`
+	// What the worker is; shown in the list of workers.
+	WorkerInfo *WorkerInfo `json:"workerInfo,omitzero"`
 }
 
 // ClaimList: The claims that a request got.
@@ -1313,4 +1315,52 @@ type WebhookRequest struct {
 	Secret string `json:"secret,omitzero"`
 	// Where events are sent.
 	URL string `json:"url"`
+}
+
+// Worker: One process that claims jobs over HTTP.
+type Worker struct {
+	// Whether it was seen within 90 s.
+	Alive bool `json:"alive"`
+	// How many jobs it runs at once, if it says so.
+	Concurrency *int `json:"concurrency,omitzero"`
+	// When it first claimed.
+	FirstSeen time.Time `json:"firstSeen"`
+	// The machine it runs on.
+	Host string `json:"host,omitzero"`
+	// Which kinds it claims; all but those that nodes run if the list is empty.
+	Kinds []string `json:"kinds"`
+	// When it last claimed or sent heartbeats, to within 15 s.
+	LastSeen time.Time `json:"lastSeen"`
+	// The library it was written with.
+	Library string `json:"library,omitzero"`
+	// Its name.
+	Name string `json:"name"`
+	// From which queues it claims; all if the list is empty.
+	Queues []string `json:"queues"`
+	// How many jobs it holds, of the newest 500 that run.
+	Running int `json:"running"`
+	// The tenant whose jobs it claims; null if those of all.
+	Tenant string `json:"tenant,omitzero"`
+	// The version of its program.
+	Version string `json:"version,omitzero"`
+}
+
+// WorkerInfo: What a worker is, in its own words. Each text may have 128 bytes.
+type WorkerInfo struct {
+	// How many jobs it runs at once.
+	Concurrency *int `json:"concurrency,omitzero"`
+	// The machine it runs on.
+	Host string `json:"host,omitzero"`
+	// The library it was written with, as `steadfast-python/0.1.0`.
+	Library string `json:"library,omitzero"`
+	// The version of the program that runs the jobs.
+	Version string `json:"version,omitzero"`
+}
+
+// WorkerList: The workers that have claimed jobs within the last day.
+type WorkerList struct {
+	// Where to go on, as `after`; null at the end of the list.
+	NextCursor string `json:"nextCursor,omitzero"`
+	// By tenant and name.
+	Workers []Worker `json:"workers"`
 }
