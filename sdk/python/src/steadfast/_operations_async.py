@@ -495,3 +495,18 @@ class AsyncOperations:
         return cast(
             "types.Idle", await self.request("POST", "/api/v1/test/run-until-idle", body=body)
         )
+
+    async def list_workers(
+        self,
+        *,
+        tenant: types.Name | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> types.WorkerList:
+        """List the workers that have claimed jobs within the last day."""
+        return cast(
+            "types.WorkerList",
+            await self.request(
+                "GET", "/api/v1/workers", query={"tenant": tenant, "limit": limit, "after": after}
+            ),
+        )

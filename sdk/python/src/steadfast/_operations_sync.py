@@ -476,3 +476,18 @@ class Operations:
         manual`.
         """
         return cast("types.Idle", self.request("POST", "/api/v1/test/run-until-idle", body=body))
+
+    def list_workers(
+        self,
+        *,
+        tenant: types.Name | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> types.WorkerList:
+        """List the workers that have claimed jobs within the last day."""
+        return cast(
+            "types.WorkerList",
+            self.request(
+                "GET", "/api/v1/workers", query={"tenant": tenant, "limit": limit, "after": after}
+            ),
+        )

@@ -160,6 +160,8 @@ class ClaimJobsRequest(TypedDict):
     """How long to wait for a job, up to 30s; not at all by default."""
     worker: Name
     """The worker's name; shown with every attempt."""
+    workerInfo: NotRequired[WorkerInfo | None]
+    """What the worker is; shown in the list of workers."""
 
 
 class ClaimList(TypedDict):
@@ -1292,3 +1294,54 @@ class WebhookRequest(TypedDict):
     """`whsec_…`, for signing as Standard Webhooks says. It is never shown again."""
     url: str
     """Where events are sent."""
+
+
+class Worker(TypedDict):
+    """One process that claims jobs over HTTP."""
+
+    alive: bool
+    """Whether it was seen within 90 s."""
+    concurrency: NotRequired[int | None]
+    """How many jobs it runs at once, if it says so."""
+    firstSeen: str
+    """When it first claimed."""
+    host: NotRequired[str | None]
+    """The machine it runs on."""
+    kinds: list[str]
+    """Which kinds it claims; all but those that nodes run if the list is empty."""
+    lastSeen: str
+    """When it last claimed or sent heartbeats, to within 15 s."""
+    library: NotRequired[str | None]
+    """The library it was written with."""
+    name: str
+    """Its name."""
+    queues: list[str]
+    """From which queues it claims; all if the list is empty."""
+    running: int
+    """How many jobs it holds, of the newest 500 that run."""
+    tenant: NotRequired[str | None]
+    """The tenant whose jobs it claims; null if those of all."""
+    version: NotRequired[str | None]
+    """The version of its program."""
+
+
+class WorkerInfo(TypedDict):
+    """What a worker is, in its own words. Each text may have 128 bytes."""
+
+    concurrency: NotRequired[int | None]
+    """How many jobs it runs at once."""
+    host: NotRequired[str | None]
+    """The machine it runs on."""
+    library: NotRequired[str | None]
+    """The library it was written with, as `steadfast-python/0.1.0`."""
+    version: NotRequired[str | None]
+    """The version of the program that runs the jobs."""
+
+
+class WorkerList(TypedDict):
+    """The workers that have claimed jobs within the last day."""
+
+    nextCursor: NotRequired[str | None]
+    """Where to go on, as `after`; null at the end of the list."""
+    workers: list[Worker]
+    """By tenant and name."""
