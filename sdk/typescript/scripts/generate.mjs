@@ -6,16 +6,7 @@ import { fileURLToPath } from "node:url";
 const source = new URL("../../../docs/openapi.json", import.meta.url);
 const target = new URL("../src/generated.ts", import.meta.url);
 const api = JSON.parse(readFileSync(source, "utf8"));
-mergeInto(api, JSON.parse(readFileSync(new URL("additions.json", import.meta.url), "utf8")));
 const PREFIX = "/api/v1";
-
-function mergeInto(target, source) {
-  for (const [key, value] of Object.entries(source)) {
-    const isNested = typeof value === "object" && !Array.isArray(value) && key in target;
-    if (isNested) mergeInto(target[key], value);
-    else target[key] = value;
-  }
-}
 
 function comment(text, indent) {
   if (!text) return "";

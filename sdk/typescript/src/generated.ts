@@ -136,6 +136,7 @@ export interface ClaimJobsRequest {
   wait?: Duration | null | undefined;
   /** The worker's name; shown with every attempt. */
   worker: Name;
+  /** What the worker is; shown in the list of workers. */
   workerInfo?: WorkerInfo | null | undefined;
 }
 
@@ -1192,32 +1193,52 @@ export interface WebhookRequest {
   url: string;
 }
 
-export interface WorkerInfo {
-  version?: string | null | undefined;
-  host?: string | null | undefined;
-  concurrency?: number | null | undefined;
-  library?: string | null | undefined;
-}
-
 /** One process that claims jobs over HTTP. */
 export interface Worker {
-  name: string;
-  tenant?: string | null | undefined;
-  version?: string | null | undefined;
-  host?: string | null | undefined;
-  library?: string | null | undefined;
-  firstSeen: string;
-  lastSeen: string;
-  queues: string[];
-  kinds: string[];
-  concurrency?: number | null | undefined;
-  running: number;
+  /** Whether it was seen within 90 s. */
   alive: boolean;
+  /** How many jobs it runs at once, if it says so. */
+  concurrency?: number | null | undefined;
+  /** When it first claimed. */
+  firstSeen: string;
+  /** The machine it runs on. */
+  host?: string | null | undefined;
+  /** Which kinds it claims; all but those that nodes run if the list is empty. */
+  kinds: string[];
+  /** When it last claimed or sent heartbeats, to within 15 s. */
+  lastSeen: string;
+  /** The library it was written with. */
+  library?: string | null | undefined;
+  /** Its name. */
+  name: string;
+  /** From which queues it claims; all if the list is empty. */
+  queues: string[];
+  /** How many jobs it holds, of the newest 500 that run. */
+  running: number;
+  /** The tenant whose jobs it claims; null if those of all. */
+  tenant?: string | null | undefined;
+  /** The version of its program. */
+  version?: string | null | undefined;
 }
 
+/** What a worker is, in its own words. Each text may have 128 bytes. */
+export interface WorkerInfo {
+  /** How many jobs it runs at once. */
+  concurrency?: number | null | undefined;
+  /** The machine it runs on. */
+  host?: string | null | undefined;
+  /** The library it was written with, as `steadfast-python/0.1.0`. */
+  library?: string | null | undefined;
+  /** The version of the program that runs the jobs. */
+  version?: string | null | undefined;
+}
+
+/** The workers that have claimed jobs within the last day. */
 export interface WorkerList {
-  workers: Worker[];
+  /** Where to go on, as `after`; null at the end of the list. */
   nextCursor?: string | null | undefined;
+  /** By tenant and name. */
+  workers: Worker[];
 }
 
 /** What each operation of the API takes and answers. */
@@ -1685,11 +1706,14 @@ export interface Operations {
     body?: RunUntilIdleRequest | null | undefined;
     answer: Idle;
   };
-  /** List workers. */
+  /** List the workers that have claimed jobs within the last day. */
   listWorkers: {
     query?: {
-      tenant?: string | undefined;
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+      /** How many, up to 500, which is the default. */
       limit?: number | undefined;
+      /** Where the page before ended: its nextCursor. */
       after?: string | undefined;
     };
     answer: WorkerList;

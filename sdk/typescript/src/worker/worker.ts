@@ -157,10 +157,6 @@ export class Worker {
         else backoff.reset();
       } catch (error) {
         if (signal.aborted) return;
-        if (error instanceof ApiError && error.field === "workerInfo") {
-          delete this.#request.workerInfo; // A server of an earlier version does not know it.
-          continue;
-        }
         // A wrong key or a wrong address is found at the start; later the server may be replaced.
         if (!this.#hasClaimed && error instanceof ApiError && !isTransient(error)) throw error;
         const pauseMs = Math.max(backoff.nextMs(), (error as ApiError).retryAfterMs ?? 0);
