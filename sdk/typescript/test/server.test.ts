@@ -9,6 +9,7 @@ import {
   SnoozeError,
   Steadfast,
   type Worker,
+  type WorkerRecord,
 } from "steadfast";
 import { startServer, type TestServer } from "steadfast/testing";
 
@@ -122,8 +123,12 @@ test("a worker is shown with its kinds, its version and this library", async () 
   const job = steadfast.job("shown", { run: () => null });
   await withWorker([job], async (worker) => {
     await (await job.enqueue()).result({ timeout: "10s" });
-    const { workers } = await steadfast.workers.list();
-    const shown = workers.find(({ name }) => name === worker.name);
+    // It is written beside the claim, not with it.
+    let shown: WorkerRecord | undefined;
+    while (!shown) {
+      const { workers } = await steadfast.workers.list();
+      shown = workers.find(({ name }) => name === worker.name);
+    }
     assert.deepEqual(shown?.kinds, ["shown"]);
     assert.equal(shown?.version, "1.2.3");
     assert.match(shown?.library ?? "", /^steadfast-typescript\//);
