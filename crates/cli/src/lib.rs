@@ -20,6 +20,7 @@ mod demo;
 mod exit;
 mod limits;
 mod output;
+mod paged_list;
 mod serve;
 mod server_args;
 mod settings;

@@ -5,7 +5,7 @@ use std::{io, path::PathBuf};
 use serde::de::DeserializeOwned;
 use steadfast_client::{BuildError, Client, ClientError, Request, Response};
 
-use crate::{exit, output};
+use crate::{exit, output, paged_list::PagedList};
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct ServerArgs {
@@ -95,18 +95,14 @@ impl Server {
         self.parse(&self.send(request).await?)
     }
 
-    /// Fetches a list page by page. `join` puts a page behind those before it, and `next` takes
-    /// the cursor of the one to come out of the list.
-    pub async fn fetch_pages<T: DeserializeOwned>(
+    /// Fetches a list page by page.
+    pub async fn fetch_pages<T: DeserializeOwned + PagedList>(
         &self,
         request: impl Fn(Option<String>) -> Request<T>,
-        join: impl Fn(&mut T, T),
-        next: impl Fn(&mut T) -> Option<String>,
     ) -> anyhow::Result<T> {
         let mut list = self.fetch(request(None)).await?;
-        while let Some(after) = next(&mut list) {
-            let page = self.fetch(request(Some(after))).await?;
-            join(&mut list, page);
+        while let Some(after) = list.take_cursor() {
+            list.append(self.fetch(request(Some(after))).await?);
         }
         Ok(list)
     }

@@ -31,14 +31,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         ..TenantPageQuery::default()
     };
     let mut list = server
-        .fetch_pages(
-            |after| server.client.list_alerts(&page(after)),
-            |list, page| {
-                list.alerts.extend(page.alerts);
-                list.next_cursor = page.next_cursor;
-            },
-            |list| list.next_cursor.take(),
-        )
+        .fetch_pages(|after| server.client.list_alerts(&page(after)))
         .await?;
     if args.firing {
         list.alerts

@@ -85,14 +85,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
                 ..TenantPageQuery::default()
             };
             let list = server
-                .fetch_pages(
-                    |after| client.list_endpoints(&page(after)),
-                    |list, page| {
-                        list.endpoints.extend(page.endpoints);
-                        list.next_cursor = page.next_cursor;
-                    },
-                    |list| list.next_cursor.take(),
-                )
+                .fetch_pages(|after| client.list_endpoints(&page(after)))
                 .await?;
             match server.json {
                 true => output::print_json(&list),

@@ -98,14 +98,7 @@ async fn over_api(server: &Server, verb: Verb, was_open: bool) -> anyhow::Result
                 ..PageQuery::default()
             };
             let list = server
-                .fetch_pages(
-                    |after| client.list_keys(&page(after)),
-                    |list, page| {
-                        list.keys.extend(page.keys);
-                        list.next_cursor = page.next_cursor;
-                    },
-                    |list| list.next_cursor.take(),
-                )
+                .fetch_pages(|after| client.list_keys(&page(after)))
                 .await?;
             match server.json {
                 true => output::print_json(&list)?,

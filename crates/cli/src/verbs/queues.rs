@@ -50,14 +50,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
                 ..TenantPageQuery::default()
             };
             let list = server
-                .fetch_pages(
-                    |after| client.list_queues(&page(after)),
-                    |list, page| {
-                        list.queues.extend(page.queues);
-                        list.next_cursor = page.next_cursor;
-                    },
-                    |list| list.next_cursor.take(),
-                )
+                .fetch_pages(|after| client.list_queues(&page(after)))
                 .await?;
             return match server.json {
                 true => output::print_json(&list),

@@ -26,14 +26,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         ..TenantPageQuery::default()
     };
     if server.json {
-        let stats = server.fetch_pages(
-            |after| server.client.get_stats(&query(after)),
-            |stats, page| {
-                stats.lanes.extend(page.lanes);
-                stats.next_cursor = page.next_cursor;
-            },
-            |stats| stats.next_cursor.take(),
-        );
+        let stats = server.fetch_pages(|after| server.client.get_stats(&query(after)));
         return output::print_json(&stats.await?);
     }
     let stats = server.fetch(server.client.get_stats(&query(None))).await?;

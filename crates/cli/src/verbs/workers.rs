@@ -29,14 +29,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         ..TenantPageQuery::default()
     };
     let mut list = server
-        .fetch_pages(
-            |after| server.client.list_workers(&page(after)),
-            |list, page| {
-                list.workers.extend(page.workers);
-                list.next_cursor = page.next_cursor;
-            },
-            |list| list.next_cursor.take(),
-        )
+        .fetch_pages(|after| server.client.list_workers(&page(after)))
         .await?;
     if args.alive {
         list.workers.retain(|worker| worker.alive);
