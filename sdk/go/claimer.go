@@ -2,7 +2,6 @@ package steadfast
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -29,30 +28,13 @@ const (
 type claimer struct {
 	client  *Client
 	slots   *slots
-	request claimRequest
+	request api.ClaimJobsRequest
 	log     *slog.Logger
 	// connection of the claim requests, if this library opens it
 	connection *claimConnection
 	// start runs the claims; release gives them back
 	start, release func([]*claim)
 	newClaim       func(api.Claim, time.Time) *claim
-}
-
-type claimRequest struct {
-	Worker string        `json:"worker"`
-	Queues []string      `json:"queues,omitzero"`
-	Kinds  []string      `json:"kinds"`
-	Max    int           `json:"max"`
-	Lease  *api.Duration `json:"lease,omitzero"`
-	Wait   api.Duration  `json:"wait"`
-	Info   *workerInfo   `json:"workerInfo,omitzero"`
-}
-
-type workerInfo struct {
-	Version     string `json:"version,omitzero"`
-	Host        string `json:"host,omitzero"`
-	Concurrency int    `json:"concurrency"`
-	Library     string `json:"library"`
 }
 
 // run claims until the context ends. The error is that of a server which refuses this worker from
@@ -78,8 +60,6 @@ func (c *claimer) run(ctx context.Context) error {
 			accepted = true
 			wait.reset()
 			c.start(claims)
-		case c.request.Info != nil && isUnknownField(err, "workerInfo"):
-			c.request.Info = nil
 		case !accepted && !api.IsTransient(err):
 			return err
 		default:
@@ -87,12 +67,6 @@ func (c *claimer) run(ctx context.Context) error {
 			wait.sleep(ctx, err)
 		}
 	}
-}
-
-// isUnknownField tells whether a server of an older version refused a field.
-func isUnknownField(err error, field string) bool {
-	var refused *api.Error
-	return errors.As(err, &refused) && refused.Code == "unknown_field" && refused.Field == field
 }
 
 // claim sends one request. When the worker stops meanwhile, the request is ended in a way that does
@@ -107,7 +81,7 @@ func (c *claimer) claim(stopping context.Context, count int) ([]*claim, error) {
 		time.AfterFunc(lastAnswerWait, cancel)
 	})()
 	request := c.request
-	request.Max = count
+	request.Max = &count
 	client := *c.client.Client
 	if c.connection != nil {
 		client.HTTP = c.connection.http

@@ -63,38 +63,6 @@ func TestAServerThatRefusesTheWorkerEndsIt(t *testing.T) {
 	}
 }
 
-func TestAServerThatDoesNotKnowWorkersYetIsAskedWithoutTheirDescription(t *testing.T) {
-	claimed := make(chan struct{}, 1)
-	client := fakeServer(t, func(body []byte) (int, any) {
-		if strings.Contains(string(body), "workerInfo") {
-			return 422, map[string]any{"code": "unknown_field", "field": "workerInfo"}
-		}
-		select {
-		case claimed <- struct{}{}:
-		default:
-		}
-		return 200, map[string]any{"claims": []any{}}
-	})
-	handlers := NewHandlers()
-	Handle(handlers, func(context.Context, *Job[pair]) error { return nil })
-	worker, err := NewWorker(client, handlers)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- worker.Run(ctx) }()
-	select {
-	case <-claimed:
-	case err := <-ended:
-		t.Fatal(err)
-	}
-	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-}
-
 func TestAWorkerNeedsHandlersAndSlots(t *testing.T) {
 	client := fakeServer(t, nil)
 	handlers := NewHandlers()

@@ -201,12 +201,14 @@ func (w *Worker) newClaimer(working context.Context) *claimer {
 		client: w.client,
 		slots:  w.slots,
 		log:    w.options.log,
-		request: claimRequest{
+		request: api.ClaimJobsRequest{
 			Worker: w.options.name,
 			Queues: w.options.queues,
 			Kinds:  w.handlers.Kinds(),
-			Wait:   api.Duration(pollWait),
-			Info:   &workerInfo{w.options.version, host, w.options.concurrency, library},
+			Wait:   api.Ptr(api.Duration(pollWait)),
+			WorkerInfo: &api.WorkerInfo{
+				Version: w.options.version, Host: host, Concurrency: &w.options.concurrency, Library: library,
+			},
 		},
 		start:   func(claims []*claim) { w.start(working, claims) },
 		release: w.release,
