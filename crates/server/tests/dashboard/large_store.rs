@@ -1,4 +1,5 @@
-//! Pages over a store with millions of jobs.
+//! Pages over a store with many jobs, and how long they take over millions:
+//! `STEADFAST_LARGE_JOBS=5000000 cargo test --release -p steadfast-server --test dashboard large -- --nocapture`.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,12 +14,13 @@ use crate::{
     pages::PAGES,
 };
 
+/// How often a page is asked for when its time is measured.
 const ROUNDS: u32 = 3;
-const TIME_MAX: Duration = Duration::from_millis(100);
 
-fn jobs() -> usize {
-    let number = std::env::var("STEADFAST_LARGE_JOBS").ok();
-    number.map_or(5_000_000, |text| text.parse().unwrap())
+/// How many jobs to measure with; `None` in an ordinary run, which measures nothing.
+fn measured_jobs() -> Option<usize> {
+    let number = std::env::var("STEADFAST_LARGE_JOBS").ok()?;
+    Some(number.parse().unwrap())
 }
 
 /// A third of the jobs have ended, one in a hundred of those as a dead letter.
@@ -73,41 +75,45 @@ async fn settle(node: &TestNode, batch: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes minutes: cargo test --release -p steadfast-server --test dashboard -- --ignored --nocapture"]
-async fn every_page_takes_at_most_a_tenth_of_a_second_with_millions_of_jobs() {
+async fn every_page_answers_over_a_large_store() {
     let dir = tempfile::tempdir().unwrap();
     let clock = ShiftedClock::default();
     let store = SqliteStore::open(dir.path().join("large.db"), SqliteOptions::default()).unwrap();
     let node = TestNode::on(Arc::new(store), clock).await;
-    let began = Instant::now();
-    fill(&node, jobs()).await;
-    println!("filled {} jobs in {:?}", jobs(), began.elapsed());
+    let measured = measured_jobs();
+    fill(&node, measured.unwrap_or(3_000)).await;
     let dead = node
         .client
         .jobs(JobFilter::dead_letters(), JobPageRequest::first(1))
         .await
         .unwrap();
+    let dead = dead.items[0].id;
     let mut pages: Vec<String> = PAGES.map(str::to_owned).into();
     pages.extend([
         "/jobs?queue=queue-1&tenant=tenant-1&label=succeeded".to_owned(),
         "/jobs?text=no+such+words".to_owned(),
-        format!("/jobs/{}", dead.items[0].id),
+        format!("/jobs/{dead}"),
     ]);
-    let mut slow = Vec::new();
     for page in &pages {
-        let mut best = Duration::MAX;
-        for _ in 0..ROUNDS {
-            let began = Instant::now();
-            assert_eq!(node.get(page).await.status, 200, "{page}");
-            best = best.min(began.elapsed());
-            // Counts are cached; a page must be quick without the cache, too.
-            tokio::time::sleep(Duration::from_millis(1_100)).await; // sleep: counts are cached for a second
-        }
-        println!("{best:>12.1?}  {page}");
-        if best > TIME_MAX {
-            slow.push(page);
+        let found = node.get(page).await;
+        assert_eq!(found.status, 200, "{page}");
+        if measured.is_some() {
+            println!("{:>12.1?}  {page}", best_time(&node, page).await);
         }
     }
-    assert!(slow.is_empty(), "too slow: {slow:?}");
+    let letters = node.get("/dead-letters").await;
+    assert!(letters.body.contains("is broken"), "{}", letters.body);
     node.stop().await;
+}
+
+async fn best_time(node: &TestNode, page: &str) -> Duration {
+    let mut best = Duration::MAX;
+    for _ in 0..ROUNDS {
+        // Counts are cached; a page must be quick without the cache, too.
+        tokio::time::sleep(Duration::from_millis(1_100)).await; // sleep: counts are cached for a second
+        let began = Instant::now();
+        assert_eq!(node.get(page).await.status, 200, "{page}");
+        best = best.min(began.elapsed());
+    }
+    best
 }
