@@ -186,14 +186,14 @@ impl SqliteStore {
         const OPERATION: &str = "enqueue_in";
         self.check_same_file(transaction)
             .map_err(|error| StoreError::broken(OPERATION, error))?;
-        let mut session = Session::new(transaction, self.now(), 0);
-        let answer = enqueue::enqueue(&mut session, jobs)
-            .map_err(|error| error.in_operation(OPERATION))??;
-        session
-            .counts
-            .write(transaction)
-            .map_err(|error| error.in_operation(OPERATION))?;
-        Ok(answer)
+        let enqueue = || {
+            let mut session = Session::new(transaction, self.now(), 0);
+            let answer = enqueue::enqueue(&mut session, jobs)?;
+            session.counts.write(transaction)?;
+            Ok(answer)
+        };
+        // Jobs and counts are written by several statements, and yours may go on after an error.
+        all_or_none(transaction, enqueue).map_err(|error| error.in_operation(OPERATION))?
     }
 
     fn check_same_file(&self, connection: &rusqlite::Connection) -> Result<(), WrongFile> {
@@ -327,6 +327,21 @@ impl BaseStore for SqliteStore {
     fn wakeups_for(&self, interest: WakeInterest) -> Wakeups {
         self.inner.waker.listen(interest)
     }
+}
+
+/// Undoes what was written on a connection if that ends with an error.
+fn all_or_none<T>(
+    conn: &rusqlite::Connection,
+    write: impl FnOnce() -> Result<T, DriverError>,
+) -> Result<T, DriverError> {
+    conn.execute_batch("SAVEPOINT steadfast")?;
+    let written = write();
+    let end = match &written {
+        Ok(_) => "RELEASE steadfast",
+        Err(_) => "ROLLBACK TO steadfast; RELEASE steadfast",
+    };
+    conn.execute_batch(end)?;
+    written
 }
 
 /// Runs a verb for each item of a batch.

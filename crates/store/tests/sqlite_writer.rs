@@ -102,6 +102,31 @@ async fn two_stores_on_one_file_never_claim_the_same_job() {
     assert_eq!((lane.succeeded, lane.ready, lane.running), (all, 0, 0));
 }
 
+#[tokio::test]
+async fn what_fails_in_a_users_transaction_leaves_nothing_in_it() {
+    let database = TestDatabase::new();
+    let store = database.open();
+    let mut user = Connection::open(&database.file).unwrap();
+    let batch = jobs(&store, 40);
+    // One of the last jobs cannot be stored.
+    let refused: Vec<u8> = batch[35].id.bits().to_be_bytes().into();
+    user.execute_batch("CREATE TABLE refused (id BLOB)")
+        .unwrap();
+    user.execute("INSERT INTO refused VALUES (?1)", [refused])
+        .unwrap();
+    user.execute_batch(
+        "CREATE TRIGGER refuse BEFORE INSERT ON steadfast_job
+         WHEN NEW.id IN (SELECT id FROM refused) BEGIN SELECT RAISE(FAIL, 'no room'); END",
+    )
+    .unwrap();
+    let open = user.transaction().unwrap();
+    store.enqueue_in(&open, &batch).unwrap_err();
+    store.enqueue_in(&open, &batch[..1]).unwrap();
+    open.commit().unwrap();
+    let found = store.count_jobs(JobFilter::default(), u64::MAX).await;
+    assert_eq!(found.unwrap().count, 1);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_users_open_transaction_only_delays() {
     let database = TestDatabase::new();
