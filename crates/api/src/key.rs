@@ -15,7 +15,7 @@ string_enum! {
         Admin = "admin",
         /// Everything of one tenant.
         Tenant = "tenant",
-        /// Claim jobs and report how they ended.
+        /// Claim jobs and report how they ended, with the jobs that a success creates.
         Worker = "worker",
         /// Read.
         Read = "read",

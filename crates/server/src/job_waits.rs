@@ -10,7 +10,7 @@ use std::{
 
 use steadfast_core::JobId;
 use steadfast_engine::{Client, ClientError, NodeHandle};
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::MissedTickBehavior};
 
 use crate::limits;
 
@@ -54,6 +54,8 @@ impl JobWaits {
             self.began.notified().await;
             let mut notices = node.subscribe();
             let mut check = tokio::time::interval(limits::JOB_WAIT_CHECK_EVERY);
+            // A look that takes long is followed by a pause, not by those that it missed.
+            check.set_missed_tick_behavior(MissedTickBehavior::Delay);
             while !self.lock().is_empty() {
                 tokio::select! {
                     notice = notices.next() => match notice {

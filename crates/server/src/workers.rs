@@ -144,10 +144,8 @@ impl Workers {
                         revision = known.0;
                         state.first_seen = known.1.min(state.first_seen);
                     }
-                    None => {
-                        self.lock().remove(&id);
-                        continue;
-                    }
+                    // It stays in memory, so that it is not asked about with every claim.
+                    None => continue,
                 }
             }
             let revision = save(store, &id, &mut state, revision).await?;
@@ -163,12 +161,15 @@ impl Workers {
         let now = store.now();
         let is_over =
             |state: &WorkerState| now.since(state.last_seen) > limits::WORKER_FORGOTTEN_AFTER;
-        for (document, state) in list(store).await? {
-            if is_over(&state) {
-                store
-                    .delete_document(DocumentKind::Worker, document.id)
-                    .await?;
+        for document in store.list_documents(DocumentKind::Worker).await? {
+            // One that cannot be read, too: its worker writes it anew.
+            let state = document.body.decode::<WorkerState>();
+            if state.is_ok_and(|state| !is_over(&state)) {
+                continue;
             }
+            store
+                .delete_document(DocumentKind::Worker, document.id)
+                .await?;
         }
         self.lock().retain(|_, worker| !is_over(&worker.state));
         Ok(())

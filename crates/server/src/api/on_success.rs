@@ -17,18 +17,19 @@ pub struct OnSuccessReader<'a> {
 }
 
 impl<'a> OnSuccessReader<'a> {
-    /// Looks up the tenants of these jobs, which are those of the new ones by default.
+    /// Looks up the tenants of these jobs, which are those of the new ones.
     pub async fn new(app: &'a App, caller: &'a Caller, jobs: Vec<JobId>) -> Result<Self, Problem> {
-        let found = match jobs.is_empty() {
-            true => Vec::new(),
-            false => app.client.jobs_of(jobs).await?,
-        };
-        let visible = found.into_iter().flatten();
-        let visible = visible.filter(|job| caller.sees(&job.tenant));
+        let mut tenants = HashMap::new();
+        for some in jobs.chunks(limits::ON_SUCCESS_MAX) {
+            let found = app.client.jobs_of(some.to_vec()).await?;
+            let visible = found.into_iter().flatten();
+            let visible = visible.filter(|job| caller.sees(&job.tenant));
+            tenants.extend(visible.map(|job| (job.id, job.tenant)));
+        }
         Ok(Self {
             app,
             caller,
-            tenants: visible.map(|job| (job.id, job.tenant)).collect(),
+            tenants,
         })
     }
 
@@ -47,8 +48,18 @@ impl<'a> OnSuccessReader<'a> {
     }
 
     fn read_one(&self, of: JobId, mut body: CreateJobRequest) -> Result<NewJob, Problem> {
-        let tenant = self.tenants.get(&of);
-        body.tenant = body.tenant.or(tenant.map(ToString::to_string));
+        // A key that is taken already would make the job vanish, and the success with it or not.
+        if body.idempotency_key.is_some() {
+            let detail = "idempotencyKey must be left out: the report of a success creates each of \
+                          its jobs once, however often it is repeated";
+            return Err(Problem::invalid("idempotencyKey", detail));
+        }
+        let tenant = self.tenants.get(&of).map(ToString::to_string);
+        if body.tenant.is_some() && tenant.is_some() && body.tenant != tenant {
+            let detail = "tenant must be that of the job that succeeded, or left out";
+            return Err(Problem::invalid("tenant", detail));
+        }
+        body.tenant = tenant.or(body.tenant);
         let (app, caller) = (self.app, self.caller);
         match (RequestReader { app, caller }).job_or_schedule(body)? {
             JobOrSchedule::Job(request) => Ok(app.client.prepare(request)?),

@@ -134,6 +134,13 @@ pub async fn settle(
         let detail = format!("settlements holds {count}: must be 1 to {most}");
         return Err(Problem::invalid("settlements", detail));
     }
+    let created: usize = body.settlements.iter().map(|it| it.on_success.len()).sum();
+    let most = core_limits::BULK_JOBS_MAX;
+    if created > most {
+        let detail =
+            format!("onSuccess of all settlements holds {created} jobs: must be at most {most}");
+        return Err(Problem::invalid("settlements", detail));
+    }
     let ids: Vec<String> = body.settlements.iter().map(|it| it.id.clone()).collect();
     let creators = body
         .settlements

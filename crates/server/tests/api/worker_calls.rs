@@ -226,6 +226,12 @@ async fn jobs_of_a_success_are_created_with_it_and_once() {
     let recurring = json!({"onSuccess": [{"kind": "mail", "schedule": "@hourly"}]});
     let refused = http.report(&claim, "succeed", recurring).await;
     refused.is_problem(422, "invalid", Some("onSuccess[0].schedule"));
+    let keyed = json!({"onSuccess": [{"kind": "mail", "idempotencyKey": "k"}]});
+    let refused = http.report(&claim, "succeed", keyed).await;
+    refused.is_problem(422, "invalid", Some("onSuccess[0].idempotencyKey"));
+    let foreign = json!({"onSuccess": [{"kind": "mail", "tenant": "other"}]});
+    let refused = http.report(&claim, "succeed", foreign).await;
+    refused.is_problem(422, "invalid", Some("onSuccess[0].tenant"));
     let many = json!({"onSuccess": vec![next("mail"); 101]});
     let refused = http.report(&claim, "succeed", many).await;
     refused.is_problem(422, "invalid", Some("onSuccess"));
@@ -266,6 +272,11 @@ async fn only_a_success_creates_its_jobs_in_a_batch() {
     };
     let refused = settle("fail", "mail").await;
     refused.is_problem(422, "invalid", Some("settlements[0].onSuccess"));
+    let creating = json!({"id": id_of(&claim), "fence": 1, "outcome": "succeed",
+        "onSuccess": vec![json!({"kind": "mail"}); 100]});
+    let too_many = json!({"settlements": vec![creating; 11]});
+    let refused = worker.post("/api/v1/claims/settle", too_many).await;
+    refused.is_problem(422, "invalid", Some("settlements"));
     let refused = settle("succeed", "no such kind").await;
     refused.is_problem(422, "invalid", Some("settlements[0].onSuccess[0].kind"));
     assert_eq!(

@@ -72,14 +72,19 @@ fn inspect(path: &Path, options: &SqliteOptions) -> Result<(), OpenError> {
     let has_log = with_suffix(path, "-wal").exists() || with_suffix(path, "-journal").exists();
     let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let by_uri = read_only | OpenFlags::SQLITE_OPEN_URI;
-    let immutable = connect(Path::new(&immutable_uri(path)), by_uri, vfs);
-    match immutable
-        .map_err(DriverError::from)
-        .and_then(|conn| FileMarks::read(&conn))
-    {
+    let read_alone = || {
+        let immutable = connect(Path::new(&immutable_uri(path)), by_uri, vfs);
+        immutable
+            .map_err(DriverError::from)
+            .and_then(|conn| FileMarks::read(&conn))
+    };
+    match read_alone() {
         Ok(marks) if marks.misses_log && log_mark::is_log_empty(path) => {
             marks.check(path, share)?;
-            refuse_loss(path, options.accept_loss)?;
+            // A process that closed the file between the two looks took the log with it.
+            if read_alone().is_ok_and(|marks| marks.misses_log) {
+                refuse_loss(path, options.accept_loss)?;
+            }
         }
         // A crash during a checkpoint leaves a file that says anything, and a log that mends it.
         Ok(marks) if has_log && marks.is_ours => {}
