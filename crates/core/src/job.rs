@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     failure::Failure,
+    flow::Destination,
     id::{JobId, ScheduleId},
     invalid::Invalid,
     limits,
-    name::{IdempotencyKey, Kind, Queue, Tenant, WorkerName},
+    name::{ConcurrencyKey, IdempotencyKey, Kind, Queue, Tenant, WorkerName},
     payload::Payload,
     policy::RetryPolicy,
     state::{EndReason, Guarantee, JobLabel, JobState},
@@ -52,6 +53,10 @@ pub struct Job {
     pub scheduled_run: Option<ScheduledRun>,
     /// Where events of this job are sent; for a delivery, where it is delivered.
     pub webhook: Option<Arc<Webhook>>,
+    /// Which system it calls: of HTTP jobs and deliveries, the origin of their address.
+    pub destination: Option<Destination>,
+    /// What its creator wants to be limited together with it.
+    pub concurrency_key: Option<ConcurrencyKey>,
     /// The creator's own labels, for finding the job again, and the job's
     /// [`traceparent`](Self::traceparent), which is none of them.
     pub tags: Tags,

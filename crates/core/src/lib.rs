@@ -11,6 +11,7 @@
 //!   why something happened, for people.
 //! * `failure` and `policy`: what is worth another try, and when; `policy/delay` holds the
 //!   arithmetic.
+//! * `flow`: what may start now, and who is next.
 //! * `schedule`, `timetable`, `cron`, `zone`: when to create a job, daylight saving included.
 //! * `endpoint`, `webhook`, `delivery`: which systems hear of a job, and the jobs that deliver the
 //!   events.
@@ -34,6 +35,8 @@ mod forecast;
 
 mod failure;
 mod policy;
+
+mod flow;
 
 mod schedule;
 mod timetable;
@@ -73,12 +76,18 @@ pub use cron::{Cron, Dst, Tick};
 pub use delivery::{DeliveryPolicy, JobRenderer, Subscription, Subscriptions, WebhookEvent};
 pub use endpoint::{Endpoint, EndpointSecret};
 pub use failure::{Failure, FailureClass};
+pub use flow::{
+    AppliedGate, ClosedBy, Destination, Gate, GateDefaults, GateId, GateLimits, GateNumber,
+    GateScope, GateState, Gates, Pause, Rate, RetryShare, Room, Share, Sublane, Weight,
+};
 pub use forecast::AttemptForecast;
 pub use id::{EndpointId, EventId, JobId, KeyId, ScheduleId};
 pub use invalid::Invalid;
 pub use job::{Fence, Job, JobProgress, NewJob, Priority, RunAt, ScheduledRun, Tags};
 pub use lifecycle::after_attempt;
-pub use name::{IdempotencyKey, Kind, Queue, ScheduleName, StepName, Tenant, WorkerName};
+pub use name::{
+    ConcurrencyKey, IdempotencyKey, Kind, Queue, ScheduleName, StepName, Tenant, WorkerName,
+};
 pub use note::Note;
 pub use payload::Payload;
 pub use policy::{

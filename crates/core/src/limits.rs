@@ -46,6 +46,12 @@ pub const NAME_BYTES_MAX: usize = 128;
 pub const KIND_BYTES_MAX: usize = 255;
 /// An idempotency key: it becomes an index key; long enough for a URL or a few ids.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
+/// A concurrency key: it becomes part of an index key, as an idempotency key does.
+pub const CONCURRENCY_KEY_BYTES_MAX: usize = IDEMPOTENCY_KEY_BYTES_MAX;
+/// An origin: the longest name of a host, and a scheme and a port.
+pub const DESTINATION_BYTES_MAX: usize = 280;
+/// Retries that may start in a minute however few jobs start: small traffic is not starved.
+pub const RETRY_SHARE_FLOOR: u32 = 5;
 /// How long a job with an idempotency key is kept at least, counted from its creation: a client
 /// that repeats a request within a day must get the same job.
 pub const IDEMPOTENCY_KEY_RETENTION_MIN: Duration = DAY;

@@ -104,6 +104,12 @@ name! {
     IdempotencyKey, "idempotencyKey", check_key
 }
 name! {
+    /// What jobs of a tenant can be limited by, together: such as the id of a customer.
+    ///
+    /// 1 to [`limits::CONCURRENCY_KEY_BYTES_MAX`] bytes of any text without control characters.
+    ConcurrencyKey, "concurrencyKey", check_key
+}
+name! {
     /// The name of one step of a handler, which runs at most once to success.
     StepName, "once", check_name
 }

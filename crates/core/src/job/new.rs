@@ -7,10 +7,11 @@ use sha2::{Digest, Sha256};
 use super::{Job, JobProgress, Priority, ScheduledRun, Tags};
 use crate::{
     duration,
+    flow::Destination,
     id::JobId,
     invalid::Invalid,
     limits,
-    name::{IdempotencyKey, Kind, Queue, Tenant},
+    name::{ConcurrencyKey, IdempotencyKey, Kind, Queue, Tenant},
     payload::Payload,
     policy::{PolicyPatch, RetryPolicy},
     state::Guarantee,
@@ -65,6 +66,10 @@ pub struct NewJob {
     pub scheduled_run: Option<ScheduledRun>,
     /// Where events of this job are sent; for a delivery, where it is delivered.
     pub webhook: Option<Arc<Webhook>>,
+    /// Which system it calls: of HTTP jobs and deliveries, the origin of their address.
+    pub destination: Option<Destination>,
+    /// What its creator wants to be limited together with it.
+    pub concurrency_key: Option<ConcurrencyKey>,
     timeout: Option<Duration>,
     timeout_is_default: bool,
     lease: Duration,
@@ -102,6 +107,8 @@ impl NewJob {
             requested_rule: None,
             scheduled_run: None,
             webhook: None,
+            destination: None,
+            concurrency_key: None,
             timeout: None,
             timeout_is_default: false,
             lease: limits::LEASE_DEFAULT,
@@ -225,6 +232,8 @@ impl NewJob {
             idempotency_key: self.idempotency_key,
             scheduled_run: self.scheduled_run,
             webhook: self.webhook,
+            destination: self.destination,
+            concurrency_key: self.concurrency_key,
             tags: self.tags,
             created_at: now,
             progress: JobProgress::waiting(run_at),
@@ -265,6 +274,16 @@ impl NewJob {
         for (key, value) in tags.filter(|(key, _)| *key != traceparent::TAG) {
             field(key);
             field(value);
+        }
+        if let Some(key) = &self.concurrency_key {
+            field("concurrency key");
+            field(key.as_str());
+        }
+        // That of an address follows from it.
+        let calls_address = [Kind::http(), Kind::webhook()].contains(&self.kind);
+        if let Some(destination) = self.destination.as_ref().filter(|_| !calls_address) {
+            field("destination");
+            field(destination.as_str());
         }
         let digest = hash.finalize();
         let mut first = [0; 16];

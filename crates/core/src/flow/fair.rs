@@ -1,0 +1,66 @@
+//! Fair shares: who has had least is next.
+
+/// What a tenant counts for beside others: one with weight 3 gets three times as much as one with
+/// weight 1 while both have due jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Weight(u16);
+
+impl Weight {
+    /// A weight, at least 1.
+    pub fn new(weight: u16) -> Option<Self> {
+        (weight >= 1).then_some(Self(weight))
+    }
+
+    /// As a number.
+    pub fn get(self) -> u16 {
+        self.0
+    }
+}
+
+impl Default for Weight {
+    fn default() -> Self {
+        Self(1)
+    }
+}
+
+/// How much a tenant has had, by its weight. The next claim goes to the one with the least.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Share(u64);
+
+/// One job of a tenant with weight 1; divisible by many weights.
+const JOB: u64 = 5_040; // not a limit: the unit of the scale
+
+impl Share {
+    /// After `jobs` more.
+    #[must_use]
+    pub fn after(self, jobs: usize, weight: Weight) -> Self {
+        let jobs = u64::try_from(jobs).unwrap_or(u64::MAX);
+        let cost = jobs.saturating_mul(JOB) / u64::from(weight.get());
+        Self(self.0.saturating_add(cost))
+    }
+
+    /// The share of a tenant that has due jobs again: what it did not use while it had none is not
+    /// saved up, and `least` is the least of those that had some.
+    #[must_use]
+    pub fn resumed(self, least: Self) -> Self {
+        self.max(least)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heavier_tenant_is_next_more_often() {
+        let weights = [Weight::default(), Weight::new(3).unwrap()];
+        let mut shares = [Share::default(); 2];
+        let mut claims = [0; 2];
+        for _ in 0..400 {
+            let next = usize::from(shares[1] < shares[0]);
+            shares[next] = shares[next].after(1, weights[next]);
+            claims[next] += 1;
+        }
+        assert_eq!(claims, [100, 300]);
+    }
+}

@@ -1,0 +1,321 @@
+//! How many jobs a gate lets start now, or when it opens.
+
+use std::time::Duration;
+
+use crate::{limits, time::Timestamp};
+
+use super::gate::{GateLimits, Pause, Rate};
+
+/// What a store remembers of a gate.
+// Exhaustive on purpose: every store reads and writes each field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GateState {
+    /// Attempts that run.
+    pub running: u32,
+    /// When the next start would come if every one were on time.
+    pub next_start: Timestamp,
+    /// The minute that `starts` and `retries` belong to, since 1970.
+    pub minute: i64,
+    /// Attempts that started in that minute.
+    pub starts: u32,
+    /// Those of them that were retries.
+    pub retries: u32,
+}
+
+impl Default for GateState {
+    fn default() -> Self {
+        Self {
+            running: 0,
+            next_start: Timestamp::EPOCH,
+            minute: 0,
+            starts: 0,
+            retries: 0,
+        }
+    }
+}
+
+/// Whether jobs may start.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Room {
+    /// This many may, at least one; `u32::MAX` if nothing limits them.
+    For(u32),
+    /// None may.
+    Closed(ClosedBy),
+}
+
+/// Why none may start, and until when.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClosedBy {
+    /// A person closed the gate.
+    Pause(Pause),
+    /// As many run as may. Opens when one ends.
+    MaxRunning,
+    /// The rate allows the next one then.
+    Rate(Timestamp),
+    /// Too many retries started in this minute; the next one may start then, or when others start.
+    RetryShare(Timestamp),
+}
+
+impl ClosedBy {
+    /// When it opens, if time opens it.
+    pub fn until(&self) -> Option<Timestamp> {
+        match self {
+            Self::Pause(pause) => pause.until,
+            Self::MaxRunning => None,
+            Self::Rate(until) | Self::RetryShare(until) => Some(*until),
+        }
+    }
+}
+
+impl GateLimits {
+    /// Whether jobs may start: first attempts, or retries.
+    pub fn room(&self, state: &GateState, is_retry: bool, now: Timestamp) -> Room {
+        if let Some(pause) = &self.paused
+            && pause.until.is_none_or(|until| until > now)
+        {
+            return Room::Closed(ClosedBy::Pause(pause.clone()));
+        }
+        let mut room = u32::MAX;
+        if let Some(most) = self.most_running() {
+            room = most.saturating_sub(state.running);
+            if room == 0 {
+                return Room::Closed(ClosedBy::MaxRunning);
+            }
+        }
+        if let Some(rate) = &self.rate {
+            let starts = rate.starts(state.next_start, now);
+            if starts == 0 {
+                return Room::Closed(ClosedBy::Rate(rate.opens_at(state.next_start, now)));
+            }
+            room = room.min(starts);
+        }
+        if is_retry && let Some(share) = self.retry_share {
+            let (starts, retries) = state.in_minute(now);
+            let allowed = allowed_retries(share.get(), starts);
+            if retries >= allowed {
+                let next_minute = (minute(now) + 1).saturating_mul(MINUTE);
+                let until = Timestamp::from_micros(next_minute);
+                return Room::Closed(ClosedBy::RetryShare(until));
+            }
+            room = room.min(allowed - retries);
+        }
+        Room::For(room)
+    }
+
+    /// How many attempts may run at once, if that is limited.
+    pub fn most_running(&self) -> Option<u32> {
+        match self.ordered {
+            true => Some(1),
+            false => self.max_running,
+        }
+    }
+
+    /// Whether a store must remember starts for this gate.
+    pub fn counts_starts(&self) -> bool {
+        self.rate.is_some() || self.retry_share.is_some()
+    }
+
+    /// The state after attempts have started, of which some were retries.
+    #[must_use]
+    pub fn after_starts(
+        &self,
+        state: &GateState,
+        starts: u32,
+        retries: u32,
+        now: Timestamp,
+    ) -> GateState {
+        let (before, retries_before) = state.in_minute(now);
+        let next_start = self.rate.map_or(state.next_start, |rate| {
+            rate.after(state.next_start, starts, now)
+        });
+        GateState {
+            running: state.running.saturating_add(starts),
+            next_start,
+            minute: minute(now),
+            starts: before.saturating_add(starts),
+            retries: retries_before.saturating_add(retries),
+        }
+    }
+}
+
+const MINUTE: i64 = 60_000_000; // not a limit: microseconds
+
+fn minute(now: Timestamp) -> i64 {
+    now.as_micros() / MINUTE
+}
+
+impl GateState {
+    fn in_minute(&self, now: Timestamp) -> (u32, u32) {
+        match self.minute == minute(now) {
+            true => (self.starts, self.retries),
+            false => (0, 0),
+        }
+    }
+}
+
+/// How many of the starts of a minute may be retries, the next one counted as a start.
+fn allowed_retries(share: f64, starts: u32) -> u32 {
+    let part = share * (f64::from(starts) + 1.0);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a part of a u32"
+    )]
+    let part = part as u32;
+    part.max(limits::RETRY_SHARE_FLOOR)
+}
+
+/// Starts are spaced as if each took `per / limit`; `next_start` is when the one after the last
+/// would come. A start may come earlier than that by as much as `burst` of them take. So in any
+/// window of length `per` there are at most `limit + burst`.
+impl Rate {
+    /// How long one start takes, rounded up: never too fast.
+    fn spacing(&self) -> i64 {
+        let per = i64::try_from(self.per.as_micros()).unwrap_or(i64::MAX);
+        let limit = i64::from(self.limit.max(1));
+        per.div_euclid(limit) + i64::from(per.rem_euclid(limit) > 0)
+    }
+
+    /// How much earlier than its time a start may come.
+    fn slack(&self) -> i64 {
+        self.spacing().saturating_mul(i64::from(self.burst))
+    }
+
+    /// A clock that was set back must not close the gate for longer than its own arithmetic can.
+    fn bounded(&self, next_start: Timestamp, now: Timestamp) -> i64 {
+        let most = now
+            .as_micros()
+            .saturating_add(self.slack())
+            .saturating_add(self.spacing());
+        next_start.as_micros().min(most)
+    }
+
+    /// How many may start now.
+    fn starts(&self, next_start: Timestamp, now: Timestamp) -> u32 {
+        let (next, now) = (self.bounded(next_start, now), now.as_micros());
+        let ahead = next.max(now).saturating_sub(now);
+        if ahead > self.slack() {
+            return 0;
+        }
+        let room = (self.slack() - ahead) / self.spacing().max(1);
+        u32::try_from(room.saturating_add(1)).unwrap_or(u32::MAX)
+    }
+
+    /// When the next one may start, if none may now.
+    fn opens_at(&self, next_start: Timestamp, now: Timestamp) -> Timestamp {
+        let opens = self.bounded(next_start, now).saturating_sub(self.slack());
+        Timestamp::from_micros(opens)
+    }
+
+    fn after(&self, next_start: Timestamp, starts: u32, now: Timestamp) -> Timestamp {
+        let next = self.bounded(next_start, now).max(now.as_micros());
+        let taken = self.spacing().saturating_mul(i64::from(starts));
+        Timestamp::from_micros(next.saturating_add(taken))
+    }
+
+    /// The time between two starts when many wait.
+    pub fn interval(&self) -> Duration {
+        Duration::from_micros(u64::try_from(self.spacing()).unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(1_000_000_000 + millis)
+    }
+
+    fn limits(rate: Rate) -> GateLimits {
+        GateLimits {
+            rate: Some(rate),
+            ..GateLimits::default()
+        }
+    }
+
+    /// As many as may start, asked every millisecond.
+    fn all_starts(rate: Rate, millis: i64) -> Vec<i64> {
+        let (limits, mut state) = (limits(rate), GateState::default());
+        let mut starts = Vec::new();
+        for millisecond in 0..millis {
+            let now = at(millisecond);
+            if let Room::For(room) = limits.room(&state, false, now) {
+                state = limits.after_starts(&state, room, 0, now);
+                starts.extend((0..room).map(|_| millisecond));
+            }
+        }
+        starts
+    }
+
+    #[test]
+    fn no_window_has_more_starts_than_limit_and_burst() {
+        for (limit, per, burst) in [(10, 1_000, 0), (10, 1_000, 5), (3, 100, 7), (7, 1_000, 1)] {
+            let rate = Rate {
+                limit,
+                per: Duration::from_millis(per),
+                burst,
+            };
+            let starts = all_starts(rate, 5_000);
+            let per = i64::try_from(per).unwrap();
+            for first in &starts {
+                let window = starts
+                    .iter()
+                    .filter(|at| (*first..first + per).contains(at));
+                let count = u32::try_from(window.count()).unwrap();
+                assert!(count <= limit + burst, "{count} of {limit}+{burst}");
+            }
+            // And it is used: within one of the whole rate.
+            let whole = u32::try_from(5_000 / per).unwrap() * limit;
+            assert!(u32::try_from(starts.len()).unwrap() + limit >= whole);
+        }
+    }
+
+    #[test]
+    fn a_closed_rate_says_when_it_opens() {
+        let rate = Rate {
+            limit: 4,
+            per: Duration::from_secs(1),
+            burst: 0,
+        };
+        let limits = limits(rate);
+        let state = limits.after_starts(&GateState::default(), 1, 0, at(0));
+        let closed = ClosedBy::Rate(at(250));
+        assert_eq!(limits.room(&state, false, at(1)), Room::Closed(closed));
+        assert_eq!(limits.room(&state, false, at(250)), Room::For(1));
+        // The clock is set back by an hour: it opens after one interval, not after an hour.
+        let back = at(-3_600_000);
+        let Room::Closed(ClosedBy::Rate(until)) = limits.room(&state, false, back) else {
+            panic!("open");
+        };
+        assert!(until.since(back) <= rate.interval());
+    }
+
+    #[test]
+    fn retries_are_a_part_of_the_starts() {
+        let limits = GateLimits {
+            retry_share: super::super::gate::RetryShare::new(0.2),
+            ..GateLimits::default()
+        };
+        let mut state = GateState::default();
+        // A floor, however few start.
+        assert_eq!(
+            limits.room(&state, true, at(0)),
+            Room::For(limits::RETRY_SHARE_FLOOR)
+        );
+        state = limits.after_starts(&state, 10, limits::RETRY_SHARE_FLOOR, at(0));
+        let Room::Closed(ClosedBy::RetryShare(until)) = limits.room(&state, true, at(1)) else {
+            panic!("open");
+        };
+        assert!(until > at(1) && until <= at(60_000));
+        assert_eq!(limits.room(&state, false, at(1)), Room::For(u32::MAX));
+        // 20 % of 100, the next one counted.
+        state = limits.after_starts(&state, 89, 0, at(2));
+        let more = 20 - limits::RETRY_SHARE_FLOOR;
+        assert_eq!(limits.room(&state, true, at(2)), Room::For(more));
+        assert!(matches!(
+            limits.room(&state, true, at(60_000)),
+            Room::For(_)
+        ));
+    }
+}
