@@ -27,6 +27,7 @@ mod due;
 mod durable;
 mod enqueue;
 mod fire;
+mod flow;
 mod keys;
 mod list;
 mod once;
@@ -236,6 +237,26 @@ macro_rules! conformance_tests {
                 pausing_and_resuming_twice_is_once
                 the_next_due_time_leaves_out_paused_queues
                 what_ran_before_the_pause_can_end
+            }
+            flow {
+                tenants_take_turns
+                one_job_at_a_time_is_shared_as_well
+                a_tenant_saves_nothing_up_while_it_has_no_jobs
+                weights_are_shares
+                within_a_tenant_priority_and_time_decide
+                no_more_run_than_a_gate_allows
+                an_attempt_that_ran_before_its_gate_was_set_counts
+                a_gate_that_is_raised_lets_more_start
+                a_gate_of_one_tenant_is_for_its_own_jobs
+                every_gate_of_a_job_must_be_open
+                starts_keep_to_a_rate
+                a_paused_gate_opens_by_itself_at_its_time
+                an_ordered_key_runs_in_the_order_of_creation
+                a_retry_holds_back_those_behind_it
+                a_cancelled_job_lets_those_behind_it_go_on
+                retries_beyond_their_share_wait_and_first_attempts_do_not
+                a_caller_takes_no_more_for_a_destination_than_it_wants
+                destination_and_key_are_kept
             }
             schedules {
                 a_schedule_is_stored_as_it_was_asked

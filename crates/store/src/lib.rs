@@ -7,7 +7,7 @@
 //! * `memory` is the reference: the shortest implementation that passes.
 //! * `sqlite` is the default: one file, one writer thread, group commit.
 //! * `postgres` is for many nodes: one queue in one database.
-//! * `sql`, `lane`, `minutes`: what these share.
+//! * `sql`, `due`, `lane`, `minutes`: what these share.
 //! * `conformance` is the contract as tests; every driver runs all of it.
 //! * `testing` starts a PostgreSQL server of its own for tests.
 //! * `damage`: rows that cannot be read, and were passed over.
@@ -28,6 +28,8 @@ mod store;
 
 mod clock;
 mod damage;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod due;
 mod error;
 mod lane;
 mod listed_payload;
@@ -59,7 +61,7 @@ pub use rusqlite;
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use steadfast_core::CommitResult;
 pub use store::{
-    AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult, CounterDifference, Document,
+    Allowance, AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult, CounterDifference, Document,
     DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions, DueSchedule, DueSchedules,
     EnqueueResult, FireRequest, FireResult, JobCount, JobFilter, JobPageRequest, JobStore,
     LaneStats, MinuteStats, Page, PageRequest, QueryStore, RenewResult, Renewal, SaveStepResult,

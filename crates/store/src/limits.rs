@@ -40,6 +40,9 @@ pub const PRESENT_ROWS_MAX: i64 = 200_000;
 pub const PRESENT_ROWS_OF_LANE_MAX: i64 = 10_000;
 /// However many lanes there are, so many rows of each are counted.
 pub const PRESENT_ROWS_OF_LANE_MIN: i64 = 100;
+/// Of one lane, statistics look at so many sublanes and levels; a lane that has more shows a share of
+/// the present minute.
+pub const STRIPS_OF_LANE_MAX: usize = 256;
 /// Waiting jobs whose minute is past by so much are counted together. A clock that is set back
 /// by more counts them as due before they are.
 pub const WAITING_MINUTES_KEPT: Duration = Duration::from_secs(60 * 60);
@@ -67,6 +70,20 @@ pub const RECOUNT_TRIES_MAX: usize = 3;
 pub const POLICIES_CACHED_MAX: usize = 1_024;
 /// The latest policies are compared one by one, which beats writing JSON to look a policy up.
 pub const POLICIES_RECENT_MAX: usize = 8;
+
+// Claims.
+
+/// Callers that want different jobs have different views of what is due. Beyond this, the view that
+/// was not used for longest is made anew when it is needed.
+pub const DUE_VIEWS_MAX: usize = 64;
+/// Tenants whose shares are remembered; beyond this, those that have had no more than the others are
+/// forgotten.
+pub const TENANT_SHARES_MAX: usize = 100_000;
+/// A transaction that writes jobs may commit so much later than the time that it gave them. Rows
+/// before that are not looked at again by every claim.
+pub const LATE_COMMIT: Duration = Duration::from_secs(60);
+/// So long after its last job, a strip is forgotten.
+pub const IDLE_STRIPS_KEPT: Duration = Duration::from_secs(300);
 
 // Wake-ups.
 

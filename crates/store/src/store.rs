@@ -25,7 +25,7 @@ use crate::wake::{WakeInterest, Wakeups};
 
 pub use documents::{Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions};
 pub use jobs::{
-    ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore, RenewResult, Renewal,
+    Allowance, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore, RenewResult, Renewal,
     SaveStepResult,
 };
 #[cfg(feature = "_testing")]

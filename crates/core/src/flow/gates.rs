@@ -2,14 +2,12 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use sha2::{Digest, Sha256};
-
 use crate::name::Tenant;
 
 use super::{
     fair::Weight,
     gate::{Gate, GateId, GateLimits, GateScope},
-    sublane::Sublane,
+    sublane::{Sublane, hash_number},
 };
 
 /// All gates, as one node knows them.
@@ -54,15 +52,8 @@ pub struct GateNumber(pub i64);
 
 impl GateNumber {
     fn of(id: &GateId) -> Self {
-        let mut hash = Sha256::new();
         let tenant = id.tenant.as_ref().map_or("", Tenant::as_str);
-        for part in [id.scope.as_str(), tenant, &id.key] {
-            hash.update(part.len().to_be_bytes());
-            hash.update(part.as_bytes());
-        }
-        let mut first = [0; 8];
-        first.copy_from_slice(&hash.finalize()[..8]);
-        Self(i64::from_be_bytes(first))
+        Self(hash_number(&[id.scope.as_str(), tenant, &id.key]))
     }
 }
 

@@ -1,5 +1,7 @@
 //! What gates tell apart.
 
+use sha2::{Digest, Sha256};
+
 use crate::{
     job::{Job, NewJob},
     name::{ConcurrencyKey, Kind, Queue, Tenant},
@@ -20,6 +22,40 @@ pub struct Sublane {
     pub destination: Option<Destination>,
     /// What their creator wants to be limited together.
     pub concurrency_key: Option<ConcurrencyKey>,
+}
+
+impl Sublane {
+    /// What tells a sublane from others of the same tenant, queue and kind; 0 without destination
+    /// and concurrency key. Every node finds it by itself, so nothing is stored but the jobs.
+    pub fn number(
+        destination: Option<&Destination>,
+        concurrency_key: Option<&ConcurrencyKey>,
+    ) -> i64 {
+        if destination.is_none() && concurrency_key.is_none() {
+            return 0;
+        }
+        let destination = destination.map_or("", Destination::as_str);
+        let key = concurrency_key.map_or("", ConcurrencyKey::as_str);
+        // Odd, and so never 0.
+        hash_number(&[destination, key]) | 1
+    }
+
+    /// The number of a tenant's concurrency key, by which a store finds its jobs in order.
+    pub fn key_number(tenant: &Tenant, key: &ConcurrencyKey) -> i64 {
+        hash_number(&[tenant.as_str(), key.as_str()])
+    }
+}
+
+/// A number that every node finds by itself.
+pub(super) fn hash_number(parts: &[&str]) -> i64 {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part.as_bytes());
+    }
+    let mut first = [0; 8];
+    first.copy_from_slice(&hash.finalize()[..8]);
+    i64::from_be_bytes(first)
 }
 
 impl From<&Job> for Sublane {

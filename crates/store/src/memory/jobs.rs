@@ -1,7 +1,6 @@
 //! The life of a job.
 
 use std::{
-    cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
@@ -9,7 +8,7 @@ use std::{
 use async_trait::async_trait;
 use steadfast_core::{
     Claim, CommandResult, CommitResult, Fence, Job, JobCommand, JobId, JobState, NewJob, Payload,
-    Priority, Queue, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
+    Queue, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
     limits::STEPS_MAX, on_command,
 };
 
@@ -166,35 +165,6 @@ impl Tables {
         Ok(answers)
     }
 
-    fn claim(&mut self, request: &ClaimRequest, now: Timestamp) -> ClaimResult {
-        let mut due: Vec<_> = self
-            .wanted(request)
-            .flat_map(|(priority, jobs)| {
-                let due = jobs.range(..=(now, LAST_ID)).take(request.max);
-                due.map(move |(run_at, id)| (Reverse(priority), *run_at, *id))
-            })
-            .collect();
-        due.sort_unstable();
-        due.truncate(request.max);
-        let mut claims = Vec::with_capacity(due.len());
-        for (.., id) in due {
-            let Some(job) = self.job(id) else { continue };
-            let claim = job.claim(request.worker.clone(), request.lease, now);
-            let claim = match request.within_timeout {
-                true => claim.within_timeout(),
-                false => claim,
-            };
-            self.update(claim.job().clone());
-            claims.push(claim);
-        }
-        let next_due = self
-            .wanted(request)
-            .filter_map(|(_, jobs)| jobs.first())
-            .map(|(run_at, _)| *run_at)
-            .min();
-        ClaimResult { claims, next_due }
-    }
-
     fn renew(&mut self, renewal: Renewal, now: Timestamp) -> RenewResult {
         let held = self
             .job(renewal.job)
@@ -330,20 +300,7 @@ impl Tables {
         old.len()
     }
 
-    /// The waiting jobs that a claim may take, by priority.
-    fn wanted<'a>(
-        &'a self,
-        request: &'a ClaimRequest,
-    ) -> impl Iterator<Item = (Priority, &'a BTreeSet<(Timestamp, JobId)>)> {
-        let wanted = move |lane: &Lane| lane.is_wanted_by(request) && !self.is_paused(lane);
-        self.waiting
-            .iter()
-            .filter(move |((lane, _), _)| wanted(lane))
-            .map(|((_, priority), jobs)| (*priority, jobs))
-    }
-
-    pub(super) fn is_paused(&self, lane: &Lane) -> bool {
-        let queue = (lane.tenant.clone(), lane.queue.clone());
-        self.paused.contains(&queue)
+    pub(super) fn is_paused(&self, tenant: &Tenant, queue: &Queue) -> bool {
+        self.paused.contains(&(tenant.clone(), queue.clone()))
     }
 }

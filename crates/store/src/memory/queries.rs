@@ -191,7 +191,7 @@ impl Tables {
 
     fn empty_stats(&self, lane: &Lane) -> LaneStats {
         let mut stats = lane.empty_stats();
-        stats.paused = self.is_paused(lane);
+        stats.paused = self.is_paused(&lane.tenant, &lane.queue);
         stats
     }
 }

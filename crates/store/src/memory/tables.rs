@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use steadfast_core::{
     Attempt, Fence, IdempotencyKey, Job, JobId, JobState, NewJob, Payload, Priority, Queue,
-    Schedule, ScheduleId, StepName, Tally, Tenant, Timestamp,
+    Schedule, ScheduleId, StepName, Sublane, Tally, Tenant, Timestamp,
 };
 
+use super::claim::Flow;
 use crate::{
     lane::Lane,
     store::{Document, DocumentKind, TickRecord},
@@ -16,8 +17,8 @@ use crate::{
 #[derive(Default)]
 pub(super) struct Tables {
     pub(super) jobs: BTreeMap<JobId, JobEntry>,
-    /// Apart by priority, so that future jobs of a high one are not in the way of due ones.
-    pub(super) waiting: BTreeMap<(Lane, Priority), BTreeSet<(Timestamp, JobId)>>,
+    /// None is empty.
+    pub(super) waiting: BTreeMap<Strip, BTreeSet<(Timestamp, JobId)>>,
     pub(super) leases: BTreeSet<(Option<Timestamp>, JobId)>,
     pub(super) unfinished_runs: BTreeSet<(ScheduleId, Timestamp, JobId)>,
     pub(super) keys: BTreeMap<(Tenant, IdempotencyKey), KeyHolder>,
@@ -28,8 +29,29 @@ pub(super) struct Tables {
     pub(super) ticks: BTreeMap<(ScheduleId, Timestamp), TickRecord>,
     pub(super) documents: BTreeMap<(DocumentKind, String), Document>,
     pub(super) document_versions: BTreeMap<DocumentKind, u64>,
+    pub(super) flow: Flow,
     /// What a verb may have made due earlier than waiting callers know.
     pub(super) wakes: WakeReasons,
+}
+
+/// Jobs that wait and are alike to every gate, apart by priority, so that future jobs of a high one
+/// are not in the way of due ones.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Strip {
+    pub(super) sublane: Sublane,
+    pub(super) priority: Priority,
+    pub(super) is_retry: bool,
+}
+
+impl Strip {
+    /// Where a job waits, if it does.
+    pub(super) fn of(job: &Job) -> Option<Self> {
+        (job.progress.state == JobState::Waiting).then(|| Self {
+            sublane: Sublane::from(job),
+            priority: job.priority,
+            is_retry: job.progress.attempt > job.progress.attempts_before,
+        })
+    }
 }
 
 /// A job, and what is deleted with it.
@@ -93,6 +115,10 @@ impl Tables {
         let old = std::mem::replace(&mut stored.job, job.clone());
         self.index(&old, false);
         self.index(&job, true);
+        // What ends may open a gate.
+        if self.flow.has_gates() && old.progress.state != job.progress.state {
+            self.wakes.wake_all();
+        }
         // The end of a run may let a queued tick fire.
         if job.progress.state.is_final() && job.scheduled_run.is_some() {
             self.wakes.schedule_waits();
@@ -111,15 +137,18 @@ impl Tables {
 
     fn index(&mut self, job: &Job, present: bool) {
         let progress = &job.progress;
-        match progress.state {
-            JobState::Waiting => {
-                let key = (Lane::from(job), job.priority);
-                if present {
-                    self.wakes.jobs_wait(&key.0, 1, progress.run_at);
-                }
-                let jobs = self.waiting.entry(key).or_default();
-                set_present(jobs, (progress.run_at, job.id), present);
+        if let Some(strip) = Strip::of(job) {
+            if present {
+                self.wakes.jobs_wait(&Lane::from(job), 1, progress.run_at);
             }
+            let jobs = self.waiting.entry(strip.clone()).or_default();
+            set_present(jobs, (progress.run_at, job.id), present);
+            if jobs.is_empty() {
+                self.waiting.remove(&strip);
+            }
+        }
+        match progress.state {
+            JobState::Waiting => {}
             JobState::Running => {
                 set_present(&mut self.leases, (progress.lease_until, job.id), present);
             }

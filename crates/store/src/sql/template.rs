@@ -4,8 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    Guarantee, IdempotencyKey, Invalid, JobId, Kind, NewJob, Payload, PolicyPatch, Priority, Queue,
-    RetryPolicy, RunAt, ScheduleId, ScheduledRun, Tags, Tenant, Timestamp, Webhook,
+    ConcurrencyKey, Destination, Guarantee, IdempotencyKey, Invalid, JobId, Kind, NewJob, Payload,
+    PolicyPatch, Priority, Queue, RetryPolicy, RunAt, ScheduleId, ScheduledRun, Tags, Tenant,
+    Timestamp, Webhook,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -31,6 +32,10 @@ pub(crate) struct Template {
     lease: Duration,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     webhook: Option<Arc<Webhook>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    destination: Option<Destination>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    concurrency_key: Option<ConcurrencyKey>,
     #[serde(default, skip_serializing_if = "Tags::is_empty")]
     tags: Tags,
 }
@@ -70,6 +75,8 @@ impl From<&NewJob> for Template {
             timeout: job.timeout(),
             lease: job.lease(),
             webhook: job.webhook.clone(),
+            destination: job.destination.clone(),
+            concurrency_key: job.concurrency_key.clone(),
             tags: job.tags().clone(),
         }
     }
@@ -103,6 +110,8 @@ impl TryFrom<Template> for NewJob {
         job.requested_retry = template.requested_retry;
         job.guarantee = template.guarantee;
         job.webhook = template.webhook;
+        job.destination = template.destination;
+        job.concurrency_key = template.concurrency_key;
         job.idempotency_key = template.idempotency_key;
         job.scheduled_run = template
             .scheduled_run

@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension, params};
 use steadfast_core::{
-    CommandResult, Fence, Job, JobCommand, JobId, Payload, Queue, StepName, Subscriptions, Tenant,
+    CommandResult, Fence, Job, JobCommand, JobId, Payload, Queue, StepName, Sublane, Subscriptions, Tenant,
     Timestamp, limits::STEPS_MAX, on_command,
 };
 
@@ -18,6 +18,7 @@ use super::{
     values::job_key,
 };
 use crate::{
+    due::{Level, Strip, SublaneId},
     error::CommandError,
     sql::paging::row_limit,
     store::{RenewResult, Renewal, SaveStepResult},
@@ -142,9 +143,14 @@ pub(super) fn run_command(
 }
 
 fn position(lane: LaneId, job: &Job) -> JobPosition {
+    let (destination, key) = (job.destination.as_ref(), job.concurrency_key.as_ref());
+    let number = Sublane::number(destination, key);
+    let is_retry = job.progress.attempt > job.progress.attempts_before;
     JobPosition {
-        lane,
-        priority: job.priority.get(),
+        strip: Strip {
+            sublane: SublaneId { lane, number },
+            level: Level::new(job.priority.get(), is_retry),
+        },
         run_at: job.progress.run_at,
         bucket: Bucket::of(&job.progress),
         state: job.progress.state,
@@ -167,7 +173,8 @@ pub(super) fn set_queue_paused(
         .conn
         .prepare_cached(sql)?
         .execute((tenant.as_str(), queue.as_str()))?;
-    session.due_index.set_paused(tenant, queue, paused);
+    let damage = session.names.damage();
+    session.due.set_paused(session.conn, &damage)?;
     if !paused {
         session.wakes.wake_all();
     }

@@ -1,23 +1,24 @@
 //! Claiming: the one change a store makes on its own.
 //!
-//! Each due range of a lane and priority is searched by itself, so future jobs and jobs that
-//! are not asked for are never walked over, however many there are.
+//! The due index says where something may start. Each range that it names is searched by itself, so
+//! future jobs, jobs behind closed gates and jobs that are not asked for are never walked over,
+//! however many there are.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::BinaryHeap};
 
 use rusqlite::params;
-use steadfast_core::{Claim, Job, Timestamp, WorkerName};
+use steadfast_core::{Claim, Job, JobState, Sublane, Timestamp, WorkerName};
 
 use super::{
     counts::Bucket,
     driver_error::DriverError,
-    due_index::{PRIORITIES, priority_number},
-    names::LaneId,
+    due_index::{self, save_gates},
     rows::JobRow,
     session::{RunningRow, Session},
     values::time,
 };
 use crate::{
+    due::{Head, Pick, SentJobs, Strip, SublaneId, Turn},
     limits::{CLAIM_PAYLOAD_BYTES_MAX, CLAIMS_MAX},
     sql::paging::row_limit,
     store::{ClaimRequest, ClaimResult},
@@ -29,12 +30,16 @@ pub(super) fn peek(
     request: &ClaimRequest,
 ) -> Result<Option<ClaimResult>, DriverError> {
     session.notice_other_writers()?;
-    let damage = session.names.damage();
-    let wanted = session
-        .due_index
-        .wanted_lanes(session.conn, &damage, request)?;
-    let next_due = session.due_index.next_due(session.conn, &wanted)?;
-    let is_due = next_due.is_some_and(|due| due <= session.now);
+    let Session {
+        conn,
+        names,
+        due,
+        now,
+        ..
+    } = session;
+    due.prepare(conn, names, request, *now)?;
+    let next_due = due.next_due(conn, request, *now)?;
+    let is_due = next_due.is_some_and(|due| due <= *now);
     Ok((!is_due || request.max == 0).then(|| ClaimResult {
         claims: Vec::new(),
         next_due,
@@ -45,32 +50,34 @@ pub(super) fn claim(
     session: &mut Session<'_>,
     request: &ClaimRequest,
 ) -> Result<ClaimResult, DriverError> {
-    let damage = session.names.damage();
-    let wanted = session
-        .due_index
-        .wanted_lanes(session.conn, &damage, request)?;
+    let Session {
+        conn,
+        names,
+        due,
+        now,
+        ..
+    } = session;
+    due.prepare(conn, names, request, *now)?;
     let mut batch = ClaimBatch::new(request);
-    for priority in (0..PRIORITIES).rev() {
-        let mut due = session.due_index.due(&wanted, priority, session.now);
-        while let Some(Reverse((_, index))) = due.pop() {
-            // Up to the time at which another lane may have something earlier.
-            let until = due.peek().map_or(session.now, |Reverse((bound, _))| {
-                Timestamp::from_micros(*bound)
-            });
-            if batch.is_full() {
-                break;
-            }
-            claim_lane(session, &mut batch, index, priority, until)?;
-            let next = session
-                .due_index
-                .exact_bound(session.conn, index, priority)?;
-            if next <= session.now.as_micros() {
-                due.push(Reverse((next, index)));
-            }
+    loop {
+        let plan = session
+            .due
+            .index
+            .plan(request, batch.remaining(), &batch.sent, session.now);
+        if plan.turns.is_empty() {
+            break;
         }
+        for turn in &plan.turns {
+            claim_turn(session, &mut batch, turn)?;
+        }
+        let picks = plan.turns.iter().flat_map(|turn| &turn.picks);
+        let gates = picks.flat_map(|pick| pick.gates.iter());
+        save_gates(session.conn, &session.due.index, gates)?;
     }
+    session.wake_opened();
+    let Session { conn, due, now, .. } = session;
     Ok(ClaimResult {
-        next_due: session.due_index.next_due(session.conn, &wanted)?,
+        next_due: due.next_due(conn, request, *now)?,
         claims: batch.claims,
     })
 }
@@ -80,6 +87,7 @@ struct ClaimBatch<'r> {
     request: &'r ClaimRequest,
     claims: Vec<Claim>,
     payload_bytes: usize,
+    sent: SentJobs,
 }
 
 impl<'r> ClaimBatch<'r> {
@@ -88,6 +96,7 @@ impl<'r> ClaimBatch<'r> {
             request,
             claims: Vec::new(),
             payload_bytes: 0,
+            sent: SentJobs::default(),
         }
     }
 
@@ -98,10 +107,6 @@ impl<'r> ClaimBatch<'r> {
         }
         let max = self.request.max.min(CLAIMS_MAX);
         max.saturating_sub(self.claims.len())
-    }
-
-    fn is_full(&self) -> bool {
-        self.remaining() == 0
     }
 
     fn push(&mut self, job: Job, now: Timestamp) {
@@ -115,42 +120,109 @@ impl<'r> ClaimBatch<'r> {
     }
 }
 
-/// Claims what one lane has due until the time given, as far as the batch has room.
-fn claim_lane(
+/// What was found at one pick of a turn.
+struct Found {
+    taken: usize,
+    head: Head,
+}
+
+/// Claims one tenant's jobs, the higher priority first, then the earlier time.
+fn claim_turn(
     session: &mut Session<'_>,
     batch: &mut ClaimBatch<'_>,
-    index: usize,
-    priority: usize,
-    until: Timestamp,
+    turn: &Turn,
 ) -> Result<(), DriverError> {
-    let first = batch.claims.len();
-    let due = read_due(session, batch, index, priority, until)?;
-    let lane = session.due_index.lane_id(index);
-    let mut update = session.conn.prepare_cached(include_str!("sql/claim.sql"))?;
-    for (DueRow { seq, is_retry }, claim) in due.iter().zip(&batch.claims[first..]) {
-        let progress = &claim.job().progress;
-        update.execute(params![
-            seq,
-            progress.attempt,
-            progress.fence.0,
-            progress.lease_until.map(Timestamp::as_micros),
-            progress.worker.as_ref().map(WorkerName::as_str),
-            progress.started_at.map(Timestamp::as_micros),
-            progress.first_started_at.map(Timestamp::as_micros),
-        ])?;
-        let from = Bucket::waiting(progress.run_at, *is_retry);
-        session
-            .counts
-            .move_job(lane, Some(from), Some(Bucket::RUNNING));
-        let row = RunningRow {
-            seq: *seq,
-            lane,
-            priority: claim.job().priority.get(),
-            schedule: claim.job().scheduled_run.map(|run| run.schedule),
+    let urgency = |index: usize, run_at: Timestamp| {
+        let priority = turn.picks[index].strip.level.priority();
+        (priority, Reverse(run_at), Reverse(index))
+    };
+    let mut found: Vec<Found> = turn
+        .picks
+        .iter()
+        .map(|pick| Found {
+            taken: 0,
+            head: Head::At(pick.bound),
+        })
+        .collect();
+    let mut next: BinaryHeap<_> = (0..turn.picks.len())
+        .map(|index| urgency(index, turn.picks[index].bound))
+        .collect();
+    let mut left = turn.count;
+    while left > 0
+        && batch.remaining() > 0
+        && let Some((priority, _, Reverse(index))) = next.pop()
+    {
+        let pick = &turn.picks[index];
+        // Up to the time at which another strip may have something earlier.
+        let until = match next.peek() {
+            Some((other, Reverse(run_at), _)) if *other == priority => *run_at,
+            _ => session.now,
         };
-        session.running.insert(claim.job().id, row);
+        let most = left.min(pick.most - found[index].taken);
+        let (taken, head) = match pick.is_ordered() {
+            true => claim_first_of_key(session, batch, pick)?,
+            false => claim_strip(session, batch, pick.strip, until, most)?,
+        };
+        left = left.saturating_sub(taken);
+        found[index].taken += taken;
+        found[index].head = head;
+        if let Head::At(run_at) = head
+            && run_at <= session.now
+            && found[index].taken < pick.most
+        {
+            next.push(urgency(index, run_at));
+        }
     }
-    session.due_index.mark_inexact(index, priority);
+    for (pick, Found { taken, head }) in turn.picks.iter().zip(found) {
+        batch.sent.add(pick, taken);
+        session.due.index.finish(pick, taken, head, session.now);
+    }
+    Ok(())
+}
+
+/// Claims what one strip has due until the time given. Answers how many, and what is next.
+fn claim_strip(
+    session: &mut Session<'_>,
+    batch: &mut ClaimBatch<'_>,
+    strip: Strip,
+    until: Timestamp,
+    most: usize,
+) -> Result<(usize, Head), DriverError> {
+    let first = batch.claims.len();
+    let (rows, head) = read_due(session, batch, strip, until, most)?;
+    for (row, claim) in rows.iter().zip(&batch.claims[first..]) {
+        write_claim(session, strip.sublane, row, claim)?;
+    }
+    Ok((rows.len(), head))
+}
+
+fn write_claim(
+    session: &mut Session<'_>,
+    sublane: SublaneId,
+    row: &DueRow,
+    claim: &Claim,
+) -> Result<(), DriverError> {
+    let (job, progress) = (claim.job(), &claim.job().progress);
+    session.hot.claim.on(session.conn)?.execute(params![
+        row.seq,
+        progress.attempt,
+        progress.fence.0,
+        progress.lease_until.map(Timestamp::as_micros),
+        progress.worker.as_ref().map(WorkerName::as_str),
+        progress.started_at.map(Timestamp::as_micros),
+        progress.first_started_at.map(Timestamp::as_micros),
+    ])?;
+    let from = Bucket::waiting(progress.run_at, row.is_retry);
+    session
+        .counts
+        .move_job(sublane.lane, Some(from), Some(Bucket::RUNNING));
+    let running = RunningRow {
+        seq: row.seq,
+        sublane,
+        priority: job.priority.get(),
+        schedule: job.scheduled_run.map(|run| run.schedule),
+    };
+    session.running.insert(job.id, running);
     Ok(())
 }
 
@@ -160,70 +232,123 @@ struct DueRow {
     is_retry: bool,
 }
 
-/// Reads due jobs of a lane into the batch, and answers with their rows. They are
+/// Reads due jobs of a strip into the batch. Answers with their rows, and what is next. They are
 /// written when all are read, because writing a row moves it in the index.
 fn read_due(
     session: &mut Session<'_>,
     batch: &mut ClaimBatch<'_>,
-    index: usize,
-    priority: usize,
+    strip: Strip,
     until: Timestamp,
-) -> Result<Vec<DueRow>, DriverError> {
+    most: usize,
+) -> Result<(Vec<DueRow>, Head), DriverError> {
     let conn = session.conn;
     let mut select = conn.prepare_cached(include_str!("sql/claim_due.sql"))?;
     let columns = session.claim_columns(&select)?;
-    let mut rows = select.query(params![
-        session.due_index.lane_id(index),
-        priority_number(priority),
-        until.as_micros(),
-        row_limit(batch.remaining()),
-    ])?;
+    let SublaneId { lane, number } = strip.sublane;
+    let most = most.min(batch.remaining());
+    // One more, to know what is next.
+    let limit = row_limit(most.saturating_add(1));
+    let mut rows = select.query(params![lane, number, strip.level.number(), limit])?;
     let (mut due, mut unreadable) = (Vec::new(), Vec::new());
+    let is_retry = strip.level.is_retry();
+    let mut head = Head::None;
     while let Some(row) = rows.next()? {
-        let read = JobRow::read_if_readable(conn, &mut session.names, &columns, row)?;
-        let Some(JobRow { seq, job, .. }) = read else {
-            unreadable.push(UnreadableRow {
-                seq: row.get("seq")?,
-                run_at: time(row.get("run_at")?),
-                is_retry: row.get::<_, i64>("attempt")? > row.get("attempts_before")?,
-            });
-            continue;
-        };
-        let run_at = job.progress.run_at;
-        session.due_index.raise_bound(index, priority, run_at);
-        let is_retry = job.progress.attempt > job.progress.attempts_before;
-        due.push(DueRow { seq, is_retry });
-        batch.push(job, session.now);
-        if batch.is_full() {
+        let run_at = time(row.get(columns.job.run_at)?);
+        if run_at > until || due.len() >= most || batch.remaining() == 0 {
+            head = Head::At(run_at);
             break;
         }
+        let read = JobRow::read_if_readable(conn, &mut session.names, &columns, row)?;
+        let Some(JobRow { seq, job, .. }) = read else {
+            let seq = row.get("seq")?;
+            unreadable.push(UnreadableRow { seq, run_at });
+            // So many were asked for that it is not known what comes after them.
+            head = Head::At(run_at);
+            continue;
+        };
+        due.push(DueRow { seq, is_retry });
+        batch.push(job, session.now);
     }
     drop(rows);
-    set_aside(session, session.due_index.lane_id(index), &unreadable)?;
-    Ok(due)
+    set_aside(session, strip, &unreadable)?;
+    if !unreadable.is_empty() {
+        head = due_index::head(conn, strip)?;
+    }
+    Ok((due, head))
+}
+
+/// Claims the oldest unfinished job of a concurrency key, if it waits in this strip and is due.
+fn claim_first_of_key(
+    session: &mut Session<'_>,
+    batch: &mut ClaimBatch<'_>,
+    pick: &Pick,
+) -> Result<(usize, Head), DriverError> {
+    let conn = session.conn;
+    let strip = pick.strip;
+    let Some(key) = session.due.index.key_number(strip.sublane) else {
+        return Ok((0, due_index::head(conn, strip)?));
+    };
+    let mut select = conn.prepare_cached(include_str!("sql/claim_ordered.sql"))?;
+    let columns = session.claim_columns(&select)?;
+    let mut rows = select.query([key])?;
+    let Some(row) = rows.next()? else {
+        drop(rows);
+        return Ok((0, due_index::head(conn, strip)?));
+    };
+    let Some(JobRow { seq, lane, job }) =
+        JobRow::read_if_readable(conn, &mut session.names, &columns, row)?
+    else {
+        // It keeps back the others until it is repaired or deleted.
+        return Ok((0, Head::Behind));
+    };
+    drop(rows);
+    let (destination, key) = (job.destination.as_ref(), job.concurrency_key.as_ref());
+    let found = SublaneId {
+        lane,
+        number: Sublane::number(destination, key),
+    };
+    let is_retry = job.progress.attempt > job.progress.attempts_before;
+    let is_here = found == strip.sublane
+        && job.priority.get() == strip.level.priority()
+        && is_retry == strip.level.is_retry()
+        && job.progress.state == JobState::Waiting;
+    if !is_here {
+        return Ok((0, Head::Behind));
+    }
+    if job.progress.run_at > session.now {
+        return Ok((0, Head::At(job.progress.run_at)));
+    }
+    let row = DueRow { seq, is_retry };
+    batch.push(job, session.now);
+    if let Some(claim) = batch.claims.last() {
+        write_claim(session, strip.sublane, &row, claim)?;
+    }
+    Ok((1, due_index::head(conn, strip)?))
 }
 
 /// A due row that cannot be read as a job.
 struct UnreadableRow {
     seq: i64,
     run_at: Timestamp,
-    is_retry: bool,
 }
 
 /// Without this, rows that cannot be read would be due for ever, before all others.
 fn set_aside(
     session: &mut Session<'_>,
-    lane: LaneId,
+    strip: Strip,
     unreadable: &[UnreadableRow],
 ) -> Result<(), DriverError> {
+    let is_retry = strip.level.is_retry();
     for row in unreadable {
         session
             .conn
             .prepare_cached(include_str!("sql/set_aside.sql"))?
             .execute(params![row.seq, Timestamp::MAX.as_micros()])?;
-        let from = Bucket::waiting(row.run_at, row.is_retry);
-        let to = Bucket::waiting(Timestamp::MAX, row.is_retry);
-        session.counts.move_job(lane, Some(from), Some(to));
+        let from = Bucket::waiting(row.run_at, is_retry);
+        let to = Bucket::waiting(Timestamp::MAX, is_retry);
+        session
+            .counts
+            .move_job(strip.sublane.lane, Some(from), Some(to));
     }
     Ok(())
 }

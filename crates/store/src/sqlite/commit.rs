@@ -13,7 +13,11 @@ use super::{
     session::{JobPosition, RunningRow, Session},
     values::{job_key, schedule_id, schedule_key, state_number, to_json},
 };
-use crate::{sql::values::nanos, store::DocumentKind};
+use crate::{
+    due::{Level, Strip, SublaneId},
+    sql::values::nanos,
+    store::DocumentKind,
+};
 
 pub(super) fn commit_all(
     session: &mut Session<'_>,
@@ -66,7 +70,7 @@ fn commit<'t>(
         records.0.push((row, record));
         session
             .counts
-            .add_attempt(row.lane, record.finished_at, transition.tally);
+            .add_attempt(row.sublane.lane, record.finished_at, transition.tally);
     }
     for job in &transition.outbox {
         enqueue::insert_unless_stored(session, job)?;
@@ -75,15 +79,19 @@ fn commit<'t>(
 }
 
 fn positions(row: RunningRow, to: &JobProgress) -> (JobPosition, JobPosition) {
+    let strip = |is_retry| Strip {
+        sublane: row.sublane,
+        level: Level::new(row.priority, is_retry),
+    };
     let from = JobPosition {
-        lane: row.lane,
-        priority: row.priority,
+        strip: strip(false),
         run_at: Timestamp::MAX,
         bucket: Bucket::RUNNING,
         state: JobState::Running,
         is_scheduled_run: row.schedule.is_some(),
     };
     let to = JobPosition {
+        strip: strip(to.attempt > to.attempts_before),
         run_at: to.run_at,
         bucket: Bucket::of(to),
         state: to.state,
@@ -103,7 +111,10 @@ fn find_row(session: &Session<'_>, job: JobId) -> Result<Option<RunningRow>, Dri
     };
     Ok(Some(RunningRow {
         seq: row.get("seq")?,
-        lane: row.get("lane")?,
+        sublane: SublaneId {
+            lane: row.get("lane")?,
+            number: row.get("sublane")?,
+        },
         priority: row.get("priority")?,
         schedule: row.get::<_, Option<_>>("schedule")?.map(schedule_id),
     }))

@@ -1,342 +1,245 @@
-//! Where jobs wait: for each lane and priority, a lower bound of the earliest `runAt`.
+//! Where jobs wait in the file, as the writer remembers it.
 //!
-//! A claim would have to search every lane ten times, once for each priority, only to learn
-//! that nothing is due. The writer holds the bounds in memory and makes nearly all changes
-//! itself; they say which searches can find something, and when to look again. A write of
-//! another connection makes them stale, and the next claim reads them again. A bound may be
-//! too early, never too late.
+//! The writer makes nearly all changes itself and notes them here. A write of another connection, or
+//! a transaction that was rolled back, makes this stale, and the next claim reads it anew: a few
+//! seeks for each sublane and level in which a job waits.
 
-#[cfg(test)]
-mod tests;
+use std::collections::HashSet;
 
-use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, HashMap, HashSet},
-    hash::Hash,
+use rusqlite::{Connection, Row, params};
+use steadfast_core::{
+    AppliedGate, ConcurrencyKey, Destination, GateNumber, GateState, NewJob, Queue, Sublane,
+    Tenant, Timestamp,
 };
-
-use rusqlite::Connection;
-use steadfast_core::{Kind, Queue, Tenant, Timestamp, limits::PRIORITY_MAX};
 
 use super::{
     damage::pass_over,
     driver_error::DriverError,
-    names::{LaneId, lanes_after},
-    values::parse,
+    names::Names,
+    values::{parse, parse_option, time},
 };
-use crate::{damage::DamageLog, lane::Lane, sql::columns::columns, store::ClaimRequest};
-
-pub(super) const PRIORITIES: usize = PRIORITY_MAX as usize + 1; // not a limit: how many there are
-
-/// No job waits.
-const NEVER: i64 = i64::MAX; // not a limit: a time that does not come
+use crate::{
+    damage::DamageLog,
+    due::{DueIndex, Head, Level, Strip, SublaneId, Writers},
+    sql::columns::columns,
+    store::ClaimRequest,
+};
 
 columns! {
-    struct BoundColumns { priority, run_at }
+    struct StripColumns { lane, sublane, level, run_at, destination, concurrency_key }
 }
 
 columns! {
     struct QueueColumns { tenant, queue }
 }
 
-#[derive(Default)]
-pub(super) struct DueIndex {
-    entries: Vec<Entry>,
-    /// Where a lane is in `entries`.
-    indexes: HashMap<LaneId, usize>,
-    /// Where the lanes of a tenant, queue or kind are, so that a request that names some does not
-    /// walk over the others.
-    by_tenant: HashMap<Tenant, Vec<usize>>,
-    by_queue: HashMap<Queue, Vec<usize>>,
-    by_kind: HashMap<Kind, Vec<usize>>,
-    paused: HashSet<(Tenant, Queue)>,
-    /// Counts the occasions on which other connections may have changed anything.
-    era: u64,
+pub(super) struct FileDueIndex {
+    pub index: DueIndex,
     is_loaded: bool,
 }
 
-/// One lane.
-struct Entry {
-    id: LaneId,
-    lane: Lane,
-    is_paused: bool,
-    /// When the bounds were read; those of an older era mean nothing.
-    era: u64,
-    bounds: [Bound; PRIORITIES],
+impl Default for FileDueIndex {
+    fn default() -> Self {
+        Self {
+            index: DueIndex::new(Writers::One),
+            is_loaded: false,
+        }
+    }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Bound {
-    run_at: i64,
-    /// A job waits for exactly this time.
-    is_exact: bool,
-}
-
-impl Bound {
-    const NOTHING: Self = Self {
-        run_at: NEVER,
-        is_exact: true,
-    };
-}
-
-impl DueIndex {
-    /// Other connections have written, or a transaction of ours was rolled back.
+impl FileDueIndex {
+    /// Rows were changed by others, or went back to what they were.
     pub(super) fn invalidate(&mut self) {
-        self.era += 1;
         self.is_loaded = false;
     }
 
-    /// Rows may have gone back to an earlier time, lane numbers included.
-    pub(super) fn clear(&mut self) {
-        let era = self.era + 1;
-        *self = Self {
-            era,
-            ..Self::default()
-        };
-    }
-
-    /// The indexes of the lanes that a claim may take from, with bounds that can be trusted.
-    pub(super) fn wanted_lanes(
-        &mut self,
-        conn: &Connection,
-        damage: &DamageLog,
-        request: &ClaimRequest,
-    ) -> Result<Vec<usize>, DriverError> {
-        if !self.is_loaded {
-            self.load(conn, damage)?;
-        }
-        let wanted = WantedNames::new(request);
-        let mut indexes = self.candidates(request);
-        indexes.retain(|index| {
-            let entry = &self.entries[*index];
-            !entry.is_paused && wanted.contains(&entry.lane)
-        });
-        for index in &indexes {
-            let entry = &mut self.entries[*index];
-            if entry.era != self.era {
-                entry.read_bounds(conn)?;
-                entry.era = self.era;
+    /// A job waits: a new one, or one whose sublane is known. Answers whether that is earlier than was
+    /// known.
+    pub(super) fn add(&mut self, strip: Strip, new: Option<&NewJob>, run_at: Timestamp) -> bool {
+        let is_known = self.index.knows(strip.sublane);
+        match new {
+            _ if !self.is_loaded => true,
+            Some(job) => self.index.add(strip, || Sublane::from(job), run_at),
+            None if is_known => self.index.add_known(strip, run_at),
+            None => {
+                self.invalidate();
+                true
             }
         }
-        Ok(indexes)
     }
 
-    /// Lanes among which are all that a request wants: the shortest list that its names lead to.
-    fn candidates(&self, request: &ClaimRequest) -> Vec<usize> {
-        fn named<N: Hash + Eq>(names: &[N], lists: &HashMap<N, Vec<usize>>) -> Option<Vec<usize>> {
-            let distinct: HashSet<&N> = names.iter().collect();
-            let found = distinct.into_iter().filter_map(|name| lists.get(name));
-            let mut indexes: Vec<usize> = found.flatten().copied().collect();
-            indexes.sort_unstable();
-            (!names.is_empty()).then_some(indexes)
-        }
-        named(request.tenant.as_slice(), &self.by_tenant)
-            .into_iter()
-            .chain(named(&request.queues, &self.by_queue))
-            .chain(named(&request.kinds, &self.by_kind))
-            .min_by_key(Vec::len)
-            .unwrap_or_else(|| (0..self.entries.len()).collect())
-    }
-
-    pub(super) fn lane_id(&self, index: usize) -> LaneId {
-        self.entries[index].id
-    }
-
-    /// Those of the lanes given in which a job of this priority may be due, by when.
-    pub(super) fn due(
-        &self,
-        indexes: &[usize],
-        priority: usize,
-        now: Timestamp,
-    ) -> BinaryHeap<Reverse<(i64, usize)>> {
-        indexes
-            .iter()
-            .map(|index| (self.entries[*index].bounds[priority].run_at, *index))
-            .filter(|(run_at, _)| *run_at <= now.as_micros())
-            .map(Reverse)
-            .collect()
-    }
-
-    /// The earliest `runAt`, which is looked up if it is not known exactly.
-    pub(super) fn exact_bound(
+    /// What a request may claim is known from here on, under the gates that it names.
+    pub(super) fn prepare(
         &mut self,
         conn: &Connection,
-        index: usize,
-        priority: usize,
-    ) -> Result<i64, DriverError> {
-        let entry = &mut self.entries[index];
-        let bound = &mut entry.bounds[priority];
-        if !bound.is_exact {
-            let earliest: Option<i64> = conn
-                .prepare_cached(include_str!("sql/claim_next.sql"))?
-                .query_row((entry.id, priority_number(priority)), |row| row.get(0))?;
-            *bound = Bound {
-                run_at: earliest.unwrap_or(NEVER),
-                is_exact: true,
-            };
+        names: &mut Names,
+        request: &ClaimRequest,
+        now: Timestamp,
+    ) -> Result<(), DriverError> {
+        self.index.set_gates(&request.gates);
+        if !self.is_loaded {
+            self.index.clear();
+            self.load(conn, names, now)?;
+            self.is_loaded = true;
         }
-        Ok(bound.run_at)
+        self.index.catch_up(request, now);
+        Ok(())
     }
 
-    /// When the next job of the lanes given becomes due.
+    /// When the next job that a request wants becomes due.
     pub(super) fn next_due(
         &mut self,
         conn: &Connection,
-        indexes: &[usize],
+        request: &ClaimRequest,
+        now: Timestamp,
     ) -> Result<Option<Timestamp>, DriverError> {
-        let mut earliest: BinaryHeap<_> = indexes
-            .iter()
-            .flat_map(|index| {
-                let bounds = self.entries[*index].bounds.iter().enumerate();
-                bounds.map(|(priority, bound)| Reverse((bound.run_at, *index, priority)))
-            })
-            .filter(|Reverse((run_at, ..))| *run_at != NEVER)
-            .collect();
-        while let Some(Reverse((bound, index, priority))) = earliest.pop() {
-            let run_at = self.exact_bound(conn, index, priority)?;
-            if run_at == bound {
-                return Ok(Some(Timestamp::from_micros(run_at)));
-            }
-            if run_at != NEVER {
-                earliest.push(Reverse((run_at, index, priority)));
-            }
+        while let Some(strip) = self.index.inexact_earliest(request, now) {
+            let head = head(conn, strip)?;
+            self.index.set_head(strip, head);
         }
-        Ok(None)
+        Ok(self.index.next_due(request, now))
     }
 
-    /// A job waits. Answers whether that is earlier than was known.
-    pub(super) fn add(&mut self, lane: LaneId, priority: u8, run_at: Timestamp) -> bool {
-        let era = self.era;
-        let Some((read_in, bound)) = self.bound(lane, priority) else {
-            // A lane that is not known yet is read when a claim next asks.
-            self.is_loaded = false;
-            return true;
-        };
-        let run_at = run_at.as_micros();
-        let is_earlier = run_at < bound.run_at;
-        if run_at <= bound.run_at {
-            *bound = Bound {
-                run_at,
-                is_exact: true,
+    pub(super) fn set_paused(
+        &mut self,
+        conn: &Connection,
+        damage: &DamageLog,
+    ) -> Result<(), DriverError> {
+        self.index.set_paused(read_paused(conn, damage)?);
+        Ok(())
+    }
+
+    fn load(
+        &mut self,
+        conn: &Connection,
+        names: &mut Names,
+        now: Timestamp,
+    ) -> Result<(), DriverError> {
+        self.set_paused(conn, &names.damage())?;
+        let mut strips = conn.prepare_cached(include_str!("sql/due_strip.sql"))?;
+        let columns = StripColumns::find(strips.column_names())?;
+        let mut after = (0, i64::MIN, -1);
+        loop {
+            let mut rows = strips.query(params![after.0, after.1, after.2])?;
+            let Some(row) = rows.next()? else { break };
+            after = (
+                row.get(columns.lane)?,
+                row.get(columns.sublane)?,
+                row.get(columns.level)?,
+            );
+            let run_at = time(row.get(columns.run_at)?);
+            let Some(level) = Level::from_number(after.2) else {
+                continue;
             };
-        }
-        is_earlier || read_in != era
-    }
-
-    /// A job does not wait any more. If it was the first, the next one's time is not known.
-    pub(super) fn remove(&mut self, lane: LaneId, priority: u8, run_at: Timestamp) {
-        if let Some((_, bound)) = self.bound(lane, priority)
-            && bound.run_at == run_at.as_micros()
-        {
-            bound.is_exact = false;
-        }
-    }
-
-    /// The earliest jobs of a lane were claimed; what is left is not earlier than `run_at`.
-    pub(super) fn raise_bound(&mut self, index: usize, priority: usize, run_at: Timestamp) {
-        self.entries[index].bounds[priority] = Bound {
-            run_at: run_at.as_micros(),
-            is_exact: false,
-        };
-    }
-
-    /// The lane was searched: whatever the bound said, the next one's time is not known.
-    pub(super) fn mark_inexact(&mut self, index: usize, priority: usize) {
-        self.entries[index].bounds[priority].is_exact = false;
-    }
-
-    pub(super) fn set_paused(&mut self, tenant: &Tenant, queue: &Queue, paused: bool) {
-        let named = (tenant.clone(), queue.clone());
-        if paused {
-            self.paused.insert(named);
-        } else {
-            self.paused.remove(&named);
-        }
-        for entry in &mut self.entries {
-            if entry.lane.tenant == *tenant && entry.lane.queue == *queue {
-                entry.is_paused = paused;
+            let id = SublaneId {
+                lane: after.0,
+                number: after.1,
+            };
+            let texts = (columns.destination, columns.concurrency_key);
+            if let Some(sublane) = read_sublane(conn, names, id, texts, row)? {
+                let strip = Strip { sublane: id, level };
+                self.index.add(strip, || sublane, run_at);
             }
         }
+        self.load_running(conn, names)?;
+        self.load_gates(conn, now)
     }
 
-    fn bound(&mut self, lane: LaneId, priority: u8) -> Option<(u64, &mut Bound)> {
-        let entry = &mut self.entries[*self.indexes.get(&lane)?];
-        Some((entry.era, entry.bounds.get_mut(usize::from(priority))?))
-    }
-
-    fn load(&mut self, conn: &Connection, damage: &DamageLog) -> Result<(), DriverError> {
-        self.paused = read_paused(conn, damage)?;
-        let newest = self.entries.last().map_or(0, |entry| entry.id);
-        for (id, lane) in lanes_after(conn, newest, damage)? {
-            let index = self.entries.len();
-            self.indexes.insert(id, index);
-            let Lane {
-                tenant,
-                queue,
-                kind,
-            } = lane.clone();
-            self.by_tenant.entry(tenant).or_default().push(index);
-            self.by_queue.entry(queue).or_default().push(index);
-            self.by_kind.entry(kind).or_default().push(index);
-            self.entries.push(Entry {
-                id,
-                lane,
-                is_paused: false,
-                era: self.era.wrapping_sub(1),
-                bounds: [Bound::NOTHING; PRIORITIES],
-            });
-        }
-        for entry in &mut self.entries {
-            let queue = (entry.lane.tenant.clone(), entry.lane.queue.clone());
-            entry.is_paused = self.paused.contains(&queue);
-        }
-        self.is_loaded = true;
-        Ok(())
-    }
-}
-
-/// The names of a request, to compare many lanes with.
-struct WantedNames<'r> {
-    request: &'r ClaimRequest,
-    queues: HashSet<&'r Queue>,
-    kinds: HashSet<&'r Kind>,
-}
-
-impl<'r> WantedNames<'r> {
-    fn new(request: &'r ClaimRequest) -> Self {
-        Self {
-            request,
-            queues: request.queues.iter().collect(),
-            kinds: request.kinds.iter().collect(),
-        }
-    }
-
-    /// As [`ClaimRequest::wants`] says.
-    fn contains(&self, lane: &Lane) -> bool {
-        let tenant = self.request.tenant.as_ref();
-        tenant.is_none_or(|wanted| *wanted == lane.tenant)
-            && (self.queues.is_empty() || self.queues.contains(&lane.queue))
-            && (self.kinds.is_empty() || self.kinds.contains(&lane.kind))
-            && !self.request.except_kinds.contains(&lane.kind)
-    }
-}
-
-impl Entry {
-    fn read_bounds(&mut self, conn: &Connection) -> Result<(), DriverError> {
-        let mut statement = conn.prepare_cached(include_str!("sql/claim_bounds.sql"))?;
-        let columns = BoundColumns::find(statement.column_names())?;
-        let mut rows = statement.query([self.id])?;
+    fn load_running(&mut self, conn: &Connection, names: &mut Names) -> Result<(), DriverError> {
+        let mut statement = conn.prepare_cached(include_str!("sql/due_running.sql"))?;
+        let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            let priority: u8 = row.get(columns.priority)?;
-            if let Some(bound) = self.bounds.get_mut(usize::from(priority)) {
-                *bound = Bound {
-                    run_at: row.get::<_, Option<i64>>(columns.run_at)?.unwrap_or(NEVER),
-                    is_exact: true,
-                };
+            let id = SublaneId {
+                lane: row.get("lane")?,
+                number: row.get("sublane")?,
+            };
+            let texts = (2, 3);
+            let running: u32 = row.get("running")?;
+            if let Some(sublane) = read_sublane(conn, names, id, texts, row)? {
+                self.index.add_running(id, || sublane, running);
             }
         }
         Ok(())
     }
+
+    fn load_gates(&mut self, conn: &Connection, now: Timestamp) -> Result<(), DriverError> {
+        let mut statement = conn.prepare_cached(include_str!("sql/gates.sql"))?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let number = GateNumber(row.get("number")?);
+            let running = self.index.state(number).map_or(0, |state| state.running);
+            let state = GateState {
+                running,
+                next_start: time(row.get("next_start")?),
+                minute: row.get("minute")?,
+                starts: row.get("starts")?,
+                retries: row.get("retries")?,
+            };
+            self.index.set_state(number, state, now);
+        }
+        Ok(())
+    }
+}
+
+/// The earliest job of a strip.
+pub(super) fn head(conn: &Connection, strip: Strip) -> Result<Head, DriverError> {
+    let SublaneId { lane, number } = strip.sublane;
+    let earliest: Option<i64> = conn
+        .prepare_cached(include_str!("sql/claim_next.sql"))?
+        .query_row((lane, number, strip.level.number()), |row| row.get(0))?;
+    Ok(earliest.map_or(Head::None, |run_at| Head::At(time(run_at))))
+}
+
+/// Stores how gates stand after starts, if they limit them.
+pub(super) fn save_gates<'g>(
+    conn: &Connection,
+    index: &DueIndex,
+    gates: impl Iterator<Item = &'g AppliedGate>,
+) -> Result<(), DriverError> {
+    let counting = gates.filter(|gate| gate.limits.counts_starts());
+    let numbers: HashSet<GateNumber> = counting.map(|gate| gate.number).collect();
+    for number in numbers {
+        let Some(state) = index.state(number) else {
+            continue;
+        };
+        conn.prepare_cached(include_str!("sql/gate_save.sql"))?
+            .execute(params![
+                number.0,
+                state.next_start.as_micros(),
+                state.minute,
+                state.starts,
+                state.retries,
+            ])?;
+    }
+    Ok(())
+}
+
+/// What a sublane is, by a row of it; `None` if that cannot be read.
+fn read_sublane(
+    conn: &Connection,
+    names: &mut Names,
+    id: SublaneId,
+    (destination, concurrency_key): (usize, usize),
+    row: &Row<'_>,
+) -> Result<Option<Sublane>, DriverError> {
+    let damage = names.damage();
+    let lane = match names.lane(conn, id.lane) {
+        Ok(lane) => lane.clone(),
+        Err(error) if error.is_unreadable() => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let read =
+        parse_option(row, destination, "destination", Destination::new).and_then(|destination| {
+            let key = "concurrency key";
+            Ok(Sublane {
+                tenant: lane.tenant,
+                queue: lane.queue,
+                kind: lane.kind,
+                destination,
+                concurrency_key: parse_option(row, concurrency_key, key, ConcurrencyKey::new)?,
+            })
+        });
+    pass_over(read, &damage, "sublane", format_args!("{id:?}"))
 }
 
 fn read_paused(
@@ -357,8 +260,4 @@ fn read_paused(
         number += 1;
     }
     Ok(paused)
-}
-
-pub(super) fn priority_number(priority: usize) -> i64 {
-    i64::try_from(priority).unwrap_or(i64::MAX)
 }

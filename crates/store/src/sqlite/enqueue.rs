@@ -3,17 +3,22 @@
 use std::collections::{HashMap, HashSet};
 
 use rusqlite::{OptionalExtension, params};
-use steadfast_core::{Guarantee, IdempotencyKey, JobId, NewJob, Payload, Tenant};
+use steadfast_core::{
+    ConcurrencyKey, Destination, Guarantee, IdempotencyKey, JobId, NewJob, Payload, Sublane, Tenant,
+};
 
 use super::{
     driver_error::DriverError,
-    names::LaneId,
     row_inserts::InsertedRows,
     session::Session,
     values::{job_id, job_key, schedule_key, to_json},
 };
 use crate::{
-    error::EnqueueError, limits::PAYLOAD_INLINE_BYTES_MAX, sql::values::nanos, store::EnqueueResult,
+    due::{Level, Strip, SublaneId},
+    error::EnqueueError,
+    limits::PAYLOAD_INLINE_BYTES_MAX,
+    sql::values::nanos,
+    store::EnqueueResult,
 };
 
 pub(super) type Answer = Result<Vec<EnqueueResult>, EnqueueError>;
@@ -122,23 +127,30 @@ fn newest_ids(session: &Session<'_>, count: usize) -> Result<HashSet<JobId>, Dri
 #[derive(Clone, Copy)]
 struct NewRow<'j> {
     job: &'j NewJob,
-    lane: LaneId,
+    sublane: SublaneId,
     policy: i64,
 }
 
 impl<'j> NewRow<'j> {
     fn of(session: &mut Session<'_>, job: &'j NewJob) -> Result<Self, DriverError> {
         let Session { conn, names, .. } = session;
+        let (destination, key) = (job.destination.as_ref(), job.concurrency_key.as_ref());
         Ok(Self {
             job,
-            lane: names.lane_id(conn, job)?,
+            sublane: SublaneId {
+                lane: names.lane_id(conn, job)?,
+                number: Sublane::number(destination, key),
+            },
             policy: names.policy_id(conn, &job.policy)?,
         })
     }
 
     fn wait_in_lane(self, session: &mut Session<'_>) {
-        let run_at = self.job.due(session.now);
-        session.job_added(self.lane, self.job.priority.get(), run_at);
+        let strip = Strip {
+            sublane: self.sublane,
+            level: Level::new(self.job.priority.get(), false),
+        };
+        session.job_added(strip, self.job, self.job.due(session.now));
     }
 }
 
@@ -150,10 +162,15 @@ fn insert_rows<'j, T>(
 ) -> Result<InsertedRows, DriverError> {
     let Session { conn, now, hot, .. } = session;
     hot.enqueue.insert_some(conn, all, |row, of| {
-        let NewRow { job, lane, policy } = row_of(of);
+        let NewRow {
+            job,
+            sublane,
+            policy,
+        } = row_of(of);
+        let key = job.concurrency_key.as_ref();
         let tags = Some(job.tags()).filter(|tags| !tags.is_empty());
         row.bind(job_key(job.id))?;
-        row.bind(lane)?;
+        row.bind(sublane.lane)?;
         row.bind(job.priority.get())?;
         row.bind(job.due(*now).as_micros())?;
         row.bind(policy)?;
@@ -166,7 +183,11 @@ fn insert_rows<'j, T>(
         row.bind(job.scheduled_run.map(|run| run.tick.as_micros()))?;
         row.bind(tags.map(to_json).transpose()?)?;
         row.bind(inline(&job.payload))?;
-        row.bind(job.webhook.as_deref().map(to_json).transpose()?)
+        row.bind(job.webhook.as_deref().map(to_json).transpose()?)?;
+        row.bind(Some(sublane.number).filter(|number| *number != 0))?;
+        row.bind(job.destination.as_ref().map(Destination::as_str))?;
+        row.bind(key.map(ConcurrencyKey::as_str))?;
+        row.bind(key.map(|key| Sublane::key_number(&job.tenant, key)))
     })
 }
 

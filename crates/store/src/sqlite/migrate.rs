@@ -15,6 +15,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0007_log_mark.sql"),
     include_str!("migrations/0008_unsuccessful_jobs.sql"),
     include_str!("migrations/0009_workers.sql"),
+    include_str!("migrations/0010_flow.sql"),
 ];
 
 /// The schema this binary knows.

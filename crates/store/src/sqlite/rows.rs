@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Row, Rows, Statement};
 use steadfast_core::{
-    Attempt, Fence, Guarantee, IdempotencyKey, Invalid, Job, JobProgress, Payload, Priority,
-    ScheduledRun, WorkerName,
+    Attempt, ConcurrencyKey, Destination, Fence, Guarantee, IdempotencyKey, Invalid, Job,
+    JobProgress, Payload, Priority, ScheduledRun, WorkerName,
 };
 
 use super::{
@@ -127,6 +127,13 @@ impl JobRow {
             )?,
             scheduled_run: scheduled_run(row.get(columns.schedule)?, row.get(columns.tick)?),
             webhook: json_option(row, columns.webhook, "webhook")?.map(Arc::new),
+            destination: parse_option(row, columns.destination, "destination", Destination::new)?,
+            concurrency_key: parse_option(
+                row,
+                columns.concurrency_key,
+                "concurrency key",
+                ConcurrencyKey::new,
+            )?,
             tags: json_option(row, columns.tags, "tags")?.unwrap_or_default(),
             created_at: time(row.get(columns.created_at)?),
             progress: progress(columns, row)?,

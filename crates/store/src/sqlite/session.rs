@@ -4,18 +4,19 @@
 use std::collections::HashMap;
 
 use rusqlite::{Connection, PrepFlags, Statement};
-use steadfast_core::{JobId, JobState, ScheduleId, Timestamp};
+use steadfast_core::{JobId, JobState, NewJob, ScheduleId, Timestamp};
 
 use super::{
     counts::{Bucket, Counts},
     driver_error::DriverError,
-    due_index::DueIndex,
+    due_index::FileDueIndex,
     log_mark::Checkpointer,
     names::{LaneId, Names},
     row_inserts::RowInserts,
     rows::JobRowColumns,
 };
 use crate::{
+    due::{Strip, SublaneId},
     limits::{RUNNING_ROWS_MAX, WAKE_LANES_MAX},
     wake::WakeReasons,
 };
@@ -24,7 +25,7 @@ pub(super) struct Session<'c> {
     pub conn: &'c Connection,
     pub now: Timestamp,
     pub names: Names,
-    pub due_index: DueIndex,
+    pub due: FileDueIndex,
     pub counts: Counts,
     pub hot: HotStatements<'c>,
     pub running: RunningRows,
@@ -86,6 +87,7 @@ pub(super) struct HotStatements<'c> {
     pub enqueue: RowInserts<'c>,
     pub progress: LazyStatement<'c>,
     pub attempt_insert: RowInserts<'c>,
+    pub claim: LazyStatement<'c>,
 }
 
 impl Default for HotStatements<'_> {
@@ -94,6 +96,7 @@ impl Default for HotStatements<'_> {
             enqueue: RowInserts::new(include_str!("sql/enqueue.sql")),
             progress: LazyStatement::new(include_str!("sql/progress.sql")),
             attempt_insert: RowInserts::new(include_str!("sql/attempt_insert.sql")),
+            claim: LazyStatement::new(include_str!("sql/claim.sql")),
         }
     }
 }
@@ -131,7 +134,7 @@ pub(super) struct RunningRows(HashMap<JobId, RunningRow>);
 #[derive(Clone, Copy)]
 pub(super) struct RunningRow {
     pub seq: i64,
-    pub lane: LaneId,
+    pub sublane: SublaneId,
     pub priority: u8,
     pub schedule: Option<ScheduleId>,
 }
@@ -164,8 +167,7 @@ pub(super) fn data_version(conn: &Connection) -> Result<i64, DriverError> {
 /// Where a job waits and is counted.
 #[derive(Clone, Copy)]
 pub(super) struct JobPosition {
-    pub lane: LaneId,
-    pub priority: u8,
+    pub strip: Strip,
     pub run_at: Timestamp,
     pub bucket: Bucket,
     pub state: JobState,
@@ -179,7 +181,7 @@ impl<'c> Session<'c> {
             conn,
             now,
             names: Names::default(),
-            due_index: DueIndex::default(),
+            due: FileDueIndex::default(),
             counts: Counts::default(),
             hot: HotStatements::default(),
             running: RunningRows::default(),
@@ -195,7 +197,7 @@ impl<'c> Session<'c> {
         let version = data_version(self.conn)?;
         if self.data_version != version {
             self.data_version = version;
-            self.due_index.invalidate();
+            self.due.invalidate();
             // A newer binary may have changed the schema.
             self.claim_columns = None;
             self.wakes.wake_all();
@@ -232,7 +234,7 @@ impl<'c> Session<'c> {
             tracing::warn!(%error, "cannot roll back");
         }
         self.names.clear();
-        self.due_index.clear();
+        self.due.invalidate();
         self.counts.clear();
         self.hot = HotStatements::default();
         self.claim_columns = None;
@@ -240,21 +242,29 @@ impl<'c> Session<'c> {
     }
 
     /// A new job waits.
-    pub(super) fn job_added(&mut self, lane: LaneId, priority: u8, run_at: Timestamp) {
-        let bucket = Bucket::waiting(run_at, false);
-        self.counts.move_job(lane, None, Some(bucket));
-        self.job_waits(lane, priority, run_at);
+    pub(super) fn job_added(&mut self, strip: Strip, job: &NewJob, run_at: Timestamp) {
+        let bucket = Bucket::waiting(run_at, strip.level.is_retry());
+        self.counts.move_job(strip.sublane.lane, None, Some(bucket));
+        self.job_waits(strip, Some(job), run_at);
     }
 
     /// A job has gone from one position to another.
     pub(super) fn job_moved(&mut self, from: JobPosition, to: JobPosition) {
+        let lane = from.strip.sublane.lane;
         self.counts
-            .move_job(from.lane, Some(from.bucket), Some(to.bucket));
+            .move_job(lane, Some(from.bucket), Some(to.bucket));
         if from.state == JobState::Waiting {
-            self.due_index.remove(from.lane, from.priority, from.run_at);
+            self.due.index.remove(from.strip, from.run_at);
+            if to.state.is_final() {
+                self.due.index.order_changed(from.strip.sublane, self.now);
+            }
         }
         if to.state == JobState::Waiting {
-            self.job_waits(to.lane, to.priority, to.run_at);
+            self.job_waits(to.strip, None, to.run_at);
+        }
+        if from.state == JobState::Running && to.state != JobState::Running {
+            self.due.index.remove_running(from.strip.sublane, self.now);
+            self.wake_opened();
         }
         // The end of a run may let a queued tick fire.
         if to.state.is_final() && to.is_scheduled_run {
@@ -262,10 +272,17 @@ impl<'c> Session<'c> {
         }
     }
 
-    fn job_waits(&mut self, lane: LaneId, priority: u8, run_at: Timestamp) {
-        let is_earlier = self.due_index.add(lane, priority, run_at);
+    fn job_waits(&mut self, strip: Strip, job: Option<&NewJob>, run_at: Timestamp) {
+        let is_earlier = self.due.add(strip, job, run_at);
         if is_earlier || run_at <= self.now {
-            self.wakes.job_waits(lane, run_at);
+            self.wakes.job_waits(strip.sublane.lane, run_at);
+        }
+    }
+
+    /// Callers may be waiting for what gates have let through.
+    pub(super) fn wake_opened(&mut self) {
+        for sublane in self.due.index.take_opened() {
+            self.wakes.job_waits(sublane.lane, self.now);
         }
     }
 

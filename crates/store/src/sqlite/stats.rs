@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     lane::Lane,
+    limits::STRIPS_OF_LANE_MAX,
     minutes::{minute, minute_start},
     sql::{
         columns::{CounterColumns, TallyColumns, columns},
@@ -54,7 +55,7 @@ pub(super) fn lane_stats(
                 };
                 due = count.due(waiting.present, &heads)?;
             }
-            let earliest = heads.iter().map(|(_, run_at)| *run_at).min();
+            let earliest = heads.iter().map(|head| head.run_at).min();
             stats.oldest_ready = earliest.filter(|run_at| *run_at <= now);
         }
         waiting.put(due, &mut stats);
@@ -98,19 +99,29 @@ fn waiting_minutes(
     Ok(waiting)
 }
 
-/// The earliest waiting job of each priority of a lane.
-fn heads(conn: &Connection, lane: LaneId) -> Result<Vec<(i64, Timestamp)>, DriverError> {
+/// A sublane and level of a lane, with its earliest waiting job.
+struct LaneHead {
+    sublane: i64,
+    level: i64,
+    run_at: Timestamp,
+}
+
+/// The earliest waiting job of each sublane and level of a lane, up to a limit.
+fn heads(conn: &Connection, lane: LaneId) -> Result<Vec<LaneHead>, DriverError> {
     let mut statement = conn.prepare_cached(include_str!("sql/stats_head.sql"))?;
     let mut heads = Vec::new();
-    let mut above = -1;
-    loop {
-        let mut rows = statement.query(params![lane, above])?;
-        let Some(row) = rows.next()? else {
-            return Ok(heads);
-        };
-        above = row.get("priority")?;
-        heads.push((above, time(row.get("run_at")?)));
+    let mut after = (i64::MIN, -1);
+    while heads.len() < STRIPS_OF_LANE_MAX {
+        let mut rows = statement.query(params![lane, after.0, after.1])?;
+        let Some(row) = rows.next()? else { break };
+        after = (row.get("sublane")?, row.get("level")?);
+        heads.push(LaneHead {
+            sublane: after.0,
+            level: after.1,
+            run_at: time(row.get("run_at")?),
+        });
     }
+    Ok(heads)
 }
 
 /// Counts the jobs of one lane in the present minute.
@@ -123,62 +134,53 @@ struct PresentCount<'c> {
 
 impl PresentCount<'_> {
     /// How many of them are due.
-    fn due(
-        &self,
-        all: WaitingCount,
-        heads: &[(i64, Timestamp)],
-    ) -> Result<WaitingCount, DriverError> {
+    fn due(&self, all: WaitingCount, heads: &[LaneHead]) -> Result<WaitingCount, DriverError> {
         let PresentMinute {
             start, later, end, ..
         } = self.present;
-        let waiting = |from, before| self.waiting(heads, from, before);
-        let retrying = |from, before| self.retrying(from, before);
-        let limit = self.limit;
+        let (limit, any, retries) = (self.limit, |_| true, |level| level % 2 == 1);
         let mut due = WaitingCount::default();
         if all.waiting != 0 {
-            let due_rows = || waiting(start, later);
-            due.waiting = self
-                .present
-                .due(all.waiting, limit, waiting(later, end)?, due_rows)?;
+            let due_rows = || self.count(heads, any, start, later);
+            let later_rows = self.count(heads, any, later, end)?;
+            due.waiting = self.present.due(all.waiting, limit, later_rows, due_rows)?;
         }
         if all.retrying != 0 {
-            let due_rows = || retrying(start, later);
-            due.retrying =
-                self.present
-                    .due(all.retrying, limit, retrying(later, end)?, due_rows)?;
+            let due_rows = || self.count(heads, retries, start, later);
+            let later_rows = self.count(heads, retries, later, end)?;
+            due.retrying = self
+                .present
+                .due(all.retrying, limit, later_rows, due_rows)?;
         }
         Ok(due)
     }
 
-    fn waiting(
+    /// How many wait for a time within a range, at the levels that are asked for.
+    fn count(
         &self,
-        heads: &[(i64, Timestamp)],
+        heads: &[LaneHead],
+        is_asked: impl Fn(i64) -> bool,
         from: i64,
         before: i64,
     ) -> Result<i64, DriverError> {
+        // There are more than were looked at, so how many is not known.
+        if heads.len() >= STRIPS_OF_LANE_MAX {
+            return Ok(self.limit);
+        }
         let mut count = 0;
-        for (priority, head) in heads {
-            if head.as_micros() >= before || count >= self.limit {
+        for head in heads.iter().filter(|head| is_asked(head.level)) {
+            if head.run_at.as_micros() >= before || count >= self.limit {
                 continue;
             }
             let limit = self.limit - count;
             count += self
                 .conn
                 .prepare_cached(include_str!("sql/stats_waiting.sql"))?
-                .query_row(params![self.lane, priority, from, before, limit], |row| {
-                    row.get::<_, i64>(0)
-                })?;
+                .query_row(
+                    params![self.lane, head.sublane, head.level, from, before, limit],
+                    |row| row.get::<_, i64>(0),
+                )?;
         }
-        Ok(count)
-    }
-
-    fn retrying(&self, from: i64, before: i64) -> Result<i64, DriverError> {
-        let count = self
-            .conn
-            .prepare_cached(include_str!("sql/stats_retrying.sql"))?
-            .query_row(params![self.lane, from, before, self.limit], |row| {
-                row.get(0)
-            })?;
         Ok(count)
     }
 }

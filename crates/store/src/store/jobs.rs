@@ -1,11 +1,11 @@
 //! The life of a job.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Claim, CommitResult, Fence, Job, JobCommand, JobId, Kind, NewJob, Payload, Queue, StepName,
-    Subscriptions, Tenant, Timestamp, Transition, WorkerName,
+    Claim, CommitResult, Destination, Fence, Gates, Job, JobCommand, JobId, Kind, NewJob, Payload,
+    Queue, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
 };
 
 use super::BaseStore;
@@ -171,6 +171,10 @@ pub struct ClaimRequest {
     /// Leases end with their job's timeout at the latest, as [`Claim::within_timeout`] says: for
     /// a worker that only its lease can cut off.
     pub within_timeout: bool,
+    /// What may start now. Those of the newest version that a claim was made with hold.
+    pub gates: Arc<Gates>,
+    /// How many jobs for one destination the caller takes; any number by default.
+    pub allowance: Option<Allowance>,
 }
 
 impl ClaimRequest {
@@ -185,6 +189,8 @@ impl ClaimRequest {
             max,
             lease: None,
             within_timeout: false,
+            gates: Arc::default(),
+            allowance: None,
         }
     }
 
@@ -195,6 +201,28 @@ impl ClaimRequest {
             && (self.queues.is_empty() || self.queues.contains(queue))
             && (self.kinds.is_empty() || self.kinds.contains(kind))
             && !self.except_kinds.contains(kind)
+    }
+}
+
+/// How many more jobs for a destination a caller takes at the moment.
+#[derive(Clone)]
+pub struct Allowance(Arc<dyn Fn(&Destination) -> usize + Send + Sync>);
+
+impl Allowance {
+    /// As the function says.
+    pub fn new(of: impl Fn(&Destination) -> usize + Send + Sync + 'static) -> Self {
+        Self(Arc::new(of))
+    }
+
+    /// How many more for this one.
+    pub fn of(&self, destination: &Destination) -> usize {
+        (self.0)(destination)
+    }
+}
+
+impl fmt::Debug for Allowance {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Allowance").finish_non_exhaustive()
     }
 }
 

@@ -1,8 +1,10 @@
--- How many jobs of a lane and priority wait for a time within a range, counting no further
--- than a limit.
--- Parameters: 1 lane, 2 priority, 3 from, 4 before, 5 limit. Rows: count. Locks: read.
+-- How many jobs of a sublane and level wait for a time within a range, counting no further than a
+-- limit.
+-- Parameters: 1 lane, 2 sublane, 3 level, 4 from, 5 before, 6 limit. Rows: count. Locks: read.
 SELECT count(*) FROM (
     SELECT 1 FROM steadfast_job
-    WHERE state = 0 AND lane = ?1 AND priority = ?2 AND run_at >= ?3 AND run_at < ?4
-    LIMIT ?5
+    WHERE
+        state = 0 AND lane = ?1 AND coalesce(sublane, 0) = ?2
+        AND priority * 2 + (attempt > attempts_before) = ?3 AND run_at >= ?4 AND run_at < ?5
+    LIMIT ?6
 )

@@ -1,0 +1,980 @@
+//! Where jobs wait, and whose turn it is.
+//!
+//! A claim must not look at every tenant, queue, kind, destination and key only to learn that
+//! nothing may start there. This is held in memory: for each sublane and level (a priority, first
+//! attempts and retries apart) a lower bound of the earliest `runAt`. What is due is ordered by
+//! tenant, the one that has had least first; what is not due lies by its time; what a gate holds
+//! back lies at that gate, and comes back when the gate opens, by time or because an attempt ended.
+//! So the cost of a claim does not depend on how many there are of anything.
+//!
+//! Callers that want the same jobs share one view of all this. The bounds are hints: they may be too
+//! early, never too late, and the claim itself looks at the rows. [`DueIndex::plan`] says where to
+//! look, and the driver answers with what it found there.
+
+mod order;
+mod view;
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
+
+use steadfast_core::{
+    AppliedGate, Destination, GateNumber, GateState, Gates, Kind, Queue, Room, Share, Sublane,
+    Tenant, Timestamp,
+};
+
+use crate::{
+    limits::{DUE_VIEWS_MAX, IDLE_STRIPS_KEPT, LATE_COMMIT, TENANT_SHARES_MAX},
+    store::ClaimRequest,
+};
+use view::{Park, View};
+
+/// A sublane, as rows name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct SublaneId {
+    /// The number of its lane.
+    pub lane: i64,
+    /// As [`Sublane::number`] says.
+    pub number: i64,
+}
+
+/// A priority, first attempts and retries apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Level(u8);
+
+impl Level {
+    pub(crate) fn new(priority: u8, is_retry: bool) -> Self {
+        Self(priority.saturating_mul(2).saturating_add(is_retry.into()))
+    }
+
+    /// As drivers store it.
+    pub(crate) fn from_number(number: i64) -> Option<Self> {
+        u8::try_from(number).ok().map(Self)
+    }
+
+    pub(crate) fn number(self) -> i64 {
+        self.0.into()
+    }
+
+    pub(crate) fn priority(self) -> u8 {
+        self.0 / 2
+    }
+
+    pub(crate) fn is_retry(self) -> bool {
+        self.0 % 2 == 1
+    }
+}
+
+/// One level of one sublane: a range of the index of waiting jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Strip {
+    pub sublane: SublaneId,
+    pub level: Level,
+}
+
+/// What is known of the first job of a strip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Head {
+    /// None waits.
+    None,
+    /// None is earlier than this.
+    At(Timestamp),
+    /// The first job may not start although its time has come, because another one of its ordered
+    /// key comes before.
+    Behind,
+}
+
+/// Where a claim should look.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub turns: Vec<Turn>,
+}
+
+/// What one tenant may start.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    /// How many jobs in all.
+    pub count: usize,
+    /// Where they wait, the most urgent first.
+    pub picks: Vec<Pick>,
+}
+
+/// What one claim has taken so far, by destination.
+#[derive(Default)]
+pub(crate) struct SentJobs(HashMap<Destination, usize>);
+
+impl SentJobs {
+    pub(crate) fn add(&mut self, pick: &Pick, taken: usize) {
+        if let Some(destination) = &pick.sublane.destination {
+            *self.0.entry(destination.clone()).or_default() += taken;
+        }
+    }
+
+    fn to(&self, destination: &Destination) -> usize {
+        self.0.get(destination).copied().unwrap_or(0)
+    }
+}
+
+/// One strip that has due jobs which may start.
+#[derive(Debug)]
+pub(crate) struct Pick {
+    pub strip: Strip,
+    pub sublane: Arc<Sublane>,
+    /// No job is earlier.
+    pub bound: Timestamp,
+    /// No living row is earlier; there may be dead ones.
+    pub low: Timestamp,
+    /// How many may start at most.
+    pub most: usize,
+    pub gates: Arc<[AppliedGate]>,
+    /// What was known when it was planned.
+    changes: u32,
+}
+
+impl Pick {
+    /// Whether only the oldest unfinished job of its concurrency key may start.
+    pub(crate) fn is_ordered(&self) -> bool {
+        self.gates.iter().any(|gate| gate.limits.ordered)
+    }
+}
+
+/// How a driver uses the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writers {
+    /// One at a time, which makes nearly all changes itself: what it says is so.
+    One,
+    /// Many at once, here and elsewhere: claims of several callers look at the same strips, and what
+    /// one has found may be out of date when it says so.
+    Many,
+}
+
+pub(crate) struct DueIndex {
+    writers: Writers,
+    sublanes: HashMap<SublaneId, Entry>,
+    /// Where the sublanes of a tenant, queue or kind are, so that a request that names some does
+    /// not walk over the others.
+    by_tenant: HashMap<Tenant, HashSet<SublaneId>>,
+    by_queue: HashMap<Queue, HashSet<SublaneId>>,
+    by_kind: HashMap<Kind, HashSet<SublaneId>>,
+    views: Vec<View>,
+    shares: Shares,
+    gates: Arc<Gates>,
+    states: HashMap<GateNumber, GateEntry>,
+    paused: HashSet<(Tenant, Queue)>,
+    /// Sublanes that gates have let through since the driver last asked.
+    opened: Vec<SublaneId>,
+    /// When gates open by time.
+    openings: BTreeSet<(Timestamp, GateNumber)>,
+    /// The latest time that was seen.
+    now: Option<Timestamp>,
+    /// Counts claims, to find the view that was not used for longest.
+    uses: u64,
+}
+
+/// One sublane with jobs that wait or run.
+struct Entry {
+    sublane: Arc<Sublane>,
+    gates: Arc<[AppliedGate]>,
+    strips: Vec<(Level, Bound)>,
+    running: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Bound {
+    /// No job is earlier; [`NEVER`] if none waits.
+    run_at: Timestamp,
+    /// A job waits for exactly this time.
+    is_exact: bool,
+    /// No living row is earlier.
+    low: Timestamp,
+    /// Counts what came, so that a claim does not forget what it has not seen.
+    changes: u32,
+}
+
+/// No job waits, and where the living begin is worth remembering.
+const NEVER: Timestamp = Timestamp::MAX;
+
+/// A gate that limits a known sublane.
+struct GateEntry {
+    gate: AppliedGate,
+    state: GateState,
+}
+
+/// How much each tenant has had.
+#[derive(Default)]
+struct Shares {
+    of: HashMap<Tenant, Share>,
+    /// What the tenant that was served last had had: one that comes back starts here.
+    least: Share,
+}
+
+impl Shares {
+    fn get(&self, tenant: &Tenant) -> Share {
+        let share = self.of.get(tenant).copied().unwrap_or_default();
+        share.resumed(self.least)
+    }
+
+    fn charge(&mut self, tenant: &Tenant, jobs: usize, gates: &Gates) {
+        let share = self.get(tenant);
+        self.least = self.least.max(share);
+        let share = share.after(jobs, gates.weight(tenant));
+        self.of.insert(tenant.clone(), share);
+        if self.of.len() > TENANT_SHARES_MAX {
+            let least = self.least;
+            self.of.retain(|_, share| *share > least);
+        }
+    }
+}
+
+impl DueIndex {
+    pub(crate) fn new(writers: Writers) -> Self {
+        Self {
+            writers,
+            sublanes: HashMap::new(),
+            by_tenant: HashMap::new(),
+            by_queue: HashMap::new(),
+            by_kind: HashMap::new(),
+            views: Vec::new(),
+            shares: Shares::default(),
+            gates: Arc::default(),
+            states: HashMap::new(),
+            paused: HashSet::new(),
+            opened: Vec::new(),
+            openings: BTreeSet::new(),
+            now: None,
+            uses: 0,
+        }
+    }
+
+    /// Forgets where jobs wait and what runs, because rows changed behind its back. What tenants
+    /// have had stays, and so do the states of gates, which the driver may replace.
+    pub(crate) fn clear(&mut self) {
+        self.sublanes.clear();
+        self.by_tenant.clear();
+        self.by_queue.clear();
+        self.by_kind.clear();
+        self.views.clear();
+        self.states.clear();
+        self.openings.clear();
+    }
+
+    /// Which queues are paused, all of them.
+    pub(crate) fn set_paused(&mut self, paused: HashSet<(Tenant, Queue)>) {
+        if self.paused != paused {
+            self.paused = paused;
+            self.views.clear();
+        }
+    }
+
+    /// Sublanes that gates have let through since the last call: callers may be waiting for them.
+    pub(crate) fn take_opened(&mut self) -> Vec<SublaneId> {
+        std::mem::take(&mut self.opened)
+    }
+
+    /// The gates that hold from now on.
+    pub(crate) fn set_gates(&mut self, gates: &Arc<Gates>) {
+        if gates.version() <= self.gates.version() {
+            return;
+        }
+        self.gates = gates.clone();
+        let states: HashMap<_, _> = std::mem::take(&mut self.states);
+        self.openings.clear();
+        // What was held back is looked at anew.
+        self.views.clear();
+        for entry in self.sublanes.values_mut() {
+            entry.gates = self.gates.applying_to(&entry.sublane).into();
+            for gate in &*entry.gates {
+                let kept = states.get(&gate.number).map(|entry| entry.state);
+                let known = self.states.entry(gate.number).or_insert_with(|| GateEntry {
+                    gate: gate.clone(),
+                    state: GateState {
+                        running: 0,
+                        ..kept.unwrap_or_default()
+                    },
+                });
+                known.state.running = known.state.running.saturating_add(entry.running);
+            }
+        }
+    }
+
+    /// The gates that hold.
+    pub(crate) fn gates(&self) -> &Arc<Gates> {
+        &self.gates
+    }
+
+    /// What a driver knows of a gate, such as what it read from its table.
+    pub(crate) fn set_state(&mut self, number: GateNumber, state: GateState, now: Timestamp) {
+        if let Some(entry) = self.states.get_mut(&number) {
+            entry.state = state;
+            self.review(number, now);
+        }
+    }
+
+    /// What is known of a gate.
+    pub(crate) fn state(&self, number: GateNumber) -> Option<GateState> {
+        self.states.get(&number).map(|entry| entry.state)
+    }
+
+    /// The gates of a sublane that is known.
+    pub(crate) fn gates_of(&self, sublane: SublaneId) -> Option<&Arc<[AppliedGate]>> {
+        self.sublanes.get(&sublane).map(|entry| &entry.gates)
+    }
+
+    pub(crate) fn knows(&self, sublane: SublaneId) -> bool {
+        self.sublanes.contains_key(&sublane)
+    }
+
+    /// A job waits. Answers whether that is earlier than was known.
+    pub(crate) fn add(
+        &mut self,
+        strip: Strip,
+        sublane: impl FnOnce() -> Sublane,
+        run_at: Timestamp,
+    ) -> bool {
+        let entry = self.entry(strip.sublane, sublane);
+        let known = entry
+            .strips
+            .iter_mut()
+            .find(|(level, _)| *level == strip.level);
+        let Some((_, known)) = known else {
+            let bound = Bound {
+                run_at,
+                is_exact: true,
+                low: Timestamp::EPOCH,
+                changes: 0,
+            };
+            entry.strips.push((strip.level, bound));
+            self.place(strip);
+            return true;
+        };
+        known.changes = known.changes.wrapping_add(1);
+        known.low = known.low.min(run_at);
+        let is_earlier = run_at < known.run_at;
+        if run_at <= known.run_at {
+            known.run_at = run_at;
+            known.is_exact = true;
+        }
+        if is_earlier {
+            self.place(strip);
+        }
+        is_earlier
+    }
+
+    /// A job of a sublane that is known waits.
+    pub(crate) fn add_known(&mut self, strip: Strip, run_at: Timestamp) -> bool {
+        let Some(entry) = self.sublanes.get(&strip.sublane) else {
+            return true;
+        };
+        let sublane = entry.sublane.clone();
+        self.add(strip, || (*sublane).clone(), run_at)
+    }
+
+    /// The number of a sublane's concurrency key.
+    pub(crate) fn key_number(&self, sublane: SublaneId) -> Option<i64> {
+        let sublane = &self.sublanes.get(&sublane)?.sublane;
+        let key = sublane.concurrency_key.as_ref()?;
+        Some(Sublane::key_number(&sublane.tenant, key))
+    }
+
+    /// A job does not wait any more. If it was the first, the next one's time is not known.
+    pub(crate) fn remove(&mut self, strip: Strip, run_at: Timestamp) {
+        if let Some(bound) = self.bound_mut(strip)
+            && bound.run_at == run_at
+        {
+            bound.is_exact = false;
+        }
+    }
+
+    /// The first job of a strip was looked up.
+    pub(crate) fn set_head(&mut self, strip: Strip, head: Head) {
+        match head {
+            Head::None => self.drop_strip(strip),
+            Head::At(run_at) => {
+                if let Some(bound) = self.bound_mut(strip) {
+                    bound.run_at = run_at;
+                    bound.is_exact = true;
+                    self.place(strip);
+                }
+            }
+            Head::Behind => self.park_behind(strip),
+        }
+    }
+
+    /// What is known of a strip: its time, and whether a job waits for exactly that time.
+    pub(crate) fn bound(&self, strip: Strip) -> Option<(Timestamp, bool)> {
+        let entry = self.sublanes.get(&strip.sublane)?;
+        let (_, bound) = entry
+            .strips
+            .iter()
+            .find(|(level, _)| *level == strip.level)?;
+        Some((bound.run_at, bound.is_exact))
+    }
+
+    /// Attempts run that this index has not planned: they were running when it was filled.
+    pub(crate) fn add_running(
+        &mut self,
+        id: SublaneId,
+        sublane: impl FnOnce() -> Sublane,
+        count: u32,
+    ) {
+        let entry = self.entry(id, sublane);
+        entry.running = entry.running.saturating_add(count);
+        for gate in &*entry.gates.clone() {
+            if let Some(known) = self.states.get_mut(&gate.number) {
+                known.state.running = known.state.running.saturating_add(count);
+            }
+        }
+    }
+
+    /// An attempt ended.
+    pub(crate) fn remove_running(&mut self, id: SublaneId, now: Timestamp) {
+        let Some(entry) = self.sublanes.get_mut(&id) else {
+            return;
+        };
+        entry.running = entry.running.saturating_sub(1);
+        let gates = entry.gates.clone();
+        for gate in &*gates {
+            if let Some(known) = self.states.get_mut(&gate.number) {
+                known.state.running = known.state.running.saturating_sub(1);
+            }
+            self.review(gate.number, now);
+        }
+        self.drop_if_unused(id);
+    }
+
+    /// A job that waits was ended or changed: another one may be the first of an ordered key.
+    pub(crate) fn order_changed(&mut self, id: SublaneId, now: Timestamp) {
+        let Some(entry) = self.sublanes.get(&id) else {
+            return;
+        };
+        let gates = entry.gates.clone();
+        for gate in gates.iter().filter(|gate| gate.limits.ordered) {
+            self.review(gate.number, now);
+        }
+    }
+
+    /// Takes in what time, gates and the caller's allowance have let through since the last look.
+    pub(crate) fn catch_up(&mut self, request: &ClaimRequest, now: Timestamp) {
+        let view = self.view(request, now);
+        let allowance = |destination: &Destination| match &request.allowance {
+            Some(allowance) => allowance.of(destination),
+            None => usize::MAX,
+        };
+        self.advance(view, &allowance, now);
+    }
+
+    /// Where a claim of up to `max` jobs should look. What is planned must be finished with
+    /// [`DueIndex::finish`], each pick once.
+    pub(crate) fn plan(
+        &mut self,
+        request: &ClaimRequest,
+        max: usize,
+        sent: &SentJobs,
+        now: Timestamp,
+    ) -> Plan {
+        let view = self.view(request, now);
+        let allowance = |destination: &Destination| match &request.allowance {
+            Some(allowance) => allowance
+                .of(destination)
+                .saturating_sub(sent.to(destination)),
+            None => usize::MAX,
+        };
+        self.advance(view, &allowance, now);
+        let mut planner = Planner {
+            index: self,
+            view,
+            allowance: &allowance,
+            now,
+            given: HashMap::new(),
+            sent: HashMap::new(),
+        };
+        let turns = planner.turns(max);
+        if self.writers == Writers::Many {
+            for pick in turns.iter().flat_map(|turn| &turn.picks) {
+                self.place(pick.strip);
+            }
+        }
+        Plan { turns }
+    }
+
+    /// What a claim found in a strip: how many jobs it took, and what the next one is.
+    pub(crate) fn finish(&mut self, pick: &Pick, taken: usize, head: Head, now: Timestamp) {
+        let strip = pick.strip;
+        if taken > 0
+            && let Some(entry) = self.sublanes.get_mut(&strip.sublane)
+        {
+            let starts = u32::try_from(taken).unwrap_or(u32::MAX);
+            if self.writers == Writers::One {
+                entry.running = entry.running.saturating_add(starts);
+            }
+            let tenant = entry.sublane.tenant.clone();
+            let gates = self.gates.clone();
+            self.shares.charge(&tenant, taken, &gates);
+            let retries = if strip.level.is_retry() { starts } else { 0 };
+            for gate in &*pick.gates {
+                if let Some(known) = self.states.get_mut(&gate.number) {
+                    let state = &known.state;
+                    known.state = gate.limits.after_starts(state, starts, retries, now);
+                }
+            }
+        }
+        if let Some(bound) = self.bound_mut(strip) {
+            let settled = now.minus(LATE_COMMIT);
+            let living = match head {
+                Head::At(run_at) => run_at.min(settled),
+                Head::None => settled,
+                Head::Behind => bound.low,
+            };
+            // What came meanwhile was not seen: then the bound stays, which is early.
+            let has_news = bound.changes != pick.changes;
+            if !has_news {
+                bound.low = bound.low.max(living);
+            }
+            match has_news {
+                true => self.place(strip),
+                false => self.set_head(strip, head),
+            }
+        }
+        // What waits behind another job of an ordered key comes back when that one ends.
+        for gate in pick.gates.iter().filter(|gate| !gate.limits.ordered) {
+            self.review(gate.number, now);
+        }
+    }
+
+    /// Forgets strips in which nothing has waited for a while: where their living rows begin will be
+    /// found again.
+    pub(crate) fn forget_idle(&mut self, now: Timestamp) {
+        let idle = now.minus(IDLE_STRIPS_KEPT);
+        let mut unused = Vec::new();
+        for (id, entry) in &mut self.sublanes {
+            entry
+                .strips
+                .retain(|(_, bound)| bound.run_at != NEVER || bound.low > idle);
+            if entry.strips.is_empty() && entry.running == 0 {
+                unused.push(*id);
+            }
+        }
+        for id in unused {
+            self.drop_if_unused(id);
+        }
+    }
+
+    /// When a claim should look again: in the past if something is due already.
+    pub(crate) fn next_due(&mut self, request: &ClaimRequest, now: Timestamp) -> Option<Timestamp> {
+        let view = self.view(request, now);
+        let view = &self.views[view];
+        if let Some((_, run_at)) = view.first_ready() {
+            return Some(run_at);
+        }
+        let opening = self
+            .openings
+            .iter()
+            .find(|(_, number)| view.has_parked(*number))
+            .map(|(at, _)| *at);
+        let later = view.first_later().map(|(_, run_at)| run_at);
+        opening.into_iter().chain(later).min()
+    }
+
+    /// The strip of a request that may have the earliest job, if its time is not known exactly.
+    pub(crate) fn inexact_earliest(
+        &mut self,
+        request: &ClaimRequest,
+        now: Timestamp,
+    ) -> Option<Strip> {
+        let view = self.view(request, now);
+        let view = &self.views[view];
+        let (strip, _) = view.first_ready().or_else(|| view.first_later())?;
+        let (_, is_exact) = self.bound(strip)?;
+        (!is_exact).then_some(strip)
+    }
+
+    fn entry(&mut self, id: SublaneId, sublane: impl FnOnce() -> Sublane) -> &mut Entry {
+        let Self {
+            sublanes,
+            by_tenant,
+            by_queue,
+            by_kind,
+            gates,
+            states,
+            ..
+        } = self;
+        sublanes.entry(id).or_insert_with(|| {
+            let sublane = sublane();
+            let applied: Arc<[AppliedGate]> = gates.applying_to(&sublane).into();
+            for gate in &*applied {
+                states.entry(gate.number).or_insert_with(|| GateEntry {
+                    gate: gate.clone(),
+                    state: GateState::default(),
+                });
+            }
+            by_tenant
+                .entry(sublane.tenant.clone())
+                .or_default()
+                .insert(id);
+            by_queue
+                .entry(sublane.queue.clone())
+                .or_default()
+                .insert(id);
+            by_kind.entry(sublane.kind.clone()).or_default().insert(id);
+            Entry {
+                sublane: Arc::new(sublane),
+                gates: applied,
+                strips: Vec::new(),
+                running: 0,
+            }
+        })
+    }
+
+    fn bound_mut(&mut self, strip: Strip) -> Option<&mut Bound> {
+        let entry = self.sublanes.get_mut(&strip.sublane)?;
+        let known = entry
+            .strips
+            .iter_mut()
+            .find(|(level, _)| *level == strip.level)?;
+        Some(&mut known.1)
+    }
+
+    /// Puts a strip where its bound belongs, in every view that wants it.
+    fn place(&mut self, strip: Strip) {
+        let Some(entry) = self.sublanes.get(&strip.sublane) else {
+            return;
+        };
+        let Some((_, bound)) = entry.strips.iter().find(|(level, _)| *level == strip.level) else {
+            return;
+        };
+        let is_out = bound.run_at == NEVER || is_paused(&self.paused, &entry.sublane);
+        for view in &mut self.views {
+            if is_out {
+                view.remove(strip);
+            } else if view.wants(&entry.sublane) {
+                let is_due = self.now.is_some_and(|now| bound.run_at <= now);
+                let share = self.shares.get(&entry.sublane.tenant);
+                view.place(strip, &entry.sublane.tenant, share, bound.run_at, is_due);
+            }
+        }
+    }
+
+    fn park_behind(&mut self, strip: Strip) {
+        let Some(entry) = self.sublanes.get(&strip.sublane) else {
+            return;
+        };
+        let Some((_, bound)) = entry.strips.iter().find(|(level, _)| *level == strip.level) else {
+            return;
+        };
+        let Some(gate) = entry.gates.iter().find(|gate| gate.limits.ordered) else {
+            return;
+        };
+        for view in &mut self.views {
+            if view.wants(&entry.sublane) {
+                let share = self.shares.get(&entry.sublane.tenant);
+                let park = Park::Gate(gate.number);
+                view.park(strip, &entry.sublane.tenant, share, bound.run_at, park);
+            }
+        }
+    }
+
+    /// No job waits in a strip.
+    fn drop_strip(&mut self, strip: Strip) {
+        let Some(entry) = self.sublanes.get_mut(&strip.sublane) else {
+            return;
+        };
+        match self.writers {
+            Writers::One => entry.strips.retain(|(level, _)| *level != strip.level),
+            // Where the living begin is still needed: dead rows may lie in front.
+            Writers::Many => {
+                for (_, bound) in entry
+                    .strips
+                    .iter_mut()
+                    .filter(|(level, _)| *level == strip.level)
+                {
+                    bound.run_at = NEVER;
+                }
+            }
+        }
+        for view in &mut self.views {
+            view.remove(strip);
+        }
+        self.drop_if_unused(strip.sublane);
+    }
+
+    fn drop_if_unused(&mut self, id: SublaneId) {
+        let Some(entry) = self.sublanes.get(&id) else {
+            return;
+        };
+        if !entry.strips.is_empty() || entry.running > 0 {
+            return;
+        }
+        fn take_out<N: std::hash::Hash + Eq>(
+            lists: &mut HashMap<N, HashSet<SublaneId>>,
+            name: &N,
+            id: SublaneId,
+        ) {
+            if let Some(list) = lists.get_mut(name) {
+                list.remove(&id);
+                if list.is_empty() {
+                    lists.remove(name);
+                }
+            }
+        }
+        let sublane = entry.sublane.clone();
+        take_out(&mut self.by_tenant, &sublane.tenant, id);
+        take_out(&mut self.by_queue, &sublane.queue, id);
+        take_out(&mut self.by_kind, &sublane.kind, id);
+        self.sublanes.remove(&id);
+    }
+
+    /// The view of a request, which is made if there is none.
+    fn view(&mut self, request: &ClaimRequest, now: Timestamp) -> usize {
+        self.now = Some(self.now.map_or(now, |known| known.max(now)));
+        self.uses += 1;
+        if let Some(index) = self.views.iter().position(|view| view.is_for(request)) {
+            self.views[index].used = self.uses;
+            return index;
+        }
+        let mut view = View::new(request, self.uses);
+        for id in self.candidates(request) {
+            let Some(entry) = self.sublanes.get(&id) else {
+                continue;
+            };
+            if !view.wants(&entry.sublane) || is_paused(&self.paused, &entry.sublane) {
+                continue;
+            }
+            for (level, bound) in &entry.strips {
+                if bound.run_at == NEVER {
+                    continue;
+                }
+                let strip = Strip {
+                    sublane: id,
+                    level: *level,
+                };
+                let share = self.shares.get(&entry.sublane.tenant);
+                let is_due = bound.run_at <= now;
+                view.place(strip, &entry.sublane.tenant, share, bound.run_at, is_due);
+            }
+        }
+        if self.views.len() < DUE_VIEWS_MAX {
+            self.views.push(view);
+            return self.views.len() - 1;
+        }
+        let oldest = (0..self.views.len()).min_by_key(|index| self.views[*index].used);
+        let oldest = oldest.unwrap_or(0);
+        self.views[oldest] = view;
+        oldest
+    }
+
+    /// Sublanes among which are all that a request wants: the shortest list that its names lead to.
+    fn candidates(&self, request: &ClaimRequest) -> Vec<SublaneId> {
+        fn named<N: std::hash::Hash + Eq>(
+            names: &[N],
+            lists: &HashMap<N, HashSet<SublaneId>>,
+        ) -> Option<Vec<SublaneId>> {
+            let distinct: HashSet<&N> = names.iter().collect();
+            let found = distinct.into_iter().filter_map(|name| lists.get(name));
+            (!names.is_empty()).then(|| found.flatten().copied().collect())
+        }
+        named(request.tenant.as_slice(), &self.by_tenant)
+            .into_iter()
+            .chain(named(&request.queues, &self.by_queue))
+            .chain(named(&request.kinds, &self.by_kind))
+            .min_by_key(Vec::len)
+            .unwrap_or_else(|| self.sublanes.keys().copied().collect())
+    }
+
+    /// What time has made due since the last look, and which gates it has opened.
+    fn advance(&mut self, view: usize, allowance: &dyn Fn(&Destination) -> usize, now: Timestamp) {
+        while let Some((at, number)) = self.openings.first().copied()
+            && at <= now
+        {
+            self.openings.pop_first();
+            self.review(number, now);
+        }
+        let (sublanes, shares) = (&self.sublanes, &self.shares);
+        self.views[view].advance(now, |strip| {
+            let entry = sublanes.get(&strip.sublane)?;
+            Some((
+                entry.sublane.tenant.clone(),
+                shares.get(&entry.sublane.tenant),
+            ))
+        });
+        self.views[view].unpark_destinations(allowance, |tenant| shares.get(tenant));
+    }
+
+    /// Lets through what a gate holds back, as far as it has room now; otherwise notes when to
+    /// look again.
+    fn review(&mut self, number: GateNumber, now: Timestamp) {
+        if !self.views.iter().any(|view| view.has_parked(number)) {
+            return;
+        }
+        let Some(entry) = self.states.get(&number) else {
+            return;
+        };
+        let limits = entry.gate.limits.clone();
+        for (park, is_retry) in [(Park::Gate(number), false), (Park::Retries(number), true)] {
+            match limits.room(&entry.state, is_retry, now) {
+                Room::For(room) => {
+                    // Which of the strips has the first job of the key is found by looking.
+                    let room = if limits.ordered { u32::MAX } else { room };
+                    let room = usize::try_from(room).unwrap_or(usize::MAX);
+                    let shares = &self.shares;
+                    for view in &mut self.views {
+                        let through = view.unpark(&park, room, |tenant| shares.get(tenant));
+                        self.opened
+                            .extend(through.iter().map(|strip| strip.sublane));
+                    }
+                }
+                Room::Closed(by) => {
+                    if let Some(at) = by.until() {
+                        self.openings.insert((at, number));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn is_paused(paused: &HashSet<(Tenant, Queue)>, sublane: &Sublane) -> bool {
+    !paused.is_empty() && paused.contains(&(sublane.tenant.clone(), sublane.queue.clone()))
+}
+
+/// The making of one plan.
+struct Planner<'p> {
+    index: &'p mut DueIndex,
+    view: usize,
+    allowance: &'p dyn Fn(&Destination) -> usize,
+    now: Timestamp,
+    /// What this plan has given away of the room at gates.
+    given: HashMap<GateNumber, u32>,
+    /// What it sends to destinations.
+    sent: HashMap<Destination, usize>,
+}
+
+impl Planner<'_> {
+    fn turns(&mut self, max: usize) -> Vec<Turn> {
+        let mut turns = Vec::new();
+        let mut served = HashSet::new();
+        let mut left = max;
+        while left > 0 {
+            let shares = &self.index.shares;
+            let view = &mut self.index.views[self.view];
+            let tenants = view.ready_tenants();
+            let Some(tenant) = view.next_tenant(|tenant| shares.get(tenant)) else {
+                break;
+            };
+            // Its other strips have their turn when it is known what these held.
+            if !served.insert(tenant.clone()) {
+                break;
+            }
+            let weight = usize::from(self.index.gates.weight(&tenant).get());
+            let fair = left.div_ceil(tenants.max(1)).saturating_mul(weight);
+            let count = fair.clamp(1, left);
+            let picks = self.picks(&tenant, count);
+            if picks.is_empty() {
+                served.remove(&tenant);
+                continue;
+            }
+            left -= count;
+            turns.push(Turn { count, picks });
+        }
+        turns
+    }
+
+    /// The most urgent strips of a tenant that may start something; the others are parked.
+    fn picks(&mut self, tenant: &Tenant, count: usize) -> Vec<Pick> {
+        let mut picks = Vec::new();
+        while picks.len() < count {
+            let view = &mut self.index.views[self.view];
+            let Some(strip) = view.take_first(tenant) else {
+                break;
+            };
+            let Some(entry) = self.index.sublanes.get(&strip.sublane) else {
+                continue;
+            };
+            let Some((_, bound)) = entry.strips.iter().find(|(level, _)| *level == strip.level)
+            else {
+                continue;
+            };
+            let (gates, bound) = (entry.gates.clone(), *bound);
+            let sublane = entry.sublane.clone();
+            match self.room(&sublane, &gates, strip.level) {
+                Ok(room) => {
+                    let most = room.min(count);
+                    self.give(&sublane, &gates, most);
+                    for view in &mut self.index.views {
+                        view.remove(strip);
+                    }
+                    picks.push(Pick {
+                        strip,
+                        sublane,
+                        bound: bound.run_at,
+                        low: bound.low,
+                        most,
+                        gates,
+                        changes: bound.changes,
+                    });
+                }
+                Err(park) => {
+                    let share = self.index.shares.get(tenant);
+                    self.index.views[self.view].park(strip, tenant, share, bound.run_at, park);
+                }
+            }
+        }
+        picks
+    }
+
+    /// How many jobs of a sublane may start, or where it must wait.
+    fn room(
+        &mut self,
+        sublane: &Sublane,
+        gates: &[AppliedGate],
+        level: Level,
+    ) -> Result<usize, Park> {
+        let mut room = usize::MAX;
+        if let Some(destination) = &sublane.destination {
+            let sent = self.sent.get(destination).copied().unwrap_or(0);
+            room = (self.allowance)(destination).saturating_sub(sent);
+            if room == 0 {
+                return Err(Park::Destination(destination.clone()));
+            }
+        }
+        for gate in gates {
+            let Some(known) = self.index.states.get(&gate.number) else {
+                continue;
+            };
+            // Which strip has the first job of an ordered key is found by looking at each.
+            let given = match gate.limits.ordered {
+                true => 0,
+                false => self.given.get(&gate.number).copied().unwrap_or(0),
+            };
+            let state = gate.limits.after_starts(&known.state, given, 0, self.now);
+            let state = if given == 0 { known.state } else { state };
+            match gate.limits.room(&state, level.is_retry(), self.now) {
+                Room::For(at_gate) => {
+                    room = room.min(usize::try_from(at_gate).unwrap_or(usize::MAX));
+                }
+                Room::Closed(by) => {
+                    let is_share = matches!(by, steadfast_core::ClosedBy::RetryShare(_));
+                    if let Some(at) = by.until() {
+                        self.index.openings.insert((at, gate.number));
+                    }
+                    return Err(match is_share {
+                        true => Park::Retries(gate.number),
+                        false => Park::Gate(gate.number),
+                    });
+                }
+            }
+        }
+        Ok(room)
+    }
+
+    fn give(&mut self, sublane: &Sublane, gates: &[AppliedGate], count: usize) {
+        if let Some(destination) = &sublane.destination {
+            let sent = self.sent.entry(destination.clone()).or_default();
+            *sent = sent.saturating_add(count);
+        }
+        for gate in gates {
+            let given = self.given.entry(gate.number).or_default();
+            *given = given.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! What callers that want the same jobs see: each of their strips is ready, waits for its time, or
+//! is held back by a gate.
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    hash::Hash,
+};
+
+use steadfast_core::{Destination, GateNumber, Kind, Queue, Share, Sublane, Tenant, Timestamp};
+
+use super::{Strip, order::TenantOrder};
+use crate::store::ClaimRequest;
+
+/// Which jobs are wanted.
+struct Wish {
+    tenant: Option<Tenant>,
+    queues: HashSet<Queue>,
+    kinds: HashSet<Kind>,
+    except_kinds: HashSet<Kind>,
+    /// Callers with allowances of their own see destinations differently.
+    has_allowance: bool,
+}
+
+impl Wish {
+    fn of(request: &ClaimRequest) -> Self {
+        Self {
+            tenant: request.tenant.clone(),
+            queues: request.queues.iter().cloned().collect(),
+            kinds: request.kinds.iter().cloned().collect(),
+            except_kinds: request.except_kinds.iter().cloned().collect(),
+            has_allowance: request.allowance.is_some(),
+        }
+    }
+
+    /// Whether a request wants the same. Names that it has twice make it another wish, which is
+    /// served as well.
+    fn is_of(&self, request: &ClaimRequest) -> bool {
+        fn same<N: Hash + Eq>(wanted: &HashSet<N>, names: &[N]) -> bool {
+            wanted.len() == names.len() && names.iter().all(|name| wanted.contains(name))
+        }
+        self.tenant == request.tenant
+            && self.has_allowance == request.allowance.is_some()
+            && same(&self.queues, &request.queues)
+            && same(&self.kinds, &request.kinds)
+            && same(&self.except_kinds, &request.except_kinds)
+    }
+
+    /// As [`ClaimRequest::wants`] says.
+    fn contains(&self, sublane: &Sublane) -> bool {
+        self.tenant
+            .as_ref()
+            .is_none_or(|tenant| *tenant == sublane.tenant)
+            && (self.queues.is_empty() || self.queues.contains(&sublane.queue))
+            && (self.kinds.is_empty() || self.kinds.contains(&sublane.kind))
+            && !self.except_kinds.contains(&sublane.kind)
+    }
+}
+
+/// What holds strips back.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Park {
+    /// A gate, whatever the job.
+    Gate(GateNumber),
+    /// A gate that has had its share of retries.
+    Retries(GateNumber),
+    /// The caller has as much under way to this destination as it wants.
+    Destination(Destination),
+}
+
+pub(super) struct View {
+    wish: Wish,
+    /// When it was used last.
+    pub used: u64,
+    ready: TenantOrder,
+    later: BTreeSet<(Timestamp, Strip)>,
+    parked: HashMap<Park, TenantOrder>,
+    places: HashMap<Strip, Placed>,
+}
+
+/// Where a strip is.
+struct Placed {
+    tenant: Tenant,
+    run_at: Timestamp,
+    place: Place,
+}
+
+enum Place {
+    Ready,
+    Later,
+    Parked(Park),
+}
+
+impl View {
+    pub(super) fn new(request: &ClaimRequest, used: u64) -> Self {
+        Self {
+            wish: Wish::of(request),
+            used,
+            ready: TenantOrder::default(),
+            later: BTreeSet::new(),
+            parked: HashMap::new(),
+            places: HashMap::new(),
+        }
+    }
+
+    pub(super) fn is_for(&self, request: &ClaimRequest) -> bool {
+        self.wish.is_of(request)
+    }
+
+    pub(super) fn wants(&self, sublane: &Sublane) -> bool {
+        self.wish.contains(sublane)
+    }
+
+    /// Puts a strip where its time belongs, wherever it was. One that a gate holds back stays there.
+    pub(super) fn place(
+        &mut self,
+        strip: Strip,
+        tenant: &Tenant,
+        share: Share,
+        run_at: Timestamp,
+        is_due: bool,
+    ) {
+        let parked = match self.places.get(&strip).map(|placed| &placed.place) {
+            Some(Place::Parked(park)) if is_due => Some(park.clone()),
+            _ => None,
+        };
+        self.remove(strip);
+        let place = match parked {
+            Some(park) => {
+                let order = self.parked.entry(park.clone()).or_default();
+                order.insert(strip, tenant, share, run_at);
+                Place::Parked(park)
+            }
+            None if is_due => {
+                self.ready.insert(strip, tenant, share, run_at);
+                Place::Ready
+            }
+            None => {
+                self.later.insert((run_at, strip));
+                Place::Later
+            }
+        };
+        let placed = Placed {
+            tenant: tenant.clone(),
+            run_at,
+            place,
+        };
+        self.places.insert(strip, placed);
+    }
+
+    pub(super) fn park(
+        &mut self,
+        strip: Strip,
+        tenant: &Tenant,
+        share: Share,
+        run_at: Timestamp,
+        park: Park,
+    ) {
+        self.remove(strip);
+        let order = self.parked.entry(park.clone()).or_default();
+        order.insert(strip, tenant, share, run_at);
+        let placed = Placed {
+            tenant: tenant.clone(),
+            run_at,
+            place: Place::Parked(park),
+        };
+        self.places.insert(strip, placed);
+    }
+
+    pub(super) fn remove(&mut self, strip: Strip) {
+        let Some(placed) = self.places.remove(&strip) else {
+            return;
+        };
+        let Placed {
+            tenant,
+            run_at,
+            place,
+        } = &placed;
+        match place {
+            Place::Ready => self.ready.remove(strip, tenant, *run_at),
+            Place::Later => drop(self.later.remove(&(*run_at, strip))),
+            Place::Parked(park) => {
+                if let Some(order) = self.parked.get_mut(park) {
+                    order.remove(strip, tenant, *run_at);
+                    if order.is_empty() {
+                        self.parked.remove(park);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Moves what has become due.
+    pub(super) fn advance(
+        &mut self,
+        now: Timestamp,
+        tenant: impl Fn(Strip) -> Option<(Tenant, Share)>,
+    ) {
+        while let Some((run_at, strip)) = self.later.first().copied()
+            && run_at <= now
+        {
+            match tenant(strip) {
+                Some((tenant, share)) => self.place(strip, &tenant, share, run_at, true),
+                None => self.remove(strip),
+            }
+        }
+    }
+
+    pub(super) fn has_parked(&self, number: GateNumber) -> bool {
+        self.parked.contains_key(&Park::Gate(number))
+            || self.parked.contains_key(&Park::Retries(number))
+    }
+
+    /// Lets up to `count` strips through, those of the tenants that have had least first.
+    pub(super) fn unpark(
+        &mut self,
+        park: &Park,
+        count: usize,
+        share: impl Fn(&Tenant) -> Share,
+    ) -> Vec<Strip> {
+        let mut through = Vec::new();
+        while through.len() < count
+            && let Some(order) = self.parked.get_mut(park)
+            && let Some(tenant) = order.next_tenant(&share)
+            && let Some((strip, run_at)) = order.first_of(&tenant)
+        {
+            self.remove(strip);
+            self.place(strip, &tenant, share(&tenant), run_at, true);
+            through.push(strip);
+        }
+        through
+    }
+
+    /// Lets through what goes to destinations for which the caller has room again.
+    pub(super) fn unpark_destinations(
+        &mut self,
+        allowance: &dyn Fn(&Destination) -> usize,
+        share: impl Fn(&Tenant) -> Share,
+    ) {
+        let open: Vec<(Park, usize)> = self
+            .parked
+            .keys()
+            .filter_map(|park| match park {
+                Park::Destination(destination) => Some((park.clone(), allowance(destination))),
+                Park::Gate(_) | Park::Retries(_) => None,
+            })
+            .filter(|(_, room)| *room > 0)
+            .collect();
+        for (park, room) in open {
+            self.unpark(&park, room, &share);
+        }
+    }
+
+    /// A strip that has something due, as far as is known.
+    pub(super) fn first_ready(&self) -> Option<(Strip, Timestamp)> {
+        self.ready.first()
+    }
+
+    /// The strip that is due next.
+    pub(super) fn first_later(&self) -> Option<(Strip, Timestamp)> {
+        let (run_at, strip) = self.later.first()?;
+        Some((*strip, *run_at))
+    }
+
+    pub(super) fn ready_tenants(&self) -> usize {
+        self.ready.tenants()
+    }
+
+    pub(super) fn next_tenant(&mut self, share: impl Fn(&Tenant) -> Share) -> Option<Tenant> {
+        self.ready.next_tenant(share)
+    }
+
+    /// Takes a tenant's most urgent strip out.
+    pub(super) fn take_first(&mut self, tenant: &Tenant) -> Option<Strip> {
+        let (strip, _) = self.ready.first_of(tenant)?;
+        self.remove(strip);
+        Some(strip)
+    }
+}

@@ -1,0 +1,190 @@
+//! Claiming, one job after the other: whose turn it is, and what may start, is asked anew for each.
+
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
+
+use steadfast_core::{
+    AppliedGate, GateNumber, GateState, Gates, Job, JobId, Room, Share, Sublane, Tenant, Timestamp,
+};
+
+use super::tables::{Strip, Tables};
+use crate::store::{ClaimRequest, ClaimResult};
+
+/// What claims remember.
+#[derive(Default)]
+pub(super) struct Flow {
+    gates: Arc<Gates>,
+    /// Without how many attempts run, which the jobs tell.
+    states: BTreeMap<GateNumber, GateState>,
+    shares: BTreeMap<Tenant, Share>,
+    /// What the tenant that was served last had had.
+    least: Share,
+}
+
+impl Flow {
+    /// Whether claims were made under gates.
+    pub(super) fn has_gates(&self) -> bool {
+        self.gates.version() > 0
+    }
+
+    fn share(&self, tenant: &Tenant) -> Share {
+        let share = self.shares.get(tenant).copied().unwrap_or_default();
+        share.resumed(self.least)
+    }
+
+    fn charge(&mut self, tenant: &Tenant) {
+        let share = self.share(tenant);
+        self.least = self.least.max(share);
+        let share = share.after(1, self.gates.weight(tenant));
+        self.shares.insert(tenant.clone(), share);
+    }
+}
+
+/// What may happen with a strip.
+enum Next {
+    /// This job may start.
+    Start(Timestamp, JobId),
+    /// Nothing before this time.
+    Later(Timestamp),
+    /// Nothing until something else happens.
+    Blocked,
+}
+
+impl Tables {
+    pub(super) fn claim(&mut self, request: &ClaimRequest, now: Timestamp) -> ClaimResult {
+        if request.gates.version() > self.flow.gates.version() {
+            self.flow.gates = request.gates.clone();
+        }
+        let mut claims = Vec::new();
+        let mut sent = BTreeMap::new();
+        while claims.len() < request.max
+            && let Some((strip, id)) = self.next_start(request, &sent, now)
+            && let Some(job) = self.job(id)
+        {
+            let claim = job.claim(request.worker.clone(), request.lease, now);
+            let claim = match request.within_timeout {
+                true => claim.within_timeout(),
+                false => claim,
+            };
+            for gate in self.flow.gates.applying_to(&strip.sublane) {
+                let state = self.gate_state(&gate);
+                let state = gate
+                    .limits
+                    .after_starts(&state, 1, strip.is_retry.into(), now);
+                self.flow.states.insert(gate.number, state);
+            }
+            self.flow.charge(&strip.sublane.tenant);
+            if let Some(destination) = strip.sublane.destination {
+                *sent.entry(destination).or_insert(0) += 1;
+            }
+            self.update(claim.job().clone());
+            claims.push(claim);
+        }
+        let next_due = self
+            .wanted(request)
+            .filter_map(|strip| match self.next(strip, request, &sent, now) {
+                Next::Start(at, _) | Next::Later(at) => Some(at),
+                Next::Blocked => None,
+            })
+            .min();
+        ClaimResult { claims, next_due }
+    }
+
+    /// The job that should start next: of the tenant that has had least, the most urgent.
+    fn next_start(
+        &self,
+        request: &ClaimRequest,
+        sent: &BTreeMap<steadfast_core::Destination, usize>,
+        now: Timestamp,
+    ) -> Option<(Strip, JobId)> {
+        let startable = self.wanted(request).filter_map(|strip| {
+            let Next::Start(run_at, id) = self.next(strip, request, sent, now) else {
+                return None;
+            };
+            let share = self.flow.share(&strip.sublane.tenant);
+            let order = (
+                share,
+                &strip.sublane.tenant,
+                Reverse(strip.priority),
+                run_at,
+                id,
+            );
+            Some((order, strip, id))
+        });
+        let (_, strip, id) = startable.min_by(|(one, ..), (other, ..)| one.cmp(other))?;
+        Some((strip.clone(), id))
+    }
+
+    fn next(
+        &self,
+        strip: &Strip,
+        request: &ClaimRequest,
+        sent: &BTreeMap<steadfast_core::Destination, usize>,
+        now: Timestamp,
+    ) -> Next {
+        let gates = self.flow.gates.applying_to(&strip.sublane);
+        let first = self.waiting.get(strip).and_then(|jobs| jobs.first());
+        let Some((mut run_at, mut id)) = first.copied() else {
+            return Next::Blocked;
+        };
+        if gates.iter().any(|gate| gate.limits.ordered) {
+            let first = self.first_of_key(&strip.sublane);
+            let Some(job) = first.filter(|job| Strip::of(job).as_ref() == Some(strip)) else {
+                return Next::Blocked;
+            };
+            (run_at, id) = (job.progress.run_at, job.id);
+        }
+        if run_at > now {
+            return Next::Later(run_at);
+        }
+        if let (Some(allowance), Some(destination)) =
+            (&request.allowance, &strip.sublane.destination)
+            && allowance.of(destination) <= sent.get(destination).copied().unwrap_or(0)
+        {
+            return Next::Blocked;
+        }
+        for gate in &gates {
+            let state = self.gate_state(gate);
+            if let Room::Closed(by) = gate.limits.room(&state, strip.is_retry, now) {
+                return by.until().map_or(Next::Blocked, Next::Later);
+            }
+        }
+        Next::Start(run_at, id)
+    }
+
+    /// The oldest unfinished job of a concurrency key.
+    fn first_of_key(&self, sublane: &Sublane) -> Option<&Job> {
+        let key = (&sublane.tenant, &sublane.concurrency_key);
+        self.jobs
+            .values()
+            .map(|entry| &entry.job)
+            .filter(|job| !job.progress.state.is_final())
+            .filter(|job| (&job.tenant, &job.concurrency_key) == key)
+            .min_by_key(|job| (job.created_at, job.id))
+    }
+
+    fn gate_state(&self, gate: &AppliedGate) -> GateState {
+        let running = self.leases.iter().filter(|(_, id)| {
+            let job = self.jobs.get(id).map(|entry| Sublane::from(&entry.job));
+            job.is_some_and(|job| self.flow.gates.applying_to(&job).contains(gate))
+        });
+        GateState {
+            running: u32::try_from(running.count()).unwrap_or(u32::MAX),
+            ..self
+                .flow
+                .states
+                .get(&gate.number)
+                .copied()
+                .unwrap_or_default()
+        }
+    }
+
+    /// Where jobs wait that a claim may take.
+    fn wanted<'a>(&'a self, request: &'a ClaimRequest) -> impl Iterator<Item = &'a Strip> {
+        let is_wanted = |sublane: &Sublane| {
+            request.wants(&sublane.tenant, &sublane.queue, &sublane.kind)
+                && !self.is_paused(&sublane.tenant, &sublane.queue)
+        };
+        let strips = self.waiting.keys();
+        strips.filter(move |strip| is_wanted(&strip.sublane))
+    }
+}
