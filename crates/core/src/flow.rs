@@ -1,10 +1,11 @@
 //! Flow control: what may start now, and who is next.
 //!
 //! Everything here is arithmetic on values. Stores hold the states, and ask within a claim; people
-//! are told the same answers, by the same functions.
+//! receive the same answers, from the same functions.
 //!
 //! * `destination` and `sublane`: what the gates look at.
-//! * `gate`: what a person sets. `gates`: which of them apply to a job.
+//! * `gate`: what a person sets; `patch`: how it is written. `gates`: which of them apply to a job.
+//! * `health`: whether calling a destination makes sense at present.
 //! * `room`: how many jobs a gate lets start now, or when it opens.
 //! * `fair`: which tenant is next.
 
@@ -12,12 +13,16 @@ mod destination;
 mod fair;
 mod gate;
 mod gates;
+mod health;
+mod patch;
 mod room;
 mod sublane;
 
 pub use destination::Destination;
 pub use fair::{Share, Weight};
-pub use gate::{Gate, GateId, GateLimits, GateScope, Pause, Rate, RetryShare};
+pub use gate::{Gate, GateId, GateLimits, GateScope, HoldMode, Pause, Rate, RetryShare};
 pub use gates::{AppliedGate, GateDefaults, GateNumber, Gates};
+pub use health::{HealthPatch, HealthRules};
+pub use patch::{GatePatch, PausePatch, RatePatch};
 pub use room::{ClosedBy, GateState, Room};
 pub use sublane::Sublane;

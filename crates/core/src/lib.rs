@@ -78,7 +78,8 @@ pub use endpoint::{Endpoint, EndpointSecret};
 pub use failure::{Failure, FailureClass};
 pub use flow::{
     AppliedGate, ClosedBy, Destination, Gate, GateDefaults, GateId, GateLimits, GateNumber,
-    GateScope, GateState, Gates, Pause, Rate, RetryShare, Room, Share, Sublane, Weight,
+    GatePatch, GateScope, GateState, Gates, HealthPatch, HealthRules, HoldMode, Pause, PausePatch,
+    Rate, RatePatch, RetryShare, Room, Share, Sublane, Weight,
 };
 pub use forecast::AttemptForecast;
 pub use id::{EndpointId, EventId, JobId, KeyId, ScheduleId};

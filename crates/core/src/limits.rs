@@ -52,6 +52,40 @@ pub const CONCURRENCY_KEY_BYTES_MAX: usize = IDEMPOTENCY_KEY_BYTES_MAX;
 pub const DESTINATION_BYTES_MAX: usize = 280;
 /// Retries that may start in a minute however few jobs start: small traffic is not starved.
 pub const RETRY_SHARE_FLOOR: u32 = 5;
+/// Attempts at once of a gate: more run on no installation, and a gate without the limit has none.
+pub const GATE_MAX_RUNNING_MAX: u32 = 1_000_000;
+/// Starts in the time of a rate: starts are spaced by whole microseconds, and the shortest time has
+/// a million of them.
+pub const RATE_LIMIT_MAX: u32 = 1_000_000;
+/// The time of a rate: shorter ones are what `maxRunning` is for, and with one longer than a day
+/// a person cannot see whether it is kept.
+pub const RATE_PER: RangeInclusive<Duration> = Duration::from_secs(1)..=DAY;
+/// Starts beyond a rate's limit: as for the limit itself.
+pub const RATE_BURST_MAX: u32 = RATE_LIMIT_MAX;
+/// A time that is later than it can be by no more than this was written by a clock that is a little
+/// ahead, and counts; one that is later was written before the clock was set back.
+pub const CLOCK_STEP_MAX: Duration = Duration::from_secs(5);
+/// The weight of a tenant: shares are counted in parts of a job, and a heavier one would cost none.
+pub const WEIGHT_MAX: u16 = 1_000;
+/// Why a gate is paused: a line or two for people.
+pub const PAUSE_REASON_BYTES_MAX: usize = 1024;
+/// Who paused a gate: the name of a key or a person.
+pub const PAUSE_BY_BYTES_MAX: usize = 256;
+
+/// Attempts that must have ended before a destination can count as unhealthy: with more, a storm
+/// is over before it is seen.
+pub const HEALTH_MIN_ATTEMPTS_MAX: u32 = 10_000;
+/// Different jobs that they must have been of: as many as are remembered apart for each destination.
+pub const HEALTH_MIN_JOBS_MAX: u32 = 64;
+/// The window of a destination's health: outcomes are counted in pieces of 5 seconds, and each
+/// piece makes what is kept of a destination larger.
+pub const HEALTH_WINDOW: RangeInclusive<Duration> =
+    Duration::from_secs(10)..=Duration::from_secs(5 * 60);
+/// How long jobs are held at most: less than a minute is no outage, and after a week without a
+/// success the jobs should end as their policies say.
+pub const MAX_HOLD: RangeInclusive<Duration> =
+    Duration::from_secs(60)..=Duration::from_secs(7 * 24 * 60 * 60);
+
 /// How long a job with an idempotency key is kept at least, counted from its creation: a client
 /// that repeats a request within a day must get the same job.
 pub const IDEMPOTENCY_KEY_RETENTION_MIN: Duration = DAY;
@@ -150,4 +184,6 @@ const _: () = assert!(LEASE_MIN.as_secs() <= LEASE_DEFAULT.as_secs());
 const _: () = assert!(LEASE_DEFAULT.as_secs() <= LEASE_MAX.as_secs());
 const _: () = assert!(ONCE_BYTES_MAX <= PAYLOAD_BYTES_MAX);
 const _: () = assert!(PAYLOAD_BYTES_DEFAULT <= PAYLOAD_BYTES_MAX);
+// Starts of the fastest rate are a microsecond apart.
+const _: () = assert!(RATE_PER.start().as_micros() >= RATE_LIMIT_MAX as u128);
 const _: () = assert!((RUN_ALL_TICKS_MAX as u64) < TICK_SEARCH_READ_MAX);

@@ -1,14 +1,21 @@
 //! Fair shares: who has had least is next.
 
+use serde::{Deserialize, Serialize};
+
+use crate::{invalid::Invalid, limits};
+
 /// What a tenant counts for beside others: one with weight 3 gets three times as much as one with
 /// weight 1 while both have due jobs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u16")]
 pub struct Weight(u16);
 
 impl Weight {
-    /// A weight, at least 1.
+    /// A weight, from 1 to [`limits::WEIGHT_MAX`].
     pub fn new(weight: u16) -> Option<Self> {
-        (weight >= 1).then_some(Self(weight))
+        (1..=limits::WEIGHT_MAX)
+            .contains(&weight)
+            .then_some(Self(weight))
     }
 
     /// As a number.
@@ -23,9 +30,23 @@ impl Default for Weight {
     }
 }
 
+impl TryFrom<u16> for Weight {
+    type Error = Invalid;
+
+    fn try_from(weight: u16) -> Result<Self, Invalid> {
+        Self::new(weight).ok_or_else(|| {
+            let most = limits::WEIGHT_MAX;
+            Invalid::new("weight", weight, format!("must be between 1 and {most}"))
+        })
+    }
+}
+
 /// How much a tenant has had, by its weight. The next claim goes to the one with the least.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Share(u64);
+
+// Each job costs something, whatever the weight.
+const _: () = assert!(JOB > limits::WEIGHT_MAX as u64);
 
 /// One job of a tenant with weight 1; divisible by many weights.
 const JOB: u64 = 5_040; // not a limit: the unit of the scale

@@ -168,6 +168,9 @@ impl GateLimits {
             retry_share: self.retry_share.or(defaults.retry_share),
             paused: self.paused.or_else(|| defaults.paused.clone()),
             weight: self.weight.or(defaults.weight),
+            hold: self.hold.or(defaults.hold),
+            share_retry_after: self.share_retry_after.or(defaults.share_retry_after),
+            health: self.health.or(&defaults.health),
         }
     }
 

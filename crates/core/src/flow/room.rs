@@ -181,13 +181,16 @@ impl Rate {
         self.spacing().saturating_mul(i64::from(self.burst))
     }
 
-    /// A clock that was set back must not close the gate for longer than its own arithmetic can.
+    /// `next_start`, unless it is later than this rate can have put it: then the clock was set
+    /// back, or the rate was slower before, and one may start now. The answer must not depend on
+    /// `now` while none starts, or the gate would open in a moment for ever.
     fn bounded(&self, next_start: Timestamp, now: Timestamp) -> i64 {
-        let most = now
-            .as_micros()
-            .saturating_add(self.slack())
-            .saturating_add(self.spacing());
-        next_start.as_micros().min(most)
+        let ahead = self.slack().saturating_add(self.spacing());
+        let most = now.plus(limits::CLOCK_STEP_MAX).as_micros();
+        match next_start.as_micros() > most.saturating_add(ahead) {
+            true => now.as_micros().saturating_add(self.slack()),
+            false => next_start.as_micros(),
+        }
     }
 
     /// How many may start now.
@@ -283,12 +286,41 @@ mod tests {
         let closed = ClosedBy::Rate(at(250));
         assert_eq!(limits.room(&state, false, at(1)), Room::Closed(closed));
         assert_eq!(limits.room(&state, false, at(250)), Room::For(1));
-        // The clock is set back by an hour: it opens after one interval, not after an hour.
-        let back = at(-3_600_000);
-        let Room::Closed(ClosedBy::Rate(until)) = limits.room(&state, false, back) else {
-            panic!("open");
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_or_a_rate_that_is_raised_does_not_keep_a_gate_closed() {
+        let rate = |limit, per, burst| Rate {
+            limit,
+            per: Duration::from_secs(per),
+            burst,
         };
-        assert!(until.since(back) <= rate.interval());
+        for (before, after, now) in [
+            (rate(4, 1, 0), rate(4, 1, 0), at(-3_600_000)),
+            (rate(4, 1, 9), rate(4, 1, 9), at(-3_600_000)),
+            (rate(1, 3_600, 0), rate(10, 1, 0), at(1)),
+            (rate(1, 3_600, 0), rate(10, 1, 20), at(1)),
+        ] {
+            let state = limits(before).after_starts(&GateState::default(), 30, 0, at(0));
+            let limits = limits(after);
+            assert_eq!(limits.room(&state, false, now), Room::For(1));
+            // From then on, at its own pace.
+            let state = limits.after_starts(&state, 1, 0, now);
+            let closed = ClosedBy::Rate(now.plus(after.interval()));
+            assert_eq!(limits.room(&state, false, now), Room::Closed(closed));
+            let later = now.plus(after.interval());
+            assert_eq!(limits.room(&state, false, later), Room::For(1));
+        }
+        // Set back by less, it opens when it would have.
+        let limits = limits(rate(4, 1, 0));
+        let state = limits.after_starts(&GateState::default(), 1, 0, at(0));
+        let closed = ClosedBy::Rate(at(250));
+        for now in [at(-3_000), at(-1), at(249)] {
+            assert_eq!(
+                limits.room(&state, false, now),
+                Room::Closed(closed.clone())
+            );
+        }
     }
 
     #[test]
