@@ -352,7 +352,7 @@ macro_rules! conformance_tests {
                 keys_steps_and_pauses_are_there_after_reopening
                 a_claim_outlives_the_store_that_gave_it
                 a_second_store_sees_what_the_first_has_acknowledged
-                two_stores_agree_on_lanes_and_pauses
+                two_stores_agree_on_lanes
                 two_stores_claim_each_job_once
             }
         }

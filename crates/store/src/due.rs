@@ -20,12 +20,12 @@ use std::{
 };
 
 use steadfast_core::{
-    AppliedGate, Destination, GateNumber, GateState, Gates, Kind, Queue, Room, Share, Sublane,
-    Tenant, Timestamp,
+    AppliedGate, ClosedBy, Destination, GateNumber, GateState, Gates, Kind, Queue, Room, Share,
+    Sublane, Tenant, Timestamp,
 };
 
 use crate::{
-    limits::{DUE_VIEWS_MAX, IDLE_STRIPS_KEPT, LATE_COMMIT, TENANT_SHARES_MAX},
+    limits::{DUE_VIEWS_MAX, GATE_POLL, IDLE_STRIPS_KEPT, LATE_COMMIT, TENANT_SHARES_MAX},
     store::ClaimRequest,
 };
 use view::{Park, View};
@@ -272,10 +272,10 @@ impl DueIndex {
         std::mem::take(&mut self.opened)
     }
 
-    /// The gates that hold from now on.
-    pub(crate) fn set_gates(&mut self, gates: &Arc<Gates>) {
+    /// The gates that hold from now on. Answers whether they are others than before.
+    pub(crate) fn set_gates(&mut self, gates: &Arc<Gates>) -> bool {
         if gates.version() <= self.gates.version() {
-            return;
+            return false;
         }
         self.gates = gates.clone();
         let states: HashMap<_, _> = std::mem::take(&mut self.states);
@@ -296,11 +296,7 @@ impl DueIndex {
                 known.state.running = known.state.running.saturating_add(entry.running);
             }
         }
-    }
-
-    /// The gates that hold.
-    pub(crate) fn gates(&self) -> &Arc<Gates> {
-        &self.gates
+        true
     }
 
     /// What a driver knows of a gate, such as what it read from its table.
@@ -314,11 +310,6 @@ impl DueIndex {
     /// What is known of a gate.
     pub(crate) fn state(&self, number: GateNumber) -> Option<GateState> {
         self.states.get(&number).map(|entry| entry.state)
-    }
-
-    /// The gates of a sublane that is known.
-    pub(crate) fn gates_of(&self, sublane: SublaneId) -> Option<&Arc<[AppliedGate]>> {
-        self.sublanes.get(&sublane).map(|entry| &entry.gates)
     }
 
     pub(crate) fn knows(&self, sublane: SublaneId) -> bool {
@@ -411,6 +402,16 @@ impl DueIndex {
         Some((bound.run_at, bound.is_exact))
     }
 
+    /// A number that is another one after something came to a strip.
+    pub(crate) fn changes(&self, strip: Strip) -> Option<u32> {
+        let entry = self.sublanes.get(&strip.sublane)?;
+        let (_, bound) = entry
+            .strips
+            .iter()
+            .find(|(level, _)| *level == strip.level)?;
+        Some(bound.changes)
+    }
+
     /// Attempts run that this index has not planned: they were running when it was filled.
     pub(crate) fn add_running(
         &mut self,
@@ -449,8 +450,29 @@ impl DueIndex {
             return;
         };
         let gates = entry.gates.clone();
+        let mut is_ordered = false;
         for gate in gates.iter().filter(|gate| gate.limits.ordered) {
+            is_ordered = true;
             self.review(gate.number, now);
+        }
+        if !is_ordered {
+            return;
+        }
+        // Its strips may wait for the time of a job that has gone.
+        let now = self.now.unwrap_or(now);
+        let Some(entry) = self.sublanes.get_mut(&id) else {
+            return;
+        };
+        let mut strips = Vec::new();
+        for (level, bound) in &mut entry.strips {
+            if bound.run_at != NEVER && bound.run_at > now {
+                bound.run_at = now;
+                bound.is_exact = false;
+                strips.push(*level);
+            }
+        }
+        for level in strips {
+            self.place(Strip { sublane: id, level });
         }
     }
 
@@ -505,17 +527,17 @@ impl DueIndex {
             && let Some(entry) = self.sublanes.get_mut(&strip.sublane)
         {
             let starts = u32::try_from(taken).unwrap_or(u32::MAX);
-            if self.writers == Writers::One {
-                entry.running = entry.running.saturating_add(starts);
-            }
             let tenant = entry.sublane.tenant.clone();
             let gates = self.gates.clone();
             self.shares.charge(&tenant, taken, &gates);
-            let retries = if strip.level.is_retry() { starts } else { 0 };
-            for gate in &*pick.gates {
-                if let Some(known) = self.states.get_mut(&gate.number) {
-                    let state = &known.state;
-                    known.state = gate.limits.after_starts(state, starts, retries, now);
+            if self.writers == Writers::One {
+                entry.running = entry.running.saturating_add(starts);
+                let retries = if strip.level.is_retry() { starts } else { 0 };
+                for gate in &*pick.gates {
+                    if let Some(known) = self.states.get_mut(&gate.number) {
+                        let state = &known.state;
+                        known.state = gate.limits.after_starts(state, starts, retries, now);
+                    }
                 }
             }
         }
@@ -787,6 +809,12 @@ impl DueIndex {
             && at <= now
         {
             self.openings.pop_first();
+            // How many run behind it is known to the database alone: it is worth a look.
+            if self.writers == Writers::Many
+                && let Some(entry) = self.states.get_mut(&number)
+            {
+                entry.state.running = 0;
+            }
             self.review(number, now);
         }
         let (sublanes, shares) = (&self.sublanes, &self.shares);
@@ -824,12 +852,21 @@ impl DueIndex {
                     }
                 }
                 Room::Closed(by) => {
-                    if let Some(at) = by.until() {
+                    if let Some(at) = opening(&by, self.writers, now) {
                         self.openings.insert((at, number));
                     }
                 }
             }
         }
+    }
+}
+
+/// When to look at a closed gate again, if time may have opened it.
+fn opening(by: &ClosedBy, writers: Writers, now: Timestamp) -> Option<Timestamp> {
+    match by {
+        // Others may not say that an attempt of theirs has ended.
+        ClosedBy::MaxRunning if writers == Writers::Many => Some(now.plus(GATE_POLL)),
+        by => by.until(),
     }
 }
 
@@ -953,8 +990,8 @@ impl Planner<'_> {
                     room = room.min(usize::try_from(at_gate).unwrap_or(usize::MAX));
                 }
                 Room::Closed(by) => {
-                    let is_share = matches!(by, steadfast_core::ClosedBy::RetryShare(_));
-                    if let Some(at) = by.until() {
+                    let is_share = matches!(by, ClosedBy::RetryShare(_));
+                    if let Some(at) = opening(&by, self.index.writers, self.now) {
                         self.index.openings.insert((at, gate.number));
                     }
                     return Err(match is_share {

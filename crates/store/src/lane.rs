@@ -2,7 +2,7 @@
 
 use steadfast_core::{Job, Kind, NewJob, Queue, Tenant};
 
-use crate::store::{ClaimRequest, LaneStats};
+use crate::store::LaneStats;
 
 /// One tenant's jobs of one kind in one queue.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,10 +13,6 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    pub(crate) fn is_wanted_by(&self, request: &ClaimRequest) -> bool {
-        request.wants(&self.tenant, &self.queue, &self.kind)
-    }
-
     #[cfg(any(feature = "postgres", feature = "sqlite"))]
     pub(crate) fn matches(&self, filter: &crate::store::JobFilter) -> bool {
         filter.matches_lane(&self.tenant, &self.queue, &self.kind)

@@ -61,11 +61,12 @@ pub use rusqlite;
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use steadfast_core::CommitResult;
 pub use store::{
-    Allowance, AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult, CounterDifference, Document,
-    DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions, DueSchedule, DueSchedules,
-    EnqueueResult, FireRequest, FireResult, JobCount, JobFilter, JobPageRequest, JobStore,
-    LaneStats, MinuteStats, Page, PageRequest, QueryStore, RenewResult, Renewal, SaveStepResult,
-    ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore, Store, TickRecord,
+    Allowance, AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult,
+    CounterDifference, Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions,
+    DueSchedule, DueSchedules, EnqueueResult, FireRequest, FireResult, JobCount, JobFilter,
+    JobPageRequest, JobStore, LaneStats, MinuteStats, Page, PageRequest, QueryStore, RenewResult,
+    Renewal, SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult,
+    ScheduleStore, Store, TickRecord,
 };
 #[cfg(feature = "_testing")]
 #[doc(hidden)]

@@ -85,7 +85,32 @@ pub const LATE_COMMIT: Duration = Duration::from_secs(60);
 /// So long after its last job, a strip is forgotten.
 pub const IDLE_STRIPS_KEPT: Duration = Duration::from_secs(300);
 
+/// A claim looks again for what is left so many times, if it got less than was asked for.
+pub const CLAIM_ROUNDS_MAX: usize = 3;
+/// Where a tenant's jobs wait in many strips, a claim looks at so many entries in all to find the most
+/// urgent ones.
+pub const CLAIM_LOOK_ROWS_MAX: usize = 2_000;
+/// What others hold is looked at again after this.
+pub const LOCKED_ROWS_RETRY: Duration = Duration::from_millis(50);
+/// A claim that holds gates and is not heard of for so long loses them.
+pub const GATE_SILENCE: Duration = Duration::from_secs(5);
+/// A gate that other nodes fill is looked at again this often, in case no notification came.
+pub const GATE_POLL: Duration = Duration::from_secs(1);
+/// Ranges that one statement of a look at all of them finds.
+pub const MIRROR_SLICE: i64 = 1_000;
+/// A node looks at all ranges at least this often, if that is cheap.
+pub const MIRROR_SYNC_EVERY: Duration = Duration::from_secs(5);
+/// It pauses for so many times as long as the look took.
+pub const MIRROR_SYNC_COST_FACTOR: u32 = 50;
+/// Ranges that other nodes have named and that are not looked up yet; beyond this, all are looked at.
+pub const MIRROR_UNKNOWN_MAX: usize = 10_000;
+/// Paused queues that a node knows.
+pub const PAUSED_QUEUES_MAX: usize = 10_000;
+
 // Wake-ups.
+
+/// A write that makes jobs of more strips due says nothing of which.
+pub const STRIP_HINTS_MAX: usize = 100;
 
 /// A write that makes jobs of more lanes due wakes all that wait: that costs less than finding out
 /// whom it concerns.

@@ -6,7 +6,7 @@
 //!   `migrations/`.
 //! * `inner`, `session`: how verbs get a connection, and what they work with. `trust` says which
 //!   connections survive a failover; `time` is the database's; `names` and `numbering` give names their numbers.
-//! * `listen`: wake-ups between nodes.
+//! * `listen`: wake-ups between nodes. `mirror`: what this node knows of where jobs wait.
 //! * `jobs`: the contract of a job's life; its verbs are in `enqueue`, `claim`, `commit`,
 //!   `change` and `prune`.
 //! * `queries`: the contract of looking; its verbs are in `get`, `list`, `stats` and `damage`.
@@ -33,6 +33,7 @@ mod key;
 mod list;
 mod listen;
 mod migrate;
+mod mirror;
 mod names;
 mod numbering;
 mod open;
@@ -105,10 +106,11 @@ impl PostgresStore {
             clock: DatabaseClock::new(options.clock.clone()),
             trust: ConnectionTrust::default(),
             damage: DamageLog::default(),
+            due: Arc::default(),
             pruned_to: Mutex::default(),
         });
         let schema = open::migrate(&address, &shared.texts).await?;
-        let listener = Arc::new(Listener::default());
+        let listener = Arc::new(Listener::new(Arc::clone(&shared.due)));
         let name = open::name(&address, &options.schema);
         let listen = listen::run(
             address.clone(),

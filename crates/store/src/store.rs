@@ -25,8 +25,8 @@ use crate::wake::{WakeInterest, Wakeups};
 
 pub use documents::{Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions};
 pub use jobs::{
-    Allowance, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore, RenewResult, Renewal,
-    SaveStepResult,
+    Allowance, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore, RenewResult,
+    Renewal, SaveStepResult,
 };
 #[cfg(feature = "_testing")]
 pub use layer::{LayeredStore, StoreLayer};

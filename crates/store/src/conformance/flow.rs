@@ -96,7 +96,10 @@ pub async fn no_more_run_than_a_gate_allows(f: Fixture) {
         .await;
     let first = claim(&f, &gates, 10).await;
     assert_eq!(sorted(&first.claims), sorted_ids([ids[0], ids[1], other]));
-    assert_eq!(first.next_due, None, "time alone opens nothing");
+    assert!(
+        first.next_due.is_none_or(|next| next > f.now()),
+        "time alone opens nothing"
+    );
     // A success, a failure that is retried and a lease that was found expired make room alike.
     let mut claims = first.claims.into_iter();
     let one = claims.next().unwrap();
@@ -245,7 +248,7 @@ pub async fn a_retry_holds_back_those_behind_it(f: Fixture) {
     let waiting = claim(&f, &gates, 10).await;
     assert_eq!(waiting.claims.len(), 0);
     let retry_at = f.read(ids[0]).await.progress.run_at;
-    assert_eq!(waiting.next_due, Some(retry_at));
+    assert!((f.now()..=retry_at).contains(&waiting.next_due.unwrap()));
     f.clock.advance(retry_at.since(f.now()));
     let again = claim(&f, &gates, 10).await.claims;
     assert_eq!(ids_of(&again), [ids[0]]);

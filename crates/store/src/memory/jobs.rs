@@ -8,8 +8,8 @@ use std::{
 use async_trait::async_trait;
 use steadfast_core::{
     Claim, CommandResult, CommitResult, Fence, Job, JobCommand, JobId, JobState, NewJob, Payload,
-    Queue, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
-    limits::STEPS_MAX, on_command,
+    Queue, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName, limits::STEPS_MAX,
+    on_command,
 };
 
 use super::{

@@ -1,10 +1,10 @@
 //! The smaller changes to jobs: renewing leases, saving steps, commands, pausing.
 
-use std::{collections::HashMap, error::Error};
+use std::{collections::HashMap, error::Error, sync::Arc};
 
 use steadfast_core::{
     CommandResult, Fence, Job, JobCommand, JobId, JobState, NewJob, Payload, Queue, StepName,
-    Subscriptions, Tenant, Timestamp, limits::STEPS_MAX, on_command,
+    Sublane, Subscriptions, Tenant, Timestamp, limits::STEPS_MAX, on_command,
 };
 
 use super::{
@@ -20,6 +20,7 @@ use super::{
     values::{duration_micros, time, to_json},
 };
 use crate::{
+    due::{Level, Strip, SublaneId},
     error::CommandError,
     lane::Lane,
     limits::COMMAND_BATCH_MAX,
@@ -265,10 +266,38 @@ impl Composite for CommandRow<'_> {
 }
 
 impl LockedJob {
+    fn sublane(&self) -> SublaneId {
+        let (destination, key) = (
+            self.job.destination.as_ref(),
+            self.job.concurrency_key.as_ref(),
+        );
+        SublaneId {
+            lane: self.lane.into(),
+            number: Sublane::number(destination, key),
+        }
+    }
+
+    fn strip(&self, job: &Job) -> Strip {
+        let is_retry = job.progress.attempt > job.progress.attempts_before;
+        Strip {
+            sublane: self.sublane(),
+            level: Level::new(job.priority.get(), is_retry),
+        }
+    }
+
     fn add_hints(&self, hints: &mut WakeReasons) {
-        let progress = &self.job.progress;
+        let (before, progress) = (&self.before, &self.job.progress);
+        if before.progress.state == JobState::Waiting {
+            hints.job_left(self.strip(before), before.progress.run_at);
+        }
         if progress.state == JobState::Waiting {
             hints.jobs_wait(&Lane::from(&self.job), 1, progress.run_at);
+            let sublane = Arc::new(Sublane::from(&self.job));
+            hints.strip_waits(self.strip(&self.job), Some(sublane), progress.run_at);
+        }
+        // Another job of an ordered key may be the first now.
+        if self.job.concurrency_key.is_some() && progress.state.is_final() {
+            hints.attempt_ended(self.sublane());
         }
         // The end of a run may let a queued tick fire.
         if progress.state.is_final() && self.job.scheduled_run.is_some() {

@@ -1,83 +1,588 @@
 //! Claiming: the one change a store makes on its own.
+//!
+//! The mirror says where something may start, and one statement takes it. If gates stand before it
+//! that count, their rows are held while it is looked how much room they have: two claims cannot take
+//! the same room, and what ends an attempt waits for nothing.
 
-use std::{cmp::Reverse, time::Instant};
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+    time::Instant,
+};
 
 use futures_util::future;
-use steadfast_core::{Claim, Kind, Queue, Tenant, Timestamp};
+use steadfast_core::{AppliedGate, Claim, GateNumber, GateState, JobId, JobState, Timestamp};
 use tokio_postgres::{Row, types::ToSql};
 
 use super::{
     damage::pass_over,
     driver_error::DriverError,
     key::Key,
+    mirror::StripColumns,
+    names::LaneId,
     numbering::job_rows,
-    session::Session,
-    values::{duration_micros, time_option},
+    session::{Conn, Session},
+    values::{duration_micros, time, time_option},
 };
 use crate::{
-    limits::{CLAIM_PAYLOAD_BYTES_MAX, CLAIMS_MAX},
-    sql::paging::row_limit,
+    due::{Head, Pick, Plan, SentJobs, Strip, SublaneId},
+    limits::{
+        CLAIM_LOOK_ROWS_MAX, CLAIM_PAYLOAD_BYTES_MAX, CLAIM_ROUNDS_MAX, CLAIMS_MAX, GATE_SILENCE,
+        LOCKED_ROWS_RETRY,
+    },
+    sql::{paging::row_limit, values::state},
     store::{ClaimRequest, ClaimResult},
 };
 
 pub(super) async fn claim(
-    session: &Session<'_>,
+    conn: &mut Conn<'_>,
     request: &ClaimRequest,
 ) -> Result<ClaimResult, DriverError> {
-    let tenant = request.tenant.as_ref().map(Tenant::as_str);
-    let queues: Vec<&str> = request.queues.iter().map(Queue::as_str).collect();
-    let kinds: Vec<&str> = request.kinds.iter().map(Kind::as_str).collect();
-    let except_kinds: Vec<&str> = request.except_kinds.iter().map(Kind::as_str).collect();
-    let (max, now) = (request.max.min(CLAIMS_MAX), session.shared.clock.given());
-    let lease = request.lease.map(duration_micros);
-    let payload_bytes = row_limit(CLAIM_PAYLOAD_BYTES_MAX);
-    let asked = Instant::now();
-    let take = async {
-        if max == 0 {
-            return Ok(Vec::new());
+    let shared = conn.shared;
+    shared.due.refresh(&conn.session()).await?;
+    if shared.due.lock().set_gates(&request.gates) {
+        count_running(&conn.session(), request).await?;
+    }
+    let max = request.max.min(CLAIMS_MAX);
+    let mut claims = Vec::new();
+    let mut sent = SentJobs::default();
+    for _ in 0..CLAIM_ROUNDS_MAX {
+        let now = shared.clock.now();
+        let left = max - claims.len();
+        let plan = shared.due.lock().index.plan(request, left, &sent, now);
+        if plan.turns.is_empty() {
+            break;
         }
-        let sql = include_str!("sql/claim.sql");
-        let worker = request.worker.as_str();
-        session
-            .query(
-                sql,
-                &[
-                    &now,
-                    &tenant,
-                    &queues,
-                    &kinds,
-                    &row_limit(max),
-                    &worker,
-                    &lease,
-                    &payload_bytes,
-                    &except_kinds,
-                    &request.within_timeout,
-                ],
-            )
-            .await
+        let found = match claim_plan(conn, request, plan).await {
+            Ok(found) => found,
+            // What was claimed must not be lost; what was not is found again.
+            Err(_) if !claims.is_empty() => break,
+            Err(error) => return Err(error),
+        };
+        for (pick, what) in &found.picks {
+            sent.add(pick, what.taken);
+        }
+        found.report(shared);
+        claims.extend(found.claims);
+        if claims.len() >= max {
+            break;
+        }
+    }
+    Ok(ClaimResult {
+        next_due: next_due(&conn.session(), request, claims.is_empty()).await?,
+        claims,
+    })
+}
+
+/// When to look again. Where a job has gone that was the next one, the time of the one after it is
+/// looked up.
+async fn next_due(
+    session: &Session<'_>,
+    request: &ClaimRequest,
+    is_empty: bool,
+) -> Result<Option<Timestamp>, DriverError> {
+    let shared = session.shared;
+    let now = shared.clock.now();
+    for _ in 0..CLAIM_ROUNDS_MAX {
+        let inexact = shared.due.lock().index.inexact_earliest(request, now);
+        let Some(strip) = inexact else { break };
+        let columns = StripColumns::of(std::iter::once(&strip));
+        let (sql, low) = (include_str!("sql/claim_next.sql"), vec![0_i64]);
+        let params: [&(dyn ToSql + Sync); 4] =
+            [&columns.lanes, &columns.sublanes, &columns.levels, &low];
+        let changes = shared.due.lock().index.changes(strip);
+        let row = match session.query_one(sql, &params).await {
+            Ok(row) => row,
+            Err(error) if is_empty => return Err(error),
+            Err(_) => break,
+        };
+        let head = time_option(&row, "run_at")?.map_or(Head::None, Head::At);
+        let mut due = shared.due.lock();
+        if due.index.changes(strip) == changes {
+            due.index.set_head(strip, head);
+        }
+    }
+    let next = shared.due.lock().index.next_due(request, now);
+    Ok(next)
+}
+
+/// What the picks of a plan held.
+struct FoundJobs {
+    claims: Vec<Claim>,
+    picks: Vec<(Pick, FoundAtPick)>,
+}
+
+#[derive(Clone, Copy)]
+struct FoundAtPick {
+    taken: usize,
+    head: Head,
+    /// Nothing was got at any pick of its turn.
+    is_held: bool,
+}
+
+impl FoundJobs {
+    /// Tells the index what was found.
+    fn report(&self, shared: &super::session::PoolContext) {
+        let now = shared.clock.now();
+        let mut due = shared.due.lock();
+        for (pick, found) in &self.picks {
+            let head = match found.head {
+                // Others hold what is due: it is looked at again soon, not at once.
+                Head::At(run_at) if found.is_held && run_at <= now => {
+                    Head::At(now.plus(LOCKED_ROWS_RETRY))
+                }
+                head => head,
+            };
+            due.index.finish(pick, found.taken, head, now);
+        }
+    }
+}
+
+/// A pick as the statement gets it.
+struct SqlPick<'p> {
+    pick: &'p Pick,
+    turn: usize,
+    most: usize,
+    only: Option<JobId>,
+    /// What was found without looking at the strip itself.
+    head: Option<Head>,
+}
+
+async fn claim_plan(
+    conn: &mut Conn<'_>,
+    request: &ClaimRequest,
+    plan: Plan,
+) -> Result<FoundJobs, DriverError> {
+    let sizes: Vec<i64> = plan
+        .turns
+        .iter()
+        .map(|turn| row_limit(turn.count))
+        .collect();
+    let mut picks: Vec<SqlPick<'_>> = plan
+        .turns
+        .iter()
+        .enumerate()
+        .flat_map(|(turn, of)| of.picks.iter().map(move |pick| (turn + 1, pick)))
+        .map(|(turn, pick)| SqlPick {
+            pick,
+            turn,
+            most: pick.most,
+            only: None,
+            head: None,
+        })
+        .collect();
+    let counting: HashSet<GateNumber> = picks
+        .iter()
+        .flat_map(|pick| pick.pick.gates.iter())
+        .filter(|gate| counts(gate))
+        .map(|gate| gate.number)
+        .collect();
+    let found = if counting.is_empty() {
+        take(&conn.session(), request, &picks, &sizes).await?
+    } else {
+        insert_gates(conn, &counting).await?;
+        let transaction = conn.begin().await?;
+        let session = transaction.session();
+        let mut states = lock_gates(&session, &counting).await?;
+        fit(&mut picks, &states, session.shared.clock.now());
+        find_first_of_keys(&session, &mut picks).await?;
+        let found = take(&session, request, &picks, &sizes).await?;
+        save_gates(&session, &picks, &found, &mut states).await?;
+        transaction.commit().await?;
+        let now = conn.shared.clock.now();
+        let mut due = conn.shared.due.lock();
+        for (number, state) in states {
+            due.index.set_state(number, state, now);
+        }
+        drop(due);
+        found
     };
+    let TakenJobs { claims, found } = found;
+    let picks = plan.turns.into_iter().flat_map(|turn| turn.picks);
+    Ok(FoundJobs {
+        claims,
+        picks: picks.zip(found).collect(),
+    })
+}
+
+/// Whether a gate has to be asked in the database.
+fn counts(gate: &AppliedGate) -> bool {
+    gate.limits.most_running().is_some() || gate.limits.counts_starts()
+}
+
+/// Attempts that run while gates are set or changed count at them from now on. Until all nodes know
+/// the gates, others may start some that are not counted.
+async fn count_running(session: &Session<'_>, request: &ClaimRequest) -> Result<(), DriverError> {
+    let sql = include_str!("sql/gate_uncounted.sql");
+    let rows = session.query(sql, &[]).await?;
+    let (mut jobs, mut arrays) = (Vec::new(), Vec::new());
+    for (row, sublane) in session.shared.due.read_sublanes(session, &rows).await? {
+        let gates = request.gates.applying_to(&sublane);
+        let Some(array) = gate_array(&gates) else {
+            continue;
+        };
+        jobs.push(row.try_get::<_, Key>("id")?);
+        arrays.push(array);
+    }
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    let sql = include_str!("sql/gate_count.sql");
+    session.execute(sql, &[&jobs, &arrays]).await
+}
+
+/// Gates that are used for the first time get a row, in a transaction of their own.
+async fn insert_gates(conn: &Conn<'_>, gates: &HashSet<GateNumber>) -> Result<(), DriverError> {
+    let new: Vec<i64> = {
+        let due = conn.shared.due.lock();
+        let new = gates.difference(&due.known_gates);
+        new.map(|number| number.0).collect()
+    };
+    if new.is_empty() {
+        return Ok(());
+    }
+    let sql = include_str!("sql/gate_insert.sql");
+    conn.session().execute(sql, &[&new]).await?;
+    conn.shared.due.lock().known_gates.extend(gates);
+    Ok(())
+}
+
+/// Holds gates, as far as they are free, and reads how they stand.
+async fn lock_gates(
+    session: &Session<'_>,
+    gates: &HashSet<GateNumber>,
+) -> Result<HashMap<GateNumber, GateState>, DriverError> {
+    let numbers: Vec<i64> = gates.iter().map(|number| number.0).collect();
+    let silence = GATE_SILENCE.as_millis().to_string();
+    let lock = async {
+        let sql = include_str!("sql/gate_lock.sql");
+        session.query(sql, &[&numbers, &silence]).await
+    };
+    // Sent together; the second sees what was committed before the first got its locks.
+    let running = async {
+        let sql = include_str!("sql/gate_running.sql");
+        session.query(sql, &[&numbers]).await
+    };
+    let (locked, running) = future::join(lock, running).await;
+    let mut states = HashMap::new();
+    for row in locked? {
+        let count = |column| -> Result<u32, DriverError> {
+            Ok(u32::try_from(row.try_get::<_, i64>(column)?).unwrap_or(u32::MAX))
+        };
+        let state = GateState {
+            running: 0,
+            next_start: time(row.try_get("next_start")?),
+            minute: row.try_get("minute")?,
+            starts: count("starts")?,
+            retries: count("retries")?,
+        };
+        states.insert(GateNumber(row.try_get("number")?), state);
+    }
+    for row in running? {
+        let number = GateNumber(row.try_get("number")?);
+        if let Some(state) = states.get_mut(&number) {
+            let running: i64 = row.try_get("count")?;
+            state.running = u32::try_from(running).unwrap_or(u32::MAX);
+        }
+    }
+    Ok(states)
+}
+
+/// Divides the room that the gates really have. What another claim holds is left to it.
+fn fit(picks: &mut [SqlPick<'_>], states: &HashMap<GateNumber, GateState>, now: Timestamp) {
+    let mut left = states.clone();
+    for pick in picks {
+        let is_retry = pick.pick.strip.level.is_retry();
+        let counting = || pick.pick.gates.iter().filter(|gate| counts(gate));
+        for gate in counting() {
+            let room =
+                left.get(&gate.number)
+                    .map(|state| match gate.limits.room(state, is_retry, now) {
+                        steadfast_core::Room::For(room) => {
+                            usize::try_from(room).unwrap_or(usize::MAX)
+                        }
+                        steadfast_core::Room::Closed(_) => 0,
+                    });
+            pick.most = pick.most.min(room.unwrap_or(0));
+        }
+        // Which strip has the first job of an ordered key is not known yet.
+        if pick.pick.is_ordered() {
+            continue;
+        }
+        let starts = u32::try_from(pick.most).unwrap_or(u32::MAX);
+        let retries = if is_retry { starts } else { 0 };
+        for gate in counting() {
+            if let Some(state) = left.get_mut(&gate.number) {
+                *state = gate.limits.after_starts(state, starts, retries, now);
+            }
+        }
+    }
+}
+
+/// Of an ordered key, only the oldest unfinished job may start.
+async fn find_first_of_keys(
+    session: &Session<'_>,
+    picks: &mut [SqlPick<'_>],
+) -> Result<(), DriverError> {
+    let key_of = |pick: &SqlPick<'_>| {
+        let sublane = &pick.pick.sublane;
+        let key = sublane.concurrency_key.as_ref()?;
+        Some(steadfast_core::Sublane::key_number(&sublane.tenant, key))
+    };
+    let ordered = picks.iter().filter(|pick| pick.pick.is_ordered());
+    let keys: HashSet<i64> = ordered.filter_map(key_of).collect();
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let keys: Vec<i64> = keys.into_iter().collect();
+    let sql = include_str!("sql/claim_ordered.sql");
+    let mut first = HashMap::new();
+    for row in session.query(sql, &[&keys]).await? {
+        first.insert(row.try_get::<_, i64>("number")?, FirstOfKey::read(&row)?);
+    }
+    let mut claimed = HashSet::new();
+    for pick in picks.iter_mut().filter(|pick| pick.pick.is_ordered()) {
+        let Some(key) = key_of(pick) else { continue };
+        let found = first.get(&key);
+        let is_here = |found: &&FirstOfKey| {
+            found.strip == Some(pick.pick.strip) && found.is_waiting && pick.most > 0
+        };
+        match found.filter(is_here) {
+            Some(found) if found.run_at <= session.shared.clock.now() => {
+                pick.most = usize::from(claimed.insert(key));
+                pick.only = (pick.most > 0).then_some(found.id);
+            }
+            Some(found) => {
+                pick.most = 0;
+                pick.head = Some(Head::At(found.run_at));
+            }
+            None => {
+                pick.most = 0;
+                pick.head = Some(Head::Behind);
+            }
+        }
+    }
+    Ok(())
+}
+
+struct FirstOfKey {
+    id: JobId,
+    strip: Option<Strip>,
+    run_at: Timestamp,
+    is_waiting: bool,
+}
+
+impl FirstOfKey {
+    fn read(row: &Row) -> Result<Self, DriverError> {
+        let lane: LaneId = row.try_get("lane")?;
+        let number = row.try_get("sublane")?;
+        let level: i32 = row.try_get("level")?;
+        let level = crate::due::Level::from_number(level.into());
+        Ok(Self {
+            id: row.try_get::<_, Key>("id")?.job(),
+            strip: level.map(|level| Strip {
+                sublane: SublaneId {
+                    lane: lane.into(),
+                    number,
+                },
+                level,
+            }),
+            run_at: time(row.try_get("run_at")?),
+            is_waiting: state(row.try_get("state")?) == Some(JobState::Waiting),
+        })
+    }
+}
+
+/// What was taken, and what was found at each pick.
+struct TakenJobs {
+    claims: Vec<Claim>,
+    found: Vec<FoundAtPick>,
+}
+
+async fn take(
+    session: &Session<'_>,
+    request: &ClaimRequest,
+    picks: &[SqlPick<'_>],
+    sizes: &[i64],
+) -> Result<TakenJobs, DriverError> {
+    let asked = Instant::now();
+    let all = StripColumns::of(picks.iter().map(|pick| &pick.pick.strip));
+    let lows: Vec<i64> = picks.iter().map(|pick| pick.pick.low.as_micros()).collect();
+    let rows = take_rows(session, request, picks, sizes, &lows);
     // Both are sent before either is answered; the second sees what the first has left.
-    let next = async {
+    let heads = async {
         let sql = include_str!("sql/claim_next.sql");
-        let params: [&(dyn ToSql + Sync); 4] = [&tenant, &queues, &kinds, &except_kinds];
-        session.query_one(sql, &params).await
+        let params: [&(dyn ToSql + Sync); 4] = [&all.lanes, &all.sublanes, &all.levels, &lows];
+        session.query(sql, &params).await
     };
-    let (taken, next) = future::join(take, next).await;
-    let taken = taken?;
-    if let Some(row) = taken.first() {
+    let (rows, heads) = future::join(rows, heads).await;
+    let rows = rows?;
+    if let Some(row) = rows.first() {
         session.shared.clock.learn(row.try_get("now")?, asked);
     }
-    let is_empty = taken.is_empty();
-    let claims = read(session, taken).await?;
-    Ok(ClaimResult {
-        claims,
-        // The jobs are claimed already, so a failure to look ahead must not lose them.
-        next_due: match next {
-            Ok(row) => time_option(&row, "run_at")?,
-            Err(error) if is_empty => return Err(error),
-            Err(_) => Some(Timestamp::EPOCH),
-        },
+    // The jobs are claimed already, so a failure to look ahead must not lose them.
+    let heads = match heads {
+        Ok(heads) => heads,
+        Err(error) if rows.is_empty() => return Err(error),
+        Err(_) => Vec::new(),
+    };
+    let mut found: Vec<FoundAtPick> = picks
+        .iter()
+        .map(|pick| FoundAtPick {
+            taken: 0,
+            head: pick.head.unwrap_or(Head::At(pick.pick.bound)),
+            is_held: false,
+        })
+        .collect();
+    for row in &heads {
+        let index = usize::try_from(row.try_get::<_, i64>("number")? - 1).unwrap_or(usize::MAX);
+        if let Some(at) = found.get_mut(index)
+            && picks[index].head.is_none()
+        {
+            at.head = time_option(row, "run_at")?.map_or(Head::None, Head::At);
+        }
+    }
+    for row in &rows {
+        let index = usize::try_from(row.try_get::<_, i64>("pick")? - 1).unwrap_or(usize::MAX);
+        if let Some(at) = picks
+            .iter()
+            .enumerate()
+            .filter(|(_, pick)| pick.most > 0)
+            .nth(index)
+            .and_then(|(index, _)| found.get_mut(index))
+        {
+            at.taken += 1;
+        }
+    }
+    let successful: HashSet<usize> = picks
+        .iter()
+        .zip(&found)
+        .filter(|(_, at)| at.taken > 0)
+        .map(|(pick, _)| pick.turn)
+        .collect();
+    for (pick, at) in picks.iter().zip(&mut found) {
+        at.is_held = pick.most > 0 && !successful.contains(&pick.turn);
+    }
+    Ok(TakenJobs {
+        claims: read(session, rows).await?,
+        found,
     })
+}
+
+async fn take_rows(
+    session: &Session<'_>,
+    request: &ClaimRequest,
+    picks: &[SqlPick<'_>],
+    sizes: &[i64],
+    lows: &[i64],
+) -> Result<Vec<Row>, DriverError> {
+    let open: Vec<(usize, &SqlPick<'_>)> = picks
+        .iter()
+        .enumerate()
+        .filter(|(_, pick)| pick.most > 0)
+        .collect();
+    if open.is_empty() {
+        return Ok(Vec::new());
+    }
+    let columns = StripColumns::of(open.iter().map(|(_, pick)| &pick.pick.strip));
+    let turns: Vec<i32> = open
+        .iter()
+        .map(|(_, pick)| i32::try_from(pick.turn).unwrap_or(i32::MAX))
+        .collect();
+    let lows: Vec<i64> = open.iter().map(|(index, _)| lows[*index]).collect();
+    let most: Vec<i64> = open.iter().map(|(_, pick)| row_limit(pick.most)).collect();
+    let only: Vec<Option<Key>> = open
+        .iter()
+        .map(|(_, pick)| pick.only.map(Key::from))
+        .collect();
+    let gates: Vec<Option<String>> = open
+        .iter()
+        .map(|(_, pick)| gate_array(&pick.pick.gates))
+        .collect();
+    let now = session.shared.clock.given();
+    let worker = request.worker.as_str();
+    let lease = request.lease.map(duration_micros);
+    let payload_bytes = row_limit(CLAIM_PAYLOAD_BYTES_MAX);
+    let picks_of_turn = open.len() / sizes.len().max(1);
+    let look = row_limit((CLAIM_LOOK_ROWS_MAX / picks_of_turn.max(1)).max(1));
+    session
+        .query(
+            include_str!("sql/claim.sql"),
+            &[
+                &now,
+                &turns,
+                &columns.lanes,
+                &columns.sublanes,
+                &columns.levels,
+                &lows,
+                &most,
+                &only,
+                &gates,
+                &sizes,
+                &worker,
+                &lease,
+                &payload_bytes,
+                &request.within_timeout,
+                &look,
+            ],
+        )
+        .await
+}
+
+/// The gates at which attempts are counted, as PostgreSQL writes an array.
+fn gate_array(gates: &[AppliedGate]) -> Option<String> {
+    let counted = gates
+        .iter()
+        .filter(|gate| gate.limits.most_running().is_some());
+    let numbers: Vec<String> = counted.map(|gate| gate.number.0.to_string()).collect();
+    (!numbers.is_empty()).then(|| format!("{{{}}}", numbers.join(",")))
+}
+
+/// Stores how the gates stand after what was taken.
+async fn save_gates(
+    session: &Session<'_>,
+    picks: &[SqlPick<'_>],
+    taken: &TakenJobs,
+    states: &mut HashMap<GateNumber, GateState>,
+) -> Result<(), DriverError> {
+    let now = session.shared.clock.now();
+    let mut changed = HashSet::new();
+    for (pick, found) in picks.iter().zip(&taken.found) {
+        let starts = u32::try_from(found.taken).unwrap_or(u32::MAX);
+        let is_retry = pick.pick.strip.level.is_retry();
+        let retries = if is_retry { starts } else { 0 };
+        for gate in pick.pick.gates.iter().filter(|_| starts > 0) {
+            if let Some(state) = states.get_mut(&gate.number) {
+                *state = gate.limits.after_starts(state, starts, retries, now);
+                if gate.limits.counts_starts() {
+                    changed.insert(gate.number);
+                }
+            }
+        }
+    }
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let changed: Vec<(GateNumber, GateState)> = changed
+        .into_iter()
+        .filter_map(|number| Some((number, *states.get(&number)?)))
+        .collect();
+    let column = |value: fn(&GateState) -> i64| -> Vec<i64> {
+        changed.iter().map(|(_, state)| value(state)).collect()
+    };
+    let numbers: Vec<i64> = changed.iter().map(|(number, _)| number.0).collect();
+    session
+        .execute(
+            include_str!("sql/gate_save.sql"),
+            &[
+                &numbers,
+                &column(|state| state.next_start.as_micros()),
+                &column(|state| state.minute),
+                &column(|state| state.starts.into()),
+                &column(|state| state.retries.into()),
+            ],
+        )
+        .await
 }
 
 /// The rows as claims, in the order in which they were due.

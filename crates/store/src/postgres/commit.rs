@@ -18,7 +18,12 @@ use super::{
     session::{Conn, Session},
     values::{micros, to_json},
 };
-use crate::{limits::COMMIT_BATCH_MAX, store::DocumentKind, wake::WakeReasons};
+use crate::{
+    due::{Level, Strip, SublaneId},
+    limits::COMMIT_BATCH_MAX,
+    store::DocumentKind,
+    wake::WakeReasons,
+};
 
 pub(super) async fn commit(
     conn: &mut Conn<'_>,
@@ -130,17 +135,32 @@ async fn write(
     let mut runs = HashSet::new();
     for row in rows {
         let job = row.try_get::<_, Key>("id")?.job();
-        written.insert(job, row.try_get::<_, LaneId>("lane")?);
+        let (lane, priority): (LaneId, i16) = (row.try_get("lane")?, row.try_get("priority")?);
+        let sublane = SublaneId {
+            lane: lane.into(),
+            number: row.try_get("sublane")?,
+        };
+        if row.try_get("is_gated")? {
+            hints.attempt_ended(sublane);
+        }
+        let priority = u8::try_from(priority).unwrap_or(u8::MAX);
+        written.insert(job, (lane, sublane, priority));
         if row.try_get("is_run")? {
             runs.insert(job);
         }
     }
     for Transition { job, to, .. } in batch {
-        if let (Some(lane), JobState::Waiting) = (written.get(job), to.state) {
+        if let (Some((lane, sublane, priority)), JobState::Waiting) = (written.get(job), to.state) {
             match session.shared.names.lane(*lane) {
                 Some(lane) => hints.jobs_wait(&lane, 1, to.run_at),
                 None => hints.wake_all(),
             }
+            let level = Level::new(*priority, to.attempt > to.attempts_before);
+            let strip = Strip {
+                sublane: *sublane,
+                level,
+            };
+            hints.strip_waits(strip, None, to.run_at);
         }
         // The end of a run may let a queued tick fire.
         if runs.contains(job) && to.state.is_final() {

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use steadfast_core::{JobId, ScheduleId, Timestamp};
+use steadfast_core::{JobId, ScheduleId};
 
 use super::{driver_error::DriverError, get, key::Key, schedules, session::Session};
 use crate::{
@@ -58,9 +58,8 @@ pub(super) async fn list(session: &Session<'_>) -> Result<DamagedRows, DriverErr
 /// Jobs that a claim could not read, which it moved to the end of time.
 async fn set_aside(session: &Session<'_>) -> Result<Vec<JobId>, DriverError> {
     let sql = include_str!("sql/damaged_find.sql");
-    let never = Timestamp::MAX.as_micros();
     let limit = row_limit(DAMAGED_ROWS_MAX);
-    let rows = session.query(sql, &[&never, &limit]).await?;
+    let rows = session.query(sql, &[&limit]).await?;
     rows.iter()
         .map(|row| Ok(row.try_get::<_, Key>("id")?.job()))
         .collect()

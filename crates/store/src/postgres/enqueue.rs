@@ -3,9 +3,13 @@
 use std::{
     collections::{HashMap, HashSet},
     error::Error,
+    sync::Arc,
 };
 
-use steadfast_core::{Guarantee, IdempotencyKey, JobId, NewJob, RunAt, Tenant, Timestamp};
+use steadfast_core::{
+    ConcurrencyKey, Destination, Guarantee, IdempotencyKey, JobId, NewJob, RunAt, Sublane, Tenant,
+    Timestamp,
+};
 
 use super::{
     composite::{AsRow, Composite, Fields},
@@ -16,7 +20,12 @@ use super::{
     values::{duration_micros, time, to_json},
 };
 use crate::{
-    error::EnqueueError, lane::Lane, sql::values::nanos, store::EnqueueResult, wake::WakeReasons,
+    due::{Level, Strip, SublaneId},
+    error::EnqueueError,
+    lane::Lane,
+    sql::values::nanos,
+    store::EnqueueResult,
+    wake::WakeReasons,
 };
 
 pub(super) type Answer = Result<Vec<EnqueueResult>, EnqueueError>;
@@ -118,18 +127,40 @@ async fn insert(
     let sql = include_str!("sql/enqueue.sql");
     let rows = session.query(sql, &[&now, &new]).await?;
     let mut created = HashMap::with_capacity(rows.len());
-    let lanes: HashMap<JobId, &NewJob> = jobs.iter().map(|it| (it.job.id, it.job)).collect();
+    let by_id: HashMap<JobId, &NumberedJob<'_>> = jobs.iter().map(|it| (it.job.id, it)).collect();
     for row in rows {
         let at = time(row.try_get("created_at")?);
         let id = row.try_get::<_, Key>("id")?.job();
         created.insert(id, at);
         let run_at = time(row.try_get("run_at")?);
-        match lanes.get(&id) {
-            Some(job) => hints.jobs_wait(&Lane::from(*job), 1, run_at),
+        match by_id.get(&id) {
+            Some(numbered) => numbered.add_hints(hints, run_at),
             None => hints.wake_all(),
         }
     }
     Ok(created)
+}
+
+impl NumberedJob<'_> {
+    fn sublane(&self) -> SublaneId {
+        let (destination, key) = (
+            self.job.destination.as_ref(),
+            self.job.concurrency_key.as_ref(),
+        );
+        SublaneId {
+            lane: self.lane.into(),
+            number: Sublane::number(destination, key),
+        }
+    }
+
+    fn add_hints(&self, hints: &mut WakeReasons, run_at: Timestamp) {
+        hints.jobs_wait(&Lane::from(self.job), 1, run_at);
+        let strip = Strip {
+            sublane: self.sublane(),
+            level: Level::new(self.job.priority.get(), false),
+        };
+        hints.strip_waits(strip, Some(Arc::new(Sublane::from(self.job))), run_at);
+    }
 }
 
 impl Composite for NumberedJob<'_> {
@@ -156,7 +187,12 @@ impl Composite for NumberedJob<'_> {
         fields.put(&job.scheduled_run.map(|run| run.tick.as_micros()))?;
         fields.put(&tags.map(to_json).transpose()?)?;
         fields.put(&job.payload.as_str())?;
-        fields.put(&job.webhook.as_deref().map(to_json).transpose()?)
+        fields.put(&job.webhook.as_deref().map(to_json).transpose()?)?;
+        let key = job.concurrency_key.as_ref();
+        fields.put(&Some(self.sublane().number).filter(|number| *number != 0))?;
+        fields.put(&job.destination.as_ref().map(Destination::as_str))?;
+        fields.put(&key.map(ConcurrencyKey::as_str))?;
+        fields.put(&key.map(|key| Sublane::key_number(&job.tenant, key)))
     }
 }
 

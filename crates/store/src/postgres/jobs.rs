@@ -30,10 +30,7 @@ impl JobStore for PostgresStore {
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {
-        on_connection!(self, "claim", |conn| claim::claim(
-            &conn.session(),
-            &request
-        ))
+        on_connection!(self, "claim", |conn| claim::claim(conn, &request))
     }
 
     async fn renew(&self, renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError> {
@@ -132,10 +129,9 @@ impl JobStore for PostgresStore {
         paused: bool,
     ) -> Result<(), StoreError> {
         with_wake_hints!(self, "set_queue_paused", |conn, hints| async {
-            if !paused {
-                hints.wake_all();
-            }
-            change::set_queue_paused(&conn.session(), &tenant, &queue, paused).await
+            hints.wake_all();
+            change::set_queue_paused(&conn.session(), &tenant, &queue, paused).await?;
+            conn.shared.due.read_paused(&conn.session()).await
         })
     }
 

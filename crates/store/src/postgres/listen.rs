@@ -18,7 +18,7 @@ use steadfast_core::Timestamp;
 use tokio::{sync::Notify, time};
 use tokio_postgres::{AsyncMessage, Client, Connection, Socket, tls::TlsStream};
 
-use super::{driver_error::DriverError, open::Address};
+use super::{driver_error::DriverError, mirror::DueMirror, open::Address};
 use crate::{
     limits::{
         CLOCK_ERROR_MAX, LISTEN_ANSWER_TIMEOUT, LISTEN_BACKOFF_FIRST, LISTEN_BACKOFF_MAX,
@@ -27,9 +27,9 @@ use crate::{
     wake::{WakeReasons, Waker},
 };
 
-#[derive(Default)]
 pub(super) struct Listener {
     pub waker: Waker,
+    due: Arc<DueMirror>,
     /// What other nodes are to be notified of.
     unsent: Mutex<WakeReasons>,
     notify_others: Notify,
@@ -38,12 +38,25 @@ pub(super) struct Listener {
 }
 
 impl Listener {
+    pub(super) fn new(due: Arc<DueMirror>) -> Self {
+        Self {
+            waker: Waker::default(),
+            due,
+            unsent: Mutex::default(),
+            notify_others: Notify::default(),
+            reconnect: Notify::default(),
+        }
+    }
+
     /// Wakes those whom a change concerns, here and on other nodes.
     pub(super) fn wake_if_needed(&self, hints: &WakeReasons, now: Timestamp) {
+        self.due.learn(hints, now);
         if hints.is_empty() {
             return;
         }
-        if self.waker.wake_for(hints, now.plus(CLOCK_ERROR_MAX)) {
+        let concerns_others = self.waker.wake_for(hints, now.plus(CLOCK_ERROR_MAX));
+        // Other nodes learn where jobs wait even if none of their callers does.
+        if concerns_others || !hints.strips().is_empty() || !hints.ended().is_empty() {
             self.lock_unsent().add(hints);
             self.notify_others.notify_one();
         }
@@ -95,6 +108,7 @@ async fn serve<S: TlsStream + Unpin>(
                 {
                     // A node of the version before, and SQL of users, say nothing of what it is.
                     let reasons = WakeReasons::from_text(received.payload());
+                    listener.due.learn(&reasons, Timestamp::EPOCH);
                     listener.waker.wake_for(&reasons, Timestamp::MAX);
                 }
                 Ok(_) => {}
@@ -128,6 +142,7 @@ async fn notify(
     own_id.store(row.try_get(0)?, Ordering::Relaxed);
     client.batch_execute(&format!("LISTEN {channel}")).await?;
     // Notifications from before this moment were not received.
+    listener.due.forget();
     listener.waker.wake();
     let notify = client.prepare("SELECT pg_notify($1, $2)").await?;
     loop {

@@ -19,6 +19,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0007_enqueue_role.sql"),
     include_str!("migrations/0008_kinds.sql"),
     include_str!("migrations/0009_workers.sql"),
+    include_str!("migrations/0010_flow.sql"),
 ];
 
 /// The schema as it was found.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use steadfast_core::{
-    Attempt, Fence, Guarantee, IdempotencyKey, Job, JobProgress, JobState, Payload, Priority,
-    ScheduledRun, WorkerName,
+    Attempt, ConcurrencyKey, Destination, Fence, Guarantee, IdempotencyKey, Job, JobProgress,
+    JobState, Payload, Priority, ScheduledRun, WorkerName,
 };
 use tokio_postgres::Row;
 
@@ -98,6 +98,13 @@ impl JobRows {
             )?,
             scheduled_run: scheduled_run(columns, row)?,
             webhook: json_option(row, columns.webhook, "webhook")?.map(Arc::new),
+            destination: parse_option(row, columns.destination, "destination", Destination::new)?,
+            concurrency_key: parse_option(
+                row,
+                columns.concurrency_key,
+                "concurrency key",
+                ConcurrencyKey::new,
+            )?,
             tags: json_option(row, columns.tags, "tags")?.unwrap_or_default(),
             progress: progress(columns, row)?,
         })

@@ -9,7 +9,10 @@ use std::{
 use deadpool_postgres::StatementCache;
 use tokio_postgres::{Client, IsolationLevel, Row, types::ToSql};
 
-use super::{driver_error::DriverError, names::Names, time::DatabaseClock, trust::ConnectionTrust};
+use super::{
+    driver_error::DriverError, mirror::DueMirror, names::Names, time::DatabaseClock,
+    trust::ConnectionTrust,
+};
 use crate::{damage::DamageLog, sql::prune_position::PrunePosition};
 
 /// What all connections of a store share.
@@ -19,6 +22,7 @@ pub(super) struct PoolContext {
     pub clock: DatabaseClock,
     pub trust: ConnectionTrust,
     pub damage: DamageLog,
+    pub due: Arc<DueMirror>,
     /// Where retention goes on.
     pub pruned_to: Mutex<PrunePosition>,
 }

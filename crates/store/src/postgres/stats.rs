@@ -14,10 +14,12 @@ use super::{
     values::{parse, time_option},
 };
 use crate::{
+    limits::STRIPS_OF_LANE_MAX,
     minutes::{minute, minute_start},
     sql::{
         columns::{CounterColumns, TallyColumns},
         counters::{self, LaneCounters},
+        paging::row_limit,
         waiting::{LaneWaiting, PresentMinute, WaitingCount, present_rows_limit},
     },
     store::{JobFilter, LaneStats, MinuteStats},
@@ -216,10 +218,11 @@ async fn due_of_present(
     let PresentMinute {
         start, later, end, ..
     } = present;
+    let strips = row_limit(STRIPS_OF_LANE_MAX);
     let rows = session
         .query(
             include_str!("sql/stats_waiting.sql"),
-            &[&lanes, &is_present, &start, &later, &end, &limit],
+            &[&lanes, &is_present, &start, &later, &end, &limit, &strips],
         )
         .await?;
     let mut found = HashMap::with_capacity(rows.len());

@@ -2,8 +2,8 @@
 
 use rusqlite::{OptionalExtension, params};
 use steadfast_core::{
-    CommandResult, Fence, Job, JobCommand, JobId, Payload, Queue, StepName, Sublane, Subscriptions, Tenant,
-    Timestamp, limits::STEPS_MAX, on_command,
+    CommandResult, Fence, Job, JobCommand, JobId, Payload, Queue, StepName, Sublane, Subscriptions,
+    Tenant, Timestamp, limits::STEPS_MAX, on_command,
 };
 
 use super::{

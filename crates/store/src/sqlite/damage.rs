@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use rusqlite::params;
-use steadfast_core::{JobId, ScheduleId, Timestamp};
+use steadfast_core::{JobId, ScheduleId};
 
 use super::{driver_error::DriverError, get, readers::Reader, schedules, values::job_id};
 use crate::{
@@ -60,7 +60,7 @@ fn set_aside(reader: &Reader) -> Result<Vec<JobId>, DriverError> {
         .conn
         .prepare_cached(include_str!("sql/damaged_find.sql"))?;
     let limit = row_limit(DAMAGED_ROWS_MAX);
-    let rows = statement.query_map(params![Timestamp::MAX.as_micros(), limit], |row| row.get(0))?;
+    let rows = statement.query_map(params![limit], |row| row.get(0))?;
     rows.map(|id| Ok(job_id(id?))).collect()
 }
 

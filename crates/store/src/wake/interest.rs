@@ -1,9 +1,18 @@
 //! What callers wait for, and what writes make due.
 
 use std::collections::HashMap;
+#[cfg(feature = "postgres")]
+use std::{collections::HashSet, sync::Arc};
 
+#[cfg(feature = "postgres")]
+use steadfast_core::Sublane;
 use steadfast_core::{Kind, Queue, Tenant, Timestamp};
 
+#[cfg(feature = "postgres")]
+use crate::{
+    due::{Level, Strip, SublaneId},
+    limits::STRIP_HINTS_MAX,
+};
 use crate::{lane::Lane, limits::WAKE_LANES_MAX, store::ClaimRequest};
 
 /// What a caller waits for. Callers with equal ones stand in for each other.
@@ -68,6 +77,23 @@ pub(crate) struct WakeReasons {
     pub(super) jobs: HashMap<Lane, WaitingJobs>,
     pub(super) schedules: bool,
     pub(super) everything: bool,
+    #[cfg(feature = "postgres")]
+    strips: HashMap<Strip, StripHint>,
+    /// Jobs that do not wait there any more, which only this node has to know.
+    #[cfg(feature = "postgres")]
+    left: Vec<(Strip, Timestamp)>,
+    /// Sublanes of which attempts have ended, or the order of whose jobs has changed.
+    #[cfg(feature = "postgres")]
+    ended: HashSet<SublaneId>,
+}
+
+/// A job waits in a strip.
+#[cfg(feature = "postgres")]
+#[derive(Clone, Debug)]
+pub(crate) struct StripHint {
+    /// What the strip's sublane is, if the hint is of this node.
+    pub sublane: Option<Arc<Sublane>>,
+    pub run_at: Timestamp,
 }
 
 /// Jobs of one lane that wait, and did not before.
@@ -87,7 +113,64 @@ impl WakeReasons {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.jobs.is_empty() && !self.schedules && !self.everything
+        #[cfg(feature = "postgres")]
+        let has_ended = !self.ended.is_empty();
+        #[cfg(not(feature = "postgres"))]
+        let has_ended = false;
+        self.jobs.is_empty() && !self.schedules && !self.everything && !has_ended
+    }
+
+    /// A job waits in a strip.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn strip_waits(
+        &mut self,
+        strip: Strip,
+        sublane: Option<Arc<Sublane>>,
+        run_at: Timestamp,
+    ) {
+        if let Some(hint) = self.strips.get_mut(&strip) {
+            hint.run_at = hint.run_at.min(run_at);
+        } else if self.strips.len() < STRIP_HINTS_MAX {
+            self.strips.insert(strip, StripHint { sublane, run_at });
+        } else {
+            self.everything = true;
+        }
+    }
+
+    /// A job does not wait in a strip any more, though it was not claimed.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn job_left(&mut self, strip: Strip, run_at: Timestamp) {
+        self.left.push((strip, run_at));
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(crate) fn left(&self) -> &[(Strip, Timestamp)] {
+        &self.left
+    }
+
+    /// An attempt has ended, or the order of jobs has changed.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn attempt_ended(&mut self, sublane: SublaneId) {
+        match self.ended.len() < STRIP_HINTS_MAX {
+            true => drop(self.ended.insert(sublane)),
+            false => self.everything = true,
+        }
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(crate) fn strips(&self) -> &HashMap<Strip, StripHint> {
+        &self.strips
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(crate) fn ended(&self) -> &HashSet<SublaneId> {
+        &self.ended
+    }
+
+    /// Whether it does not say what it is.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.everything
     }
 
     /// Jobs wait, the first of them for this time.
@@ -113,6 +196,12 @@ impl WakeReasons {
         for (lane, waiting) in &other.jobs {
             self.jobs_wait(lane, waiting.count, waiting.earliest);
         }
+        for (strip, hint) in &other.strips {
+            self.strip_waits(*strip, hint.sublane.clone(), hint.run_at);
+        }
+        for sublane in &other.ended {
+            self.attempt_ended(*sublane);
+        }
     }
 
     /// For another node: nothing if it would be longer than this, which means everything.
@@ -137,6 +226,15 @@ impl WakeReasons {
                 })
                 .collect(),
             schedules: self.schedules,
+            strips: self
+                .strips
+                .iter()
+                .map(|(strip, hint)| {
+                    let SublaneId { lane, number } = strip.sublane;
+                    (lane, number, strip.level.number(), hint.run_at.as_micros())
+                })
+                .collect(),
+            ended: self.ended.iter().map(|id| (id.lane, id.number)).collect(),
         };
         let text = serde_json::to_string(&sent).unwrap_or_default();
         match self.everything || text.len() > bytes_max {
@@ -162,6 +260,16 @@ impl WakeReasons {
                 };
                 reasons.jobs_wait(&lane, count, Timestamp::EPOCH);
             }
+            for (lane, number, level, run_at) in sent.strips {
+                let strip = Strip {
+                    sublane: SublaneId { lane, number },
+                    level: Level::from_number(level)?,
+                };
+                reasons.strip_waits(strip, None, Timestamp::from_micros(run_at));
+            }
+            for (lane, number) in sent.ended {
+                reasons.attempt_ended(SublaneId { lane, number });
+            }
             Some(reasons)
         };
         read().unwrap_or_else(Self::everything)
@@ -186,4 +294,8 @@ struct SentReasons {
     /// Tenant, queue, kind, and how many.
     jobs: Vec<(String, String, String, usize)>,
     schedules: bool,
+    /// Lane, sublane, level, and the earliest time. Nodes of the version before send none, and then
+    /// nothing is known.
+    strips: Vec<(i64, i64, i64, i64)>,
+    ended: Vec<(i64, i64)>,
 }

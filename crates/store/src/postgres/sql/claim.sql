@@ -1,110 +1,122 @@
--- Claims due jobs, the higher priority first, then the earlier time.
+-- Claims due jobs where the caller's index says that some may start, the higher priority first, then
+-- the earlier time.
 --
--- Each lane and priority is one range of the index, and its head tells whether it is due. If
--- several are, a look at their first entries, without locks, says how many to take of each;
--- then each range gives that many, passing over what others hold. So no more is locked than is
--- taken, and neither future jobs nor other lanes are ever walked over.
+-- Each pick is one range of the index. If a turn has several, a look at their first entries, without
+-- locks, says how many to take of each; then each range gives that many, passing over what others
+-- hold. So no more is locked than is taken, and neither future jobs, nor other ranges, nor what lies
+-- dead in front of a range is walked over.
 --
--- Literals: priorities go up to PRIORITY_MAX, attempts and fences to u32::MAX, and times to
--- Timestamp::MAX. They are no parameters, because the planner counts the priorities.
+-- Literals: attempts and fences go up to u32::MAX, and times to Timestamp::MAX.
 --
--- Parameters: 1 now or null, 2 tenant or null, 3 queues, 4 kinds, where empty means any,
--- 5 limit, 6 worker, 7 lease in microseconds in place of each job's own, or null, 8 how many
--- bytes of payloads are enough, 9 kinds that are not asked for, 10 whether leases end with the
--- timeout, which is in nanoseconds, at the latest.
--- Rows: the jobs as claimed, in no order, then now. Locks: the rows, as far as they are free.
+-- Parameters: 1 now or null; picks: 2 turn, 3 lane, 4 sublane, 5 level, 6 the earliest time to look
+-- at, 7 at most, 8 the only job, or null, 9 gates as an array in text, or null; 10 how many each turn may take;
+-- 11 worker, 12 lease in microseconds in place of each job's own, or null, 13 how many bytes of
+-- payloads are enough, 14 whether leases end with the timeout, which is in nanoseconds, at the
+-- latest, 15 how many entries to look at for each pick.
+-- Rows: the jobs as claimed, in no order, then their pick and now. Locks: the rows, as far as they
+-- are free.
 WITH clock AS MATERIALIZED (SELECT steadfast.time($1) AS now),
-wanted AS MATERIALIZED (
-    SELECT lane.id FROM steadfast.lane
-    WHERE
-        ($2::text IS NULL OR lane.tenant = $2)
-        AND (cardinality($3::text[]) = 0 OR lane.queue = ANY($3))
-        AND (cardinality($4::text[]) = 0 OR lane.kind = ANY($4))
-        AND lane.kind <> ALL($9::text[])
-        AND NOT EXISTS (
-            SELECT 1 FROM steadfast.paused
-            WHERE paused.tenant = lane.tenant AND paused.queue = lane.queue
-        )
-),
-due AS MATERIALIZED (
-    SELECT wanted.id AS lane, level.priority
-    FROM wanted
-    CROSS JOIN LATERAL (
-        SELECT 1 FROM steadfast.job WHERE job.state = 0 AND job.lane = wanted.id LIMIT 1
-    ) AS something
-    CROSS JOIN generate_series(0, 9) AS level (priority)
-    CROSS JOIN LATERAL (
-        SELECT job.run_at FROM steadfast.job
-        WHERE job.state = 0 AND job.lane = wanted.id AND job.priority = level.priority
-        ORDER BY job.run_at
-        LIMIT 1
-    ) AS head
-    WHERE head.run_at <= (SELECT now FROM clock)
+pick AS MATERIALIZED (
+    SELECT
+        pick.number, pick.lane, pick.sublane, pick.level, pick.low, pick.most, pick.chosen,
+        pick.gates::bigint[] AS gates, pick.turn, size.size,
+        count(*) OVER (PARTITION BY pick.turn) AS picks
+    FROM unnest(
+        $2::integer[], $3::integer[], $4::bigint[], $5::integer[], $6::bigint[], $7::bigint[],
+        $8::uuid[], $9::text[]
+    ) WITH ORDINALITY AS pick (turn, lane, sublane, level, low, most, chosen, gates, number)
+    JOIN unnest($10::bigint[]) WITH ORDINALITY AS size (size, turn) ON size.turn = pick.turn
 ),
 share AS MATERIALIZED (
-    SELECT lane, priority, $5::bigint AS size FROM due WHERE (SELECT count(*) FROM due) = 1
+    SELECT number, lane, sublane, level, low, gates, least(most, size) AS size
+    FROM pick
+    WHERE picks = 1 AND chosen IS NULL
     UNION ALL
-    SELECT lane, priority, count(*) FROM (
-        SELECT due.lane, due.priority
-        FROM due
+    SELECT number, lane, sublane, level, low, gates, count(*) FROM (
+        SELECT
+            pick.number, pick.lane, pick.sublane, pick.level, pick.low, pick.gates, pick.size,
+            row_number() OVER (
+                PARTITION BY pick.turn ORDER BY pick.level / 2 DESC, first.run_at
+            ) AS place
+        FROM pick
         CROSS JOIN LATERAL (
             SELECT job.run_at FROM steadfast.job
             WHERE
-                job.state = 0 AND job.lane = due.lane AND job.priority = due.priority
-                AND job.run_at <= (SELECT now FROM clock)
+                job.state = 0 AND job.lane = pick.lane AND coalesce(job.sublane, 0) = pick.sublane
+                AND (job.priority * 2 + (job.attempt > job.attempts_before)::integer) = pick.level
+                AND job.run_at >= pick.low AND job.run_at <= (SELECT now FROM clock)
             ORDER BY job.run_at
-            LIMIT $5
+            LIMIT least(pick.most, $15::bigint)
         ) AS first
-        WHERE (SELECT count(*) FROM due) > 1
-        ORDER BY due.priority DESC, first.run_at
-        LIMIT $5
-    ) AS chosen
-    GROUP BY lane, priority
+        WHERE pick.picks > 1 AND pick.chosen IS NULL
+    ) AS placed
+    WHERE place <= size
+    GROUP BY number, lane, sublane, level, low, gates
 ),
-held AS MATERIALIZED (
-    SELECT first.id, first.lane, first.due_minute, first.is_retry, first.bytes
-    FROM (SELECT * FROM share ORDER BY priority DESC) AS share
+held_in_order AS MATERIALIZED (
+    SELECT first.*, share.number, share.gates
+    FROM (SELECT * FROM share ORDER BY level / 2 DESC) AS share
     CROSS JOIN LATERAL (
         SELECT
             job.id, job.lane, job.run_at / 60000000 AS due_minute,
             job.attempt > job.attempts_before AS is_retry, octet_length(job.payload) AS bytes
         FROM steadfast.job
         WHERE
-            job.state = 0 AND job.lane = share.lane AND job.priority = share.priority
-            AND job.run_at <= (SELECT now FROM clock)
+            job.state = 0 AND job.lane = share.lane AND coalesce(job.sublane, 0) = share.sublane
+            AND (job.priority * 2 + (job.attempt > job.attempts_before)::integer) = share.level
+            AND job.run_at >= share.low AND job.run_at <= (SELECT now FROM clock)
         ORDER BY job.run_at
         LIMIT share.size
         FOR UPDATE SKIP LOCKED
     ) AS first
 ),
-taken AS MATERIALIZED (
-    SELECT id, lane, due_minute, is_retry FROM (
+held_alone AS MATERIALIZED (
+    SELECT first.*, pick.number, pick.gates
+    FROM pick
+    CROSS JOIN LATERAL (
         SELECT
-            id, lane, due_minute, is_retry, bytes,
+            job.id, job.lane, job.run_at / 60000000 AS due_minute,
+            job.attempt > job.attempts_before AS is_retry, octet_length(job.payload) AS bytes
+        FROM steadfast.job
+        WHERE job.id = pick.chosen AND job.state = 0 AND job.run_at <= (SELECT now FROM clock)
+        FOR UPDATE SKIP LOCKED
+    ) AS first
+    WHERE pick.chosen IS NOT NULL
+),
+taken AS MATERIALIZED (
+    SELECT id, lane, due_minute, is_retry, number, gates FROM (
+        SELECT
+            id, lane, due_minute, is_retry, number, gates, bytes,
             sum(bytes) OVER (ROWS UNBOUNDED PRECEDING) AS bytes_so_far
-        FROM held
+        FROM (SELECT * FROM held_alone UNION ALL SELECT * FROM held_in_order) AS held
     ) AS sized
-    WHERE bytes_so_far - bytes <= $8
+    WHERE bytes_so_far - bytes <= $13
 ),
 counted AS (
     INSERT INTO steadfast.count_change (lane, due_minute, waiting, retrying, running)
     SELECT lane, due_minute, - count(*), - count(*) FILTER (WHERE is_retry), count(*)
     FROM taken
     GROUP BY lane, due_minute
+),
+counted_at_gates AS (
+    INSERT INTO steadfast.gate_running (gate, job)
+    SELECT gate.number, taken.id FROM taken CROSS JOIN LATERAL unnest(taken.gates) AS gate (number)
+    ON CONFLICT DO NOTHING
 )
 UPDATE steadfast.job SET
     state = 1,
     attempt = least(job.attempt + 1, 4294967295),
     fence = least(job.fence + 1, 4294967295),
     lease_until = least(
-        (SELECT now FROM clock) + coalesce($7::bigint, job.lease / 1000),
-        (SELECT now FROM clock) + job.timeout / 1000 + CASE WHEN $10::boolean THEN 0 END,
+        (SELECT now FROM clock) + coalesce($12::bigint, job.lease / 1000),
+        (SELECT now FROM clock) + job.timeout / 1000 + CASE WHEN $14::boolean THEN 0 END,
         253402207200000000
     ),
-    worker = $6,
+    worker = $11,
     started_at = (SELECT now FROM clock),
     first_started_at = coalesce(job.first_started_at, (SELECT now FROM clock)),
-    note = NULL
+    note = NULL,
+    gates = taken.gates
 FROM taken
 WHERE job.id = taken.id
 RETURNING
@@ -113,4 +125,5 @@ RETURNING
     job.first_started_at, job.finished_at, job.resolved_at, job.worker, job.snoozes,
     job.last_delay, job.reason, job.failure, job.note, job.at_most_once, job.timeout, job.lease,
     job.created_at, job.idempotency_key, job.schedule, job.tick, job.tags, job.payload, job.webhook,
-    (SELECT now FROM clock) AS now
+    job.destination, job.concurrency_key,
+    taken.number AS pick, (SELECT now FROM clock) AS now

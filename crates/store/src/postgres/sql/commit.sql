@@ -40,7 +40,8 @@ written AS (
         )
         AND (NOT new.must_have_expired OR job.lease_until <= (SELECT now FROM clock))
     RETURNING
-        job.id, job.lane, job.schedule, job.state, job.resolved_at,
+        job.id, job.lane, coalesce(job.sublane, 0) AS sublane, job.priority, job.gates, job.schedule,
+        job.state, job.resolved_at,
         CASE WHEN job.state = 0 THEN job.run_at / 60000000 END AS due_minute,
         job.state = 0 AND job.attempt > job.attempts_before AS is_retry,
         new.record_fence, new.record_attempt, new.record_attempts_before, new.record_status,
@@ -75,5 +76,12 @@ counted AS (
         sum(exhausted)
     FROM written
     GROUP BY lane, record_finished_at / 60000000, due_minute
+),
+released AS (
+    DELETE FROM steadfast.gate_running
+    USING (SELECT id, unnest(gates) AS gate FROM written WHERE gates IS NOT NULL) AS passed
+    WHERE gate_running.gate = passed.gate AND gate_running.job = passed.id
 )
-SELECT id, lane, schedule IS NOT NULL AS is_run FROM written
+SELECT
+    id, lane, sublane, priority, gates IS NOT NULL AS is_gated, schedule IS NOT NULL AS is_run
+FROM written

@@ -5,7 +5,8 @@ SELECT
     job.attempts_before, job.cancel_requested, job.lease_until, job.started_at,
     job.first_started_at, job.finished_at, job.resolved_at, job.worker, job.snoozes,
     job.last_delay, job.reason, job.failure, job.note, job.at_most_once, job.timeout, job.lease,
-    job.created_at, job.idempotency_key, job.schedule, job.tick, job.tags, job.payload, job.webhook
+    job.created_at, job.idempotency_key, job.schedule, job.tick, job.tags, job.payload, job.webhook,
+    job.destination, job.concurrency_key
 FROM steadfast.job
 WHERE job.state = 1 AND job.lease_until <= $1
 ORDER BY job.lease_until

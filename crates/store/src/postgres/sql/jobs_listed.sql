@@ -7,6 +7,7 @@ SELECT
     job.last_delay, job.reason, job.failure, job.note, job.at_most_once, job.timeout, job.lease,
     job.created_at, job.idempotency_key, job.schedule, job.tick, job.tags,
     CASE WHEN job.lane = ANY($2::integer[]) THEN left(job.payload, $3) ELSE 'null' END AS payload,
-    job.webhook
+    job.webhook,
+    job.destination, job.concurrency_key
 FROM steadfast.job
 WHERE job.id = ANY($1::uuid[])

@@ -1,70 +1,106 @@
 -- Of lanes with jobs that are due or may be: the earliest waiting time, and how many jobs of the
 -- present minute are due and how many are not, all and those for a retry, each counted no
--- further than a limit. The priorities that a lane has are found one after the other.
+-- further than a limit. The sublanes and levels that a lane has are found one after the other, up to
+-- a number; of a lane that has more, nothing is counted, and each count is its limit.
 -- Parameters: 1 lanes, 2 whether the present minute has to be counted, 3 when it began, 4 the
--- first moment that is not due, 5 when it ends, 6 limit.
+-- first moment that is not due, 5 when it ends, 6 limit, 7 sublanes and levels of a lane at most.
 -- Rows: lane, earliest or null, due, later, retrying_due, retrying_later. Locks: none.
 SELECT
-    asked.lane, heads.earliest, due.count AS due, later.count AS later,
-    retrying_due.count AS retrying_due, retrying_later.count AS retrying_later
+    asked.lane, heads.earliest,
+    CASE WHEN heads.count < $7 THEN counts.due ELSE $6 END AS due,
+    CASE WHEN heads.count < $7 THEN counts.later ELSE $6 END AS later,
+    CASE WHEN heads.count < $7 THEN counts.retrying_due ELSE $6 END AS retrying_due,
+    CASE WHEN heads.count < $7 THEN counts.retrying_later ELSE $6 END AS retrying_later
 FROM unnest($1::integer[], $2::boolean[]) AS asked (lane, is_present)
 CROSS JOIN LATERAL (
     WITH RECURSIVE head AS (
         (
-            SELECT job.priority, job.run_at FROM steadfast.job
+            SELECT
+                coalesce(job.sublane, 0) AS sublane,
+                (job.priority * 2 + (job.attempt > job.attempts_before)::integer) AS level,
+                job.run_at, 1 AS number
+            FROM steadfast.job
             WHERE job.state = 0 AND job.lane = asked.lane
-            ORDER BY job.priority, job.run_at
+            ORDER BY
+                coalesce(job.sublane, 0),
+                (job.priority * 2 + (job.attempt > job.attempts_before)::integer), job.run_at
             LIMIT 1
         )
         UNION ALL
-        SELECT next.priority, next.run_at
+        SELECT next.sublane, next.level, next.run_at, head.number + 1
         FROM head
         CROSS JOIN LATERAL (
-            SELECT job.priority, job.run_at FROM steadfast.job
-            WHERE job.state = 0 AND job.lane = asked.lane AND job.priority > head.priority
-            ORDER BY job.priority, job.run_at
+            SELECT * FROM (
+                (
+                    SELECT
+                        coalesce(job.sublane, 0) AS sublane,
+                        (job.priority * 2 + (job.attempt > job.attempts_before)::integer) AS level,
+                        job.run_at
+                    FROM steadfast.job
+                    WHERE
+                        job.state = 0 AND job.lane = asked.lane
+                        AND coalesce(job.sublane, 0) = head.sublane
+                        AND (job.priority * 2 + (job.attempt > job.attempts_before)::integer) > head.level
+                    ORDER BY
+                        (job.priority * 2 + (job.attempt > job.attempts_before)::integer), job.run_at
+                    LIMIT 1
+                )
+                UNION ALL
+                (
+                    SELECT
+                        coalesce(job.sublane, 0),
+                        (job.priority * 2 + (job.attempt > job.attempts_before)::integer), job.run_at
+                    FROM steadfast.job
+                    WHERE
+                        job.state = 0 AND job.lane = asked.lane
+                        AND coalesce(job.sublane, 0) > head.sublane
+                    ORDER BY
+                        coalesce(job.sublane, 0),
+                        (job.priority * 2 + (job.attempt > job.attempts_before)::integer), job.run_at
+                    LIMIT 1
+                )
+            ) AS candidate
             LIMIT 1
         ) AS next
+        WHERE head.number < $7::bigint
     )
-    SELECT min(run_at) AS earliest, array_agg(priority) AS priorities FROM head
+    SELECT
+        min(run_at) AS earliest, count(*) AS count, array_agg(sublane) AS sublanes,
+        array_agg(level) AS levels
+    FROM head
 ) AS heads
 CROSS JOIN LATERAL (
-    SELECT count(*) FROM (
-        SELECT 1
-        FROM unnest(heads.priorities) AS level (priority)
-        JOIN steadfast.job ON job.priority = level.priority
-        WHERE
-            asked.is_present AND job.state = 0 AND job.lane = asked.lane
-            AND job.run_at >= $3 AND job.run_at < $4
-        LIMIT $6
-    ) AS bounded
-) AS due
-CROSS JOIN LATERAL (
-    SELECT count(*) FROM (
-        SELECT 1
-        FROM unnest(heads.priorities) AS level (priority)
-        JOIN steadfast.job ON job.priority = level.priority
-        WHERE
-            asked.is_present AND job.state = 0 AND job.lane = asked.lane
-            AND job.run_at >= $4 AND job.run_at < $5
-        LIMIT $6
-    ) AS bounded
-) AS later
-CROSS JOIN LATERAL (
-    SELECT count(*) FROM (
-        SELECT 1 FROM steadfast.job
-        WHERE
-            asked.is_present AND job.state = 0 AND job.attempt > job.attempts_before
-            AND job.lane = asked.lane AND job.run_at >= $3 AND job.run_at < $4
-        LIMIT $6
-    ) AS bounded
-) AS retrying_due
-CROSS JOIN LATERAL (
-    SELECT count(*) FROM (
-        SELECT 1 FROM steadfast.job
-        WHERE
-            asked.is_present AND job.state = 0 AND job.attempt > job.attempts_before
-            AND job.lane = asked.lane AND job.run_at >= $4 AND job.run_at < $5
-        LIMIT $6
-    ) AS bounded
-) AS retrying_later
+    SELECT
+        coalesce(sum(strip.due), 0)::bigint AS due,
+        coalesce(sum(strip.later), 0)::bigint AS later,
+        coalesce(sum(strip.due) FILTER (WHERE strip.level % 2 = 1), 0)::bigint AS retrying_due,
+        coalesce(sum(strip.later) FILTER (WHERE strip.level % 2 = 1), 0)::bigint AS retrying_later
+    FROM (
+        SELECT
+            one.level,
+            (
+                SELECT count(*) FROM (
+                    SELECT 1 FROM steadfast.job
+                    WHERE
+                        job.state = 0 AND job.lane = asked.lane
+                        AND coalesce(job.sublane, 0) = one.sublane
+                        AND (job.priority * 2 + (job.attempt > job.attempts_before)::integer) = one.level
+                        AND job.run_at >= $3 AND job.run_at < $4
+                    LIMIT $6
+                ) AS bounded
+            ) AS due,
+            (
+                SELECT count(*) FROM (
+                    SELECT 1 FROM steadfast.job
+                    WHERE
+                        job.state = 0 AND job.lane = asked.lane
+                        AND coalesce(job.sublane, 0) = one.sublane
+                        AND (job.priority * 2 + (job.attempt > job.attempts_before)::integer) = one.level
+                        AND job.run_at >= $4 AND job.run_at < $5
+                    LIMIT $6
+                ) AS bounded
+            ) AS later
+        FROM unnest(heads.sublanes, heads.levels) AS one (sublane, level)
+        WHERE asked.is_present AND heads.count < $7
+    ) AS strip
+) AS counts

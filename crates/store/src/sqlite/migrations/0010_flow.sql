@@ -34,6 +34,10 @@ CREATE INDEX steadfast_job_waiting ON steadfast_job (
 CREATE INDEX steadfast_job_key ON steadfast_job (key_number, seq)
     WHERE key_number IS NOT NULL AND state IN (0, 1);
 
+-- Jobs that wait for the end of time, because a claim could not read them.
+CREATE INDEX steadfast_job_set_aside ON steadfast_job (id)
+    WHERE state = 0 AND run_at = 253402207200000000;
+
 -- How gates stand that limit starts; how many attempts run is counted from the jobs.
 CREATE TABLE steadfast_gate (
     number INTEGER PRIMARY KEY,

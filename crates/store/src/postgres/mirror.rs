@@ -1,0 +1,292 @@
+//! What this node knows of where jobs wait.
+//!
+//! The database alone decides; this says where to look. It learns from the writes of this node, from
+//! the notifications of others, and from what claims find. What a notification did not tell, because
+//! a node died before it was sent, a look at all ranges finds: often while there are few of them, and
+//! so seldom while there are many that it costs a small part of the time.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use steadfast_core::{ConcurrencyKey, Destination, GateNumber, Gates, Sublane, Timestamp};
+use tokio_postgres::Row;
+
+use super::{
+    damage::pass_over,
+    driver_error::DriverError,
+    names::LaneId,
+    numbering::load_lanes,
+    paused,
+    session::Session,
+    values::{parse_option, time},
+};
+use crate::{
+    due::{DueIndex, Level, Strip, SublaneId, Writers},
+    limits::{
+        MIRROR_SLICE, MIRROR_SYNC_COST_FACTOR, MIRROR_SYNC_EVERY, MIRROR_UNKNOWN_MAX,
+        PAUSED_QUEUES_MAX,
+    },
+    wake::WakeReasons,
+};
+
+pub(super) struct DueMirror {
+    state: Mutex<MirrorState>,
+    /// One look at all ranges at a time.
+    sync: tokio::sync::Mutex<()>,
+}
+
+pub(super) struct MirrorState {
+    pub index: DueIndex,
+    /// Ranges that other nodes have named, of sublanes that are not known here.
+    unknown: HashSet<Strip>,
+    /// Something changed of which nothing is known.
+    is_stale: bool,
+    synced: Option<LastSync>,
+    /// Gates that have a row.
+    pub known_gates: HashSet<GateNumber>,
+}
+
+#[derive(Clone, Copy)]
+struct LastSync {
+    at: Instant,
+    took: Duration,
+}
+
+impl Default for DueMirror {
+    fn default() -> Self {
+        let state = MirrorState {
+            index: DueIndex::new(Writers::Many),
+            unknown: HashSet::new(),
+            is_stale: true,
+            synced: None,
+            known_gates: HashSet::new(),
+        };
+        Self {
+            state: Mutex::new(state),
+            sync: tokio::sync::Mutex::default(),
+        }
+    }
+}
+
+impl DueMirror {
+    pub(super) fn lock(&self) -> MutexGuard<'_, MirrorState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Another server answers, whose rows may be older.
+    pub(super) fn forget(&self) {
+        let mut state = self.lock();
+        state.is_stale = true;
+        state.known_gates.clear();
+    }
+
+    /// Takes note of what a write of this node or another one has made due.
+    pub(super) fn learn(&self, reasons: &WakeReasons, now: Timestamp) {
+        let mut state = self.lock();
+        state.is_stale |= reasons.is_unknown();
+        for (strip, hint) in reasons.strips() {
+            match &hint.sublane {
+                Some(sublane) => {
+                    state.index.add(*strip, || (**sublane).clone(), hint.run_at);
+                }
+                None if state.index.knows(strip.sublane) => {
+                    state.index.add_known(*strip, hint.run_at);
+                }
+                None if state.unknown.len() < MIRROR_UNKNOWN_MAX => {
+                    state.unknown.insert(*strip);
+                }
+                None => state.is_stale = true,
+            }
+        }
+        for (strip, run_at) in reasons.left() {
+            state.index.remove(*strip, *run_at);
+        }
+        for sublane in reasons.ended() {
+            state.index.remove_running(*sublane, now);
+            state.index.order_changed(*sublane, now);
+        }
+    }
+
+    /// Brings this up to what a claim needs.
+    pub(super) async fn refresh(&self, session: &Session<'_>) -> Result<(), DriverError> {
+        let unknown: Vec<Strip> = self.lock().unknown.drain().collect();
+        if !unknown.is_empty() {
+            self.look_up(session, &unknown).await?;
+        }
+        let (is_first, is_due) = self.lock().sync_state();
+        if is_first {
+            let _turn = self.sync.lock().await;
+            // Another caller may have done it meanwhile.
+            let (is_first, _) = self.lock().sync_state();
+            if is_first {
+                return self.sync(session).await;
+            }
+            return Ok(());
+        }
+        if is_due && let Ok(_turn) = self.sync.try_lock() {
+            return self.sync(session).await;
+        }
+        Ok(())
+    }
+
+    async fn look_up(&self, session: &Session<'_>, strips: &[Strip]) -> Result<(), DriverError> {
+        let columns = StripColumns::of(strips.iter());
+        let sql = include_str!("sql/due_found.sql");
+        let rows = session
+            .query(sql, &[&columns.lanes, &columns.sublanes, &columns.levels])
+            .await?;
+        self.add_rows(session, &rows).await
+    }
+
+    /// Looks at all ranges.
+    async fn sync(&self, session: &Session<'_>) -> Result<(), DriverError> {
+        let started = Instant::now();
+        // What comes from here on makes it stale again.
+        self.lock().is_stale = false;
+        let found = self.sync_all(session).await;
+        let mut state = self.lock();
+        match &found {
+            Ok(()) => {
+                state.synced = Some(LastSync {
+                    at: Instant::now(),
+                    took: started.elapsed(),
+                });
+                let now = session.shared.clock.now();
+                state.index.forget_idle(now);
+            }
+            Err(_) => state.is_stale = true,
+        }
+        found
+    }
+
+    /// Which queues are paused now.
+    pub(super) async fn read_paused(&self, session: &Session<'_>) -> Result<(), DriverError> {
+        let paused = paused::list(session, None, PAUSED_QUEUES_MAX).await?;
+        self.lock().index.set_paused(paused.into_iter().collect());
+        Ok(())
+    }
+
+    async fn sync_all(&self, session: &Session<'_>) -> Result<(), DriverError> {
+        self.read_paused(session).await?;
+        let sql = include_str!("sql/due_strips.sql");
+        let mut after: (LaneId, i64, i32) = (0, i64::MIN, -1);
+        loop {
+            let rows = session
+                .query(sql, &[&after.0, &after.1, &after.2, &MIRROR_SLICE])
+                .await?;
+            self.add_rows(session, &rows).await?;
+            let Some(last) = rows.last() else {
+                return Ok(());
+            };
+            after = (
+                last.try_get("lane")?,
+                last.try_get("sublane")?,
+                last.try_get("level")?,
+            );
+        }
+    }
+
+    async fn add_rows(&self, session: &Session<'_>, rows: &[Row]) -> Result<(), DriverError> {
+        for (row, sublane) in self.read_sublanes(session, rows).await? {
+            let lane: LaneId = row.try_get("lane")?;
+            let level: i32 = row.try_get("level")?;
+            let Some(level) = Level::from_number(level.into()) else {
+                continue;
+            };
+            let strip = Strip {
+                sublane: SublaneId {
+                    lane: lane.into(),
+                    number: row.try_get("sublane")?,
+                },
+                level,
+            };
+            let run_at = time(row.try_get("run_at")?);
+            self.lock().index.add(strip, || sublane, run_at);
+        }
+        Ok(())
+    }
+
+    /// The sublanes of rows; those that cannot be read are left out.
+    pub(super) async fn read_sublanes<'r>(
+        &self,
+        session: &Session<'_>,
+        rows: &'r [Row],
+    ) -> Result<Vec<(&'r Row, Sublane)>, DriverError> {
+        let names = &session.shared.names;
+        let mut is_reloaded = false;
+        let mut read = Vec::with_capacity(rows.len());
+        for row in rows {
+            let lane: LaneId = row.try_get("lane")?;
+            if names.lane(lane).is_none() && !is_reloaded {
+                load_lanes(session).await?;
+                is_reloaded = true;
+            }
+            let Some(known) = names.lane(lane) else {
+                continue;
+            };
+            let id = format_args!("of lane {lane}");
+            let sublane = read_sublane(row, &known);
+            let sublane = pass_over(sublane, &session.shared.damage, "sublane", id)?;
+            read.extend(sublane.map(|sublane| (row, sublane)));
+        }
+        Ok(read)
+    }
+}
+
+impl MirrorState {
+    /// The gates that hold from now on. Answers whether they are others than before.
+    pub(super) fn set_gates(&mut self, gates: &Arc<Gates>) -> bool {
+        self.index.set_gates(gates)
+    }
+
+    /// Whether there never was a look at all ranges, and whether one is due.
+    fn sync_state(&self) -> (bool, bool) {
+        let Some(LastSync { at, took }) = self.synced else {
+            return (true, true);
+        };
+        let elapsed = at.elapsed();
+        let is_affordable = elapsed >= took * MIRROR_SYNC_COST_FACTOR;
+        let is_wanted = self.is_stale || elapsed >= MIRROR_SYNC_EVERY;
+        (false, is_affordable && is_wanted)
+    }
+}
+
+fn read_sublane(row: &Row, lane: &crate::lane::Lane) -> Result<Sublane, DriverError> {
+    Ok(Sublane {
+        tenant: lane.tenant.clone(),
+        queue: lane.queue.clone(),
+        kind: lane.kind.clone(),
+        destination: parse_option(row, "destination", "destination", Destination::new)?,
+        concurrency_key: parse_option(
+            row,
+            "concurrency_key",
+            "concurrency key",
+            ConcurrencyKey::new,
+        )?,
+    })
+}
+
+/// Ranges, as statements take them.
+#[derive(Default)]
+pub(super) struct StripColumns {
+    pub lanes: Vec<LaneId>,
+    pub sublanes: Vec<i64>,
+    pub levels: Vec<i32>,
+}
+
+impl StripColumns {
+    pub(super) fn of<'s>(strips: impl Iterator<Item = &'s Strip>) -> Self {
+        let mut columns = Self::default();
+        for strip in strips {
+            let SublaneId { lane, number } = strip.sublane;
+            columns.lanes.push(LaneId::try_from(lane).unwrap_or(0));
+            columns.sublanes.push(number);
+            let level = i32::try_from(strip.level.number());
+            columns.levels.push(level.unwrap_or(i32::MAX));
+        }
+        columns
+    }
+}
