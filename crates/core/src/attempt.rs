@@ -90,6 +90,7 @@ impl Claim {
             job: self.job,
             outcome,
             outbox: Vec::new(),
+            held: Duration::ZERO,
         }
     }
 }
@@ -132,6 +133,7 @@ pub struct EndedAttempt {
     pub(crate) outcome: Outcome,
     pub(crate) at: Timestamp,
     pub(crate) outbox: Vec<NewJob>,
+    pub(crate) held: Duration,
 }
 
 impl EndedAttempt {
@@ -184,6 +186,12 @@ impl EndedAttempt {
         if let Outcome::Failure { failure, .. } = &mut self.outcome {
             failure.retry_after = failure.retry_after.map(|delay| delay.min(most));
         }
+    }
+
+    /// Sets for how long since its first attempt the job's destination was held, which `maxElapsed`
+    /// does not count; see [`Gates::held_between`](crate::Gates::held_between).
+    pub fn set_held_time(&mut self, held: Duration) {
+        self.held = held;
     }
 
     /// Notes that a person asked to cancel the job while the attempt ran.

@@ -22,7 +22,11 @@ pub use destination::Destination;
 pub use fair::{Share, Weight};
 pub use gate::{Gate, GateId, GateLimits, GateScope, HoldMode, Pause, Rate, RetryShare};
 pub use gates::{AppliedGate, GateDefaults, GateNumber, Gates};
-pub use health::{HealthPatch, HealthRules};
+pub use health::{
+    DestinationHealth, DestinationLimit, HandHold, HealthChange, HealthEvent, HealthInput,
+    HealthPatch, HealthReport, HealthRules, HealthStatus, HealthTally, HoldCommand, Incident,
+    IncidentCause, OutcomeCounts, SharedRetryAfter,
+};
 pub use patch::{GatePatch, PausePatch, RatePatch};
 pub use room::{ClosedBy, GateState, Room};
 pub use sublane::Sublane;

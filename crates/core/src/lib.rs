@@ -77,9 +77,11 @@ pub use delivery::{DeliveryPolicy, JobRenderer, Subscription, Subscriptions, Web
 pub use endpoint::{Endpoint, EndpointSecret};
 pub use failure::{Failure, FailureClass};
 pub use flow::{
-    AppliedGate, ClosedBy, Destination, Gate, GateDefaults, GateId, GateLimits, GateNumber,
-    GatePatch, GateScope, GateState, Gates, HealthPatch, HealthRules, HoldMode, Pause, PausePatch,
-    Rate, RatePatch, RetryShare, Room, Share, Sublane, Weight,
+    AppliedGate, ClosedBy, Destination, DestinationHealth, DestinationLimit, Gate, GateDefaults,
+    GateId, GateLimits, GateNumber, GatePatch, GateScope, GateState, Gates, HandHold, HealthChange,
+    HealthEvent, HealthInput, HealthPatch, HealthReport, HealthRules, HealthStatus, HealthTally,
+    HoldCommand, HoldMode, Incident, IncidentCause, OutcomeCounts, Pause, PausePatch, Rate,
+    RatePatch, RetryShare, Room, Share, SharedRetryAfter, Sublane, Weight,
 };
 pub use forecast::AttemptForecast;
 pub use id::{EndpointId, EventId, JobId, KeyId, ScheduleId};

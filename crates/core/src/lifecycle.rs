@@ -124,6 +124,7 @@ fn retry_or_give_up(ended: &EndedAttempt, failure: Failure, dice: Dice) -> Verdi
         return give_up(EndReason::NonRetryable);
     }
     let elapsed = now.since(progress.first_started_at.unwrap_or(*now));
+    let elapsed = elapsed.saturating_sub(ended.held);
     if let Some(reason) = job.policy.end_reason(progress.retries_used(), elapsed) {
         return give_up(reason);
     }

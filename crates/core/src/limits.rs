@@ -81,6 +81,35 @@ pub const HEALTH_MIN_JOBS_MAX: u32 = 64;
 /// piece makes what is kept of a destination larger.
 pub const HEALTH_WINDOW: RangeInclusive<Duration> =
     Duration::from_secs(10)..=Duration::from_secs(5 * 60);
+/// The pieces in which outcomes are counted: twelve make a minute.
+pub const HEALTH_PIECE: Duration = Duration::from_secs(5);
+/// How long the newest report of a node is remembered: it is sent again for no longer.
+pub const HEALTH_REPORT_MEMORY: Duration = Duration::from_secs(10 * 60);
+/// Nodes whose newest report is remembered: more than an installation has.
+pub const HEALTH_NODES_MAX: usize = 64;
+/// The wait before the first probe of a destination: most short outages are over by then.
+pub const PROBE_WAIT_MIN: Duration = Duration::from_secs(5);
+/// The wait before a later probe: each doubles it, and a minute is soon enough to notice the end of
+/// a long outage.
+pub const PROBE_WAIT_MAX: Duration = Duration::from_secs(60);
+/// How often the wait is doubled; then it is the longest.
+pub const PROBE_DOUBLINGS_MAX: u32 = 4;
+/// A probe whose outcome was not reported after this time has been lost with its node, and another
+/// one may start. HTTP jobs end after half a minute by default.
+pub const PROBE_LOST_AFTER: Duration = Duration::from_secs(2 * 60);
+/// How long each level of a ramp lasts at least.
+pub const RAMP_STEP: Duration = Duration::from_secs(1);
+/// The last level of a ramp, with 1,024 starts in a second: a destination that bears them needs no
+/// ramp.
+pub const RAMP_LEVEL_MAX: u32 = 10;
+/// How far back a ramp looks for failures.
+pub const RAMP_WINDOW: Duration = Duration::from_secs(10);
+/// Incidents of a destination that are kept: those of the last days, usually.
+pub const INCIDENTS_MAX: usize = 10;
+/// Times in which a destination was held that are kept apart; older ones are joined.
+pub const HOLDS_MAX: usize = 16;
+/// The failure that an incident quotes: a line.
+pub const INCIDENT_FAILURE_CHARS_MAX: usize = 200;
 /// How long jobs are held at most: less than a minute is no outage, and after a week without a
 /// success the jobs should end as their policies say.
 pub const MAX_HOLD: RangeInclusive<Duration> =
@@ -184,6 +213,10 @@ const _: () = assert!(LEASE_MIN.as_secs() <= LEASE_DEFAULT.as_secs());
 const _: () = assert!(LEASE_DEFAULT.as_secs() <= LEASE_MAX.as_secs());
 const _: () = assert!(ONCE_BYTES_MAX <= PAYLOAD_BYTES_MAX);
 const _: () = assert!(PAYLOAD_BYTES_DEFAULT <= PAYLOAD_BYTES_MAX);
+const _: () = assert!(PROBE_WAIT_MIN.as_secs() << PROBE_DOUBLINGS_MAX >= PROBE_WAIT_MAX.as_secs());
+const _: () = assert!(HEALTH_WINDOW.end().as_secs() < HEALTH_REPORT_MEMORY.as_secs());
+// A probe whose node lives is reported before it counts as lost.
+const _: () = assert!(PROBE_WAIT_MAX.as_secs() < PROBE_LOST_AFTER.as_secs());
 // Starts of the fastest rate are a microsecond apart.
 const _: () = assert!(RATE_PER.start().as_micros() >= RATE_LIMIT_MAX as u128);
 const _: () = assert!((RUN_ALL_TICKS_MAX as u64) < TICK_SEARCH_READ_MAX);

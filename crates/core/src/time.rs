@@ -23,7 +23,7 @@ use crate::invalid::Invalid;
 /// let noon: Timestamp = "2026-01-01T13:00:00+01:00".parse().unwrap();
 /// assert_eq!(noon.plus(Duration::from_millis(250)).to_string(), "2026-01-01T12:00:00.25Z");
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
 impl Timestamp {
@@ -56,6 +56,10 @@ impl Timestamp {
     /// Whole milliseconds since 1970.
     pub const fn as_millis(self) -> i64 {
         self.0 / 1_000
+    }
+
+    pub(crate) fn is_epoch(&self) -> bool {
+        *self == Self::EPOCH
     }
 
     /// The time this much later, at most [`Timestamp::MAX`].

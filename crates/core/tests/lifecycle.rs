@@ -423,3 +423,33 @@ fn a_decision_names_the_rule_that_matched() {
         assert_eq!(record.decision.unwrap().matched, matched, "{class}");
     }
 }
+
+#[test]
+fn the_time_in_which_its_destination_was_held_does_not_count_as_elapsed() {
+    let policy = PolicyPatch::preset(Preset::Http).max_elapsed(Duration::from_secs(60));
+    for (held, state) in [
+        (0, JobState::Failed),
+        (39, JobState::Failed),
+        (41, JobState::Waiting),
+    ] {
+        let policy = Arc::new(policy.build().unwrap());
+        let job = NewJob::new(
+            JobId::from_bits(1),
+            Kind::http(),
+            Payload::default(),
+            policy,
+        );
+        let claim = job
+            .into_job(T0)
+            .claim(WorkerName::new("node-1").unwrap(), None, T0);
+        let failure = Failure::new(FailureClass::CONNECTION, "refused");
+        let outcome = Outcome::Failure {
+            failure,
+            output: None,
+        };
+        let mut ended = claim.end(outcome, T0.plus(Duration::from_secs(100)));
+        ended.set_held_time(Duration::from_secs(held));
+        let transition = after_attempt(&ended, &Subscriptions::default(), Dice::TYPICAL);
+        assert_eq!(transition.to.state, state, "held for {held} s");
+    }
+}

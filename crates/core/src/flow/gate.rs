@@ -1,6 +1,6 @@
 //! What a person sets: how much of one thing may run, and how fast it may start.
 
-use std::{fmt, ops::RangeInclusive, str::FromStr, time::Duration};
+use std::{fmt, ops::RangeInclusive, str::FromStr, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,11 @@ use crate::{
     time::Timestamp,
 };
 
-use super::{destination::Destination, fair::Weight, health::HealthPatch};
+use super::{
+    destination::Destination,
+    fair::Weight,
+    health::{DestinationLimit, HealthPatch},
+};
 
 string_enum! {
     /// What a gate's key names.
@@ -144,6 +148,9 @@ pub struct GateLimits {
     /// When the destination counts as unhealthy.
     #[serde(skip_serializing_if = "HealthPatch::is_empty")]
     pub health: HealthPatch,
+    /// What follows from the health of a destination: not set by people.
+    #[serde(skip)]
+    pub destination: Option<Arc<DestinationLimit>>,
 }
 
 string_enum! {

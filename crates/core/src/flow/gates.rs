@@ -1,12 +1,14 @@
 //! Which gates apply to a job.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use crate::name::Tenant;
+use crate::{name::Tenant, time::Timestamp};
 
 use super::{
+    destination::Destination,
     fair::Weight,
-    gate::{Gate, GateId, GateLimits, GateScope},
+    gate::{Gate, GateId, GateLimits, GateScope, HoldMode},
+    health::{DestinationHealth, HealthRules},
     sublane::{Sublane, hash_number},
 };
 
@@ -17,6 +19,9 @@ pub struct Gates {
     version: u64,
     set: HashMap<GateId, Arc<GateLimits>>,
     defaults: GateDefaults,
+    /// What gates themselves say, without defaults.
+    holds: HashMap<GateId, HoldMode>,
+    health: HashMap<Destination, Arc<DestinationHealth>>,
 }
 
 /// What holds for every key of a scope, unless a gate for that key says otherwise.
@@ -52,8 +57,17 @@ pub struct GateNumber(pub i64);
 
 impl GateNumber {
     fn of(id: &GateId) -> Self {
+        Self::of_parts(id.scope.as_str(), id)
+    }
+
+    /// What follows from the health of a destination has states of its own.
+    fn of_health(id: &GateId) -> Self {
+        Self::of_parts("health", id)
+    }
+
+    fn of_parts(scope: &str, id: &GateId) -> Self {
         let tenant = id.tenant.as_ref().map_or("", Tenant::as_str);
-        Self(hash_number(&[id.scope.as_str(), tenant, &id.key]))
+        Self(hash_number(&[scope, tenant, &id.key]))
     }
 }
 
@@ -72,10 +86,17 @@ impl Gates {
     /// The gates that are set, over the defaults. `version` must differ from that of any other
     /// content.
     pub fn new(version: u64, set: impl IntoIterator<Item = Gate>, defaults: GateDefaults) -> Self {
+        let mut holds = HashMap::new();
         let set = set
             .into_iter()
             .map(|gate| {
-                let limits = gate.limits.or(defaults.of(gate.id.scope));
+                if let Some(hold) = gate.limits.hold {
+                    holds.insert(gate.id.clone(), hold);
+                }
+                let limits = match gate.id.has_defaults() {
+                    true => gate.limits.or(defaults.of(gate.id.scope)),
+                    false => gate.limits,
+                };
                 (gate.id, Arc::new(limits))
             })
             .collect();
@@ -83,7 +104,90 @@ impl Gates {
             version,
             set,
             defaults,
+            holds,
+            health: HashMap::new(),
         }
+    }
+
+    /// The same gates, with what is known of destinations. It belongs to the content that `version`
+    /// stands for. Destinations with nothing to say may be left out.
+    #[must_use]
+    pub fn with_health(
+        mut self,
+        health: impl IntoIterator<Item = (Destination, Arc<DestinationHealth>)>,
+    ) -> Self {
+        self.health = health.into_iter().collect();
+        self
+    }
+
+    /// What is known of a destination.
+    pub fn health(&self, destination: &Destination) -> Option<&Arc<DestinationHealth>> {
+        self.health.get(destination)
+    }
+
+    /// When a destination counts as unhealthy.
+    pub fn health_rules(&self, destination: &Destination) -> HealthRules {
+        self.of_destination(destination).health.rules()
+    }
+
+    /// What follows for the jobs of a sublane if their destination is found unhealthy. What a tenant
+    /// sets for its own jobs comes before what is set for the destination, and both before defaults.
+    pub fn hold_mode(&self, tenant: &Tenant, destination: &Destination) -> HoldMode {
+        let [of_all, of_tenant] = both(tenant, GateScope::Destination, destination.as_str());
+        let [tenants_own, _] = both(tenant, GateScope::Tenant, tenant.as_str());
+        let set = [&of_tenant, &tenants_own, &of_all]
+            .into_iter()
+            .find_map(|id| self.holds.get(id).copied());
+        let defaults = [self.defaults.tenant.hold, self.defaults.destination.hold];
+        set.or_else(|| defaults.into_iter().flatten().next())
+            .unwrap_or(HoldMode::Watch)
+    }
+
+    /// For how long jobs of a tenant were held between two times, which `maxElapsed` does not count.
+    pub fn held_between(
+        &self,
+        tenant: &Tenant,
+        destination: &Destination,
+        from: Timestamp,
+        to: Timestamp,
+    ) -> Duration {
+        let Some(health) = self.health.get(destination) else {
+            return Duration::ZERO;
+        };
+        let only_by_hand = self.hold_mode(tenant, destination) != HoldMode::Auto;
+        health.held_between(from, to, only_by_hand)
+    }
+
+    fn of_destination(&self, destination: &Destination) -> &GateLimits {
+        let id = GateId {
+            tenant: None,
+            scope: GateScope::Destination,
+            key: destination.as_str().to_owned(),
+        };
+        let set = self.set.get(&id).map(Arc::as_ref);
+        set.unwrap_or(&self.defaults.destination)
+    }
+
+    /// What follows from the health of their destination for the jobs of a sublane.
+    fn health_gate(&self, sublane: &Sublane) -> Option<AppliedGate> {
+        let destination = sublane.destination.as_ref()?;
+        let health = self.health.get(destination)?;
+        let mode = self.hold_mode(&sublane.tenant, destination);
+        let shares = self.of_destination(destination).share_retry_after;
+        let limit = health.limit(mode, shares.unwrap_or(true))?;
+        let id = GateId {
+            tenant: None,
+            scope: GateScope::Destination,
+            key: destination.as_str().to_owned(),
+        };
+        Some(AppliedGate {
+            number: GateNumber::of_health(&id),
+            id,
+            limits: Arc::new(GateLimits {
+                destination: Some(Arc::new(limit)),
+                ..GateLimits::default()
+            }),
+        })
     }
 
     /// Changes whenever a gate does.
@@ -91,17 +195,15 @@ impl Gates {
         self.version
     }
 
-    /// The gates that limit the jobs of a sublane: none for most.
+    /// The gates that limit the jobs of a sublane: none for most. What follows from the health of
+    /// the destination is one of them, with the destination's id and a number of its own.
     pub fn applying_to(&self, sublane: &Sublane) -> Vec<AppliedGate> {
         let ids = self.possible_ids(sublane);
-        ids.filter_map(|id| {
+        let set = ids.filter_map(|id| {
             let default = self.defaults.of(id.scope);
             let limits = match self.set.get(&id) {
                 Some(limits) => limits.clone(),
-                // Defaults are those of gates for all tenants, and of keys.
-                None if id.tenant.is_none() || id.scope == GateScope::Key => {
-                    Arc::new(default.clone())
-                }
+                None if id.has_defaults() => Arc::new(default.clone()),
                 None => return None,
             };
             limits.limits_anything().then(|| AppliedGate {
@@ -109,8 +211,8 @@ impl Gates {
                 id,
                 limits,
             })
-        })
-        .collect()
+        });
+        set.chain(self.health_gate(sublane)).collect()
     }
 
     /// What a tenant counts for beside others.
@@ -133,13 +235,7 @@ impl Gates {
             concurrency_key,
         } = sublane;
         let is_empty = self.set.is_empty() && self.defaults == GateDefaults::default();
-        let both = |scope, key: &str| {
-            [None, Some(tenant.clone())].map(|tenant| GateId {
-                tenant,
-                scope,
-                key: key.to_owned(),
-            })
-        };
+        let both = |scope, key: &str| both(tenant, scope, key);
         let mut ids = Vec::new();
         if !is_empty {
             let [own, _] = both(GateScope::Tenant, tenant.as_str());
@@ -158,6 +254,22 @@ impl Gates {
     }
 }
 
+/// The gate of a key for all tenants, and that for one.
+fn both(tenant: &Tenant, scope: GateScope, key: &str) -> [GateId; 2] {
+    [None, Some(tenant.clone())].map(|tenant| GateId {
+        tenant,
+        scope,
+        key: key.to_owned(),
+    })
+}
+
+impl GateId {
+    /// Defaults are those of gates for all tenants, and of keys.
+    fn has_defaults(&self) -> bool {
+        self.tenant.is_none() || self.scope == GateScope::Key
+    }
+}
+
 impl GateLimits {
     /// These, with what they leave out from others.
     fn or(self, defaults: &Self) -> Self {
@@ -171,6 +283,7 @@ impl GateLimits {
             hold: self.hold.or(defaults.hold),
             share_retry_after: self.share_retry_after.or(defaults.share_retry_after),
             health: self.health.or(&defaults.health),
+            destination: self.destination,
         }
     }
 
@@ -183,7 +296,7 @@ impl GateLimits {
 mod tests {
     use super::*;
     use crate::{
-        flow::Destination,
+        flow::{ClosedBy, Destination, GateState, HealthInput, HoldCommand, Room},
         name::{ConcurrencyKey, Kind, Queue},
     };
 
@@ -254,5 +367,78 @@ mod tests {
             ]
         );
         assert!(Gates::default().applying_to(&sublane("a")).is_empty());
+    }
+
+    #[test]
+    fn what_a_tenant_sets_for_its_jobs_comes_before_what_is_set_for_the_destination() {
+        let destination = Destination::of_url("https://api.example.com").unwrap();
+        let of = |tenant: Option<&str>, scope, key: &str, hold| {
+            let mut gate = gate(tenant, scope, key, 1);
+            gate.limits.hold = Some(hold);
+            gate
+        };
+        let of_pair = of(
+            Some("a"),
+            GateScope::Destination,
+            destination.as_str(),
+            HoldMode::Off,
+        );
+        let of_tenant = of(None, GateScope::Tenant, "b", HoldMode::Watch);
+        let of_destination = of(
+            None,
+            GateScope::Destination,
+            destination.as_str(),
+            HoldMode::Auto,
+        );
+        let mut defaults = GateDefaults::default();
+        defaults.tenant.hold = Some(HoldMode::Off);
+        let all = [of_pair, of_tenant, of_destination];
+        let gates = Gates::new(1, all, defaults.clone());
+        let mode =
+            |gates: &Gates, tenant| gates.hold_mode(&Tenant::new(tenant).unwrap(), &destination);
+        assert_eq!(mode(&gates, "a"), HoldMode::Off);
+        assert_eq!(mode(&gates, "b"), HoldMode::Watch);
+        assert_eq!(mode(&gates, "c"), HoldMode::Auto);
+        let gates = Gates::new(1, [], defaults);
+        assert_eq!(mode(&gates, "c"), HoldMode::Off);
+        assert_eq!(mode(&Gates::default(), "c"), HoldMode::Watch);
+    }
+
+    #[test]
+    fn a_held_destination_closes_a_gate_of_its_own_for_those_who_hold() {
+        let hold = HoldCommand::Hold {
+            by: None,
+            reason: None,
+            until: None,
+        };
+        let input = HealthInput {
+            command: Some(&hold),
+            ..HealthInput::default()
+        };
+        let now = Timestamp::from_millis(1_767_225_600_000);
+        let health = DestinationHealth::default();
+        let change = health.step(input, &HealthRules::default(), now).unwrap();
+        let health = Arc::new(change.health);
+        let destination = Destination::of_url("https://api.example.com").unwrap();
+        let set = [gate(None, GateScope::Destination, destination.as_str(), 5)];
+        let gates = Gates::new(1, set, GateDefaults::default());
+        let gates = gates.with_health([(destination.clone(), health)]);
+        let applied = gates.applying_to(&sublane("a"));
+        let [own, of_health] = applied.as_slice() else {
+            panic!("{applied:?}");
+        };
+        assert_eq!(own.id, of_health.id);
+        assert_ne!(own.number, of_health.number);
+        assert_eq!(own.limits.max_running, Some(5));
+        let room = |gate: &AppliedGate| gate.limits.room(&GateState::default(), false, now);
+        assert_eq!(room(own), Room::For(5));
+        assert!(matches!(
+            room(of_health),
+            Room::Closed(ClosedBy::HeldByHand { .. })
+        ));
+        let later = now.plus(Duration::from_secs(60));
+        let tenant = Tenant::new("a").unwrap();
+        let held = gates.held_between(&tenant, &destination, now, later);
+        assert_eq!(held, Duration::from_secs(60));
     }
 }

@@ -1,6 +1,168 @@
 //! The health of a destination: whether calling it makes sense at present.
+//!
+//! Every node counts how the attempts that it settles ended (`tally`), and now and then adds its
+//! counts to one document for each destination. [`DestinationHealth::step`] decides what follows;
+//! it takes and returns the whole document, which stores replace if it is still the one that was
+//! read. So it does not matter which node takes a step, nor that several do, nor that one does so
+//! twice: a report that was added already is recognised.
+//!
+//! Destinations without failures have no document, and cost nothing.
 
+mod counts;
+mod incident;
+mod limit;
 mod rules;
+mod step;
+mod tally;
+
+use std::{collections::BTreeMap, fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{string_enum, time::Timestamp};
 
 pub(super) use rules::HealthFields;
-pub use rules::{HealthPatch, HealthRules};
+pub use {
+    counts::OutcomeCounts,
+    incident::{HandHold, Incident, IncidentCause, SharedRetryAfter},
+    limit::DestinationLimit,
+    rules::{HealthPatch, HealthRules},
+    step::{HealthChange, HealthEvent, HealthInput, HoldCommand},
+    tally::{HealthReport, HealthTally},
+};
+
+use incident::HoldInterval;
+
+string_enum! {
+    /// What is known of a destination.
+    HealthStatus, "status" {
+        /// Nothing is wrong with it.
+        Healthy = "healthy",
+        /// Its attempts fail, and it is not yet time to look again.
+        Held = "held",
+        /// Its attempts fail, and the next one shows whether that is still so.
+        Probing = "probing",
+        /// An attempt has succeeded, and jobs start faster from second to second.
+        Ramping = "ramping",
+    }
+}
+
+/// What is known of a destination, as stores keep it.
+///
+/// What it means for jobs depends on the setting `hold` of each tenant and destination; the
+/// document is the same for all.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DestinationHealth {
+    phase: Phase,
+    /// Attempts that started earlier are not counted: they say nothing about the present phase.
+    #[serde(skip_serializing_if = "Timestamp::is_epoch")]
+    counted_from: Timestamp,
+    #[serde(skip_serializing_if = "OutcomeCounts::is_empty")]
+    counts: OutcomeCounts,
+    /// The newest starts of attempts that ended well, badly, or without saying anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_good_start: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_bad_start: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_unclear_start: Option<Timestamp>,
+    /// The newest report of each node, so that none is added twice.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    reports: BTreeMap<String, Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after: Option<SharedRetryAfter>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    incident: Option<Incident>,
+    /// The newest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    past_incidents: Vec<Incident>,
+    /// The person who holds it, or has just released it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by_hand: Option<HandHold>,
+    /// Since when jobs are held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hold: Option<HoldInterval>,
+    /// When jobs were held before, the newest last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    past_holds: Vec<HoldInterval>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "camelCase", rename_all_fields = "camelCase")]
+enum Phase {
+    #[default]
+    Healthy,
+    /// Nothing starts but one probe, not before a time.
+    Held { next_probe_at: Timestamp },
+    /// Nothing starts until a person releases it, or until a time.
+    HeldByHand { until: Option<Timestamp> },
+    /// Starts are let through, twice as many with each level.
+    Ramping { level: u32, since: Timestamp },
+    /// It was held for as long as it may be: jobs follow their policies, though it is not well.
+    GivenUp,
+}
+
+impl DestinationHealth {
+    /// In a word.
+    pub fn status(&self, now: Timestamp) -> HealthStatus {
+        match self.phase {
+            Phase::Healthy => HealthStatus::Healthy,
+            Phase::Held { next_probe_at } if next_probe_at <= now => HealthStatus::Probing,
+            Phase::Held { .. } | Phase::HeldByHand { .. } | Phase::GivenUp => HealthStatus::Held,
+            Phase::Ramping { .. } => HealthStatus::Ramping,
+        }
+    }
+
+    /// Whether jobs follow their policies again because it was held for as long as it may be.
+    pub fn is_given_up(&self) -> bool {
+        self.phase == Phase::GivenUp
+    }
+
+    /// When the next probe may start, if that is what it waits for.
+    pub fn next_probe_at(&self) -> Option<Timestamp> {
+        match self.phase {
+            Phase::Held { next_probe_at } => Some(next_probe_at),
+            _ => None,
+        }
+    }
+
+    /// Who holds it, if a person does.
+    pub fn held_by_hand(&self) -> Option<&HandHold> {
+        let is_held = matches!(self.phase, Phase::HeldByHand { .. });
+        self.by_hand.as_ref().filter(|_| is_held)
+    }
+
+    /// What is wrong at present.
+    pub fn incident(&self) -> Option<&Incident> {
+        self.incident.as_ref()
+    }
+
+    /// What was wrong before, the newest first.
+    pub fn past_incidents(&self) -> &[Incident] {
+        &self.past_incidents
+    }
+
+    /// What the destination asked callers to wait for, if it is not over.
+    pub fn retry_after(&self, now: Timestamp) -> Option<&SharedRetryAfter> {
+        self.retry_after.as_ref().filter(|told| told.until > now)
+    }
+
+    /// The outcomes of the last minute or so.
+    pub fn counts(&self) -> &OutcomeCounts {
+        &self.counts
+    }
+
+    /// From when attempts count: for [`HealthTally::add`].
+    pub fn counted_from(&self) -> Timestamp {
+        self.counted_from
+    }
+
+    /// Whether there is nothing to say about it, so that nodes need not report.
+    pub fn is_quiet(&self) -> bool {
+        self.phase == Phase::Healthy && self.counts.is_empty() && self.retry_after.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,13 @@
 //! How many jobs a gate lets start now, or when it opens.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use crate::{limits, time::Timestamp};
+use crate::{limits, state::Guarantee, time::Timestamp};
 
-use super::gate::{GateLimits, Pause, Rate};
+use super::{
+    gate::{GateLimits, Pause, Rate},
+    health::{HandHold, Incident, SharedRetryAfter},
+};
 
 /// What a store remembers of a gate.
 // Exhaustive on purpose: every store reads and writes each field.
@@ -54,6 +57,30 @@ pub enum ClosedBy {
     Rate(Timestamp),
     /// Too many retries started in this minute; the next one may start then, or when others start.
     RetryShare(Timestamp),
+    /// The destination is held because it does not work.
+    Hold {
+        /// When the next probe may start; `None` for jobs that cannot be probes, which wait until
+        /// one has succeeded.
+        until: Option<Timestamp>,
+        /// What is wrong.
+        incident: Arc<Incident>,
+    },
+    /// A person holds the destination.
+    HeldByHand {
+        /// When it is released by itself.
+        until: Option<Timestamp>,
+        /// Who, and why.
+        hold: Arc<HandHold>,
+    },
+    /// The destination works again, and jobs start faster from second to second.
+    Ramp {
+        /// When the next one may start.
+        until: Timestamp,
+        /// How many may at present.
+        rate: Rate,
+    },
+    /// The destination asked its callers to wait.
+    RetryAfter(SharedRetryAfter),
 }
 
 impl ClosedBy {
@@ -62,32 +89,59 @@ impl ClosedBy {
         match self {
             Self::Pause(pause) => pause.until,
             Self::MaxRunning => None,
-            Self::Rate(until) | Self::RetryShare(until) => Some(*until),
+            Self::Rate(until) | Self::RetryShare(until) | Self::Ramp { until, .. } => Some(*until),
+            Self::Hold { until, .. } | Self::HeldByHand { until, .. } => *until,
+            Self::RetryAfter(told) => Some(told.until),
         }
     }
 }
 
 impl GateLimits {
-    /// Whether jobs may start: first attempts, or retries.
+    /// Whether jobs may start: first attempts, or retries. For jobs that start at least once; see
+    /// [`GateLimits::room_for`].
     pub fn room(&self, state: &GateState, is_retry: bool, now: Timestamp) -> Room {
+        self.room_for(state, Guarantee::AtLeastOnce, is_retry, now)
+    }
+
+    /// Whether a gate that is open to some jobs is closed to those that start at most once: a
+    /// claim must then leave them out.
+    pub fn is_for_probes(&self) -> bool {
+        let limit = self.destination.as_ref();
+        limit.is_some_and(|limit| limit.is_for_probes())
+    }
+
+    /// Whether jobs of a guarantee may start: first attempts, or retries.
+    pub fn room_for(
+        &self,
+        state: &GateState,
+        guarantee: Guarantee,
+        is_retry: bool,
+        now: Timestamp,
+    ) -> Room {
         if let Some(pause) = &self.paused
             && pause.until.is_none_or(|until| until > now)
         {
             return Room::Closed(ClosedBy::Pause(pause.clone()));
         }
         let mut room = u32::MAX;
-        if let Some(most) = self.most_running() {
-            room = most.saturating_sub(state.running);
-            if room == 0 {
-                return Room::Closed(ClosedBy::MaxRunning);
+        if let Some(limit) = &self.destination {
+            match limit.starts(state, guarantee, now) {
+                Ok(starts) => room = starts,
+                Err(closed_by) => return Room::Closed(closed_by),
             }
         }
-        if let Some(rate) = &self.rate {
-            let starts = rate.starts(state.next_start, now);
-            if starts == 0 {
-                return Room::Closed(ClosedBy::Rate(rate.opens_at(state.next_start, now)));
+        if let Some(most) = self.most_running() {
+            let free = most.saturating_sub(state.running);
+            if free == 0 {
+                return Room::Closed(ClosedBy::MaxRunning);
             }
-            room = room.min(starts);
+            room = room.min(free);
+        }
+        if let Some(rate) = &self.rate {
+            match rate.starts_at(state.next_start, now) {
+                Ok(starts) => room = room.min(starts),
+                Err(until) => return Room::Closed(ClosedBy::Rate(until)),
+            }
         }
         if is_retry && let Some(share) = self.retry_share {
             let (starts, retries) = state.in_minute(now);
@@ -112,7 +166,7 @@ impl GateLimits {
 
     /// Whether a store must remember starts for this gate.
     pub fn counts_starts(&self) -> bool {
-        self.rate.is_some() || self.retry_share.is_some()
+        self.rate.is_some() || self.retry_share.is_some() || self.destination.is_some()
     }
 
     /// The state after attempts have started, of which some were retries.
@@ -125,9 +179,12 @@ impl GateLimits {
         now: Timestamp,
     ) -> GateState {
         let (before, retries_before) = state.in_minute(now);
-        let next_start = self.rate.map_or(state.next_start, |rate| {
-            rate.after(state.next_start, starts, now)
-        });
+        // No gate has both: what follows from health is a gate of its own.
+        let next_start = match (&self.rate, &self.destination) {
+            (Some(rate), _) => rate.after(state.next_start, starts, now),
+            (None, Some(limit)) => limit.after_starts(state.next_start, starts, now),
+            (None, None) => state.next_start,
+        };
         GateState {
             running: state.running.saturating_add(starts),
             next_start,
@@ -193,24 +250,22 @@ impl Rate {
         }
     }
 
-    /// How many may start now.
-    fn starts(&self, next_start: Timestamp, now: Timestamp) -> u32 {
+    /// How many may start now, or when the next one may.
+    pub(super) fn starts_at(
+        &self,
+        next_start: Timestamp,
+        now: Timestamp,
+    ) -> Result<u32, Timestamp> {
         let (next, now) = (self.bounded(next_start, now), now.as_micros());
         let ahead = next.max(now).saturating_sub(now);
         if ahead > self.slack() {
-            return 0;
+            return Err(Timestamp::from_micros(next.saturating_sub(self.slack())));
         }
         let room = (self.slack() - ahead) / self.spacing().max(1);
-        u32::try_from(room.saturating_add(1)).unwrap_or(u32::MAX)
+        Ok(u32::try_from(room.saturating_add(1)).unwrap_or(u32::MAX))
     }
 
-    /// When the next one may start, if none may now.
-    fn opens_at(&self, next_start: Timestamp, now: Timestamp) -> Timestamp {
-        let opens = self.bounded(next_start, now).saturating_sub(self.slack());
-        Timestamp::from_micros(opens)
-    }
-
-    fn after(&self, next_start: Timestamp, starts: u32, now: Timestamp) -> Timestamp {
+    pub(super) fn after(&self, next_start: Timestamp, starts: u32, now: Timestamp) -> Timestamp {
         let next = self.bounded(next_start, now).max(now.as_micros());
         let taken = self.spacing().saturating_mul(i64::from(starts));
         Timestamp::from_micros(next.saturating_add(taken))

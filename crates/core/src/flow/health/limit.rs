@@ -1,0 +1,134 @@
+//! What the health of a destination means for a claim.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{DestinationHealth, HandHold, Incident, Phase, SharedRetryAfter};
+use crate::{
+    flow::{
+        gate::{HoldMode, Rate},
+        room::{ClosedBy, GateState},
+    },
+    limits,
+    state::Guarantee,
+    time::Timestamp,
+};
+
+/// What the health of a destination means for jobs that would call it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DestinationLimit {
+    retry_after: Option<SharedRetryAfter>,
+    hold: Option<HoldLimit>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum HoldLimit {
+    /// One start, not before a time; the gate's `next_start` is that of the last probe.
+    Probe {
+        not_before: Timestamp,
+        incident: Arc<Incident>,
+    },
+    ByHand {
+        until: Option<Timestamp>,
+        hold: Arc<HandHold>,
+    },
+    Ramp(Rate),
+}
+
+impl DestinationHealth {
+    /// What it means for jobs with this setting; `None` if nothing.
+    pub fn limit(&self, mode: HoldMode, shares_retry_after: bool) -> Option<DestinationLimit> {
+        let is_held = mode == HoldMode::Auto || self.by_hand.is_some();
+        let hold = match (self.phase, &self.by_hand, &self.incident) {
+            (Phase::HeldByHand { until }, Some(hold), _) => Some(HoldLimit::ByHand {
+                until,
+                hold: Arc::new(hold.clone()),
+            }),
+            (Phase::Held { next_probe_at }, _, Some(incident)) => Some(HoldLimit::Probe {
+                not_before: next_probe_at,
+                incident: Arc::new(incident.clone()),
+            }),
+            (Phase::Ramping { level, .. }, _, _) => Some(HoldLimit::Ramp(Rate {
+                limit: 2_u32.pow(level.min(limits::RAMP_LEVEL_MAX)),
+                per: Duration::from_secs(1),
+                burst: 0,
+            })),
+            _ => None,
+        };
+        let limit = DestinationLimit {
+            retry_after: self.retry_after.filter(|_| shares_retry_after),
+            hold: hold.filter(|_| is_held),
+        };
+        (limit.retry_after.is_some() || limit.hold.is_some()).then_some(limit)
+    }
+}
+
+impl DestinationLimit {
+    /// How many may start, or why none may.
+    pub(in crate::flow) fn starts(
+        &self,
+        state: &GateState,
+        guarantee: Guarantee,
+        now: Timestamp,
+    ) -> Result<u32, ClosedBy> {
+        let told = self.retry_after.filter(|told| told.until > now);
+        if let Some(HoldLimit::ByHand { until, hold }) = &self.hold {
+            return Err(ClosedBy::HeldByHand {
+                until: until.filter(|until| *until > now),
+                hold: hold.clone(),
+            });
+        }
+        if let Some(told) = told {
+            return Err(ClosedBy::RetryAfter(told));
+        }
+        match &self.hold {
+            None | Some(HoldLimit::ByHand { .. }) => Ok(u32::MAX),
+            Some(HoldLimit::Ramp(rate)) => rate
+                .starts_at(state.next_start, now)
+                .map_err(|until| ClosedBy::Ramp { until, rate: *rate }),
+            Some(HoldLimit::Probe {
+                not_before,
+                incident,
+            }) => {
+                let opens_at = probe_opens_at(*not_before, state.next_start, now);
+                // A probe is likely to fail, and such a job is not tried again.
+                let may_probe = guarantee == Guarantee::AtLeastOnce;
+                if may_probe && opens_at <= now {
+                    return Ok(1);
+                }
+                Err(ClosedBy::Hold {
+                    until: may_probe.then_some(opens_at),
+                    incident: incident.clone(),
+                })
+            }
+        }
+    }
+
+    pub(in crate::flow) fn is_for_probes(&self) -> bool {
+        matches!(self.hold, Some(HoldLimit::Probe { .. }))
+    }
+
+    /// When the next start would come, after some.
+    pub(in crate::flow) fn after_starts(
+        &self,
+        next_start: Timestamp,
+        starts: u32,
+        now: Timestamp,
+    ) -> Timestamp {
+        match &self.hold {
+            Some(HoldLimit::Ramp(rate)) => rate.after(next_start, starts, now),
+            // Later than the time from which a probe may start.
+            Some(HoldLimit::Probe { .. }) => now.plus(Duration::from_micros(1)),
+            Some(HoldLimit::ByHand { .. }) | None => next_start,
+        }
+    }
+}
+
+/// When a probe may start. Once one has, the next may when the outcome is known, which gives a new
+/// `not_before`; or else when it must be taken for lost.
+fn probe_opens_at(not_before: Timestamp, last: Timestamp, now: Timestamp) -> Timestamp {
+    let is_under_way = last > not_before && last <= now.plus(limits::CLOCK_STEP_MAX);
+    match is_under_way {
+        true => last.plus(limits::PROBE_LOST_AFTER),
+        false => not_before,
+    }
+}

@@ -1,0 +1,183 @@
+//! What one node sees of a destination.
+
+use std::time::Duration;
+
+use super::{DestinationHealth, HealthRules, OutcomeCounts, SharedRetryAfter};
+use crate::{
+    attempt::{EndedAttempt, Outcome},
+    explain,
+    failure::{Failure, FailureClass},
+    limits,
+    time::Timestamp,
+};
+
+/// What one node has counted of a destination since its last report.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HealthTally {
+    content: ReportContent,
+    /// When the last report was made; the next one is later.
+    last_report: Timestamp,
+}
+
+/// What one node reports of a destination. To add it again changes nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HealthReport {
+    pub(super) node: String,
+    pub(super) at: Timestamp,
+    pub(super) content: ReportContent,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct ReportContent {
+    /// From when attempts were counted, as the node knew it.
+    pub counted_from: Timestamp,
+    pub counts: OutcomeCounts,
+    pub last_good_start: Option<Timestamp>,
+    pub last_bad_start: Option<Timestamp>,
+    pub last_unclear_start: Option<Timestamp>,
+    pub newest_failure: Option<String>,
+    pub retry_after: Option<SharedRetryAfter>,
+}
+
+/// What an attempt says about the system that it called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Evidence {
+    /// It answered.
+    Good,
+    /// It cannot be reached, or says that it does not work.
+    Bad,
+    /// The attempt counts, but does not say whether the system answered.
+    Unclear,
+    /// The attempt did not get as far, or its end is not known.
+    None,
+}
+
+impl HealthTally {
+    /// Counts an attempt that ended. `health` is what the node knows of the destination.
+    pub fn add(&mut self, ended: &EndedAttempt, health: Option<&DestinationHealth>) {
+        let counted_from = health.map_or(Timestamp::EPOCH, DestinationHealth::counted_from);
+        let content = &mut self.content;
+        if content.counted_from != counted_from {
+            content.counted_from = counted_from;
+            content.counts = OutcomeCounts::default();
+        }
+        let job = ended.job();
+        let start = job.progress.started_at.unwrap_or(ended.at);
+        let failure = match ended.outcome() {
+            Outcome::Failure { failure, .. } => Some(failure),
+            _ => None,
+        };
+        let evidence = evidence(ended.outcome());
+        let newest = match evidence {
+            Evidence::Good => &mut content.last_good_start,
+            Evidence::Bad => &mut content.last_bad_start,
+            Evidence::Unclear | Evidence::None => &mut content.last_unclear_start,
+        };
+        *newest = (*newest).max(Some(start));
+        if evidence != Evidence::None && start >= counted_from {
+            content
+                .counts
+                .add(job.id, evidence == Evidence::Bad, ended.at);
+        }
+        if let Some(failure) = failure {
+            if evidence == Evidence::Bad {
+                let text = failure.to_string();
+                let text = explain::shorten(&text, limits::INCIDENT_FAILURE_CHARS_MAX);
+                content.newest_failure = Some(text);
+            }
+            let told = shared_retry_after(failure, ended);
+            content.retry_after = SharedRetryAfter::later(content.retry_after, told);
+        }
+    }
+
+    /// Whether the document would say something else with a report of this. The whole share of
+    /// failures is an average of the nodes' shares, so that a destination that does not work is
+    /// first reported by a node that sees many failures; then all report.
+    pub fn is_worth_reporting(
+        &mut self,
+        health: Option<&DestinationHealth>,
+        rules: &HealthRules,
+        now: Timestamp,
+    ) -> bool {
+        let content = &mut self.content;
+        content.counts.keep_window(rules.window, now);
+        let is_watched = health.is_some_and(|health| !health.is_quiet());
+        let has_news = !content.counts.is_empty() || content.last_unclear_start.is_some();
+        let is_suspicious = content.counts.failed_share() >= rules.failed_share / 2.0;
+        content.retry_after.is_some()
+            || (has_news && is_watched)
+            || (content.counts.failed() > 0 && is_suspicious)
+    }
+
+    /// Takes out what was counted. Until it is known to be stored, the same report must be added
+    /// again, not a new one.
+    pub fn take_report(&mut self, node: &str, now: Timestamp) -> HealthReport {
+        // Unless the clock was set back by so much that the last report is forgotten.
+        let next = self.last_report.plus(Duration::from_micros(1));
+        let is_ahead = next > now.plus(limits::HEALTH_REPORT_MEMORY);
+        self.last_report = if is_ahead { now } else { next.max(now) };
+        HealthReport {
+            node: node.to_owned(),
+            at: self.last_report,
+            content: std::mem::take(&mut self.content),
+        }
+    }
+}
+
+fn evidence(outcome: &Outcome) -> Evidence {
+    match outcome {
+        Outcome::Success { .. } => Evidence::Good,
+        Outcome::Failure { failure, .. } => failure_evidence(failure),
+        // The worker has died, or gave the job back.
+        Outcome::Lost
+        | Outcome::Snoozed(_)
+        | Outcome::Cancelled { .. }
+        | Outcome::Released { .. } => Evidence::None,
+    }
+}
+
+fn failure_evidence(failure: &Failure) -> Evidence {
+    /// The destination was not called.
+    const NOT_CALLED: [FailureClass; 4] = [
+        FailureClass::BLOCKED,
+        FailureClass::PAYLOAD,
+        FailureClass::PANIC,
+        FailureClass::LOST,
+    ];
+    if failure.counts_against_destination() {
+        Evidence::Bad
+    } else if NOT_CALLED.contains(&failure.class) {
+        Evidence::None
+    } else if failure.http_status.is_some() {
+        Evidence::Good
+    } else {
+        Evidence::Unclear
+    }
+}
+
+impl Failure {
+    /// Whether it shows that the called system does not work: no connection, no answer in time, or
+    /// status 502, 503 or 504. A failure that is about the job itself does not.
+    pub fn counts_against_destination(&self) -> bool {
+        const CLASSES: [FailureClass; 4] = [
+            FailureClass::CONNECTION,
+            FailureClass::DNS,
+            FailureClass::TLS,
+            FailureClass::TIMEOUT,
+        ];
+        CLASSES.contains(&self.class) || matches!(self.http_status, Some(502..=504))
+    }
+}
+
+fn shared_retry_after(failure: &Failure, ended: &EndedAttempt) -> Option<SharedRetryAfter> {
+    let status = failure
+        .http_status
+        .filter(|status| matches!(status, 429 | 503))?;
+    let delay = failure.retry_after?.min(limits::RETRY_AFTER_MAX);
+    (!delay.is_zero()).then(|| SharedRetryAfter {
+        until: ended.at.plus(delay),
+        job: ended.job().id,
+        at: ended.at,
+        status,
+    })
+}
