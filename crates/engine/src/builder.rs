@@ -285,6 +285,8 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
                 lease: None,
                 // The executor cuts its handlers off by itself.
                 within_timeout: false,
+                gates: Arc::default(),
+                allowance: None,
             },
             executor: Arc::new(Executor {
                 store: self.store.clone(),

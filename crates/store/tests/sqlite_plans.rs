@@ -33,16 +33,24 @@ macro_rules! sql {
 const PLANS: &[((&str, &str), &str)] = &[
     (
         sql!("claim_due"),
-        "steadfast_job_waiting (lane=? AND priority=? AND run_at<?)",
+        "steadfast_job_waiting (lane=? AND <expr>=? AND <expr>=?)",
     ),
     (
         sql!("claim_next"),
-        "steadfast_job_waiting (lane=? AND priority=?)",
+        "steadfast_job_waiting (lane=? AND <expr>=? AND <expr>=?)",
+    ),
+    (sql!("claim_ordered"), "steadfast_job_key (key_number=?)"),
+    (
+        sql!("due_strip"),
+        "steadfast_job_waiting (lane=? AND <expr>=? AND <expr>>?)",
     ),
     (
-        sql!("claim_bounds"),
-        "steadfast_job_waiting (lane=? AND priority=?)",
+        sql!("due_strip"),
+        "steadfast_job_waiting (lane=? AND <expr>>?)",
     ),
+    (sql!("due_strip"), "steadfast_job_waiting (lane>?)"),
+    (sql!("due_running"), "steadfast_job_running"),
+    (sql!("damaged_find"), "steadfast_job_set_aside"),
     (sql!("claim"), "INTEGER PRIMARY KEY (rowid=?)"),
     (sql!("progress"), "INTEGER PRIMARY KEY (rowid=?)"),
     (
@@ -94,15 +102,11 @@ const PLANS: &[((&str, &str), &str)] = &[
     (sql!("due_next"), "schedule_next (next_tick>?)"),
     (
         sql!("stats_head"),
-        "steadfast_job_waiting (lane=? AND priority>?)",
+        "steadfast_job_waiting (lane=? AND <expr>=? AND <expr>>?)",
     ),
     (
         sql!("stats_waiting"),
-        "steadfast_job_waiting (lane=? AND priority=? AND run_at>? AND run_at<?)",
-    ),
-    (
-        sql!("stats_retrying"),
-        "steadfast_job_retrying (lane=? AND run_at>? AND run_at<?)",
+        "steadfast_job_waiting (lane=? AND <expr>=? AND <expr>=? AND run_at>? AND run_at<?)",
     ),
     (sql!("stats_minutes"), "PRIMARY KEY (minute<?)"),
     (sql!("waiting_drop_empty"), "PRIMARY KEY (minute<?)"),

@@ -56,6 +56,8 @@ pub async fn claim(
         max,
         lease: body.lease.map(|it| check_lease(it.get())).transpose()?,
         within_timeout: true,
+        gates: std::sync::Arc::default(),
+        allowance: None,
     };
     let info = check_info(body.worker_info)?;
     let now = app.client.now();

@@ -52,6 +52,8 @@ async fn settle(node: &TestNode, batch: usize) {
         max: 1_000,
         lease: None,
         within_timeout: false,
+        gates: std::sync::Arc::default(),
+        allowance: None,
     };
     let claims = node.node.claim(request, Duration::ZERO).await;
     let claims = claims.unwrap().take();

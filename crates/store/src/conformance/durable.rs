@@ -6,7 +6,7 @@ use steadfast_core::{Claim, Job};
 use tokio::task::JoinSet;
 
 use super::{
-    fixture::{Durable, Fixture, ids_of, json, key, queue, request, secs, step, tenant},
+    fixture::{Durable, Fixture, ids_of, json, key, queue, request, secs, step},
     workload::Workload,
 };
 use crate::{EnqueueResult, JobFilter, PageRequest, Store};
