@@ -8,7 +8,10 @@
 //! * `health`: whether calling a destination makes sense at present.
 //! * `room`: how many jobs a gate lets start now, or when it opens.
 //! * `fair`: which tenant is next.
+//! * `slots`: how many calls a node makes to one destination at a time.
+//! * `blockers`: why a job has not started, for people.
 
+mod blockers;
 mod destination;
 mod fair;
 mod gate;
@@ -16,8 +19,13 @@ mod gates;
 mod health;
 mod patch;
 mod room;
+mod slots;
 mod sublane;
 
+pub use blockers::{
+    Blocker, BlockerKind, GateHolder, GateReading, JobReading, StartEstimate, StartExplanation,
+    StartFacts, WorkerReading,
+};
 pub use destination::Destination;
 pub use fair::{Share, Weight};
 pub use gate::{Gate, GateId, GateLimits, GateScope, HoldMode, Pause, Rate, RetryShare};
@@ -29,4 +37,5 @@ pub use health::{
 };
 pub use patch::{GatePatch, PausePatch, RatePatch};
 pub use room::{ClosedBy, GateState, Room};
+pub use slots::{CallWindow, call_allowance};
 pub use sublane::Sublane;

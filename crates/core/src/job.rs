@@ -148,6 +148,11 @@ impl JobProgress {
         self.state == JobState::Failed && self.resolved_at.is_none()
     }
 
+    /// Whether the next attempt is a retry, for gates that limit those.
+    pub fn is_retry(&self) -> bool {
+        self.attempt > self.attempts_before
+    }
+
     /// Retries used up in the present budget.
     pub fn retries_used(&self) -> u32 {
         self.attempt
@@ -203,16 +208,10 @@ impl Job {
 
     /// What people see of the job's state at the given time.
     pub fn label(&self, now: Timestamp) -> JobLabel {
-        let JobProgress {
-            state,
-            run_at,
-            attempt,
-            attempts_before,
-            ..
-        } = self.progress;
+        let JobProgress { state, run_at, .. } = self.progress;
         match state {
             JobState::Waiting if run_at <= now => JobLabel::Ready,
-            JobState::Waiting if attempt > attempts_before => JobLabel::Retrying,
+            JobState::Waiting if self.progress.is_retry() => JobLabel::Retrying,
             JobState::Waiting => JobLabel::Scheduled,
             JobState::Running => JobLabel::Running,
             JobState::Succeeded => JobLabel::Succeeded,

@@ -77,11 +77,13 @@ pub use delivery::{DeliveryPolicy, JobRenderer, Subscription, Subscriptions, Web
 pub use endpoint::{Endpoint, EndpointSecret};
 pub use failure::{Failure, FailureClass};
 pub use flow::{
-    AppliedGate, ClosedBy, Destination, DestinationHealth, DestinationLimit, Gate, GateDefaults,
-    GateId, GateLimits, GateNumber, GatePatch, GateScope, GateState, Gates, HandHold, HealthChange,
-    HealthEvent, HealthInput, HealthPatch, HealthReport, HealthRules, HealthStatus, HealthTally,
-    HoldCommand, HoldMode, Incident, IncidentCause, OutcomeCounts, Pause, PausePatch, Rate,
-    RatePatch, RetryShare, Room, Share, SharedRetryAfter, Sublane, Weight,
+    AppliedGate, Blocker, BlockerKind, CallWindow, ClosedBy, Destination, DestinationHealth,
+    DestinationLimit, Gate, GateDefaults, GateHolder, GateId, GateLimits, GateNumber, GatePatch,
+    GateReading, GateScope, GateState, Gates, HandHold, HealthChange, HealthEvent, HealthInput,
+    HealthPatch, HealthReport, HealthRules, HealthStatus, HealthTally, HoldCommand, HoldMode,
+    Incident, IncidentCause, JobReading, OutcomeCounts, Pause, PausePatch, Rate, RatePatch,
+    RetryShare, Room, Share, SharedRetryAfter, StartEstimate, StartExplanation, StartFacts,
+    Sublane, Weight, WorkerReading, call_allowance,
 };
 pub use forecast::AttemptForecast;
 pub use id::{EndpointId, EventId, JobId, KeyId, ScheduleId};

@@ -104,6 +104,14 @@ pub const RAMP_STEP: Duration = Duration::from_secs(1);
 pub const RAMP_LEVEL_MAX: u32 = 10;
 /// How far back a ramp looks for failures.
 pub const RAMP_WINDOW: Duration = Duration::from_secs(10);
+/// Calls that a node makes to a destination at a time before any has ended: 50 destinations that
+/// hang then keep 200 slots of 512.
+pub const CALL_WINDOW_START: u32 = 4;
+/// Calls that a node makes to one destination at a time, whatever the number of slots.
+pub const CALL_WINDOW_MAX: u32 = 4_096;
+/// When only this part of a node's slots is free (one in 8), a destination gets one: a few more
+/// would keep many others from theirs.
+pub const SLOT_RESERVE_DIVISOR: u32 = 8;
 /// Incidents of a destination that are kept: those of the last days, usually.
 pub const INCIDENTS_MAX: usize = 10;
 /// Times in which a destination was held that are kept apart; older ones are joined.

@@ -4,9 +4,12 @@
 use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use steadfast_core::{
-    Attempt, Dice, EndReason, Failure, FailureClass, Guarantee, Jitter, Job, JobId, Kind, NewJob,
-    Outcome, Payload, PolicyPatch, Preset, RetryRule, RuleAction, Subscriptions, Timestamp,
-    WorkerName, after_attempt, explain,
+    AppliedGate, Attempt, BlockerKind, ConcurrencyKey, Destination, DestinationHealth, Dice,
+    EndReason, Failure, FailureClass, Gate, GateDefaults, GateHolder, GateId, GatePatch,
+    GateReading, GateScope, GateState, Gates, Guarantee, HealthInput, HealthRules, HealthTally,
+    HoldCommand, HoldMode, Jitter, Job, JobId, JobLabel, JobReading, Kind, NewJob, Outcome,
+    PausePatch, Payload, PolicyPatch, Preset, RetryRule, RuleAction, StartFacts, Sublane,
+    Subscriptions, Tenant, Timestamp, WorkerName, WorkerReading, after_attempt, explain,
 };
 
 const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
@@ -185,4 +188,330 @@ fn numbers_are_grouped_and_long_texts_are_cut() {
     assert_eq!(counts, ["0", "999", "1,000", "1,234,567"]);
     assert_eq!(explain::shorten("été", 3), "été");
     assert_eq!(explain::shorten("été!", 3), "été…");
+}
+
+fn at(secs_later: u64) -> Timestamp {
+    T0.plus(secs(secs_later))
+}
+
+/// A job with a key and a destination that is due, with nothing in its way.
+fn due_job() -> Job {
+    let mut job = job(steady(), 0);
+    job.destination = Destination::of_url("https://api.example.com/a");
+    job.concurrency_key = ConcurrencyKey::new("customer 7").ok();
+    job
+}
+
+fn facts(job: &Job) -> StartFacts<'_> {
+    StartFacts {
+        job,
+        last_attempt: None,
+        gates: Vec::new(),
+        before_in_key: None,
+        runs_after: Vec::new(),
+        workers: WorkerReading {
+            live: 2,
+            last_seen: None,
+        },
+        ahead: Some(0),
+        starts_per_second: None,
+    }
+}
+
+/// The gates of a job if one of them is set.
+fn applied(job: &Job, scope: GateScope, key: &str, patch: GatePatch) -> AppliedGate {
+    let tenant = (scope == GateScope::Key).then(Tenant::default);
+    let id = GateId::new(tenant, scope, key).unwrap();
+    let limits = patch
+        .over(&id, &Default::default(), Some("ann"), T0)
+        .unwrap();
+    let gates = Gates::new(1, [Gate { id, limits }], GateDefaults::default());
+    gates.applying_to(&Sublane::from(job)).remove(0)
+}
+
+fn at_gate(gate: AppliedGate, state: GateState) -> Vec<GateReading> {
+    vec![GateReading {
+        gate,
+        state,
+        holders: Vec::new(),
+    }]
+}
+
+/// The gate that follows from the health of the job's destination.
+fn health_gate(job: &Job, health: DestinationHealth) -> AppliedGate {
+    let destination = job.destination.clone().unwrap();
+    let mut defaults = GateDefaults::default();
+    defaults.destination.hold = Some(HoldMode::Auto);
+    let gates = Gates::new(1, [], defaults).with_health([(destination, Arc::new(health))]);
+    gates.applying_to(&Sublane::from(job)).remove(0)
+}
+
+fn unhealthy(outcome: &Outcome, jobs: u128) -> DestinationHealth {
+    let mut tally = HealthTally::default();
+    for number in 0..jobs {
+        let mut job = due_job();
+        job.id = JobId::from_bits(number);
+        let claim = job.claim(WorkerName::new("node-1").unwrap(), None, T0);
+        tally.add(&claim.end(outcome.clone(), at(1)), None);
+    }
+    let report = tally.take_report("node-1", at(1));
+    let input = HealthInput {
+        report: Some(&report),
+        ..HealthInput::default()
+    };
+    let health = DestinationHealth::default();
+    let change = health.step(input, &HealthRules::default(), at(1));
+    change.unwrap().health
+}
+
+fn commanded(health: &DestinationHealth, command: HoldCommand) -> DestinationHealth {
+    let input = HealthInput {
+        command: Some(&command),
+        ..HealthInput::default()
+    };
+    let change = health.step(input, &HealthRules::default(), at(2));
+    change.unwrap().health
+}
+
+fn other(label: JobLabel, run_at: Timestamp) -> JobReading {
+    JobReading {
+        job: JobId::from_bits(2),
+        label,
+        run_at,
+    }
+}
+
+// long: it is one table
+#[test]
+fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
+    let job = due_job();
+    let url = "https://api.example.com";
+    let pause = |reason: Option<&str>, until| {
+        GatePatch::default().paused(PausePatch::Pause {
+            reason: reason.map(str::to_owned),
+            until,
+        })
+    };
+    let at_rate = |text: &str| GatePatch::default().rate(text.parse().unwrap());
+    let full = GateState {
+        running: 5,
+        next_start: at(3).plus(Duration::from_millis(700)),
+        minute: T0.as_micros() / 60_000_000,
+        starts: 20,
+        retries: 9,
+    };
+    let refused = failed(Failure::new(FailureClass::CONNECTION, "refused"));
+    let down = unhealthy(&refused, 20);
+    let told = Failure::http(429, "slow down").with_retry_after(secs(30));
+    let told = unhealthy(&failed(told), 1);
+    let hand = |until| HoldCommand::Hold {
+        by: Some("ann".to_owned()),
+        reason: Some("maintenance.".to_owned()),
+        until,
+    };
+    let release = HoldCommand::Release { by: None };
+    let retried = record(due_job(), failed(failure("error")));
+    let mut later = due_job();
+    later.progress.run_at = at(60);
+    later.progress.attempt = 1;
+    let mut ready_retry = due_job();
+    ready_retry.progress.attempt = 1;
+    let mut once = due_job();
+    once.guarantee = Guarantee::AtMostOnce;
+    let running = due_job().claim(WorkerName::new("node-1").unwrap(), None, T0);
+    let mut dead = due_job();
+    dead.progress.state = steadfast_core::JobState::Failed;
+    let holder = |bits, worker: Option<&str>| GateHolder {
+        job: JobId::from_bits(bits),
+        worker: worker.map(|worker| WorkerName::new(worker).unwrap()),
+        since: T0,
+    };
+    let max_running = GateReading {
+        gate: applied(
+            &job,
+            GateScope::Queue,
+            "default",
+            GatePatch::default().max_running(5),
+        ),
+        state: full,
+        holders: vec![
+            holder(7, Some("node-1")),
+            holder(8, Some("node-2")),
+            holder(9, None),
+            holder(10, None),
+        ],
+    };
+    let gates = |gates| StartFacts {
+        gates,
+        ..facts(&job)
+    };
+    let set = |scope, key: &str, patch| at_gate(applied(&job, scope, key, patch), full);
+    let of_health = |health| at_gate(health_gate(&job, health), GateState::default());
+    let last_seen = Some((WorkerName::new("worker-3").unwrap(), T0));
+    let table = [
+        ("nothing", facts(&job)),
+        ("running", facts(running.job())),
+        ("failed", facts(&dead)),
+        (
+            "not due",
+            StartFacts {
+                last_attempt: Some(&retried),
+                ..facts(&later)
+            },
+        ),
+        (
+            "runs after",
+            StartFacts {
+                runs_after: vec![other(JobLabel::Running, T0)],
+                ..facts(&job)
+            },
+        ),
+        (
+            "ordered",
+            StartFacts {
+                before_in_key: Some(other(JobLabel::Retrying, at(93))),
+                ..gates(at_gate(
+                    applied(
+                        &job,
+                        GateScope::Key,
+                        "customer 7",
+                        GatePatch::default().ordered(true),
+                    ),
+                    full,
+                ))
+            },
+        ),
+        (
+            "paused",
+            gates(set(GateScope::Kind, "mail", pause(None, None))),
+        ),
+        (
+            "paused until",
+            gates(set(
+                GateScope::Tenant,
+                "default",
+                pause(Some("too loud"), Some(at(600))),
+            )),
+        ),
+        ("max running", gates(vec![max_running])),
+        (
+            "rate",
+            gates(set(GateScope::Destination, url, at_rate("10/s"))),
+        ),
+        (
+            "rate, behind others",
+            StartFacts {
+                ahead: Some(20),
+                starts_per_second: Some(100.0),
+                ..gates(set(GateScope::Destination, url, at_rate("10/s")))
+            },
+        ),
+        (
+            "retry share",
+            StartFacts {
+                gates: set(
+                    GateScope::Queue,
+                    "default",
+                    GatePatch::default().retry_share(0.2),
+                ),
+                ..facts(&ready_retry)
+            },
+        ),
+        ("held", gates(of_health(down.clone()))),
+        (
+            "held, no probe",
+            StartFacts {
+                gates: of_health(down.clone()),
+                ..facts(&once)
+            },
+        ),
+        (
+            "held by hand",
+            gates(of_health(commanded(&down, hand(None)))),
+        ),
+        (
+            "held by hand until",
+            gates(of_health(commanded(
+                &DestinationHealth::default(),
+                hand(Some(at(90))),
+            ))),
+        ),
+        (
+            "ramping",
+            StartFacts {
+                gates: at_gate(
+                    health_gate(&job, commanded(&down, release)),
+                    GateState {
+                        next_start: at(3).plus(Duration::from_millis(400)),
+                        ..GateState::default()
+                    },
+                ),
+                ahead: Some(1_500),
+                ..facts(&job)
+            },
+        ),
+        ("Retry-After", gates(of_health(told))),
+        (
+            "no worker",
+            StartFacts {
+                workers: WorkerReading { live: 0, last_seen },
+                ..facts(&job)
+            },
+        ),
+        (
+            "never a worker, and paused",
+            StartFacts {
+                workers: WorkerReading::default(),
+                ..gates(set(GateScope::Queue, "default", pause(None, None)))
+            },
+        ),
+        (
+            "behind",
+            StartFacts {
+                ahead: Some(1_200),
+                starts_per_second: Some(50.0),
+                ..facts(&job)
+            },
+        ),
+    ];
+    let mut text = String::new();
+    let mut kinds = Vec::new();
+    for (name, facts) in table {
+        let explanation = facts.explain(at(3));
+        let claimable = if explanation.claimable {
+            "claimable"
+        } else {
+            "not claimable"
+        };
+        writeln!(text, "{name}: {claimable}").unwrap();
+        for blocker in &explanation.blockers {
+            kinds.push(blocker.kind);
+            writeln!(text, "  {}: {}", blocker.kind, blocker.sentence).unwrap();
+        }
+        if let Some(estimate) = &explanation.estimate {
+            writeln!(text, "  estimate: {}, by {}", estimate.at, estimate.basis).unwrap();
+        }
+        if let Some(action) = &explanation.action {
+            writeln!(text, "  action: {action}").unwrap();
+        }
+    }
+    insta::assert_snapshot!(text);
+    let missing = BlockerKind::ALL.iter().find(|kind| !kinds.contains(kind));
+    assert_eq!(missing, None);
+}
+
+#[test]
+fn an_explanation_is_data_too() {
+    let job = due_job();
+    let refused = failed(Failure::new(FailureClass::CONNECTION, "refused"));
+    let facts = StartFacts {
+        gates: at_gate(
+            health_gate(&job, unhealthy(&refused, 20)),
+            GateState::default(),
+        ),
+        ahead: Some(3),
+        ..facts(&job)
+    };
+    let json = serde_json::to_string_pretty(&facts.explain(at(3))).unwrap();
+    insta::assert_snapshot!(json);
 }

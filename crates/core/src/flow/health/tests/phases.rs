@@ -244,11 +244,11 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     /// Whatever happened, and whatever the clock did: once the destination works, all jobs start.
     #[test]
-    fn nothing_is_held_for_ever(events in prop::collection::vec(event(), 0..30)) {
+    fn nothing_is_held_for_ever(events in prop::collection::vec(event(), 0..20)) {
         let mut world = World::new(HoldMode::Auto);
         let mut clock = at(1_000_000);
         let mut works = true;

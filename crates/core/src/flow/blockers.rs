@@ -1,0 +1,333 @@
+//! Why a job has not started, for people: everything that stands between now and its start.
+//!
+//! It is read from the states that a claim would see, with the functions that a claim uses.
+
+mod sentence;
+
+use std::{fmt, str::FromStr, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    attempt::Attempt,
+    id::JobId,
+    job::Job,
+    name::WorkerName,
+    state::{JobLabel, JobState},
+    string_enum,
+    time::Timestamp,
+};
+
+use super::{
+    gate::{GateId, GateLimits},
+    gates::AppliedGate,
+    health::{IncidentCause, SharedRetryAfter},
+    room::{ClosedBy, GateState, Room},
+};
+
+/// What is known about the start of a job, as stores and engines hand it over.
+#[derive(Clone, Debug)]
+pub struct StartFacts<'a> {
+    /// The job.
+    pub job: &'a Job,
+    /// Its newest attempt, whose decision set `runAt`.
+    pub last_attempt: Option<&'a Attempt>,
+    /// The gates that apply to it, in the order in which people should read of them.
+    pub gates: Vec<GateReading>,
+    /// The job before it, if it has an ordered concurrency key and is not the next.
+    pub before_in_key: Option<JobReading>,
+    /// Jobs that must end first.
+    pub runs_after: Vec<JobReading>,
+    /// Who could run it.
+    pub workers: WorkerReading,
+    /// How many due jobs of its tenant would be claimed before it; `None` if that is not known.
+    pub ahead: Option<u64>,
+    /// How many jobs of its tenant start in a second at present, if that is known.
+    pub starts_per_second: Option<f64>,
+}
+
+/// A gate, as a claim sees it.
+#[derive(Clone, Debug)]
+pub struct GateReading {
+    /// The gate.
+    pub gate: AppliedGate,
+    /// What the store remembers of it.
+    pub state: GateState,
+    /// Some of the attempts that run.
+    pub holders: Vec<GateHolder>,
+}
+
+/// An attempt that counts at a gate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GateHolder {
+    /// The job that runs.
+    pub job: JobId,
+    /// Who runs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<WorkerName>,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+/// Another job that must come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobReading {
+    /// The job.
+    pub job: JobId,
+    /// Where it stands.
+    pub label: JobLabel,
+    /// When it is due.
+    pub run_at: Timestamp,
+}
+
+/// Nodes and workers that serve a job's kind and queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkerReading {
+    /// How many live ones there are.
+    pub live: usize,
+    /// The last one that was seen, and when.
+    pub last_seen: Option<(WorkerName, Timestamp)>,
+}
+
+string_enum! {
+    /// What stands between now and the start of a job.
+    #[non_exhaustive]
+    BlockerKind, "kind" {
+        /// It does not wait: it runs, or has ended.
+        State = "state",
+        /// It is not due yet.
+        RunAt = "run_at",
+        /// It runs after other jobs.
+        RunsAfter = "runs_after",
+        /// A person has paused a gate.
+        Paused = "paused",
+        /// The destination does not work, or a person holds it.
+        Held = "held",
+        /// The destination asked its callers to wait.
+        RetryAfter = "retry_after",
+        /// The destination works again, and jobs start faster from second to second.
+        Ramping = "ramping",
+        /// As many attempts run as may.
+        MaxRunning = "max_running",
+        /// As many attempts have started as may.
+        Rate = "rate",
+        /// As many retries have started as may.
+        RetryShare = "retry_share",
+        /// Another job of its ordered key is before it.
+        Ordered = "ordered",
+        /// No live node or worker serves its kind and queue.
+        NoWorker = "no_worker",
+        /// Other due jobs of its tenant are claimed first.
+        Behind = "behind",
+    }
+}
+
+impl BlockerKind {
+    /// Whether a claim would not take the job. Without a worker there is no claim to take it, and
+    /// its turn comes with the next claims.
+    pub fn closes_claim(self) -> bool {
+        !matches!(self, Self::NoWorker | Self::Behind)
+    }
+}
+
+/// One thing that stands between now and the start of a job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Blocker {
+    /// What it is, as a stable word.
+    pub kind: BlockerKind,
+    /// What it is, for people.
+    pub sentence: String,
+    /// When it is gone, if time alone does it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// The gate, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<GateId>,
+    /// Some of the attempts that run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holders: Vec<GateHolder>,
+    /// Who paused or holds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Since when it is paused or held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// Why a destination is held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<IncidentCause>,
+    /// Which job received which `Retry-After`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<SharedRetryAfter>,
+    /// The jobs that come first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<JobId>,
+    /// How many jobs are claimed first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<u64>,
+    /// What a person could do about it.
+    #[serde(skip)]
+    action: String,
+    /// When the job would start if this were all, if that is later than `until`.
+    #[serde(skip)]
+    likely: Option<Timestamp>,
+}
+
+/// Why a job has not started, and when it will.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct StartExplanation {
+    /// The job.
+    pub job: JobId,
+    /// Whether a claim for its kind and queue would take it now, if it takes enough.
+    pub claimable: bool,
+    /// Everything that stands between now and its start.
+    pub blockers: Vec<Blocker>,
+    /// When it will probably start; `None` if that depends on more than time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<StartEstimate>,
+    /// The one thing that would start it sooner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
+}
+
+/// When a job will probably start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StartEstimate {
+    /// When.
+    pub at: Timestamp,
+    /// What that is based on.
+    pub basis: String,
+}
+
+impl StartFacts<'_> {
+    /// Why the job has not started, and when it will.
+    pub fn explain(&self, now: Timestamp) -> StartExplanation {
+        let mut blockers = Vec::new();
+        if self.job.progress.state == JobState::Waiting {
+            blockers.extend(self.run_at(now));
+            blockers.extend(
+                self.runs_after
+                    .iter()
+                    .map(|job| self.runs_after_job(job, now)),
+            );
+            blockers.extend(self.ordered(now));
+            let gates = self.gates.iter();
+            blockers.extend(gates.flat_map(|gate| self.at_gate(gate, now)));
+            blockers.extend(self.no_worker(now));
+            blockers.extend(self.behind(now));
+        } else {
+            blockers.push(self.state(now));
+        }
+        StartExplanation {
+            job: self.job.id,
+            claimable: !blockers.iter().any(|blocker| blocker.kind.closes_claim()),
+            estimate: self.estimate(&blockers, now),
+            action: action(&blockers),
+            blockers,
+        }
+    }
+
+    /// What a gate says to this job, each of its limits by itself: a claim asks for all at once and
+    /// stops at the first that is closed.
+    fn at_gate(&self, reading: &GateReading, now: Timestamp) -> Vec<Blocker> {
+        let is_retry = self.job.progress.is_retry();
+        let limits = reading.gate.limits.one_by_one();
+        let rooms = limits.into_iter().filter_map(|limits| {
+            // The job before it says more.
+            if limits.ordered && self.before_in_key.is_some() {
+                return None;
+            }
+            match limits.room_for(&reading.state, self.job.guarantee, is_retry, now) {
+                Room::For(_) => None,
+                Room::Closed(closed_by) => Some(closed_by),
+            }
+        });
+        rooms
+            .map(|closed_by| self.closed(reading, closed_by, now))
+            .collect()
+    }
+
+    /// The latest of all, as far as time decides.
+    fn estimate(&self, blockers: &[Blocker], now: Timestamp) -> Option<StartEstimate> {
+        if self.job.progress.state != JobState::Waiting {
+            return None;
+        }
+        let mut latest: Option<&Blocker> = None;
+        for blocker in blockers {
+            // At a gate, those before it are part of what the gate says.
+            if blocker.kind == BlockerKind::Behind && blockers.len() > 1 && blocker.likely.is_none()
+            {
+                continue;
+            }
+            let likely = blocker.likely?;
+            if latest.and_then(|latest| latest.likely) < Some(likely) {
+                latest = Some(blocker);
+            }
+        }
+        Some(match latest {
+            Some(blocker) => StartEstimate {
+                at: blocker.likely?,
+                basis: sentence::basis(blocker),
+            },
+            None => StartEstimate {
+                at: now,
+                basis: "nothing stands in its way".to_owned(),
+            },
+        })
+    }
+}
+
+/// About what lasts longest: first what a person must do, then what takes most time.
+fn action(blockers: &[Blocker]) -> Option<String> {
+    let lasts = |blocker: &&Blocker| {
+        let is_last = blocker.kind == BlockerKind::Behind;
+        (!is_last, blocker.likely.is_none(), blocker.likely)
+    };
+    // Of two that last equally long, the first.
+    let longest = blockers.iter().rev().max_by_key(lasts)?;
+    (!longest.action.is_empty()).then(|| longest.action.clone())
+}
+
+impl GateLimits {
+    /// Each limit as a gate of its own.
+    fn one_by_one(&self) -> Vec<Self> {
+        let none = Self::default;
+        vec![
+            Self {
+                paused: self.paused.clone(),
+                ..none()
+            },
+            Self {
+                destination: self.destination.clone(),
+                ..none()
+            },
+            Self {
+                max_running: self.max_running,
+                ordered: self.ordered,
+                ..none()
+            },
+            Self {
+                rate: self.rate,
+                ..none()
+            },
+            Self {
+                retry_share: self.retry_share,
+                ..none()
+            },
+        ]
+    }
+}
+
+/// A time after some starts at this pace.
+fn after_starts(now: Timestamp, starts: u64, interval: Duration) -> Timestamp {
+    let starts = u32::try_from(starts).unwrap_or(u32::MAX);
+    now.plus(interval.saturating_mul(starts))
+}
+
+#[cfg(test)]
+mod tests;

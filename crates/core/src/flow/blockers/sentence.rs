@@ -1,0 +1,452 @@
+//! Blockers as sentences.
+
+use std::time::Duration;
+
+use super::{
+    Blocker, BlockerKind, ClosedBy, GateHolder, GateReading, JobReading, StartFacts, after_starts,
+};
+use crate::{
+    explain::{self, brief, thousands},
+    flow::{
+        gate::{GateId, GateScope, Pause, Rate},
+        health::{HandHold, Incident, IncidentCause, SharedRetryAfter},
+    },
+    state::{Guarantee, JobLabel},
+    time::Timestamp,
+};
+
+/// How many holders a sentence names.
+const NAMED_HOLDERS: usize = 3; // not a limit: of a sentence
+
+impl Blocker {
+    fn new(kind: BlockerKind, sentence: String, until: Option<Timestamp>, action: String) -> Self {
+        Self {
+            kind,
+            sentence,
+            until,
+            gate: None,
+            holders: Vec::new(),
+            by: None,
+            since: None,
+            evidence: None,
+            retry_after: None,
+            jobs: Vec::new(),
+            ahead: None,
+            action,
+            likely: until,
+        }
+    }
+}
+
+/// What an estimate is based on.
+pub(super) fn basis(blocker: &Blocker) -> String {
+    match blocker.kind {
+        BlockerKind::RunAt => "the time at which it is due",
+        BlockerKind::Paused => "the end of the pause",
+        BlockerKind::Held if blocker.evidence.is_none() => "the end of the hold",
+        BlockerKind::Held => "the next probe, which it may be",
+        BlockerKind::RetryAfter => "the end of the wait that the destination asked for",
+        BlockerKind::Ramping | BlockerKind::Rate => "the rate, and the jobs before it",
+        BlockerKind::RetryShare => "the end of this minute",
+        BlockerKind::Behind => "the pace at which jobs of its tenant start at present",
+        _ => "its blockers",
+    }
+    .to_owned()
+}
+
+impl StartFacts<'_> {
+    pub(super) fn state(&self, now: Timestamp) -> Blocker {
+        let label = self.job.label(now);
+        let sentence = match (label, &self.job.progress.worker) {
+            (JobLabel::Running, Some(worker)) => format!("It runs already, on {worker}."),
+            (JobLabel::Running, None) => "It runs already.".to_owned(),
+            (label, _) => format!("It has ended: it is {label}."),
+        };
+        let action = match label {
+            JobLabel::Failed | JobLabel::Cancelled => "Retry the job.".to_owned(),
+            _ => String::new(),
+        };
+        Blocker::new(BlockerKind::State, sentence, None, action)
+    }
+
+    pub(super) fn run_at(&self, now: Timestamp) -> Option<Blocker> {
+        let run_at = self.job.progress.run_at;
+        if run_at <= now {
+            return None;
+        }
+        let mut sentence = format!("It is due in {}, at {run_at}.", brief(run_at.since(now)));
+        let decision = self.last_attempt.and_then(explain::decision);
+        if let Some(decision) = decision {
+            sentence.push(' ');
+            sentence.push_str(&decision);
+        }
+        let action = "Run the job now.".to_owned();
+        Some(Blocker::new(
+            BlockerKind::RunAt,
+            sentence,
+            Some(run_at),
+            action,
+        ))
+    }
+
+    pub(super) fn runs_after_job(&self, other: &JobReading, now: Timestamp) -> Blocker {
+        let sentence = format!(
+            "It runs after {}, which {}.",
+            other.job,
+            standing(other, now)
+        );
+        let action = first_job_action(other, now);
+        Blocker {
+            jobs: vec![other.job],
+            ..Blocker::new(BlockerKind::RunsAfter, sentence, None, action)
+        }
+    }
+
+    pub(super) fn ordered(&self, now: Timestamp) -> Option<Blocker> {
+        let before = self.before_in_key.as_ref()?;
+        let key = self.job.concurrency_key.as_ref();
+        let key = key.map_or(String::new(), |key| format!(" {key}"));
+        let sentence = format!(
+            "Jobs of the key{key} run in order, and {}, which is before it, {}.",
+            before.job,
+            standing(before, now)
+        );
+        Some(Blocker {
+            jobs: vec![before.job],
+            ..Blocker::new(
+                BlockerKind::Ordered,
+                sentence,
+                None,
+                first_job_action(before, now),
+            )
+        })
+    }
+
+    pub(super) fn closed(
+        &self,
+        reading: &GateReading,
+        closed_by: ClosedBy,
+        now: Timestamp,
+    ) -> Blocker {
+        let id = &reading.gate.id;
+        let blocker = match &closed_by {
+            ClosedBy::Pause(pause) => paused(id, pause, now),
+            ClosedBy::MaxRunning => max_running(reading, now),
+            ClosedBy::Rate(until) => self.rate(reading, *until, now),
+            ClosedBy::RetryShare(until) => retry_share(reading, *until),
+            ClosedBy::Hold { until, incident } => self.hold(id, *until, incident, now),
+            ClosedBy::HeldByHand { until, hold } => held_by_hand(id, *until, hold, now),
+            ClosedBy::Ramp { until, rate } => self.ramp(id, *until, rate, now),
+            ClosedBy::RetryAfter(told) => retry_after(id, told, now),
+        };
+        Blocker {
+            gate: Some(id.clone()),
+            ..blocker
+        }
+    }
+
+    fn rate(&self, reading: &GateReading, until: Timestamp, now: Timestamp) -> Blocker {
+        let id = &reading.gate.id;
+        let rate = reading.gate.limits.rate;
+        let pace = rate.map_or(String::new(), |rate| format!(" of {rate}"));
+        let sentence = format!(
+            "{} is at its rate{pace}; the next start is free in {}.",
+            subject(id),
+            brief(until.since(now))
+        );
+        let mut blocker = Blocker::new(
+            BlockerKind::Rate,
+            sentence,
+            Some(until),
+            format!("Raise the rate of {id}."),
+        );
+        blocker.likely = self.in_turn(until, rate.as_ref());
+        blocker
+    }
+
+    /// When it starts if those before it start first, at this rate.
+    fn in_turn(&self, until: Timestamp, rate: Option<&Rate>) -> Option<Timestamp> {
+        let interval = rate.map_or(Duration::ZERO, Rate::interval);
+        Some(after_starts(until, self.ahead.unwrap_or(0), interval))
+    }
+
+    fn hold(
+        &self,
+        id: &GateId,
+        until: Option<Timestamp>,
+        incident: &Incident,
+        now: Timestamp,
+    ) -> Blocker {
+        let mut sentence = format!(
+            "{} is held since {}: {}.",
+            subject(id),
+            incident.began_at,
+            cause(&incident.cause)
+        );
+        match until {
+            Some(until) if until > now => {
+                let wait = brief(until.since(now));
+                sentence.push_str(&format!(" The next probe may start in {wait}."));
+            }
+            _ if self.job.guarantee == Guarantee::AtMostOnce => {
+                sentence.push_str(
+                    " This job starts at most once, so it is no probe and waits until one has \
+                     succeeded.",
+                );
+            }
+            _ => {}
+        }
+        let action = format!("Release {id}, if you know that it works.");
+        let is_next = self.ahead.is_none_or(|ahead| ahead == 0);
+        Blocker {
+            since: Some(incident.began_at),
+            evidence: Some(incident.cause.clone()),
+            // Behind others it is not the probe, and when one succeeds is not known.
+            likely: until.filter(|_| is_next),
+            ..Blocker::new(BlockerKind::Held, sentence, until, action)
+        }
+    }
+
+    fn ramp(&self, id: &GateId, until: Timestamp, rate: &Rate, now: Timestamp) -> Blocker {
+        let sentence = format!(
+            "{} works again, and jobs start faster from second to second: {rate} at present; the \
+             next start is free in {}.",
+            subject(id),
+            brief(until.since(now))
+        );
+        let mut blocker = Blocker::new(BlockerKind::Ramping, sentence, Some(until), String::new());
+        blocker.likely = self.in_turn(until, Some(rate));
+        blocker
+    }
+
+    pub(super) fn no_worker(&self, now: Timestamp) -> Option<Blocker> {
+        if self.workers.live > 0 {
+            return None;
+        }
+        let (kind, queue) = (&self.job.kind, &self.job.queue);
+        let seen = match &self.workers.last_seen {
+            Some((worker, at)) => {
+                let ago = brief(now.since(*at));
+                format!("{worker} was the last that did, {ago} ago")
+            }
+            None => "none was ever seen".to_owned(),
+        };
+        let sentence =
+            format!("No live node or worker serves kind {kind} in queue {queue}; {seen}.");
+        let action = format!("Start a node or worker for kind {kind} and queue {queue}.");
+        Some(Blocker {
+            since: self.workers.last_seen.as_ref().map(|(_, at)| *at),
+            ..Blocker::new(BlockerKind::NoWorker, sentence, None, action)
+        })
+    }
+
+    pub(super) fn behind(&self, now: Timestamp) -> Option<Blocker> {
+        let ahead = self.ahead.filter(|ahead| *ahead > 0)?;
+        let jobs = count_of(
+            ahead,
+            "due job of its tenant is",
+            "due jobs of its tenant are",
+        );
+        let sentence = format!("{jobs} claimed before it.");
+        let action = "Raise its priority, or add workers.".to_owned();
+        let interval = self
+            .starts_per_second
+            .filter(|pace| *pace > 0.0)
+            .and_then(|pace| Duration::try_from_secs_f64(1.0 / pace).ok());
+        Some(Blocker {
+            ahead: Some(ahead),
+            likely: interval.map(|interval| after_starts(now, ahead, interval)),
+            ..Blocker::new(BlockerKind::Behind, sentence, None, action)
+        })
+    }
+}
+
+fn paused(id: &GateId, pause: &Pause, now: Timestamp) -> Blocker {
+    let sentence = by_hand(id, "paused", pause.by.as_deref(), pause.since);
+    let sentence = with_end(sentence, pause.reason.as_deref(), pause.until, now);
+    let action = format!("Resume {id}.");
+    Blocker {
+        by: pause.by.clone(),
+        since: Some(pause.since),
+        ..Blocker::new(BlockerKind::Paused, sentence, pause.until, action)
+    }
+}
+
+fn held_by_hand(id: &GateId, until: Option<Timestamp>, hold: &HandHold, now: Timestamp) -> Blocker {
+    let sentence = by_hand(id, "held", hold.by.as_deref(), hold.since);
+    let sentence = with_end(sentence, hold.reason.as_deref(), until, now);
+    let action = format!("Release {id}.");
+    Blocker {
+        by: hold.by.clone(),
+        since: Some(hold.since),
+        ..Blocker::new(BlockerKind::Held, sentence, until, action)
+    }
+}
+
+fn by_hand(id: &GateId, what: &str, by: Option<&str>, since: Timestamp) -> String {
+    let by = by.map_or(String::new(), |by| format!(" by {by}"));
+    format!("{} is {what}{by} since {since}", subject(id))
+}
+
+fn with_end(
+    mut sentence: String,
+    reason: Option<&str>,
+    until: Option<Timestamp>,
+    now: Timestamp,
+) -> String {
+    if let Some(reason) = reason {
+        sentence.push_str(&format!(": {}", reason.trim_end_matches('.')));
+    }
+    if let Some(until) = until {
+        let wait = brief(until.since(now));
+        sentence.push_str(&format!("; it opens by itself in {wait}"));
+    }
+    sentence.push('.');
+    sentence
+}
+
+fn max_running(reading: &GateReading, now: Timestamp) -> Blocker {
+    let id = &reading.gate.id;
+    let running = reading.state.running;
+    let most = reading.gate.limits.most_running().unwrap_or(running);
+    let attempts = count_of(most.into(), "attempt", "attempts");
+    let mut sentence = format!(
+        "{} may have {attempts} running at once, and has {running}",
+        subject(id)
+    );
+    let named: Vec<_> = reading
+        .holders
+        .iter()
+        .take(NAMED_HOLDERS)
+        .map(|holder| holder_name(holder, now))
+        .collect();
+    if !named.is_empty() {
+        sentence.push_str(&format!(": {}", named.join(", ")));
+        let more = usize::try_from(running)
+            .unwrap_or(0)
+            .saturating_sub(named.len());
+        if more > 0 {
+            sentence.push_str(&format!(" and {more} more"));
+        }
+    }
+    sentence.push('.');
+    let action = match reading.gate.limits.ordered {
+        true => String::new(),
+        false => format!("Raise maxRunning of {id}, which is {most}."),
+    };
+    Blocker {
+        holders: reading.holders.clone(),
+        ..Blocker::new(BlockerKind::MaxRunning, sentence, None, action)
+    }
+}
+
+fn holder_name(holder: &GateHolder, now: Timestamp) -> String {
+    let worker = holder.worker.as_ref();
+    let worker = worker.map_or(String::new(), |worker| format!(" on {worker}"));
+    format!(
+        "{}{worker} for {}",
+        holder.job,
+        brief(now.since(holder.since))
+    )
+}
+
+fn retry_share(reading: &GateReading, until: Timestamp) -> Blocker {
+    let id = &reading.gate.id;
+    let share = reading
+        .gate
+        .limits
+        .retry_share
+        .map_or(0.0, |share| share.get());
+    let percent = (share * 1_000.0).round() / 10.0;
+    let sentence = format!(
+        "{} may have {percent}% of its starts in a minute as retries, and has had them; this retry \
+         may start at {until}, or when more first attempts have started.",
+        subject(id)
+    );
+    let action = format!("Raise retryShare of {id}.");
+    Blocker::new(BlockerKind::RetryShare, sentence, Some(until), action)
+}
+
+fn retry_after(id: &GateId, told: &SharedRetryAfter, now: Timestamp) -> Blocker {
+    let sentence = format!(
+        "{} asked its callers to wait (Retry-After with status {}, received by {} at {}), for {} \
+         more.",
+        subject(id),
+        told.status,
+        told.job,
+        told.at,
+        brief(told.until.since(now))
+    );
+    let action = format!("Release {id}, if you know that it need not wait.");
+    Blocker {
+        retry_after: Some(*told),
+        ..Blocker::new(BlockerKind::RetryAfter, sentence, Some(told.until), action)
+    }
+}
+
+fn cause(cause: &IncidentCause) -> String {
+    match cause {
+        IncidentCause::Failures {
+            attempts,
+            failed,
+            jobs,
+            newest,
+        } => {
+            let newest = newest.as_ref();
+            let newest = newest.map_or(String::new(), |newest| {
+                format!(", the newest with {newest}")
+            });
+            let jobs = count_of((*jobs).into(), "job", "jobs");
+            format!("{failed} of {attempts} attempts of {jobs} failed{newest}")
+        }
+        IncidentCause::ByHand { by, .. } => match by {
+            Some(by) => format!("{by} held it before"),
+            None => "a person held it before".to_owned(),
+        },
+    }
+}
+
+/// `Queue mail`, `The key customer 7 of tenant acme`.
+fn subject(id: &GateId) -> String {
+    let name = match id.scope {
+        GateScope::Queue => "Queue",
+        GateScope::Kind => "Kind",
+        GateScope::Tenant => "Tenant",
+        GateScope::Destination => "Destination",
+        GateScope::Key => "Key",
+    };
+    match &id.tenant {
+        Some(tenant) => format!("{name} {} of tenant {tenant}", id.key),
+        None => format!("{name} {}", id.key),
+    }
+}
+
+fn standing(other: &JobReading, now: Timestamp) -> String {
+    match other.label {
+        JobLabel::Scheduled | JobLabel::Retrying if other.run_at > now => {
+            format!(
+                "is {}, due in {}",
+                other.label,
+                brief(other.run_at.since(now))
+            )
+        }
+        JobLabel::Failed => "has failed".to_owned(),
+        label => format!("is {label}"),
+    }
+}
+
+fn first_job_action(other: &JobReading, now: Timestamp) -> String {
+    match other.label {
+        JobLabel::Running => String::new(),
+        _ if other.run_at > now => format!("Run {} now, or cancel it.", other.job),
+        JobLabel::Failed => format!("Retry {}.", other.job),
+        _ => format!("See what {} waits for.", other.job),
+    }
+}
+
+fn count_of(count: u64, one: &str, many: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        _ => format!("{} {many}", thousands(count)),
+    }
+}
