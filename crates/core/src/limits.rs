@@ -83,6 +83,8 @@ pub const HEALTH_WINDOW: RangeInclusive<Duration> =
     Duration::from_secs(10)..=Duration::from_secs(5 * 60);
 /// The pieces in which outcomes are counted: twelve make a minute.
 pub const HEALTH_PIECE: Duration = Duration::from_secs(5);
+/// Pieces that are kept: those of the longest window.
+pub const HEALTH_PIECES_MAX: usize = 60;
 /// How long the newest report of a node is remembered: it is sent again for no longer.
 pub const HEALTH_REPORT_MEMORY: Duration = Duration::from_secs(10 * 60);
 /// Nodes whose newest report is remembered: more than an installation has.
@@ -223,6 +225,8 @@ const _: () = assert!(ONCE_BYTES_MAX <= PAYLOAD_BYTES_MAX);
 const _: () = assert!(PAYLOAD_BYTES_DEFAULT <= PAYLOAD_BYTES_MAX);
 const _: () = assert!(PROBE_WAIT_MIN.as_secs() << PROBE_DOUBLINGS_MAX >= PROBE_WAIT_MAX.as_secs());
 const _: () = assert!(HEALTH_WINDOW.end().as_secs() < HEALTH_REPORT_MEMORY.as_secs());
+const _: () =
+    assert!(HEALTH_PIECE.as_secs() * HEALTH_PIECES_MAX as u64 >= HEALTH_WINDOW.end().as_secs());
 // A probe whose node lives is reported before it counts as lost.
 const _: () = assert!(PROBE_WAIT_MAX.as_secs() < PROBE_LOST_AFTER.as_secs());
 // Starts of the fastest rate are a microsecond apart.

@@ -2,6 +2,7 @@
 //!
 //! It is read from the states that a claim would see, with the functions that a claim uses.
 
+mod queue;
 mod sentence;
 
 use std::{fmt, str::FromStr, time::Duration};
@@ -24,6 +25,8 @@ use super::{
     health::{IncidentCause, SharedRetryAfter},
     room::{ClosedBy, GateState, Room},
 };
+
+pub use queue::{QueueExplanation, QueueFacts};
 
 /// What is known about the start of a job, as stores and engines hand it over.
 #[derive(Clone, Debug)]

@@ -2,13 +2,14 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use crate::{name::Tenant, time::Timestamp};
+use crate::{invalid::Invalid, name::Tenant, time::Timestamp};
 
 use super::{
     destination::Destination,
     fair::Weight,
     gate::{Gate, GateId, GateLimits, GateScope, HoldMode},
     health::{DestinationHealth, HealthRules},
+    patch::GatePatch,
     sublane::{Sublane, hash_number},
 };
 
@@ -40,6 +41,23 @@ pub struct GateDefaults {
 }
 
 impl GateDefaults {
+    /// The defaults that settings give for some scopes.
+    pub fn new(patches: impl IntoIterator<Item = (GateScope, GatePatch)>) -> Result<Self, Invalid> {
+        let mut defaults = Self::default();
+        for (scope, patch) in patches {
+            let limits = patch.default_of(scope);
+            let limits = limits.map_err(|error| error.within(scope.as_str()))?;
+            match scope {
+                GateScope::Queue => defaults.queue = limits,
+                GateScope::Kind => defaults.kind = limits,
+                GateScope::Tenant => defaults.tenant = limits,
+                GateScope::Destination => defaults.destination = limits,
+                GateScope::Key => defaults.key = limits,
+            }
+        }
+        Ok(defaults)
+    }
+
     fn of(&self, scope: GateScope) -> &GateLimits {
         match scope {
             GateScope::Queue => &self.queue,

@@ -279,6 +279,8 @@ impl Rate {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn at(millis: i64) -> Timestamp {
@@ -404,5 +406,31 @@ mod tests {
             limits.room(&state, true, at(60_000)),
             Room::For(_)
         ));
+    }
+
+    proptest! {
+        /// Asked at any times, for any number.
+        #[test]
+        fn no_window_has_more_starts_than_a_rate_allows(
+            (limit, per, burst) in (1..20_u32, 1..5_u64, 0..10_u32),
+            asks in prop::collection::vec((0..400_i64, 1..30_u32), 1..200),
+        ) {
+            let rate = Rate { limit, per: Duration::from_secs(per), burst };
+            let (limits, mut state, mut millis) = (limits(rate), GateState::default(), 0);
+            let mut starts = Vec::new();
+            for (pause, wanted) in asks {
+                millis += pause;
+                if let Room::For(room) = limits.room(&state, false, at(millis)) {
+                    let taken = room.min(wanted);
+                    state = limits.after_starts(&state, taken, 0, at(millis));
+                    starts.extend((0..taken).map(|_| millis));
+                }
+            }
+            let per = i64::try_from(per).unwrap() * 1_000;
+            let most = usize::try_from(limit + burst).unwrap();
+            for window in starts.windows(most + 1) {
+                prop_assert!(window[most] - window[0] >= per, "{:?}", window);
+            }
+        }
     }
 }

@@ -11,6 +11,7 @@ use crate::{
         gate::{GateId, GateScope, Pause, Rate},
         health::{HandHold, Incident, IncidentCause, SharedRetryAfter},
     },
+    limits,
     state::{Guarantee, JobLabel},
     time::Timestamp,
 };
@@ -46,7 +47,8 @@ pub(super) fn basis(blocker: &Blocker) -> String {
         BlockerKind::Held if blocker.evidence.is_none() => "the end of the hold",
         BlockerKind::Held => "the next probe, which it may be",
         BlockerKind::RetryAfter => "the end of the wait that the destination asked for",
-        BlockerKind::Ramping | BlockerKind::Rate => "the rate, and the jobs before it",
+        BlockerKind::Rate => "the rate, and the jobs before it",
+        BlockerKind::Ramping => "a rate that doubles each second, and the jobs before it",
         BlockerKind::RetryShare => "the end of this minute",
         BlockerKind::Behind => "the pace at which jobs of its tenant start at present",
         _ => "its blockers",
@@ -215,7 +217,10 @@ impl StartFacts<'_> {
             brief(until.since(now))
         );
         let mut blocker = Blocker::new(BlockerKind::Ramping, sentence, Some(until), String::new());
-        blocker.likely = self.in_turn(until, Some(rate));
+        // Twice as many each second: after n seconds, as many times the present rate as 2^n - 1.
+        let turns = self.ahead.unwrap_or(0) / u64::from(rate.limit.max(1)) + 1;
+        let seconds = u64::BITS - turns.leading_zeros() - 1;
+        blocker.likely = Some(until.plus(limits::RAMP_STEP * seconds));
         blocker
     }
 

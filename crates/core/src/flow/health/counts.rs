@@ -60,8 +60,16 @@ impl OutcomeCounts {
 
     fn add_piece(&mut self, piece: &Piece) {
         let Piece(number, ended, failed, jobs) = piece;
-        let at = self.pieces.partition_point(|known| known.0 < *number);
+        let mut at = self.pieces.partition_point(|known| known.0 < *number);
         if self.pieces.get(at).is_none_or(|known| known.0 != *number) {
+            if self.pieces.len() >= limits::HEALTH_PIECES_MAX {
+                // Older than all of them, it is left out.
+                let Some(before) = at.checked_sub(1) else {
+                    return;
+                };
+                self.pieces.remove(0);
+                at = before;
+            }
             self.pieces.insert(at, Piece(*number, 0, 0, Vec::new()));
         }
         for job in jobs {

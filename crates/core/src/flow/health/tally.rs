@@ -63,10 +63,6 @@ impl HealthTally {
         }
         let job = ended.job();
         let start = job.progress.started_at.unwrap_or(ended.at);
-        let failure = match ended.outcome() {
-            Outcome::Failure { failure, .. } => Some(failure),
-            _ => None,
-        };
         let evidence = evidence(ended.outcome());
         let newest = match evidence {
             Evidence::Good => &mut content.last_good_start,
@@ -79,14 +75,21 @@ impl HealthTally {
                 .counts
                 .add(job.id, evidence == Evidence::Bad, ended.at);
         }
-        if let Some(failure) = failure {
-            if evidence == Evidence::Bad {
-                let text = failure.to_string();
-                let text = explain::shorten(&text, limits::INCIDENT_FAILURE_CHARS_MAX);
-                content.newest_failure = Some(text);
-            }
+        if let Outcome::Failure { failure, .. } = ended.outcome()
+            && evidence == Evidence::Bad
+        {
+            let text = failure.to_string();
+            let text = explain::shorten(&text, limits::INCIDENT_FAILURE_CHARS_MAX);
+            content.newest_failure = Some(text);
+        }
+        self.add_unwatched(ended);
+    }
+
+    /// Counts an attempt of a job whose setting is `off`: only a `Retry-After` matters.
+    pub fn add_unwatched(&mut self, ended: &EndedAttempt) {
+        if let Outcome::Failure { failure, .. } = ended.outcome() {
             let told = shared_retry_after(failure, ended);
-            content.retry_after = SharedRetryAfter::later(content.retry_after, told);
+            self.content.retry_after = SharedRetryAfter::later(self.content.retry_after, told);
         }
     }
 

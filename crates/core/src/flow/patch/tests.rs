@@ -1,6 +1,9 @@
 //! What is sent, what is kept, and what is refused.
 
-use super::{super::gate::Gate, *};
+use super::{
+    super::{gate::Gate, gates::GateDefaults},
+    *,
+};
 use crate::name::Tenant;
 
 const NOW: Timestamp = Timestamp::from_millis(1_767_225_600_000);
@@ -251,6 +254,12 @@ fn defaults_are_for_a_scope_and_never_paused() {
     assert_eq!(limits.hold, Some(HoldMode::Auto));
     let error = read(r#"{"paused":true}"#).default_of(GateScope::Queue);
     assert_eq!(error.unwrap_err().field, "paused");
+    let defaults = |json| GateDefaults::new([(GateScope::Tenant, read(json))]);
+    assert!(defaults(r#"{"weight":3}"#).unwrap().tenant.weight.is_some());
+    assert_eq!(
+        defaults(r#"{"maxRunning":0}"#).unwrap_err().field,
+        "tenant.maxRunning"
+    );
 }
 
 #[test]

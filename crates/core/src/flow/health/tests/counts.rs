@@ -141,6 +141,31 @@ fn nodes_report_only_what_matters() {
 }
 
 #[test]
+fn of_a_job_that_is_not_watched_only_a_retry_after_counts() {
+    let rules = HealthRules::default();
+    let mut tally = HealthTally::default();
+    for job in 0..100 {
+        tally.add_unwatched(&ended(job, unreachable(), at(0), at(0)));
+    }
+    assert!(!tally.is_worth_reporting(None, &rules, at(0)));
+    let told = Failure::http(429, "").with_retry_after(SECOND);
+    tally.add_unwatched(&ended(1, failed(told), at(0), at(0)));
+    assert!(tally.is_worth_reporting(None, &rules, at(0)));
+}
+
+#[test]
+fn a_tally_that_is_never_reported_stays_small() {
+    let mut tally = HealthTally::default();
+    for second in 0..3_600 {
+        tally.add(&ended(second.into(), success(), at(0), at(second)), None);
+    }
+    let content = tally.take_report("n", at(3_600)).content;
+    let most = u32::try_from(limits::HEALTH_PIECES_MAX).unwrap();
+    assert_eq!(content.counts.ended(), most * 5);
+    assert_eq!(content.counts.jobs(), limits::HEALTH_MIN_JOBS_MAX);
+}
+
+#[test]
 fn the_document_stays_small() {
     let mut world = World::new(HoldMode::Auto);
     let mut largest = 0;
