@@ -181,6 +181,7 @@ impl GateLimits {
         let (before, retries_before) = state.in_minute(now);
         // No gate has both: what follows from health is a gate of its own.
         let next_start = match (&self.rate, &self.destination) {
+            _ if starts == 0 => state.next_start,
             (Some(rate), _) => rate.after(state.next_start, starts, now),
             (None, Some(limit)) => limit.after_starts(state.next_start, starts, now),
             (None, None) => state.next_start,

@@ -152,6 +152,8 @@ fn one_probe_starts_at_a_time_and_only_of_a_job_that_may_be_retried() {
         world.limits().room_for(&world.gate, guarantee, false, now)
     };
     assert_eq!(at_most_once(at(5)), closed(None));
+    let none = world.limits().after_starts(&world.gate, 0, 0, at(5));
+    assert_eq!(none.next_start, world.gate.next_start);
     let first = world.limits().after_starts(&world.gate, 1, 0, at(5));
     let limits = world.limits();
     let room = |now| limits.room(&first, false, now);
