@@ -213,6 +213,10 @@ impl GateState {
 
 /// How many of the starts of a minute may be retries, the next one counted as a start.
 fn allowed_retries(share: f64, starts: u32) -> u32 {
+    // All of them: not one by one.
+    if share >= 1.0 {
+        return u32::MAX;
+    }
     let part = share * (f64::from(starts) + 1.0);
     #[expect(
         clippy::cast_possible_truncation,
@@ -407,6 +411,12 @@ mod tests {
             limits.room(&state, true, at(60_000)),
             Room::For(_)
         ));
+        let all = GateLimits {
+            retry_share: super::super::gate::RetryShare::new(1.0),
+            ..GateLimits::default()
+        };
+        state = all.after_starts(&GateState::default(), 10, 10, at(0));
+        assert!(matches!(all.room(&state, true, at(0)), Room::For(room) if room > 1_000));
     }
 
     proptest! {
