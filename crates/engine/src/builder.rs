@@ -8,7 +8,7 @@ use std::{
 
 use serde::Serialize;
 use steadfast_core::{
-    Invalid, Kind, PolicyPatch, Queue, Tenant, WorkerName, limits::PAYLOAD_BYTES_MAX,
+    GateDefaults, Invalid, Kind, PolicyPatch, Queue, Tenant, WorkerName, limits::PAYLOAD_BYTES_MAX,
 };
 use steadfast_store::{ClaimRequest, Store};
 use tokio::sync::Semaphore;
@@ -21,6 +21,7 @@ use crate::{
     endpoints::Endpoints,
     engine::Engine,
     executor::Executor,
+    gates::GateCache,
     handler::{Handler, Handlers, TypedHandler},
     inflight::Inflight,
     job_error::JobError,
@@ -261,6 +262,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         let random = Arc::new(self.random);
         let inflight = Arc::new(Inflight::default());
         let endpoints = Arc::new(Endpoints::cache(self.store.clone(), &levels));
+        let gates = Arc::new(GateCache::new(&self.store, GateDefaults::default()));
         let client = Client::with(
             self.store.clone(),
             levels,
@@ -312,6 +314,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
             announcer,
             random,
             endpoints,
+            gates,
             alerts,
             health: Arc::default(),
         })

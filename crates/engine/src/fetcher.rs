@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     claim_pause::ClaimPause,
     executor::Executor,
+    gates::GateCache,
     limits,
     role::{Next, Role, StopPhase},
 };
@@ -23,6 +24,7 @@ pub struct Fetcher {
     pub executor: Arc<Executor>,
     pub slots: Arc<Semaphore>,
     pub ended: mpsc::Sender<EndedAttempt>,
+    pub gates: Arc<GateCache>,
     /// Which jobs to claim; how many is up to the free slots.
     pub request: ClaimRequest,
     pub wakeups: Mutex<Wakeups>,
@@ -60,6 +62,7 @@ impl Role for Fetcher {
         let max = self.slots.available_permits().min(limits::CLAIM_BATCH_MAX);
         let request = ClaimRequest {
             max,
+            gates: self.gates.get().await?,
             ..self.request.clone()
         };
         let claimed = self.store.claim(request).await?;

@@ -52,6 +52,7 @@ mod job_error;
 mod client;
 mod document_cache;
 mod endpoints;
+mod gates;
 mod node;
 mod notice;
 mod policy_levels;

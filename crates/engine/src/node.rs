@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     claim_pause::ClaimPause,
+    gates::GateCache,
     held_claims::{ClaimReturner, HeldClaims},
     inflight::Inflight,
     keeper::Keeper,
@@ -34,6 +35,7 @@ pub struct NodeHandle {
     pub(crate) settler: Arc<Settler>,
     pub(crate) announcer: Arc<Announcer>,
     pub(crate) inflight: Arc<Inflight>,
+    pub(crate) gates: Arc<GateCache>,
     pub(crate) returner: Arc<ClaimReturner>,
     pub(crate) health: Arc<NodeHealth>,
     /// The engine stops: waiting for jobs ends.
@@ -148,7 +150,11 @@ impl NodeHandle {
             if let Some(wakeups) = &wakeups {
                 wakeups.mark_look(self.store.now());
             }
-            let call = self.returner.claim(self.store.clone(), request.clone());
+            let request = ClaimRequest {
+                gates: self.gates.get().await?,
+                ..request.clone()
+            };
+            let call = self.returner.claim(self.store.clone(), request);
             let (held, next_due) = call.await?;
             let Some(wakeups) = &mut wakeups else {
                 return Ok(held);

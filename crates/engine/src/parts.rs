@@ -15,10 +15,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     claim_pause::ClaimPause, client::Client, config::EngineConfig, document_cache::DocumentCache,
-    endpoints::Endpoints, executor::Executor, fetcher::Fetcher, held_claims::ClaimReturner,
-    inflight::Inflight, keeper::Keeper, node::NodeHandle, node_heartbeat::NodeHeartbeat,
-    notice::Announcer, pruner::Pruner, random::Random, role::Role, role_health::NodeHealth,
-    schedule_runner::ScheduleRunner, settle::Settler, sweeper::Sweeper, watcher::Watcher,
+    endpoints::Endpoints, executor::Executor, fetcher::Fetcher, gates::GateCache,
+    held_claims::ClaimReturner, inflight::Inflight, keeper::Keeper, node::NodeHandle,
+    node_heartbeat::NodeHeartbeat, notice::Announcer, pruner::Pruner, random::Random, role::Role,
+    role_health::NodeHealth, schedule_runner::ScheduleRunner, settle::Settler, sweeper::Sweeper,
+    watcher::Watcher,
 };
 
 pub struct Parts {
@@ -30,6 +31,7 @@ pub struct Parts {
     pub announcer: Arc<Announcer>,
     pub random: Arc<Random>,
     pub endpoints: Arc<DocumentCache<Endpoints>>,
+    pub gates: Arc<GateCache>,
     pub alerts: AlertSettings,
     pub request: ClaimRequest,
     pub health: Arc<NodeHealth>,
@@ -54,6 +56,7 @@ impl Parts {
             Arc::new(self.pruner(config.retention, config.prune_every)),
             Arc::new(self.node_heartbeat(config.concurrency)),
             self.endpoints.clone(),
+            self.gates.clone(),
         ]
     }
 
@@ -68,6 +71,7 @@ impl Parts {
             executor: self.executor.clone(),
             slots: Arc::new(Semaphore::new(concurrency)),
             ended,
+            gates: self.gates.clone(),
             request: self.request.clone(),
             wakeups: Mutex::new(self.store.wakeups_for(WakeInterest::of(&self.request))),
             looks_at: Mutex::new(Timestamp::MAX),
@@ -144,6 +148,7 @@ impl Parts {
             settler: self.settler.clone(),
             announcer: self.announcer.clone(),
             inflight: self.inflight.clone(),
+            gates: self.gates.clone(),
             returner,
             health: self.health.clone(),
             stop,

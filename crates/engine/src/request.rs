@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde::{Serialize, de::DeserializeOwned};
 use steadfast_core::{
-    Guarantee, IdempotencyKey, Invalid, JobId, Kind, NewJob, Payload, PolicyPatch, Priority, Queue,
-    RunAt, Tags, Tenant, Timestamp, Traceparent, Webhook,
+    ConcurrencyKey, Destination, Guarantee, IdempotencyKey, Invalid, JobId, Kind, NewJob, Payload,
+    PolicyPatch, Priority, Queue, RunAt, Tags, Tenant, Timestamp, Traceparent, Webhook,
 };
 
 use crate::policy_levels::PolicyLevels;
@@ -60,6 +60,18 @@ pub struct JobRequest {
     tags: Tags,
     webhook: Option<Webhook>,
     traceparent: Option<String>,
+    destination: Option<String>,
+    concurrency_key: Option<String>,
+}
+
+/// Where an HTTP job calls; `None` if its address has no origin.
+fn destination_of(payload: &Payload) -> Option<Destination> {
+    #[derive(serde::Deserialize)]
+    struct Address {
+        url: String,
+    }
+    let Address { url } = payload.decode().ok()?;
+    Destination::of_url(&url)
 }
 
 impl<J: JobKind> From<J> for JobRequest {
@@ -101,6 +113,8 @@ impl JobRequest {
             tags: BTreeMap::new(),
             webhook: None,
             traceparent: None,
+            destination: None,
+            concurrency_key: None,
         }
     }
 
@@ -216,6 +230,21 @@ impl JobRequest {
         self
     }
 
+    /// The system that its handler calls, as an origin (`https://api.example.com`), so that gates and
+    /// the health of that system can hold it back. That of an HTTP job follows from its address.
+    #[must_use]
+    pub fn destination(mut self, destination: impl Into<String>) -> Self {
+        self.destination = Some(destination.into());
+        self
+    }
+
+    /// What jobs should be limited by, together: such as the id of a customer.
+    #[must_use]
+    pub fn concurrency_key(mut self, key: impl Into<String>) -> Self {
+        self.concurrency_key = Some(key.into());
+        self
+    }
+
     /// Refuses what a schedule decides for each of its runs.
     pub(crate) fn check_template(&self) -> Result<(), Invalid> {
         let expected = "must be left out: the schedule decides it for each run";
@@ -274,6 +303,16 @@ impl JobRequest {
         if let Some(traceparent) = &self.traceparent {
             job = job.with_traceparent(&Traceparent::new(traceparent)?);
         }
+        job.destination = match job.kind == Kind::http() {
+            true => destination_of(&job.payload),
+            false => self
+                .destination
+                .as_deref()
+                .map(Destination::new)
+                .transpose()?,
+        };
+        let key = self.concurrency_key.as_deref();
+        job.concurrency_key = key.map(ConcurrencyKey::new).transpose()?;
         Ok(job)
     }
 }

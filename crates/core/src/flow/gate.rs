@@ -269,7 +269,7 @@ pub struct Pause {
 }
 
 /// A gate as it is set.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
     /// Which jobs it is for.
     #[serde(flatten)]

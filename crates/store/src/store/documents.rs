@@ -70,6 +70,10 @@ steadfast_core::string_enum! {
         Endpoint = "endpoint",
         /// An API key.
         Key = "key",
+        /// A gate that a person has set.
+        Gate = "gate",
+        /// The health of a destination.
+        Destination = "destination",
         /// The state of an alert.
         Alert = "alert",
         /// The last heartbeat of a node.
