@@ -267,6 +267,12 @@ impl DueIndex {
         }
     }
 
+    /// The latest time at which it was asked.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now.unwrap_or(Timestamp::EPOCH)
+    }
+
     /// Sublanes that gates have let through since the last call: callers may be waiting for them.
     pub(crate) fn take_opened(&mut self) -> Vec<SublaneId> {
         std::mem::take(&mut self.opened)

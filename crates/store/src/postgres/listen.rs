@@ -50,7 +50,7 @@ impl Listener {
 
     /// Wakes those whom a change concerns, here and on other nodes.
     pub(super) fn wake_if_needed(&self, hints: &WakeReasons, now: Timestamp) {
-        self.due.learn(hints, now);
+        self.due.learn(hints);
         if hints.is_empty() {
             return;
         }
@@ -108,7 +108,7 @@ async fn serve<S: TlsStream + Unpin>(
                 {
                     // A node of the version before, and SQL of users, say nothing of what it is.
                     let reasons = WakeReasons::from_text(received.payload());
-                    listener.due.learn(&reasons, Timestamp::EPOCH);
+                    listener.due.learn(&reasons);
                     listener.waker.wake_for(&reasons, Timestamp::MAX);
                 }
                 Ok(_) => {}

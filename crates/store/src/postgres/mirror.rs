@@ -84,8 +84,9 @@ impl DueMirror {
     }
 
     /// Takes note of what a write of this node or another one has made due.
-    pub(super) fn learn(&self, reasons: &WakeReasons, now: Timestamp) {
+    pub(super) fn learn(&self, reasons: &WakeReasons) {
         let mut state = self.lock();
+        let now = state.index.now();
         state.is_stale |= reasons.is_unknown();
         for (strip, hint) in reasons.strips() {
             match &hint.sublane {
