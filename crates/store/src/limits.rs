@@ -99,9 +99,11 @@ pub const GATE_POLL: Duration = Duration::from_secs(1);
 /// Ranges that one statement of a look at all of them finds.
 pub const MIRROR_SLICE: i64 = 1_000;
 /// A node looks at all ranges at least this often, if that is cheap.
-pub const MIRROR_SYNC_EVERY: Duration = Duration::from_secs(5);
+pub const MIRROR_SYNC_EVERY: Duration = Duration::from_secs(2);
 /// It pauses for so many times as long as the look took.
 pub const MIRROR_SYNC_COST_FACTOR: u32 = 50;
+/// After a change of which nothing is known, it pauses for so many times as long.
+pub const MIRROR_STALE_COST_FACTOR: u32 = 5;
 /// Ranges that other nodes have named and that are not looked up yet; beyond this, all are looked at.
 pub const MIRROR_UNKNOWN_MAX: usize = 10_000;
 /// Paused queues that a node knows.

@@ -60,6 +60,7 @@ use tokio::task::JoinHandle;
 use crate::{
     damage::DamageLog,
     error::{EnqueueError, OpenError, StoreError},
+    limits::NOTIFY_BYTES_MAX,
     store::{BaseStore, EnqueueResult},
     wake::{WakeInterest, WakeReasons, Wakeups},
 };
@@ -173,15 +174,19 @@ impl PostgresStore {
             let numbered = numbering::with_numbers(&conn.session(), jobs.iter()).await?;
             drop(conn);
             theirs.client.batch_execute("SAVEPOINT steadfast").await?;
-            let answer = enqueue::enqueue_in(&theirs, &numbered, &mut WakeReasons::default()).await;
-            let end = match &answer {
-                Ok(Ok(_)) => {
-                    let schema = self.inner.shared.texts.schema();
-                    format!("RELEASE steadfast; NOTIFY {schema}")
-                }
-                _ => "ROLLBACK TO steadfast; RELEASE steadfast".to_owned(),
-            };
-            theirs.client.batch_execute(&end).await?;
+            let mut hints = WakeReasons::default();
+            let answer = enqueue::enqueue_in(&theirs, &numbered, &mut hints).await;
+            if !matches!(answer, Ok(Ok(_))) {
+                let undo = "ROLLBACK TO steadfast; RELEASE steadfast";
+                theirs.client.batch_execute(undo).await?;
+                return answer;
+            }
+            theirs.client.batch_execute("RELEASE steadfast").await?;
+            // Sent when the transaction commits.
+            let schema = self.inner.shared.texts.schema();
+            let text = hints.to_text(NOTIFY_BYTES_MAX);
+            let notify = "SELECT pg_notify($1, $2)";
+            theirs.client.execute(notify, &[&schema, &text]).await?;
             answer
         };
         stored

@@ -49,8 +49,6 @@ const PLANS: &[((&str, &str), &str)] = &[
         "steadfast_job_waiting (lane=? AND <expr>>?)",
     ),
     (sql!("due_strip"), "steadfast_job_waiting (lane>?)"),
-    (sql!("due_running"), "steadfast_job_running"),
-    (sql!("damaged_find"), "steadfast_job_set_aside"),
     (sql!("claim"), "INTEGER PRIMARY KEY (rowid=?)"),
     (sql!("progress"), "INTEGER PRIMARY KEY (rowid=?)"),
     (

@@ -26,8 +26,8 @@ use super::{
 use crate::{
     due::{DueIndex, Level, Strip, SublaneId, Writers},
     limits::{
-        MIRROR_SLICE, MIRROR_SYNC_COST_FACTOR, MIRROR_SYNC_EVERY, MIRROR_UNKNOWN_MAX,
-        PAUSED_QUEUES_MAX,
+        MIRROR_SLICE, MIRROR_STALE_COST_FACTOR, MIRROR_SYNC_COST_FACTOR, MIRROR_SYNC_EVERY,
+        MIRROR_UNKNOWN_MAX, PAUSED_QUEUES_MAX,
     },
     wake::WakeReasons,
 };
@@ -249,9 +249,9 @@ impl MirrorState {
             return (true, true);
         };
         let elapsed = at.elapsed();
-        let is_affordable = elapsed >= took * MIRROR_SYNC_COST_FACTOR;
-        let is_wanted = self.is_stale || elapsed >= MIRROR_SYNC_EVERY;
-        (false, is_affordable && is_wanted)
+        let is_due = elapsed >= MIRROR_SYNC_EVERY && elapsed >= took * MIRROR_SYNC_COST_FACTOR;
+        let is_urgent = self.is_stale && elapsed >= took * MIRROR_STALE_COST_FACTOR;
+        (false, is_due || is_urgent)
     }
 }
 
