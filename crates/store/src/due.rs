@@ -11,7 +11,11 @@
 //! early, never too late, and the claim itself looks at the rows. [`DueIndex::plan`] says where to
 //! look, and the driver answers with what it found there.
 
+mod gates;
 mod order;
+mod plan;
+mod shares;
+mod strip;
 mod view;
 
 use std::{
@@ -20,124 +24,19 @@ use std::{
 };
 
 use steadfast_core::{
-    AppliedGate, ClosedBy, Destination, GateNumber, GateState, Gates, Kind, Queue, Room, Share,
-    Sublane, Tenant, Timestamp,
+    AppliedGate, Destination, GateNumber, GateState, Gates, Kind, Queue, Sublane, Tenant, Timestamp,
 };
 
 use crate::{
-    limits::{DUE_VIEWS_MAX, GATE_POLL, IDLE_STRIPS_KEPT, LATE_COMMIT, TENANT_SHARES_MAX},
+    limits::{DUE_VIEWS_MAX, IDLE_STRIPS_KEPT},
     store::ClaimRequest,
 };
+use gates::GateEntry;
+use shares::Shares;
 use view::{Park, View};
 
-/// A sublane, as rows name it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct SublaneId {
-    /// The number of its lane.
-    pub lane: i64,
-    /// As [`Sublane::number`] says.
-    pub number: i64,
-}
-
-/// A priority, first attempts and retries apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Level(u8);
-
-impl Level {
-    pub(crate) fn new(priority: u8, is_retry: bool) -> Self {
-        Self(priority.saturating_mul(2).saturating_add(is_retry.into()))
-    }
-
-    /// As drivers store it.
-    pub(crate) fn from_number(number: i64) -> Option<Self> {
-        u8::try_from(number).ok().map(Self)
-    }
-
-    pub(crate) fn number(self) -> i64 {
-        self.0.into()
-    }
-
-    pub(crate) fn priority(self) -> u8 {
-        self.0 / 2
-    }
-
-    pub(crate) fn is_retry(self) -> bool {
-        self.0 % 2 == 1
-    }
-}
-
-/// One level of one sublane: a range of the index of waiting jobs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Strip {
-    pub sublane: SublaneId,
-    pub level: Level,
-}
-
-/// What is known of the first job of a strip.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Head {
-    /// None waits.
-    None,
-    /// None is earlier than this.
-    At(Timestamp),
-    /// The first job may not start although its time has come, because another one of its ordered
-    /// key comes before.
-    Behind,
-}
-
-/// Where a claim should look.
-#[derive(Debug)]
-pub(crate) struct Plan {
-    pub turns: Vec<Turn>,
-}
-
-/// What one tenant may start.
-#[derive(Debug)]
-pub(crate) struct Turn {
-    /// How many jobs in all.
-    pub count: usize,
-    /// Where they wait, the most urgent first.
-    pub picks: Vec<Pick>,
-}
-
-/// What one claim has taken so far, by destination.
-#[derive(Default)]
-pub(crate) struct SentJobs(HashMap<Destination, usize>);
-
-impl SentJobs {
-    pub(crate) fn add(&mut self, pick: &Pick, taken: usize) {
-        if let Some(destination) = &pick.sublane.destination {
-            *self.0.entry(destination.clone()).or_default() += taken;
-        }
-    }
-
-    fn to(&self, destination: &Destination) -> usize {
-        self.0.get(destination).copied().unwrap_or(0)
-    }
-}
-
-/// One strip that has due jobs which may start.
-#[derive(Debug)]
-pub(crate) struct Pick {
-    pub strip: Strip,
-    pub sublane: Arc<Sublane>,
-    /// No job is earlier.
-    pub bound: Timestamp,
-    /// No living row is earlier; there may be dead ones.
-    pub low: Timestamp,
-    /// How many may start at most.
-    pub most: usize,
-    pub gates: Arc<[AppliedGate]>,
-    /// What was known when it was planned.
-    changes: u32,
-}
-
-impl Pick {
-    /// Whether only the oldest unfinished job of its concurrency key may start.
-    pub(crate) fn is_ordered(&self) -> bool {
-        self.gates.iter().any(|gate| gate.limits.ordered)
-    }
-}
+pub(crate) use plan::{Pick, Plan, SentJobs, Turn};
+pub(crate) use strip::{Head, Level, Strip, SublaneId};
 
 /// How a driver uses the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,38 +94,6 @@ struct Bound {
 /// No job waits, and where the living begin is worth remembering.
 const NEVER: Timestamp = Timestamp::MAX;
 
-/// A gate that limits a known sublane.
-struct GateEntry {
-    gate: AppliedGate,
-    state: GateState,
-}
-
-/// How much each tenant has had.
-#[derive(Default)]
-struct Shares {
-    of: HashMap<Tenant, Share>,
-    /// What the tenant that was served last had had: one that comes back starts here.
-    least: Share,
-}
-
-impl Shares {
-    fn get(&self, tenant: &Tenant) -> Share {
-        let share = self.of.get(tenant).copied().unwrap_or_default();
-        share.resumed(self.least)
-    }
-
-    fn charge(&mut self, tenant: &Tenant, jobs: usize, gates: &Gates) {
-        let share = self.get(tenant);
-        self.least = self.least.max(share);
-        let share = share.after(jobs, gates.weight(tenant));
-        self.of.insert(tenant.clone(), share);
-        if self.of.len() > TENANT_SHARES_MAX {
-            let least = self.least;
-            self.of.retain(|_, share| *share > least);
-        }
-    }
-}
-
 impl DueIndex {
     pub(crate) fn new(writers: Writers) -> Self {
         Self {
@@ -276,46 +143,6 @@ impl DueIndex {
     /// Sublanes that gates have let through since the last call: callers may be waiting for them.
     pub(crate) fn take_opened(&mut self) -> Vec<SublaneId> {
         std::mem::take(&mut self.opened)
-    }
-
-    /// The gates that hold from now on. Answers whether they are others than before.
-    pub(crate) fn set_gates(&mut self, gates: &Arc<Gates>) -> bool {
-        if gates.version() <= self.gates.version() {
-            return false;
-        }
-        self.gates = gates.clone();
-        let states: HashMap<_, _> = std::mem::take(&mut self.states);
-        self.openings.clear();
-        // What was held back is looked at anew.
-        self.views.clear();
-        for entry in self.sublanes.values_mut() {
-            entry.gates = self.gates.applying_to(&entry.sublane).into();
-            for gate in &*entry.gates {
-                let kept = states.get(&gate.number).map(|entry| entry.state);
-                let known = self.states.entry(gate.number).or_insert_with(|| GateEntry {
-                    gate: gate.clone(),
-                    state: GateState {
-                        running: 0,
-                        ..kept.unwrap_or_default()
-                    },
-                });
-                known.state.running = known.state.running.saturating_add(entry.running);
-            }
-        }
-        true
-    }
-
-    /// What a driver knows of a gate, such as what it read from its table.
-    pub(crate) fn set_state(&mut self, number: GateNumber, state: GateState, now: Timestamp) {
-        if let Some(entry) = self.states.get_mut(&number) {
-            entry.state = state;
-            self.review(number, now);
-        }
-    }
-
-    /// What is known of a gate.
-    pub(crate) fn state(&self, number: GateNumber) -> Option<GateState> {
-        self.states.get(&number).map(|entry| entry.state)
     }
 
     pub(crate) fn knows(&self, sublane: SublaneId) -> bool {
@@ -418,70 +245,6 @@ impl DueIndex {
         Some(bound.changes)
     }
 
-    /// Attempts run that this index has not planned: they were running when it was filled.
-    pub(crate) fn add_running(
-        &mut self,
-        id: SublaneId,
-        sublane: impl FnOnce() -> Sublane,
-        count: u32,
-    ) {
-        let entry = self.entry(id, sublane);
-        entry.running = entry.running.saturating_add(count);
-        for gate in &*entry.gates.clone() {
-            if let Some(known) = self.states.get_mut(&gate.number) {
-                known.state.running = known.state.running.saturating_add(count);
-            }
-        }
-    }
-
-    /// An attempt ended.
-    pub(crate) fn remove_running(&mut self, id: SublaneId, now: Timestamp) {
-        let Some(entry) = self.sublanes.get_mut(&id) else {
-            return;
-        };
-        entry.running = entry.running.saturating_sub(1);
-        let gates = entry.gates.clone();
-        for gate in &*gates {
-            if let Some(known) = self.states.get_mut(&gate.number) {
-                known.state.running = known.state.running.saturating_sub(1);
-            }
-            self.review(gate.number, now);
-        }
-        self.drop_if_unused(id);
-    }
-
-    /// A job that waits was ended or changed: another one may be the first of an ordered key.
-    pub(crate) fn order_changed(&mut self, id: SublaneId, now: Timestamp) {
-        let Some(entry) = self.sublanes.get(&id) else {
-            return;
-        };
-        let gates = entry.gates.clone();
-        let mut is_ordered = false;
-        for gate in gates.iter().filter(|gate| gate.limits.ordered) {
-            is_ordered = true;
-            self.review(gate.number, now);
-        }
-        if !is_ordered {
-            return;
-        }
-        // Its strips may wait for the time of a job that has gone.
-        let now = self.now.unwrap_or(now);
-        let Some(entry) = self.sublanes.get_mut(&id) else {
-            return;
-        };
-        let mut strips = Vec::new();
-        for (level, bound) in &mut entry.strips {
-            if bound.run_at != NEVER && bound.run_at > now {
-                bound.run_at = now;
-                bound.is_exact = false;
-                strips.push(*level);
-            }
-        }
-        for level in strips {
-            self.place(Strip { sublane: id, level });
-        }
-    }
-
     /// Takes in what time, gates and the caller's allowance have let through since the last look.
     pub(crate) fn catch_up(&mut self, request: &ClaimRequest, now: Timestamp) {
         let view = self.view(request, now);
@@ -490,84 +253,6 @@ impl DueIndex {
             None => usize::MAX,
         };
         self.advance(view, &allowance, now);
-    }
-
-    /// Where a claim of up to `max` jobs should look. What is planned must be finished with
-    /// [`DueIndex::finish`], each pick once.
-    pub(crate) fn plan(
-        &mut self,
-        request: &ClaimRequest,
-        max: usize,
-        sent: &SentJobs,
-        now: Timestamp,
-    ) -> Plan {
-        let view = self.view(request, now);
-        let allowance = |destination: &Destination| match &request.allowance {
-            Some(allowance) => allowance
-                .of(destination)
-                .saturating_sub(sent.to(destination)),
-            None => usize::MAX,
-        };
-        self.advance(view, &allowance, now);
-        let mut planner = Planner {
-            index: self,
-            view,
-            allowance: &allowance,
-            now,
-            given: HashMap::new(),
-            sent: HashMap::new(),
-        };
-        let turns = planner.turns(max);
-        if self.writers == Writers::Many {
-            for pick in turns.iter().flat_map(|turn| &turn.picks) {
-                self.place(pick.strip);
-            }
-        }
-        Plan { turns }
-    }
-
-    /// What a claim found in a strip: how many jobs it took, and what the next one is.
-    pub(crate) fn finish(&mut self, pick: &Pick, taken: usize, head: Head, now: Timestamp) {
-        let strip = pick.strip;
-        if taken > 0
-            && let Some(entry) = self.sublanes.get_mut(&strip.sublane)
-        {
-            let starts = u32::try_from(taken).unwrap_or(u32::MAX);
-            let tenant = entry.sublane.tenant.clone();
-            let gates = self.gates.clone();
-            self.shares.charge(&tenant, taken, &gates);
-            if self.writers == Writers::One {
-                entry.running = entry.running.saturating_add(starts);
-                let retries = if strip.level.is_retry() { starts } else { 0 };
-                for gate in &*pick.gates {
-                    if let Some(known) = self.states.get_mut(&gate.number) {
-                        let state = &known.state;
-                        known.state = gate.limits.after_starts(state, starts, retries, now);
-                    }
-                }
-            }
-        }
-        if let Some(bound) = self.bound_mut(strip) {
-            let settled = now.minus(LATE_COMMIT);
-            let living = match head {
-                Head::At(run_at) => run_at.min(settled),
-                Head::None => settled,
-                Head::Behind => bound.low,
-            };
-            // What came meanwhile was not seen: then the bound stays, which is early.
-            let has_news = bound.changes != pick.changes;
-            if !has_news {
-                bound.low = bound.low.max(living);
-            }
-            match has_news {
-                true => self.place(strip),
-                false => self.set_head(strip, head),
-            }
-        }
-        // What waits behind another job of an ordered key comes back when that one ends.
-        for gate in pick.gates.iter().filter(|gate| !gate.limits.ordered) {
-            self.review(gate.number, now);
-        }
     }
 
     /// Forgets strips in which nothing has waited for a while: where their living rows begin will be
@@ -833,191 +518,8 @@ impl DueIndex {
         });
         self.views[view].unpark_destinations(allowance, |tenant| shares.get(tenant));
     }
-
-    /// Lets through what a gate holds back, as far as it has room now; otherwise notes when to
-    /// look again.
-    fn review(&mut self, number: GateNumber, now: Timestamp) {
-        if !self.views.iter().any(|view| view.has_parked(number)) {
-            return;
-        }
-        let Some(entry) = self.states.get(&number) else {
-            return;
-        };
-        let limits = entry.gate.limits.clone();
-        for (park, is_retry) in [(Park::Gate(number), false), (Park::Retries(number), true)] {
-            match limits.room(&entry.state, is_retry, now) {
-                Room::For(room) => {
-                    // Which of the strips has the first job of the key is found by looking.
-                    let room = if limits.ordered { u32::MAX } else { room };
-                    let room = usize::try_from(room).unwrap_or(usize::MAX);
-                    let shares = &self.shares;
-                    for view in &mut self.views {
-                        let through = view.unpark(&park, room, |tenant| shares.get(tenant));
-                        self.opened
-                            .extend(through.iter().map(|strip| strip.sublane));
-                    }
-                }
-                Room::Closed(by) => {
-                    if let Some(at) = opening(&by, self.writers, now) {
-                        self.openings.insert((at, number));
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// When to look at a closed gate again, if time may have opened it.
-fn opening(by: &ClosedBy, writers: Writers, now: Timestamp) -> Option<Timestamp> {
-    match by {
-        // Others may not say that an attempt of theirs has ended.
-        ClosedBy::MaxRunning if writers == Writers::Many => Some(now.plus(GATE_POLL)),
-        by => by.until(),
-    }
 }
 
 fn is_paused(paused: &HashSet<(Tenant, Queue)>, sublane: &Sublane) -> bool {
     !paused.is_empty() && paused.contains(&(sublane.tenant.clone(), sublane.queue.clone()))
-}
-
-/// The making of one plan.
-struct Planner<'p> {
-    index: &'p mut DueIndex,
-    view: usize,
-    allowance: &'p dyn Fn(&Destination) -> usize,
-    now: Timestamp,
-    /// What this plan has given away of the room at gates.
-    given: HashMap<GateNumber, u32>,
-    /// What it sends to destinations.
-    sent: HashMap<Destination, usize>,
-}
-
-impl Planner<'_> {
-    fn turns(&mut self, max: usize) -> Vec<Turn> {
-        let mut turns = Vec::new();
-        let mut served = HashSet::new();
-        let mut left = max;
-        while left > 0 {
-            let shares = &self.index.shares;
-            let view = &mut self.index.views[self.view];
-            let tenants = view.ready_tenants();
-            let Some(tenant) = view.next_tenant(|tenant| shares.get(tenant)) else {
-                break;
-            };
-            // Its other strips have their turn when it is known what these held.
-            if !served.insert(tenant.clone()) {
-                break;
-            }
-            let weight = usize::from(self.index.gates.weight(&tenant).get());
-            let fair = left.div_ceil(tenants.max(1)).saturating_mul(weight);
-            let count = fair.clamp(1, left);
-            let picks = self.picks(&tenant, count);
-            if picks.is_empty() {
-                served.remove(&tenant);
-                continue;
-            }
-            left -= count;
-            turns.push(Turn { count, picks });
-        }
-        turns
-    }
-
-    /// The most urgent strips of a tenant that may start something; the others are parked.
-    fn picks(&mut self, tenant: &Tenant, count: usize) -> Vec<Pick> {
-        let mut picks = Vec::new();
-        while picks.len() < count {
-            let view = &mut self.index.views[self.view];
-            let Some(strip) = view.take_first(tenant) else {
-                break;
-            };
-            let Some(entry) = self.index.sublanes.get(&strip.sublane) else {
-                continue;
-            };
-            let Some((_, bound)) = entry.strips.iter().find(|(level, _)| *level == strip.level)
-            else {
-                continue;
-            };
-            let (gates, bound) = (entry.gates.clone(), *bound);
-            let sublane = entry.sublane.clone();
-            match self.room(&sublane, &gates, strip.level) {
-                Ok(room) => {
-                    let most = room.min(count);
-                    self.give(&sublane, &gates, most);
-                    for view in &mut self.index.views {
-                        view.remove(strip);
-                    }
-                    picks.push(Pick {
-                        strip,
-                        sublane,
-                        bound: bound.run_at,
-                        low: bound.low,
-                        most,
-                        gates,
-                        changes: bound.changes,
-                    });
-                }
-                Err(park) => {
-                    let share = self.index.shares.get(tenant);
-                    self.index.views[self.view].park(strip, tenant, share, bound.run_at, park);
-                }
-            }
-        }
-        picks
-    }
-
-    /// How many jobs of a sublane may start, or where it must wait.
-    fn room(
-        &mut self,
-        sublane: &Sublane,
-        gates: &[AppliedGate],
-        level: Level,
-    ) -> Result<usize, Park> {
-        let mut room = usize::MAX;
-        if let Some(destination) = &sublane.destination {
-            let sent = self.sent.get(destination).copied().unwrap_or(0);
-            room = (self.allowance)(destination).saturating_sub(sent);
-            if room == 0 {
-                return Err(Park::Destination(destination.clone()));
-            }
-        }
-        for gate in gates {
-            let Some(known) = self.index.states.get(&gate.number) else {
-                continue;
-            };
-            // Which strip has the first job of an ordered key is found by looking at each.
-            let given = match gate.limits.ordered {
-                true => 0,
-                false => self.given.get(&gate.number).copied().unwrap_or(0),
-            };
-            let state = gate.limits.after_starts(&known.state, given, 0, self.now);
-            let state = if given == 0 { known.state } else { state };
-            match gate.limits.room(&state, level.is_retry(), self.now) {
-                Room::For(at_gate) => {
-                    room = room.min(usize::try_from(at_gate).unwrap_or(usize::MAX));
-                }
-                Room::Closed(by) => {
-                    let is_share = matches!(by, ClosedBy::RetryShare(_));
-                    if let Some(at) = opening(&by, self.index.writers, self.now) {
-                        self.index.openings.insert((at, gate.number));
-                    }
-                    return Err(match is_share {
-                        true => Park::Retries(gate.number),
-                        false => Park::Gate(gate.number),
-                    });
-                }
-            }
-        }
-        Ok(room)
-    }
-
-    fn give(&mut self, sublane: &Sublane, gates: &[AppliedGate], count: usize) {
-        if let Some(destination) = &sublane.destination {
-            let sent = self.sent.entry(destination.clone()).or_default();
-            *sent = sent.saturating_add(count);
-        }
-        for gate in gates {
-            let given = self.given.entry(gate.number).or_default();
-            *given = given.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
-        }
-    }
 }

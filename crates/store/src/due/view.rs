@@ -74,17 +74,17 @@ pub(super) struct View {
     ready: TenantOrder,
     later: BTreeSet<(Timestamp, Strip)>,
     parked: HashMap<Park, TenantOrder>,
-    places: HashMap<Strip, Placed>,
+    places: HashMap<Strip, PlacedStrip>,
 }
 
 /// Where a strip is.
-struct Placed {
+struct PlacedStrip {
     tenant: Tenant,
     run_at: Timestamp,
-    place: Place,
+    place: Whereabouts,
 }
 
-enum Place {
+enum Whereabouts {
     Ready,
     Later,
     Parked(Park),
@@ -120,7 +120,7 @@ impl View {
         is_due: bool,
     ) {
         let parked = match self.places.get(&strip).map(|placed| &placed.place) {
-            Some(Place::Parked(park)) if is_due => Some(park.clone()),
+            Some(Whereabouts::Parked(park)) if is_due => Some(park.clone()),
             _ => None,
         };
         self.remove(strip);
@@ -128,18 +128,18 @@ impl View {
             Some(park) => {
                 let order = self.parked.entry(park.clone()).or_default();
                 order.insert(strip, tenant, share, run_at);
-                Place::Parked(park)
+                Whereabouts::Parked(park)
             }
             None if is_due => {
                 self.ready.insert(strip, tenant, share, run_at);
-                Place::Ready
+                Whereabouts::Ready
             }
             None => {
                 self.later.insert((run_at, strip));
-                Place::Later
+                Whereabouts::Later
             }
         };
-        let placed = Placed {
+        let placed = PlacedStrip {
             tenant: tenant.clone(),
             run_at,
             place,
@@ -158,10 +158,10 @@ impl View {
         self.remove(strip);
         let order = self.parked.entry(park.clone()).or_default();
         order.insert(strip, tenant, share, run_at);
-        let placed = Placed {
+        let placed = PlacedStrip {
             tenant: tenant.clone(),
             run_at,
-            place: Place::Parked(park),
+            place: Whereabouts::Parked(park),
         };
         self.places.insert(strip, placed);
     }
@@ -170,15 +170,15 @@ impl View {
         let Some(placed) = self.places.remove(&strip) else {
             return;
         };
-        let Placed {
+        let PlacedStrip {
             tenant,
             run_at,
             place,
         } = &placed;
         match place {
-            Place::Ready => self.ready.remove(strip, tenant, *run_at),
-            Place::Later => drop(self.later.remove(&(*run_at, strip))),
-            Place::Parked(park) => {
+            Whereabouts::Ready => self.ready.remove(strip, tenant, *run_at),
+            Whereabouts::Later => drop(self.later.remove(&(*run_at, strip))),
+            Whereabouts::Parked(park) => {
                 if let Some(order) = self.parked.get_mut(park) {
                     order.remove(strip, tenant, *run_at);
                     if order.is_empty() {

@@ -4,6 +4,8 @@
 //! that count, their rows are held while it is looked how much room they have: two claims cannot take
 //! the same room, and what ends an attempt waits for nothing.
 
+mod gates;
+
 use std::{
     cmp::Reverse,
     collections::{HashMap, HashSet},
@@ -11,7 +13,7 @@ use std::{
 };
 
 use futures_util::future;
-use steadfast_core::{AppliedGate, Claim, GateNumber, GateState, JobId, JobState, Timestamp};
+use steadfast_core::{Claim, GateNumber, JobId, JobState, Timestamp};
 use tokio_postgres::{Row, types::ToSql};
 
 use super::{
@@ -27,12 +29,13 @@ use super::{
 use crate::{
     due::{Head, Pick, Plan, SentJobs, Strip, SublaneId},
     limits::{
-        CLAIM_LOOK_ROWS_MAX, CLAIM_PAYLOAD_BYTES_MAX, CLAIM_ROUNDS_MAX, CLAIMS_MAX, GATE_SILENCE,
+        CLAIM_LOOK_ROWS_MAX, CLAIM_PAYLOAD_BYTES_MAX, CLAIM_ROUNDS_MAX, CLAIMS_MAX,
         LOCKED_ROWS_RETRY,
     },
     sql::{paging::row_limit, values::state},
     store::{ClaimRequest, ClaimResult},
 };
+use gates::{count_running, counts, fit, gate_array, insert_gates, lock_gates, save_gates};
 
 pub(super) async fn claim(
     conn: &mut Conn<'_>,
@@ -203,120 +206,6 @@ async fn claim_plan(
         claims,
         picks: picks.zip(found).collect(),
     })
-}
-
-/// Whether a gate has to be asked in the database.
-fn counts(gate: &AppliedGate) -> bool {
-    gate.limits.most_running().is_some() || gate.limits.counts_starts()
-}
-
-/// Attempts that run while gates are set or changed count at them from now on. Until all nodes know
-/// the gates, others may start some that are not counted.
-async fn count_running(session: &Session<'_>, request: &ClaimRequest) -> Result<(), DriverError> {
-    let sql = include_str!("sql/gate_uncounted.sql");
-    let rows = session.query(sql, &[]).await?;
-    let (mut jobs, mut arrays) = (Vec::new(), Vec::new());
-    for (row, sublane) in session.shared.due.read_sublanes(session, &rows).await? {
-        let gates = request.gates.applying_to(&sublane);
-        let Some(array) = gate_array(&gates) else {
-            continue;
-        };
-        jobs.push(row.try_get::<_, Key>("id")?);
-        arrays.push(array);
-    }
-    if jobs.is_empty() {
-        return Ok(());
-    }
-    let sql = include_str!("sql/gate_count.sql");
-    session.execute(sql, &[&jobs, &arrays]).await
-}
-
-/// Gates that are used for the first time get a row, in a transaction of their own.
-async fn insert_gates(conn: &Conn<'_>, gates: &HashSet<GateNumber>) -> Result<(), DriverError> {
-    let new: Vec<i64> = {
-        let due = conn.shared.due.lock();
-        let new = gates.difference(&due.known_gates);
-        new.map(|number| number.0).collect()
-    };
-    if new.is_empty() {
-        return Ok(());
-    }
-    let sql = include_str!("sql/gate_insert.sql");
-    conn.session().execute(sql, &[&new]).await?;
-    conn.shared.due.lock().known_gates.extend(gates);
-    Ok(())
-}
-
-/// Holds gates, as far as they are free, and reads how they stand.
-async fn lock_gates(
-    session: &Session<'_>,
-    gates: &HashSet<GateNumber>,
-) -> Result<HashMap<GateNumber, GateState>, DriverError> {
-    let numbers: Vec<i64> = gates.iter().map(|number| number.0).collect();
-    let silence = GATE_SILENCE.as_millis().to_string();
-    let lock = async {
-        let sql = include_str!("sql/gate_lock.sql");
-        session.query(sql, &[&numbers, &silence]).await
-    };
-    // Sent together; the second sees what was committed before the first got its locks.
-    let running = async {
-        let sql = include_str!("sql/gate_running.sql");
-        session.query(sql, &[&numbers]).await
-    };
-    let (locked, running) = future::join(lock, running).await;
-    let mut states = HashMap::new();
-    for row in locked? {
-        let count = |column| -> Result<u32, DriverError> {
-            Ok(u32::try_from(row.try_get::<_, i64>(column)?).unwrap_or(u32::MAX))
-        };
-        let state = GateState {
-            running: 0,
-            next_start: time(row.try_get("next_start")?),
-            minute: row.try_get("minute")?,
-            starts: count("starts")?,
-            retries: count("retries")?,
-        };
-        states.insert(GateNumber(row.try_get("number")?), state);
-    }
-    for row in running? {
-        let number = GateNumber(row.try_get("number")?);
-        if let Some(state) = states.get_mut(&number) {
-            let running: i64 = row.try_get("count")?;
-            state.running = u32::try_from(running).unwrap_or(u32::MAX);
-        }
-    }
-    Ok(states)
-}
-
-/// Divides the room that the gates really have. What another claim holds is left to it.
-fn fit(picks: &mut [SqlPick<'_>], states: &HashMap<GateNumber, GateState>, now: Timestamp) {
-    let mut left = states.clone();
-    for pick in picks {
-        let is_retry = pick.pick.strip.level.is_retry();
-        let counting = || pick.pick.gates.iter().filter(|gate| counts(gate));
-        for gate in counting() {
-            let room =
-                left.get(&gate.number)
-                    .map(|state| match gate.limits.room(state, is_retry, now) {
-                        steadfast_core::Room::For(room) => {
-                            usize::try_from(room).unwrap_or(usize::MAX)
-                        }
-                        steadfast_core::Room::Closed(_) => 0,
-                    });
-            pick.most = pick.most.min(room.unwrap_or(0));
-        }
-        // Which strip has the first job of an ordered key is not known yet.
-        if pick.pick.is_ordered() {
-            continue;
-        }
-        let starts = u32::try_from(pick.most).unwrap_or(u32::MAX);
-        let retries = if is_retry { starts } else { 0 };
-        for gate in counting() {
-            if let Some(state) = left.get_mut(&gate.number) {
-                *state = gate.limits.after_starts(state, starts, retries, now);
-            }
-        }
-    }
 }
 
 /// Of an ordered key, only the oldest unfinished job may start.
@@ -524,62 +413,6 @@ async fn take_rows(
                 &payload_bytes,
                 &request.within_timeout,
                 &look,
-            ],
-        )
-        .await
-}
-
-/// The gates at which attempts are counted, as PostgreSQL writes an array.
-fn gate_array(gates: &[AppliedGate]) -> Option<String> {
-    let counted = gates
-        .iter()
-        .filter(|gate| gate.limits.most_running().is_some());
-    let numbers: Vec<String> = counted.map(|gate| gate.number.0.to_string()).collect();
-    (!numbers.is_empty()).then(|| format!("{{{}}}", numbers.join(",")))
-}
-
-/// Stores how the gates stand after what was taken.
-async fn save_gates(
-    session: &Session<'_>,
-    picks: &[SqlPick<'_>],
-    taken: &TakenJobs,
-    states: &mut HashMap<GateNumber, GateState>,
-) -> Result<(), DriverError> {
-    let now = session.shared.clock.now();
-    let mut changed = HashSet::new();
-    for (pick, found) in picks.iter().zip(&taken.found) {
-        let starts = u32::try_from(found.taken).unwrap_or(u32::MAX);
-        let is_retry = pick.pick.strip.level.is_retry();
-        let retries = if is_retry { starts } else { 0 };
-        for gate in pick.pick.gates.iter().filter(|_| starts > 0) {
-            if let Some(state) = states.get_mut(&gate.number) {
-                *state = gate.limits.after_starts(state, starts, retries, now);
-                if gate.limits.counts_starts() {
-                    changed.insert(gate.number);
-                }
-            }
-        }
-    }
-    if changed.is_empty() {
-        return Ok(());
-    }
-    let changed: Vec<(GateNumber, GateState)> = changed
-        .into_iter()
-        .filter_map(|number| Some((number, *states.get(&number)?)))
-        .collect();
-    let column = |value: fn(&GateState) -> i64| -> Vec<i64> {
-        changed.iter().map(|(_, state)| value(state)).collect()
-    };
-    let numbers: Vec<i64> = changed.iter().map(|(number, _)| number.0).collect();
-    session
-        .execute(
-            include_str!("sql/gate_save.sql"),
-            &[
-                &numbers,
-                &column(|state| state.next_start.as_micros()),
-                &column(|state| state.minute),
-                &column(|state| state.starts.into()),
-                &column(|state| state.retries.into()),
             ],
         )
         .await

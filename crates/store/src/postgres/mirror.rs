@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use steadfast_core::{ConcurrencyKey, Destination, GateNumber, Gates, Sublane, Timestamp};
+use steadfast_core::{ConcurrencyKey, Destination, GateNumber, Gates, Sublane};
 use tokio_postgres::Row;
 
 use super::{

@@ -121,7 +121,7 @@ impl<'r> ClaimBatch<'r> {
 }
 
 /// What was found at one pick of a turn.
-struct Found {
+struct FoundAtPick {
     taken: usize,
     head: Head,
 }
@@ -136,10 +136,10 @@ fn claim_turn(
         let priority = turn.picks[index].strip.level.priority();
         (priority, Reverse(run_at), Reverse(index))
     };
-    let mut found: Vec<Found> = turn
+    let mut found: Vec<FoundAtPick> = turn
         .picks
         .iter()
-        .map(|pick| Found {
+        .map(|pick| FoundAtPick {
             taken: 0,
             head: Head::At(pick.bound),
         })
@@ -173,7 +173,7 @@ fn claim_turn(
             next.push(urgency(index, run_at));
         }
     }
-    for (pick, Found { taken, head }) in turn.picks.iter().zip(found) {
+    for (pick, FoundAtPick { taken, head }) in turn.picks.iter().zip(found) {
         batch.sent.add(pick, taken);
         session.due.index.finish(pick, taken, head, session.now);
     }

@@ -1,0 +1,163 @@
+//! What gates hold back, and when they let it through.
+
+use std::{collections::HashMap, sync::Arc};
+
+use steadfast_core::{
+    AppliedGate, ClosedBy, GateNumber, GateState, Gates, Room, Sublane, Timestamp,
+};
+
+use super::{DueIndex, NEVER, Strip, SublaneId, Writers, view::Park};
+use crate::limits::GATE_POLL;
+
+/// A gate that limits a known sublane.
+pub(super) struct GateEntry {
+    pub gate: AppliedGate,
+    pub state: GateState,
+}
+
+impl DueIndex {
+    /// The gates that hold from now on. Answers whether they are others than before.
+    pub(crate) fn set_gates(&mut self, gates: &Arc<Gates>) -> bool {
+        if gates.version() <= self.gates.version() {
+            return false;
+        }
+        self.gates = gates.clone();
+        let states: HashMap<_, _> = std::mem::take(&mut self.states);
+        self.openings.clear();
+        // What was held back is looked at anew.
+        self.views.clear();
+        for entry in self.sublanes.values_mut() {
+            entry.gates = self.gates.applying_to(&entry.sublane).into();
+            for gate in &*entry.gates {
+                let kept = states.get(&gate.number).map(|entry| entry.state);
+                let known = self.states.entry(gate.number).or_insert_with(|| GateEntry {
+                    gate: gate.clone(),
+                    state: GateState {
+                        running: 0,
+                        ..kept.unwrap_or_default()
+                    },
+                });
+                known.state.running = known.state.running.saturating_add(entry.running);
+            }
+        }
+        true
+    }
+
+    /// What a driver knows of a gate, such as what it read from its table.
+    pub(crate) fn set_state(&mut self, number: GateNumber, state: GateState, now: Timestamp) {
+        if let Some(entry) = self.states.get_mut(&number) {
+            entry.state = state;
+            self.review(number, now);
+        }
+    }
+
+    /// What is known of a gate.
+    pub(crate) fn state(&self, number: GateNumber) -> Option<GateState> {
+        self.states.get(&number).map(|entry| entry.state)
+    }
+
+    /// Attempts run that this index has not planned: they were running when it was filled.
+    pub(crate) fn add_running(
+        &mut self,
+        id: SublaneId,
+        sublane: impl FnOnce() -> Sublane,
+        count: u32,
+    ) {
+        let entry = self.entry(id, sublane);
+        entry.running = entry.running.saturating_add(count);
+        for gate in &*entry.gates.clone() {
+            if let Some(known) = self.states.get_mut(&gate.number) {
+                known.state.running = known.state.running.saturating_add(count);
+            }
+        }
+    }
+
+    /// An attempt ended.
+    pub(crate) fn remove_running(&mut self, id: SublaneId, now: Timestamp) {
+        let Some(entry) = self.sublanes.get_mut(&id) else {
+            return;
+        };
+        entry.running = entry.running.saturating_sub(1);
+        let gates = entry.gates.clone();
+        for gate in &*gates {
+            if let Some(known) = self.states.get_mut(&gate.number) {
+                known.state.running = known.state.running.saturating_sub(1);
+            }
+            self.review(gate.number, now);
+        }
+        self.drop_if_unused(id);
+    }
+
+    /// A job that waits was ended or changed: another one may be the first of an ordered key.
+    pub(crate) fn order_changed(&mut self, id: SublaneId, now: Timestamp) {
+        let Some(entry) = self.sublanes.get(&id) else {
+            return;
+        };
+        let gates = entry.gates.clone();
+        let mut is_ordered = false;
+        for gate in gates.iter().filter(|gate| gate.limits.ordered) {
+            is_ordered = true;
+            self.review(gate.number, now);
+        }
+        if !is_ordered {
+            return;
+        }
+        // Its strips may wait for the time of a job that has gone.
+        let now = self.now.unwrap_or(now);
+        let Some(entry) = self.sublanes.get_mut(&id) else {
+            return;
+        };
+        let mut strips = Vec::new();
+        for (level, bound) in &mut entry.strips {
+            if bound.run_at != NEVER && bound.run_at > now {
+                bound.run_at = now;
+                bound.is_exact = false;
+                strips.push(*level);
+            }
+        }
+        for level in strips {
+            self.place(Strip { sublane: id, level });
+        }
+    }
+
+    /// Lets through what a gate holds back, as far as it has room now; otherwise notes when to
+    /// look again.
+    pub(super) fn review(&mut self, number: GateNumber, now: Timestamp) {
+        if !self.views.iter().any(|view| view.has_parked(number)) {
+            return;
+        }
+        let Some(entry) = self.states.get(&number) else {
+            return;
+        };
+        let limits = entry.gate.limits.clone();
+        for (park, is_retry) in [(Park::Gate(number), false), (Park::Retries(number), true)] {
+            match limits.room(&entry.state, is_retry, now) {
+                Room::For(room) => {
+                    // Which of the strips has the first job of the key is found by looking.
+                    let room = if limits.ordered { u32::MAX } else { room };
+                    let room = usize::try_from(room).unwrap_or(usize::MAX);
+                    let shares = &self.shares;
+                    for view in &mut self.views {
+                        let through = view.unpark(&park, room, |tenant| shares.get(tenant));
+                        self.opened
+                            .extend(through.iter().map(|strip| strip.sublane));
+                    }
+                }
+                Room::Closed(by) => {
+                    if let Some(at) = opening(&by, self.writers, now) {
+                        self.openings.insert((at, number));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// When to look at a closed gate again, if time may have opened it.
+pub(super) fn opening(by: &ClosedBy, writers: Writers, now: Timestamp) -> Option<Timestamp> {
+    match by {
+        // Others may not say that an attempt of theirs has ended.
+        ClosedBy::MaxRunning if writers == Writers::Many => Some(now.plus(GATE_POLL)),
+        by => by.until(),
+    }
+}

@@ -1,0 +1,289 @@
+//! Where a claim should look, and what it found there.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use steadfast_core::{
+    AppliedGate, ClosedBy, Destination, GateNumber, Room, Sublane, Tenant, Timestamp,
+};
+
+use super::{DueIndex, Head, Level, Strip, Writers, gates::opening, view::Park};
+use crate::{limits::LATE_COMMIT, store::ClaimRequest};
+
+/// Where a claim should look.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub turns: Vec<Turn>,
+}
+
+/// What one tenant may start.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    /// How many jobs in all.
+    pub count: usize,
+    /// Where they wait, the most urgent first.
+    pub picks: Vec<Pick>,
+}
+
+/// What one claim has taken so far, by destination.
+#[derive(Default)]
+pub(crate) struct SentJobs(HashMap<Destination, usize>);
+
+impl SentJobs {
+    pub(crate) fn add(&mut self, pick: &Pick, taken: usize) {
+        if let Some(destination) = &pick.sublane.destination {
+            *self.0.entry(destination.clone()).or_default() += taken;
+        }
+    }
+
+    fn to(&self, destination: &Destination) -> usize {
+        self.0.get(destination).copied().unwrap_or(0)
+    }
+}
+
+/// One strip that has due jobs which may start.
+#[derive(Debug)]
+pub(crate) struct Pick {
+    pub strip: Strip,
+    pub sublane: Arc<Sublane>,
+    /// No job is earlier.
+    pub bound: Timestamp,
+    /// No living row is earlier; there may be dead ones.
+    pub low: Timestamp,
+    /// How many may start at most.
+    pub most: usize,
+    pub gates: Arc<[AppliedGate]>,
+    /// What was known when it was planned.
+    changes: u32,
+}
+
+impl Pick {
+    /// Whether only the oldest unfinished job of its concurrency key may start.
+    pub(crate) fn is_ordered(&self) -> bool {
+        self.gates.iter().any(|gate| gate.limits.ordered)
+    }
+}
+
+impl DueIndex {
+    /// Where a claim of up to `max` jobs should look. What is planned must be finished with
+    /// [`DueIndex::finish`], each pick once.
+    pub(crate) fn plan(
+        &mut self,
+        request: &ClaimRequest,
+        max: usize,
+        sent: &SentJobs,
+        now: Timestamp,
+    ) -> Plan {
+        let view = self.view(request, now);
+        let allowance = |destination: &Destination| match &request.allowance {
+            Some(allowance) => allowance
+                .of(destination)
+                .saturating_sub(sent.to(destination)),
+            None => usize::MAX,
+        };
+        self.advance(view, &allowance, now);
+        let mut planner = Planner {
+            index: self,
+            view,
+            allowance: &allowance,
+            now,
+            given: HashMap::new(),
+            sent: HashMap::new(),
+        };
+        let turns = planner.turns(max);
+        if self.writers == Writers::Many {
+            for pick in turns.iter().flat_map(|turn| &turn.picks) {
+                self.place(pick.strip);
+            }
+        }
+        Plan { turns }
+    }
+
+    /// What a claim found in a strip: how many jobs it took, and what the next one is.
+    pub(crate) fn finish(&mut self, pick: &Pick, taken: usize, head: Head, now: Timestamp) {
+        let strip = pick.strip;
+        if taken > 0
+            && let Some(entry) = self.sublanes.get_mut(&strip.sublane)
+        {
+            let starts = u32::try_from(taken).unwrap_or(u32::MAX);
+            let tenant = entry.sublane.tenant.clone();
+            let gates = self.gates.clone();
+            self.shares.charge(&tenant, taken, &gates);
+            if self.writers == Writers::One {
+                entry.running = entry.running.saturating_add(starts);
+                let retries = if strip.level.is_retry() { starts } else { 0 };
+                for gate in &*pick.gates {
+                    if let Some(known) = self.states.get_mut(&gate.number) {
+                        let state = &known.state;
+                        known.state = gate.limits.after_starts(state, starts, retries, now);
+                    }
+                }
+            }
+        }
+        if let Some(bound) = self.bound_mut(strip) {
+            let settled = now.minus(LATE_COMMIT);
+            let living = match head {
+                Head::At(run_at) => run_at.min(settled),
+                Head::None => settled,
+                Head::Behind => bound.low,
+            };
+            // What came meanwhile was not seen: then the bound stays, which is early.
+            let has_news = bound.changes != pick.changes;
+            if !has_news {
+                bound.low = bound.low.max(living);
+            }
+            match has_news {
+                true => self.place(strip),
+                false => self.set_head(strip, head),
+            }
+        }
+        // What waits behind another job of an ordered key comes back when that one ends.
+        for gate in pick.gates.iter().filter(|gate| !gate.limits.ordered) {
+            self.review(gate.number, now);
+        }
+    }
+}
+
+/// The making of one plan.
+struct Planner<'p> {
+    index: &'p mut DueIndex,
+    view: usize,
+    allowance: &'p dyn Fn(&Destination) -> usize,
+    now: Timestamp,
+    /// What this plan has given away of the room at gates.
+    given: HashMap<GateNumber, u32>,
+    /// What it sends to destinations.
+    sent: HashMap<Destination, usize>,
+}
+
+impl Planner<'_> {
+    fn turns(&mut self, max: usize) -> Vec<Turn> {
+        let mut turns = Vec::new();
+        let mut served = HashSet::new();
+        let mut left = max;
+        while left > 0 {
+            let shares = &self.index.shares;
+            let view = &mut self.index.views[self.view];
+            let tenants = view.ready_tenants();
+            let Some(tenant) = view.next_tenant(|tenant| shares.get(tenant)) else {
+                break;
+            };
+            // Its other strips have their turn when it is known what these held.
+            if !served.insert(tenant.clone()) {
+                break;
+            }
+            let weight = usize::from(self.index.gates.weight(&tenant).get());
+            let fair = left.div_ceil(tenants.max(1)).saturating_mul(weight);
+            let count = fair.clamp(1, left);
+            let picks = self.picks(&tenant, count);
+            if picks.is_empty() {
+                served.remove(&tenant);
+                continue;
+            }
+            left -= count;
+            turns.push(Turn { count, picks });
+        }
+        turns
+    }
+
+    /// The most urgent strips of a tenant that may start something; the others are parked.
+    fn picks(&mut self, tenant: &Tenant, count: usize) -> Vec<Pick> {
+        let mut picks = Vec::new();
+        while picks.len() < count {
+            let view = &mut self.index.views[self.view];
+            let Some(strip) = view.take_first(tenant) else {
+                break;
+            };
+            let Some(entry) = self.index.sublanes.get(&strip.sublane) else {
+                continue;
+            };
+            let Some((_, bound)) = entry.strips.iter().find(|(level, _)| *level == strip.level)
+            else {
+                continue;
+            };
+            let (gates, bound) = (entry.gates.clone(), *bound);
+            let sublane = entry.sublane.clone();
+            match self.room(&sublane, &gates, strip.level) {
+                Ok(room) => {
+                    let most = room.min(count);
+                    self.give(&sublane, &gates, most);
+                    for view in &mut self.index.views {
+                        view.remove(strip);
+                    }
+                    picks.push(Pick {
+                        strip,
+                        sublane,
+                        bound: bound.run_at,
+                        low: bound.low,
+                        most,
+                        gates,
+                        changes: bound.changes,
+                    });
+                }
+                Err(park) => {
+                    let share = self.index.shares.get(tenant);
+                    self.index.views[self.view].park(strip, tenant, share, bound.run_at, park);
+                }
+            }
+        }
+        picks
+    }
+
+    /// How many jobs of a sublane may start, or where it must wait.
+    fn room(
+        &mut self,
+        sublane: &Sublane,
+        gates: &[AppliedGate],
+        level: Level,
+    ) -> Result<usize, Park> {
+        let mut room = usize::MAX;
+        if let Some(destination) = &sublane.destination {
+            let sent = self.sent.get(destination).copied().unwrap_or(0);
+            room = (self.allowance)(destination).saturating_sub(sent);
+            if room == 0 {
+                return Err(Park::Destination(destination.clone()));
+            }
+        }
+        for gate in gates {
+            let Some(known) = self.index.states.get(&gate.number) else {
+                continue;
+            };
+            // Which strip has the first job of an ordered key is found by looking at each.
+            let given = match gate.limits.ordered {
+                true => 0,
+                false => self.given.get(&gate.number).copied().unwrap_or(0),
+            };
+            let state = gate.limits.after_starts(&known.state, given, 0, self.now);
+            let state = if given == 0 { known.state } else { state };
+            match gate.limits.room(&state, level.is_retry(), self.now) {
+                Room::For(at_gate) => {
+                    room = room.min(usize::try_from(at_gate).unwrap_or(usize::MAX));
+                }
+                Room::Closed(by) => {
+                    let is_share = matches!(by, ClosedBy::RetryShare(_));
+                    if let Some(at) = opening(&by, self.index.writers, self.now) {
+                        self.index.openings.insert((at, gate.number));
+                    }
+                    return Err(match is_share {
+                        true => Park::Retries(gate.number),
+                        false => Park::Gate(gate.number),
+                    });
+                }
+            }
+        }
+        Ok(room)
+    }
+
+    fn give(&mut self, sublane: &Sublane, gates: &[AppliedGate], count: usize) {
+        if let Some(destination) = &sublane.destination {
+            let sent = self.sent.entry(destination.clone()).or_default();
+            *sent = sent.saturating_add(count);
+        }
+        for gate in gates {
+            let given = self.given.entry(gate.number).or_default();
+            *given = given.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+        }
+    }
+}

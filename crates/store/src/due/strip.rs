@@ -1,0 +1,58 @@
+//! Ranges of waiting jobs.
+
+use steadfast_core::Timestamp;
+
+/// A sublane, as rows name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct SublaneId {
+    /// The number of its lane.
+    pub lane: i64,
+    /// As [`Sublane::number`] says.
+    pub number: i64,
+}
+
+/// A priority, first attempts and retries apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Level(u8);
+
+impl Level {
+    pub(crate) fn new(priority: u8, is_retry: bool) -> Self {
+        Self(priority.saturating_mul(2).saturating_add(is_retry.into()))
+    }
+
+    /// As drivers store it.
+    pub(crate) fn from_number(number: i64) -> Option<Self> {
+        u8::try_from(number).ok().map(Self)
+    }
+
+    pub(crate) fn number(self) -> i64 {
+        self.0.into()
+    }
+
+    pub(crate) fn priority(self) -> u8 {
+        self.0 / 2
+    }
+
+    pub(crate) fn is_retry(self) -> bool {
+        self.0 % 2 == 1
+    }
+}
+
+/// One level of one sublane: a range of the index of waiting jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Strip {
+    pub sublane: SublaneId,
+    pub level: Level,
+}
+
+/// What is known of the first job of a strip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Head {
+    /// None waits.
+    None,
+    /// None is earlier than this.
+    At(Timestamp),
+    /// The first job may not start although its time has come, because another one of its ordered
+    /// key comes before.
+    Behind,
+}
