@@ -27,7 +27,7 @@ invariants! {
     AtMostOnce = "a job that starts at most once does so",
     OneRecord = "each started attempt has exactly one final record",
     NotEarly = "nothing starts before its runAt",
-    PriorityFirst = "among due jobs of a queue, the higher priority is claimed first",
+    PriorityFirst = "among due jobs of a tenant, the higher priority is claimed first",
     TicksOnce = "a tick fires once or is recorded as skipped",
     OneKeyOneJob = "one idempotency key, one job",
     CancelledStays = "a cancelled job does not start afterwards",

@@ -1,9 +1,10 @@
 //! From the making of a job to the start of its attempts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use steadfast_core::{
-    Claim, Fence, Guarantee, Job, JobId, JobState, NewJob, Payload, StepName, Timestamp,
+    Claim, Fence, Guarantee, Job, JobId, JobState, NewJob, Payload, Priority, StepName, Tenant,
+    Timestamp,
 };
 use steadfast_store::{ClaimRequest, EnqueueResult, RenewResult, Renewal};
 
@@ -150,11 +151,12 @@ impl History {
     /// Nothing that was left behind should have gone before what was taken.
     fn check_order(&mut self, request: &ClaimRequest, claims: &[Claim], now: Timestamp) {
         let taken: BTreeSet<JobId> = claims.iter().map(|claim| claim.job().id).collect();
-        let rank = |known: &ExpectedJob| std::cmp::Reverse(known.priority);
-        let ranks = || taken.iter().filter_map(|id| self.jobs.get(id)).map(rank);
-        let Some(last) = ranks().max() else {
-            return;
-        };
+        // Tenants take turns: what one has of lower priority may go before what another has.
+        let mut last: BTreeMap<&Tenant, Priority> = BTreeMap::new();
+        for known in taken.iter().filter_map(|id| self.jobs.get(id)) {
+            let lowest = last.entry(&known.tenant).or_insert(known.priority);
+            *lowest = known.priority.min(*lowest);
+        }
         let wanted = |known: &ExpectedJob| {
             known.state == JobState::Waiting
                 && !known.gone
@@ -171,20 +173,20 @@ impl History {
                     .paused
                     .contains(&(known.tenant.clone(), known.queue.clone()))
         };
-        let left = self
+        let left: Vec<(JobId, bool)> = self
             .jobs
             .iter()
-            .filter(|(id, known)| !taken.contains(id) && wanted(known));
-        let ahead: Vec<JobId> = left
-            .clone()
-            .filter(|(_, known)| rank(known) < last)
-            .map(|(id, _)| *id)
+            .filter(|(id, known)| !taken.contains(id) && wanted(known))
+            .filter_map(|(id, known)| {
+                let last = last.get(&known.tenant)?;
+                Some((*id, known.priority > *last))
+            })
             .collect();
-        let had_a_choice = left.count() > 0;
-        if had_a_choice {
+        let ahead = left.iter().find(|(_, is_ahead)| *is_ahead);
+        if !left.is_empty() {
             self.exercise(Invariant::PriorityFirst);
         }
-        if let Some(passed_over) = ahead.first() {
+        if let Some((passed_over, _)) = ahead {
             let why = "passed over by a claim of something that should come later";
             self.broken(Invariant::PriorityFirst, *passed_over, why);
         }
