@@ -1,10 +1,16 @@
 //! Why an attempt failed, in terms that rules and people can use.
 
+mod fingerprint;
+mod fold;
+mod words;
+
 use std::{borrow::Cow, fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{duration, limits};
+
+pub use fingerprint::FailureFingerprint;
 
 /// Why an attempt failed.
 ///

@@ -10,7 +10,7 @@
 //! * `job`, `state` and `attempt`: what is stored. `forecast` and [`explain`]: what is to come, and
 //!   why something happened, for people.
 //! * `failure` and `policy`: what is worth another try, and when; `policy/delay` holds the
-//!   arithmetic.
+//!   arithmetic, `failure/fold` says which failures are the same.
 //! * `flow`: what may start now, and who is next.
 //! * `schedule`, `timetable`, `cron`, `zone`: when to create a job, daylight saving included.
 //! * `endpoint`, `webhook`, `delivery`: which systems hear of a job, and the jobs that deliver the
@@ -75,7 +75,7 @@ pub use command::{CommandRefusal, CommandResult, JobCommand, JobEdit, RefusalRea
 pub use cron::{Cron, Dst, Tick};
 pub use delivery::{DeliveryPolicy, JobRenderer, Subscription, Subscriptions, WebhookEvent};
 pub use endpoint::{Endpoint, EndpointSecret};
-pub use failure::{Failure, FailureClass};
+pub use failure::{Failure, FailureClass, FailureFingerprint};
 pub use flow::{
     AppliedGate, Blocker, BlockerKind, CallWindow, ClosedBy, Destination, DestinationHealth,
     DestinationLimit, Gate, GateDefaults, GateHolder, GateId, GateLimits, GateNumber, GatePatch,

@@ -169,6 +169,13 @@ pub const TIMEOUT_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The message of a failure: enough for a stack trace; one per attempt is kept for days.
 pub const MESSAGE_BYTES_MAX: usize = 4 * 1024;
+/// The pattern of a message: what is alike for longer than this is one cause.
+pub const PATTERN_BYTES_MAX: usize = 384;
+/// The pattern of a message that was cut: ids of different lengths move the cut, so that less of it
+/// can be compared.
+pub const PATTERN_CUT_BYTES_MAX: usize = 96;
+/// How far a quoted value is searched for its end: each quote may have to be.
+pub const QUOTED_CHARS_MAX: usize = 400;
 /// The class of a failure: a name that rules, metrics and filters use.
 pub const CLASS_BYTES_MAX: usize = 64;
 /// The output of an attempt: a response excerpt of 16 KiB with its headers, escaped.

@@ -44,6 +44,7 @@ targets! {
     cron,
     cursor,
     duration,
+    failure,
     policy,
     settings,
     wire,

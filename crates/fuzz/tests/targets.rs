@@ -22,6 +22,7 @@ proofs! {
     cron,
     cursor,
     duration,
+    failure,
     policy,
     settings,
     wire,
