@@ -51,7 +51,10 @@ func (c *claimer) run(ctx context.Context) error {
 		claims, err := c.claim(ctx, free)
 		switch {
 		case ctx.Err() != nil:
-			c.release(claims)
+			if len(claims) > 0 {
+				c.log.Info("jobs that came after the stop are given back", "jobs", ids(claims))
+				c.release(claims)
+			}
 			return nil
 		case err == nil && len(claims) == 0 && time.Since(sent) < earlyAnswer:
 			accepted = true

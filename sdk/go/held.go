@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -72,6 +74,13 @@ func (h *heldClaims) all() []*claim {
 	for c := range h.claims {
 		all = append(all, c)
 	}
+	return all
+}
+
+// unsettled are the claims whose handlers have not ended, in the order of their ids.
+func (h *heldClaims) unsettled() []*claim {
+	all := slices.DeleteFunc(h.all(), func(c *claim) bool { return c.isSettled.Load() })
+	slices.SortFunc(all, func(a, b *claim) int { return strings.Compare(a.job.ID, b.job.ID) })
 	return all
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -61,7 +62,9 @@ func TestAHandlerThatIgnoresItsAbortIsGivenBack(t *testing.T) {
 		<-release
 		return nil
 	})
-	worker, err := steadfast.NewWorker(server.Client, handlers, steadfast.WithGrace(time.Millisecond), steadfast.WithoutSignals())
+	logged := &strings.Builder{}
+	worker, err := steadfast.NewWorker(server.Client, handlers, steadfast.WithGrace(time.Millisecond), steadfast.WithoutSignals(),
+		steadfast.WithLogger(slog.New(slog.NewTextHandler(logged, nil))))
 	check(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -75,6 +78,11 @@ func TestAHandlerThatIgnoresItsAbortIsGivenBack(t *testing.T) {
 	check(t, err)
 	if now.Label != api.JobLabelReady || now.Attempt != 0 {
 		t.Errorf("the job is %s after %d attempts", now.Label, now.Attempt)
+	}
+	for _, words := range []string{"jobs are given back", "handlers ignore the end of their context"} {
+		if line := words + `" jobs=[` + job.ID + "]"; !strings.Contains(logged.String(), line) {
+			t.Errorf("%q is not in the log:\n%s", line, logged)
+		}
 	}
 }
 

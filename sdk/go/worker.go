@@ -170,11 +170,16 @@ func (w *Worker) drain() {
 		close(finished)
 	}()
 	if !waitFor(finished, w.options.grace) {
-		for _, c := range w.held.all() {
+		running := w.held.unsettled()
+		w.options.log.Warn("the grace is over: jobs are given back", "jobs", ids(running))
+		for _, c := range running {
 			c.abort(ErrStopped)
 		}
-		waitFor(finished, abortWait)
-		w.release(w.held.all())
+		if !waitFor(finished, abortWait) {
+			deaf := w.held.unsettled()
+			w.options.log.Warn("handlers ignore the end of their context", "jobs", ids(deaf))
+			w.release(deaf)
+		}
 	}
 	for deadline := time.Now().Add(flushWait); w.settler.pending() > 0 && time.Now().Before(deadline); {
 		time.Sleep(5 * time.Millisecond)
@@ -229,6 +234,14 @@ func (w *Worker) newClaimer(working context.Context) *claimer {
 		c.connection = newClaimConnection()
 	}
 	return c
+}
+
+func ids(claims []*claim) []string {
+	ids := make([]string, len(claims))
+	for i, c := range claims {
+		ids[i] = c.job.ID
+	}
+	return ids
 }
 
 func (w *Worker) release(claims []*claim) {

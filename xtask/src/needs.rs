@@ -46,7 +46,7 @@ const NEEDS: &[Need] = &[
         what: "Python 3 with venv",
         check: || succeeds("python3", &["-c", "import venv, ensurepip"]),
         install: Install::Apt("python3 python3-venv"),
-        why: "the API is fuzzed by a Python program, and the example worker is one",
+        why: "the API is fuzzed by a Python program, and one of the libraries is for Python",
     },
     Need {
         what: "PostgreSQL",

@@ -1,6 +1,6 @@
 // Builds dist: the same sources as ES modules and as CommonJS, each with its types.
 import { execFileSync } from "node:child_process";
-import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -12,8 +12,10 @@ compile("-p", "tsconfig.portable.json");
 compile("-p", "tsconfig.json");
 compile("-p", "tsconfig.cjs.json");
 writeFileSync(`${root}dist/cjs/package.json`, `${JSON.stringify({ type: "commonjs" })}\n`);
+// The package outside the repository, such as a copy of this directory, has no licences to copy.
 for (const license of ["LICENSE-APACHE", "LICENSE-MIT"]) {
-  copyFileSync(`${root}../../${license}`, `${root}dist/${license}`);
+  const source = `${root}../../${license}`;
+  if (existsSync(source)) copyFileSync(source, `${root}dist/${license}`);
 }
 
 // The thread of heartbeats gets its program as a text: see src/worker/heartbeat-source.ts.

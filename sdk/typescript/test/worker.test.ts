@@ -12,11 +12,11 @@ interface Call {
 }
 
 /** A server in the shape of a function that answers each request of a worker. */
-function scripted(answer: (call: Call, calls: Call[]) => unknown) {
+function scripted(answer: (call: Call, calls: Call[]) => unknown, logger = quiet) {
   const calls: Call[] = [];
   const client = new Steadfast({
     url: "http://scripted",
-    logger: quiet,
+    logger,
     fetch: async (url, request) => {
       const call = { path: new URL(url).pathname.slice(7), body: JSON.parse(String(request.body)) };
       calls.push(call);
@@ -102,4 +102,42 @@ test("an outcome that the server refuses becomes a failure that says why", async
   assert.match(second?.[1]?.failure?.message ?? "", /^the result is not JSON/);
   assert.equal(third?.[0]?.id, "job_1");
   assert.match(third?.[0]?.failure?.message ?? "", /settlements\[1\]\.result: is over 65536 bytes/);
+});
+
+test("a stop tells of the jobs it gives back, and of handlers that ignore their signal", async () => {
+  const warnings: [string, unknown][] = [];
+  const logger = {
+    ...quiet,
+    warn: (message: string, fields?: Record<string, unknown>) => {
+      warnings.push([message, fields?.["jobs"]]);
+    },
+  };
+  const server = scripted((call, calls) => {
+    if (call.path === "/claims/settle") return settled(call);
+    return calls.length === 1 ? claims(2, "long") : never;
+  }, logger);
+  let started = 0;
+  const job = server.client.job("long", {
+    run: (n: number, { signal }) => {
+      started += 1;
+      if (n === 0) return never;
+      return new Promise<never>((_resolve, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason));
+      });
+    },
+  });
+  const worker = server.client.worker({ jobs: [job], grace: "1ms", signals: false });
+  const running = worker.run();
+  while (started < 2) await turn();
+  await worker.stop();
+  await running;
+  assert.deepEqual(warnings, [
+    ["the grace is over: jobs are given back", ["job_0", "job_1"]],
+    ["handlers ignore their signal and keep the process alive", ["job_0"]],
+  ]);
+  const outcomes = server.of("/claims/settle").flatMap(({ body }) => body.settlements ?? []);
+  assert.deepEqual(outcomes.map(({ id, outcome }) => `${id} ${outcome}`).sort(), [
+    "job_0 release",
+    "job_1 release",
+  ]);
 });

@@ -34,6 +34,5 @@ mod slow_clients;
 mod tenants;
 mod timelines;
 mod webhooks;
-mod worker;
 mod worker_calls;
 mod workers;

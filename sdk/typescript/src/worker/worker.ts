@@ -198,10 +198,13 @@ export class Worker {
     const accepted = claims.map((claim) => new HeldClaim(claim, settings));
     for (const claim of accepted) this.#held.set(`${claim.id} ${claim.fence}`, claim);
     this.#heartbeats.hold(accepted.map(({ id, fence, leaseMs }) => ({ id, fence, leaseMs })));
-    for (const claim of accepted) {
-      if (this.#stop.signal.aborted) this.#giveBack(claim);
-      else this.#execute(claim);
+    if (this.#stop.signal.aborted) {
+      const jobs = accepted.map(({ id }) => id);
+      this.#logger.info("jobs that came after the stop are given back", { jobs });
+      for (const claim of accepted) this.#giveBack(claim);
+      return;
     }
+    for (const claim of accepted) this.#execute(claim);
   }
 
   async #execute(claim: HeldClaim): Promise<void> {
@@ -234,11 +237,24 @@ export class Worker {
   /** The second half of a stop: wait, abort, give back, report. */
   async #finish(): Promise<void> {
     await this.#slots.waitForIdle(this.#graceLeftMs());
-    const unfinished = [...this.#held.values()].filter((claim) => !claim.isReported);
-    for (const claim of unfinished) claim.context.abort("shutdown");
-    await this.#slots.waitForIdle(ABORT_MS);
-    for (const claim of unfinished) if (!claim.isReported) this.#giveBack(claim);
+    const unfinished = this.#unfinished();
+    if (unfinished.length > 0) {
+      const jobs = unfinished.map(({ id }) => id);
+      this.#logger.warn("the grace is over: jobs are given back", { worker: this.name, jobs });
+      for (const claim of unfinished) claim.context.abort("shutdown");
+      await this.#slots.waitForIdle(ABORT_MS);
+    }
+    const deaf = this.#unfinished();
+    if (deaf.length > 0) {
+      const fields = { worker: this.name, jobs: deaf.map(({ id }) => id) };
+      this.#logger.warn("handlers ignore their signal and keep the process alive", fields);
+    }
+    for (const claim of deaf) this.#giveBack(claim);
     await this.#settler.flush(Math.max(this.#graceLeftMs(), FLUSH_MS_MIN));
+  }
+
+  #unfinished(): HeldClaim[] {
+    return [...this.#held.values()].filter((claim) => !claim.isReported);
   }
 
   #graceLeftMs(): number {
