@@ -2,6 +2,7 @@
 # Everything about the Python library: format, lints, types, tests, conformance, and the package in
 # an empty project. Needs STEADFAST_BIN, Python 3.10 or later, and Go for the conformance program.
 # PYTHON and OLDEST_PYTHON name interpreters other than the newest and 3.10.
+# --short leaves out the second type checker, pyright, and the oldest Python.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 here=$PWD
@@ -38,28 +39,36 @@ environment() {
     fi
 }
 
+form=${1:-}
 python=${PYTHON:-$(find_python 3.13 3.12 3.14 3.11 3.10)} || { echo "missing: Python 3.10 or later"; exit 1; }
-tools=(build hatchling "ruff==0.17.*" "mypy==2.4.*" "pyright==1.1.414" "pytest==9.*" "pytest-asyncio==1.*" "pydantic==2.*" "fastapi<1")
+tools=(build hatchling "ruff==0.17.*" "mypy==2.4.*" "pytest==9.*" "pytest-asyncio==1.*" "pydantic==2.*" "fastapi<1")
 if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then
     tools+=("django>=6.0")
 else
     step "Python 3.12 or later is missing, so Django is left out"
 fi
+venv=.venv-short
+if [ "$form" != --short ]; then
+    venv=.venv
+    tools+=("pyright==1.1.414")
+fi
 step "environment with $("$python" --version)"
-environment .venv "$python" "${tools[@]}"
-bin=$here/.venv/bin
+environment "$venv" "$python" "${tools[@]}"
+bin=$here/$venv/bin
 
 step "format and lints"
 "$bin/ruff" format --quiet --check . || { echo "run: ruff format sdk/python"; exit 1; }
 "$bin/ruff" check --quiet .
 step "types"
 "$bin/mypy"
-"$bin/pyright" --pythonpath "$bin/python" --warnings
+[ "$form" = --short ] || "$bin/pyright" --pythonpath "$bin/python" --warnings
 
 step "tests"
 "$bin/python" -m pytest
 
-if oldest=${OLDEST_PYTHON:-$(find_python 3.10)}; then
+if [ "$form" = --short ]; then
+    step "the oldest version is left out"
+elif oldest=${OLDEST_PYTHON:-$(find_python 3.10)}; then
     step "tests that need no server, with $("$oldest" --version)"
     environment .venv-oldest "$oldest" "httpx==0.25.*" "pytest<10" "pytest-asyncio<2"
     .venv-oldest/bin/python -m pytest tests/test_jobs.py tests/test_payloads.py tests/test_webhooks.py

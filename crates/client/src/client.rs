@@ -9,8 +9,11 @@ use crate::{
     error::BuildError,
     limits::{CONNECT_TIMEOUT_DEFAULT, REQUEST_TIMEOUT_DEFAULT},
     request::Request,
-    transport::{self, ServerAddress},
+    transport::{self, NewestConnection, ServerAddress, TransportSettings},
 };
+
+/// Where a server listens by default.
+const URL_DEFAULT: &str = "http://127.0.0.1:7373";
 
 /// A Steadfast server, called over HTTP. Clones share connections.
 ///
@@ -42,6 +45,36 @@ impl Client {
             ca_file: None,
             timeout: REQUEST_TIMEOUT_DEFAULT,
             connect_timeout: CONNECT_TIMEOUT_DEFAULT,
+        }
+    }
+
+    /// A client of the server that `STEADFAST_URL` names (http://127.0.0.1:7373 if it is not set),
+    /// with the key of `STEADFAST_API_KEY`, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// A URL or key that cannot be used.
+    pub fn from_env() -> Result<Self, BuildError> {
+        let named = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let url = named("STEADFAST_URL").unwrap_or_else(|| URL_DEFAULT.to_owned());
+        let mut builder = Self::builder(url);
+        builder.api_key = named("STEADFAST_API_KEY");
+        builder.build()
+    }
+
+    /// The same client with connections that it shares with nobody. Whoever holds `newest` can
+    /// end the newest of them.
+    pub(crate) fn with_own_connections(&self, newest: Option<NewestConnection>) -> Self {
+        let settings = self.server.settings.clone();
+        let server = ServerAddress {
+            base: self.server.base.clone(),
+            authorization: self.server.authorization.clone(),
+            timeout: self.server.timeout,
+            transport: transport::open(settings.clone(), newest),
+            settings,
+        };
+        Self {
+            server: Arc::new(server),
         }
     }
 
@@ -135,13 +168,15 @@ impl ClientBuilder {
             }
             None => None,
         };
-        let transport = transport::new(is_https, self.ca_file.as_deref(), self.connect_timeout)?;
+        let settings =
+            TransportSettings::new(is_https, self.ca_file.as_deref(), self.connect_timeout)?;
         Ok(Client {
             server: Arc::new(ServerAddress {
                 base,
                 authorization,
                 timeout: self.timeout,
-                transport,
+                transport: transport::open(settings.clone(), None),
+                settings,
             }),
         })
     }

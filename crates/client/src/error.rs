@@ -120,6 +120,20 @@ impl ClientError {
     }
 }
 
+impl ClientError {
+    /// Whether a worker should send the same request again: also if the server has a defect that
+    /// may be mended, or a key that may be replaced.
+    pub(crate) fn is_worth_repeating(&self) -> bool {
+        let is_server_error = self.status().is_some_and(|status| status >= 500);
+        self.is_transient() || is_server_error || matches!(self.kind, ErrorKind::Decode(_))
+    }
+
+    /// Whether something in the body is at fault, which would be refused again.
+    pub(crate) fn is_refusal_of_content(&self) -> bool {
+        matches!(self.kind, ErrorKind::Encode(_)) || matches!(self.status(), Some(400 | 413 | 422))
+    }
+}
+
 impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.operation)?;

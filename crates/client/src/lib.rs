@@ -29,10 +29,14 @@
 //! status and the JSON as it came. A [`ClientError`] names the operation, carries the server's
 //! problem code and field, and says whether the same request may work later.
 //!
+//! [`Client::worker`] runs typed handlers in this process, for jobs of that server: see
+//! [`WorkerBuilder`]. They look like those of the embedding crate, `steadfast`.
+//!
 //! # Layout
 //!
 //! * `client`: the client and its settings. `request`: one call. `error`: how a call fails.
 //! * `jobs`, `schedules`, `queues`, `endpoints`, `claims`: the operations, by what they are about.
+//! * `worker`: typed handlers, and the worker that claims their jobs.
 //! * `events`: events as they happen. `transport`: connections and TLS. `limits`: timeouts.
 #![deny(missing_docs)]
 
@@ -47,12 +51,14 @@ mod queues;
 mod request;
 mod schedules;
 mod transport;
+mod worker;
 
 pub use client::{Client, ClientBuilder};
 pub use error::{BuildError, ClientError, ErrorKind};
 pub use events::{Event, EventStream};
 pub use queues::HealthBody;
 pub use request::{Request, Response};
+pub use worker::{Context, JobError, JobKind, StopReason, Worker, WorkerBuilder, WorkerError};
 
 /// The types of requests and responses.
 pub use steadfast_api as api;

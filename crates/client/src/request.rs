@@ -74,6 +74,18 @@ impl<T> Request<T> {
         self
     }
 
+    /// A body that is JSON already.
+    pub(crate) fn json_text(mut self, body: String) -> Self {
+        self.body = Some(body.into());
+        self
+    }
+
+    /// A request that fails when it is sent, as it cannot be written.
+    pub(crate) fn fail_to_encode(mut self, error: impl Into<EncodeError>) -> Self {
+        self.encode_error = Some(error.into());
+        self
+    }
+
     pub(crate) fn query(mut self, query: &impl Serialize) -> Self {
         match serde_urlencoded::to_string(query) {
             Ok(text) => self.query = text,

@@ -1,23 +1,32 @@
 //! The connections to the server: TCP, TLS for `https`, HTTP/1.1, kept for the next request.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    net::Shutdown,
+    path::Path,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{self, Poll},
+    time::Duration,
+};
 
 use bytes::Bytes;
-use http::HeaderValue;
+use http::{HeaderValue, Uri};
 use http_body_util::Full;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
-    rt::{TokioExecutor, TokioTimer},
+    rt::{TokioExecutor, TokioIo, TokioTimer},
 };
 use rustls::{
     ClientConfig, RootCertStore,
     pki_types::{CertificateDer, pem::PemObject as _},
 };
+use tokio::net::TcpStream;
+use tower_service::Service;
 
 use crate::{error::BuildError, limits::POOL_IDLE_MAX};
 
-pub type Transport = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+pub type Transport = Client<HttpsConnector<Connector>, Full<Bytes>>;
 
 /// Where the server is, how it is reached, and who calls.
 pub struct ServerAddress {
@@ -27,33 +36,116 @@ pub struct ServerAddress {
     /// How long a whole request may take by default.
     pub timeout: Duration,
     pub transport: Transport,
+    pub settings: TransportSettings,
 }
 
-/// A transport that trusts these certificates. They are only read for `https`: reading those of
-/// the system takes longer than a request to this machine.
-pub fn new(
-    is_https: bool,
-    ca_file: Option<&Path>,
+/// What every transport to a server has in common.
+#[derive(Clone)]
+pub struct TransportSettings {
+    tls: ClientConfig,
     connect_timeout: Duration,
-) -> Result<Transport, BuildError> {
-    let roots = if is_https {
-        trusted_roots(ca_file)?
-    } else {
-        RootCertStore::empty()
-    };
+}
+
+impl TransportSettings {
+    /// Trusts these certificates. They are only read for `https`: reading those of the system takes
+    /// longer than a request to this machine.
+    pub fn new(
+        is_https: bool,
+        ca_file: Option<&Path>,
+        connect_timeout: Duration,
+    ) -> Result<Self, BuildError> {
+        let roots = if is_https {
+            trusted_roots(ca_file)?
+        } else {
+            RootCertStore::empty()
+        };
+        Ok(Self {
+            tls: tls_config(roots)?,
+            connect_timeout,
+        })
+    }
+}
+
+/// A transport without connections. Whoever holds `newest` can end the newest that it opens.
+pub fn open(settings: TransportSettings, newest: Option<NewestConnection>) -> Transport {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
-    tcp.set_connect_timeout(Some(connect_timeout));
+    tcp.set_connect_timeout(Some(settings.connect_timeout));
     let connector = HttpsConnectorBuilder::new()
-        .with_tls_config(tls_config(roots)?)
+        .with_tls_config(settings.tls)
         .https_or_http()
         .enable_http1()
-        .wrap_connector(tcp);
-    Ok(Client::builder(TokioExecutor::new())
+        .wrap_connector(Connector { tcp, newest });
+    Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(POOL_IDLE_MAX)
-        .build(connector))
+        .build(connector)
+}
+
+/// Opens connections, and remembers the newest for those who want to end it.
+#[derive(Clone)]
+pub struct Connector {
+    tcp: HttpConnector,
+    newest: Option<NewestConnection>,
+}
+
+/// The connection that was opened last.
+#[derive(Clone, Default)]
+pub struct NewestConnection {
+    stream: Arc<Mutex<Option<std::net::TcpStream>>>,
+}
+
+impl NewestConnection {
+    /// Closes the sending side: the server hears that nobody waits any more, while an answer that
+    /// is already on its way still arrives. A closed connection would lose it.
+    pub fn end_sending(&self) {
+        let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(stream) = stream.as_ref() {
+            // One that is closed already needs no end.
+            let _ = stream.shutdown(Shutdown::Write);
+        }
+    }
+
+    fn set(&self, stream: Option<std::net::TcpStream>) {
+        *self.stream.lock().unwrap_or_else(PoisonError::into_inner) = stream;
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<TcpStream>;
+    type Error = <HttpConnector as Service<Uri>>::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut task::Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.tcp.poll_ready(context)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let newest = self.newest.clone();
+        let connecting = self.tcp.call(uri);
+        Box::pin(async move {
+            let connection = connecting.await?;
+            if let Some(newest) = newest {
+                newest.set(share(connection.inner()));
+            }
+            Ok(connection)
+        })
+    }
+}
+
+/// The same connection again.
+#[cfg(unix)]
+fn share(stream: &TcpStream) -> Option<std::net::TcpStream> {
+    use std::os::fd::AsFd as _;
+    let shared = stream.as_fd().try_clone_to_owned().ok()?;
+    Some(shared.into())
+}
+
+/// Elsewhere the whole connection is closed, after a wait for the answer.
+#[cfg(not(unix))]
+fn share(_: &TcpStream) -> Option<std::net::TcpStream> {
+    None
 }
 
 /// The crypto provider is named here: a program may link two, and then rustls has no default.

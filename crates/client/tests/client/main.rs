@@ -5,3 +5,4 @@ mod failures;
 mod operations;
 mod server;
 mod tls;
+mod worker;

@@ -1,0 +1,261 @@
+//! A worker with the kinds that the conformance program in `sdk/conformance` knows. It takes its
+//! settings from variables and writes its events to standard output, as `sdk/README.md` says.
+
+#![expect(clippy::print_stdout, reason = "events go to standard output")]
+
+use std::{
+    env,
+    error::Error,
+    io::{self, Write as _},
+    process::ExitCode,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use steadfast_client::{
+    Client, Context, JobError, JobKind, WorkerError,
+    api::{CreateJobRequest, DurationText},
+};
+
+/// The input of each kind, as its handler takes it.
+macro_rules! kinds {
+    ($($kind:literal: $name:ident($input:ty),)+) => {$(
+        #[derive(Serialize, Deserialize)]
+        #[serde(transparent)]
+        struct $name($input);
+
+        impl JobKind for $name {
+            const KIND: &'static str = $kind;
+
+            fn options() -> CreateJobRequest {
+                CreateJobRequest { queue: env::var("QUEUE").ok(), ..CreateJobRequest::default() }
+            }
+        }
+    )+};
+}
+
+kinds! {
+    "noop": Noop(Value),
+    "echo": Echo(Value),
+    "sleep": Sleep(Millis),
+    "block": Block(Millis),
+    "fail": Fail(Fault),
+    "snooze": Snooze(Millis),
+    "typed": Typed(Named),
+    "once": Once(FailFirst),
+    "progress": Progress(Value),
+    "spawn": Spawn(Value),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Millis {
+    ms: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Named {
+    name: String,
+    count: i64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct FailFirst {
+    fail_first: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Fault {
+    class: String,
+    message: String,
+    retry_after_ms: Option<u64>,
+    #[serde(default)]
+    permanent: bool,
+}
+
+fn emit(event: &Value) {
+    let mut out = io::stdout().lock();
+    // Without a reader there is nobody to tell.
+    let _ = writeln!(out, "{event}").and_then(|()| out.flush());
+}
+
+/// Says when a handler starts and ends; one that is cut off is dropped before its end.
+struct Reported {
+    job: String,
+    has_ended: AtomicBool,
+}
+
+impl Reported {
+    fn start(ctx: &Context) -> Self {
+        let job = ctx.id().to_string();
+        let (kind, attempt) = (ctx.job().kind.as_str(), ctx.attempt());
+        emit(&json!({"event": "start", "job": job, "kind": kind, "attempt": attempt}));
+        Self {
+            job,
+            has_ended: AtomicBool::new(false),
+        }
+    }
+
+    fn end(&self, outcome: &str) {
+        if !self.has_ended.swap(true, Ordering::Relaxed) {
+            emit(&json!({"event": "end", "job": self.job, "outcome": outcome}));
+        }
+    }
+}
+
+impl Drop for Reported {
+    fn drop(&mut self) {
+        self.end("aborted");
+    }
+}
+
+/// Runs a handler between its two events.
+async fn report<T>(
+    ctx: &Context,
+    work: impl Future<Output = Result<T, JobError>>,
+) -> Result<T, JobError> {
+    let reported = Reported::start(ctx);
+    let result = work.await;
+    reported.end(if result.is_ok() { "success" } else { "error" });
+    result
+}
+
+async fn noop(_: Noop, ctx: Context) -> Result<(), JobError> {
+    report(&ctx, async { Ok(()) }).await
+}
+
+async fn echo(Echo(payload): Echo, ctx: Context) -> Result<Value, JobError> {
+    report(&ctx, async { Ok(payload) }).await
+}
+
+async fn sleep(Sleep(Millis { ms }): Sleep, ctx: Context) -> Result<(), JobError> {
+    report(&ctx, async {
+        tokio::time::sleep(Duration::from_millis(ms)).await;
+        Ok(())
+    })
+    .await
+}
+
+async fn block(Block(Millis { ms }): Block, ctx: Context) -> Result<(), JobError> {
+    report(&ctx, async {
+        let end = Instant::now() + Duration::from_millis(ms);
+        while Instant::now() < end {
+            thread::yield_now();
+        }
+        Ok(())
+    })
+    .await
+}
+
+async fn fail(Fail(fault): Fail, ctx: Context) -> Result<(), JobError> {
+    report(&ctx, async {
+        if fault.permanent {
+            return Err(JobError::permanent(fault.message));
+        }
+        let error = JobError::failure(&fault.class, fault.message);
+        Err(match fault.retry_after_ms {
+            Some(ms) => error.with_retry_after(Duration::from_millis(ms)),
+            None => error,
+        })
+    })
+    .await
+}
+
+async fn snooze(Snooze(Millis { ms }): Snooze, ctx: Context) -> Result<(), JobError> {
+    report(&ctx, async {
+        Err(JobError::Snooze(Duration::from_millis(ms)))
+    })
+    .await
+}
+
+async fn typed(Typed(named): Typed, ctx: Context) -> Result<Named, JobError> {
+    report(&ctx, async { Ok(named) }).await
+}
+
+async fn once(Once(FailFirst { fail_first }): Once, ctx: Context) -> Result<u32, JobError> {
+    report(&ctx, async {
+        let charge = async {
+            emit(&json!({"event": "step", "job": ctx.id().to_string()}));
+            Ok::<_, JobError>(42)
+        };
+        let result = ctx.once("charge", charge).await?;
+        if fail_first && ctx.attempt() == 1 {
+            return Err(JobError::failure("first", "the first attempt fails"));
+        }
+        Ok(result)
+    })
+    .await
+}
+
+async fn progress(_: Progress, ctx: Context) -> Result<(), JobError> {
+    report(&ctx, async {
+        ctx.progress(50);
+        ctx.note("half");
+        Ok(())
+    })
+    .await
+}
+
+async fn spawn(_: Spawn, ctx: Context) -> Result<(), JobError> {
+    report(&ctx, async {
+        ctx.enqueue_on_success(Noop(Value::Null).job()?)
+    })
+    .await
+}
+
+/// A duration as the conformance program writes it.
+fn duration(name: &str) -> Result<Duration, Box<dyn Error>> {
+    let text = env::var(name)?;
+    let read: DurationText = serde_json::from_value(Value::String(text))?;
+    Ok(read.get())
+}
+
+async fn run() -> Result<(), Box<dyn Error>> {
+    let worker = Client::from_env()?
+        .worker()
+        .handler(noop)
+        .handler(echo)
+        .handler(sleep)
+        .handler(block)
+        .handler(fail)
+        .handler(snooze)
+        .handler(typed)
+        .handler(once)
+        .handler(progress)
+        .handler(spawn)
+        .queue(env::var("QUEUE")?)
+        .concurrency(env::var("CONCURRENCY")?.parse()?)
+        .grace(duration("GRACE")?)
+        .lease(duration("LEASE")?);
+    emit(&json!({"event": "ready"}));
+    worker.run_until_signal().await?;
+    emit(&json!({"event": "stopped"}));
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let ended = runtime.block_on(run());
+    // A handler that blocks must not hold up the end of the process.
+    runtime.shutdown_background();
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is::<WorkerError>() => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What a handler knows and can do while it runs.
+
+use std::sync::Arc;
+
+use serde::{Serialize, de::DeserializeOwned};
+use steadfast_api::{CreateJobRequest, FenceQuery, JobBody, SaveStepRequest};
+use steadfast_core::{Invalid, JobId, Payload, limits};
+
+use super::{
+    backoff::Backoff,
+    held::{Held, StopReason},
+    job_error::JobError,
+    kind::JobKind,
+};
+use crate::{client::Client, error::ClientError, limits::ON_SUCCESS_MAX, request::Request};
+
+/// What a handler knows and can do; `S` is the state that all handlers of a worker share.
+pub struct Context<S = ()> {
+    held: Arc<Held>,
+    state: Arc<S>,
+}
+
+impl<S> Clone for Context<S> {
+    fn clone(&self) -> Self {
+        Self {
+            held: self.held.clone(),
+            state: self.state.clone(),
+        }
+    }
+}
+
+impl<S> Context<S> {
+    pub(super) fn new(held: Arc<Held>, state: Arc<S>) -> Self {
+        Self { held, state }
+    }
+
+    /// What all handlers share; see [`WorkerBuilder::state`](crate::WorkerBuilder::state).
+    pub fn state(&self) -> &S {
+        &self.state
+    }
+
+    /// The job as it was claimed.
+    pub fn job(&self) -> &JobBody {
+        &self.held.job
+    }
+
+    /// The id of the job, the same in every attempt.
+    pub fn id(&self) -> JobId {
+        self.job().id
+    }
+
+    /// The number of this attempt, from 1 on.
+    pub fn attempt(&self) -> u32 {
+        self.job().attempt
+    }
+
+    /// The job's place in a distributed trace, as W3C Trace Context writes it.
+    pub fn traceparent(&self) -> Option<&str> {
+        self.job().traceparent.as_deref()
+    }
+
+    /// A client of the server, for everything else.
+    pub fn client(&self) -> &Client {
+        &self.held.client
+    }
+
+    /// Why this handler should stop, if it should.
+    pub fn stop_reason(&self) -> Option<StopReason> {
+        self.held.stop_reason()
+    }
+
+    /// Returns when this handler should stop, for use in `select!`.
+    pub async fn stopped(&self) -> StopReason {
+        self.held.stopped().await
+    }
+
+    /// Records how far this attempt has come; people see it with the next heartbeat.
+    pub fn note(&self, note: impl Into<String>) {
+        self.held.report(|report| report.note = Some(note.into()));
+    }
+
+    /// The same in percent, beside the last note; more than 100 counts as 100.
+    pub fn progress(&self, percent: u8) {
+        self.held
+            .report(|report| report.percent = Some(percent.min(100)));
+    }
+
+    /// Creates another job now, as part of the trace of this one.
+    ///
+    /// # Errors
+    ///
+    /// An input that has no JSON, or what the server or the way there says.
+    pub async fn enqueue(&self, input: &impl JobKind) -> Result<JobBody, JobError> {
+        let mut request = input.job()?;
+        let own = || self.traceparent().map(str::to_owned);
+        request.traceparent = request.traceparent.or_else(own);
+        Ok(self.client().create_job(&request).await?)
+    }
+
+    /// Creates another job if and only if this attempt succeeds: both are written in one
+    /// transaction, so a crash cannot leave one without the other.
+    ///
+    /// # Errors
+    ///
+    /// More jobs than the server takes with one success.
+    pub fn enqueue_on_success(&self, request: CreateJobRequest) -> Result<(), JobError> {
+        let count = self.held.add_on_success(request);
+        if count > ON_SUCCESS_MAX {
+            let expected = format!("must be at most {ON_SUCCESS_MAX} jobs");
+            return Err(Invalid::new("onSuccess", count, expected).into());
+        }
+        Ok(())
+    }
+
+    /// Runs `work` unless it has succeeded in an earlier attempt of this job; then its result
+    /// from that time is returned and `work` is not run.
+    ///
+    /// A crash between the end of `work` and the durable write of its result forgets it, so what
+    /// `work` does to other systems should still carry the job's id as an idempotency key where
+    /// they take one.
+    ///
+    /// # Errors
+    ///
+    /// What `work` returns, a result over 64 KiB, or a claim that does not hold any more.
+    pub async fn once<T, E, F>(&self, step: &str, work: F) -> Result<T, JobError>
+    where
+        T: Serialize + DeserializeOwned,
+        E: Into<JobError>,
+        F: Future<Output = Result<T, E>>,
+    {
+        let (id, fence) = (self.id(), self.held.fence);
+        let query = FenceQuery { fence };
+        let stored = self
+            .retry_while_away(|| self.client().get_step(id, step, &query))
+            .await;
+        match stored {
+            Ok(stored) => return Ok(stored.result.decode()?),
+            Err(error) if error.code() == Some("step_not_found") => {}
+            Err(error) => return Err(error.into()),
+        }
+        let result = Payload::encode(&work.await.map_err(Into::into)?)?;
+        let most = limits::ONCE_BYTES_MAX;
+        if result.as_str().len() > most {
+            let message = format!("the result of step {step} is over {most} bytes");
+            return Err(JobError::permanent(message));
+        }
+        let request = SaveStepRequest { fence, result };
+        let saved = self
+            .retry_while_away(|| self.client().save_step(id, step, &request))
+            .await?;
+        Ok(saved.result.decode()?)
+    }
+
+    /// Repeats a call to a server that is away, for as long as this attempt holds its lease: a step
+    /// that was done must not be forgotten.
+    async fn retry_while_away<T: DeserializeOwned + 'static>(
+        &self,
+        request: impl Fn() -> Request<T>,
+    ) -> Result<T, ClientError> {
+        let mut backoff = Backoff::default();
+        loop {
+            match request().await {
+                Err(error) if error.is_worth_repeating() && !self.is_lost() => {
+                    backoff.pause().await;
+                }
+                Err(error) if error.code() == Some("stale_fence") => {
+                    self.held.stop(StopReason::LeaseLost);
+                    return Err(error);
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    fn is_lost(&self) -> bool {
+        self.stop_reason() == Some(StopReason::LeaseLost)
+    }
+}

@@ -1,0 +1,66 @@
+//! The handlers of a worker, by the kind of their jobs.
+
+use std::{collections::BTreeMap, pin::Pin, sync::Arc};
+
+use serde::Serialize;
+use steadfast_core::{Failure, FailureClass, Payload};
+
+use super::{context::Context, held::Held, job_error::JobError, kind::JobKind};
+
+/// What a handler returned: its result as JSON, unless it is nothing.
+pub type HandlerResult = Result<Option<Payload>, JobError>;
+
+type Handling = Pin<Box<dyn Future<Output = HandlerResult> + Send>>;
+type Handler = Arc<dyn Fn(Arc<Held>) -> Handling + Send + Sync>;
+
+#[derive(Clone, Default)]
+pub struct Handlers {
+    by_kind: BTreeMap<&'static str, Handler>,
+}
+
+impl Handlers {
+    /// Adds a handler, and says whether the kind had none.
+    pub fn add<J, S, T, F, Fut>(&mut self, function: F, state: Arc<S>) -> bool
+    where
+        J: JobKind,
+        S: Send + Sync + 'static,
+        T: Serialize + Send,
+        F: Fn(J, Context<S>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T, JobError>> + Send + 'static,
+    {
+        let function = Arc::new(function);
+        let handler: Handler = Arc::new(move |held: Arc<Held>| {
+            let (function, state) = (function.clone(), state.clone());
+            Box::pin(async move {
+                let input: J = decode(&held)?;
+                let result = function(input, Context::new(held, state)).await?;
+                encode(&result)
+            })
+        });
+        self.by_kind.insert(J::KIND, handler).is_none()
+    }
+
+    pub fn kinds(&self) -> Vec<String> {
+        self.by_kind.keys().map(|&kind| kind.to_owned()).collect()
+    }
+
+    /// The work of an attempt, if its kind has a handler.
+    pub fn handle(&self, held: &Arc<Held>) -> Option<Handling> {
+        let handler = self.by_kind.get(held.job.kind.as_str())?;
+        Some(handler(held.clone()))
+    }
+}
+
+fn decode<J: JobKind>(held: &Held) -> Result<J, JobError> {
+    let null = Payload::default();
+    let payload = held.job.payload.as_ref().unwrap_or(&null);
+    payload.decode().map_err(|error| {
+        let message = format!("the payload does not fit {}: {error}", J::KIND);
+        JobError::Failure(Failure::new(FailureClass::PAYLOAD, message))
+    })
+}
+
+fn encode(result: &impl Serialize) -> HandlerResult {
+    let result = Payload::encode(result)?;
+    Ok(Some(result).filter(|result| result.as_str() != "null"))
+}

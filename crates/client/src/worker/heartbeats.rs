@@ -1,0 +1,148 @@
+//! Renews the leases of all claims, with one request for those that are due at about the same time,
+//! and tells the handlers whose claims do not hold any more.
+
+use std::{sync::Arc, time::Duration};
+
+use steadfast_api::{HeartbeatEntry, HeartbeatResult, HeartbeatsRequest};
+use tokio::time::{Instant, sleep_until};
+
+use super::held::{Held, HeldClaims, Report, StopReason};
+use crate::{
+    client::Client,
+    limits::{BATCH_MAX, CLAIM_WAIT, HEARTBEAT_TIMEOUT_MIN},
+};
+
+pub struct Heartbeats {
+    pub client: Client,
+    pub held: Arc<HeldClaims>,
+    pub worker: String,
+    /// In place of each job's own lease.
+    pub lease: Option<Duration>,
+}
+
+impl Heartbeats {
+    /// Sends heartbeats for as long as the worker lives.
+    pub async fn run(&self) {
+        loop {
+            let (due, next) = self.due(Instant::now());
+            if !due.is_empty() {
+                self.send(&due).await;
+                continue;
+            }
+            tokio::select! {
+                () = sleep_until(next) => {}
+                () = self.held.changed() => {}
+            }
+        }
+    }
+
+    /// The claims to renew now, and until when nothing needs to be done if there are none. A
+    /// handler whose lease is over is stopped here; the outcome of one that has ended is still
+    /// worth a try.
+    fn due(&self, now: Instant) -> (Vec<Arc<Held>>, Instant) {
+        let (mut due, mut soon) = (Vec::new(), Vec::new());
+        let mut next = now + CLAIM_WAIT;
+        for held in self.held.all() {
+            if now >= held.lease_end() && !held.is_ended() {
+                let job = held.job.id;
+                tracing::warn!(%job, "the lease ran out: no heartbeat was answered in time");
+                held.stop(StopReason::LeaseLost);
+                self.held.remove(&held);
+                continue;
+            }
+            let beat_at = held.beat_at();
+            next = next.min(beat_at);
+            if beat_at <= now {
+                due.push(held);
+            } else if beat_at <= now + held.lease / 6 {
+                soon.push(held);
+            }
+        }
+        if !due.is_empty() {
+            due.append(&mut soon);
+            due.truncate(BATCH_MAX);
+        }
+        (due, next)
+    }
+
+    /// Renews some claims. The request is given up after a third of the shortest lease, so that
+    /// there is time for another.
+    pub async fn send(&self, claims: &[Arc<Held>]) {
+        let reports: Vec<_> = claims.iter().map(|held| held.unsent_report()).collect();
+        let entries = claims.iter().zip(&reports);
+        let request = HeartbeatsRequest {
+            worker: self.worker.clone(),
+            claims: entries
+                .map(|(held, report)| self.entry(held, report.as_deref()))
+                .collect(),
+        };
+        let shortest = claims.iter().map(|held| held.lease).min();
+        let timeout = shortest.unwrap_or_default() / 3;
+        let sent_at = Instant::now();
+        let answer = self
+            .client
+            .send_heartbeats(&request)
+            .timeout(timeout.max(HEARTBEAT_TIMEOUT_MIN))
+            .await;
+        match answer {
+            Ok(list) if list.claims.len() == claims.len() => {
+                let results = claims.iter().zip(&reports).zip(&list.claims);
+                for ((held, report), result) in results {
+                    self.heed(held, result, sent_at);
+                    held.drop_report(report.as_ref());
+                }
+            }
+            Ok(_) => self.plan_again(claims, "the server did not answer for every claim"),
+            Err(error) => self.plan_again(claims, &error.to_string()),
+        }
+    }
+
+    fn entry(&self, held: &Held, report: Option<&Report>) -> HeartbeatEntry {
+        HeartbeatEntry {
+            id: held.job.id.to_string(),
+            fence: held.fence,
+            lease: self.lease.map(Into::into),
+            note: report.and_then(|report| report.note.clone()),
+            progress: report.and_then(|report| report.percent),
+        }
+    }
+
+    /// Does what the server says about one claim.
+    fn heed(&self, held: &Held, result: &HeartbeatResult, sent_at: Instant) {
+        if !result.ok {
+            let job = held.job.id;
+            let code = result.code.as_deref().unwrap_or_default();
+            if matches!(code, "stale_fence" | "not_found") {
+                if !held.is_ended() {
+                    tracing::warn!(%job, code, "the claim does not hold any more");
+                }
+                held.stop(StopReason::LeaseLost);
+                self.held.remove(held);
+            } else {
+                // The report is at fault, and is not sent again.
+                let detail = result.detail.as_deref().unwrap_or_default();
+                tracing::warn!(%job, code, detail, "a heartbeat was refused");
+                held.beat_again(sent_at);
+            }
+            return;
+        }
+        if result.timed_out == Some(true) {
+            held.stop(StopReason::TimedOut);
+        } else if result.cancel_requested == Some(true) {
+            held.stop(StopReason::Cancelled);
+        }
+        held.renew(sent_at);
+    }
+
+    fn plan_again(&self, claims: &[Arc<Held>], error: &str) {
+        tracing::warn!(
+            claims = claims.len(),
+            error,
+            "leases could not be renewed yet"
+        );
+        let now = Instant::now();
+        for held in claims {
+            held.beat_again(now);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The input of a job.
+
+use serde::{Serialize, de::DeserializeOwned};
+use steadfast_api::{CreateJobRequest, JobBody};
+use steadfast_core::{Invalid, Payload};
+
+use crate::{client::Client, request::Request};
+
+/// The input of a handler, and the name that joins the two.
+///
+/// ```
+/// use serde::{Deserialize, Serialize};
+/// use steadfast_client::JobKind;
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Welcome {
+///     user: u64,
+/// }
+///
+/// impl JobKind for Welcome {
+///     const KIND: &'static str = "welcome";
+/// }
+/// ```
+pub trait JobKind: Serialize + DeserializeOwned + Send + 'static {
+    /// The name that stored jobs carry. Do not change it while jobs wait.
+    const KIND: &'static str;
+
+    /// What all jobs of this kind have in common: queue, retry policy, timeout.
+    fn options() -> CreateJobRequest {
+        CreateJobRequest::default()
+    }
+
+    /// A request for a job with this input, to be refined before it is sent.
+    ///
+    /// # Errors
+    ///
+    /// An input that has no JSON, or too much of it.
+    fn job(&self) -> Result<CreateJobRequest, Invalid> {
+        Ok(CreateJobRequest {
+            kind: Some(Self::KIND.to_owned()),
+            payload: Some(Payload::encode(self)?),
+            ..Self::options()
+        })
+    }
+}
+
+impl Client {
+    /// Creates a job with this input. When the response is there, the job is durable.
+    pub fn enqueue(&self, input: &impl JobKind) -> Request<JobBody> {
+        match input.job() {
+            Ok(request) => self.create_job(&request),
+            Err(invalid) => self.post("createJob", "/jobs").fail_to_encode(invalid),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! How an attempt ended, as it is reported.
+
+use steadfast_api::{FailureRequest, SettlementOutcome, SettlementRequest};
+use steadfast_core::{Failure, FailureClass};
+use tokio::task::JoinError;
+
+use super::{
+    handlers::HandlerResult,
+    held::{Held, StopReason},
+    job_error::JobError,
+};
+
+/// What a handler that ended by itself, or panicked, says about its attempt. There is none if
+/// the claim is lost.
+pub fn of_result(
+    held: &Held,
+    result: Result<HandlerResult, JoinError>,
+) -> Option<SettlementRequest> {
+    let reason = held.stop_reason();
+    if reason == Some(StopReason::LeaseLost) {
+        return None;
+    }
+    let mut settlement = blank(held, SettlementOutcome::Succeed);
+    match result {
+        Ok(Ok(result)) => {
+            settlement.result = result;
+            settlement.on_success = held.take_on_success();
+        }
+        Ok(Err(JobError::Failure(failure))) => {
+            settlement.outcome = SettlementOutcome::Fail;
+            settlement.failure = Some(failure_request(failure, reason));
+        }
+        Ok(Err(JobError::Snooze(delay))) => {
+            settlement.outcome = SettlementOutcome::Snooze;
+            settlement.delay = Some(delay.into());
+        }
+        Ok(Err(JobError::Release)) => settlement.outcome = SettlementOutcome::Release,
+        Err(error) => {
+            settlement.outcome = SettlementOutcome::Fail;
+            let failure = Failure::new(FailureClass::PANIC, panic_message(error));
+            settlement.failure = Some(failure_request(failure, reason));
+        }
+    }
+    Some(settlement)
+}
+
+/// What the end of a handler that was cut off is.
+pub fn of_stop(held: &Held, reason: StopReason) -> Option<SettlementRequest> {
+    let message = match reason {
+        StopReason::LeaseLost => return None,
+        StopReason::Stopping => return Some(blank(held, SettlementOutcome::Release)),
+        StopReason::Cancelled => "the job was cancelled",
+        StopReason::TimedOut => "the handler did not end within the timeout of the job",
+    };
+    let failure = Failure::new(FailureClass::ERROR, message);
+    Some(failed(held, failure_request(failure, Some(reason))))
+}
+
+/// The end of an attempt whose outcome the server did not take.
+pub fn of_refusal(held: &Held, detail: &str) -> SettlementRequest {
+    let message = format!("the server refused the outcome: {detail}");
+    let failure = Failure::new(FailureClass::named("result"), message);
+    failed(held, failure_request(failure, None))
+}
+
+/// The end of an attempt that this worker has no handler for.
+pub fn of_unknown_kind(held: &Held) -> SettlementRequest {
+    let message = format!("this worker has no handler for {}", held.job.kind);
+    let failure = Failure::new(FailureClass::named("unknown_kind"), message);
+    failed(held, failure_request(failure, None))
+}
+
+fn failed(held: &Held, failure: FailureRequest) -> SettlementRequest {
+    SettlementRequest {
+        failure: Some(failure),
+        ..blank(held, SettlementOutcome::Fail)
+    }
+}
+
+fn blank(held: &Held, outcome: SettlementOutcome) -> SettlementRequest {
+    SettlementRequest {
+        id: held.job.id.to_string(),
+        fence: held.fence,
+        outcome,
+        result: None,
+        on_success: Vec::new(),
+        failure: None,
+        delay: None,
+    }
+}
+
+fn failure_request(failure: Failure, reason: Option<StopReason>) -> FailureRequest {
+    let class = match reason {
+        Some(StopReason::Cancelled) => "cancelled",
+        Some(StopReason::TimedOut) => FailureClass::TIMEOUT.as_str(),
+        _ => failure.class.as_str(),
+    };
+    FailureRequest {
+        class: Some(class.to_owned()),
+        message: Some(failure.message),
+        http_status: failure.http_status,
+        retry_after: failure.retry_after.map(Into::into),
+        trace: failure.trace,
+    }
+}
+
+fn panic_message(error: JoinError) -> String {
+    let Ok(panic) = error.try_into_panic() else {
+        return "the handler was cut off: its runtime ended".to_owned();
+    };
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("the handler panicked")
+        .to_owned()
+}
