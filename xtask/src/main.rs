@@ -11,6 +11,7 @@
 mod bench;
 mod check;
 mod fuzz;
+mod libraries;
 mod needs;
 mod process;
 mod prove;
@@ -37,7 +38,7 @@ pub const VERBS: &[Verb] = &[
     Verb {
         name: "test",
         takes: "[-- filter]",
-        about: "everything a change must pass: formatting, lints, tidy, tests, examples, fuzzing",
+        about: "everything a change must pass: formatting, lints, tidy, tests, examples, libraries, fuzzing",
         run: test::run,
     },
     Verb {
@@ -63,6 +64,12 @@ pub const VERBS: &[Verb] = &[
         takes: "",
         about: "made-up requests for every route of the API, from its OpenAPI document",
         run: test::run_fuzz,
+    },
+    Verb {
+        name: "libraries",
+        takes: "[name]",
+        about: "the libraries for workers in sdk: their tests, and conformance with the real server",
+        run: libraries::run,
     },
     Verb {
         name: "prove",

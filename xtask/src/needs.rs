@@ -111,6 +111,17 @@ fn install(need: &Need) -> VerbResult {
     }
 }
 
+/// Installs Debian packages where that is possible, and says whether that worked.
+pub fn install_packages(packages: &'static str) -> bool {
+    let install = Install::Apt(packages);
+    if !install.is_possible() {
+        return false;
+    }
+    shell("apt-get update -qq");
+    println!("installing: {}", install.command());
+    shell(&install.command())
+}
+
 fn please_install(need: &Need) -> String {
     let command = need.install.command();
     format!(

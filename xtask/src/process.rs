@@ -44,8 +44,18 @@ pub fn succeeds(program: &str, args: &[&str]) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Runs to the end and keeps both streams, in the order they were written.
-pub fn run_quietly(mut command: Command) -> io::Result<CommandOutput> {
+/// Runs to the end and keeps both streams, in the order they were written. A line now and then says
+/// how far it has come.
+pub fn run_quietly(command: Command) -> io::Result<CommandOutput> {
+    run_with_signs(command, Some(SIGN_OF_LIFE_EVERY))
+}
+
+/// The same beside something that gives signs of life.
+pub fn run_silently(command: Command) -> io::Result<CommandOutput> {
+    run_with_signs(command, None)
+}
+
+fn run_with_signs(mut command: Command, signs: Option<Duration>) -> io::Result<CommandOutput> {
     let (reader, writer) = io::pipe()?;
     if io::stdout().is_terminal() {
         command.env("CARGO_TERM_COLOR", "always");
@@ -62,7 +72,7 @@ pub fn run_quietly(mut command: Command) -> io::Result<CommandOutput> {
     drop(command);
 
     let mut lines = Vec::new();
-    let status = follow(child, &lines_of(reader), &mut lines)?;
+    let status = follow(child, &lines_of(reader), &mut lines, signs)?;
     Ok(CommandOutput {
         success: status.success(),
         lines,
@@ -91,6 +101,7 @@ fn follow(
     mut child: Child,
     incoming: &Receiver<String>,
     lines: &mut Vec<String>,
+    signs: Option<Duration>,
 ) -> io::Result<ExitStatus> {
     let started = Instant::now();
     let mut last_sign = started;
@@ -104,7 +115,7 @@ fn follow(
                 }
             }
         }
-        if last_sign.elapsed() >= SIGN_OF_LIFE_EVERY {
+        if signs.is_some_and(|every| last_sign.elapsed() >= every) {
             last_sign = Instant::now();
             let last = lines.last().map_or("", |line| line.trim());
             println!("   … {} s: {last}", started.elapsed().as_secs());

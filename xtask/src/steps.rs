@@ -1,15 +1,18 @@
 //! Steps that a change must pass, one after the other until the first that fails.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::process::{self, CommandOutput};
-use crate::{VerbResult, fuzz, root, supply_chain, tidy};
+use crate::{VerbResult, fuzz, libraries, root, supply_chain, tidy};
 
 pub struct Step {
     pub name: &'static str,
     pub action: Action,
     /// What usually makes it pass again, where one command does.
     pub fix: Option<&'static str>,
+    /// It needs little of the machine, and is waited for at the end.
+    pub runs_beside: bool,
 }
 
 pub enum Action {
@@ -17,30 +20,55 @@ pub enum Action {
     Tidy,
     SupplyChain,
     Fuzz,
+    Libraries,
 }
 
 struct Verdict {
     passed: bool,
     took: Duration,
     note: String,
+    /// What it said, if it did not pass.
+    output: Option<CommandOutput>,
+}
+
+impl Verdict {
+    fn print(&self) {
+        if let Some(output) = &self.output {
+            process::show(output);
+        }
+        println!("   {} in {}", word_for(self.passed), seconds(self.took));
+    }
 }
 
 pub fn run(steps: &[Step]) -> VerbResult {
-    let mut verdicts = Vec::new();
-    for step in steps {
-        let verdict = step.run()?;
-        let passed = verdict.passed;
-        verdicts.push(verdict);
-        if !passed {
-            break;
+    let mut verdicts: Vec<Option<Verdict>> = Vec::new();
+    thread::scope(|scope| {
+        let mut beside = Vec::new();
+        for (index, step) in steps.iter().enumerate() {
+            if step.runs_beside {
+                println!("── {}: {}, beside what follows", step.name, step.command());
+                verdicts.push(None);
+                beside.push((index, scope.spawn(|| step.judge())));
+                continue;
+            }
+            let verdict = step.run()?;
+            let passed = verdict.passed;
+            verdicts.push(Some(verdict));
+            if !passed {
+                break;
+            }
         }
-    }
+        for (index, thread) in beside {
+            let verdict = thread.join().map_err(|_| "a step panicked".to_owned())??;
+            println!("── {}", steps[index].name);
+            verdict.print();
+            verdicts[index] = Some(verdict);
+        }
+        Ok::<(), String>(())
+    })?;
     print!("\n{}", summary(steps, &verdicts));
-    match steps
-        .iter()
-        .zip(&verdicts)
-        .find(|(_, verdict)| !verdict.passed)
-    {
+    let mut judged = steps.iter().zip(verdicts.iter().flatten());
+    match judged.find(|(_, verdict)| !verdict.passed) {
         None => Ok(()),
         Some((step, _)) => Err(step.what_next()),
     }
@@ -53,19 +81,11 @@ pub fn formatting() -> Step {
 }
 
 pub fn tidy() -> Step {
-    Step {
-        name: "tidy",
-        action: Action::Tidy,
-        fix: None,
-    }
+    Step::new("tidy", Action::Tidy)
 }
 
 pub fn supply_chain() -> Step {
-    Step {
-        name: "supply chain",
-        action: Action::SupplyChain,
-        fix: None,
-    }
+    Step::new("supply chain", Action::SupplyChain)
 }
 
 pub fn lints() -> Step {
@@ -89,11 +109,24 @@ pub fn documentation() -> Step {
 }
 
 impl Step {
-    pub fn cargo(name: &'static str, args: &[&str]) -> Step {
+    pub fn new(name: &'static str, action: Action) -> Step {
         Step {
             name,
-            action: Action::Cargo(args.iter().map(|&arg| arg.to_owned()).collect()),
+            action,
             fix: None,
+            runs_beside: false,
+        }
+    }
+
+    pub fn cargo(name: &'static str, args: &[&str]) -> Step {
+        let args = args.iter().map(|&arg| arg.to_owned()).collect();
+        Step::new(name, Action::Cargo(args))
+    }
+
+    pub fn beside(self) -> Step {
+        Step {
+            runs_beside: true,
+            ..self
         }
     }
 
@@ -106,22 +139,36 @@ impl Step {
 
     fn run(&self) -> Result<Verdict, String> {
         println!("── {}: {}", self.name, self.command());
+        let verdict = self.judge()?;
+        verdict.print();
+        Ok(verdict)
+    }
+
+    fn judge(&self) -> Result<Verdict, String> {
         let started = Instant::now();
-        let (passed, note) = match &self.action {
-            Action::Tidy => (tidy::report(&root())? == 0, String::new()),
+        let (passed, note, output) = match &self.action {
+            Action::Tidy => (tidy::report(&root())? == 0, String::new(), None),
             Action::SupplyChain => {
                 let report = supply_chain::check(&root())?;
                 for finding in &report.findings {
                     println!("{finding}");
                 }
-                (report.findings.is_empty(), report.note)
+                (report.findings.is_empty(), report.note, None)
             }
-            Action::Cargo(args) => verdict_of(&run_cargo(args)?),
-            Action::Fuzz => verdict_of(&fuzz::run(&root(), fuzz::SEED, fuzz::EXAMPLES)?),
+            Action::Cargo(args) => verdict_of(run_cargo(args)?),
+            Action::Fuzz => verdict_of(fuzz::run(&root(), fuzz::SEED, fuzz::EXAMPLES)?),
+            Action::Libraries => {
+                let report = libraries::check(&root(), &[])?;
+                let (passed, _, output) = verdict_of(report.output);
+                (passed, report.note, output)
+            }
         };
-        let took = started.elapsed();
-        println!("   {} in {}", word_for(passed), seconds(took));
-        Ok(Verdict { passed, took, note })
+        Ok(Verdict {
+            passed,
+            took: started.elapsed(),
+            note,
+            output,
+        })
     }
 
     pub fn command(&self) -> String {
@@ -130,6 +177,7 @@ impl Step {
             Action::Tidy => "cargo xtask tidy".to_owned(),
             Action::SupplyChain => "cargo xtask supply-chain".to_owned(),
             Action::Fuzz => "cargo xtask fuzz".to_owned(),
+            Action::Libraries => "cargo xtask libraries".to_owned(),
         }
     }
 
@@ -148,11 +196,9 @@ fn run_cargo(args: &[String]) -> Result<CommandOutput, String> {
     process::run_quietly(command).map_err(|error| format!("cannot start cargo: {error}"))
 }
 
-fn verdict_of(output: &CommandOutput) -> (bool, String) {
-    if !output.success {
-        process::show(output);
-    }
-    (output.success, tests_counted(&output.lines))
+fn verdict_of(output: CommandOutput) -> (bool, String, Option<CommandOutput>) {
+    let (passed, note) = (output.success, tests_counted(&output.lines));
+    (passed, note, (!passed).then_some(output))
 }
 
 /// Adds up the lines of all test binaries: `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
@@ -179,10 +225,10 @@ fn tests_counted(lines: &[String]) -> String {
     format!("{passed} passed, {failed} failed, {ignored} ignored")
 }
 
-fn summary(steps: &[Step], verdicts: &[Verdict]) -> String {
+fn summary(steps: &[Step], verdicts: &[Option<Verdict>]) -> String {
     let mut table = String::new();
     for (index, step) in steps.iter().enumerate() {
-        let row = match verdicts.get(index) {
+        let row = match verdicts.get(index).and_then(Option::as_ref) {
             Some(verdict) => format!(
                 "{:<12} {:<8} {:>9}   {}",
                 step.name,
@@ -223,10 +269,13 @@ mod tests {
 
     #[test]
     fn the_summary_says_what_was_not_run() {
-        let verdict = |passed| Verdict {
-            passed,
-            took: Duration::from_millis(1_250),
-            note: String::new(),
+        let verdict = |passed| {
+            Some(Verdict {
+                passed,
+                took: Duration::from_millis(1_250),
+                note: String::new(),
+                output: None,
+            })
         };
         let steps = [formatting(), lints(), tidy()];
         let table = summary(&steps, &[verdict(true), verdict(false)]);

@@ -19,6 +19,8 @@ pub fn run(args: &[String]) -> VerbResult {
     steps::run(&all(filter))
 }
 
+const TEST_PROGRAMS: &[&str] = &["test", "--workspace", "--all-features", "--no-run"];
+
 /// The filter goes to the tests alone.
 fn all(filter: &[String]) -> Vec<Step> {
     let mut tests = vec!["test", "--workspace", "--all-features"];
@@ -29,13 +31,12 @@ fn all(filter: &[String]) -> Vec<Step> {
         steps::supply_chain(),
         steps::lints(),
         steps::documentation(),
-        Step::cargo("tests", &tests),
+        Step::cargo("test programs", TEST_PROGRAMS),
         Step::cargo("examples", fuzz::BUILD),
-        Step {
-            name: "fuzzing",
-            action: Action::Fuzz,
-            fix: None,
-        },
+        // The tests wait more than they compute.
+        Step::new("libraries", Action::Libraries).beside(),
+        Step::cargo("tests", &tests),
+        Step::new("fuzzing", Action::Fuzz),
     ]
 }
 

@@ -78,7 +78,7 @@ struct Fault {
 
 fn emit(event: &Value) {
     let mut out = io::stdout().lock();
-    // Without a reader there is nobody to tell.
+    // Without a reader there is no one to tell.
     let _ = writeln!(out, "{event}").and_then(|()| out.flush());
 }
 

@@ -62,8 +62,8 @@ impl Client {
         builder.build()
     }
 
-    /// The same client with connections that it shares with nobody. Whoever holds `newest` can
-    /// end the newest of them.
+    /// The same client with connections of its own; the holder of `newest` can end the last
+    /// that it opened.
     pub(crate) fn with_own_connections(&self, newest: Option<NewestConnection>) -> Self {
         let settings = self.server.settings.clone();
         let server = ServerAddress {

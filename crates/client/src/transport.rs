@@ -66,7 +66,7 @@ impl TransportSettings {
     }
 }
 
-/// A transport without connections. Whoever holds `newest` can end the newest that it opens.
+/// A transport without connections. The holder of `newest` can end the last that it opens.
 pub fn open(settings: TransportSettings, newest: Option<NewestConnection>) -> Transport {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
@@ -97,7 +97,7 @@ pub struct NewestConnection {
 }
 
 impl NewestConnection {
-    /// Closes the sending side: the server hears that nobody waits any more, while an answer that
+    /// Closes the sending side: the server learns that the caller does not wait any more, while an answer that
     /// is already on its way still arrives. A closed connection would lose it.
     pub fn end_sending(&self) {
         let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);

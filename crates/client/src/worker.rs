@@ -236,7 +236,7 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
         let thread = thread::Builder::new().name("steadfast-worker".to_owned());
         thread.spawn(move || {
             let ended = io.block_on(Arc::new(session).run(claimer, stopping));
-            // A worker that nobody waits for has ended all the same.
+            // A worker that no caller waits for has ended all the same.
             let _ = send_end.send(ended);
         })?;
         Ok(Worker {

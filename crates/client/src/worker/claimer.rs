@@ -10,7 +10,7 @@ use tokio::{
 
 use super::{
     backoff::Backoff,
-    held::{Held, HeldClaims},
+    held::{HeldClaim, HeldClaims},
     slots::Slots,
 };
 use crate::{
@@ -40,8 +40,8 @@ impl Claimer {
     pub async fn run(
         &self,
         stop: &watch::Receiver<bool>,
-        mut start: impl FnMut(Vec<Arc<Held>>),
-    ) -> Result<Vec<Arc<Held>>, ClientError> {
+        mut start: impl FnMut(Vec<Arc<HeldClaim>>),
+    ) -> Result<Vec<Arc<HeldClaim>>, ClientError> {
         let mut backoff = Backoff::default();
         let mut is_accepted = false;
         loop {
@@ -77,13 +77,13 @@ impl Claimer {
         }
     }
 
-    /// Sends one request. If the worker stops meanwhile, the server is told to stop waiting in a
+    /// Sends one request. If the worker stops meanwhile, the server is asked to stop waiting in a
     /// way that does not lose jobs which are already on their way.
     async fn claim(
         &self,
         most: usize,
         stop: &watch::Receiver<bool>,
-    ) -> Result<Vec<Arc<Held>>, ClientError> {
+    ) -> Result<Vec<Arc<HeldClaim>>, ClientError> {
         let request = ClaimJobsRequest {
             max: Some(most),
             ..self.request.clone()
@@ -106,7 +106,7 @@ impl Claimer {
         Ok(self.accept(answer))
     }
 
-    fn accept(&self, answer: ClaimList) -> Vec<Arc<Held>> {
+    fn accept(&self, answer: ClaimList) -> Vec<Arc<HeldClaim>> {
         let received = Instant::now();
         let claims = answer.claims.into_iter();
         claims
@@ -120,6 +120,6 @@ impl Claimer {
 
 /// Returns when the worker stops.
 pub async fn stopping(stop: &watch::Receiver<bool>) {
-    // Whoever could stop the worker is gone: that is a stop, too.
+    // The holder of the sender is gone: that is a stop, too.
     let _ = stop.clone().wait_for(|is_stopping| *is_stopping).await;
 }

@@ -8,7 +8,7 @@ use steadfast_core::{Invalid, JobId, Payload, limits};
 
 use super::{
     backoff::Backoff,
-    held::{Held, StopReason},
+    held::{HeldClaim, StopReason},
     job_error::JobError,
     kind::JobKind,
 };
@@ -16,7 +16,7 @@ use crate::{client::Client, error::ClientError, limits::ON_SUCCESS_MAX, request:
 
 /// What a handler knows and can do; `S` is the state that all handlers of a worker share.
 pub struct Context<S = ()> {
-    held: Arc<Held>,
+    held: Arc<HeldClaim>,
     state: Arc<S>,
 }
 
@@ -30,7 +30,7 @@ impl<S> Clone for Context<S> {
 }
 
 impl<S> Context<S> {
-    pub(super) fn new(held: Arc<Held>, state: Arc<S>) -> Self {
+    pub(super) fn new(held: Arc<HeldClaim>, state: Arc<S>) -> Self {
         Self { held, state }
     }
 

@@ -5,13 +5,13 @@ use std::{collections::BTreeMap, pin::Pin, sync::Arc};
 use serde::Serialize;
 use steadfast_core::{Failure, FailureClass, Payload};
 
-use super::{context::Context, held::Held, job_error::JobError, kind::JobKind};
+use super::{context::Context, held::HeldClaim, job_error::JobError, kind::JobKind};
 
 /// What a handler returned: its result as JSON, unless it is nothing.
 pub type HandlerResult = Result<Option<Payload>, JobError>;
 
-type Handling = Pin<Box<dyn Future<Output = HandlerResult> + Send>>;
-type Handler = Arc<dyn Fn(Arc<Held>) -> Handling + Send + Sync>;
+type HandlerFuture = Pin<Box<dyn Future<Output = HandlerResult> + Send>>;
+type Handler = Arc<dyn Fn(Arc<HeldClaim>) -> HandlerFuture + Send + Sync>;
 
 #[derive(Clone, Default)]
 pub struct Handlers {
@@ -29,7 +29,7 @@ impl Handlers {
         Fut: Future<Output = Result<T, JobError>> + Send + 'static,
     {
         let function = Arc::new(function);
-        let handler: Handler = Arc::new(move |held: Arc<Held>| {
+        let handler: Handler = Arc::new(move |held: Arc<HeldClaim>| {
             let (function, state) = (function.clone(), state.clone());
             Box::pin(async move {
                 let input: J = decode(&held)?;
@@ -45,13 +45,13 @@ impl Handlers {
     }
 
     /// The work of an attempt, if its kind has a handler.
-    pub fn handle(&self, held: &Arc<Held>) -> Option<Handling> {
+    pub fn handle(&self, held: &Arc<HeldClaim>) -> Option<HandlerFuture> {
         let handler = self.by_kind.get(held.job.kind.as_str())?;
         Some(handler(held.clone()))
     }
 }
 
-fn decode<J: JobKind>(held: &Held) -> Result<J, JobError> {
+fn decode<J: JobKind>(held: &HeldClaim) -> Result<J, JobError> {
     let null = Payload::default();
     let payload = held.job.payload.as_ref().unwrap_or(&null);
     payload.decode().map_err(|error| {

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use steadfast_api::{HeartbeatEntry, HeartbeatResult, HeartbeatsRequest};
 use tokio::time::{Instant, sleep_until};
 
-use super::held::{Held, HeldClaims, Report, StopReason};
+use super::held::{HeldClaim, HeldClaims, Report, StopReason};
 use crate::{
     client::Client,
     limits::{BATCH_MAX, CLAIM_WAIT, HEARTBEAT_TIMEOUT_MIN},
@@ -39,7 +39,7 @@ impl Heartbeats {
     /// The claims to renew now, and until when nothing needs to be done if there are none. A
     /// handler whose lease is over is stopped here; the outcome of one that has ended is still
     /// worth a try.
-    fn due(&self, now: Instant) -> (Vec<Arc<Held>>, Instant) {
+    fn due(&self, now: Instant) -> (Vec<Arc<HeldClaim>>, Instant) {
         let (mut due, mut soon) = (Vec::new(), Vec::new());
         let mut next = now + CLAIM_WAIT;
         for held in self.held.all() {
@@ -67,7 +67,7 @@ impl Heartbeats {
 
     /// Renews some claims. The request is given up after a third of the shortest lease, so that
     /// there is time for another.
-    pub async fn send(&self, claims: &[Arc<Held>]) {
+    pub async fn send(&self, claims: &[Arc<HeldClaim>]) {
         let reports: Vec<_> = claims.iter().map(|held| held.unsent_report()).collect();
         let entries = claims.iter().zip(&reports);
         let request = HeartbeatsRequest {
@@ -97,7 +97,7 @@ impl Heartbeats {
         }
     }
 
-    fn entry(&self, held: &Held, report: Option<&Report>) -> HeartbeatEntry {
+    fn entry(&self, held: &HeldClaim, report: Option<&Report>) -> HeartbeatEntry {
         HeartbeatEntry {
             id: held.job.id.to_string(),
             fence: held.fence,
@@ -108,7 +108,7 @@ impl Heartbeats {
     }
 
     /// Does what the server says about one claim.
-    fn heed(&self, held: &Held, result: &HeartbeatResult, sent_at: Instant) {
+    fn heed(&self, held: &HeldClaim, result: &HeartbeatResult, sent_at: Instant) {
         if !result.ok {
             let job = held.job.id;
             let code = result.code.as_deref().unwrap_or_default();
@@ -134,7 +134,7 @@ impl Heartbeats {
         held.renew(sent_at);
     }
 
-    fn plan_again(&self, claims: &[Arc<Held>], error: &str) {
+    fn plan_again(&self, claims: &[Arc<HeldClaim>], error: &str) {
         tracing::warn!(
             claims = claims.len(),
             error,

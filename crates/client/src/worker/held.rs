@@ -38,7 +38,7 @@ pub enum StopReason {
 ///
 /// Leases are counted on this machine's steady clock: the server's times mean nothing on a machine
 /// whose clock is wrong.
-pub struct Held {
+pub struct HeldClaim {
     pub job: JobBody,
     pub fence: Fence,
     pub lease: Duration,
@@ -68,7 +68,7 @@ pub struct Report {
     pub percent: Option<u8>,
 }
 
-impl Held {
+impl HeldClaim {
     pub fn key(&self) -> (JobId, u32) {
         (self.job.id, self.fence.0)
     }
@@ -191,7 +191,7 @@ impl Held {
 /// The claims that are neither settled nor lost.
 #[derive(Default)]
 pub struct HeldClaims {
-    claims: Mutex<HashMap<(JobId, u32), Arc<Held>>>,
+    claims: Mutex<HashMap<(JobId, u32), Arc<HeldClaim>>>,
     changed: Arc<Notify>,
 }
 
@@ -203,9 +203,9 @@ impl HeldClaims {
         lease: Option<Duration>,
         client: &Client,
         received: Instant,
-    ) -> Arc<Held> {
+    ) -> Arc<HeldClaim> {
         let lease = lease.unwrap_or(Duration::from_millis(claim.job.lease_ms));
-        Arc::new(Held {
+        Arc::new(HeldClaim {
             job: claim.job,
             fence: claim.fence,
             lease,
@@ -224,26 +224,26 @@ impl HeldClaims {
         })
     }
 
-    fn claims(&self) -> MutexGuard<'_, HashMap<(JobId, u32), Arc<Held>>> {
+    fn claims(&self) -> MutexGuard<'_, HashMap<(JobId, u32), Arc<HeldClaim>>> {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn add(&self, claims: &[Arc<Held>]) {
+    pub fn add(&self, claims: &[Arc<HeldClaim>]) {
         let entries = claims.iter().map(|held| (held.key(), held.clone()));
         self.claims().extend(entries);
         self.changed.notify_one();
     }
 
-    pub fn remove(&self, held: &Held) {
+    pub fn remove(&self, held: &HeldClaim) {
         self.claims().remove(&held.key());
     }
 
-    pub fn all(&self) -> Vec<Arc<Held>> {
+    pub fn all(&self) -> Vec<Arc<HeldClaim>> {
         self.claims().values().cloned().collect()
     }
 
     /// Those whose handlers have not ended.
-    pub fn unfinished(&self) -> Vec<Arc<Held>> {
+    pub fn unfinished(&self) -> Vec<Arc<HeldClaim>> {
         let mut found = self.all();
         found.retain(|held| !held.is_ended());
         found.sort_by_key(|held| held.key());

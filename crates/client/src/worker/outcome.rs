@@ -6,14 +6,14 @@ use tokio::task::JoinError;
 
 use super::{
     handlers::HandlerResult,
-    held::{Held, StopReason},
+    held::{HeldClaim, StopReason},
     job_error::JobError,
 };
 
 /// What a handler that ended by itself, or panicked, says about its attempt. There is none if
 /// the claim is lost.
 pub fn of_result(
-    held: &Held,
+    held: &HeldClaim,
     result: Result<HandlerResult, JoinError>,
 ) -> Option<SettlementRequest> {
     let reason = held.stop_reason();
@@ -45,7 +45,7 @@ pub fn of_result(
 }
 
 /// What the end of a handler that was cut off is.
-pub fn of_stop(held: &Held, reason: StopReason) -> Option<SettlementRequest> {
+pub fn of_stop(held: &HeldClaim, reason: StopReason) -> Option<SettlementRequest> {
     let message = match reason {
         StopReason::LeaseLost => return None,
         StopReason::Stopping => return Some(blank(held, SettlementOutcome::Release)),
@@ -57,27 +57,27 @@ pub fn of_stop(held: &Held, reason: StopReason) -> Option<SettlementRequest> {
 }
 
 /// The end of an attempt whose outcome the server did not take.
-pub fn of_refusal(held: &Held, detail: &str) -> SettlementRequest {
+pub fn of_refusal(held: &HeldClaim, detail: &str) -> SettlementRequest {
     let message = format!("the server refused the outcome: {detail}");
     let failure = Failure::new(FailureClass::named("result"), message);
     failed(held, failure_request(failure, None))
 }
 
 /// The end of an attempt that this worker has no handler for.
-pub fn of_unknown_kind(held: &Held) -> SettlementRequest {
+pub fn of_unknown_kind(held: &HeldClaim) -> SettlementRequest {
     let message = format!("this worker has no handler for {}", held.job.kind);
     let failure = Failure::new(FailureClass::named("unknown_kind"), message);
     failed(held, failure_request(failure, None))
 }
 
-fn failed(held: &Held, failure: FailureRequest) -> SettlementRequest {
+fn failed(held: &HeldClaim, failure: FailureRequest) -> SettlementRequest {
     SettlementRequest {
         failure: Some(failure),
         ..blank(held, SettlementOutcome::Fail)
     }
 }
 
-fn blank(held: &Held, outcome: SettlementOutcome) -> SettlementRequest {
+fn blank(held: &HeldClaim, outcome: SettlementOutcome) -> SettlementRequest {
     SettlementRequest {
         id: held.job.id.to_string(),
         fence: held.fence,

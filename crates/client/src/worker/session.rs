@@ -12,7 +12,7 @@ use super::{
     claimer::{Claimer, stopping},
     handlers::Handlers,
     heartbeats::Heartbeats,
-    held::{Held, HeldClaims, StopReason},
+    held::{HeldClaim, HeldClaims, StopReason},
     outcome,
     settler::Settler,
     slots::Slots,
@@ -99,7 +99,7 @@ impl Session {
         }
     }
 
-    fn give_back(&self, claims: &[Arc<Held>]) {
+    fn give_back(&self, claims: &[Arc<HeldClaim>]) {
         for held in claims {
             if let Some(settlement) = outcome::of_stop(held, StopReason::Stopping) {
                 self.settler.add(held, &settlement);
@@ -107,7 +107,7 @@ impl Session {
         }
     }
 
-    fn start(self: &Arc<Self>, claims: Vec<Arc<Held>>) {
+    fn start(self: &Arc<Self>, claims: Vec<Arc<HeldClaim>>) {
         self.slots.take(claims.len());
         self.held.add(&claims);
         for held in claims {
@@ -120,7 +120,7 @@ impl Session {
     }
 
     /// Runs the handler of a claim and reports how it ended.
-    async fn execute(&self, held: &Arc<Held>) {
+    async fn execute(&self, held: &Arc<HeldClaim>) {
         let settlement = match self.handlers.handle(held) {
             Some(work) => self.attend(held, work).await,
             None => Some(outcome::of_unknown_kind(held)),
@@ -148,7 +148,7 @@ impl Session {
     /// Lets a handler run until it ends, or has to be cut off.
     async fn attend(
         &self,
-        held: &Arc<Held>,
+        held: &Arc<HeldClaim>,
         work: impl Future<Output = super::handlers::HandlerResult> + Send + 'static,
     ) -> Option<steadfast_api::SettlementRequest> {
         let mut task = self.runtime.spawn(work);
@@ -163,7 +163,7 @@ impl Session {
     }
 
     /// Returns when a handler must not go on.
-    async fn cut_off_reason(&self, held: &Held) -> StopReason {
+    async fn cut_off_reason(&self, held: &HeldClaim) -> StopReason {
         let timed_out = async {
             match held.job.timeout_ms {
                 Some(millis) => sleep(Duration::from_millis(millis)).await,
@@ -188,6 +188,6 @@ impl Session {
     }
 }
 
-fn ids(claims: &[Arc<Held>]) -> Vec<String> {
+fn ids(claims: &[Arc<HeldClaim>]) -> Vec<String> {
     claims.iter().map(|held| held.job.id.to_string()).collect()
 }

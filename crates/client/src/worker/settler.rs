@@ -11,7 +11,7 @@ use tokio::{sync::Notify, time::Instant};
 
 use super::{
     backoff::Backoff,
-    held::{Held, HeldClaims, StopReason},
+    held::{HeldClaim, HeldClaims, StopReason},
     outcome,
     slots::Slots,
 };
@@ -37,7 +37,7 @@ struct Queue {
 }
 
 struct Settlement {
-    held: Arc<Held>,
+    held: Arc<HeldClaim>,
     text: String,
     /// It already says that the server refused the first one.
     is_refusal: bool,
@@ -56,13 +56,13 @@ impl Settler {
     }
 
     /// Reports the outcome of an attempt; the first one counts.
-    pub fn add(&self, held: &Arc<Held>, settlement: &SettlementRequest) {
+    pub fn add(&self, held: &Arc<HeldClaim>, settlement: &SettlementRequest) {
         if held.end() {
             self.push(held.clone(), settlement, false);
         }
     }
 
-    fn push(&self, held: Arc<Held>, settlement: &SettlementRequest, is_refusal: bool) {
+    fn push(&self, held: Arc<HeldClaim>, settlement: &SettlementRequest, is_refusal: bool) {
         let text = match serde_json::to_string(settlement) {
             Ok(text) => text,
             Err(error) => {

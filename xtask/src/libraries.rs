@@ -1,0 +1,212 @@
+//! `cargo xtask libraries`: the libraries for workers in `sdk`, with the server that the tests built.
+//!
+//! Each has a script, `check.sh`, that knows its language; here is only which of them can run on this
+//! machine. A language that is missing is named and left out: who changes the server need not have
+//! every toolchain.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use crate::process::{self, CommandOutput, succeeds};
+use crate::{VerbResult, fuzz, needs, root};
+
+struct Library {
+    name: &'static str,
+    /// Below the root.
+    script: &'static str,
+    args: &'static [&'static str],
+    needs: &'static [&'static Toolchain],
+}
+
+struct Toolchain {
+    what: &'static str,
+    /// Succeeds if it is there and new enough.
+    check: &'static [&'static str],
+    /// Debian's packages of it. They may be too old, which the check then says.
+    packages: &'static str,
+}
+
+const GO: Toolchain = Toolchain {
+    what: "Go 1.24 or later (https://go.dev/dl)",
+    check: &["sh", "-c", "cd sdk/go && go version"],
+    packages: "golang-go",
+};
+
+const NODE: Toolchain = Toolchain {
+    what: "Node 20.16 or later with npm (https://nodejs.org)",
+    check: &[
+        "sh",
+        "-c",
+        "npm --version && node -e 'const [a, b] = process.versions.node.split(\".\"); \
+         process.exit(a > 20 || (a == 20 && b >= 16) ? 0 : 1)'",
+    ],
+    packages: "nodejs npm",
+};
+
+const PYTHON: Toolchain = Toolchain {
+    what: "Python 3.10 or later with venv",
+    check: &[
+        "python3",
+        "-c",
+        "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))",
+    ],
+    packages: "python3 python3-venv",
+};
+
+/// The conformance program is written in Go, so each needs that.
+const LIBRARIES: &[Library] = &[
+    Library {
+        name: "rust",
+        script: "sdk/rust/check.sh",
+        args: &[],
+        needs: &[&GO],
+    },
+    Library {
+        name: "go",
+        script: "sdk/go/check.sh",
+        args: &["--short"],
+        needs: &[&GO],
+    },
+    Library {
+        name: "typescript",
+        script: "sdk/typescript/check.sh",
+        args: &["--short"],
+        needs: &[&NODE, &GO],
+    },
+    Library {
+        name: "python",
+        script: "sdk/python/check.sh",
+        args: &["--short"],
+        needs: &[&PYTHON, &GO],
+    },
+];
+
+/// What was found out about all of them.
+pub struct Report {
+    pub output: CommandOutput,
+    pub note: String,
+}
+
+pub fn run(args: &[String]) -> VerbResult {
+    let root = root();
+    for arg in args {
+        if !LIBRARIES.iter().any(|library| library.name == arg) {
+            let names: Vec<&str> = LIBRARIES.iter().map(|library| library.name).collect();
+            return Err(format!(
+                "there is no library `{arg}`; there are {}",
+                names.join(", ")
+            ));
+        }
+    }
+    let mut build = process::cargo(&root);
+    build.args(fuzz::BUILD);
+    let built =
+        process::run_quietly(build).map_err(|error| format!("cannot start cargo: {error}"))?;
+    if !built.success {
+        process::show(&built);
+        return Err("the server does not build".to_owned());
+    }
+    let report = check(&root, args)?;
+    process::show(&report.output);
+    println!("{}", report.note);
+    if report.output.success {
+        Ok(())
+    } else {
+        Err("a library failed".to_owned())
+    }
+}
+
+/// Checks the libraries with these names, or all of them, one after the other until one fails.
+pub fn check(root: &Path, names: &[String]) -> Result<Report, String> {
+    let binary = target_directory(root).join("debug/steadfast");
+    if !binary.exists() {
+        return Err(format!("{} is not built", binary.display()));
+    }
+    let mut output = CommandOutput {
+        success: true,
+        lines: Vec::new(),
+    };
+    let (mut passed, mut left_out) = (Vec::new(), Vec::new());
+    let wanted =
+        |library: &&Library| names.is_empty() || names.iter().any(|name| name == library.name);
+    for library in LIBRARIES.iter().filter(wanted) {
+        if let Some(missing) = library.needs.iter().find(|need| !need.is_there(root)) {
+            left_out.push(format!(
+                "{} left out: {} is missing",
+                library.name, missing.what
+            ));
+            continue;
+        }
+        let mut command = Command::new(root.join(library.script));
+        command
+            .args(library.args)
+            .current_dir(root)
+            .env("STEADFAST_BIN", &binary);
+        let ran = process::run_silently(command)
+            .map_err(|error| format!("cannot start {}: {error}", library.script))?;
+        output.lines.extend(ran.lines);
+        if !ran.success {
+            output.success = false;
+            output.lines.push(format!(
+                "{} failed; rerun: cargo xtask libraries {0}",
+                library.name
+            ));
+            break;
+        }
+        passed.push(library.name.to_owned());
+    }
+    passed.append(&mut left_out);
+    Ok(Report {
+        output,
+        note: passed.join(", "),
+    })
+}
+
+impl Toolchain {
+    /// Whether it is there, perhaps after it was installed.
+    fn is_there(&self, root: &Path) -> bool {
+        let check = || {
+            let (program, args) = (self.check[0], &self.check[1..]);
+            succeeds_in(root, program, args)
+        };
+        check() || (needs::install_packages(self.packages) && check())
+    }
+}
+
+fn succeeds_in(directory: &Path, program: &str, args: &[&str]) -> bool {
+    let directory = directory.to_string_lossy();
+    let mut all = vec![
+        "-c",
+        "cd \"$1\" && shift && exec \"$@\"",
+        "sh",
+        &directory,
+        program,
+    ];
+    all.extend(args);
+    succeeds("sh", &all)
+}
+
+fn target_directory(root: &Path) -> PathBuf {
+    let named = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let path = root.join(named.unwrap_or_else(|| PathBuf::from("target")));
+    fs::canonicalize(&path).unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_library_has_its_script() {
+        for library in LIBRARIES {
+            assert!(root().join(library.script).exists(), "{}", library.script);
+        }
+    }
+
+    #[test]
+    fn an_unknown_library_is_refused_before_anything_is_built() {
+        let said = run(&["cobol".to_owned()]).unwrap_err();
+        assert!(said.contains("there is no library `cobol`") && said.contains("python"));
+    }
+}
