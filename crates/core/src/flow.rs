@@ -23,8 +23,8 @@ mod slots;
 mod sublane;
 
 pub use blockers::{
-    Blocker, BlockerKind, GateHolder, GateReading, JobReading, QueueExplanation, QueueFacts,
-    StartEstimate, StartExplanation, StartFacts, WorkerReading,
+    Blocker, BlockerKind, GateHolder, GateReading, JobReading, PlaceReading, QueueExplanation,
+    QueueFacts, StartEstimate, StartExplanation, StartFacts, WorkerReading,
 };
 pub use destination::Destination;
 pub use fair::{Share, Weight};

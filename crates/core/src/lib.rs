@@ -81,9 +81,9 @@ pub use flow::{
     DestinationLimit, Gate, GateDefaults, GateHolder, GateId, GateLimits, GateNumber, GatePatch,
     GateReading, GateScope, GateState, Gates, HandHold, HealthChange, HealthEvent, HealthInput,
     HealthPatch, HealthReport, HealthRules, HealthStatus, HealthTally, HoldCommand, HoldMode,
-    Incident, IncidentCause, JobReading, OutcomeCounts, Pause, PausePatch, QueueExplanation,
-    QueueFacts, Rate, RatePatch, RetryShare, Room, Share, SharedRetryAfter, StartEstimate,
-    StartExplanation, StartFacts, Sublane, Weight, WorkerReading, call_allowance,
+    Incident, IncidentCause, JobReading, OutcomeCounts, Pause, PausePatch, PlaceReading,
+    QueueExplanation, QueueFacts, Rate, RatePatch, RetryShare, Room, Share, SharedRetryAfter,
+    StartEstimate, StartExplanation, StartFacts, Sublane, Weight, WorkerReading, call_allowance,
 };
 pub use forecast::AttemptForecast;
 pub use id::{EndpointId, EventId, JobId, KeyId, ScheduleId};

@@ -8,8 +8,8 @@ use steadfast_core::{
     EndReason, Failure, FailureClass, Gate, GateDefaults, GateHolder, GateId, GatePatch,
     GateReading, GateScope, GateState, Gates, Guarantee, HealthInput, HealthRules, HealthTally,
     HoldCommand, HoldMode, Jitter, Job, JobId, JobLabel, JobReading, Kind, NewJob, Outcome,
-    PausePatch, Payload, PolicyPatch, Preset, RetryRule, RuleAction, StartFacts, Sublane,
-    Subscriptions, Tenant, Timestamp, WorkerName, WorkerReading, after_attempt, explain,
+    PausePatch, Payload, PlaceReading, PolicyPatch, Preset, RetryRule, RuleAction, StartFacts,
+    Sublane, Subscriptions, Tenant, Timestamp, WorkerName, WorkerReading, after_attempt, explain,
 };
 
 const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
@@ -213,7 +213,7 @@ fn facts(job: &Job) -> StartFacts<'_> {
             live: 2,
             last_seen: None,
         },
-        ahead: Some(0),
+        place: Some(PlaceReading::default()),
         starts_per_second: None,
     }
 }
@@ -233,8 +233,29 @@ fn at_gate(gate: AppliedGate, state: GateState) -> Vec<GateReading> {
     vec![GateReading {
         gate,
         state,
+        ahead: 0,
         holders: Vec::new(),
     }]
+}
+
+/// The same with jobs like it before it.
+fn behind(count: u64, facts: StartFacts<'_>) -> StartFacts<'_> {
+    let gates = facts.gates.into_iter();
+    let place = PlaceReading {
+        ahead: count,
+        alike: count,
+        at_least: false,
+    };
+    StartFacts {
+        gates: gates
+            .map(|gate| GateReading {
+                ahead: count,
+                ..gate
+            })
+            .collect(),
+        place: Some(place),
+        ..facts
+    }
 }
 
 /// The gate that follows from the health of the job's destination.
@@ -334,6 +355,7 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
             GatePatch::default().max_running(5),
         ),
         state: full,
+        ahead: 0,
         holders: vec![
             holder(7, Some("node-1")),
             holder(8, Some("node-2")),
@@ -401,10 +423,34 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
         (
             "rate, behind others",
             StartFacts {
-                ahead: Some(20),
                 starts_per_second: Some(100.0),
-                ..gates(set(GateScope::Destination, url, at_rate("10/s")))
+                ..behind(20, gates(set(GateScope::Destination, url, at_rate("10/s"))))
             },
+        ),
+        (
+            "a rate with room for those before it",
+            behind(
+                20,
+                gates(at_gate(
+                    applied(&job, GateScope::Destination, url, at_rate("10/s+5")),
+                    GateState::default(),
+                )),
+            ),
+        ),
+        (
+            "max running with room for one before it",
+            behind(
+                1,
+                gates(at_gate(
+                    applied(
+                        &job,
+                        GateScope::Queue,
+                        "default",
+                        GatePatch::default().max_running(1),
+                    ),
+                    GateState::default(),
+                )),
+            ),
         ),
         (
             "retry share",
@@ -438,17 +484,16 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
         ),
         (
             "ramping",
-            StartFacts {
-                gates: at_gate(
+            behind(
+                1_500,
+                gates(at_gate(
                     health_gate(&job, commanded(&down, release)),
                     GateState {
                         next_start: at(3).plus(Duration::from_millis(400)),
                         ..GateState::default()
                     },
-                ),
-                ahead: Some(1_500),
-                ..facts(&job)
-            },
+                )),
+            ),
         ),
         ("Retry-After", gates(of_health(told))),
         (
@@ -468,8 +513,18 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
         (
             "behind",
             StartFacts {
-                ahead: Some(1_200),
                 starts_per_second: Some(50.0),
+                ..behind(1_200, facts(&job))
+            },
+        ),
+        (
+            "behind more than are counted",
+            StartFacts {
+                place: Some(PlaceReading {
+                    ahead: 1_000,
+                    alike: 1_000,
+                    at_least: true,
+                }),
                 ..facts(&job)
             },
         ),
@@ -509,9 +564,9 @@ fn an_explanation_is_data_too() {
             health_gate(&job, unhealthy(&refused, 20)),
             GateState::default(),
         ),
-        ahead: Some(3),
         ..facts(&job)
     };
+    let facts = behind(3, facts);
     let json = serde_json::to_string_pretty(&facts.explain(at(3))).unwrap();
     insta::assert_snapshot!(json);
 }

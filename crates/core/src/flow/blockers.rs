@@ -43,8 +43,8 @@ pub struct StartFacts<'a> {
     pub runs_after: Vec<JobReading>,
     /// Who could run it.
     pub workers: WorkerReading,
-    /// How many due jobs of its tenant would be claimed before it; `None` if that is not known.
-    pub ahead: Option<u64>,
+    /// Where it stands among the due jobs of its tenant; `None` if it is not due.
+    pub place: Option<PlaceReading>,
     /// How many jobs of its tenant start in a second at present, if that is known.
     pub starts_per_second: Option<f64>,
 }
@@ -56,8 +56,23 @@ pub struct GateReading {
     pub gate: AppliedGate,
     /// What the store remembers of it.
     pub state: GateState,
+    /// Due jobs of the job's tenant that wait at it and are claimed before the job, as far as they
+    /// were counted.
+    pub ahead: u64,
     /// Some of the attempts that run.
     pub holders: Vec<GateHolder>,
+}
+
+/// Where a due job stands among others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlaceReading {
+    /// Due jobs of its tenant that are claimed before it.
+    pub ahead: u64,
+    /// Those of them that are like it to every gate, of its priority, and retries if it is one: room
+    /// at a gate is theirs first.
+    pub alike: u64,
+    /// There are more ahead: counting stopped.
+    pub at_least: bool,
 }
 
 /// An attempt that counts at a gate.
@@ -170,6 +185,9 @@ pub struct Blocker {
     /// How many jobs are claimed first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead: Option<u64>,
+    /// There are more of them: counting stopped.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ahead_at_least: bool,
     /// What a person could do about it.
     #[serde(skip)]
     action: String,
@@ -246,13 +264,19 @@ impl StartFacts<'_> {
                 return None;
             }
             match limits.room_for(&reading.state, self.job.guarantee, is_retry, now) {
-                Room::For(_) => None,
-                Room::Closed(closed_by) => Some(closed_by),
+                Room::For(room) => self.in_line(reading, &limits, room, now),
+                Room::Closed(closed_by) => Some(self.closed(reading, closed_by, now)),
             }
         });
-        rooms
-            .map(|closed_by| self.closed(reading, closed_by, now))
-            .collect()
+        rooms.collect()
+    }
+
+    /// How many jobs like it take room at gates before it.
+    fn alike(&self) -> u64 {
+        // Of an ordered key only one may start, whatever is due earlier.
+        let is_ordered = self.gates.iter().any(|gate| gate.gate.limits.ordered);
+        let place = self.place.filter(|_| !is_ordered);
+        place.map_or(0, |place| place.alike)
     }
 
     /// The latest of all, as far as time decides.

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use super::{
-    Blocker, BlockerKind, ClosedBy, GateHolder, GateReading, JobReading, StartFacts, after_starts,
+    Blocker, BlockerKind, ClosedBy, GateHolder, GateReading, JobReading, PlaceReading, StartFacts,
+    after_starts,
 };
 use crate::{
     explain::{self, brief, thousands},
     flow::{
-        gate::{GateId, GateScope, Pause, Rate},
+        gate::{GateId, GateLimits, GateScope, Pause, Rate},
         health::{HandHold, Incident, IncidentCause, SharedRetryAfter},
     },
     limits,
@@ -33,6 +34,7 @@ impl Blocker {
             retry_after: None,
             jobs: Vec::new(),
             ahead: None,
+            ahead_at_least: false,
             action,
             likely: until,
         }
@@ -136,9 +138,9 @@ impl StartFacts<'_> {
             ClosedBy::MaxRunning => max_running(reading, now),
             ClosedBy::Rate(until) => self.rate(reading, *until, now),
             ClosedBy::RetryShare(until) => retry_share(reading, *until),
-            ClosedBy::Hold { until, incident } => self.hold(id, *until, incident, now),
+            ClosedBy::Hold { until, incident } => self.hold(reading, *until, incident, now),
             ClosedBy::HeldByHand { until, hold } => held_by_hand(id, *until, hold, now),
-            ClosedBy::Ramp { until, rate } => self.ramp(id, *until, rate, now),
+            ClosedBy::Ramp { until, rate } => ramp(reading, *until, rate, now),
             ClosedBy::RetryAfter(told) => retry_after(id, told, now),
         };
         Blocker {
@@ -162,23 +164,67 @@ impl StartFacts<'_> {
             Some(until),
             format!("Raise the rate of {id}."),
         );
-        blocker.likely = self.in_turn(until, rate.as_ref());
+        // Those before it start first, at this rate.
+        let interval = rate.as_ref().map_or(Duration::ZERO, Rate::interval);
+        blocker.likely = Some(after_starts(until, reading.ahead, interval));
         blocker
     }
 
-    /// When it starts if those before it start first, at this rate.
-    fn in_turn(&self, until: Timestamp, rate: Option<&Rate>) -> Option<Timestamp> {
-        let interval = rate.map_or(Duration::ZERO, Rate::interval);
-        Some(after_starts(until, self.ahead.unwrap_or(0), interval))
+    /// What a limit says that has room, if jobs like this one take it all.
+    pub(super) fn in_line(
+        &self,
+        reading: &GateReading,
+        limits: &GateLimits,
+        room: u32,
+        now: Timestamp,
+    ) -> Option<Blocker> {
+        let alike = self.alike();
+        // Which of several jobs is the probe is found by the claim.
+        if u64::from(room) > alike || limits.is_for_probes() {
+            return None;
+        }
+        let id = &reading.gate.id;
+        let kind = match limits {
+            GateLimits { rate: Some(_), .. } => BlockerKind::Rate,
+            GateLimits {
+                retry_share: Some(_),
+                ..
+            } => BlockerKind::RetryShare,
+            GateLimits {
+                destination: Some(_),
+                ..
+            } => BlockerKind::Ramping,
+            _ => BlockerKind::MaxRunning,
+        };
+        let sentence = format!(
+            "{} has room for {} now, and {} before it.",
+            subject(id),
+            count_of(room.into(), "start", "starts"),
+            count_of(alike, "job like it is", "jobs like it are"),
+        );
+        let action = match kind {
+            BlockerKind::Rate => format!("Raise the rate of {id}."),
+            BlockerKind::RetryShare => format!("Raise retryShare of {id}."),
+            BlockerKind::MaxRunning => format!("Raise maxRunning of {id}."),
+            _ => String::new(),
+        };
+        let later = (alike + 1).saturating_sub(room.into());
+        let rate = limits.rate.as_ref();
+        Some(Blocker {
+            gate: Some(id.clone()),
+            likely: rate.map(|rate| after_starts(now, later, rate.interval())),
+            ..Blocker::new(kind, sentence, None, action)
+        })
     }
 
     fn hold(
         &self,
-        id: &GateId,
+        reading: &GateReading,
         until: Option<Timestamp>,
         incident: &Incident,
         now: Timestamp,
     ) -> Blocker {
+        let id = &reading.gate.id;
         let mut sentence = format!(
             "{} is held since {}: {}.",
             subject(id),
@@ -199,7 +245,7 @@ impl StartFacts<'_> {
             _ => {}
         }
         let action = format!("Release {id}, if you know that it works.");
-        let is_next = self.ahead.is_none_or(|ahead| ahead == 0);
+        let is_next = reading.ahead == 0;
         Blocker {
             since: Some(incident.began_at),
             evidence: Some(incident.cause.clone()),
@@ -207,21 +253,6 @@ impl StartFacts<'_> {
             likely: until.filter(|_| is_next),
             ..Blocker::new(BlockerKind::Held, sentence, until, action)
         }
-    }
-
-    fn ramp(&self, id: &GateId, until: Timestamp, rate: &Rate, now: Timestamp) -> Blocker {
-        let sentence = format!(
-            "{} works again, and jobs start faster from second to second: {rate} at present; the \
-             next start is free in {}.",
-            subject(id),
-            brief(until.since(now))
-        );
-        let mut blocker = Blocker::new(BlockerKind::Ramping, sentence, Some(until), String::new());
-        // Twice as many each second: after n seconds, as many times the present rate as 2^n - 1.
-        let turns = self.ahead.unwrap_or(0) / u64::from(rate.limit.max(1)) + 1;
-        let seconds = u64::BITS - turns.leading_zeros() - 1;
-        blocker.likely = Some(until.plus(limits::RAMP_STEP * seconds));
-        blocker
     }
 
     pub(super) fn no_worker(&self, now: Timestamp) -> Option<Blocker> {
@@ -246,13 +277,21 @@ impl StartFacts<'_> {
     }
 
     pub(super) fn behind(&self, now: Timestamp) -> Option<Blocker> {
-        let ahead = self.ahead.filter(|ahead| *ahead > 0)?;
+        let PlaceReading {
+            ahead, at_least, ..
+        } = self.place.filter(|place| place.ahead > 0)?;
         let jobs = count_of(
             ahead,
             "due job of its tenant is",
             "due jobs of its tenant are",
         );
-        let sentence = format!("{jobs} claimed before it.");
+        let sentence = match at_least {
+            true => format!(
+                "{} or more due jobs of its tenant are claimed before it.",
+                thousands(ahead)
+            ),
+            false => format!("{jobs} claimed before it."),
+        };
         let action = "Raise its priority, or add workers.".to_owned();
         let interval = self
             .starts_per_second
@@ -260,6 +299,7 @@ impl StartFacts<'_> {
             .and_then(|pace| Duration::try_from_secs_f64(1.0 / pace).ok());
         Some(Blocker {
             ahead: Some(ahead),
+            ahead_at_least: at_least,
             likely: interval.map(|interval| after_starts(now, ahead, interval)),
             ..Blocker::new(BlockerKind::Behind, sentence, None, action)
         })
@@ -290,7 +330,12 @@ fn held_by_hand(id: &GateId, until: Option<Timestamp>, hold: &HandHold, now: Tim
 
 fn by_hand(id: &GateId, what: &str, by: Option<&str>, since: Timestamp) -> String {
     let by = by.map_or(String::new(), |by| format!(" by {by}"));
-    format!("{} is {what}{by} since {since}", subject(id))
+    // Pauses that earlier versions made have no time.
+    let since = match since.is_epoch() {
+        true => String::new(),
+        false => format!(" since {since}"),
+    };
+    format!("{} is {what}{by}{since}", subject(id))
 }
 
 fn with_end(
@@ -353,6 +398,22 @@ fn holder_name(holder: &GateHolder, now: Timestamp) -> String {
         holder.job,
         brief(now.since(holder.since))
     )
+}
+
+fn ramp(reading: &GateReading, until: Timestamp, rate: &Rate, now: Timestamp) -> Blocker {
+    let id = &reading.gate.id;
+    let sentence = format!(
+        "{} works again, and jobs start faster from second to second: {rate} at present; the \
+         next start is free in {}.",
+        subject(id),
+        brief(until.since(now))
+    );
+    let mut blocker = Blocker::new(BlockerKind::Ramping, sentence, Some(until), String::new());
+    // Twice as many each second: after n seconds, as many times the present rate as 2^n - 1.
+    let turns = reading.ahead / u64::from(rate.limit.max(1)) + 1;
+    let seconds = u64::BITS - turns.leading_zeros() - 1;
+    blocker.likely = Some(until.plus(limits::RAMP_STEP * seconds));
+    blocker
 }
 
 fn retry_share(reading: &GateReading, until: Timestamp) -> Blocker {
