@@ -37,6 +37,7 @@ mod prune;
 mod race;
 mod renew;
 mod schedules;
+mod start;
 mod stats;
 mod sweep;
 mod wake;
@@ -237,6 +238,15 @@ macro_rules! conformance_tests {
                 pausing_and_resuming_twice_is_once
                 the_next_due_time_leaves_out_paused_queues
                 what_ran_before_the_pause_can_end
+            }
+            start {
+                what_is_said_to_be_claimable_is_what_a_claim_takes
+                a_job_at_a_limit_names_those_that_run
+                an_ordered_job_names_the_one_before_it
+                a_job_knows_how_many_of_its_tenant_are_before_it
+                no_more_jobs_are_counted_than_people_care_about
+                the_first_job_of_a_queue_is_the_one_that_a_claim_looks_at
+                a_job_that_does_not_wait_has_nothing_before_its_start
             }
             flow {
                 tenants_take_turns

@@ -15,6 +15,7 @@ mod gates;
 mod order;
 mod plan;
 mod shares;
+mod start;
 mod strip;
 mod view;
 
@@ -36,6 +37,7 @@ use shares::Shares;
 use view::{Park, View};
 
 pub(crate) use plan::{Pick, Plan, SentJobs, Turn};
+pub(crate) use start::{FirstStrip, IndexedStart, WaitingJob};
 pub(crate) use strip::{Head, Level, Strip, SublaneId};
 
 /// How a driver uses the index.

@@ -66,7 +66,7 @@ pub use store::{
     DueSchedule, DueSchedules, EnqueueResult, FireRequest, FireResult, JobCount, JobFilter,
     JobPageRequest, JobStore, LaneStats, MinuteStats, Page, PageRequest, QueryStore, RenewResult,
     Renewal, SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult,
-    ScheduleStore, Store, TickRecord,
+    ScheduleStore, StartQuery, StartReading, Store, TickRecord,
 };
 #[cfg(feature = "_testing")]
 #[doc(hidden)]

@@ -73,6 +73,18 @@ pub const POLICIES_RECENT_MAX: usize = 8;
 
 // Claims.
 
+/// Jobs before another one that are counted for people: more are not worth the time.
+pub const JOBS_AHEAD_MAX: u64 = 1_000;
+/// Places where jobs of one tenant wait that are looked at to find those before a job.
+pub const STRIPS_AHEAD_MAX: usize = 1_000;
+/// Sublanes of a tenant that are looked at to find those places: some milliseconds.
+pub const SUBLANES_LOOKED_MAX: usize = 10_000;
+/// Places that are looked at to find the first job of a queue.
+pub const FIRST_STRIPS_MAX: usize = 32;
+/// Attempts at a gate that are named to people.
+pub const GATE_HOLDERS_MAX: usize = 10;
+/// Running jobs that are looked at to find those attempts.
+pub const HOLDERS_LOOKED_MAX: usize = 2_000;
 /// Callers that want different jobs have different views of what is due. Beyond this, the view that
 /// was not used for longest is made anew when it is needed.
 pub const DUE_VIEWS_MAX: usize = 64;

@@ -8,6 +8,7 @@ mod documents;
 mod jobs;
 mod queries;
 mod schedules;
+mod start;
 mod tables;
 
 use std::{

@@ -45,6 +45,7 @@ mod recount;
 mod rows;
 mod schedules;
 mod session;
+mod start;
 mod stats;
 mod time;
 mod tls;

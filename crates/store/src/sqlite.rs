@@ -42,6 +42,7 @@ mod row_inserts;
 mod rows;
 mod schedules;
 mod session;
+mod start;
 mod stats;
 mod values;
 mod writer;

@@ -18,6 +18,7 @@ mod jobs;
 mod layer;
 mod queries;
 mod schedules;
+mod start;
 
 use steadfast_core::Timestamp;
 
@@ -38,6 +39,7 @@ pub use schedules::{
     DueSchedule, DueSchedules, FireRequest, FireResult, ScheduleCreateResult, ScheduleFilter,
     ScheduleSaveResult, ScheduleStore, TickRecord,
 };
+pub use start::{StartQuery, StartReading};
 
 /// What all parts of a store share: its time, and its wake-ups.
 pub trait BaseStore: Send + Sync + 'static {

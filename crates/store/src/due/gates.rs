@@ -43,6 +43,11 @@ impl DueIndex {
         true
     }
 
+    /// The gates that hold.
+    pub(crate) fn gates(&self) -> &Arc<Gates> {
+        &self.gates
+    }
+
     /// What a driver knows of a gate, such as what it read from its table.
     pub(crate) fn set_state(&mut self, number: GateNumber, state: GateState, now: Timestamp) {
         if let Some(entry) = self.states.get_mut(&number) {

@@ -21,6 +21,17 @@ pub(super) struct Flow {
 }
 
 impl Flow {
+    pub(super) fn gates(&self) -> &Gates {
+        &self.gates
+    }
+
+    /// The gates that hold from now on, unless newer ones do.
+    pub(super) fn set_gates(&mut self, gates: &Arc<Gates>) {
+        if gates.version() > self.gates.version() {
+            self.gates = gates.clone();
+        }
+    }
+
     /// Whether claims were made under gates.
     pub(super) fn has_gates(&self) -> bool {
         self.gates.version() > 0
@@ -51,9 +62,7 @@ enum Next {
 
 impl Tables {
     pub(super) fn claim(&mut self, request: &ClaimRequest, now: Timestamp) -> ClaimResult {
-        if request.gates.version() > self.flow.gates.version() {
-            self.flow.gates = request.gates.clone();
-        }
+        self.flow.set_gates(&request.gates);
         let mut claims = Vec::new();
         let mut sent = BTreeMap::new();
         while claims.len() < request.max
@@ -152,7 +161,7 @@ impl Tables {
     }
 
     /// The oldest unfinished job of a concurrency key.
-    fn first_of_key(&self, sublane: &Sublane) -> Option<&Job> {
+    pub(super) fn first_of_key(&self, sublane: &Sublane) -> Option<&Job> {
         let key = (&sublane.tenant, &sublane.concurrency_key);
         self.jobs
             .values()
@@ -162,10 +171,18 @@ impl Tables {
             .min_by_key(|job| (job.created_at, job.id))
     }
 
-    fn gate_state(&self, gate: &AppliedGate) -> GateState {
+    /// Whether an attempt of a job that runs counts at a gate.
+    pub(super) fn counts_at(&self, job: &Job, gate: &AppliedGate) -> bool {
+        self.flow
+            .gates
+            .applying_to(&Sublane::from(job))
+            .contains(gate)
+    }
+
+    pub(super) fn gate_state(&self, gate: &AppliedGate) -> GateState {
         let running = self.leases.iter().filter(|(_, id)| {
-            let job = self.jobs.get(id).map(|entry| Sublane::from(&entry.job));
-            job.is_some_and(|job| self.flow.gates.applying_to(&job).contains(gate))
+            let job = self.jobs.get(id).map(|entry| &entry.job);
+            job.is_some_and(|job| self.counts_at(job, gate))
         });
         GateState {
             running: u32::try_from(running.count()).unwrap_or(u32::MAX),

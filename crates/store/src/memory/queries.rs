@@ -3,10 +3,11 @@
 use std::{
     collections::BTreeMap,
     ops::Bound::{Excluded, Unbounded},
+    sync::Arc,
 };
 
 use async_trait::async_trait;
-use steadfast_core::{Attempt, Job, JobId, JobLabel, Queue, Tally, Tenant, Timestamp};
+use steadfast_core::{Attempt, Gates, Job, JobId, JobLabel, Queue, Tally, Tenant, Timestamp};
 
 use super::{
     MemoryStore, each,
@@ -21,7 +22,7 @@ use crate::{
     minutes::{minute, minute_start},
     store::{
         AttemptCursor, AttemptOwner, JobCount, JobFilter, JobPageRequest, LaneStats, MinuteStats,
-        Page, PageRequest, QueryStore,
+        Page, PageRequest, QueryStore, StartQuery, StartReading,
     },
 };
 
@@ -69,6 +70,17 @@ impl QueryStore for MemoryStore {
             };
             let paused = tables.paused.iter().filter(wanted);
             paused.take(limit).cloned().collect()
+        }))
+    }
+
+    async fn read_start(
+        &self,
+        of: StartQuery,
+        gates: Arc<Gates>,
+    ) -> Result<Option<StartReading>, StoreError> {
+        Ok(self.with(|tables, now| {
+            tables.flow.set_gates(&gates);
+            tables.read_start(&of, now)
         }))
     }
 

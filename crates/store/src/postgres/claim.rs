@@ -35,7 +35,9 @@ use crate::{
     sql::{paging::row_limit, values::state},
     store::{ClaimRequest, ClaimResult},
 };
-use gates::{count_running, counts, fit, gate_array, insert_gates, lock_gates, save_gates};
+use gates::{counts, fit, gate_array, insert_gates, lock_gates, save_gates};
+
+pub(super) use gates::{GateRow, use_gates};
 
 pub(super) async fn claim(
     conn: &mut Conn<'_>,
@@ -43,9 +45,7 @@ pub(super) async fn claim(
 ) -> Result<ClaimResult, DriverError> {
     let shared = conn.shared;
     shared.due.refresh(&conn.session()).await?;
-    if shared.due.lock().set_gates(&request.gates) {
-        count_running(&conn.session(), request).await?;
-    }
+    use_gates(&conn.session(), &request.gates).await?;
     let max = request.max.min(CLAIMS_MAX);
     let mut claims = Vec::new();
     let mut sent = SentJobs::default();

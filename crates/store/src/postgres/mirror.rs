@@ -47,6 +47,8 @@ pub(super) struct MirrorState {
     synced: Option<LastSync>,
     /// Gates that have a row.
     pub known_gates: HashSet<GateNumber>,
+    /// The version of the gates at which running attempts were last counted.
+    counted_version: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -63,6 +65,7 @@ impl Default for DueMirror {
             is_stale: true,
             synced: None,
             known_gates: HashSet::new(),
+            counted_version: 0,
         };
         Self {
             state: Mutex::new(state),
@@ -238,9 +241,17 @@ impl DueMirror {
 }
 
 impl MirrorState {
-    /// The gates that hold from now on. Answers whether they are others than before.
-    pub(super) fn set_gates(&mut self, gates: &Arc<Gates>) -> bool {
-        self.index.set_gates(gates)
+    /// The gates that hold from now on. Answers with those at which the attempts that run must still
+    /// be counted.
+    pub(super) fn set_gates(&mut self, gates: &Arc<Gates>) -> Option<Arc<Gates>> {
+        self.index.set_gates(gates);
+        let gates = self.index.gates();
+        (gates.version() > self.counted_version).then(|| gates.clone())
+    }
+
+    /// The attempts that run are counted at these gates.
+    pub(super) fn set_counted(&mut self, gates: &Gates) {
+        self.counted_version = self.counted_version.max(gates.version());
     }
 
     /// Whether there never was a look at all ranges, and whether one is due.

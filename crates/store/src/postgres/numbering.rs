@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use steadfast_core::{Kind, NewJob, Queue, RetryPolicy, Tenant};
+use steadfast_core::{Job, Kind, NewJob, Queue, RetryPolicy, Tenant};
 use tokio_postgres::{Row, types::ToSql};
 
 use super::{
@@ -53,6 +53,11 @@ pub(super) async fn with_numbers<'j>(
         });
     }
     Ok(numbered)
+}
+
+/// The number of the lane of a job that is stored.
+pub(super) async fn lane_number(session: &Session<'_>, job: &Job) -> Result<LaneId, DriverError> {
+    lane_id(session, Lane::from(job)).await
 }
 
 async fn lane_id(session: &Session<'_>, lane: Lane) -> Result<LaneId, DriverError> {

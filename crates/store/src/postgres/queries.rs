@@ -1,15 +1,17 @@
 //! The contract of looking. Its verbs are in `get`, `list`, `stats` and `damage`.
 
-use async_trait::async_trait;
-use steadfast_core::{Attempt, Job, JobId, Queue, Tenant, Timestamp};
+use std::sync::Arc;
 
-use super::{PostgresStore, damage, get, inner::on_connection, list, paused, stats};
+use async_trait::async_trait;
+use steadfast_core::{Attempt, Gates, Job, JobId, Queue, Tenant, Timestamp};
+
+use super::{PostgresStore, damage, get, inner::on_connection, list, paused, start, stats};
 use crate::{
     damage::DamagedRows,
     error::StoreError,
     store::{
         AttemptCursor, AttemptOwner, BaseStore as _, JobCount, JobFilter, JobPageRequest,
-        LaneStats, MinuteStats, Page, PageRequest, QueryStore,
+        LaneStats, MinuteStats, Page, PageRequest, QueryStore, StartQuery, StartReading,
     },
 };
 
@@ -71,6 +73,18 @@ impl QueryStore for PostgresStore {
             &conn.session(),
             tenant.as_ref(),
             limit
+        ))
+    }
+
+    async fn read_start(
+        &self,
+        of: StartQuery,
+        gates: Arc<Gates>,
+    ) -> Result<Option<StartReading>, StoreError> {
+        on_connection!(self, "read_start", |conn| start::read_start(
+            &conn.session(),
+            &of,
+            &gates
         ))
     }
 

@@ -4,11 +4,11 @@
 //! a transaction that was rolled back, makes this stale, and the next claim reads it anew: a few
 //! seeks for each sublane and level in which a job waits.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use rusqlite::{Connection, Row, params};
 use steadfast_core::{
-    AppliedGate, ConcurrencyKey, Destination, GateNumber, GateState, NewJob, Queue, Sublane,
+    AppliedGate, ConcurrencyKey, Destination, GateNumber, GateState, Gates, NewJob, Queue, Sublane,
     Tenant, Timestamp,
 };
 
@@ -76,13 +76,25 @@ impl FileDueIndex {
         request: &ClaimRequest,
         now: Timestamp,
     ) -> Result<(), DriverError> {
-        self.index.set_gates(&request.gates);
+        self.load_under(conn, names, &request.gates, now)?;
+        self.index.catch_up(request, now);
+        Ok(())
+    }
+
+    /// Where jobs wait is known from here on, under these gates.
+    pub(super) fn load_under(
+        &mut self,
+        conn: &Connection,
+        names: &mut Names,
+        gates: &Arc<Gates>,
+        now: Timestamp,
+    ) -> Result<(), DriverError> {
+        self.index.set_gates(gates);
         if !self.is_loaded {
             self.index.clear();
             self.load(conn, names, now)?;
             self.is_loaded = true;
         }
-        self.index.catch_up(request, now);
         Ok(())
     }
 
@@ -215,7 +227,7 @@ pub(super) fn save_gates<'g>(
 }
 
 /// What a sublane is, by a row of it; `None` if that cannot be read.
-fn read_sublane(
+pub(super) fn read_sublane(
     conn: &Connection,
     names: &mut Names,
     id: SublaneId,

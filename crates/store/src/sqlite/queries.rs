@@ -1,21 +1,21 @@
 //! The contract of looking. Its verbs are in `get`, `list`, `stats` and `damage`.
 
-use std::ops::ControlFlow;
+use std::{ops::ControlFlow, sync::Arc};
 
 use async_trait::async_trait;
-use steadfast_core::{Attempt, Job, JobId, Queue, Tenant, Timestamp};
+use steadfast_core::{Attempt, Gates, Job, JobId, Queue, Tenant, Timestamp};
 
 use super::{
     SqliteStore, damage, get,
     list::{self, CountProgress},
-    log_file, paused, stats,
+    log_file, paused, start, stats,
 };
 use crate::{
     damage::DamagedRows,
     error::StoreError,
     store::{
         AttemptCursor, AttemptOwner, BaseStore as _, JobCount, JobFilter, JobPageRequest,
-        LaneStats, MinuteStats, Page, PageRequest, QueryStore,
+        LaneStats, MinuteStats, Page, PageRequest, QueryStore, StartQuery, StartReading,
     },
 };
 
@@ -77,6 +77,14 @@ impl QueryStore for SqliteStore {
             paused::list(reader, tenant.as_ref(), limit)
         })
         .await
+    }
+
+    async fn read_start(
+        &self,
+        of: StartQuery,
+        gates: Arc<Gates>,
+    ) -> Result<Option<StartReading>, StoreError> {
+        start::read_start(self, of, gates).await
     }
 
     async fn minute_stats(

@@ -7,8 +7,8 @@
 use std::{pin::Pin, sync::Arc};
 
 use steadfast_core::{
-    Attempt, Claim, CommitResult, Fence, Job, JobCommand, JobId, NewJob, Payload, Queue, Schedule,
-    ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
+    Attempt, Claim, CommitResult, Fence, Gates, Job, JobCommand, JobId, NewJob, Payload, Queue,
+    Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
 };
 
 use super::{
@@ -16,7 +16,7 @@ use super::{
     DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions, DueSchedules, EnqueueResult,
     FireRequest, FireResult, JobCount, JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats,
     Page, PageRequest, QueryStore, RenewResult, Renewal, SaveStepResult, ScheduleCreateResult,
-    ScheduleFilter, ScheduleSaveResult, ScheduleStore, TickRecord,
+    ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery, StartReading, TickRecord,
 };
 use crate::{
     damage::DamagedRows,
@@ -53,6 +53,7 @@ macro_rules! for_each_verb {
                 paused_queues(tenant: Option<Tenant>, limit: usize) -> Result<Vec<(Tenant, Queue)>, StoreError>;
                 minute_stats(tenant: Option<Tenant>, since: Timestamp) -> Result<Vec<MinuteStats>, StoreError>;
                 list_damaged() -> Result<DamagedRows, StoreError>;
+                read_start(of: StartQuery, gates: Arc<Gates>) -> Result<Option<StartReading>, StoreError>;
                 log_bytes() -> Result<Option<u64>, StoreError>;
             }
             ScheduleStore {

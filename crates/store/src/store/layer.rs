@@ -4,8 +4,8 @@ use std::{ops::Deref, sync::Arc};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Claim, CommitResult, Fence, Job, JobCommand, JobId, NewJob, Payload, Queue, Schedule,
-    ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
+    Attempt, Claim, CommitResult, Fence, Gates, Job, JobCommand, JobId, NewJob, Payload, Queue,
+    Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
 };
 
 use super::{
@@ -13,7 +13,8 @@ use super::{
     DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions, DueSchedules, EnqueueResult,
     FireRequest, FireResult, JobCount, JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats,
     Page, PageRequest, QueryStore, RenewResult, Renewal, SaveStepResult, ScheduleCreateResult,
-    ScheduleFilter, ScheduleSaveResult, ScheduleStore, Store, TickRecord, forward::for_each_verb,
+    ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery, StartReading, Store, TickRecord,
+    forward::for_each_verb,
 };
 use crate::{
     damage::DamagedRows,

@@ -1,12 +1,14 @@
 //! Looking at jobs, attempts and counts.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, EndReason, FailureClass, Fence, Job, JobId, JobLabel, JobState, Kind, Queue,
+    Attempt, EndReason, FailureClass, Fence, Gates, Job, JobId, JobLabel, JobState, Kind, Queue,
     ScheduleId, Tally, Tenant, Timestamp,
 };
 
-use super::BaseStore;
+use super::{BaseStore, StartQuery, StartReading};
 use crate::{damage::DamagedRows, error::StoreError};
 
 /// The verbs that only look.
@@ -61,6 +63,17 @@ pub trait QueryStore: BaseStore {
     /// jobs that any process has set aside for it. What was mended or deleted is left out; of rows
     /// other than jobs and schedules, that is noticed when the process starts anew.
     async fn list_damaged(&self) -> Result<DamagedRows, StoreError>;
+
+    /// What stands between a job and its start, under these gates or newer ones that a claim was made
+    /// with: what a claim would look at, and nothing more. `None` if there is no such job.
+    ///
+    /// Reads a bounded number of rows: of the jobs before it no more than
+    /// [`limits::JOBS_AHEAD_MAX`](crate::limits::JOBS_AHEAD_MAX) are counted.
+    async fn read_start(
+        &self,
+        of: StartQuery,
+        gates: Arc<Gates>,
+    ) -> Result<Option<StartReading>, StoreError>;
 
     /// The size of the log beside the data, in bytes, if the store has such a file. It grows
     /// without end while another process holds an old snapshot.

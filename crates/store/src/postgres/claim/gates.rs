@@ -1,9 +1,13 @@
 //! Gates that count: how much room they have is kept in the database, which all nodes see.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use futures_util::future;
-use steadfast_core::{AppliedGate, GateNumber, GateState, Room, Timestamp};
+use steadfast_core::{AppliedGate, GateNumber, GateState, Gates, Room, Timestamp};
+use tokio_postgres::Row;
 
 use super::{SqlPick, TakenJobs};
 use crate::{
@@ -14,7 +18,6 @@ use crate::{
         session::{Conn, Session},
         values::time,
     },
-    store::ClaimRequest,
 };
 
 /// Whether a gate has to be asked in the database.
@@ -22,17 +25,28 @@ pub(super) fn counts(gate: &AppliedGate) -> bool {
     gate.limits.most_running().is_some() || gate.limits.counts_starts()
 }
 
-/// Attempts that run while gates are set or changed count at them from now on. Until all nodes know
-/// the gates, others may start some that are not counted.
-pub(super) async fn count_running(
+/// The gates that hold from now on, unless newer ones do. Attempts that run while gates are set or
+/// changed count at them. Until all nodes know the gates, others may start some that are not counted.
+pub(in crate::postgres) async fn use_gates(
     session: &Session<'_>,
-    request: &ClaimRequest,
+    gates: &Arc<Gates>,
 ) -> Result<(), DriverError> {
+    let due = &session.shared.due;
+    let uncounted = due.lock().set_gates(gates);
+    let Some(gates) = uncounted else {
+        return Ok(());
+    };
+    count_running(session, &gates).await?;
+    due.lock().set_counted(&gates);
+    Ok(())
+}
+
+async fn count_running(session: &Session<'_>, gates: &Gates) -> Result<(), DriverError> {
     let sql = include_str!("../sql/gate_uncounted.sql");
     let rows = session.query(sql, &[]).await?;
     let (mut jobs, mut arrays) = (Vec::new(), Vec::new());
     for (row, sublane) in session.shared.due.read_sublanes(session, &rows).await? {
-        let gates = request.gates.applying_to(&sublane);
+        let gates = gates.applying_to(&sublane);
         let Some(array) = gate_array(&gates) else {
             continue;
         };
@@ -84,6 +98,27 @@ pub(super) async fn lock_gates(
     let (locked, running) = future::join(lock, running).await;
     let mut states = HashMap::new();
     for row in locked? {
+        let GateRow { number, state } = GateRow::read(&row)?;
+        states.insert(number, state);
+    }
+    for row in running? {
+        let number = GateNumber(row.try_get("number")?);
+        if let Some(state) = states.get_mut(&number) {
+            let running: i64 = row.try_get("count")?;
+            state.running = u32::try_from(running).unwrap_or(u32::MAX);
+        }
+    }
+    Ok(states)
+}
+
+/// How a gate stands, without how many attempts run.
+pub(in crate::postgres) struct GateRow {
+    pub number: GateNumber,
+    pub state: GateState,
+}
+
+impl GateRow {
+    pub(in crate::postgres) fn read(row: &Row) -> Result<Self, DriverError> {
         let count = |column| -> Result<u32, DriverError> {
             Ok(u32::try_from(row.try_get::<_, i64>(column)?).unwrap_or(u32::MAX))
         };
@@ -94,16 +129,11 @@ pub(super) async fn lock_gates(
             starts: count("starts")?,
             retries: count("retries")?,
         };
-        states.insert(GateNumber(row.try_get("number")?), state);
+        Ok(Self {
+            number: GateNumber(row.try_get("number")?),
+            state,
+        })
     }
-    for row in running? {
-        let number = GateNumber(row.try_get("number")?);
-        if let Some(state) = states.get_mut(&number) {
-            let running: i64 = row.try_get("count")?;
-            state.running = u32::try_from(running).unwrap_or(u32::MAX);
-        }
-    }
-    Ok(states)
 }
 
 /// Divides the room that the gates really have. What another claim holds is left to it.

@@ -1,0 +1,383 @@
+//! What stands between a job and its start: what is said agrees with what claims do.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use steadfast_core::{
+    BlockerKind, Claim, ConcurrencyKey, Destination, Gate, GateDefaults, GateId, GateLimits,
+    GateScope, Gates, JobId, JobLabel, NewJob, Pause, PlaceReading, Priority, Rate, RetryShare,
+    RunAt, Timestamp,
+};
+
+use super::fixture::{Fixture, failure, ids_of, queue, request, secs, success, tenant};
+use crate::{
+    ClaimRequest, StartQuery, StartReading,
+    limits::{GATE_HOLDERS_MAX, JOBS_AHEAD_MAX},
+};
+
+/// Jobs of one queue, and what limits them.
+struct Situation {
+    name: &'static str,
+    gates: Vec<(GateScope, &'static str, GateLimits)>,
+    jobs: Vec<NewJob>,
+    /// Every other attempt fails, and is retried.
+    fails: bool,
+    /// Jobs that differ share the room at a gate: who takes it is left to the claim.
+    is_contended: bool,
+}
+
+pub async fn what_is_said_to_be_claimable_is_what_a_claim_takes(f: Fixture) {
+    let situations = situations(&f);
+    let set = situations.iter().flat_map(|situation| &situation.gates);
+    let set = set.map(|(scope, key, limits)| gate(*scope, key, limits.clone()));
+    let gates = gates(set);
+    for situation in situations {
+        let Situation { name, jobs, .. } = &situation;
+        let mut ids = Vec::new();
+        for job in jobs {
+            let mut job = job.clone();
+            job.queue = queue(name);
+            ids.push(f.enqueue_one(job).await);
+            // So that no two of them are due at the same moment.
+            f.clock.advance(Duration::from_millis(1));
+        }
+        let is_closed = name.starts_with("paused");
+        pause(&f, name, *name == "paused-queue").await;
+        let (mut running, mut taken) = (Vec::new(), 0);
+        for round in 0..6 {
+            let claims = compare(&f, &gates, &situation, &ids, round).await;
+            taken += claims.len();
+            running.extend(claims);
+            f.clock.advance(Duration::from_millis(150));
+            if round % 2 == 1 {
+                end(&f, &mut running, situation.fails).await;
+                f.clock.advance(secs(61));
+            }
+        }
+        assert_eq!(taken == 0, is_closed, "{name}");
+    }
+}
+
+/// Asks about each job, then claims.
+async fn compare(
+    f: &Fixture,
+    gates: &Arc<Gates>,
+    situation: &Situation,
+    ids: &[JobId],
+    round: usize,
+) -> Vec<Claim> {
+    let mut claimable = BTreeSet::new();
+    for id in ids {
+        if read(f, *id, gates).await.is_claimable(f.now()) {
+            claimable.insert(*id);
+        }
+    }
+    let request = ClaimRequest {
+        queues: vec![queue(situation.name)],
+        gates: gates.clone(),
+        ..request(100)
+    };
+    let claims = f.store.claim(request).await.unwrap().claims;
+    let taken: BTreeSet<JobId> = ids_of(&claims).into_iter().collect();
+    let at = format!("{}, round {round}", situation.name);
+    match situation.is_contended {
+        true => {
+            assert!(taken.is_subset(&claimable), "{at}");
+            assert_eq!(taken.is_empty(), claimable.is_empty(), "{at}");
+        }
+        false => assert_eq!(taken, claimable, "{at}"),
+    }
+    claims
+}
+
+async fn end(f: &Fixture, running: &mut Vec<Claim>, fails: bool) {
+    for (number, claim) in running.drain(..).enumerate() {
+        let outcome = match number % 2 {
+            0 if fails => failure("no"),
+            _ => success(),
+        };
+        f.end(claim, outcome).await;
+    }
+}
+
+fn situations(f: &Fixture) -> Vec<Situation> {
+    let alike = |name, limits| Situation {
+        name,
+        gates: vec![(GateScope::Queue, name, limits)],
+        jobs: f.jobs(5),
+        fails: false,
+        is_contended: false,
+    };
+    let job = |destination: Option<&str>, key: Option<&str>| {
+        f.job_with(|job| {
+            job.destination = destination.map(|origin| Destination::new(origin).unwrap());
+            job.concurrency_key = key.map(|key| ConcurrencyKey::new(key).unwrap());
+        })
+    };
+    let retries = steadfast_core::limits::RETRY_SHARE_FLOOR;
+    let retries = usize::try_from(retries).unwrap() * 2 + 6;
+    let urgent = f.job_with(|job| job.priority = Priority::new(9).unwrap());
+    let late = f.job_with(|job| job.run_at = RunAt::After(secs(90)));
+    let no_limit = GateLimits::default;
+    let rate = Rate {
+        limit: 10,
+        per: secs(1),
+        burst: 1,
+    };
+    vec![
+        Situation {
+            fails: true,
+            ..alike("open", no_limit())
+        },
+        alike("running", at_most(2)),
+        alike(
+            "rate",
+            GateLimits {
+                rate: Some(rate),
+                ..no_limit()
+            },
+        ),
+        alike("paused", paused(None)),
+        alike("paused-queue", no_limit()),
+        alike("opens", paused(Some(f.now().plus(secs(200))))),
+        Situation {
+            jobs: vec![late, f.job()],
+            ..alike("late", no_limit())
+        },
+        Situation {
+            jobs: f.jobs(retries),
+            fails: true,
+            ..alike(
+                "retries",
+                GateLimits {
+                    retry_share: RetryShare::new(0.0),
+                    ..no_limit()
+                },
+            )
+        },
+        Situation {
+            jobs: vec![f.job(), urgent, f.job()],
+            fails: true,
+            is_contended: true,
+            ..alike("priorities", at_most(2))
+        },
+        Situation {
+            gates: vec![
+                (GateScope::Key, "ordered", ordered()),
+                (GateScope::Queue, "keys", at_most(3)),
+            ],
+            jobs: (0..3).map(|_| job(None, Some("ordered"))).collect(),
+            fails: true,
+            ..alike("keys", no_limit())
+        },
+        Situation {
+            gates: vec![
+                (GateScope::Key, "full", at_most(1)),
+                (GateScope::Destination, "https://a.example", at_most(2)),
+                (GateScope::Queue, "many", at_most(3)),
+            ],
+            jobs: vec![
+                job(Some("https://a.example"), Some("full")),
+                job(Some("https://a.example"), Some("full")),
+                job(Some("https://a.example"), None),
+                job(Some("https://b.example"), Some("full")),
+                job(Some("https://b.example"), None),
+            ],
+            fails: true,
+            is_contended: true,
+            ..alike("many", no_limit())
+        },
+    ]
+}
+
+pub async fn a_job_at_a_limit_names_those_that_run(f: Fixture) {
+    let gates = gates([gate(GateScope::Queue, "default", at_most(12))]);
+    f.enqueue(f.jobs(12)).await;
+    // They count although they ran before the gate was set.
+    let running = f.claim(20).await;
+    f.clock.advance(secs(1));
+    let id = f.enqueue_one(f.job()).await;
+    let reading = read(&f, id, &gates).await;
+    let at_gate = &reading.gates[0];
+    assert_eq!(at_gate.state.running, 12);
+    assert_eq!(at_gate.holders.len(), GATE_HOLDERS_MAX);
+    for holder in &at_gate.holders {
+        let claim = running.iter().find(|claim| claim.job().id == holder.job);
+        let progress = &claim.unwrap().job().progress;
+        assert_eq!(holder.worker, progress.worker);
+        assert_eq!(Some(holder.since), progress.started_at);
+    }
+    let explanation = reading.facts().explain(f.now());
+    assert_eq!(explanation.blockers[0].kind, BlockerKind::MaxRunning);
+    assert!(!explanation.claimable);
+}
+
+pub async fn an_ordered_job_names_the_one_before_it(f: Fixture) {
+    let gates = gates([gate(GateScope::Key, "k", ordered())]);
+    let keyed = |after| {
+        f.job_with(|job| {
+            job.concurrency_key = ConcurrencyKey::new("k").ok();
+            job.run_at = RunAt::After(secs(after));
+        })
+    };
+    let first = f.enqueue_one(keyed(60)).await;
+    let second = f.enqueue_one(keyed(0)).await;
+    let before = read(&f, second, &gates).await.before_in_key.unwrap();
+    assert_eq!((before.job, before.label), (first, JobLabel::Scheduled));
+    assert_eq!(before.run_at, f.now().plus(secs(60)));
+    assert_eq!(read(&f, first, &gates).await.before_in_key, None);
+    // Without the limit there is no order.
+    let none = Arc::new(Gates::new(2, [], GateDefaults::default()));
+    assert_eq!(read(&f, second, &none).await.before_in_key, None);
+}
+
+pub async fn a_job_knows_how_many_of_its_tenant_are_before_it(f: Fixture) {
+    let to = |origin: &str| f.job_with(|job| job.destination = Destination::new(origin).ok());
+    let mut ids = Vec::new();
+    for job in [
+        f.job_with(|job| job.tenant = tenant("other")),
+        to("https://closed.example"),
+        to("https://shared.example"),
+        f.job_with(|job| job.priority = Priority::new(0).unwrap()),
+        f.job_with(|job| job.queue = queue("paused")),
+        f.job_with(|job| job.queue = queue("mail")),
+        to("https://shared.example"),
+        f.job_with(|job| job.priority = Priority::new(9).unwrap()),
+    ] {
+        ids.push(f.enqueue_one(job).await);
+        f.clock.advance(Duration::from_millis(1));
+    }
+    pause(&f, "paused", true).await;
+    let gates = gates([
+        gate(
+            GateScope::Destination,
+            "https://closed.example",
+            paused(None),
+        ),
+        gate(GateScope::Destination, "https://shared.example", at_most(1)),
+    ]);
+    // Before it: one to the same destination, one of another queue, one that is urgent; not what
+    // may not start, nor what is less urgent, nor what is of another tenant.
+    let reading = read(&f, ids[6], &gates).await;
+    let place = PlaceReading {
+        ahead: 3,
+        alike: 1,
+        at_least: false,
+    };
+    assert_eq!(reading.place, Some(place));
+    assert_eq!(reading.gates[0].ahead, 1);
+    let reading = read(&f, ids[7], &gates).await;
+    assert_eq!(reading.place, Some(PlaceReading::default()));
+}
+
+pub async fn no_more_jobs_are_counted_than_people_care_about(f: Fixture) {
+    let most = usize::try_from(JOBS_AHEAD_MAX).unwrap();
+    let now = f.now();
+    let jobs = (0..most + 5).map(|_| f.job_with(|job| job.run_at = RunAt::At(now)));
+    f.enqueue(jobs.collect()).await;
+    f.clock.advance(secs(1));
+    let id = f.enqueue_one(f.job()).await;
+    let place = PlaceReading {
+        ahead: JOBS_AHEAD_MAX,
+        alike: JOBS_AHEAD_MAX,
+        at_least: true,
+    };
+    assert_eq!(read(&f, id, &gates([])).await.place, Some(place));
+}
+
+pub async fn the_first_job_of_a_queue_is_the_one_that_a_claim_looks_at(f: Fixture) {
+    let gates = gates([gate(
+        GateScope::Destination,
+        "https://closed.example",
+        paused(None),
+    )]);
+    let first = async || {
+        let of = StartQuery::FirstOf(tenant("default"), queue("default"));
+        let reading = f.store.read_start(of, gates.clone()).await.unwrap();
+        reading.map(|reading| reading.job.id)
+    };
+    assert_eq!(first().await, None);
+    f.enqueue_one(f.job_with(|job| job.queue = queue("other")))
+        .await;
+    f.enqueue_one(f.job_with(|job| job.tenant = tenant("other")))
+        .await;
+    assert_eq!(first().await, None);
+    // The next that will be due, then what is due, then what may start, then what is urgent.
+    let mut job = f.job_with(|job| job.run_at = RunAt::After(secs(9)));
+    job.priority = Priority::new(9).unwrap();
+    let mut expected = f.enqueue_one(job).await;
+    assert_eq!(first().await, Some(expected));
+    let closed = Destination::new("https://closed.example").ok();
+    for job in [
+        f.job_with(|job| job.run_at = RunAt::After(secs(5))),
+        f.job_with(|job| job.destination = closed.clone()),
+        f.job(),
+        f.job_with(|job| job.priority = Priority::new(8).unwrap()),
+    ] {
+        expected = f.enqueue_one(job).await;
+        assert_eq!(first().await, Some(expected));
+    }
+}
+
+pub async fn a_job_that_does_not_wait_has_nothing_before_its_start(f: Fixture) {
+    let unknown = StartQuery::Job(JobId::from_bits(7));
+    let found = f.store.read_start(unknown, Arc::default()).await.unwrap();
+    assert!(found.is_none());
+    let gates = gates([gate(GateScope::Queue, "default", at_most(1))]);
+    let id = f.enqueue_one(f.job()).await;
+    f.claim_of(id).await;
+    let reading = read(&f, id, &gates).await;
+    assert!(reading.gates.is_empty() && reading.place.is_none());
+    assert!(!reading.is_claimable(f.now()));
+}
+
+async fn read(f: &Fixture, id: JobId, gates: &Arc<Gates>) -> StartReading {
+    let reading = f.store.read_start(StartQuery::Job(id), gates.clone());
+    reading.await.unwrap().unwrap()
+}
+
+async fn pause(f: &Fixture, name: &str, is_paused: bool) {
+    let paused = f
+        .store
+        .set_queue_paused(tenant("default"), queue(name), is_paused);
+    paused.await.unwrap();
+}
+
+fn gates(set: impl IntoIterator<Item = Gate>) -> Arc<Gates> {
+    Arc::new(Gates::new(1, set, GateDefaults::default()))
+}
+
+fn gate(scope: GateScope, key: &str, limits: GateLimits) -> Gate {
+    let id = GateId {
+        tenant: (scope == GateScope::Key).then(|| tenant("default")),
+        scope,
+        key: key.to_owned(),
+    };
+    Gate { id, limits }
+}
+
+fn at_most(running: u32) -> GateLimits {
+    GateLimits {
+        max_running: Some(running),
+        ..GateLimits::default()
+    }
+}
+
+fn ordered() -> GateLimits {
+    GateLimits {
+        ordered: true,
+        ..GateLimits::default()
+    }
+}
+
+fn paused(until: Option<Timestamp>) -> GateLimits {
+    let pause = Pause {
+        by: None,
+        since: Timestamp::EPOCH,
+        reason: None,
+        until,
+    };
+    GateLimits {
+        paused: Some(pause),
+        ..GateLimits::default()
+    }
+}

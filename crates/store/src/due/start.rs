@@ -1,0 +1,202 @@
+//! What is known of the start of one job, for people.
+
+use std::cmp::Ordering;
+
+use steadfast_core::{AppliedGate, GateNumber, GateState, Queue, Room, Sublane, Tenant, Timestamp};
+
+use super::{DueIndex, Entry, Level, Strip, SublaneId, is_paused};
+use crate::limits::{FIRST_STRIPS_MAX, STRIPS_AHEAD_MAX, SUBLANES_LOOKED_MAX};
+
+/// A job that waits, by where it does.
+pub(crate) struct WaitingJob {
+    pub strip: Strip,
+    pub sublane: Sublane,
+    pub run_at: Timestamp,
+}
+
+/// What is known of the start of a job.
+pub(crate) struct IndexedStart {
+    /// The gates that apply to it, with their states as far as they are known here.
+    pub gates: Vec<(AppliedGate, GateState)>,
+    pub is_paused: bool,
+    /// Where jobs may wait that are claimed before it; none if it is not due.
+    pub before: Vec<StripBefore>,
+    /// There are more such places.
+    pub is_cut: bool,
+}
+
+/// A strip with jobs that are claimed before another one.
+pub(crate) struct StripBefore {
+    pub strip: Strip,
+    /// No living row is earlier.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(dead_code, reason = "dead rows are theirs")
+    )]
+    pub low: Timestamp,
+    /// Jobs until this time are.
+    pub until: Timestamp,
+    /// Of those of exactly that time, only those that were stored before it are.
+    pub is_by_order: bool,
+    /// It is the job's own.
+    pub is_alike: bool,
+    /// How many of them may start, as far as gates decide that the job itself does not pass.
+    pub most: u64,
+    /// The gates that it passes as well.
+    pub shared: Vec<GateNumber>,
+}
+
+impl DueIndex {
+    /// What is known of the start of a job.
+    pub(crate) fn start(&self, job: &WaitingJob, now: Timestamp) -> IndexedStart {
+        let gates = self.gates.applying_to(&job.sublane);
+        let (before, is_cut) = match job.run_at <= now {
+            true => self.before(job, &gates, now),
+            false => (Vec::new(), false),
+        };
+        let state = |gate: &AppliedGate| self.state(gate.number).unwrap_or_default();
+        IndexedStart {
+            is_paused: is_paused(&self.paused, &job.sublane),
+            gates: gates
+                .into_iter()
+                .map(|gate| (gate.clone(), state(&gate)))
+                .collect(),
+            before,
+            is_cut,
+        }
+    }
+
+    fn before(
+        &self,
+        job: &WaitingJob,
+        gates: &[AppliedGate],
+        now: Timestamp,
+    ) -> (Vec<StripBefore>, bool) {
+        let own = job.strip.sublane;
+        let of_tenant = self.by_tenant.get(&job.sublane.tenant);
+        let others = of_tenant.into_iter().flatten().filter(|id| **id != own);
+        let (mut before, mut looked) = (Vec::new(), 0);
+        for id in std::iter::once(&own).chain(others) {
+            let Some(entry) = self.sublanes.get(id) else {
+                continue;
+            };
+            looked += 1;
+            if looked > SUBLANES_LOOKED_MAX || before.len() >= STRIPS_AHEAD_MAX {
+                return (before, true);
+            }
+            let other_queue = entry.sublane.queue != job.sublane.queue;
+            if other_queue && is_paused(&self.paused, &entry.sublane) {
+                continue;
+            }
+            before.extend(self.strips_before(*id, entry, job, gates, now));
+        }
+        (before, false)
+    }
+
+    fn strips_before(
+        &self,
+        id: SublaneId,
+        entry: &Entry,
+        job: &WaitingJob,
+        gates: &[AppliedGate],
+        now: Timestamp,
+    ) -> impl Iterator<Item = StripBefore> {
+        let own = job.strip;
+        entry.strips.iter().filter_map(move |(level, bound)| {
+            let strip = Strip {
+                sublane: id,
+                level: *level,
+            };
+            let (until, is_by_order) = match level.priority().cmp(&own.level.priority()) {
+                Ordering::Greater => (now, false),
+                Ordering::Equal => (job.run_at, true),
+                Ordering::Less => return None,
+            };
+            if bound.run_at > until {
+                return None;
+            }
+            let is_shared = |gate: &&AppliedGate| gates.iter().any(|own| own.number == gate.number);
+            let others = entry.gates.iter().filter(|gate| !is_shared(gate));
+            let most = others.map(|gate| self.room_at(gate, *level, now)).min();
+            let most = most.unwrap_or(u64::MAX);
+            let shared = entry.gates.iter().filter(is_shared);
+            (most > 0).then(|| StripBefore {
+                strip,
+                low: bound.low,
+                until,
+                is_by_order,
+                is_alike: strip == own,
+                most,
+                shared: shared.map(|gate| gate.number).collect(),
+            })
+        })
+    }
+
+    fn room_at(&self, gate: &AppliedGate, level: Level, now: Timestamp) -> u64 {
+        let state = self.state(gate.number).unwrap_or_default();
+        match gate.limits.room(&state, level.is_retry(), now) {
+            Room::For(room) => room.into(),
+            Room::Closed(_) => 0,
+        }
+    }
+
+    /// Where the first job of a tenant's queue may be, the likeliest first.
+    pub(crate) fn first_strips(
+        &self,
+        tenant: &Tenant,
+        queue: &Queue,
+        now: Timestamp,
+    ) -> Vec<FirstStrip> {
+        let of_tenant = self.by_tenant.get(tenant).into_iter().flatten();
+        let mut found = Vec::new();
+        for id in of_tenant.take(SUBLANES_LOOKED_MAX) {
+            let entry = self.sublanes.get(id);
+            let Some(entry) = entry.filter(|entry| entry.sublane.queue == *queue) else {
+                continue;
+            };
+            for (level, bound) in &entry.strips {
+                if bound.run_at == super::NEVER {
+                    continue;
+                }
+                let rooms = entry
+                    .gates
+                    .iter()
+                    .map(|gate| self.room_at(gate, *level, now));
+                let first = FirstStrip {
+                    strip: Strip {
+                        sublane: *id,
+                        level: *level,
+                    },
+                    is_open: rooms.min().is_none_or(|room| room > 0),
+                };
+                found.push((first.order(bound.run_at, now), first));
+            }
+        }
+        found.sort_by(|one, other| one.0.cmp(&other.0));
+        found.truncate(FIRST_STRIPS_MAX);
+        found.into_iter().map(|(_, first)| first).collect()
+    }
+}
+
+/// Where the first job of a queue may be.
+#[derive(Clone, Copy)]
+pub(crate) struct FirstStrip {
+    pub strip: Strip,
+    /// No gate keeps its jobs from starting.
+    pub is_open: bool,
+}
+
+impl FirstStrip {
+    /// The less, the earlier a claim would look at it, if its first job is due at a time.
+    pub(crate) fn order(&self, run_at: Timestamp, now: Timestamp) -> (bool, bool, u8, Timestamp) {
+        let is_due = run_at <= now;
+        let priority = self.strip.level.priority();
+        let urgency = if is_due { priority } else { 0 };
+        (
+            !is_due,
+            !(is_due && self.is_open),
+            u8::MAX - urgency,
+            run_at,
+        )
+    }
+}

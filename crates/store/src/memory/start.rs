@@ -1,0 +1,152 @@
+//! What stands between a job and its start.
+
+use std::{cmp::Ordering, cmp::Reverse};
+
+use steadfast_core::{
+    AppliedGate, GateHolder, GateReading, Job, JobId, JobReading, JobState, PlaceReading, Queue,
+    Room, Sublane, Tenant, Timestamp,
+};
+
+use super::tables::{Strip, Tables};
+use crate::{
+    limits::{GATE_HOLDERS_MAX, JOBS_AHEAD_MAX},
+    store::{StartQuery, StartReading},
+};
+
+impl Tables {
+    pub(super) fn read_start(&self, of: &StartQuery, now: Timestamp) -> Option<StartReading> {
+        let id = match of {
+            StartQuery::Job(id) => *id,
+            StartQuery::FirstOf(tenant, queue) => self.first_of(tenant, queue, now)?,
+        };
+        let mut reading = StartReading::new(self.job(id)?);
+        let Some(strip) = Strip::of(&reading.job) else {
+            return Some(reading);
+        };
+        let gates = self.flow.gates().applying_to(&strip.sublane);
+        let is_ordered = gates.iter().any(|gate| gate.limits.ordered);
+        reading.before_in_key = self
+            .first_of_key(&strip.sublane)
+            .filter(|first| is_ordered && first.id != id)
+            .map(|first| JobReading {
+                job: first.id,
+                label: first.label(now),
+                run_at: first.progress.run_at,
+            });
+        reading.gates = self.gate_readings(&gates);
+        if reading.job.progress.run_at <= now {
+            self.count_before(&mut reading, &strip, now);
+            reading.bound_counts(JOBS_AHEAD_MAX, false);
+        }
+        if self.is_paused(&strip.sublane.tenant, &strip.sublane.queue) {
+            reading.pause_queue();
+        }
+        Some(reading)
+    }
+
+    fn gate_readings(&self, gates: &[AppliedGate]) -> Vec<GateReading> {
+        let readings = gates.iter().map(|gate| GateReading {
+            gate: gate.clone(),
+            state: self.gate_state(gate),
+            ahead: 0,
+            holders: self.holders(gate),
+        });
+        readings.collect()
+    }
+
+    fn holders(&self, gate: &AppliedGate) -> Vec<GateHolder> {
+        if gate.limits.most_running().is_none() {
+            return Vec::new();
+        }
+        let running = self.leases.iter().filter_map(|(_, id)| self.jobs.get(id));
+        let counted = running
+            .map(|entry| &entry.job)
+            .filter(|job| self.counts_at(job, gate));
+        let holders = counted.map(|job| GateHolder {
+            job: job.id,
+            worker: job.progress.worker.clone(),
+            since: job.progress.started_at.unwrap_or(job.created_at),
+        });
+        holders.take(GATE_HOLDERS_MAX).collect()
+    }
+
+    fn count_before(&self, reading: &mut StartReading, own: &Strip, now: Timestamp) {
+        let (run_at, id) = (reading.job.progress.run_at, reading.job.id);
+        let mut place = PlaceReading::default();
+        for (strip, jobs) in &self.waiting {
+            let until = match strip.priority.cmp(&own.priority) {
+                Ordering::Greater => (now, JobId::from_bits(u128::MAX)),
+                Ordering::Equal => (run_at, id),
+                Ordering::Less => continue,
+            };
+            let most = self.most_before(reading, strip, own, now);
+            let count = jobs.range(..until).count();
+            let count = u64::try_from(count).unwrap_or(u64::MAX).min(most);
+            place.ahead += count;
+            place.alike += if strip == own { count } else { 0 };
+            let shared = self.flow.gates().applying_to(&strip.sublane);
+            for gate in &mut reading.gates {
+                gate.ahead += if shared.contains(&gate.gate) {
+                    count
+                } else {
+                    0
+                };
+            }
+        }
+        reading.place = Some(place);
+    }
+
+    /// How many of a strip's jobs may start as far as gates decide that the job does not pass.
+    fn most_before(
+        &self,
+        reading: &StartReading,
+        strip: &Strip,
+        own: &Strip,
+        now: Timestamp,
+    ) -> u64 {
+        let Sublane { tenant, queue, .. } = &strip.sublane;
+        let is_paused = *queue != own.sublane.queue && self.is_paused(tenant, queue);
+        if *tenant != own.sublane.tenant || is_paused {
+            return 0;
+        }
+        let gates = self.flow.gates().applying_to(&strip.sublane);
+        let others = gates
+            .iter()
+            .filter(|gate| !reading.gates.iter().any(|own| own.gate == **gate));
+        let rooms = others.map(|gate| self.room(gate, strip.is_retry, now));
+        rooms.min().unwrap_or(u64::MAX)
+    }
+
+    fn room(&self, gate: &AppliedGate, is_retry: bool, now: Timestamp) -> u64 {
+        match gate.limits.room(&self.gate_state(gate), is_retry, now) {
+            Room::For(room) => room.into(),
+            Room::Closed(_) => 0,
+        }
+    }
+
+    fn first_of(&self, tenant: &Tenant, queue: &Queue, now: Timestamp) -> Option<JobId> {
+        let waiting = self.jobs.values().map(|entry| &entry.job);
+        let waiting = waiting.filter(|job| {
+            job.progress.state == JobState::Waiting && (&job.tenant, &job.queue) == (tenant, queue)
+        });
+        let order = |job: &&Job| {
+            let is_due = job.progress.run_at <= now;
+            let priority = job.priority.get();
+            (
+                Reverse(is_due),
+                Reverse(is_due && self.is_open(job, now)),
+                Reverse(if is_due { priority } else { 0 }),
+                job.progress.run_at,
+                job.id,
+            )
+        };
+        waiting.min_by_key(order).map(|job| job.id)
+    }
+
+    fn is_open(&self, job: &Job, now: Timestamp) -> bool {
+        let gates = self.flow.gates().applying_to(&Sublane::from(job));
+        gates
+            .iter()
+            .all(|gate| self.room(gate, job.progress.is_retry(), now) > 0)
+    }
+}

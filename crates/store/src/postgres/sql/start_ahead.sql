@@ -1,0 +1,25 @@
+-- How many jobs of ranges are due before another one.
+-- Parameters: 1 lanes, 2 sublanes, 3 levels, 4 the earliest times to look at, 5 until which times,
+-- 6 of those of exactly that time the ids before this one, or null for all, 7 how many entries to
+-- look at. Rows: number, ahead, looked. Locks: none.
+SELECT strip.number, counted.ahead, counted.looked
+FROM unnest(
+    $1::integer[], $2::bigint[], $3::integer[], $4::bigint[], $5::bigint[], $6::uuid[], $7::bigint[]
+) WITH ORDINALITY AS strip (lane, sublane, level, low, until, before, most, number)
+CROSS JOIN LATERAL (
+    SELECT
+        count(*) FILTER (
+            WHERE entry.run_at < strip.until OR strip.before IS NULL OR entry.id < strip.before
+        ) AS ahead,
+        count(*) AS looked
+    FROM (
+        SELECT job.run_at, job.id FROM steadfast.job
+        WHERE
+            job.state = 0 AND job.lane = strip.lane AND coalesce(job.sublane, 0) = strip.sublane
+            AND (job.priority * 2 + (job.attempt > job.attempts_before)::integer) = strip.level
+            AND job.run_at >= strip.low AND job.run_at <= strip.until
+        ORDER BY job.run_at
+        LIMIT strip.most
+    ) AS entry
+) AS counted
+ORDER BY strip.number

@@ -1,0 +1,230 @@
+//! What stands between a job and its start.
+//!
+//! The gates are read without holding them, and where jobs wait is taken from the mirror, as a claim
+//! does.
+
+use std::{collections::HashMap, sync::Arc};
+
+use steadfast_core::{
+    AppliedGate, GateHolder, GateNumber, GateReading, GateState, Gates, Job, JobId, JobReading,
+    JobState, PlaceReading, Queue, Sublane, Tenant, Timestamp, WorkerName,
+};
+use tokio_postgres::types::ToSql;
+
+use super::{
+    claim::{GateRow, use_gates},
+    driver_error::DriverError,
+    get,
+    key::Key,
+    mirror::StripColumns,
+    numbering::lane_number,
+    session::Session,
+    values::{parse_option, time},
+};
+use crate::{
+    due::{IndexedStart, Level, Strip, SublaneId, WaitingJob},
+    limits::{GATE_HOLDERS_MAX, JOBS_AHEAD_MAX},
+    sql::paging::row_limit,
+    store::{StartQuery, StartReading},
+};
+
+pub(super) async fn read_start(
+    session: &Session<'_>,
+    of: &StartQuery,
+    gates: &Arc<Gates>,
+) -> Result<Option<StartReading>, DriverError> {
+    let shared = session.shared;
+    shared.due.refresh(session).await?;
+    use_gates(session, gates).await?;
+    let id = match of {
+        StartQuery::Job(id) => Some(*id),
+        StartQuery::FirstOf(tenant, queue) => first_of(session, tenant, queue).await?,
+    };
+    let Some(id) = id else { return Ok(None) };
+    let Some(job) = get::jobs(session, &[id]).await?.pop().flatten() else {
+        return Ok(None);
+    };
+    if job.progress.state != JobState::Waiting {
+        return Ok(Some(StartReading::new(job)));
+    }
+    let now = shared.clock.now();
+    let waiting = waiting_job(session, &job).await?;
+    let looked = shared.due.lock().index.start(&waiting, now);
+    let mut reading = StartReading::new(job);
+    let applied: Vec<AppliedGate> = looked.gates.iter().map(|(gate, _)| gate.clone()).collect();
+    reading.gates = gate_readings(session, applied).await?;
+    reading.before_in_key = before_in_key(session, &reading, now).await?;
+    if reading.job.progress.run_at <= now {
+        count_before(session, &mut reading, &looked).await?;
+    }
+    if looked.is_paused {
+        reading.pause_queue();
+    }
+    Ok(Some(reading))
+}
+
+async fn waiting_job(session: &Session<'_>, job: &Job) -> Result<WaitingJob, DriverError> {
+    let sublane = Sublane::from(job);
+    let (destination, key) = (job.destination.as_ref(), job.concurrency_key.as_ref());
+    Ok(WaitingJob {
+        strip: Strip {
+            sublane: SublaneId {
+                lane: lane_number(session, job).await?.into(),
+                number: Sublane::number(destination, key),
+            },
+            level: Level::new(job.priority.get(), job.progress.is_retry()),
+        },
+        sublane,
+        run_at: job.progress.run_at,
+    })
+}
+
+async fn first_of(
+    session: &Session<'_>,
+    tenant: &Tenant,
+    queue: &Queue,
+) -> Result<Option<JobId>, DriverError> {
+    let now = session.shared.clock.now();
+    let due = &session.shared.due;
+    let strips = due.lock().index.first_strips(tenant, queue, now);
+    let columns = StripColumns::of(strips.iter().map(|first| &first.strip));
+    let lows = vec![0_i64; strips.len()];
+    let params: [&(dyn ToSql + Sync); 4] =
+        [&columns.lanes, &columns.sublanes, &columns.levels, &lows];
+    let sql = include_str!("sql/start_first.sql");
+    let mut heads = Vec::new();
+    for row in session.query(sql, &params).await? {
+        let number = usize::try_from(row.try_get::<_, i64>("number")? - 1);
+        let Some(first) = strips.get(number.unwrap_or(usize::MAX)) else {
+            continue;
+        };
+        let run_at = time(row.try_get("run_at")?);
+        heads.push((first.order(run_at, now), row.try_get::<_, Key>("id")?.job()));
+    }
+    Ok(heads.into_iter().min().map(|(_, id)| id))
+}
+
+async fn gate_readings(
+    session: &Session<'_>,
+    gates: Vec<AppliedGate>,
+) -> Result<Vec<GateReading>, DriverError> {
+    if gates.is_empty() {
+        return Ok(Vec::new());
+    }
+    let numbers: Vec<i64> = gates.iter().map(|gate| gate.number.0).collect();
+    let mut states: HashMap<GateNumber, GateState> = HashMap::new();
+    let sql = include_str!("sql/start_gates.sql");
+    for row in session.query(sql, &[&numbers]).await? {
+        let GateRow { number, state } = GateRow::read(&row)?;
+        states.insert(number, state);
+    }
+    let counted = gates
+        .iter()
+        .filter(|gate| gate.limits.most_running().is_some());
+    let numbers: Vec<i64> = counted.map(|gate| gate.number.0).collect();
+    let sql = include_str!("sql/gate_running.sql");
+    for row in session.query(sql, &[&numbers]).await? {
+        let running: i64 = row.try_get("count")?;
+        let state = states
+            .entry(GateNumber(row.try_get("number")?))
+            .or_default();
+        state.running = u32::try_from(running).unwrap_or(u32::MAX);
+    }
+    let mut holders = holders(session, &numbers).await?;
+    let readings = gates.into_iter().map(|gate| GateReading {
+        state: states.get(&gate.number).copied().unwrap_or_default(),
+        holders: holders.remove(&gate.number).unwrap_or_default(),
+        ahead: 0,
+        gate,
+    });
+    Ok(readings.collect())
+}
+
+async fn holders(
+    session: &Session<'_>,
+    numbers: &[i64],
+) -> Result<HashMap<GateNumber, Vec<GateHolder>>, DriverError> {
+    let mut holders: HashMap<_, Vec<_>> = HashMap::new();
+    if numbers.is_empty() {
+        return Ok(holders);
+    }
+    let sql = include_str!("sql/start_holders.sql");
+    let limit = row_limit(GATE_HOLDERS_MAX);
+    for row in session.query(sql, &[&numbers, &limit]).await? {
+        let of = holders.entry(GateNumber(row.try_get("number")?));
+        of.or_default().push(GateHolder {
+            job: row.try_get::<_, Key>("id")?.job(),
+            worker: parse_option(&row, "worker", "worker", WorkerName::new)?,
+            since: time(row.try_get("since")?),
+        });
+    }
+    Ok(holders)
+}
+
+async fn before_in_key(
+    session: &Session<'_>,
+    reading: &StartReading,
+    now: Timestamp,
+) -> Result<Option<JobReading>, DriverError> {
+    let is_ordered = reading.gates.iter().any(|gate| gate.gate.limits.ordered);
+    let key = reading.job.concurrency_key.as_ref().filter(|_| is_ordered);
+    let Some(key) = key else { return Ok(None) };
+    let keys = vec![Sublane::key_number(&reading.job.tenant, key)];
+    let sql = include_str!("sql/claim_ordered.sql");
+    let found = session.query(sql, &[&keys]).await?;
+    let Some(row) = found.first() else {
+        return Ok(None);
+    };
+    let first = row.try_get::<_, Key>("id")?.job();
+    if first == reading.job.id {
+        return Ok(None);
+    }
+    let found = get::jobs(session, &[first]).await?.pop().flatten();
+    Ok(found.map(|job| JobReading {
+        job: job.id,
+        label: job.label(now),
+        run_at: job.progress.run_at,
+    }))
+}
+
+async fn count_before(
+    session: &Session<'_>,
+    reading: &mut StartReading,
+    looked: &IndexedStart,
+) -> Result<(), DriverError> {
+    reading.place = Some(PlaceReading::default());
+    let (before, most) = (&looked.before, JOBS_AHEAD_MAX + 1);
+    let columns = StripColumns::of(before.iter().map(|before| &before.strip));
+    let lows: Vec<i64> = before.iter().map(|it| it.low.as_micros()).collect();
+    let until: Vec<i64> = before.iter().map(|it| it.until.as_micros()).collect();
+    let own = Key::from(reading.job.id);
+    let ids: Vec<Option<Key>> = before
+        .iter()
+        .map(|it| it.is_by_order.then_some(own))
+        .collect();
+    let limits: Vec<i64> = before
+        .iter()
+        .map(|it| i64::try_from(it.most.min(most)).unwrap_or(i64::MAX))
+        .collect();
+    let params: [&(dyn ToSql + Sync); 7] = [
+        &columns.lanes,
+        &columns.sublanes,
+        &columns.levels,
+        &lows,
+        &until,
+        &ids,
+        &limits,
+    ];
+    let sql = include_str!("sql/start_ahead.sql");
+    let rows = session.query(sql, &params).await?;
+    let mut is_cut = looked.is_cut;
+    for (row, before) in rows.iter().zip(before) {
+        let count = |column| -> Result<u64, DriverError> {
+            Ok(u64::try_from(row.try_get::<_, i64>(column)?).unwrap_or(0))
+        };
+        is_cut |= count("looked")? == most;
+        reading.add_before(count("ahead")?, before.is_alike, &before.shared);
+    }
+    reading.bound_counts(JOBS_AHEAD_MAX, is_cut);
+    Ok(())
+}

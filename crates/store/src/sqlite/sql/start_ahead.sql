@@ -1,0 +1,14 @@
+-- How many jobs of one sublane and level are due before another one: entries of the index alone.
+-- Parameters: 1 lane, 2 sublane, 3 level, 4 until which time, 5 of those of exactly that time the
+-- rows before this one, 6 how many entries to look at. Rows: ahead, looked. Locks: read.
+SELECT
+    count(*) FILTER (WHERE run_at < ?4 OR seq < ?5) AS ahead,
+    count(*) AS looked
+FROM (
+    SELECT run_at, seq FROM steadfast_job
+    WHERE
+        state = 0 AND lane = ?1 AND coalesce(sublane, 0) = ?2
+        AND priority * 2 + (attempt > attempts_before) = ?3 AND run_at <= ?4
+    ORDER BY run_at
+    LIMIT ?6
+)

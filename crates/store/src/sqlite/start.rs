@@ -1,0 +1,274 @@
+//! What stands between a job and its start.
+//!
+//! What claims decide by is in the writer's memory, and is only copied there; rows are counted by
+//! readers.
+
+use std::{collections::HashMap, sync::Arc};
+
+use rusqlite::params;
+use steadfast_core::{
+    AppliedGate, GateHolder, GateReading, GateState, Gates, JobReading, JobState, PlaceReading,
+    Queue, Sublane, Tenant, Timestamp, WorkerName,
+};
+
+use super::{
+    SqliteStore,
+    driver_error::DriverError,
+    due_index::{self, read_sublane},
+    get,
+    readers::Reader,
+    rows::{JobRow, JobRowColumns},
+    session::Session,
+    values::{job_id, parse_option, time},
+};
+use crate::{
+    due::{FirstStrip, Head, IndexedStart, Level, Strip, SublaneId, WaitingJob},
+    error::StoreError,
+    limits::{GATE_HOLDERS_MAX, HOLDERS_LOOKED_MAX, JOBS_AHEAD_MAX},
+    sql::paging::row_limit,
+    store::{BaseStore as _, StartQuery, StartReading},
+};
+
+const OPERATION: &str = "read_start";
+
+pub(super) async fn read_start(
+    store: &SqliteStore,
+    of: StartQuery,
+    gates: Arc<Gates>,
+) -> Result<Option<StartReading>, StoreError> {
+    let row = match of {
+        StartQuery::Job(id) => {
+            let find = move |reader: &mut Reader| get::job(&reader.conn, &mut reader.names, id);
+            store.read(OPERATION, find).await?
+        }
+        StartQuery::FirstOf(tenant, queue) => first_of(store, tenant, queue, &gates).await?,
+    };
+    let Some(row) = row else { return Ok(None) };
+    if row.job.progress.state != JobState::Waiting {
+        return Ok(Some(StartReading::new(row.job)));
+    }
+    let job = Arc::new(waiting_job(&row));
+    let (looked, gates, now) = in_index(store, gates, move |session| {
+        let index = &session.due.index;
+        (
+            index.start(&job, session.now),
+            index.gates().clone(),
+            session.now,
+        )
+    })
+    .await?;
+    let finish = move |reader: &mut Reader| finish(reader, row, looked, &gates, now);
+    store.read(OPERATION, finish).await.map(Some)
+}
+
+fn waiting_job(row: &JobRow) -> WaitingJob {
+    let (job, progress) = (&row.job, &row.job.progress);
+    let (destination, key) = (job.destination.as_ref(), job.concurrency_key.as_ref());
+    WaitingJob {
+        strip: Strip {
+            sublane: SublaneId {
+                lane: row.lane,
+                number: Sublane::number(destination, key),
+            },
+            level: Level::new(job.priority.get(), progress.is_retry()),
+        },
+        sublane: Sublane::from(job),
+        run_at: progress.run_at,
+    }
+}
+
+/// Asks the writer what it knows, which is up to date and has these gates.
+async fn in_index<T: Send + 'static>(
+    store: &SqliteStore,
+    gates: Arc<Gates>,
+    look: impl Fn(&Session<'_>) -> T + Clone + Send + 'static,
+) -> Result<T, StoreError> {
+    let look = move |session: &mut Session<'_>| {
+        session.notice_other_writers()?;
+        let Session {
+            conn,
+            names,
+            due,
+            now,
+            ..
+        } = session;
+        due.load_under(conn, names, &gates, *now)?;
+        Ok(look(session))
+    };
+    let peek = look.clone();
+    let peek = move |session: &mut Session<'_>| peek(session).map(Some);
+    store.peek_or_write(OPERATION, 0, peek, look).await
+}
+
+async fn first_of(
+    store: &SqliteStore,
+    tenant: Tenant,
+    queue: Queue,
+    gates: &Arc<Gates>,
+) -> Result<Option<JobRow>, StoreError> {
+    let strips = in_index(store, gates.clone(), move |session| {
+        let index = &session.due.index;
+        index.first_strips(&tenant, &queue, session.now)
+    });
+    let (strips, now) = (strips.await?, store.now());
+    let find = move |reader: &mut Reader| first_row(reader, &strips, now);
+    store.read(OPERATION, find).await
+}
+
+fn first_row(
+    reader: &mut Reader,
+    strips: &[FirstStrip],
+    now: Timestamp,
+) -> Result<Option<JobRow>, DriverError> {
+    let mut heads = Vec::new();
+    for first in strips {
+        if let Head::At(run_at) = due_index::head(&reader.conn, first.strip)? {
+            heads.push((first.order(run_at, now), first.strip));
+        }
+    }
+    heads.sort_unstable();
+    let Some((_, strip)) = heads.first() else {
+        return Ok(None);
+    };
+    let Reader { conn, names } = reader;
+    let mut select = conn.prepare_cached(include_str!("sql/claim_due.sql"))?;
+    let columns = JobRowColumns::find(&select)?;
+    let SublaneId { lane, number } = strip.sublane;
+    let mut rows = select.query(params![lane, number, strip.level.number(), 1])?;
+    match rows.next()? {
+        Some(row) => JobRow::read_if_readable(conn, names, &columns, row),
+        None => Ok(None),
+    }
+}
+
+/// Adds what rows tell.
+fn finish(
+    reader: &mut Reader,
+    row: JobRow,
+    looked: IndexedStart,
+    gates: &Gates,
+    now: Timestamp,
+) -> Result<StartReading, DriverError> {
+    let JobRow { seq, job, .. } = row;
+    let mut reading = StartReading::new(job);
+    reading.gates = gate_readings(reader, looked.gates, gates)?;
+    reading.before_in_key = before_in_key(reader, &reading, now)?;
+    if reading.job.progress.run_at <= now {
+        reading.place = Some(PlaceReading::default());
+        let mut is_cut = looked.is_cut;
+        let mut left = JOBS_AHEAD_MAX + 1;
+        for before in looked.before {
+            if left == 0 {
+                is_cut = true;
+                break;
+            }
+            let SublaneId { lane, number } = before.strip.sublane;
+            let until = before.until.as_micros();
+            let seq = if before.is_by_order { seq } else { i64::MAX };
+            let most = before.most.min(left);
+            let level = before.strip.level.number();
+            let limit = i64::try_from(most).unwrap_or(i64::MAX);
+            let (count, entries): (i64, i64) = reader
+                .conn
+                .prepare_cached(include_str!("sql/start_ahead.sql"))?
+                .query_row(params![lane, number, level, until, seq, limit], |row| {
+                    Ok((row.get("ahead")?, row.get("looked")?))
+                })?;
+            let count = u64::try_from(count).unwrap_or(0);
+            let entries = u64::try_from(entries).unwrap_or(0);
+            // Those of exactly its time that come after it may hide others.
+            is_cut |= entries == left;
+            left -= count.min(left);
+            reading.add_before(count, before.is_alike, &before.shared);
+        }
+        reading.bound_counts(JOBS_AHEAD_MAX, is_cut);
+    }
+    if looked.is_paused {
+        reading.pause_queue();
+    }
+    Ok(reading)
+}
+
+fn before_in_key(
+    reader: &mut Reader,
+    reading: &StartReading,
+    now: Timestamp,
+) -> Result<Option<JobReading>, DriverError> {
+    let is_ordered = reading.gates.iter().any(|gate| gate.gate.limits.ordered);
+    let key = reading.job.concurrency_key.as_ref().filter(|_| is_ordered);
+    let Some(key) = key else { return Ok(None) };
+    let Reader { conn, names } = reader;
+    let number = Sublane::key_number(&reading.job.tenant, key);
+    let mut select = conn.prepare_cached(include_str!("sql/claim_ordered.sql"))?;
+    let columns = JobRowColumns::find(&select)?;
+    let mut rows = select.query([number])?;
+    let first = match rows.next()? {
+        Some(row) => JobRow::read_if_readable(conn, names, &columns, row)?,
+        None => None,
+    };
+    let first = first.filter(|first| first.job.id != reading.job.id);
+    Ok(first.map(|JobRow { job, .. }| JobReading {
+        job: job.id,
+        label: job.label(now),
+        run_at: job.progress.run_at,
+    }))
+}
+
+fn gate_readings(
+    reader: &mut Reader,
+    states: Vec<(AppliedGate, GateState)>,
+    gates: &Gates,
+) -> Result<Vec<GateReading>, DriverError> {
+    let mut readings: Vec<GateReading> = states
+        .into_iter()
+        .map(|(gate, state)| GateReading {
+            gate,
+            state,
+            ahead: 0,
+            holders: Vec::new(),
+        })
+        .collect();
+    let is_held =
+        |gate: &GateReading| gate.gate.limits.most_running().is_some() && gate.state.running > 0;
+    if readings.iter().any(is_held) {
+        add_holders(reader, &mut readings, gates)?;
+    }
+    Ok(readings)
+}
+
+fn add_holders(
+    reader: &mut Reader,
+    readings: &mut [GateReading],
+    gates: &Gates,
+) -> Result<(), DriverError> {
+    let Reader { conn, names } = reader;
+    let mut select = conn.prepare_cached(include_str!("sql/start_holders.sql"))?;
+    let mut rows = select.query([row_limit(HOLDERS_LOOKED_MAX)])?;
+    let mut applied: HashMap<SublaneId, Vec<AppliedGate>> = HashMap::new();
+    while let Some(row) = rows.next()? {
+        let id = SublaneId {
+            lane: row.get("lane")?,
+            number: row.get("sublane")?,
+        };
+        if !applied.contains_key(&id) {
+            let sublane = read_sublane(conn, names, id, (3, 4), row)?;
+            let of = sublane.map_or(Vec::new(), |sublane| gates.applying_to(&sublane));
+            applied.insert(id, of);
+        }
+        let holder = GateHolder {
+            job: job_id(row.get("id")?),
+            worker: parse_option(row, 5, "worker", WorkerName::new)?,
+            since: time(row.get("since")?),
+        };
+        for reading in &mut *readings {
+            let counts = reading.gate.limits.most_running().is_some()
+                && applied[&id]
+                    .iter()
+                    .any(|gate| gate.number == reading.gate.number);
+            if counts && reading.holders.len() < GATE_HOLDERS_MAX {
+                reading.holders.push(holder.clone());
+            }
+        }
+    }
+    Ok(())
+}
