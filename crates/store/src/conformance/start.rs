@@ -99,66 +99,74 @@ async fn end(f: &Fixture, running: &mut Vec<Claim>, fails: bool) {
     }
 }
 
-fn situations(f: &Fixture) -> Vec<Situation> {
-    let alike = |name, limits| Situation {
+fn alike(f: &Fixture, name: &'static str, limits: GateLimits) -> Situation {
+    Situation {
         name,
         gates: vec![(GateScope::Queue, name, limits)],
         jobs: f.jobs(5),
         fails: false,
         is_contended: false,
+    }
+}
+
+fn situations(f: &Fixture) -> Vec<Situation> {
+    let alike = |name, limits| alike(f, name, limits);
+    let retries = steadfast_core::limits::RETRY_SHARE_FLOOR;
+    let retries = usize::try_from(retries).unwrap() * 2 + 6;
+    let late = f.job_with(|job| job.run_at = RunAt::After(secs(90)));
+    let rate = Rate {
+        limit: 10,
+        per: secs(1),
+        burst: 1,
     };
+    let rate = GateLimits {
+        rate: Some(rate),
+        ..GateLimits::default()
+    };
+    let no_retries = GateLimits {
+        retry_share: RetryShare::new(0.0),
+        ..GateLimits::default()
+    };
+    let mut situations = vec![
+        Situation {
+            fails: true,
+            ..alike("open", GateLimits::default())
+        },
+        alike("running", at_most(2)),
+        alike("rate", rate),
+        alike("paused", paused(None)),
+        alike("paused-queue", GateLimits::default()),
+        alike("opens", paused(Some(f.now().plus(secs(200))))),
+        Situation {
+            jobs: vec![late, f.job()],
+            ..alike("late", GateLimits::default())
+        },
+        Situation {
+            jobs: f.jobs(retries),
+            fails: true,
+            ..alike("retries", no_retries)
+        },
+    ];
+    situations.extend(mixed_situations(f));
+    situations
+}
+
+/// Those whose jobs are not all alike.
+fn mixed_situations(f: &Fixture) -> [Situation; 3] {
     let job = |destination: Option<&str>, key: Option<&str>| {
         f.job_with(|job| {
             job.destination = destination.map(|origin| Destination::new(origin).unwrap());
             job.concurrency_key = key.map(|key| ConcurrencyKey::new(key).unwrap());
         })
     };
-    let retries = steadfast_core::limits::RETRY_SHARE_FLOOR;
-    let retries = usize::try_from(retries).unwrap() * 2 + 6;
     let urgent = f.job_with(|job| job.priority = Priority::new(9).unwrap());
-    let late = f.job_with(|job| job.run_at = RunAt::After(secs(90)));
-    let no_limit = GateLimits::default;
-    let rate = Rate {
-        limit: 10,
-        per: secs(1),
-        burst: 1,
-    };
-    vec![
-        Situation {
-            fails: true,
-            ..alike("open", no_limit())
-        },
-        alike("running", at_most(2)),
-        alike(
-            "rate",
-            GateLimits {
-                rate: Some(rate),
-                ..no_limit()
-            },
-        ),
-        alike("paused", paused(None)),
-        alike("paused-queue", no_limit()),
-        alike("opens", paused(Some(f.now().plus(secs(200))))),
-        Situation {
-            jobs: vec![late, f.job()],
-            ..alike("late", no_limit())
-        },
-        Situation {
-            jobs: f.jobs(retries),
-            fails: true,
-            ..alike(
-                "retries",
-                GateLimits {
-                    retry_share: RetryShare::new(0.0),
-                    ..no_limit()
-                },
-            )
-        },
+    let (to_a, to_b) = (Some("https://a.example"), Some("https://b.example"));
+    [
         Situation {
             jobs: vec![f.job(), urgent, f.job()],
             fails: true,
             is_contended: true,
-            ..alike("priorities", at_most(2))
+            ..alike(f, "priorities", at_most(2))
         },
         Situation {
             gates: vec![
@@ -167,7 +175,7 @@ fn situations(f: &Fixture) -> Vec<Situation> {
             ],
             jobs: (0..3).map(|_| job(None, Some("ordered"))).collect(),
             fails: true,
-            ..alike("keys", no_limit())
+            ..alike(f, "keys", GateLimits::default())
         },
         Situation {
             gates: vec![
@@ -176,15 +184,15 @@ fn situations(f: &Fixture) -> Vec<Situation> {
                 (GateScope::Queue, "many", at_most(3)),
             ],
             jobs: vec![
-                job(Some("https://a.example"), Some("full")),
-                job(Some("https://a.example"), Some("full")),
-                job(Some("https://a.example"), None),
-                job(Some("https://b.example"), Some("full")),
-                job(Some("https://b.example"), None),
+                job(to_a, Some("full")),
+                job(to_a, Some("full")),
+                job(to_a, None),
+                job(to_b, Some("full")),
+                job(to_b, None),
             ],
             fails: true,
             is_contended: true,
-            ..alike("many", no_limit())
+            ..alike(f, "many", GateLimits::default())
         },
     ]
 }
