@@ -18,6 +18,7 @@ mod prove;
 mod steps;
 mod supply_chain;
 mod test;
+mod test_programs;
 mod tidy;
 
 use std::env;

@@ -151,7 +151,7 @@ fn is_noise(line: &str) -> bool {
     is_passed_test || (column.starts_with(' ') && PROGRESS.contains(&column.trim()))
 }
 
-fn without_colours(line: &str) -> String {
+pub fn without_colours(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     let mut in_escape = false;
     for c in line.chars() {

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::process::{self, CommandOutput};
-use crate::{VerbResult, fuzz, libraries, root, supply_chain, tidy};
+use crate::{VerbResult, fuzz, libraries, root, supply_chain, test_programs, tidy};
 
 pub struct Step {
     pub name: &'static str,
@@ -19,6 +19,8 @@ pub enum Action {
     Cargo(Vec<String>),
     Tidy,
     SupplyChain,
+    /// All test programs, several beside each other.
+    Tests,
     Fuzz,
     Libraries,
 }
@@ -156,6 +158,7 @@ impl Step {
                 (report.findings.is_empty(), report.note, None)
             }
             Action::Cargo(args) => verdict_of(run_cargo(args)?),
+            Action::Tests => verdict_of(test_programs::run()?),
             Action::Fuzz => verdict_of(fuzz::run(&root(), fuzz::SEED, fuzz::EXAMPLES)?),
             Action::Libraries => {
                 let report = libraries::check(&root(), &[])?;
@@ -176,6 +179,7 @@ impl Step {
             Action::Cargo(args) => format!("cargo {}", args.join(" ")),
             Action::Tidy => "cargo xtask tidy".to_owned(),
             Action::SupplyChain => "cargo xtask supply-chain".to_owned(),
+            Action::Tests => "cargo test --workspace --all-features".to_owned(),
             Action::Fuzz => "cargo xtask fuzz".to_owned(),
             Action::Libraries => "cargo xtask libraries".to_owned(),
         }

@@ -21,10 +21,15 @@ pub fn run(args: &[String]) -> VerbResult {
 
 const TEST_PROGRAMS: &[&str] = &["test", "--workspace", "--all-features", "--no-run"];
 
-/// The filter goes to the tests alone.
+/// The filter goes to the tests alone. With one there is little to run, so cargo runs it.
 fn all(filter: &[String]) -> Vec<Step> {
-    let mut tests = vec!["test", "--workspace", "--all-features"];
-    tests.extend(filter.iter().map(String::as_str));
+    let tests = if filter.is_empty() {
+        Step::new("tests", Action::Tests)
+    } else {
+        let mut args = vec!["test", "--workspace", "--all-features"];
+        args.extend(filter.iter().map(String::as_str));
+        Step::cargo("tests", &args)
+    };
     vec![
         steps::formatting(),
         steps::tidy(),
@@ -35,7 +40,7 @@ fn all(filter: &[String]) -> Vec<Step> {
         Step::cargo("examples", fuzz::BUILD),
         // The tests wait more than they compute.
         Step::new("libraries", Action::Libraries).beside(),
-        Step::cargo("tests", &tests),
+        tests,
         Step::new("fuzzing", Action::Fuzz),
     ]
 }
