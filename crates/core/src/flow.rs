@@ -29,7 +29,7 @@ pub use blockers::{
 pub use destination::Destination;
 pub use fair::{Share, Weight};
 pub use gate::{Gate, GateId, GateLimits, GateScope, HoldMode, Pause, Rate, RetryShare};
-pub use gates::{AppliedGate, GateDefaults, GateNumber, Gates};
+pub use gates::{AppliedGate, GateDefaults, GateNumber, Gates, GatesChange};
 pub use health::{
     DestinationHealth, DestinationLimit, HandHold, HealthChange, HealthEvent, HealthInput,
     HealthPatch, HealthReport, HealthRules, HealthStatus, HealthTally, HoldCommand, Incident,

@@ -79,9 +79,9 @@ pub use failure::{Failure, FailureClass, FailureFingerprint};
 pub use flow::{
     AppliedGate, Blocker, BlockerKind, CallWindow, ClosedBy, Destination, DestinationHealth,
     DestinationLimit, Gate, GateDefaults, GateHolder, GateId, GateLimits, GateNumber, GatePatch,
-    GateReading, GateScope, GateState, Gates, HandHold, HealthChange, HealthEvent, HealthInput,
-    HealthPatch, HealthReport, HealthRules, HealthStatus, HealthTally, HoldCommand, HoldMode,
-    Incident, IncidentCause, JobReading, OutcomeCounts, Pause, PausePatch, PlaceReading,
+    GateReading, GateScope, GateState, Gates, GatesChange, HandHold, HealthChange, HealthEvent,
+    HealthInput, HealthPatch, HealthReport, HealthRules, HealthStatus, HealthTally, HoldCommand,
+    HoldMode, Incident, IncidentCause, JobReading, OutcomeCounts, Pause, PausePatch, PlaceReading,
     QueueExplanation, QueueFacts, Rate, RatePatch, RetryShare, Room, Share, SharedRetryAfter,
     StartEstimate, StartExplanation, StartFacts, Sublane, Weight, WorkerReading, call_allowance,
 };

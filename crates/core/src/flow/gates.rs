@@ -100,6 +100,16 @@ pub struct AppliedGate {
     pub limits: Arc<GateLimits>,
 }
 
+/// What a claim has to look at anew when gates take the place of others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GatesChange {
+    /// Jobs of any sublane: gates were set, changed or deleted.
+    All,
+    /// Jobs for destinations whose health means something else than before; none if the list is
+    /// empty.
+    Destinations(Vec<Destination>),
+}
+
 impl Gates {
     /// The gates that are set, over the defaults. `version` must differ from that of any other
     /// content.
@@ -231,6 +241,27 @@ impl Gates {
             })
         });
         set.chain(self.health_gate(sublane)).collect()
+    }
+
+    /// What is different from others that held before.
+    pub fn change_since(&self, before: &Self) -> GatesChange {
+        if self.set != before.set || self.defaults != before.defaults {
+            return GatesChange::All;
+        }
+        let known = self.health.iter().filter(|(destination, health)| {
+            match before.health.get(*destination) {
+                Some(old) => !Arc::ptr_eq(old, health) && !health.means_the_same(old),
+                None => !health.means_the_same(&DestinationHealth::default()),
+            }
+        });
+        let gone = before.health.iter().filter(|(destination, old)| {
+            !self.health.contains_key(*destination)
+                && !old.means_the_same(&DestinationHealth::default())
+        });
+        let changed = known
+            .chain(gone)
+            .map(|(destination, _)| destination.clone());
+        GatesChange::Destinations(changed.collect())
     }
 
     /// What a tenant counts for beside others.
@@ -458,5 +489,43 @@ mod tests {
         let tenant = Tenant::new("a").unwrap();
         let held = gates.held_between(&tenant, &destination, now, later);
         assert_eq!(held, Duration::from_secs(60));
+    }
+
+    #[test]
+    fn counting_goes_on_without_a_change_and_a_hold_changes_its_destination_alone() {
+        let at = Timestamp::from_micros;
+        let [one, two] = ["https://one.example.com", "https://two.example.com"]
+            .map(|url| Destination::new(url).unwrap());
+        let held = |until| {
+            let command = HoldCommand::Hold {
+                by: None,
+                reason: None,
+                until: Some(at(until)),
+            };
+            let health = DestinationHealth::default();
+            let input = HealthInput {
+                command: Some(&command),
+                ..HealthInput::default()
+            };
+            let change = health.step(input, &HealthRules::default(), at(1)).unwrap();
+            Arc::new(change.health)
+        };
+        let gates = |version, health: Vec<(Destination, Arc<DestinationHealth>)>| {
+            Gates::new(version, Vec::new(), GateDefaults::default()).with_health(health)
+        };
+        let before = gates(
+            1,
+            vec![(one.clone(), held(50)), (two.clone(), Arc::default())],
+        );
+        let same = gates(2, vec![(one.clone(), held(50))]);
+        assert_eq!(
+            same.change_since(&before),
+            GatesChange::Destinations(vec![])
+        );
+        let longer = gates(3, vec![(one.clone(), held(60))]);
+        let only_one = GatesChange::Destinations(vec![one]);
+        assert_eq!(longer.change_since(&before), only_one);
+        assert_eq!(gates(4, Vec::new()).change_since(&before), only_one);
+        assert_eq!(before.change_since(&gates(0, Vec::new())), only_one);
     }
 }

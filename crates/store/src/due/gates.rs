@@ -1,12 +1,16 @@
 //! What gates hold back, and when they let it through.
 
-use std::{collections::HashMap, sync::Arc};
-
-use steadfast_core::{
-    AppliedGate, ClosedBy, GateNumber, GateState, Gates, Room, Sublane, Timestamp,
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
 };
 
-use super::{DueIndex, NEVER, Strip, SublaneId, Writers, view::Park};
+use steadfast_core::{
+    AppliedGate, ClosedBy, Destination, GateNumber, GateState, Gates, GatesChange, Room, Sublane,
+    Timestamp,
+};
+
+use super::{DueIndex, Entry, NEVER, Strip, SublaneId, Writers, view::Park};
 use crate::limits::GATE_POLL;
 
 /// A gate that limits a known sublane.
@@ -16,12 +20,31 @@ pub(super) struct GateEntry {
 }
 
 impl DueIndex {
-    /// The gates that hold from now on. Answers whether they are others than before.
+    /// The gates that hold from now on. Answers whether gates were set, changed or deleted.
+    ///
+    /// The health of a few destinations changes from second to second during an outage, so that is
+    /// taken in without looking at the jobs of others.
     pub(crate) fn set_gates(&mut self, gates: &Arc<Gates>) -> bool {
         if gates.version() <= self.gates.version() {
             return false;
         }
+        let change = gates.change_since(&self.gates);
         self.gates = gates.clone();
+        match change {
+            GatesChange::All => {
+                self.apply_gates();
+                true
+            }
+            GatesChange::Destinations(changed) => {
+                if !changed.is_empty() {
+                    self.apply_health(&changed.into_iter().collect());
+                }
+                false
+            }
+        }
+    }
+
+    fn apply_gates(&mut self) {
         let states: HashMap<_, _> = std::mem::take(&mut self.states);
         self.openings.clear();
         // What was held back is looked at anew.
@@ -40,7 +63,54 @@ impl DueIndex {
                 known.state.running = known.state.running.saturating_add(entry.running);
             }
         }
-        true
+    }
+
+    fn apply_health(&mut self, changed: &HashSet<Destination>) {
+        let is_changed = |entry: &Entry| {
+            let destination = entry.sublane.destination.as_ref();
+            destination.is_some_and(|destination| changed.contains(destination))
+        };
+        let affected: Vec<SublaneId> = self
+            .sublanes
+            .iter()
+            .filter(|(_, entry)| is_changed(entry))
+            .map(|(id, _)| *id)
+            .collect();
+        let mut strips = Vec::new();
+        for id in affected {
+            let Some(entry) = self.sublanes.get_mut(&id) else {
+                continue;
+            };
+            let before = std::mem::replace(
+                &mut entry.gates,
+                self.gates.applying_to(&entry.sublane).into(),
+            );
+            // What health decides is one gate of the destination, which no other sublane has.
+            for gate in &*before {
+                if entry.gates.iter().all(|kept| kept.number != gate.number) {
+                    self.states.remove(&gate.number);
+                }
+            }
+            // Attempts are not counted where health decides, so what runs stays as it is.
+            for gate in &*entry.gates {
+                let known = self.states.entry(gate.number).or_insert_with(|| GateEntry {
+                    gate: gate.clone(),
+                    state: GateState::default(),
+                });
+                known.gate = gate.clone();
+            }
+            let levels = entry.strips.iter().map(|(level, _)| *level);
+            strips.extend(levels.map(|level| Strip { sublane: id, level }));
+        }
+        let states = &self.states;
+        self.openings
+            .retain(|(_, number)| states.contains_key(number));
+        for strip in strips {
+            for view in &mut self.views {
+                view.remove(strip);
+            }
+            self.place(strip);
+        }
     }
 
     /// The gates that hold.

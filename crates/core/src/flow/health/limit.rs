@@ -60,9 +60,33 @@ impl DestinationHealth {
         };
         (limit.retry_after.is_some() || limit.hold.is_some()).then_some(limit)
     }
+
+    /// Whether claims let the same jobs through as with another health, whatever the settings.
+    pub(in crate::flow) fn means_the_same(&self, other: &Self) -> bool {
+        [HoldMode::Auto, HoldMode::Watch].into_iter().all(|mode| {
+            match (self.limit(mode, true), other.limit(mode, true)) {
+                (Some(one), Some(other)) => one.means_the_same(&other),
+                (one, other) => one.is_none() && other.is_none(),
+            }
+        })
+    }
 }
 
 impl DestinationLimit {
+    /// Without what is only told to people: an incident goes on being counted while it lasts.
+    fn means_the_same(&self, other: &Self) -> bool {
+        let hold = match (&self.hold, &other.hold) {
+            (
+                Some(HoldLimit::Probe { not_before, .. }),
+                Some(HoldLimit::Probe {
+                    not_before: other, ..
+                }),
+            ) => not_before == other,
+            (one, other) => one == other,
+        };
+        hold && self.retry_after == other.retry_after
+    }
+
     /// How many may start, or why none may.
     pub(in crate::flow) fn starts(
         &self,
