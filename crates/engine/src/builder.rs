@@ -8,7 +8,8 @@ use std::{
 
 use serde::Serialize;
 use steadfast_core::{
-    GateDefaults, Invalid, Kind, PolicyPatch, Queue, Tenant, WorkerName, limits::PAYLOAD_BYTES_MAX,
+    Gate, GateId, GateLimits, GatePatch, GateScope, Invalid, Kind, PolicyPatch, Queue, Tenant,
+    Timestamp, WorkerName, limits::PAYLOAD_BYTES_MAX,
 };
 use steadfast_store::{ClaimRequest, Store};
 use tokio::sync::Semaphore;
@@ -21,7 +22,7 @@ use crate::{
     endpoints::Endpoints,
     engine::Engine,
     executor::Executor,
-    gates::GateCache,
+    gates::{GateCache, GateSettings},
     handler::{Handler, Handlers, TypedHandler},
     inflight::Inflight,
     job_error::JobError,
@@ -50,6 +51,7 @@ pub struct EngineBuilder<S = ()> {
     queue_retry: Vec<(String, PolicyPatch)>,
     kind_retry: Vec<(String, PolicyPatch)>,
     max_retries: u32,
+    gates: Vec<(Option<String>, GateScope, String, GatePatch)>,
     observer: Option<Arc<dyn Observer>>,
     random: Random,
     config: EngineConfig,
@@ -67,6 +69,7 @@ impl EngineBuilder {
             queue_retry: Vec::new(),
             kind_retry: Vec::new(),
             max_retries: steadfast_core::limits::MAX_RETRIES,
+            gates: Vec::new(),
             observer: None,
             random: Random::from_entropy(),
             config: EngineConfig::default(),
@@ -84,6 +87,7 @@ impl EngineBuilder {
             queue_retry: self.queue_retry,
             kind_retry: self.kind_retry,
             max_retries: self.max_retries,
+            gates: self.gates,
             observer: self.observer,
             random: self.random,
             config: self.config,
@@ -156,6 +160,38 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         self
     }
 
+    /// Limits the jobs of a queue, kind, tenant or destination. What people set for it later, over
+    /// the API or with [`Client::set_gate`], comes before, limit by limit.
+    ///
+    /// ```
+    /// use steadfast_core::{GatePatch, GateScope};
+    /// use steadfast_engine::Engine;
+    /// use steadfast_store::MemoryStore;
+    ///
+    /// let limits = GatePatch::default().rate("10/s".parse().unwrap()).max_running(5);
+    /// let builder = Engine::builder(MemoryStore::default())
+    ///     .gate(GateScope::Destination, "https://api.example.com", limits);
+    /// ```
+    #[must_use]
+    pub fn gate(mut self, scope: GateScope, key: &str, limits: GatePatch) -> Self {
+        self.gates.push((None, scope, key.to_owned(), limits));
+        self
+    }
+
+    /// The same, for jobs of one tenant only; a concurrency key has one.
+    #[must_use]
+    pub fn tenant_gate(
+        mut self,
+        tenant: &str,
+        scope: GateScope,
+        key: &str,
+        limits: GatePatch,
+    ) -> Self {
+        let tenant = Some(tenant.to_owned());
+        self.gates.push((tenant, scope, key.to_owned(), limits));
+        self
+    }
+
     /// The most retries that a job may request.
     #[must_use]
     pub fn max_retries(mut self, most: u32) -> Self {
@@ -202,6 +238,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         let levels = Arc::new(self.levels()?);
         let random = Arc::new(Random::from_entropy());
         let endpoints = Arc::new(Endpoints::cache(self.store.clone(), &levels));
+        let gates = Arc::new(GateCache::new(&self.store, self.gate_settings()?));
         let store = self.store.clone();
         Ok(Client::with(
             store,
@@ -209,6 +246,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
             random,
             Arc::default(),
             endpoints,
+            gates,
             self.payload_bytes_max()?,
         ))
     }
@@ -243,6 +281,21 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         )
     }
 
+    fn gate_settings(&self) -> Result<GateSettings, Invalid> {
+        let gates = self.gates.iter().map(|(tenant, scope, key, patch)| {
+            let tenant = tenant.as_deref().map(Tenant::new).transpose()?;
+            let id = GateId::new(tenant, *scope, key)?;
+            let limits = patch.without_pause()?;
+            let limits = limits.over(&id, &GateLimits::default(), None, Timestamp::EPOCH)?;
+            Ok(Gate { id, limits })
+        });
+        let gates: Result<_, Invalid> = gates.collect();
+        Ok(GateSettings {
+            defaults: self.config.gate_defaults.clone(),
+            gates: gates.map_err(|error| error.within("gate"))?,
+        })
+    }
+
     fn payload_bytes_max(&self) -> Result<usize, Invalid> {
         let (bytes, most) = (self.config.payload_bytes_max, PAYLOAD_BYTES_MAX);
         if bytes > most {
@@ -256,19 +309,20 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
     pub(crate) fn parts(self) -> Result<Parts, Invalid> {
         let levels = Arc::new(self.levels()?);
         let payload_bytes_max = self.payload_bytes_max()?;
+        let gates = Arc::new(GateCache::new(&self.store, self.gate_settings()?));
         let alerts = self.config.alerts;
         alerts.check().map_err(|error| error.within("alerts"))?;
         let handlers = Arc::new(self.handlers?);
         let random = Arc::new(self.random);
         let inflight = Arc::new(Inflight::default());
         let endpoints = Arc::new(Endpoints::cache(self.store.clone(), &levels));
-        let gates = Arc::new(GateCache::new(&self.store, GateDefaults::default()));
         let client = Client::with(
             self.store.clone(),
             levels,
             random.clone(),
             inflight.clone(),
             endpoints.clone(),
+            gates.clone(),
             payload_bytes_max,
         );
         let announcer = Arc::new(Announcer::new(self.observer));

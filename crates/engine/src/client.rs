@@ -4,6 +4,7 @@ mod alerts;
 mod bulk;
 mod endpoints;
 mod error;
+mod gates;
 mod nodes;
 mod schedules;
 
@@ -22,8 +23,14 @@ use steadfast_store::{
 };
 
 use crate::{
-    attempt_signals::StopReason, document_cache::DocumentCache, endpoints::Endpoints,
-    inflight::Inflight, policy_levels::PolicyLevels, random::Random, request::JobRequest,
+    attempt_signals::StopReason,
+    document_cache::DocumentCache,
+    endpoints::Endpoints,
+    gates::{GateCache, GateSettings},
+    inflight::Inflight,
+    policy_levels::PolicyLevels,
+    random::Random,
+    request::JobRequest,
     stats::Stats,
 };
 
@@ -40,6 +47,7 @@ struct Inner {
     /// What runs on the engine that this client belongs to.
     inflight: Arc<Inflight>,
     endpoints: Arc<DocumentCache<Endpoints>>,
+    gates: Arc<GateCache>,
     payload_bytes_max: usize,
 }
 
@@ -67,12 +75,14 @@ impl Client {
     pub fn new(store: Arc<dyn Store>) -> Self {
         let levels = Arc::new(PolicyLevels::default());
         let endpoints = Arc::new(Endpoints::cache(store.clone(), &levels));
+        let gates = Arc::new(GateCache::new(&store, GateSettings::default()));
         Self::with(
             store,
             levels,
             Arc::new(Random::from_entropy()),
             Arc::default(),
             endpoints,
+            gates,
             limits::PAYLOAD_BYTES_DEFAULT,
         )
     }
@@ -83,6 +93,7 @@ impl Client {
         random: Arc<Random>,
         inflight: Arc<Inflight>,
         endpoints: Arc<DocumentCache<Endpoints>>,
+        gates: Arc<GateCache>,
         payload_bytes_max: usize,
     ) -> Self {
         Self(Arc::new(Inner {
@@ -91,6 +102,7 @@ impl Client {
             random,
             inflight,
             endpoints,
+            gates,
             payload_bytes_max,
         }))
     }
@@ -105,6 +117,10 @@ impl Client {
 
     pub(crate) fn endpoint_cache(&self) -> &DocumentCache<Endpoints> {
         &self.0.endpoints
+    }
+
+    pub(crate) fn gate_cache(&self) -> &GateCache {
+        &self.0.gates
     }
 
     pub(crate) fn random(&self) -> &Random {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use steadfast_core::{AlertSettings, Queue, WorkerName};
+use steadfast_core::{AlertSettings, GateDefaults, Queue, WorkerName};
 
 /// The settings of an engine. Start from the default and change what differs:
 ///
@@ -39,6 +39,8 @@ pub struct EngineConfig {
     pub retry_after_max: Duration,
     /// The largest payload of a job in bytes; 256 KiB by default, and 1 MiB at most.
     pub payload_bytes_max: usize,
+    /// What limits the jobs of every key of a scope that has no gate of its own; none by default.
+    pub gate_defaults: GateDefaults,
     /// When alerts fire and resolve.
     pub alerts: AlertSettings,
     /// How often the engine checks the alerts; every 10 s by default.
@@ -57,6 +59,7 @@ impl Default for EngineConfig {
             prune_every: Duration::from_secs(60),
             retry_after_max: steadfast_core::limits::RETRY_AFTER_DEFAULT,
             payload_bytes_max: steadfast_core::limits::PAYLOAD_BYTES_DEFAULT,
+            gate_defaults: GateDefaults::default(),
             alerts: AlertSettings::default(),
             watch_every: Duration::from_secs(10),
         }
@@ -124,6 +127,13 @@ impl EngineConfig {
     #[must_use]
     pub fn with_payload_bytes_max(mut self, most: usize) -> Self {
         self.payload_bytes_max = most;
+        self
+    }
+
+    /// Sets [`EngineConfig::gate_defaults`].
+    #[must_use]
+    pub fn with_gate_defaults(mut self, defaults: GateDefaults) -> Self {
+        self.gate_defaults = defaults;
         self
     }
 

@@ -3,7 +3,10 @@
 //! The store says when the next job is due; a wake-up cuts the wait short when an earlier one
 //! appears; a slow poll is the safety net. So an idle engine neither polls fast nor starts late.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use async_trait::async_trait;
 use steadfast_core::{Claim, EndedAttempt, Outcome, Timestamp};
@@ -25,6 +28,8 @@ pub struct Fetcher {
     pub slots: Arc<Semaphore>,
     pub ended: mpsc::Sender<EndedAttempt>,
     pub gates: Arc<GateCache>,
+    /// Of the gates that the last claim was made under.
+    pub gates_version: AtomicU64,
     /// Which jobs to claim; how many is up to the free slots.
     pub request: ClaimRequest,
     pub wakeups: Mutex<Wakeups>,
@@ -65,6 +70,8 @@ impl Role for Fetcher {
             gates: self.gates.get().await?,
             ..self.request.clone()
         };
+        let version = request.gates.version();
+        self.gates_version.store(version, Ordering::Relaxed);
         let claimed = self.store.claim(request).await?;
         let count = claimed.claims.len();
         for claim in claimed.claims {
@@ -88,7 +95,12 @@ impl Role for Fetcher {
 
     async fn wakeup(&self) {
         let looks_at = *self.looks_at.lock().await;
-        self.wakeups.lock().await.next_before(looks_at).await;
+        let mut wakeups = self.wakeups.lock().await;
+        let version = self.gates_version.load(Ordering::Relaxed);
+        tokio::select! {
+            () = wakeups.next_before(looks_at) => {}
+            () = self.gates.opened_since(version) => {}
+        }
     }
 }
 

@@ -7,8 +7,11 @@ use std::{
 };
 
 use async_trait::async_trait;
-use steadfast_core::{Destination, DestinationHealth, Gate, GateDefaults, Gates};
+use steadfast_core::{
+    Destination, DestinationHealth, DestinationLimit, Gate, GateDefaults, Gates, HoldMode,
+};
 use steadfast_store::{DocumentKind, Store, StoreError};
+use tokio::sync::watch;
 
 use crate::{
     document_cache::{DocumentCache, decode_documents},
@@ -21,8 +24,44 @@ pub struct GateCache {
     set: DocumentCache<VersionedGates>,
     health: DocumentCache<VersionedHealth>,
     defaults: GateDefaults,
-    /// What was put together last.
-    latest: Mutex<Arc<Gates>>,
+    latest: Mutex<Latest>,
+    /// The newest version that may let jobs through which waited under those before.
+    opened: watch::Sender<u64>,
+}
+
+/// What was put together last, and from which gates.
+#[derive(Default)]
+struct Latest {
+    gates: Arc<Gates>,
+    set_version: u64,
+}
+
+/// What a program or a settings file says of gates. What people set in the store comes before.
+#[derive(Clone, Debug, Default)]
+pub struct GateSettings {
+    /// For every key of a scope.
+    pub defaults: GateDefaults,
+    /// For single keys.
+    pub gates: Vec<Gate>,
+}
+
+impl GateSettings {
+    /// The stored gates over those of the program.
+    fn under(&self, stored: impl Iterator<Item = Gate>) -> Vec<Gate> {
+        let own = self.gates.iter();
+        let mut gates: HashMap<_, _> = own
+            .map(|gate| (gate.id.clone(), gate.limits.clone()))
+            .collect();
+        for Gate { id, limits } in stored {
+            let limits = match gates.get(&id) {
+                Some(own) => limits.or(own),
+                None => limits,
+            };
+            gates.insert(id, limits);
+        }
+        let gates = gates.into_iter();
+        gates.map(|(id, limits)| Gate { id, limits }).collect()
+    }
 }
 
 struct VersionedGates {
@@ -36,14 +75,19 @@ struct VersionedHealth {
 }
 
 impl GateCache {
-    pub fn new(store: &Arc<dyn Store>, defaults: GateDefaults) -> Self {
-        let set =
-            DocumentCache::with_version(store.clone(), DocumentKind::Gate, |documents, version| {
+    pub fn new(store: &Arc<dyn Store>, settings: GateSettings) -> Self {
+        let defaults = settings.defaults.clone();
+        let set = DocumentCache::with_version(
+            store.clone(),
+            DocumentKind::Gate,
+            move |documents, version| {
+                let stored = decode_documents(documents).map(|(_, gate)| gate);
                 VersionedGates {
                     version,
-                    gates: decode_documents(documents).map(|(_, gate)| gate).collect(),
+                    gates: settings.under(stored),
                 }
-            });
+            },
+        );
         let health = DocumentCache::with_version(
             store.clone(),
             DocumentKind::Destination,
@@ -63,7 +107,21 @@ impl GateCache {
             health,
             defaults,
             latest: Mutex::default(),
+            opened: watch::Sender::default(),
         }
+    }
+
+    /// The gates of single keys as they are set now, without defaults.
+    pub async fn set_gates(&self) -> Result<Vec<Gate>, StoreError> {
+        let set = self.set.refresh_if_changed().await?;
+        Ok(set.gates.clone())
+    }
+
+    /// Returns when other gates hold than those of this version, and one of them may be open now.
+    pub async fn opened_since(&self, version: u64) {
+        let mut versions = self.opened.subscribe();
+        // An error means that the sender is gone, and it is `self`.
+        let _changed = versions.wait_for(|newest| *newest > version).await;
     }
 
     /// The gates that hold; the first caller waits until they are read.
@@ -85,14 +143,32 @@ impl GateCache {
         // Both only grow, so no two contents have one sum. Gates that were never read have 0.
         let version = set.version + health.version + 1;
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        if latest.version() < version {
+        if latest.gates.version() < version {
+            let is_opened = latest.set_version != set.version
+                || health.of.iter().any(|(to, health)| {
+                    let before = latest.gates.health(to);
+                    before.is_none_or(|before| limit_of(before) != limit_of(health))
+                })
+                || latest.gates.health_count() > health.of.len();
             let health = health.of.iter();
             let health = health.map(|(to, health)| (to.clone(), health.clone()));
             let gates = Gates::new(version, set.gates.clone(), self.defaults.clone());
-            *latest = Arc::new(gates.with_health(health));
+            *latest = Latest {
+                gates: Arc::new(gates.with_health(health)),
+                set_version: set.version,
+            };
+            // Most news of destinations is about counts, and wakes nobody.
+            if is_opened {
+                self.opened.send_replace(version);
+            }
         }
-        latest.clone()
+        latest.gates.clone()
     }
+}
+
+/// What the health of a destination means for those who hold it.
+fn limit_of(health: &DestinationHealth) -> Option<DestinationLimit> {
+    health.limit(HoldMode::Auto, true)
 }
 
 #[async_trait]
@@ -102,8 +178,9 @@ impl Role for GateCache {
     }
 
     async fn tick(&self) -> Result<Next, StoreError> {
-        self.set.refresh_if_changed().await?;
-        self.health.refresh_if_changed().await?;
+        let set = self.set.refresh_if_changed().await?;
+        let health = self.health.refresh_if_changed().await?;
+        self.put_together(&set, &health);
         Ok(Next::After(DOCUMENTS_REFRESH_EVERY))
     }
 }

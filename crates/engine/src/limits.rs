@@ -101,6 +101,14 @@ pub const NODES_CHECKED_EVERY: u64 = 120;
 /// Long enough for a person to see that a node is gone.
 pub const NODE_FORGOTTEN_AFTER: Duration = Duration::from_secs(60 * 60);
 
+// Gates.
+
+/// Gates of one tenant. Every node keeps all gates at hand and reads them again when one changes;
+/// what holds for every key of a scope is a default, not a gate for each.
+pub const GATES_PER_TENANT_MAX: usize = 1_000;
+/// Gates of all tenants, and as many again of the operator: some megabytes on every node.
+pub const GATES_MAX: usize = 20_000;
+
 // Callers.
 
 /// A subscriber that is further behind misses notices, and the log says so.

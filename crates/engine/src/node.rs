@@ -154,6 +154,7 @@ impl NodeHandle {
                 gates: self.gates.get().await?,
                 ..request.clone()
             };
+            let gates = request.gates.version();
             let call = self.returner.claim(self.store.clone(), request);
             let (held, next_due) = call.await?;
             let Some(wakeups) = &mut wakeups else {
@@ -163,7 +164,10 @@ impl NodeHandle {
                 return Ok(held);
             }
             let pause = pause.next(0, next_due, self.store.now());
-            self.wait_for_jobs(wakeups, pause, deadline).await;
+            tokio::select! {
+                () = self.wait_for_jobs(wakeups, pause, deadline) => {}
+                () = self.gates.opened_since(gates) => {}
+            }
         }
     }
 

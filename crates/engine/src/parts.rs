@@ -72,6 +72,7 @@ impl Parts {
             slots: Arc::new(Semaphore::new(concurrency)),
             ended,
             gates: self.gates.clone(),
+            gates_version: AtomicU64::new(0),
             request: self.request.clone(),
             wakeups: Mutex::new(self.store.wakeups_for(WakeInterest::of(&self.request))),
             looks_at: Mutex::new(Timestamp::MAX),

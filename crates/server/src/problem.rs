@@ -171,6 +171,9 @@ impl From<ClientError> for Problem {
             ClientError::Contended { .. } => {
                 Self::new(StatusCode::CONFLICT, "conflict", error.to_string())
             }
+            ClientError::TooManyGates { .. } => {
+                Self::new(StatusCode::CONFLICT, "too_many", error.to_string())
+            }
             error => Self::internal(&error),
         }
     }

@@ -108,6 +108,21 @@
 //! # }
 //! ```
 //!
+//! # Flow control
+//!
+//! A gate limits the jobs of a queue, kind, tenant, destination or concurrency key, over all nodes:
+//! how many run at once, how many start in a time, whether in order. A job that may not start waits;
+//! no attempt is spent. See [`flow`](mod@flow), [`EngineBuilder::gate`] and [`Client::set_gate`].
+//!
+//! ```
+//! use steadfast::{Engine, MemoryStore, flow::{GatePatch, GateScope}};
+//!
+//! let limits = GatePatch::default().rate("10/s".parse()?).max_running(5);
+//! let builder = Engine::builder(MemoryStore::default())
+//!     .gate(GateScope::Destination, "https://api.example.com", limits);
+//! # Ok::<(), steadfast::Invalid>(())
+//! ```
+//!
 //! # Transactions
 //!
 //! A job can be created in the transaction that changes your own tables, in SQLite and in
@@ -245,6 +260,18 @@ pub mod alert {
     pub use steadfast_core::{
         AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, AlertUnit, DlqAlert,
         ExhaustedAlert, OverdueAlert, RetryRateAlert,
+    };
+}
+
+pub mod flow {
+    //! Gates and destinations: how much of one thing may run, how fast it may start, and what
+    //! follows if the system that jobs call is not well.
+
+    #[doc(inline)]
+    pub use steadfast_core::{
+        ConcurrencyKey, Destination, DestinationHealth, Gate, GateDefaults, GateId, GateLimits,
+        GatePatch, GateScope, HealthPatch, HealthStatus, HoldMode, Incident, Pause, PausePatch,
+        Rate, RatePatch, RetryShare, Weight,
     };
 }
 

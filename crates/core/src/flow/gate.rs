@@ -86,6 +86,14 @@ impl GateId {
             _ => Ok(Self { tenant, scope, key }),
         }
     }
+
+    /// Whether it is for jobs of this tenant and no other.
+    pub fn is_of(&self, tenant: &Tenant) -> bool {
+        match self.scope {
+            GateScope::Tenant => self.key == tenant.as_str(),
+            _ => self.tenant.as_ref() == Some(tenant),
+        }
+    }
 }
 
 /// `queue mail`, `key customer-7 of tenant acme`.

@@ -153,6 +153,11 @@ impl Gates {
         self.health.get(destination)
     }
 
+    /// Of how many destinations something is known.
+    pub fn health_count(&self) -> usize {
+        self.health.len()
+    }
+
     /// When a destination counts as unhealthy.
     pub fn health_rules(&self, destination: &Destination) -> HealthRules {
         self.of_destination(destination).health.rules()
@@ -321,7 +326,8 @@ impl GateId {
 
 impl GateLimits {
     /// These, with what they leave out from others.
-    fn or(self, defaults: &Self) -> Self {
+    #[must_use]
+    pub fn or(self, defaults: &Self) -> Self {
         Self {
             max_running: self.max_running.or(defaults.max_running),
             rate: self.rate.or(defaults.rate),

@@ -213,17 +213,24 @@ impl GatePatch {
 
     /// The limits of every key of a scope, for settings.
     pub fn default_of(&self, scope: GateScope) -> Result<GateLimits, Invalid> {
-        if let Some(Some(PausePatch::Pause { .. })) = self.paused {
-            let expected = "must be left out of defaults: a gate is paused by its key";
-            return Err(Invalid::new("paused", true, expected));
-        }
-        self.check_scope(scope, false)?;
+        self.without_pause()?.check_scope(scope, false)?;
         let any = GateId {
             tenant: None,
             scope,
             key: String::new(),
         };
         self.over(&any, &GateLimits::default(), None, Timestamp::EPOCH)
+    }
+
+    /// These changes, which come from settings or a program: people pause.
+    pub fn without_pause(&self) -> Result<&Self, Invalid> {
+        match self.paused {
+            Some(Some(PausePatch::Pause { .. })) => {
+                let expected = "must be left out here: a gate is paused by hand, by its key";
+                Err(Invalid::new("paused", true, expected))
+            }
+            _ => Ok(self),
+        }
     }
 
     /// Which limits make sense where.

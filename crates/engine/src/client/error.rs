@@ -42,6 +42,16 @@ pub enum ClientError {
         /// What could not be written, as `schedule nightly`.
         what: String,
     },
+    /// There are as many gates as there may be.
+    #[error(
+        "{whose} {most} gates, and may not have more: delete some, or set a default for the scope"
+    )]
+    TooManyGates {
+        /// As `tenant acme has`.
+        whose: String,
+        /// How many there may be.
+        most: usize,
+    },
     /// The store took jobs and did not say what became of each.
     #[error("the store did not return a result for every job")]
     MissingResult,
@@ -59,6 +69,7 @@ impl ClientError {
             | Self::ScheduleNotFound(_)
             | Self::KeyTaken { .. }
             | Self::NameTaken { .. }
+            | Self::TooManyGates { .. }
             | Self::MissingResult => false,
         }
     }

@@ -10,6 +10,7 @@ mod bulk;
 mod client;
 mod common;
 mod flaky_store;
+mod gates;
 mod leases;
 mod log_lines;
 mod polls;

@@ -1,0 +1,157 @@
+//! Gates: listed, set, changed, deleted.
+
+use steadfast_core::{Gate, GateId, GateLimits, GatePatch, GateScope, Invalid, Payload, Tenant};
+use steadfast_store::{Document, DocumentKind, DocumentSaveResult};
+
+use super::{Client, ClientError};
+use crate::{
+    document_cache::decode_documents,
+    limits::{GATES_MAX, GATES_PER_TENANT_MAX, REVISION_TRIES_MAX},
+};
+
+impl Client {
+    /// The gates that concern the jobs of one tenant and no other, or all gates, by scope, key and
+    /// tenant. Those of the engine's builder are among them.
+    pub async fn gates(&self, tenant: Option<&Tenant>) -> Result<Vec<Gate>, ClientError> {
+        let mut gates = self.gate_cache().set_gates().await?;
+        gates.retain(|gate| tenant.is_none_or(|tenant| gate.id.is_of(tenant)));
+        gates.sort_by(|one, other| sort_key(&one.id).cmp(&sort_key(&other.id)));
+        Ok(gates)
+    }
+
+    /// The gate of these jobs, if one is set.
+    pub async fn gate(&self, id: &GateId) -> Result<Option<Gate>, ClientError> {
+        let gates = self.gate_cache().set_gates().await?;
+        Ok(gates.into_iter().find(|gate| gate.id == *id))
+    }
+
+    /// Sets a gate to these limits and no others. It holds on this node at once, and on others
+    /// within two seconds; `by` is who pauses it, if it is paused.
+    ///
+    /// ```
+    /// # use steadfast_core::{GateId, GatePatch, GateScope};
+    /// # use steadfast_engine::{Client, ClientError};
+    /// # async fn limit(client: Client) -> Result<(), ClientError> {
+    /// let partner = GateId::new(None, GateScope::Destination, "https://api.example.com")?;
+    /// let limits = GatePatch::default().rate("10/s".parse()?).max_running(5);
+    /// client.set_gate(partner, &limits, None).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn set_gate(
+        &self,
+        id: GateId,
+        limits: &GatePatch,
+        by: Option<&str>,
+    ) -> Result<Gate, ClientError> {
+        let now = self.now();
+        let replace = |id: &GateId, before: &GateLimits| {
+            let limits = limits.replace(id, before, by, now)?;
+            if limits == GateLimits::default() {
+                let expected = "must set a limit, such as maxRunning; to remove it, delete it";
+                return Err(Invalid::new("gate", "empty", expected));
+            }
+            Ok(limits)
+        };
+        self.write_gate(id, replace).await
+    }
+
+    /// Changes the limits of a gate that are named and leaves the others; a gate that is left
+    /// without any is deleted.
+    pub async fn change_gate(
+        &self,
+        id: GateId,
+        changes: &GatePatch,
+        by: Option<&str>,
+    ) -> Result<Gate, ClientError> {
+        let now = self.now();
+        self.write_gate(id, |id, before| changes.over(id, before, by, now))
+            .await
+    }
+
+    /// Deletes a gate, and returns whether one was set. Jobs that it held back may start.
+    pub async fn delete_gate(&self, id: &GateId) -> Result<bool, ClientError> {
+        let deleted = self
+            .store()
+            .delete_document(DocumentKind::Gate, document_id(id))
+            .await?;
+        self.gate_cache().refresh().await?;
+        Ok(deleted)
+    }
+
+    async fn write_gate(
+        &self,
+        id: GateId,
+        change: impl Fn(&GateId, &GateLimits) -> Result<GateLimits, Invalid>,
+    ) -> Result<Gate, ClientError> {
+        let (kind, key) = (DocumentKind::Gate, document_id(&id));
+        for _ in 0..REVISION_TRIES_MAX {
+            let stored = self.store().get_document(kind, key.clone()).await?;
+            let revision = stored.as_ref().map_or(0, |stored| stored.revision);
+            let before = decode_documents::<Gate>(stored.into_iter().collect()).next();
+            let before = before.map(|(_, gate)| gate.limits);
+            let limits = change(&id, &before.clone().unwrap_or_default())?;
+            let id = id.clone();
+            let gate = Gate { id, limits };
+            let is_written = if gate.limits == GateLimits::default() {
+                revision == 0
+                    || self
+                        .store()
+                        .delete_document_at(kind, key.clone(), revision)
+                        .await?
+            } else {
+                if revision == 0 {
+                    self.check_gate_count(&gate.id).await?;
+                }
+                let document = Document {
+                    kind,
+                    id: key.clone(),
+                    body: Payload::encode(&gate)?,
+                    revision,
+                };
+                let saved = self.store().save_document(document, Vec::new()).await?;
+                matches!(saved, DocumentSaveResult::Done(_))
+            };
+            if is_written {
+                self.gate_cache().refresh().await?;
+                return Ok(gate);
+            }
+        }
+        Err(ClientError::contended(format_args!("gate {id}")))
+    }
+
+    /// Every node keeps all gates at hand, so there is an end to them: of a tenant, of all tenants,
+    /// and apart from those of the operator, who can set one whatever tenants do.
+    async fn check_gate_count(&self, id: &GateId) -> Result<(), ClientError> {
+        let gates = self.gate_cache().set_gates().await?;
+        let count = |is_counted: &dyn Fn(&GateId) -> bool| {
+            gates.iter().filter(|gate| is_counted(&gate.id)).count()
+        };
+        let too_many = |whose: String, most: usize| ClientError::TooManyGates { whose, most };
+        if let Some(tenant) = &id.tenant
+            && count(&|id| id.tenant.as_ref() == Some(tenant)) >= GATES_PER_TENANT_MAX
+        {
+            let whose = format!("tenant {tenant} has");
+            return Err(too_many(whose, GATES_PER_TENANT_MAX));
+        }
+        let is_of_tenant = id.tenant.is_some();
+        if count(&|id| id.tenant.is_some() == is_of_tenant) >= GATES_MAX {
+            let whose = match is_of_tenant {
+                true => "all tenants together have",
+                false => "there are, for jobs of all tenants,",
+            };
+            return Err(too_many(whose.to_owned(), GATES_MAX));
+        }
+        Ok(())
+    }
+}
+
+/// Names have no spaces, so no two gates have one document.
+fn document_id(id: &GateId) -> String {
+    let tenant = id.tenant.as_ref().map_or("", Tenant::as_str);
+    format!("{} {tenant} {}", id.scope, id.key)
+}
+
+fn sort_key(id: &GateId) -> (GateScope, &str, Option<&Tenant>) {
+    (id.scope, &id.key, id.tenant.as_ref())
+}
