@@ -106,6 +106,18 @@ pub struct CreateJobRequest {
     /// One key, one job: the same request again answers with the same job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
+    /// The system that it calls, as an origin; gates and health go by it. An HTTP job has that of
+    /// its URL.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "openapi",
+        schema(max_length = 280, example = "https://api.example.com")
+    )]
+    pub destination: Option<String>,
+    /// What is limited together within the tenant, such as the id of a customer; see gates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(max_length = 255))]
+    pub concurrency_key: Option<String>,
     /// Where events of this job are sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook: Option<WebhookRequest>,

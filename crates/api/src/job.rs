@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use steadfast_core::{
-    EndReason, EndpointId, EventType, Failure, Guarantee, IdempotencyKey, Job, JobId, JobLabel,
-    Kind, Note, Payload, Queue, RetryPolicy, ScheduleId, Tags, Tenant, Timestamp, Webhook,
-    WebhookTarget, WorkerName, duration, explain,
+    ConcurrencyKey, Destination, EndReason, EndpointId, EventType, Failure, Guarantee,
+    IdempotencyKey, Job, JobId, JobLabel, Kind, Note, Payload, Queue, RetryPolicy, ScheduleId,
+    Tags, Tenant, Timestamp, Webhook, WebhookTarget, WorkerName, duration, explain,
 };
 
 #[cfg(feature = "openapi")]
@@ -124,6 +124,14 @@ pub struct JobBody {
     pub result: Option<Payload>,
     /// Whether a cancel waits for the running attempt to end.
     pub cancel_requested: bool,
+    /// The system that it calls, as an origin.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub destination: Option<Destination>,
+    /// What is limited together within the tenant.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub concurrency_key: Option<ConcurrencyKey>,
     /// The key it was created with.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub idempotency_key: Option<IdempotencyKey>,
@@ -170,6 +178,8 @@ impl JobBody {
             tags,
             timeout_ms: job.timeout.map(duration::millis),
             lease_ms: duration::millis(job.lease),
+            destination: job.destination,
+            concurrency_key: job.concurrency_key,
             idempotency_key: job.idempotency_key,
             attempt: job.progress.attempt,
             attempts_before: job.progress.attempts_before,

@@ -24,6 +24,7 @@ mod duration;
 mod edit;
 mod endpoint;
 mod event;
+mod gate;
 mod job;
 mod key;
 mod node;
@@ -54,6 +55,7 @@ pub use endpoint::{
     CreateEndpointRequest, EndpointBody, EndpointList, EndpointWithSecret, RotateSecretRequest,
 };
 pub use event::JobEventBody;
+pub use gate::{GateBody, GateList, GateScope, SetGateRequest};
 pub use job::{HttpTargetBody, JobBody, JobList, PolicyBody, WebhookTargetBody};
 pub use key::{CreateKeyRequest, KeyBody, KeyList, KeyWithToken, Scope};
 pub use node::{AlertList, NodeBody, NodeList, WorkerBody, WorkerList};

@@ -65,6 +65,10 @@ fn words(all: serde_json::Value) -> Object {
         .build()
 }
 
+mod flow;
+
+pub use flow::*;
+
 words! {
     /// Of [`JobLabel`].
     LabelSchema as "JobLabel": JobLabel::ALL;

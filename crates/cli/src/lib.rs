@@ -31,7 +31,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use verbs::{
-    alerts, dlq, doctor, endpoints, jobs, keys, migrate, policy, queues, schedules, stats, workers,
+    alerts, dlq, doctor, endpoints, gates, jobs, keys, migrate, policy, queues, schedules, stats,
+    workers,
 };
 
 /// A durable job scheduler and job queue whose speciality is retry.
@@ -61,6 +62,8 @@ enum Verb {
     Dlq(dlq::Args),
     /// Queues: how full they are, and whether they are paused.
     Queues(queues::Args),
+    /// Gates: how much of one thing may run, and how fast it may start.
+    Gates(gates::Args),
     /// Workers: which there are, and what they claim.
     Workers(workers::Args),
     /// Counts and rates.
@@ -104,6 +107,7 @@ async fn dispatch(verb: Verb) -> anyhow::Result<()> {
         Verb::Schedules(args) => schedules::run(args).await,
         Verb::Dlq(args) => dlq::run(args).await,
         Verb::Queues(args) => queues::run(args).await,
+        Verb::Gates(args) => gates::run(args).await,
         Verb::Workers(args) => workers::run(args).await,
         Verb::Stats(args) => stats::run(args).await,
         Verb::Alerts(args) => alerts::run(args).await,

@@ -1,6 +1,6 @@
 //! Lists that the API answers with in pages, put together again.
 
-use steadfast_api::{AlertList, EndpointList, KeyList, QueueList, StatsBody, WorkerList};
+use steadfast_api::{AlertList, EndpointList, GateList, KeyList, QueueList, StatsBody, WorkerList};
 
 /// A page of a list, and the list that its pages add up to.
 pub trait PagedList {
@@ -29,6 +29,7 @@ macro_rules! paged_lists {
 paged_lists! {
     AlertList { alerts }
     EndpointList { endpoints }
+    GateList { gates }
     KeyList { keys }
     QueueList { queues }
     StatsBody { lanes }

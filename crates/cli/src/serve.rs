@@ -120,6 +120,7 @@ fn start(
         .with_retention(settings.retention.0)
         .with_retry_after_max(settings.retry_after_max.0)
         .with_payload_bytes_max(settings.payload_bytes_max)
+        .with_gate_defaults(settings.gate_defaults()?)
         .with_alerts(settings.alerts.clone());
     config.worker = settings.node.clone();
     let retry = &settings.retry;

@@ -10,6 +10,7 @@ mod retry_arg;
 mod store_url;
 
 use std::{
+    collections::BTreeMap,
     net::SocketAddr,
     num::{NonZeroU32, NonZeroUsize},
     path::PathBuf,
@@ -17,7 +18,12 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use steadfast::{
-    EngineConfig, Queue, alert::AlertSettings, duration, http::AddressPolicy, node::WorkerName,
+    EngineConfig, Queue,
+    alert::AlertSettings,
+    duration,
+    flow::{GateDefaults, GatePatch, GateScope},
+    http::AddressPolicy,
+    node::WorkerName,
 };
 
 pub use duration_arg::DurationArg;
@@ -78,6 +84,8 @@ pub struct Settings {
     pub log: LogSettings,
     pub outbound: OutboundSettings,
     pub retry: RetrySettings,
+    /// What limits every key of a scope that has no gate of its own.
+    pub gates: BTreeMap<GateScope, GatePatch>,
     pub alerts: AlertSettings,
 }
 
@@ -175,6 +183,7 @@ impl Default for Settings {
             log: LogSettings::default(),
             outbound: OutboundSettings::default(),
             retry: RetrySettings::default(),
+            gates: BTreeMap::new(),
             alerts: engine.alerts,
         }
     }
@@ -255,9 +264,16 @@ impl Settings {
                 "clock = manual is for tests, and requires --store memory: (nothing is kept)",
             ));
         }
-        self.alerts
-            .check()
-            .map_err(|error| usage(format!("alerts: {error}")))
+        let alerts = self.alerts.check();
+        alerts.map_err(|error| usage(format!("alerts: {error}")))?;
+        self.gate_defaults().map(drop)
+    }
+
+    /// The gates of every key of a scope.
+    pub fn gate_defaults(&self) -> anyhow::Result<GateDefaults> {
+        let gates = self.gates.iter();
+        GateDefaults::new(gates.map(|(scope, patch)| (*scope, patch.clone())))
+            .map_err(|error| usage(error.within("gates").to_string()))
     }
 
     /// The settings file that means the same, without secrets.

@@ -4,6 +4,7 @@ pub mod alerts;
 pub mod dlq;
 pub mod doctor;
 pub mod endpoints;
+pub mod gates;
 pub mod jobs;
 pub mod keys;
 pub mod migrate;

@@ -45,6 +45,7 @@ mod client;
 mod endpoints;
 mod error;
 mod events;
+mod gates;
 mod jobs;
 mod limits;
 mod queues;

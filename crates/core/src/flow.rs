@@ -12,6 +12,7 @@
 //! * `blockers`: why a job has not started, for people.
 
 mod blockers;
+mod describe;
 mod destination;
 mod fair;
 mod gate;

@@ -157,7 +157,7 @@ impl GateCache {
                 gates: Arc::new(gates.with_health(health)),
                 set_version: set.version,
             };
-            // Most news of destinations is about counts, and wakes nobody.
+            // Most news of destinations is about counts, and need not wake anyone.
             if is_opened {
                 self.opened.send_replace(version);
             }

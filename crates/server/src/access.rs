@@ -9,7 +9,7 @@ use axum::{
     extract::{FromRef, FromRequestParts},
     http::{StatusCode, header, request::Parts},
 };
-use steadfast_core::{Job, KeyId, Schedule, Tenant};
+use steadfast_core::{Job, KeyId, Schedule, Tenant, limits::PAUSE_BY_BYTES_MAX};
 
 use steadfast_api::Scope;
 use steadfast_store::{DamagedRow, StoreError};
@@ -40,6 +40,19 @@ impl Caller {
             tenant: key.tenant.clone(),
             key: Some(key.id),
         }
+    }
+
+    /// What people call it: the name of its key.
+    pub async fn name(&self, app: &App) -> Result<Option<String>, Problem> {
+        let Some(id) = self.key else {
+            return Ok(None);
+        };
+        let keys = app.keys.get().await?;
+        let name = keys
+            .get(id, app.client.now())
+            .map(|known| known.key.name.clone());
+        let name = name.filter(|name| !name.is_empty() && name.len() <= PAUSE_BY_BYTES_MAX);
+        Ok(Some(name.unwrap_or_else(|| id.to_string())))
     }
 
     /// Whether a request would still be accepted: the key is not revoked, or none is needed yet.

@@ -11,6 +11,7 @@ pub mod cursor;
 mod dead_letters;
 pub mod endpoints;
 mod events;
+pub mod gates;
 mod heartbeats;
 pub mod jobs;
 pub mod keys;
@@ -51,6 +52,7 @@ use crate::{app::App, json::Json, problem::Problem};
         (name = "Workers", description = "Claim jobs and report how they ended"),
         (name = "Dead letters", description = "Jobs that were given up"),
         (name = "Queues", description = "Counts by queue; pause and resume"),
+        (name = "Flow control", description = "What limits the jobs of a queue, kind, tenant, destination or key"),
         (name = "Stats", description = "Counts and rates"),
         (name = "Alerts", description = "What is wrong, and since when"),
         (name = "Endpoints", description = "Addresses that events and alerts are sent to"),
@@ -107,6 +109,8 @@ pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(queues::list))
         .routes(routes!(queues::pause))
         .routes(routes!(queues::resume))
+        .routes(routes!(gates::list))
+        .routes(routes!(gates::read, gates::set, gates::edit, gates::delete))
         .routes(routes!(stats::read))
         .routes(routes!(stats::minutes))
         .routes(routes!(alerts::list))

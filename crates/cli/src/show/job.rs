@@ -112,6 +112,12 @@ pub fn job_facts(job: &JobBody, attempts: &[AttemptBody]) -> Vec<(&'static str, 
         ("kind", job.kind.to_string()),
         ("queue", format!("{}, priority {}", job.queue, job.priority)),
         ("tenant", job.tenant.to_string()),
+    ]);
+    let destination = job.destination.as_ref().filter(|_| job.http.is_none());
+    facts.extend(destination.map(|origin| ("destination", origin.to_string())));
+    let key = job.concurrency_key.as_ref();
+    facts.extend(key.map(|key| ("concurrency key", key.to_string())));
+    facts.extend([
         ("type", job.guarantee.to_string()),
         ("attempts", attempt_count(job, attempts)),
         ("created", moment(job.created_at, now)),

@@ -357,6 +357,64 @@ fn queues_endpoints_alerts_and_stats_are_printed() {
 }
 
 #[test]
+fn gates_are_set_changed_shown_and_deleted() {
+    let node = start();
+    let mut transcript = Transcript::new(&node);
+    let partner = "https://api.example.com";
+    for args in [
+        &["gates", "list"][..],
+        &[
+            "gates",
+            "set",
+            "destination",
+            partner,
+            "--rate",
+            "10/1s+5",
+            "--max-running",
+            "5",
+        ],
+        &[
+            "gates",
+            "set",
+            "destination",
+            partner,
+            "--rate",
+            "none",
+            "--hold",
+            "auto",
+        ],
+        &["gates", "set", "key", "customer 7", "--ordered", "true"],
+        &["gates", "set", "queue", "mail", "--max-running", "0"],
+        &["gates", "set", "queue", "mail", "--rate", "fast"],
+        &["gates", "set", "queue", "mail", "--ordered", "true"],
+        &["gates", "set", "queue", "mail"],
+        &["gates", "set", "colour", "red", "--max-running", "1"],
+        &[
+            "gates",
+            "set",
+            "destination",
+            partner,
+            "--health",
+            r#"{"minJob": 1}"#,
+        ],
+        &["gates", "show", "queue", "mail"],
+        &["gates", "list"],
+        &["gates", "delete", "destination", partner],
+        &["gates", "delete", "destination", partner, "--yes"],
+    ] {
+        transcript.run(args);
+    }
+    assert_snapshot!(transcript.finish());
+    let reason = ["--pause", "--reason", "the provider moves", "--for", "2h"];
+    let set = ["gates", "set", "queue", "mail"];
+    let paused = node.json(&[&set[..], &reason].concat());
+    assert_eq!(paused["paused"]["reason"], "the provider moves");
+    assert!(paused["paused"]["until"].is_string());
+    let resumed = node.json(&[&set[..], &["--resume"]].concat());
+    assert!(resumed["paused"].is_null());
+}
+
+#[test]
 fn exit_codes_say_what_went_wrong() {
     let node = start();
     let mut transcript = Transcript::new(&node);

@@ -6,11 +6,11 @@ use steadfast_client::Client;
 use steadfast_client::api::{
     ClaimBody, ClaimJobsRequest, CreateEndpointRequest, CreateJobRequest, CreateJobsRequest,
     CreateKeyRequest, CreateResult, CreateScheduleRequest, DeadLettersRequest, DurationText,
-    EditJobRequest, EditScheduleRequest, FailRequest, FailureRequest, FenceQuery, HeartbeatEntry,
-    HeartbeatRequest, HeartbeatsRequest, JobQuery, MinutesQuery, PageQuery, PreviewPolicyRequest,
-    ReleaseRequest, RetryJobRequest, RotateSecretRequest, SaveStepRequest, ScheduleQuery, Scope,
-    SettleRequest, SettlementOutcome, SettlementRequest, SnoozeRequest, SucceedRequest,
-    TenantPageQuery, TenantQuery, WaitQuery,
+    EditJobRequest, EditScheduleRequest, FailRequest, FailureRequest, FenceQuery, GateScope,
+    HeartbeatEntry, HeartbeatRequest, HeartbeatsRequest, JobQuery, MinutesQuery, PageQuery,
+    PreviewPolicyRequest, ReleaseRequest, RetryJobRequest, RotateSecretRequest, SaveStepRequest,
+    ScheduleQuery, Scope, SetGateRequest, SettleRequest, SettlementOutcome, SettlementRequest,
+    SnoozeRequest, SucceedRequest, TenantPageQuery, TenantQuery, WaitQuery,
 };
 use steadfast_core::{AttemptStatus, JobLabel, Payload, PolicyPatch};
 
@@ -295,6 +295,25 @@ async fn queues_are_paused_and_figures_are_read() {
 }
 
 #[tokio::test]
+async fn gates_are_set_edited_and_deleted() {
+    let server = Server::start().await;
+    let client = server.client();
+    let all = TenantQuery::default();
+    let (scope, key) = (GateScope::Destination, "https://api.example.com");
+    let limits = SetGateRequest::default().max_running(5);
+    let gate = client.set_gate(scope, key, &all, &limits).await.unwrap();
+    assert_eq!(gate.gate.limits.max_running, Some(5));
+    let changes = SetGateRequest::default().retry_share(0.5);
+    let gate = client.edit_gate(scope, key, &all, &changes).await.unwrap();
+    assert_eq!(client.get_gate(scope, key, &all).await.unwrap(), gate);
+    let list = client.list_gates(&TenantPageQuery::default()).await;
+    assert_eq!(list.unwrap().gates, [gate]);
+    client.delete_gate(scope, key, &all).await.unwrap();
+    let gone = client.get_gate(scope, key, &all).await.unwrap_err();
+    assert_eq!(gone.code(), Some("not_found"));
+}
+
+#[tokio::test]
 async fn endpoints_and_keys_give_their_secrets_once() {
     let server = Server::start().await;
     let client = server.client();
@@ -368,10 +387,11 @@ async fn events_come_as_they_happen() {
 /// The client's methods have the names of the API's description.
 #[tokio::test]
 async fn every_operation_of_the_api_has_a_method() {
-    const SOURCES: [&str; 6] = [
+    const SOURCES: [&str; 7] = [
         include_str!("../../src/claims.rs"),
         include_str!("../../src/endpoints.rs"),
         include_str!("../../src/events.rs"),
+        include_str!("../../src/gates.rs"),
         include_str!("../../src/jobs.rs"),
         include_str!("../../src/queues.rs"),
         include_str!("../../src/schedules.rs"),

@@ -166,6 +166,12 @@ impl RequestReader<'_> {
         if let Some(key) = body.idempotency_key {
             request = request.idempotency_key(key);
         }
+        if let Some(destination) = body.destination {
+            request = request.destination(destination);
+        }
+        if let Some(key) = body.concurrency_key {
+            request = request.concurrency_key(key);
+        }
         if let Some(traceparent) = body.traceparent {
             request = request.traceparent(traceparent);
         }
@@ -205,7 +211,7 @@ impl RequestReader<'_> {
                 let detail = "payload must be absent beside http or api; use http.body";
                 return Err(Problem::invalid("payload", detail));
             }
-            return Ok(self.http_job(&request)?);
+            return self.http_job(&request, body);
         }
         let payload = body.payload.clone().unwrap_or_default();
         let name = body.job_name.as_deref().map(as_name);
@@ -218,7 +224,7 @@ impl RequestReader<'_> {
                 let request = payload.decode::<HttpRequest>().map_err(|error| {
                     Problem::invalid("payload", format!("payload of an http job: {error}"))
                 })?;
-                Ok(self.http_job(&request)?)
+                self.http_job(&request, body)
             }
             Some(kind) => Ok(JobRequest::new(kind, payload)),
             None => Err(Problem::invalid(
@@ -228,7 +234,15 @@ impl RequestReader<'_> {
         }
     }
 
-    fn http_job(&self, request: &HttpRequest) -> Result<JobRequest, Invalid> {
+    fn http_job(
+        &self,
+        request: &HttpRequest,
+        body: &CreateJobRequest,
+    ) -> Result<JobRequest, Problem> {
+        if body.destination.is_some() {
+            let detail = "destination must be absent for an HTTP job, which has that of its URL";
+            return Err(Problem::invalid("destination", detail));
+        }
         let payload = Payload::encode(request)?;
         let job = JobRequest::new(Kind::http().as_str(), payload);
         Ok(job.default_timeout(self.app.settings.http_timeout))

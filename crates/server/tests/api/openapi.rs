@@ -46,7 +46,7 @@ fn every_operation_has_an_id_of_its_own_that_begins_with_a_verb() {
     const VERBS: &[&str] = &[
         "advance", "cancel", "claim", "create", "delete", "discard", "edit", "fail", "get", "list",
         "pause", "preview", "release", "requeue", "resume", "retry", "revoke", "rotate", "run",
-        "save", "send", "settle", "snooze", "stream", "succeed",
+        "save", "send", "set", "settle", "snooze", "stream", "succeed",
     ];
     let mut seen = BTreeSet::new();
     for operation in operations() {
@@ -57,7 +57,7 @@ fn every_operation_has_an_id_of_its_own_that_begins_with_a_verb() {
         assert!(id.chars().all(|c| c.is_ascii_alphanumeric()), "{id}");
         assert!(seen.insert(id.clone()), "{id} is there twice");
     }
-    assert_eq!(seen.len(), 49);
+    assert_eq!(seen.len(), 54);
 }
 
 #[test]
@@ -83,6 +83,7 @@ fn the_document_holds_together() {
             "Workers",
             "Dead letters",
             "Queues",
+            "Flow control",
             "Stats",
             "Alerts",
             "Endpoints",
@@ -166,7 +167,7 @@ async fn every_request_body_has_an_example_that_works() {
     })
     .await;
     let examples = examples();
-    assert_eq!(examples.len(), 22);
+    assert_eq!(examples.len(), 24);
     for (operation, examples) in examples {
         let Operation {
             path,
@@ -179,7 +180,7 @@ async fn every_request_body_has_an_example_that_works() {
             schema::check_request(&value, &example);
             let path = match prepare(&server, &id).await {
                 Some(prepared) => path.replace("{id}", &prepared).replace("{name}", "charge"),
-                None => path.clone(),
+                None => path.replace("{scope}", "queue").replace("{key}", "mail"),
             };
             let headers = [("content-type", "application/json")];
             let text = example.to_string();

@@ -72,6 +72,12 @@ pub struct Args {
     /// The timeout of one attempt.
     #[arg(long, value_name = "DURATION")]
     timeout: Option<DurationArg>,
+    /// The system that a job of a kind calls, as https://api.example.com; gates go by it.
+    #[arg(long, value_name = "ORIGIN", conflicts_with = "target")]
+    destination: Option<String>,
+    /// What is limited together, such as the id of a customer; gates go by it.
+    #[arg(long, value_name = "KEY")]
+    concurrency_key: Option<String>,
     /// A key for safe repetition: the same command with the same key creates no second job.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
@@ -177,6 +183,8 @@ impl Args {
             retry: self.retry.clone().map(|retry| retry.0),
             max_retries: self.max_retries,
             timeout: self.timeout.map(|timeout| timeout.0.into()),
+            destination: self.destination.clone(),
+            concurrency_key: self.concurrency_key.clone(),
             idempotency_key: self.idempotency_key.clone(),
             tags: Some(tags).filter(|tags| !tags.is_empty()),
             webhook: self.webhook.clone().map(|url| WebhookRequest {

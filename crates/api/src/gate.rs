@@ -1,0 +1,48 @@
+//! Gates: how much of one thing may run, and how fast it may start.
+
+use serde::{Deserialize, Serialize};
+use steadfast_core::{Gate, Timestamp};
+pub use steadfast_core::{GatePatch as SetGateRequest, GateScope};
+
+#[cfg(feature = "openapi")]
+use crate::schema::GateSchema;
+
+/// All gates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct GateList {
+    /// By scope, key and tenant.
+    pub gates: Vec<GateBody>,
+    /// Where to go on, as `after`; null at the end of the list.
+    #[serde(default, rename = "nextCursor")]
+    pub next_cursor: Option<String>,
+}
+
+/// A gate, with its present use where that is known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Gate))]
+#[non_exhaustive]
+pub struct GateBody {
+    /// Which jobs it is for, and what it lets through.
+    #[serde(flatten)]
+    #[cfg_attr(feature = "openapi", schema(value_type = GateSchema))]
+    pub gate: Gate,
+    /// How many attempts run; only if the gate counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running: Option<u32>,
+    /// When the next attempt may start; only if a rate holds it back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub next_start: Option<Timestamp>,
+}
+
+impl From<Gate> for GateBody {
+    fn from(gate: Gate) -> Self {
+        Self {
+            gate,
+            running: None,
+            next_start: None,
+        }
+    }
+}
