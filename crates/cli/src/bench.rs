@@ -4,6 +4,7 @@
 
 mod bare;
 mod figure;
+mod flow;
 mod http;
 mod lifecycle;
 mod meter;
@@ -38,6 +39,8 @@ pub struct Args {
     /// Only the figures of the server: creates over HTTP, HTTP jobs, restart.
     #[arg(long)]
     server: bool,
+    #[command(flatten)]
+    flow: flow::FlowArgs,
     /// A PostgreSQL database to measure in place of SQLite files: one to four nodes, in a schema
     /// that is created for it and dropped afterwards.
     #[arg(long)]
@@ -56,6 +59,11 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
         None => tempfile::tempdir(),
     };
     let mut report = Report::new(args.json);
+    if args.flow.flow {
+        flow::figures(&args, scratch()?.path(), &mut report).await?;
+        report.finish();
+        return Ok(());
+    }
     if let Some(url) = &args.store {
         return postgres::figures(&args, url, &mut report).await;
     }

@@ -1,10 +1,12 @@
 //! A figure, and how it is shown.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 #[derive(Serialize)]
 pub struct Figure {
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     pub value: f64,
     pub unit: &'static str,
     /// What it is compared with, measured in this run: a bare loop, where the aim says nothing.
@@ -31,9 +33,15 @@ impl Report {
         Self { json }
     }
 
-    pub fn alone(&mut self, name: &'static str, value: f64, unit: &'static str, aim: &'static str) {
+    pub fn alone(
+        &mut self,
+        name: impl Into<Cow<'static, str>>,
+        value: f64,
+        unit: &'static str,
+        aim: &'static str,
+    ) {
         self.show(&Figure {
-            name,
+            name: name.into(),
             value,
             unit,
             beside: None,
@@ -44,13 +52,13 @@ impl Report {
 
     pub fn beside(
         &mut self,
-        name: &'static str,
+        name: impl Into<Cow<'static, str>>,
         (value, beside): (f64, f64),
         unit: &'static str,
         aim: &'static str,
     ) {
         self.show(&Figure {
-            name,
+            name: name.into(),
             value,
             unit,
             beside: Some(beside),

@@ -206,7 +206,7 @@ async fn note(_: Bench, ctx: Context<Lateness>) -> Result<(), JobError> {
     Ok(())
 }
 
-fn at(samples: &[f64], percent: usize) -> Option<f64> {
+pub fn at(samples: &[f64], percent: usize) -> Option<f64> {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
     let last = sorted.len().saturating_sub(1);
