@@ -12,6 +12,7 @@
 //! look, and the driver answers with what it found there.
 
 mod gates;
+mod looks;
 mod order;
 mod plan;
 mod shares;
@@ -33,6 +34,7 @@ use crate::{
     store::ClaimRequest,
 };
 use gates::GateEntry;
+use looks::Looks;
 use shares::Shares;
 use view::{Park, View};
 
@@ -59,6 +61,8 @@ pub(crate) struct DueIndex {
     by_queue: HashMap<Queue, HashSet<SublaneId>>,
     by_kind: HashMap<Kind, HashSet<SublaneId>>,
     views: Vec<View>,
+    /// Claims that have a plan and have not said yet what they found.
+    looks: Looks,
     shares: Shares,
     gates: Arc<Gates>,
     states: HashMap<GateNumber, GateEntry>,
@@ -105,6 +109,7 @@ impl DueIndex {
             by_queue: HashMap::new(),
             by_kind: HashMap::new(),
             views: Vec::new(),
+            looks: Looks::default(),
             shares: Shares::default(),
             gates: Arc::default(),
             states: HashMap::new(),
@@ -124,6 +129,7 @@ impl DueIndex {
         self.by_queue.clear();
         self.by_kind.clear();
         self.views.clear();
+        self.looks.clear();
         self.states.clear();
         self.openings.clear();
     }
@@ -158,6 +164,7 @@ impl DueIndex {
         sublane: impl FnOnce() -> Sublane,
         run_at: Timestamp,
     ) -> bool {
+        self.looks.note(strip, run_at);
         let entry = self.entry(strip.sublane, sublane);
         let known = entry
             .strips
@@ -525,3 +532,6 @@ impl DueIndex {
 fn is_paused(paused: &HashSet<(Tenant, Queue)>, sublane: &Sublane) -> bool {
     !paused.is_empty() && paused.contains(&(sublane.tenant.clone(), sublane.queue.clone()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -88,12 +88,12 @@ pub const HOLDERS_LOOKED_MAX: usize = 2_000;
 /// Callers that want different jobs have different views of what is due. Beyond this, the view that
 /// was not used for longest is made anew when it is needed.
 pub const DUE_VIEWS_MAX: usize = 64;
-/// Tenants whose shares are remembered; beyond this, those that have had no more than the others are
-/// forgotten.
-pub const TENANT_SHARES_MAX: usize = 100_000;
-/// A transaction that writes jobs may commit so much later than the time that it gave them. Rows
-/// before that are not looked at again by every claim.
-pub const LATE_COMMIT: Duration = Duration::from_secs(60);
+/// Tenants whose shares are remembered, in about 100 bytes each; beyond this, those that have had no
+/// more than the others are forgotten, or all if that does not help.
+pub const TENANT_SHARES_MAX: usize = 200_000;
+/// Claims of one node that look at a strip at the same time: more than it has connections by default.
+/// Beyond this, the first of them learns nothing of where the living rows begin.
+pub const STRIP_LOOKS_MAX: usize = 16;
 /// So long after its last job, a strip is forgotten.
 pub const IDLE_STRIPS_KEPT: Duration = Duration::from_secs(300);
 
@@ -123,8 +123,11 @@ pub const PAUSED_QUEUES_MAX: usize = 10_000;
 
 // Wake-ups.
 
-/// A write that makes jobs of more strips due says nothing of which.
-pub const STRIP_HINTS_MAX: usize = 100;
+/// Writes that make jobs of more strips due say nothing of which, and all strips are looked at: as
+/// many as one request creates. Some megabytes.
+pub const STRIP_HINTS_MAX: usize = 10_000;
+/// Strips that one message between nodes names, of up to 70 bytes each.
+pub const MESSAGE_STRIPS: usize = 100;
 
 /// A write that makes jobs of more lanes due wakes all that wait: that costs less than finding out
 /// whom it concerns.
@@ -226,10 +229,17 @@ pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 /// waiting jobs of those lanes. Minutes that are past are tidied up as often, because idle nodes
 /// should ask for little.
 pub const RECOUNT_INTERVAL: Duration = Duration::from_secs(60);
+/// A claim may be committed so much later than the time at which its lease began.
+pub const LEASE_COMMIT_MARGIN: Duration = Duration::from_secs(10);
+/// How often expired leases are looked for from the beginning of their index, in case one was
+/// committed later than that.
+pub const LEASES_WHOLE_EVERY: Duration = Duration::from_secs(60);
+/// That look pauses for so many times as long as it took.
+pub const LEASES_WHOLE_COST_FACTOR: u32 = 50;
 /// Between two notifications of one node: each takes a lock over the whole server.
 pub const NOTIFY_INTERVAL: Duration = Duration::from_millis(50);
-/// What a notification says at most; PostgreSQL takes fewer than 8,000 bytes. If it is more, the
-/// other nodes wake all that wait.
+/// What a notification says at most; PostgreSQL takes fewer than 8,000 bytes. What is more goes
+/// out in several.
 pub const NOTIFY_BYTES_MAX: usize = 7_900;
 /// After so long without a message, the listening connection is tested.
 pub const LISTEN_SILENCE_MAX: Duration = Duration::from_secs(30);
@@ -246,6 +256,7 @@ pub const CLOCK_ERROR_MAX: Duration = Duration::from_secs(1);
 pub const CLOCK_DRIFT_MAX: f64 = 0.001;
 
 const _: () = assert!(LIST_ROWS_GROWTH > 1);
+const _: () = assert!(MESSAGE_STRIPS * 70 < NOTIFY_BYTES_MAX);
 const _: () = assert!(PRESENT_ROWS_OF_LANE_MIN <= PRESENT_ROWS_OF_LANE_MAX);
 const _: () = assert!(POLICIES_RECENT_MAX < POLICIES_CACHED_MAX);
 const _: () = assert!(LIST_ROWS_MIN <= ROWS_EXAMINED_MAX && JOBS_READ_MAX <= ROWS_EXAMINED_MAX);

@@ -47,6 +47,7 @@ mod schedules;
 mod session;
 mod start;
 mod stats;
+mod sweeps;
 mod time;
 mod tls;
 mod trust;
@@ -70,6 +71,7 @@ use inner::Inner;
 use listen::Listener;
 use names::Names;
 use session::{PoolContext, Session, SqlTexts};
+use sweeps::Sweeps;
 use time::DatabaseClock;
 use trust::ConnectionTrust;
 
@@ -109,6 +111,7 @@ impl PostgresStore {
             trust: ConnectionTrust::default(),
             damage: DamageLog::default(),
             due: Arc::default(),
+            sweeps: Sweeps::default(),
             pruned_to: Mutex::default(),
         });
         let schema = open::migrate(&address, &shared.texts).await?;
@@ -185,9 +188,11 @@ impl PostgresStore {
             theirs.client.batch_execute("RELEASE steadfast").await?;
             // Sent when the transaction commits.
             let schema = self.inner.shared.texts.schema();
-            let text = hints.to_text(NOTIFY_BYTES_MAX);
-            let notify = "SELECT pg_notify($1, $2)";
-            theirs.client.execute(notify, &[&schema, &text]).await?;
+            let messages = hints.to_messages(NOTIFY_BYTES_MAX);
+            theirs
+                .client
+                .execute(listen::NOTIFY, &[&schema, &messages])
+                .await?;
             answer
         };
         stored

@@ -11,6 +11,8 @@
 
 mod groups;
 mod interest;
+#[cfg(feature = "postgres")]
+mod message;
 #[cfg(test)]
 mod tests;
 

@@ -1,5 +1,7 @@
 //! `steadfast serve`: settings, access, and the welcome.
 
+use tempfile::TempDir;
+
 use crate::node::{Node, dir, files, output_of, run, steadfast};
 
 const PORT_0: [&str; 2] = ["--listen", "127.0.0.1:0"];
@@ -318,18 +320,7 @@ fn the_settings_of_the_file_are_in_force() {
 #[test]
 fn the_benchmark_prints_one_json_object_per_figure() {
     let dir = dir();
-    let small = "bench --json --jobs 2000 --backlog 30000 --starts 5";
-    let output = run(&small.split(' ').collect::<Vec<_>>(), &dir);
-    assert_eq!(output.code, 0, "{output:?}");
-    let names: Vec<String> = output
-        .out
-        .lines()
-        .map(|line| {
-            let figure: serde_json::Value = serde_json::from_str(line).unwrap();
-            assert!(figure["value"].as_f64().unwrap() > 0.0, "{line}");
-            figure["name"].as_str().unwrap().to_owned()
-        })
-        .collect();
+    let names = bench_figures("--jobs 2000 --backlog 30000 --starts 5", &dir);
     for wanted in [
         "enqueue",
         "lifecycle",
@@ -341,6 +332,42 @@ fn the_benchmark_prints_one_json_object_per_figure() {
             "{wanted} is missing in {names:?}"
         );
     }
+}
+
+#[test]
+fn the_benchmark_of_flow_control_can_be_short() {
+    let dir = dir();
+    let names = bench_figures(
+        "--flow --jobs 1000 --tenants 500 --destinations 500 --held 1000 --hanging 1 --starts 5",
+        &dir,
+    );
+    for wanted in [
+        "claim, 500 tenants",
+        "claim, 500 destinations",
+        "claim at a gate: maxRunning",
+        "create, 500 tenants",
+        "claim, 1,000 jobs held back",
+        "10 jobs beside 1,000",
+        "beside 50 that hang, p99",
+    ] {
+        assert!(
+            names.iter().any(|name| name == wanted),
+            "{wanted} is missing in {names:?}"
+        );
+    }
+}
+
+/// Runs the benchmark; answers with the names of its figures.
+fn bench_figures(arguments: &str, dir: &TempDir) -> Vec<String> {
+    let arguments = format!("bench --json {arguments}");
+    let output = run(&arguments.split(' ').collect::<Vec<_>>(), dir);
+    assert_eq!(output.code, 0, "{output:?}");
+    let lines = output.out.lines().map(|line| {
+        let figure: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert!(figure["value"].as_f64().unwrap() > 0.0, "{line}");
+        figure["name"].as_str().unwrap().to_owned()
+    });
+    lines.collect()
 }
 
 #[test]

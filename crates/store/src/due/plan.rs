@@ -10,7 +10,7 @@ use steadfast_core::{
 };
 
 use super::{DueIndex, Head, Level, Strip, Writers, gates::opening, view::Park};
-use crate::{limits::LATE_COMMIT, store::ClaimRequest};
+use crate::store::ClaimRequest;
 
 /// Where a claim should look.
 #[derive(Debug)]
@@ -57,6 +57,8 @@ pub(crate) struct Pick {
     pub gates: Arc<[AppliedGate]>,
     /// What was known when it was planned.
     changes: u32,
+    /// By which the index knows it, if many claims may be under way.
+    pub(super) look: u64,
 }
 
 impl Pick {
@@ -92,17 +94,19 @@ impl DueIndex {
             given: HashMap::new(),
             sent: HashMap::new(),
         };
-        let turns = planner.turns(max);
+        let mut turns = planner.turns(max);
         if self.writers == Writers::Many {
-            for pick in turns.iter().flat_map(|turn| &turn.picks) {
+            for pick in turns.iter_mut().flat_map(|turn| &mut turn.picks) {
                 self.place(pick.strip);
+                pick.look = self.looks.begin(pick.strip);
             }
         }
         Plan { turns }
     }
 
-    /// What a claim found in a strip: how many jobs it took, and what the next one is.
-    pub(crate) fn finish(&mut self, pick: &Pick, taken: usize, head: Head, now: Timestamp) {
+    /// What a claim found in a strip: how many jobs it took, and what the next one is. Answers whether
+    /// nothing else is known of it; otherwise something came meanwhile.
+    pub(crate) fn finish(&mut self, pick: &Pick, taken: usize, head: Head, now: Timestamp) -> bool {
         let strip = pick.strip;
         if taken > 0
             && let Some(entry) = self.sublanes.get_mut(&strip.sublane)
@@ -122,27 +126,33 @@ impl DueIndex {
                 }
             }
         }
+        let came = self.looks.end(strip, pick.look);
+        let mut is_all = false;
         if let Some(bound) = self.bound_mut(strip) {
-            let settled = now.minus(LATE_COMMIT);
+            // What comes later says so, so nothing that lives is earlier than what was found, nor
+            // than what came meanwhile. Of an ordered key, others may wait before the one that was
+            // looked at.
             let living = match head {
-                Head::At(run_at) => run_at.min(settled),
-                Head::None => settled,
-                Head::Behind => bound.low,
+                _ if pick.is_ordered() => None,
+                Head::At(run_at) => Some(run_at),
+                Head::None => Some(now),
+                Head::Behind => None,
             };
-            // What came meanwhile was not seen: then the bound stays, which is early.
-            let has_news = bound.changes != pick.changes;
-            if !has_news {
-                bound.low = bound.low.max(living);
+            if let Some((living, came)) = living.zip(came) {
+                bound.low = bound.low.max(living.min(came));
             }
-            match has_news {
-                true => self.place(strip),
-                false => self.set_head(strip, head),
+            // What came meanwhile was not seen: then the bound stays, which is early.
+            is_all = bound.changes == pick.changes;
+            match is_all {
+                true => self.set_head(strip, head),
+                false => self.place(strip),
             }
         }
         // What waits behind another job of an ordered key comes back when that one ends.
         for gate in pick.gates.iter().filter(|gate| !gate.limits.ordered) {
             self.review(gate.number, now);
         }
+        is_all
     }
 }
 
@@ -220,6 +230,7 @@ impl Planner<'_> {
                         most,
                         gates,
                         changes: bound.changes,
+                        look: 0,
                     });
                 }
                 Err(park) => {

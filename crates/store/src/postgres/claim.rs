@@ -129,14 +129,16 @@ impl FoundJobs {
         let now = shared.clock.now();
         let mut due = shared.due.lock();
         for (pick, found) in &self.picks {
-            let head = match found.head {
-                // Others hold what is due: it is looked at again soon, not at once.
-                Head::At(run_at) if found.is_held && run_at <= now => {
-                    Head::At(now.plus(LOCKED_ROWS_RETRY))
-                }
-                head => head,
-            };
-            due.index.finish(pick, found.taken, head, now);
+            let is_all = due.index.finish(pick, found.taken, found.head, now);
+            // Others hold what is due: it is looked at again soon, not at once.
+            if let Head::At(run_at) = found.head
+                && is_all
+                && found.is_held
+                && run_at <= now
+            {
+                let soon = Head::At(now.plus(LOCKED_ROWS_RETRY));
+                due.index.set_head(pick.strip, soon);
+            }
         }
     }
 }

@@ -1,13 +1,16 @@
 //! Reading single jobs, attempts, expired claims and steps.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Instant,
+};
 
 use steadfast_core::{Attempt, Claim, Fence, Job, JobId, Payload, StepName, Timestamp, WorkerName};
 use tokio_postgres::Row;
 
 use super::{
     damage::pass_over, driver_error::DriverError, key::Key, names::LaneId, numbering::job_rows,
-    rows, session::Session,
+    rows, session::Session, values::time,
 };
 use crate::{limits::PAYLOAD_HEAD_CHARS, listed_payload::listed, sql::paging::row_limit};
 
@@ -82,9 +85,20 @@ pub(super) async fn expired_leases(
     now: Timestamp,
     limit: usize,
 ) -> Result<Vec<Claim>, DriverError> {
+    // It would find nothing, and say nothing of where the living begin.
+    if limit == 0 {
+        return Ok(Vec::new());
+    }
     let sql = include_str!("sql/expired_leases.sql");
-    let params = (now.as_micros(), row_limit(limit));
-    let found = session.query(sql, &[&params.0, &params.1]).await?;
+    let sweeps = &session.shared.sweeps;
+    let (low, started) = (sweeps.low(now), Instant::now());
+    let params = (now.as_micros(), row_limit(limit), low.as_micros());
+    let found = session
+        .query(sql, &[&params.0, &params.1, &params.2])
+        .await?;
+    let first = found.first().map(|row| row.try_get("lease_until"));
+    let first = first.transpose()?.map(time);
+    sweeps.note(low, first, now, started.elapsed());
     let jobs = read_readable(session, found).await?;
     let mut claims = Vec::with_capacity(jobs.len());
     for job in jobs {

@@ -27,6 +27,9 @@ use crate::{
     wake::{WakeReasons, Waker},
 };
 
+/// Sends messages, in order.
+pub(super) const NOTIFY: &str = "SELECT pg_notify($1, message) FROM unnest($2::text[]) AS message";
+
 pub(super) struct Listener {
     pub waker: Waker,
     due: Arc<DueMirror>,
@@ -107,7 +110,7 @@ async fn serve<S: TlsStream + Unpin>(
                     if received.process_id() != own_id.load(Ordering::Relaxed) =>
                 {
                     // A node of the version before, and SQL of users, say nothing of what it is.
-                    let reasons = WakeReasons::from_text(received.payload());
+                    let reasons = WakeReasons::from_message(received.payload());
                     listener.due.learn(&reasons);
                     listener.waker.wake_for(&reasons, Timestamp::MAX);
                 }
@@ -144,7 +147,7 @@ async fn notify(
     // Notifications from before this moment were not received.
     listener.due.forget();
     listener.waker.wake();
-    let notify = client.prepare("SELECT pg_notify($1, $2)").await?;
+    let notify = client.prepare(NOTIFY).await?;
     loop {
         let is_silent = tokio::select! {
             () = listener.notify_others.notified() => false,
@@ -155,8 +158,9 @@ async fn notify(
             if is_silent {
                 return client.batch_execute("SELECT 1").await;
             }
-            let text = listener.take_unsent().to_text(NOTIFY_BYTES_MAX);
-            client.execute(&notify, &[&channel, &text]).await.map(drop)
+            let messages = listener.take_unsent().to_messages(NOTIFY_BYTES_MAX);
+            let sent = client.execute(&notify, &[&channel, &messages]).await;
+            sent.map(drop)
         };
         let answer = time::timeout(LISTEN_ANSWER_TIMEOUT, answer).await;
         answer.map_err(|_| DriverError::Timeout)??;

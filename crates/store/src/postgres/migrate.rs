@@ -20,6 +20,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0008_kinds.sql"),
     include_str!("migrations/0009_workers.sql"),
     include_str!("migrations/0010_flow.sql"),
+    include_str!("migrations/0011_enqueue_flow.sql"),
 ];
 
 /// The schema as it was found.

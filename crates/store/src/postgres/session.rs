@@ -10,8 +10,8 @@ use deadpool_postgres::StatementCache;
 use tokio_postgres::{Client, IsolationLevel, Row, types::ToSql};
 
 use super::{
-    driver_error::DriverError, mirror::DueMirror, names::Names, time::DatabaseClock,
-    trust::ConnectionTrust,
+    driver_error::DriverError, mirror::DueMirror, names::Names, sweeps::Sweeps,
+    time::DatabaseClock, trust::ConnectionTrust,
 };
 use crate::{damage::DamageLog, sql::prune_position::PrunePosition};
 
@@ -23,6 +23,7 @@ pub(super) struct PoolContext {
     pub trust: ConnectionTrust,
     pub damage: DamageLog,
     pub due: Arc<DueMirror>,
+    pub sweeps: Sweeps,
     /// Where retention goes on.
     pub pruned_to: Mutex<PrunePosition>,
 }

@@ -36,7 +36,7 @@ impl<K, V> Default for Sums<K, V> {
     }
 }
 
-impl<K: Copy + Eq + Hash, V: Default> Sums<K, V> {
+impl<K: Copy + Eq + Hash + Ord, V: Default> Sums<K, V> {
     fn of(&mut self, key: K) -> &mut V {
         if self
             .latest
@@ -51,8 +51,12 @@ impl<K: Copy + Eq + Hash, V: Default> Sums<K, V> {
         &mut latest.1
     }
 
-    fn drain(&mut self) -> impl Iterator<Item = (K, V)> {
-        self.latest.take().into_iter().chain(self.others.drain())
+    /// In the order of their keys, which is that of the pages that they are on.
+    fn drain(&mut self) -> Vec<(K, V)> {
+        let latest = self.latest.take().into_iter();
+        let mut all: Vec<(K, V)> = latest.chain(self.others.drain()).collect();
+        all.sort_unstable_by_key(|(key, _)| *key);
+        all
     }
 
     fn clear(&mut self) {

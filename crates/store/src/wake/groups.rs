@@ -139,7 +139,7 @@ impl Groups {
         now: Timestamp,
         wakers: &mut Vec<task::Waker>,
     ) -> bool {
-        if reasons.everything {
+        if reasons.everything || reasons.all_callers {
             let interests: Vec<_> = self.groups.keys().cloned().collect();
             for interest in interests {
                 self.wake_group(&interest, usize::MAX, wakers);

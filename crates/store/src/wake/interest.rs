@@ -10,7 +10,7 @@ use steadfast_core::{Kind, Queue, Tenant, Timestamp};
 
 #[cfg(feature = "postgres")]
 use crate::{
-    due::{Level, Strip, SublaneId},
+    due::{Strip, SublaneId},
     limits::STRIP_HINTS_MAX,
 };
 use crate::{lane::Lane, limits::WAKE_LANES_MAX, store::ClaimRequest};
@@ -76,15 +76,18 @@ impl WakeInterest {
 pub(crate) struct WakeReasons {
     pub(super) jobs: HashMap<Lane, WaitingJobs>,
     pub(super) schedules: bool,
+    /// All callers look, whatever they wait for.
+    pub(super) all_callers: bool,
+    /// Nothing is known of what it is.
     pub(super) everything: bool,
     #[cfg(feature = "postgres")]
-    strips: HashMap<Strip, StripHint>,
+    pub(super) strips: HashMap<Strip, StripHint>,
     /// Jobs that do not wait there any more, which only this node has to know.
     #[cfg(feature = "postgres")]
-    left: Vec<(Strip, Timestamp)>,
+    pub(super) left: Vec<(Strip, Timestamp)>,
     /// Sublanes of which attempts have ended, or the order of whose jobs has changed.
     #[cfg(feature = "postgres")]
-    ended: HashSet<SublaneId>,
+    pub(super) ended: HashSet<SublaneId>,
 }
 
 /// A job waits in a strip.
@@ -117,7 +120,8 @@ impl WakeReasons {
         let has_ended = !self.ended.is_empty();
         #[cfg(not(feature = "postgres"))]
         let has_ended = false;
-        self.jobs.is_empty() && !self.schedules && !self.everything && !has_ended
+        let wakes_all = self.all_callers || self.everything;
+        self.jobs.is_empty() && !self.schedules && !wakes_all && !has_ended
     }
 
     /// A job waits in a strip.
@@ -182,7 +186,7 @@ impl WakeReasons {
             let waiting = WaitingJobs { count, earliest };
             self.jobs.insert(lane.clone(), waiting);
         } else {
-            self.wake_all();
+            self.all_callers = true;
         }
     }
 
@@ -190,6 +194,7 @@ impl WakeReasons {
     #[cfg(feature = "postgres")]
     pub(crate) fn add(&mut self, other: &Self) {
         self.schedules |= other.schedules;
+        self.all_callers |= other.all_callers;
         if other.everything {
             self.wake_all();
         }
@@ -204,77 +209,6 @@ impl WakeReasons {
         }
     }
 
-    /// For another node: nothing if it would be longer than this, which means everything.
-    #[cfg(feature = "postgres")]
-    pub(crate) fn to_text(&self, bytes_max: usize) -> String {
-        let lanes = self.jobs.iter();
-        let sent = SentReasons {
-            jobs: lanes
-                .map(|(lane, waiting)| {
-                    let Lane {
-                        tenant,
-                        queue,
-                        kind,
-                    } = lane;
-                    let count = waiting.count;
-                    (
-                        tenant.to_string(),
-                        queue.to_string(),
-                        kind.to_string(),
-                        count,
-                    )
-                })
-                .collect(),
-            schedules: self.schedules,
-            strips: self
-                .strips
-                .iter()
-                .map(|(strip, hint)| {
-                    let SublaneId { lane, number } = strip.sublane;
-                    (lane, number, strip.level.number(), hint.run_at.as_micros())
-                })
-                .collect(),
-            ended: self.ended.iter().map(|id| (id.lane, id.number)).collect(),
-        };
-        let text = serde_json::to_string(&sent).unwrap_or_default();
-        match self.everything || text.len() > bytes_max {
-            true => String::new(),
-            false => text,
-        }
-    }
-
-    /// What another node sent, as jobs that are due; everything if it cannot be read.
-    #[cfg(feature = "postgres")]
-    pub(crate) fn from_text(text: &str) -> Self {
-        let read = || {
-            let sent: SentReasons = serde_json::from_str(text).ok()?;
-            let mut reasons = Self {
-                schedules: sent.schedules,
-                ..Self::default()
-            };
-            for (tenant, queue, kind, count) in sent.jobs {
-                let lane = Lane {
-                    tenant: Tenant::new(&tenant).ok()?,
-                    queue: Queue::new(&queue).ok()?,
-                    kind: Kind::new(&kind).ok()?,
-                };
-                reasons.jobs_wait(&lane, count, Timestamp::EPOCH);
-            }
-            for (lane, number, level, run_at) in sent.strips {
-                let strip = Strip {
-                    sublane: SublaneId { lane, number },
-                    level: Level::from_number(level)?,
-                };
-                reasons.strip_waits(strip, None, Timestamp::from_micros(run_at));
-            }
-            for (lane, number) in sent.ended {
-                reasons.attempt_ended(SublaneId { lane, number });
-            }
-            Some(reasons)
-        };
-        read().unwrap_or_else(Self::everything)
-    }
-
     /// A schedule may be due, or a run has ended for which a tick waits.
     pub(crate) fn schedule_waits(&mut self) {
         self.schedules = true;
@@ -285,17 +219,4 @@ impl WakeReasons {
         self.everything = true;
         self.jobs.clear();
     }
-}
-
-/// What one node sends to another.
-#[cfg(feature = "postgres")]
-#[derive(serde::Serialize, serde::Deserialize)]
-struct SentReasons {
-    /// Tenant, queue, kind, and how many.
-    jobs: Vec<(String, String, String, usize)>,
-    schedules: bool,
-    /// Lane, sublane, level, and the earliest time. Nodes of the version before send none, and then
-    /// nothing is known.
-    strips: Vec<(i64, i64, i64, i64)>,
-    ended: Vec<(i64, i64)>,
 }

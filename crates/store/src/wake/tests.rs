@@ -169,15 +169,46 @@ fn a_job_for_later_wakes_only_if_none_looks_by_then() {
 fn another_node_receives_the_same_or_everything() {
     let mut reasons = jobs(&lane("acme", "a", "mail"), 3, NOW);
     reasons.schedule_waits();
-    let told = WakeReasons::from_text(&reasons.to_text(1_000));
+    let told = WakeReasons::from_message(&reasons.to_messages(1_000)[0]);
     assert_eq!(told.jobs.len(), 1);
     assert_eq!(told.jobs[&lane("acme", "a", "mail")].count, 3);
     assert!(told.schedules && !told.everything);
-    for text in ["", "{}", "[1]", &reasons.to_text(10)] {
-        assert!(WakeReasons::from_text(text).everything, "{text}");
+    for text in ["", "{}", "[1]", &reasons.to_messages(10)[0]] {
+        assert!(WakeReasons::from_message(text).everything, "{text}");
     }
-    for number in 0..100 {
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn what_one_message_cannot_hold_goes_out_in_several() {
+    use crate::due::{Level, Strip, SublaneId};
+
+    let mut reasons = WakeReasons::default();
+    let mut strips = std::collections::HashSet::new();
+    for number in 0..1_000 {
         reasons.jobs_wait(&lane("acme", &format!("q{number}"), "mail"), 1, NOW);
+        let sublane = SublaneId {
+            lane: number,
+            number: i64::MIN + number,
+        };
+        let level = Level::new(9, true);
+        let strip = Strip { sublane, level };
+        reasons.strip_waits(strip, None, Timestamp::MAX);
+        reasons.attempt_ended(sublane);
+        strips.insert(strip);
     }
-    assert!(WakeReasons::from_text(&reasons.to_text(10_000)).everything);
+    assert!(!reasons.is_unknown(), "where jobs wait is known");
+    let messages = reasons.to_messages(crate::limits::NOTIFY_BYTES_MAX);
+    let told: Vec<WakeReasons> = messages
+        .iter()
+        .map(|text| WakeReasons::from_message(text))
+        .collect();
+    assert!(told.iter().all(|told| !told.is_unknown()), "{messages:?}");
+    let received = told.iter().flat_map(|told| told.strips().keys().copied());
+    assert_eq!(received.collect::<std::collections::HashSet<_>>(), strips);
+    let ended: usize = told.iter().map(|told| told.ended().len()).sum();
+    assert_eq!(ended, 1_000);
+    // Those who are woken find what the messages before have told.
+    let wakes: Vec<bool> = told.iter().map(|told| told.all_callers).collect();
+    assert!(wakes.last() == Some(&true) && wakes.iter().filter(|wakes| **wakes).count() == 1);
 }

@@ -1,6 +1,7 @@
 //! What the tests of the PostgreSQL driver share.
 
 use std::{
+    future::poll_fn,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -15,8 +16,9 @@ use steadfast_core::{
 use steadfast_store::{
     BaseStore as _, ClaimRequest, PostgresOptions, PostgresStore, Wakeups,
     testing::Server,
-    tokio_postgres::{self, Client, NoTls},
+    tokio_postgres::{self, AsyncMessage, Client, NoTls},
 };
+use tokio::task::JoinHandle;
 
 /// A schema of its own in the server that all tests share.
 pub struct TestDatabase {
@@ -48,6 +50,23 @@ impl TestDatabase {
         let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
         tokio::spawn(connection);
         client
+    }
+
+    /// What the next notification says, for as long as the connection is kept.
+    pub async fn listen(&self) -> (Client, JoinHandle<String>) {
+        let connected = tokio_postgres::connect(&Server::shared().url(), NoTls).await;
+        let (client, mut connection) = connected.unwrap();
+        let next = tokio::spawn(async move {
+            loop {
+                let message = poll_fn(|context| connection.poll_message(context)).await;
+                if let AsyncMessage::Notification(received) = message.unwrap().unwrap() {
+                    return received.payload().to_owned();
+                }
+            }
+        });
+        let listen = format!("LISTEN {}", self.schema);
+        client.batch_execute(&listen).await.unwrap();
+        (client, next)
     }
 
     /// Runs SQL in which `steadfast.` stands for the schema.

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use steadfast_core::{IdempotencyKey, JobId, Preset, Priority, RetryPolicy, Timestamp};
+use steadfast_core::{
+    ConcurrencyKey, Destination, IdempotencyKey, JobId, Preset, Priority, RetryPolicy, Sublane,
+    Timestamp,
+};
 use steadfast_store::{
     BaseStore as _, EnqueueError, EnqueueResult, JobFilter, JobStore as _, QueryStore as _,
     testing::Server,
@@ -175,7 +178,8 @@ async fn sql_says_everything_a_job_can_be_asked() {
     let sql = database.sql(
         r#"SELECT steadfast.enqueue(kind => 'report', payload => '[1]', queue => 'slow',
             run_at => '2030-01-01T00:00:00Z', priority => 7, tenant => 'acme',
-            max_retries => 9, tags => '{"a": "b"}')"#,
+            max_retries => 9, tags => '{"a": "b"}', destination => 'HTTPS://API.example.com:443/',
+            concurrency_key => 'customer-7')"#,
     );
     let client = database.client().await;
     let text: String = client.query_one(&*sql, &[]).await.unwrap().get(0);
@@ -189,6 +193,93 @@ async fn sql_says_everything_a_job_can_be_asked() {
     let policy: Arc<RetryPolicy> = Arc::new(patch.build().unwrap());
     assert_eq!(job.policy, policy);
     assert_eq!(job.tags, [("a".to_owned(), "b".to_owned())].into());
+    let destination = job.destination.as_ref().map(Destination::as_str);
+    assert_eq!(destination, Some("https://api.example.com"));
+    let key = job.concurrency_key.as_ref().map(ConcurrencyKey::as_str);
+    assert_eq!(key, Some("customer-7"));
+}
+
+/// Gates know jobs from SQL by the same numbers as those from the library.
+#[tokio::test]
+async fn sql_and_the_library_find_the_same_numbers() {
+    let database = TestDatabase::new();
+    let store = database.open().await;
+    let client = database.client().await;
+    let cases = [
+        (Some("https://api.example.com"), None),
+        (None, Some("Käufer 7")),
+        (Some("smtp://mail.example.com:25"), Some("7")),
+        (Some("http://[::1]:8080"), Some("7")),
+        (None, None),
+    ];
+    for (destination, key) in cases {
+        let mut new = job(&store);
+        new.destination = destination.map(|text| Destination::new(text).unwrap());
+        new.concurrency_key = key.map(|text| ConcurrencyKey::new(text).unwrap());
+        let id = new.id;
+        store.enqueue(vec![new]).await.unwrap();
+        let sql = database
+            .sql("SELECT steadfast.enqueue('mail', destination => $1, concurrency_key => $2)");
+        let row = client.query_one(&*sql, &[&destination, &key]).await;
+        let from_sql: JobId = row.unwrap().get::<_, String>(0).parse().unwrap();
+        let mut found = store.get_jobs(vec![id, from_sql]).await.unwrap();
+        let [ours, theirs] = [found.remove(0).unwrap(), found.remove(0).unwrap()];
+        assert_eq!(
+            (&ours.destination, &ours.concurrency_key),
+            (&theirs.destination, &theirs.concurrency_key)
+        );
+    }
+    let sql = database.sql(
+        "SELECT count(DISTINCT (sublane, key_number, destination, concurrency_key)) FROM steadfast.job",
+    );
+    let distinct: i64 = client.query_one(&*sql, &[]).await.unwrap().get(0);
+    assert_eq!(distinct, i64::try_from(cases.len()).unwrap());
+}
+
+#[tokio::test]
+async fn nodes_are_told_where_a_job_from_sql_waits() {
+    let database = TestDatabase::new();
+    let store = database.open().await;
+    assert!(store.claim(request(1)).await.unwrap().claims.is_empty());
+    let (_client, next) = database.listen().await;
+    let mut wakeups = store.wakeups();
+    let sql = "SELECT steadfast.enqueue('mail', priority => 9, destination => 'https://a.example')";
+    database.execute(&database.sql(sql)).await;
+    woken(&mut wakeups).await;
+    assert_eq!(store.claim(request(9)).await.unwrap().claims.len(), 1);
+    let message = next.await.unwrap();
+    let message: serde_json::Value = serde_json::from_str(&message).unwrap();
+    assert_eq!(
+        message["jobs"],
+        serde_json::json!([["default", "default", "mail", 1]])
+    );
+    let strip = &message["strips"][0];
+    let number = Sublane::number(Some(&Destination::new("https://a.example").unwrap()), None);
+    assert_eq!(
+        (strip[1].as_i64(), strip[2].as_i64()),
+        (Some(number), Some(18))
+    );
+}
+
+#[tokio::test]
+async fn who_may_enqueue_still_may_after_the_function_was_replaced() {
+    let database = TestDatabase::new();
+    let store = database.open().await;
+    // As the version before left it.
+    let before = include_str!("../../src/postgres/migrations/0007_enqueue_role.sql");
+    let create = before.find("CREATE OR REPLACE FUNCTION").unwrap();
+    database
+        .execute(
+            "DROP FUNCTION steadfast.enqueue; DROP FUNCTION steadfast.origin;
+             DROP FUNCTION steadfast.hash_number; UPDATE steadfast.schema_version SET version = 10",
+        )
+        .await;
+    database.execute(&before[create..]).await;
+    let (_, app) = application(&database).await;
+    drop(store);
+    database.open().await;
+    let enqueue = "SELECT steadfast.enqueue('mail', concurrency_key => 'k')";
+    app.batch_execute(&database.sql(enqueue)).await.unwrap();
 }
 
 #[tokio::test]
@@ -232,6 +323,14 @@ async fn sql_refuses_what_the_library_would_refuse() {
         "'mail', max_retries => 101",
         "'mail', tags => '{\"a\": 1}'",
         "'mail', idempotency_key => ''",
+        "'mail', concurrency_key => ''",
+        "'mail', destination => ''",
+        "'mail', destination => 'api.example.com'",
+        "'mail', destination => 'https://api.example.com/orders'",
+        "'mail', destination => 'https://user@api.example.com'",
+        "'mail', destination => 'https://api.example.com:65536'",
+        "'mail', destination => 'https://[:::]'",
+        "'mail', destination => 'https://' || repeat('a', 280)",
         "'mail', to_jsonb(repeat('x', 262144))",
     ] {
         let sql = database.sql(&format!("SELECT steadfast.enqueue({arguments})"));

@@ -1,5 +1,5 @@
 -- Running jobs whose lease has expired, the longest first.
--- Parameters: 1 now, 2 limit. Rows: job. Locks: none.
+-- Parameters: 1 now, 2 limit, 3 the earliest time to look at. Rows: job. Locks: none.
 SELECT
     job.id, job.lane, job.policy, job.state, job.priority, job.run_at, job.fence, job.attempt,
     job.attempts_before, job.cancel_requested, job.lease_until, job.started_at,
@@ -8,6 +8,6 @@ SELECT
     job.created_at, job.idempotency_key, job.schedule, job.tick, job.tags, job.payload, job.webhook,
     job.destination, job.concurrency_key
 FROM steadfast.job
-WHERE job.state = 1 AND job.lease_until <= $1
+WHERE job.state = 1 AND job.lease_until <= $1 AND job.lease_until >= $3
 ORDER BY job.lease_until
 LIMIT $2

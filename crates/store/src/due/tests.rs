@@ -1,0 +1,111 @@
+use steadfast_core::{Kind, Queue, Sublane, Tenant, Timestamp, WorkerName};
+
+use super::*;
+use crate::limits::TENANT_SHARES_MAX;
+
+const STRIP: SublaneId = SublaneId { lane: 1, number: 0 };
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_micros(seconds * 1_000_000)
+}
+
+fn strip() -> Strip {
+    Strip {
+        sublane: STRIP,
+        level: Level::new(5, false),
+    }
+}
+
+fn sublane() -> Sublane {
+    Sublane {
+        tenant: Tenant::default(),
+        queue: Queue::default(),
+        kind: Kind::http(),
+        destination: None,
+        concurrency_key: None,
+    }
+}
+
+fn plan(index: &mut DueIndex, now: i64) -> Vec<Pick> {
+    let request = ClaimRequest::new(WorkerName::new("w1").unwrap(), 10);
+    let plan = index.plan(&request, 10, &SentJobs::default(), at(now));
+    plan.turns.into_iter().flat_map(|turn| turn.picks).collect()
+}
+
+/// Where the next claim begins to look.
+fn low(index: &mut DueIndex, now: i64) -> Timestamp {
+    let picks = plan(index, now);
+    index.looks.end(picks[0].strip, picks[0].look);
+    picks[0].low
+}
+
+fn index() -> DueIndex {
+    let mut index = DueIndex::new(Writers::Many);
+    index.add(strip(), sublane, at(1));
+    index
+}
+
+#[test]
+fn a_claim_begins_where_the_one_before_has_left_the_living() {
+    let mut index = index();
+    let picks = plan(&mut index, 100);
+    assert_eq!(
+        picks[0].low,
+        Timestamp::EPOCH,
+        "nothing is known of what lies dead"
+    );
+    assert!(index.finish(&picks[0], 10, Head::At(at(50)), at(100)));
+    assert_eq!(low(&mut index, 100), at(50));
+    // Whatever comes later and is earlier says so.
+    index.add_known(strip(), at(20));
+    assert_eq!(low(&mut index, 100), at(20));
+}
+
+#[test]
+fn what_comes_during_a_claim_is_not_passed_over() {
+    let mut index = index();
+    let picks = plan(&mut index, 100);
+    for run_at in [70, 30, 90] {
+        index.add_known(strip(), at(run_at));
+    }
+    assert!(!index.finish(&picks[0], 10, Head::At(at(50)), at(100)));
+    assert_eq!(low(&mut index, 100), at(30));
+    // Though jobs come all the time, the dead are not walked over again.
+    let picks = plan(&mut index, 100);
+    index.add_known(strip(), at(99));
+    index.finish(&picks[0], 10, Head::At(at(60)), at(100));
+    assert_eq!(low(&mut index, 100), at(60));
+}
+
+#[test]
+fn of_two_claims_at_once_each_learns_what_it_may() {
+    let mut index = index();
+    let first = plan(&mut index, 100);
+    index.add_known(strip(), at(30));
+    let second = plan(&mut index, 100);
+    index.finish(&second[0], 10, Head::At(at(80)), at(100));
+    assert_eq!(
+        low(&mut index, 100),
+        at(80),
+        "it has seen what came before it"
+    );
+    index.finish(&first[0], 10, Head::At(at(40)), at(100));
+    assert_eq!(low(&mut index, 100), at(80));
+    // Claims that failed never tell their end.
+    for _ in 0..100 {
+        plan(&mut index, 100);
+    }
+    assert_eq!(index.looks.count(strip()), crate::limits::STRIP_LOOKS_MAX);
+}
+
+/// A charge costs the same with any number of tenants: nothing walks over all of them each time.
+#[test]
+fn shares_of_many_tenants_are_bounded() {
+    let mut shares = shares::Shares::default();
+    let gates = Gates::default();
+    for number in 0..2 * TENANT_SHARES_MAX {
+        let tenant = Tenant::new(&format!("t{number}")).unwrap();
+        shares.charge(&tenant, 1, &gates);
+    }
+    assert!(shares.count() <= TENANT_SHARES_MAX);
+}
