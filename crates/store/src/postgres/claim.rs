@@ -71,8 +71,12 @@ pub(super) async fn claim(
             break;
         }
     }
+    let next_due = next_due(&conn.session(), request, claims.is_empty()).await?;
+    // What was not looked for yet may be due.
+    let pause = shared.due.lock().sync_pause();
+    let look = pause.map(|pause| shared.clock.now().plus(pause));
     Ok(ClaimResult {
-        next_due: next_due(&conn.session(), request, claims.is_empty()).await?,
+        next_due: next_due.into_iter().chain(look).min(),
         claims,
     })
 }

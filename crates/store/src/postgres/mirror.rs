@@ -79,10 +79,11 @@ impl DueMirror {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Another server answers, whose rows may be older.
+    /// Another server may answer, whose rows may be older, and notifications may have been missed: the
+    /// next claim looks at all ranges, whatever that costs.
     pub(super) fn forget(&self) {
         let mut state = self.lock();
-        state.is_stale = true;
+        state.synced = None;
         state.known_gates.clear();
     }
 
@@ -254,7 +255,13 @@ impl MirrorState {
         self.counted_version = self.counted_version.max(gates.version());
     }
 
-    /// Whether there never was a look at all ranges, and whether one is due.
+    /// How long a look at all ranges is put off although something has changed.
+    pub(super) fn sync_pause(&self) -> Option<Duration> {
+        let LastSync { at, took } = self.synced.filter(|_| self.is_stale)?;
+        Some((took * MIRROR_STALE_COST_FACTOR).saturating_sub(at.elapsed()))
+    }
+
+    /// Whether there was no look at all ranges, and whether one is due.
     fn sync_state(&self) -> (bool, bool) {
         let Some(LastSync { at, took }) = self.synced else {
             return (true, true);

@@ -6,14 +6,14 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use rusqlite::params;
+use rusqlite::{Statement, params};
 use steadfast_core::{Claim, Job, JobState, Sublane, Timestamp, WorkerName};
 
 use super::{
     counts::Bucket,
     driver_error::DriverError,
     due_index::{self, save_gates},
-    rows::JobRow,
+    rows::{JobRow, JobRowColumns},
     session::{RunningRow, Session},
     values::time,
 };
@@ -241,9 +241,17 @@ fn read_due(
     until: Timestamp,
     most: usize,
 ) -> Result<(Vec<DueRow>, Head), DriverError> {
-    let conn = session.conn;
-    let mut select = conn.prepare_cached(include_str!("sql/claim_due.sql"))?;
-    let columns = session.claim_columns(&select)?;
+    let Session {
+        conn,
+        hot,
+        names,
+        claim_columns,
+        now,
+        ..
+    } = session;
+    let conn = *conn;
+    let select = hot.claim_due.on(conn)?;
+    let columns = find_columns(claim_columns, select)?;
     let SublaneId { lane, number } = strip.sublane;
     let most = most.min(batch.remaining());
     // One more, to know what is next.
@@ -258,7 +266,7 @@ fn read_due(
             head = Head::At(run_at);
             break;
         }
-        let read = JobRow::read_if_readable(conn, &mut session.names, &columns, row)?;
+        let read = JobRow::read_if_readable(conn, names, &columns, row)?;
         let Some(JobRow { seq, job, .. }) = read else {
             let seq = row.get("seq")?;
             unreadable.push(UnreadableRow { seq, run_at });
@@ -267,7 +275,7 @@ fn read_due(
             continue;
         };
         due.push(DueRow { seq, is_retry });
-        batch.push(job, session.now);
+        batch.push(job, *now);
     }
     drop(rows);
     set_aside(session, strip, &unreadable)?;
@@ -275,6 +283,17 @@ fn read_due(
         head = due_index::head(conn, strip)?;
     }
     Ok((due, head))
+}
+
+/// Where the columns of a job are, which is the same in all statements here.
+fn find_columns(
+    known: &mut Option<JobRowColumns>,
+    statement: &Statement<'_>,
+) -> Result<JobRowColumns, DriverError> {
+    match known {
+        Some(columns) => Ok(*columns),
+        None => Ok(*known.insert(JobRowColumns::find(statement)?)),
+    }
 }
 
 /// Claims the oldest unfinished job of a concurrency key, if it waits in this strip and is due.
@@ -289,7 +308,7 @@ fn claim_first_of_key(
         return Ok((0, due_index::head(conn, strip)?));
     };
     let mut select = conn.prepare_cached(include_str!("sql/claim_ordered.sql"))?;
-    let columns = session.claim_columns(&select)?;
+    let columns = find_columns(&mut session.claim_columns, &select)?;
     let mut rows = select.query([key])?;
     let Some(row) = rows.next()? else {
         drop(rows);

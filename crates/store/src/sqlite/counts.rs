@@ -151,7 +151,13 @@ impl Counts {
 
     /// Writes what was collected, in the transaction that it belongs to.
     pub(super) fn write(&mut self, conn: &Connection) -> Result<(), DriverError> {
-        for (lane, change) in self.lanes.drain() {
+        let lanes = self.lanes.drain();
+        if lanes.is_empty() {
+            return Ok(());
+        }
+        // Finding a statement hashes its text, so that is not done for each lane.
+        let mut lane_count = conn.prepare_cached(include_str!("sql/lane_count.sql"))?;
+        for (lane, change) in lanes {
             let LaneCounts {
                 by_state: [waiting, running, succeeded, failed, cancelled],
                 dead_letters,
@@ -166,33 +172,37 @@ impl Counts {
                 successful_retries,
                 exhausted,
             ] = tally_columns(tally);
-            conn.prepare_cached(include_str!("sql/lane_count.sql"))?
-                .execute(params![
-                    lane,
-                    waiting,
-                    running,
-                    succeeded,
-                    failed,
-                    cancelled,
-                    dead_letters,
-                    attempts,
-                    successes,
-                    failures,
-                    retries,
-                    successful_retries,
-                    exhausted,
-                    retrying,
-                ])?;
+            lane_count.execute(params![
+                lane,
+                waiting,
+                running,
+                succeeded,
+                failed,
+                cancelled,
+                dead_letters,
+                attempts,
+                successes,
+                failures,
+                retries,
+                successful_retries,
+                exhausted,
+                retrying,
+            ])?;
         }
+        let mut waiting_count = conn.prepare_cached(include_str!("sql/waiting_count.sql"))?;
         for ((minute, lane), count) in self.waiting.drain() {
             // What came and went in one transaction is most of what a busy lane does.
             if count == WaitingCount::default() {
                 continue;
             }
-            conn.prepare_cached(include_str!("sql/waiting_count.sql"))?
-                .execute(params![minute, lane, count.waiting, count.retrying])?;
+            waiting_count.execute(params![minute, lane, count.waiting, count.retrying])?;
         }
-        for ((minute, lane), tally) in self.minutes.drain() {
+        let minutes = self.minutes.drain();
+        if minutes.is_empty() {
+            return Ok(());
+        }
+        let mut minute_count = conn.prepare_cached(include_str!("sql/minute_count.sql"))?;
+        for ((minute, lane), tally) in minutes {
             let [
                 attempts,
                 successes,
@@ -201,17 +211,16 @@ impl Counts {
                 successful_retries,
                 exhausted,
             ] = tally_columns(tally);
-            conn.prepare_cached(include_str!("sql/minute_count.sql"))?
-                .execute(params![
-                    minute,
-                    lane,
-                    attempts,
-                    successes,
-                    failures,
-                    retries,
-                    successful_retries,
-                    exhausted,
-                ])?;
+            minute_count.execute(params![
+                minute,
+                lane,
+                attempts,
+                successes,
+                failures,
+                retries,
+                successful_retries,
+                exhausted,
+            ])?;
         }
         Ok(())
     }

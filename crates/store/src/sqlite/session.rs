@@ -35,7 +35,7 @@ pub(super) struct Session<'c> {
     pub wakes: PendingWakes,
     /// The columns of what claims read, found once: a claim of one job is too short to look
     /// them up again.
-    claim_columns: Option<JobRowColumns>,
+    pub claim_columns: Option<JobRowColumns>,
     data_version: i64,
 }
 
@@ -88,6 +88,7 @@ pub(super) struct HotStatements<'c> {
     pub progress: LazyStatement<'c>,
     pub attempt_insert: RowInserts<'c>,
     pub claim: LazyStatement<'c>,
+    pub claim_due: LazyStatement<'c>,
 }
 
 impl Default for HotStatements<'_> {
@@ -97,6 +98,7 @@ impl Default for HotStatements<'_> {
             progress: LazyStatement::new(include_str!("sql/progress.sql")),
             attempt_insert: RowInserts::new(include_str!("sql/attempt_insert.sql")),
             claim: LazyStatement::new(include_str!("sql/claim.sql")),
+            claim_due: LazyStatement::new(include_str!("sql/claim_due.sql")),
         }
     }
 }
@@ -203,16 +205,6 @@ impl<'c> Session<'c> {
             self.wakes.wake_all();
         }
         Ok(())
-    }
-
-    pub(super) fn claim_columns(
-        &mut self,
-        statement: &Statement<'_>,
-    ) -> Result<JobRowColumns, DriverError> {
-        match self.claim_columns {
-            Some(columns) => Ok(columns),
-            None => Ok(*self.claim_columns.insert(JobRowColumns::find(statement)?)),
-        }
     }
 
     pub(super) fn begin(&mut self) -> Result<(), DriverError> {
