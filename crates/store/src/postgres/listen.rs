@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// Sends messages, in order.
-pub(super) const NOTIFY: &str = "SELECT pg_notify($1, message) FROM unnest($2::text[]) AS message";
+pub(super) const NOTIFY: &str = include_str!("sql/notify.sql");
 
 pub(super) struct Listener {
     pub waker: Waker,

@@ -189,6 +189,11 @@ impl Counts {
                 retrying,
             ])?;
         }
+        self.write_waiting(conn)?;
+        self.write_minutes(conn)
+    }
+
+    fn write_waiting(&mut self, conn: &Connection) -> Result<(), DriverError> {
         let mut waiting_count = conn.prepare_cached(include_str!("sql/waiting_count.sql"))?;
         for ((minute, lane), count) in self.waiting.drain() {
             // What came and went in one transaction is most of what a busy lane does.
@@ -197,6 +202,10 @@ impl Counts {
             }
             waiting_count.execute(params![minute, lane, count.waiting, count.retrying])?;
         }
+        Ok(())
+    }
+
+    fn write_minutes(&mut self, conn: &Connection) -> Result<(), DriverError> {
         let minutes = self.minutes.drain();
         if minutes.is_empty() {
             return Ok(());

@@ -249,7 +249,7 @@ async fn sql_and_the_library_find_the_same_numbers() {
 }
 
 #[tokio::test]
-async fn nodes_are_told_where_a_job_from_sql_waits() {
+async fn nodes_learn_where_a_job_from_sql_waits() {
     let database = TestDatabase::new();
     let store = database.open().await;
     assert!(store.claim(request(1)).await.unwrap().claims.is_empty());

@@ -1,7 +1,7 @@
 -- Schema 11: `steadfast.enqueue` takes a destination and a concurrency key.
 --
--- The function gets two parameters more, which have defaults: calls go on as they are, and whoever
--- was allowed to call it still is. Nodes are told where the job waits, so that they need not look
+-- The function gets two parameters more, which have defaults: calls go on as they are, and roles that
+-- were allowed to call it still are. Nodes learn where the job waits, so that they need not look
 -- everywhere.
 -- Locks: an advisory lock, which the runner holds.
 
