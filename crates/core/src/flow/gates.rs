@@ -228,9 +228,21 @@ impl Gates {
         self.version
     }
 
+    /// Whether no job can be held back, because nothing is set and no destination has anything to say.
+    pub fn is_empty(&self) -> bool {
+        self.has_none_set() && self.health.is_empty()
+    }
+
+    fn has_none_set(&self) -> bool {
+        self.set.is_empty() && self.defaults == GateDefaults::default()
+    }
+
     /// The gates that limit the jobs of a sublane: none for most. What follows from the health of
     /// the destination is one of them, with the destination's id and a number of its own.
     pub fn applying_to(&self, sublane: &Sublane) -> Vec<AppliedGate> {
+        if self.is_empty() {
+            return Vec::new();
+        }
         let ids = self.possible_ids(sublane);
         let set = ids.filter_map(|id| {
             let default = self.defaults.of(id.scope);
@@ -288,10 +300,9 @@ impl Gates {
             destination,
             concurrency_key,
         } = sublane;
-        let is_empty = self.set.is_empty() && self.defaults == GateDefaults::default();
         let both = |scope, key: &str| both(tenant, scope, key);
         let mut ids = Vec::new();
-        if !is_empty {
+        if !self.has_none_set() {
             let [own, _] = both(GateScope::Tenant, tenant.as_str());
             ids.push(own);
             ids.extend(both(GateScope::Queue, queue.as_str()));
@@ -421,7 +432,9 @@ mod tests {
                 (GateScope::Key, Some(3), true)
             ]
         );
-        assert!(Gates::default().applying_to(&sublane("a")).is_empty());
+        assert!(!gates.is_empty());
+        let none = Gates::new(7, [], GateDefaults::default());
+        assert!(none.is_empty() && none.applying_to(&sublane("a")).is_empty());
     }
 
     #[test]
@@ -477,6 +490,8 @@ mod tests {
         let destination = Destination::of_url("https://api.example.com").unwrap();
         let set = [gate(None, GateScope::Destination, destination.as_str(), 5)];
         let gates = Gates::new(1, set, GateDefaults::default());
+        let known = Gates::default().with_health([(destination.clone(), health.clone())]);
+        assert!(!known.is_empty());
         let gates = gates.with_health([(destination.clone(), health)]);
         let applied = gates.applying_to(&sublane("a"));
         let [own, of_health] = applied.as_slice() else {

@@ -32,9 +32,9 @@ impl Flow {
         }
     }
 
-    /// Whether claims were made under gates.
+    /// Whether gates may hold jobs back.
     pub(super) fn has_gates(&self) -> bool {
-        self.gates.version() > 0
+        !self.gates.is_empty()
     }
 
     fn share(&self, tenant: &Tenant) -> Share {
