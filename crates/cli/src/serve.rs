@@ -114,7 +114,7 @@ fn start(
 ) -> anyhow::Result<Engine> {
     let mut config = EngineConfig::default()
         .with_queues(settings.queues.clone())
-        .with_concurrency(settings.concurrency.get())
+        .with_http_concurrency(settings.concurrency.get())
         .with_grace(settings.grace.0)
         .with_sweep_every(settings.sweep_every.0)
         .with_retention(settings.retention.0)

@@ -66,6 +66,7 @@ pub struct Settings {
     pub node: Option<WorkerName>,
     /// The queues whose jobs this node's own handlers run; empty means all.
     pub queues: Vec<Queue>,
+    /// HTTP jobs and webhooks that may be in flight: a node of the server runs no others.
     pub concurrency: NonZeroUsize,
     pub grace: DurationArg,
     pub sweep_every: DurationArg,
@@ -170,7 +171,7 @@ impl Default for Settings {
             wait_for_store: DurationArg(WAIT_FOR_STORE_DEFAULT),
             node: engine.worker,
             queues: engine.queues,
-            concurrency: nonzero(engine.concurrency),
+            concurrency: nonzero(engine.http_concurrency),
             grace: DurationArg(engine.grace),
             sweep_every: DurationArg(engine.sweep_every),
             retention: DurationArg(engine.retention),
@@ -210,6 +211,13 @@ impl Settings {
                 "sweepEvery is {}: must be at least {}",
                 self.sweep_every,
                 duration::format(SWEEP_EVERY_MIN),
+            )));
+        }
+        let most = EngineConfig::HTTP_CONCURRENCY_MAX;
+        if self.concurrency.get() > most {
+            return Err(usage(format!(
+                "concurrency is {}: must be at most {most}; start another node for more",
+                self.concurrency
             )));
         }
         if self.connections.get() < CONNECTIONS_MIN {

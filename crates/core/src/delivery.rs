@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
+    flow::Destination,
     id::{EndpointId, EventId, JobId},
     job::{Job, NewJob},
     name::{Kind, Queue, Tenant},
@@ -29,6 +30,8 @@ use crate::{
 pub struct Subscription {
     /// The endpoint.
     pub endpoint: EndpointId,
+    /// Where its deliveries go.
+    pub destination: Option<Destination>,
     /// The events.
     pub events: Vec<EventType>,
     /// How the bodies are written.
@@ -159,6 +162,7 @@ impl Subscriptions {
             .as_ref()
             .filter(|own| own.events.contains(&event));
         let own = own.map(|own| Subscriber {
+            destination: own.target.destination(),
             target: own.target.clone(),
             format: BodyFormat::Standard,
             retry: &own.retry,
@@ -179,6 +183,7 @@ impl Subscriptions {
                     target: WebhookTarget::Endpoint {
                         endpoint: subscription.endpoint,
                     },
+                    destination: subscription.destination.clone(),
                     format: subscription.format,
                     retry: &subscription.retry,
                 };
@@ -195,6 +200,7 @@ impl Subscriptions {
 
 struct Subscriber<'a> {
     target: WebhookTarget,
+    destination: Option<Destination>,
     format: BodyFormat,
     retry: &'a PolicyPatch,
 }
@@ -247,6 +253,7 @@ impl WebhookEvent {
         let mut job = NewJob::new(id, Kind::webhook(), body, policy);
         job.tenant = self.tenant.clone();
         job.queue = queue;
+        job.destination.clone_from(&to.destination);
         job.webhook = Some(Arc::new(Webhook {
             target: to.target.clone(),
             events: vec![self.event],

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BodyFormat, EndpointId, EventType, PolicyPatch, Subscription, Tenant, Timestamp, WebhookSecret,
-    limits,
+    BodyFormat, Destination, EndpointId, EventType, PolicyPatch, Subscription, Tenant, Timestamp,
+    WebhookSecret, limits,
 };
 
 /// An address that a tenant's events are delivered to.
@@ -76,6 +76,7 @@ impl Endpoint {
     pub fn subscription(&self) -> Option<Subscription> {
         (!self.disabled).then(|| Subscription {
             endpoint: self.id,
+            destination: Destination::of_url(&self.url),
             events: self.events.clone(),
             format: self.format,
             retry: self.retry.clone(),

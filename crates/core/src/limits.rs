@@ -116,6 +116,10 @@ pub const CALL_WINDOW_MAX: u32 = 4_096;
 pub const SLOT_RESERVE_DIVISOR: u32 = 8;
 /// Incidents of a destination that are kept: those of the last days, usually.
 pub const INCIDENTS_MAX: usize = 10;
+/// How long the last incident of a destination is kept at least.
+pub const INCIDENTS_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// Tenants of an incident that are kept, and notified: each has its own alert.
+pub const HEALTH_TENANTS_MAX: usize = 32;
 /// Times in which a destination was held that are kept apart; older ones are joined.
 pub const HOLDS_MAX: usize = 16;
 /// The failure that an incident quotes: a line.

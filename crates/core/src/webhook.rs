@@ -5,6 +5,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    flow::Destination,
     id::EndpointId,
     invalid::Invalid,
     name::Queue,
@@ -119,6 +120,16 @@ pub enum WebhookTarget {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         secret: Option<WebhookSecret>,
     },
+}
+
+impl WebhookTarget {
+    /// The origin of an address of the job's own; `None` for endpoints, whose address is not here.
+    pub fn destination(&self) -> Option<Destination> {
+        match self {
+            Self::Endpoint { .. } => None,
+            Self::Url { url, .. } => Destination::of_url(url),
+        }
+    }
 }
 
 impl Webhook {

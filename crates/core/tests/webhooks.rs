@@ -5,10 +5,10 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use steadfast_core::{
-    BodyFormat, Dice, Endpoint, EndpointId, EndpointSecret, EventType, Failure, FailureClass,
-    Guarantee, Jitter, Job, JobCommand, JobId, Kind, NewJob, Outcome, Payload, PolicyPatch, Preset,
-    Queue, Subscription, Subscriptions, Tags, Tenant, Timestamp, Transition, Webhook, WebhookEvent,
-    WebhookSecret, WebhookTarget, WorkerName, after_attempt, on_command,
+    BodyFormat, Destination, Dice, Endpoint, EndpointId, EndpointSecret, EventType, Failure,
+    FailureClass, Guarantee, Jitter, Job, JobCommand, JobId, Kind, NewJob, Outcome, Payload,
+    PolicyPatch, Preset, Queue, Subscription, Subscriptions, Tags, Tenant, Timestamp, Transition,
+    Webhook, WebhookEvent, WebhookSecret, WebhookTarget, WorkerName, after_attempt, on_command,
 };
 
 const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
@@ -50,6 +50,7 @@ fn with_webhook(mut job: Job, events: &[EventType]) -> Job {
 fn subscription(number: u128, events: &[EventType]) -> Subscription {
     Subscription {
         endpoint: EndpointId::from_bits(number),
+        destination: Destination::of_url("https://hooks.example.com/a"),
         events: events.to_vec(),
         format: BodyFormat::Standard,
         retry: PolicyPatch::default(),
@@ -135,6 +136,17 @@ fn a_retry_is_sent_only_on_request() {
     let own = with_webhook(job(), &[EventType::JobRetrying]);
     let transition = attempt(own, failing(), &usual);
     assert_eq!(event_types(&transition.outbox), ["job.retrying"]);
+}
+
+#[test]
+fn a_delivery_has_the_destination_of_its_endpoint_or_its_own_address() {
+    let usual = subscriptions("acme", [subscription(1, EventType::OF_JOBS)]);
+    let own = with_webhook(job(), EventType::OF_JOBS);
+    let outbox = attempt(own, success(), &usual).outbox;
+    let destinations = outbox.iter().map(|delivery| delivery.destination.clone());
+    let destinations: Vec<_> = destinations.flatten().map(|it| it.to_string()).collect();
+    let expected = ["https://example.com", "https://hooks.example.com"];
+    assert_eq!(destinations, expected);
 }
 
 #[test]

@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
+    call_slots::CallSlots,
     client::Client,
     config::EngineConfig,
     context::Context,
@@ -26,6 +27,7 @@ use crate::{
     handler::{Handler, Handlers, TypedHandler},
     inflight::Inflight,
     job_error::JobError,
+    limits::HTTP_CONCURRENCY_MAX,
     notice::{Announcer, Observer},
     parts::Parts,
     policy_levels::PolicyLevels,
@@ -213,10 +215,17 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         self
     }
 
-    /// How many attempts may run at once.
+    /// How many attempts of handlers may run at once.
     #[must_use]
     pub fn concurrency(mut self, concurrency: usize) -> Self {
         self.config.concurrency = concurrency;
+        self
+    }
+
+    /// How many HTTP jobs and deliveries of webhooks may be in flight at once.
+    #[must_use]
+    pub fn http_concurrency(mut self, http_concurrency: usize) -> Self {
+        self.config.http_concurrency = http_concurrency;
         self
     }
 
@@ -258,6 +267,11 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         if config.concurrency == 0 || config.concurrency > most {
             let expected = format!("must be between 1 and {most}");
             return Err(Invalid::new("concurrency", config.concurrency, expected));
+        }
+        let (calls, most) = (config.http_concurrency, HTTP_CONCURRENCY_MAX);
+        if calls == 0 || calls > most {
+            let expected = format!("must be between 1 and {most}");
+            return Err(Invalid::new("httpConcurrency", calls, expected));
         }
         Ok(Engine::start(self.parts()?, &config))
     }
@@ -369,6 +383,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
             random,
             endpoints,
             gates,
+            calls: CallSlots::new(self.config.http_concurrency),
             alerts,
             health: Arc::default(),
         })

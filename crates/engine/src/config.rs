@@ -23,8 +23,12 @@ pub struct EngineConfig {
     pub worker: Option<WorkerName>,
     /// Which queues to serve; none, the default, means all.
     pub queues: Vec<Queue>,
-    /// How many attempts may run at once; 100 by default.
+    /// How many attempts of handlers may run at once; 100 by default. HTTP jobs and webhooks do not
+    /// count: they have [`EngineConfig::http_concurrency`].
     pub concurrency: usize,
+    /// How many HTTP jobs and deliveries of webhooks may be in flight at once; 512 by default, and
+    /// 2,048 at most. Each is an open file and some tens of kilobytes of memory while it waits.
+    pub http_concurrency: usize,
     /// How long running attempts may go on after a stop before they are given back; 30 s by
     /// default.
     pub grace: Duration,
@@ -53,6 +57,7 @@ impl Default for EngineConfig {
             worker: None,
             queues: Vec::new(),
             concurrency: 100,
+            http_concurrency: crate::limits::HTTP_CONCURRENCY_DEFAULT,
             grace: Duration::from_secs(30),
             sweep_every: Duration::from_secs(5),
             retention: 7 * steadfast_core::limits::DAY,
@@ -67,6 +72,9 @@ impl Default for EngineConfig {
 }
 
 impl EngineConfig {
+    /// The most that [`EngineConfig::http_concurrency`] can be.
+    pub const HTTP_CONCURRENCY_MAX: usize = crate::limits::HTTP_CONCURRENCY_MAX;
+
     /// Sets [`EngineConfig::worker`].
     #[must_use]
     pub fn with_worker(mut self, worker: WorkerName) -> Self {
@@ -85,6 +93,13 @@ impl EngineConfig {
     #[must_use]
     pub fn with_concurrency(mut self, concurrency: usize) -> Self {
         self.concurrency = concurrency;
+        self
+    }
+
+    /// Sets [`EngineConfig::http_concurrency`].
+    #[must_use]
+    pub fn with_http_concurrency(mut self, http_concurrency: usize) -> Self {
+        self.http_concurrency = http_concurrency;
         self
     }
 

@@ -6,11 +6,12 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use futures_util::FutureExt as _;
 use steadfast_core::{Claim, EndedAttempt, Failure, FailureClass, Outcome, explain};
 use steadfast_store::Store;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument as _;
 
 use crate::{
+    call_slots::{CallEnd, Slot},
     client::Client,
     context::AttemptContext,
     handler::{Handler, Handlers},
@@ -32,18 +33,17 @@ pub struct Executor {
 impl Executor {
     /// Starts an attempt in a task of its own. Its slot is free again when the outcome is on
     /// its way to the committer.
-    pub fn start(
-        self: &Arc<Self>,
-        claim: Claim,
-        slot: OwnedSemaphorePermit,
-        ended: mpsc::Sender<EndedAttempt>,
-    ) {
+    pub fn start(self: &Arc<Self>, claim: Claim, slot: Slot, ended: mpsc::Sender<EndedAttempt>) {
         let executor = self.clone();
         self.running.spawn(async move {
             let (job, fence) = (claim.job().id, claim.fence());
             let attempt = AssertUnwindSafe(executor.attempt(claim));
+            let mut call_end = CallEnd::Unknown;
             let is_reported = match attempt.catch_unwind().await {
-                Ok(outcome) => ended.send(outcome).await.is_ok(),
+                Ok(outcome) => {
+                    call_end = CallEnd::of(outcome.outcome());
+                    ended.send(outcome).await.is_ok()
+                }
                 Err(_) => false,
             };
             if !is_reported {
@@ -51,7 +51,7 @@ impl Executor {
                 tracing::error!(jobId = %job, "the outcome of job {job} is lost; its lease will run out");
                 executor.inflight.leave(job, fence);
             }
-            drop(slot);
+            slot.free(call_end);
         });
     }
 

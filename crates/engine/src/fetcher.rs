@@ -15,6 +15,7 @@ use tokio::sync::{Mutex, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    call_slots::{Call, CallSlots, Slot},
     claim_pause::ClaimPause,
     executor::Executor,
     gates::GateCache,
@@ -25,7 +26,10 @@ use crate::{
 pub struct Fetcher {
     pub store: Arc<dyn Store>,
     pub executor: Arc<Executor>,
+    pub name: &'static str,
     pub slots: Arc<Semaphore>,
+    /// The calls by destination, if these slots are for calls.
+    pub calls: Option<Arc<CallSlots>>,
     pub ended: mpsc::Sender<EndedAttempt>,
     pub gates: Arc<GateCache>,
     /// Of the gates that the last claim was made under.
@@ -42,7 +46,7 @@ pub struct Fetcher {
 #[async_trait]
 impl Role for Fetcher {
     fn name(&self) -> &'static str {
-        "fetcher"
+        self.name
     }
 
     fn stop_phase(&self) -> StopPhase {
@@ -64,9 +68,15 @@ impl Role for Fetcher {
             () = self.stop.cancelled() => return Ok(Next::AtOnce),
             slot = self.slots.acquire() => drop(slot),
         }
-        let max = self.slots.available_permits().min(limits::CLAIM_BATCH_MAX);
+        let free = self.slots.available_permits();
+        let max = match self.calls {
+            Some(_) => CallSlots::claim_max(free),
+            None => free,
+        };
+        let max = max.min(limits::CLAIM_BATCH_MAX);
         let request = ClaimRequest {
             max,
+            allowance: self.calls.as_ref().map(|calls| calls.allowance(free)),
             gates: self.gates.get().await?,
             ..self.request.clone()
         };
@@ -77,7 +87,8 @@ impl Role for Fetcher {
         for claim in claimed.claims {
             // Only this role takes slots, so those that were free still are.
             match self.slots.clone().try_acquire_owned() {
-                Ok(slot) if !self.stop.is_cancelled() => {
+                Ok(permit) if !self.stop.is_cancelled() => {
+                    let slot = Slot::new(permit, self.begin_call(&claim));
                     self.executor.start(claim, slot, self.ended.clone());
                 }
                 _ => self.give_back(claim).await,
@@ -97,14 +108,27 @@ impl Role for Fetcher {
         let looks_at = *self.looks_at.lock().await;
         let mut wakeups = self.wakeups.lock().await;
         let version = self.gates_version.load(Ordering::Relaxed);
+        let freed = async {
+            match &self.calls {
+                Some(calls) => calls.freed().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             () = wakeups.next_before(looks_at) => {}
+            () = freed => {}
             () = self.gates.opened_since(version) => {}
         }
     }
 }
 
 impl Fetcher {
+    fn begin_call(&self, claim: &Claim) -> Option<Call> {
+        let destination = claim.job().destination.as_ref()?;
+        let free = self.slots.available_permits();
+        Some(self.calls.as_ref()?.begin(destination, free))
+    }
+
     /// Returns a claim that was not started as if it had never been taken.
     async fn give_back(&self, claim: Claim) {
         let outcome = Outcome::Released { started: false };

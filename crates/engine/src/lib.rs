@@ -29,6 +29,7 @@ mod role;
 mod role_health;
 mod store_backoff;
 
+mod call_slots;
 mod claim_pause;
 mod committer;
 mod executor;

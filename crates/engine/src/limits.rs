@@ -80,6 +80,20 @@ pub const STOP_NOW_MAX: Duration = Duration::from_secs(2);
 /// A handler that gives its job back without being asked to gets it back no sooner than this.
 pub const RELEASE_MIN: Duration = Duration::from_secs(1);
 
+// Calls: HTTP jobs and webhooks.
+
+/// Calls in flight by default: one that waits costs some tens of kilobytes, and 50 destinations that
+/// hang still leave room for others.
+pub const HTTP_CONCURRENCY_DEFAULT: usize = 512;
+/// Calls in flight that may be set: each is an open file, and a node that needs more of them should
+/// rather be two.
+pub const HTTP_CONCURRENCY_MAX: usize = 2_048;
+/// A claim takes this part (one in 8) of the free slots, so that destinations which it serves first
+/// are not given what the others need.
+pub const CLAIMED_SLOTS_DIVISOR: usize = 8;
+/// Destinations whose window is remembered while nothing is called there: some hundred bytes each.
+pub const CALL_WINDOWS_KEPT_MAX: usize = 10_000;
+
 // Leases and nodes.
 
 /// A renewal reveals a lost lease and survives a clock that jumps ahead, so even a long lease is
@@ -158,7 +172,7 @@ pub mod http {
     /// A connection that has ended its last request is ready at once.
     pub const READY_MAX: Duration = Duration::from_millis(50);
     /// Threads that look names up. One lasts for ten seconds and more if no name server answers,
-    /// and a node has a hundred attempts at once by default.
+    /// and a node has hundreds of calls in flight.
     pub const LOOKUPS_MAX: usize = 64;
     /// More such threads, for names that were found before: others that never answer must not
     /// hold those up.

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    call_slots::CallSlots,
     claim_pause::ClaimPause,
     gates::GateCache,
     held_claims::{ClaimReturner, HeldClaims},
@@ -36,6 +37,7 @@ pub struct NodeHandle {
     pub(crate) announcer: Arc<Announcer>,
     pub(crate) inflight: Arc<Inflight>,
     pub(crate) gates: Arc<GateCache>,
+    pub(crate) calls: Arc<CallSlots>,
     pub(crate) returner: Arc<ClaimReturner>,
     pub(crate) health: Arc<NodeHealth>,
     /// The engine stops: waiting for jobs ends.
@@ -100,6 +102,11 @@ impl NodeHandle {
     /// How many attempts of its handlers run or wait for their outcome to be committed.
     pub fn in_flight(&self) -> usize {
         self.inflight.len()
+    }
+
+    /// How many of them are HTTP jobs and deliveries of webhooks.
+    pub fn calls_in_flight(&self) -> usize {
+        self.calls.in_flight()
     }
 
     /// How its background parts are doing.

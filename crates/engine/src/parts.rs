@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use steadfast_core::{AlertSettings, EndedAttempt, Timestamp};
+use steadfast_core::{AlertSettings, EndedAttempt, Kind, Timestamp};
 use steadfast_store::{ClaimRequest, Store, WakeInterest};
 use tokio::{
     runtime::Handle,
@@ -14,13 +14,18 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    claim_pause::ClaimPause, client::Client, config::EngineConfig, document_cache::DocumentCache,
-    endpoints::Endpoints, executor::Executor, fetcher::Fetcher, gates::GateCache,
-    held_claims::ClaimReturner, inflight::Inflight, keeper::Keeper, node::NodeHandle,
-    node_heartbeat::NodeHeartbeat, notice::Announcer, pruner::Pruner, random::Random, role::Role,
-    role_health::NodeHealth, schedule_runner::ScheduleRunner, settle::Settler, sweeper::Sweeper,
-    watcher::Watcher,
+    call_slots::CallSlots, claim_pause::ClaimPause, client::Client, config::EngineConfig,
+    document_cache::DocumentCache, endpoints::Endpoints, executor::Executor, fetcher::Fetcher,
+    gates::GateCache, held_claims::ClaimReturner, inflight::Inflight, keeper::Keeper,
+    node::NodeHandle, node_heartbeat::NodeHeartbeat, notice::Announcer, pruner::Pruner,
+    random::Random, role::Role, role_health::NodeHealth, schedule_runner::ScheduleRunner,
+    settle::Settler, sweeper::Sweeper, watcher::Watcher,
 };
+
+/// Whether jobs of this kind do nothing but wait for another system.
+fn is_call(kind: &Kind) -> bool {
+    *kind == Kind::http() || *kind == Kind::webhook()
+}
 
 pub struct Parts {
     pub store: Arc<dyn Store>,
@@ -32,6 +37,7 @@ pub struct Parts {
     pub random: Arc<Random>,
     pub endpoints: Arc<DocumentCache<Endpoints>>,
     pub gates: Arc<GateCache>,
+    pub calls: Arc<CallSlots>,
     pub alerts: AlertSettings,
     pub request: ClaimRequest,
     pub health: Arc<NodeHealth>,
@@ -47,37 +53,73 @@ impl Parts {
         ended: mpsc::Sender<EndedAttempt>,
         stop: &CancellationToken,
     ) -> Vec<Arc<dyn Role>> {
-        vec![
-            Arc::new(self.fetcher(config.concurrency, ended, stop.clone())),
+        let mut roles: Vec<Arc<dyn Role>> = Vec::new();
+        let kinds = &self.request.kinds;
+        let mut slots = config.concurrency;
+        if kinds.iter().any(is_call) {
+            slots = match kinds.iter().all(is_call) {
+                true => config.http_concurrency,
+                false => slots + config.http_concurrency,
+            };
+            let calls = self.call_fetcher(config.http_concurrency, ended.clone(), stop);
+            roles.push(Arc::new(calls));
+        }
+        roles.push(Arc::new(self.fetcher(config.concurrency, ended, stop)));
+        let others: [Arc<dyn Role>; 8] = [
             Arc::new(self.keeper()),
             Arc::new(self.sweeper(config.sweep_every)),
             Arc::new(self.schedule_runner()),
             Arc::new(self.watcher(config.watch_every)),
             Arc::new(self.pruner(config.retention, config.prune_every)),
-            Arc::new(self.node_heartbeat(config.concurrency)),
+            Arc::new(self.node_heartbeat(slots)),
             self.endpoints.clone(),
             self.gates.clone(),
-        ]
+        ];
+        roles.extend(others);
+        roles
     }
 
+    /// Fills the slots of handlers.
     fn fetcher(
         &self,
-        concurrency: usize,
+        slots: usize,
         ended: mpsc::Sender<EndedAttempt>,
-        stop: CancellationToken,
+        stop: &CancellationToken,
     ) -> Fetcher {
+        let mut request = self.request.clone();
+        request.kinds.retain(|kind| !is_call(kind));
         Fetcher {
             store: self.store.clone(),
             executor: self.executor.clone(),
-            slots: Arc::new(Semaphore::new(concurrency)),
+            name: "fetcher",
+            slots: Arc::new(Semaphore::new(slots)),
+            calls: None,
             ended,
             gates: self.gates.clone(),
             gates_version: AtomicU64::new(0),
-            request: self.request.clone(),
-            wakeups: Mutex::new(self.store.wakeups_for(WakeInterest::of(&self.request))),
+            wakeups: Mutex::new(self.store.wakeups_for(WakeInterest::of(&request))),
+            request,
             looks_at: Mutex::new(Timestamp::MAX),
             pause: ClaimPause::default(),
-            stop,
+            stop: stop.clone(),
+        }
+    }
+
+    /// Fills the slots of HTTP jobs and webhooks.
+    fn call_fetcher(
+        &self,
+        slots: usize,
+        ended: mpsc::Sender<EndedAttempt>,
+        stop: &CancellationToken,
+    ) -> Fetcher {
+        let mut request = self.request.clone();
+        request.kinds.retain(is_call);
+        Fetcher {
+            name: "call fetcher",
+            calls: Some(self.calls.clone()),
+            wakeups: Mutex::new(self.store.wakeups_for(WakeInterest::of(&request))),
+            request,
+            ..self.fetcher(slots, ended, stop)
         }
     }
 
@@ -150,6 +192,7 @@ impl Parts {
             announcer: self.announcer.clone(),
             inflight: self.inflight.clone(),
             gates: self.gates.clone(),
+            calls: self.calls.clone(),
             returner,
             health: self.health.clone(),
             stop,

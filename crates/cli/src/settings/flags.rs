@@ -62,7 +62,7 @@ pub struct Flags {
     /// Run jobs of these queues only, separated by commas [default: all].
     #[arg(long, env = "STEADFAST_QUEUES", value_delimiter = ',', value_name = "NAMES", value_parser = |text: &str| Queue::new(text))]
     pub queues: Option<Vec<Queue>>,
-    /// How many attempts may run at once [default: 100].
+    /// How many HTTP jobs and webhooks may be in flight at once [default: 512].
     #[arg(long, env = "STEADFAST_CONCURRENCY", value_name = "N")]
     pub concurrency: Option<NonZeroUsize>,
     /// How long running attempts may continue after a stop signal [default: 30s].

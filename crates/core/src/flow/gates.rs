@@ -158,6 +158,11 @@ impl Gates {
         self.health.len()
     }
 
+    /// Everything that is known of destinations.
+    pub fn healths(&self) -> impl Iterator<Item = (&Destination, &Arc<DestinationHealth>)> {
+        self.health.iter()
+    }
+
     /// When a destination counts as unhealthy.
     pub fn health_rules(&self, destination: &Destination) -> HealthRules {
         self.of_destination(destination).health.rules()
@@ -166,14 +171,20 @@ impl Gates {
     /// What follows for the jobs of a sublane if their destination is found unhealthy. What a tenant
     /// sets for its own jobs comes before what is set for the destination, and both before defaults.
     pub fn hold_mode(&self, tenant: &Tenant, destination: &Destination) -> HoldMode {
-        let [of_all, of_tenant] = both(tenant, GateScope::Destination, destination.as_str());
-        let [tenants_own, _] = both(tenant, GateScope::Tenant, tenant.as_str());
-        let set = [&of_tenant, &tenants_own, &of_all]
-            .into_iter()
-            .find_map(|id| self.holds.get(id).copied());
+        let set = match self.holds.is_empty() {
+            true => None,
+            false => self.hold_set(tenant, destination),
+        };
         let defaults = [self.defaults.tenant.hold, self.defaults.destination.hold];
         set.or_else(|| defaults.into_iter().flatten().next())
             .unwrap_or(HoldMode::Watch)
+    }
+
+    fn hold_set(&self, tenant: &Tenant, destination: &Destination) -> Option<HoldMode> {
+        let [of_all, of_tenant] = both(tenant, GateScope::Destination, destination.as_str());
+        let [tenants_own, _] = both(tenant, GateScope::Tenant, tenant.as_str());
+        let ids = [of_tenant, tenants_own, of_all];
+        ids.iter().find_map(|id| self.holds.get(id).copied())
     }
 
     /// For how long jobs of a tenant were held between two times, which `maxElapsed` does not count.
@@ -192,6 +203,9 @@ impl Gates {
     }
 
     fn of_destination(&self, destination: &Destination) -> &GateLimits {
+        if self.set.is_empty() {
+            return &self.defaults.destination;
+        }
         let id = GateId {
             tenant: None,
             scope: GateScope::Destination,

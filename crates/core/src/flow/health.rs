@@ -15,11 +15,15 @@ mod rules;
 mod step;
 mod tally;
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    str::FromStr,
+};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{string_enum, time::Timestamp};
+use crate::{limits, name::Tenant, string_enum, time::Timestamp};
 
 pub(super) use rules::HealthFields;
 pub use {
@@ -60,6 +64,9 @@ pub struct DestinationHealth {
     counted_from: Timestamp,
     #[serde(skip_serializing_if = "OutcomeCounts::is_empty")]
     counts: OutcomeCounts,
+    /// Whose attempts failed lately, while there is no incident.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    tenants: BTreeSet<Tenant>,
     /// The newest starts of attempts that ended well, badly, or without saying anything.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_good_start: Option<Timestamp>,
@@ -156,6 +163,22 @@ impl DestinationHealth {
     /// From when attempts count: for [`HealthTally::add`].
     pub fn counted_from(&self) -> Timestamp {
         self.counted_from
+    }
+
+    /// Whether attempts of a tenant failed there, now or in an incident that is kept. Of very many
+    /// tenants only some are known.
+    pub fn concerns(&self, tenant: &Tenant) -> bool {
+        let incidents = self.incident.iter().chain(&self.past_incidents);
+        let mut known = incidents
+            .map(|incident| &incident.tenants)
+            .chain([&self.tenants]);
+        known.any(|tenants| tenants.contains(tenant))
+    }
+
+    /// Whether nobody misses it: it is quiet, and what was wrong is long over.
+    pub fn is_forgettable(&self, now: Timestamp) -> bool {
+        let last = self.past_incidents.first().and_then(|last| last.ended_at);
+        self.is_quiet() && last.is_none_or(|ended| now.since(ended) >= limits::INCIDENTS_KEPT)
     }
 
     /// Whether there is nothing to say about it, so that nodes need not report.

@@ -4,6 +4,7 @@
 mod addresses;
 mod common;
 mod connections;
+mod isolation;
 mod jobs;
 mod responses;
 #[expect(dead_code, reason = "the tests of the API use the rest")]

@@ -84,6 +84,7 @@ fn subscriptions() -> Subscriptions {
     let mut subscriptions = Subscriptions::default();
     let subscription = Subscription {
         endpoint: EndpointId::from_bits(7),
+        destination: None,
         events: vec![EventType::JobCancelled],
         format: BodyFormat::Standard,
         retry: PolicyPatch::default(),

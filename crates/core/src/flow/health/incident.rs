@@ -1,10 +1,10 @@
 //! What was wrong with a destination, and what it asked for.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{id::JobId, time::Timestamp};
+use crate::{id::JobId, name::Tenant, time::Timestamp};
 
 /// A time in which a destination did not work, or was held by a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,6 +27,9 @@ pub struct Incident {
     /// The most due jobs that waited for its end at one time.
     #[serde(default)]
     pub jobs_delayed: u64,
+    /// Whose attempts failed, up to [`limits::HEALTH_TENANTS_MAX`](crate::limits::HEALTH_TENANTS_MAX).
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub tenants: BTreeSet<Tenant>,
     /// Who released it, if a person did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub released_by: Option<String>,
@@ -72,6 +75,7 @@ impl Incident {
             failed_probes: 0,
             failed_attempts: 0,
             jobs_delayed: 0,
+            tenants: BTreeSet::new(),
             released_by: None,
             given_up_at: None,
         }

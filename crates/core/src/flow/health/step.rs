@@ -163,6 +163,14 @@ impl DestinationHealth {
         }
         self.counts.merge(&content.counts);
         self.counts.keep_window(rules.window, now);
+        let tenants = match &mut self.incident {
+            Some(incident) => &mut incident.tenants,
+            None => &mut self.tenants,
+        };
+        tenants.extend(content.tenants.iter().cloned());
+        while tenants.len() > limits::HEALTH_TENANTS_MAX {
+            tenants.pop_last();
+        }
         if let Some(incident) = &mut self.incident {
             let failed = u64::from(content.counts.failed());
             incident.failed_attempts = incident.failed_attempts.saturating_add(failed);
@@ -175,7 +183,10 @@ impl DestinationHealth {
                 jobs: self.counts.jobs(),
                 newest: content.newest_failure.clone(),
             };
-            self.incident = Some(Incident::new(cause, now));
+            self.incident = Some(Incident {
+                tenants: std::mem::take(&mut self.tenants),
+                ..Incident::new(cause, now)
+            });
             self.hold(now);
         }
     }
@@ -197,6 +208,9 @@ impl DestinationHealth {
                 // As in `HealthTally::is_worth_reporting`.
                 if self.counts.failed_share() < rules.failed_share / 2.0 {
                     self.counts = OutcomeCounts::default();
+                }
+                if self.counts.is_empty() {
+                    self.tenants.clear();
                 }
             }
             Phase::Held { next_probe_at } => {

@@ -1,6 +1,6 @@
 //! What one node sees of a destination.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use super::{DestinationHealth, HealthRules, OutcomeCounts, SharedRetryAfter};
 use crate::{
@@ -8,6 +8,7 @@ use crate::{
     explain,
     failure::{Failure, FailureClass},
     limits,
+    name::Tenant,
     time::Timestamp,
 };
 
@@ -36,6 +37,8 @@ pub(super) struct ReportContent {
     pub last_bad_start: Option<Timestamp>,
     pub last_unclear_start: Option<Timestamp>,
     pub newest_failure: Option<String>,
+    /// Whose attempts failed because of the destination.
+    pub tenants: BTreeSet<Tenant>,
     pub retry_after: Option<SharedRetryAfter>,
 }
 
@@ -81,6 +84,9 @@ impl HealthTally {
             let text = failure.to_string();
             let text = explain::shorten(&text, limits::INCIDENT_FAILURE_CHARS_MAX);
             content.newest_failure = Some(text);
+            if content.tenants.len() < limits::HEALTH_TENANTS_MAX {
+                content.tenants.insert(job.tenant.clone());
+            }
         }
         self.add_unwatched(ended);
     }
@@ -91,6 +97,16 @@ impl HealthTally {
             let told = shared_retry_after(failure, ended);
             self.content.retry_after = SharedRetryAfter::later(self.content.retry_after, told);
         }
+    }
+
+    /// Whether nothing is counted.
+    pub fn is_empty(&self) -> bool {
+        self.content.counts.is_empty() && self.content.retry_after.is_none()
+    }
+
+    /// What the destination has asked callers to wait for since the last report.
+    pub fn retry_after(&self) -> Option<&SharedRetryAfter> {
+        self.content.retry_after.as_ref()
     }
 
     /// Whether the document would say something else with a report of this. The whole share of

@@ -1,0 +1,267 @@
+//! How many calls this node makes at a time: HTTP jobs and deliveries of webhooks.
+//!
+//! They have slots of their own, apart from those of handlers, because a call that waits costs little
+//! but memory. No destination can take them all: each has a window, which core's `call_allowance`
+//! weighs against what is free.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use steadfast_core::{CallWindow, Destination, FailureClass, Outcome, call_allowance};
+use steadfast_store::Allowance;
+use tokio::sync::{Notify, OwnedSemaphorePermit};
+
+use crate::limits::{CALL_WINDOWS_KEPT_MAX, CLAIMED_SLOTS_DIVISOR};
+
+/// The calls of this node by destination.
+pub struct CallSlots {
+    slots: u32,
+    state: Mutex<State>,
+    /// A call has ended, and jobs wait for that.
+    freed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    calls: HashMap<Destination, Calls>,
+    /// Whether the last claim has left jobs out because their destination had its share.
+    has_left_out: bool,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Calls {
+    in_flight: u32,
+    window: CallWindow,
+}
+
+/// A call to a destination that is in flight.
+pub struct Call {
+    slots: Arc<CallSlots>,
+    destination: Destination,
+    end: CallEnd,
+}
+
+/// What the end of a call says about how many the destination bears.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallEnd {
+    Ended,
+    TimedOut,
+    /// It has not ended yet, or was ended from this side.
+    Unknown,
+}
+
+impl CallEnd {
+    pub fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Failure { failure, .. } if failure.class == FailureClass::TIMEOUT => {
+                Self::TimedOut
+            }
+            Outcome::Success { .. } | Outcome::Failure { .. } => Self::Ended,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// What one attempt takes up while it runs.
+pub struct Slot {
+    /// Free before anybody hears of it.
+    permit: OwnedSemaphorePermit,
+    call: Option<Call>,
+}
+
+impl CallSlots {
+    pub fn new(slots: usize) -> Arc<Self> {
+        Arc::new(Self {
+            slots: u32::try_from(slots).unwrap_or(u32::MAX),
+            state: Mutex::default(),
+            freed: Notify::new(),
+        })
+    }
+
+    /// How many jobs a claim should take while so many slots are free. What each destination may
+    /// have is found before it is known what the others get, so it is only a part.
+    pub fn claim_max(free: usize) -> usize {
+        free.div_ceil(CLAIMED_SLOTS_DIVISOR)
+    }
+
+    /// What a claim may take for each destination while so many slots are free.
+    pub fn allowance(self: &Arc<Self>, free: usize) -> Allowance {
+        self.lock().has_left_out = false;
+        let free = u32::try_from(free).unwrap_or(u32::MAX);
+        let slots = self.clone();
+        Allowance::new(move |destination| {
+            let mut state = slots.lock();
+            let allowance = state.allowance(slots.slots, free, destination);
+            state.has_left_out |= allowance == 0;
+            usize::try_from(allowance).unwrap_or(usize::MAX)
+        })
+    }
+
+    /// A call begins. `free` slots are left after it.
+    pub fn begin(self: &Arc<Self>, destination: &Destination, free: usize) -> Call {
+        let free = u32::try_from(free).unwrap_or(u32::MAX);
+        let mut state = self.lock();
+        let calls = state.calls.entry(destination.clone()).or_default();
+        calls.in_flight += 1;
+        // The claim has taken all that it might, and more may wait.
+        let has_its_share = state.allowance(self.slots, free, destination) == 0;
+        state.has_left_out |= has_its_share;
+        Call {
+            slots: self.clone(),
+            destination: destination.clone(),
+            end: CallEnd::Unknown,
+        }
+    }
+
+    /// Returns when a claim may find jobs that the last one has left out.
+    pub async fn freed(&self) {
+        self.freed.notified().await;
+    }
+
+    /// How many calls are in flight.
+    pub fn in_flight(&self) -> usize {
+        let state = self.lock();
+        let calls = state.calls.values();
+        calls.map(|calls| calls.in_flight as usize).sum()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn allowance(&self, slots: u32, free: u32, destination: &Destination) -> u32 {
+        let calls = self.calls.get(destination).copied().unwrap_or_default();
+        call_allowance(slots, free, calls.in_flight, calls.window)
+    }
+
+    /// Windows of destinations that are not called are kept as long as there is room.
+    fn forget_idle(&mut self) {
+        if self.calls.len() > CALL_WINDOWS_KEPT_MAX {
+            self.calls.retain(|_, calls| calls.in_flight > 0);
+        }
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let mut state = self.slots.lock();
+        if let Some(calls) = state.calls.get_mut(&self.destination) {
+            calls.in_flight = calls.in_flight.saturating_sub(1);
+            calls.window = match self.end {
+                CallEnd::Ended => calls.window.after_call(false),
+                CallEnd::TimedOut => calls.window.after_call(true),
+                CallEnd::Unknown => calls.window,
+            };
+        }
+        state.forget_idle();
+        if state.has_left_out {
+            self.slots.freed.notify_one();
+        }
+    }
+}
+
+impl Slot {
+    pub fn new(permit: OwnedSemaphorePermit, call: Option<Call>) -> Self {
+        Self { permit, call }
+    }
+
+    /// Frees the slot of an attempt that has ended.
+    pub fn free(self, end: CallEnd) {
+        let Self { permit, call } = self;
+        drop(permit);
+        if let Some(mut call) = call {
+            call.end = end;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use steadfast_core::{Failure, limits::CALL_WINDOW_START};
+    use tokio::sync::Semaphore;
+
+    use super::*;
+
+    fn to(name: &str) -> Destination {
+        Destination::new(&format!("https://{name}.example.com")).unwrap()
+    }
+
+    /// Claims again and again until no destination may have more; returns how many each has.
+    fn fill(slots: &Arc<CallSlots>, free: &mut usize, names: &[String]) -> Vec<Call> {
+        let mut calls = Vec::new();
+        loop {
+            let mut left = CallSlots::claim_max(*free);
+            let allowance = slots.allowance(*free);
+            let before = calls.len();
+            for name in names {
+                let count = allowance.of(&to(name)).min(left);
+                left -= count;
+                for _ in 0..count {
+                    *free -= 1;
+                    calls.push(slots.begin(&to(name), *free));
+                }
+            }
+            if calls.len() == before {
+                return calls;
+            }
+        }
+    }
+
+    fn end(mut call: Call) {
+        call.end = CallEnd::Ended;
+    }
+
+    fn names(count: usize) -> Vec<String> {
+        (0..count).map(|number| format!("d{number}")).collect()
+    }
+
+    #[test]
+    fn destinations_that_hang_leave_slots_for_others_however_wide_their_windows_are() {
+        let slots = CallSlots::new(512);
+        let mut free = 512;
+        for call in fill(&slots, &mut free, &names(50)) {
+            end(call);
+            free += 1;
+        }
+        for _ in 0..600 {
+            end(slots.begin(&to("d0"), free));
+        }
+        let hanging = fill(&slots, &mut free, &names(50));
+        assert_eq!(hanging.len() + free, 512);
+        let healthy = slots.allowance(free).of(&to("healthy"));
+        assert!(healthy >= CALL_WINDOW_START as usize, "{healthy} of {free}");
+    }
+
+    #[tokio::test]
+    async fn a_call_that_ends_wakes_a_fetcher_that_has_left_jobs_out() {
+        let slots = CallSlots::new(512);
+        let permits = Arc::new(Semaphore::new(512));
+        let take = || {
+            let permit = permits.clone().try_acquire_owned().unwrap();
+            let call = slots.begin(&to("a"), permits.available_permits());
+            Slot::new(permit, Some(call))
+        };
+        let allowance = |name| slots.allowance(permits.available_permits()).of(&to(name));
+        let window = usize::try_from(CALL_WINDOW_START).unwrap();
+        assert_eq!(allowance("a"), window);
+        take().free(CallEnd::Unknown);
+        let is_freed = || slots.freed().now_or_never().is_some();
+        assert!(!is_freed());
+        let mut taken: Vec<Slot> = (0..window).map(|_| take()).collect();
+        assert_eq!(slots.in_flight(), window);
+        let timed_out = Outcome::Failure {
+            failure: Failure::new(FailureClass::TIMEOUT, "30s"),
+            output: None,
+        };
+        taken.pop().unwrap().free(CallEnd::of(&timed_out));
+        assert!(is_freed());
+        // Half of the window is still in flight, and more.
+        assert_eq!(allowance("a"), 0);
+        assert_eq!(allowance("b"), window);
+    }
+}
