@@ -147,6 +147,11 @@ impl EndedAttempt {
         &self.outcome
     }
 
+    /// When it ended.
+    pub fn ended_at(&self) -> Timestamp {
+        self.at
+    }
+
     /// Keeps the handler's newest note on its progress.
     pub fn set_note(&mut self, note: &Note) {
         Arc::make_mut(&mut self.job).progress.note = Some(note.to_text());

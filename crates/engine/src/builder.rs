@@ -25,6 +25,8 @@ use crate::{
     executor::Executor,
     gates::{GateCache, GateSettings},
     handler::{Handler, Handlers, TypedHandler},
+    health_keeper::HealthKeeper,
+    health_tallies::HealthTallies,
     inflight::Inflight,
     job_error::JobError,
     limits::HTTP_CONCURRENCY_MAX,
@@ -344,7 +346,15 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
             Some(worker) => worker,
             None => WorkerName::new(&format!("{}-{:08x}", std::process::id(), random.suffix()))?,
         };
+        let tallies = Arc::new(HealthTallies::default());
+        let health_keeper = HealthKeeper::new(
+            self.store.clone(),
+            gates.clone(),
+            tallies.clone(),
+            worker.to_string(),
+        );
         Ok(Parts {
+            health_keeper: Arc::new(health_keeper),
             request: ClaimRequest {
                 worker,
                 tenant: None,
@@ -373,6 +383,8 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
                 announcer: announcer.clone(),
                 random: random.clone(),
                 endpoints: endpoints.clone(),
+                gates: gates.clone(),
+                tallies: tallies.clone(),
                 retry_after_max: self.config.retry_after_max,
                 fences_lost: AtomicU64::new(0),
             }),

@@ -2,6 +2,7 @@
 
 mod alerts;
 mod bulk;
+mod destinations;
 mod endpoints;
 mod error;
 mod gates;
@@ -9,6 +10,7 @@ mod nodes;
 mod schedules;
 
 pub use bulk::{BulkCommand, BulkResult};
+pub use destinations::{DestinationCounts, DestinationFilter, DestinationState};
 pub use error::ClientError;
 
 use std::sync::Arc;

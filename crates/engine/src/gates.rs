@@ -3,24 +3,23 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use async_trait::async_trait;
-use steadfast_core::{
-    Destination, DestinationHealth, DestinationLimit, Gate, GateDefaults, Gates, HoldMode,
-};
+use steadfast_core::{Destination, DestinationHealth, Gate, GateDefaults, Gates, HoldMode};
 use steadfast_store::{DocumentKind, Store, StoreError};
 use tokio::sync::watch;
 
 use crate::{
     document_cache::{DocumentCache, decode_documents},
-    limits::DOCUMENTS_REFRESH_EVERY,
+    limits::GATES_REFRESH_EVERY,
     role::{Next, Role},
 };
 
 /// The gates as this node knows them, at most two seconds old.
 pub struct GateCache {
+    store: Arc<dyn Store>,
     set: DocumentCache<VersionedGates>,
     health: DocumentCache<VersionedHealth>,
     defaults: GateDefaults,
@@ -34,6 +33,7 @@ pub struct GateCache {
 struct Latest {
     gates: Arc<Gates>,
     set_version: u64,
+    health_version: u64,
 }
 
 /// What a program or a settings file says of gates. What people set in the store comes before.
@@ -103,6 +103,7 @@ impl GateCache {
             },
         );
         Self {
+            store: store.clone(),
             set,
             health,
             defaults,
@@ -139,36 +140,70 @@ impl GateCache {
         Ok(self.put_together(&set, &health))
     }
 
+    /// The gates as they are now, for a caller that has changed what is known of a destination.
+    pub async fn refresh_health(&self) -> Result<Arc<Gates>, StoreError> {
+        let (set, health) = (
+            self.set.get().await?,
+            self.health.refresh_if_changed().await?,
+        );
+        Ok(self.put_together(&set, &health))
+    }
+
+    /// The gates that were put together last; none if that has not happened yet.
+    pub fn latest(&self) -> Arc<Gates> {
+        self.lock().gates.clone()
+    }
+
     fn put_together(&self, set: &VersionedGates, health: &VersionedHealth) -> Arc<Gates> {
-        // Both only grow, so no two contents have one sum. Gates that were never read have 0.
-        let version = set.version + health.version + 1;
-        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        if latest.gates.version() < version {
-            let is_opened = latest.set_version != set.version
-                || health.of.iter().any(|(to, health)| {
-                    let before = latest.gates.health(to);
-                    before.is_none_or(|before| limit_of(before) != limit_of(health))
-                })
-                || latest.gates.health_count() > health.of.len();
-            let health = health.of.iter();
-            let health = health.map(|(to, health)| (to.clone(), health.clone()));
+        let mut latest = self.lock();
+        let is_newer = set.version >= latest.set_version && health.version >= latest.health_version;
+        let is_same = set.version == latest.set_version && health.version == latest.health_version;
+        let is_first = latest.gates.version() == 0;
+        if is_first || (is_newer && !is_same) {
+            // Both only grow, so no two contents have one sum. Gates that were never read have 0.
+            let sum = set.version + health.version + 1;
+            // A new version costs every claim, and most news of destinations is about counts.
+            let is_different = is_first
+                || set.version != latest.set_version
+                || !have_same_limits(&latest.gates, &health.of);
+            let version = match is_different {
+                true => sum,
+                false => latest.gates.version(),
+            };
+            let known = health.of.iter();
+            let known = known.map(|(to, health)| (to.clone(), health.clone()));
             let gates = Gates::new(version, set.gates.clone(), self.defaults.clone());
             *latest = Latest {
-                gates: Arc::new(gates.with_health(health)),
+                gates: Arc::new(gates.with_health(known)),
                 set_version: set.version,
+                health_version: health.version,
             };
-            // Most news of destinations is about counts, and need not wake anyone.
-            if is_opened {
+            if is_different {
                 self.opened.send_replace(version);
             }
         }
         latest.gates.clone()
     }
+
+    fn lock(&self) -> MutexGuard<'_, Latest> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-/// What the health of a destination means for those who hold it.
-fn limit_of(health: &DestinationHealth) -> Option<DestinationLimit> {
-    health.limit(HoldMode::Auto, true)
+/// Whether what is known of destinations now means the same for claims as what was known before.
+fn have_same_limits(before: &Gates, now: &HashMap<Destination, Arc<DestinationHealth>>) -> bool {
+    let mode = match before.has_auto_hold() {
+        true => HoldMode::Auto,
+        false => HoldMode::Watch,
+    };
+    let unknown = DestinationHealth::default();
+    let is_same = |one: &DestinationHealth, other: Option<&Arc<DestinationHealth>>| {
+        one.has_same_limit(other.map_or(&unknown, AsRef::as_ref), mode)
+    };
+    let mut known = now.iter();
+    let mut known_before = before.healths();
+    known.all(|(to, health)| is_same(health, before.health(to)))
+        && known_before.all(|(to, health)| is_same(health, now.get(to)))
 }
 
 #[async_trait]
@@ -178,9 +213,10 @@ impl Role for GateCache {
     }
 
     async fn tick(&self) -> Result<Next, StoreError> {
-        let set = self.set.refresh_if_changed().await?;
-        let health = self.health.refresh_if_changed().await?;
+        let versions = self.store.document_versions().await?;
+        let set = self.set.refresh_if_older(&versions).await?;
+        let health = self.health.refresh_if_older(&versions).await?;
         self.put_together(&set, &health);
-        Ok(Next::After(DOCUMENTS_REFRESH_EVERY))
+        Ok(Next::After(GATES_REFRESH_EVERY))
     }
 }

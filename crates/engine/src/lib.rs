@@ -34,6 +34,9 @@ mod claim_pause;
 mod committer;
 mod executor;
 mod fetcher;
+mod health_documents;
+mod health_keeper;
+mod health_tallies;
 mod keeper;
 mod node_heartbeat;
 mod pruner;
@@ -71,7 +74,10 @@ mod random;
 
 pub use attempt_signals::StopReason;
 pub use builder::EngineBuilder;
-pub use client::{BulkCommand, BulkResult, Client, ClientError, CreateResult};
+pub use client::{
+    BulkCommand, BulkResult, Client, ClientError, CreateResult, DestinationCounts,
+    DestinationFilter, DestinationState,
+};
 pub use config::EngineConfig;
 pub use context::{AttemptContext, Context};
 pub use document_cache::{DocumentCache, decode_documents};

@@ -62,6 +62,9 @@ pub const CLAIM_RETRY_MAX: Duration = Duration::from_secs(1);
 pub const SCHEDULE_PAUSE: Duration = Duration::from_millis(50);
 /// How long another node's change of a key or a session may go unnoticed.
 pub const DOCUMENTS_REFRESH_EVERY: Duration = Duration::from_secs(2);
+/// How long another node's change of a gate or of a destination's health may go unnoticed: together
+/// with the time it takes to write and read it, less than two seconds.
+pub const GATES_REFRESH_EVERY: Duration = Duration::from_secs(1);
 /// The first wait for a store that is away. Most failures are over by then.
 pub const STORE_BACKOFF_FIRST: Duration = Duration::from_millis(50);
 /// The longest wait for a store that is away: nodes are back this soon after the store.
@@ -122,6 +125,26 @@ pub const NODE_FORGOTTEN_AFTER: Duration = Duration::from_secs(60 * 60);
 pub const GATES_PER_TENANT_MAX: usize = 1_000;
 /// Gates of all tenants, and as many again of the operator: some megabytes on every node.
 pub const GATES_MAX: usize = 20_000;
+
+// The health of destinations.
+
+/// How often a node reports what it has counted of one destination. If it dies, so much is lost.
+pub const HEALTH_REPORT_EVERY: Duration = Duration::from_secs(1);
+/// Reports that a node stores in one round, each in a transaction: those that are left wait for the
+/// next round, and count on. If its network is gone, all destinations fail at once.
+pub const HEALTH_REPORTS_MAX: usize = 100;
+/// Destinations that a node lets time pass for in one round.
+pub const HEALTH_STEPS_MAX: usize = 100;
+/// Destinations that a node counts outcomes of at a time: some hundred bytes each.
+pub const TALLIES_MAX: usize = 20_000;
+/// Those of them that one tenant was the first to call, so that one with very many does not keep
+/// those of others from being watched.
+pub const TALLIES_PER_TENANT_MAX: usize = 5_000;
+/// Destinations of which something is known, in all: every node keeps them at hand, about a kilobyte
+/// each, and reads them again when one changes.
+pub const DESTINATIONS_MAX: usize = 5_000;
+/// Those of them where attempts of one tenant failed.
+pub const DESTINATIONS_PER_TENANT_MAX: usize = 1_000;
 
 // Callers.
 

@@ -16,10 +16,10 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     call_slots::CallSlots, claim_pause::ClaimPause, client::Client, config::EngineConfig,
     document_cache::DocumentCache, endpoints::Endpoints, executor::Executor, fetcher::Fetcher,
-    gates::GateCache, held_claims::ClaimReturner, inflight::Inflight, keeper::Keeper,
-    node::NodeHandle, node_heartbeat::NodeHeartbeat, notice::Announcer, pruner::Pruner,
-    random::Random, role::Role, role_health::NodeHealth, schedule_runner::ScheduleRunner,
-    settle::Settler, sweeper::Sweeper, watcher::Watcher,
+    gates::GateCache, health_keeper::HealthKeeper, held_claims::ClaimReturner, inflight::Inflight,
+    keeper::Keeper, node::NodeHandle, node_heartbeat::NodeHeartbeat, notice::Announcer,
+    pruner::Pruner, random::Random, role::Role, role_health::NodeHealth,
+    schedule_runner::ScheduleRunner, settle::Settler, sweeper::Sweeper, watcher::Watcher,
 };
 
 /// Whether jobs of this kind do nothing but wait for another system.
@@ -38,6 +38,7 @@ pub struct Parts {
     pub endpoints: Arc<DocumentCache<Endpoints>>,
     pub gates: Arc<GateCache>,
     pub calls: Arc<CallSlots>,
+    pub health_keeper: Arc<HealthKeeper>,
     pub alerts: AlertSettings,
     pub request: ClaimRequest,
     pub health: Arc<NodeHealth>,
@@ -65,7 +66,7 @@ impl Parts {
             roles.push(Arc::new(calls));
         }
         roles.push(Arc::new(self.fetcher(config.concurrency, ended, stop)));
-        let others: [Arc<dyn Role>; 8] = [
+        let others: [Arc<dyn Role>; 9] = [
             Arc::new(self.keeper()),
             Arc::new(self.sweeper(config.sweep_every)),
             Arc::new(self.schedule_runner()),
@@ -74,6 +75,7 @@ impl Parts {
             Arc::new(self.node_heartbeat(slots)),
             self.endpoints.clone(),
             self.gates.clone(),
+            self.health_keeper.clone(),
         ];
         roles.extend(others);
         roles

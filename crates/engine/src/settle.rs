@@ -24,6 +24,8 @@ use crate::{
     attempt_signals::StopReason,
     document_cache::DocumentCache,
     endpoints::Endpoints,
+    gates::GateCache,
+    health_tallies::HealthTallies,
     inflight::Inflight,
     limits,
     notice::{self, Announcer, JobEvent},
@@ -37,6 +39,8 @@ pub struct Settler {
     pub announcer: Arc<Announcer>,
     pub random: Arc<Random>,
     pub endpoints: Arc<DocumentCache<Endpoints>>,
+    pub gates: Arc<GateCache>,
+    pub tallies: Arc<HealthTallies>,
     /// The longest Retry-After that counts.
     pub retry_after_max: Duration,
     /// Results that came too late.
@@ -107,12 +111,24 @@ impl Settler {
     /// Rolls the dice for an attempt that is over.
     pub fn pending(&self, mut ended: EndedAttempt) -> PendingSettlement {
         ended.limit_retry_after(self.retry_after_max);
+        ended.set_held_time(self.held_time(&ended));
         let dice = self.random.dice();
         PendingSettlement {
             ended,
             dice,
             result: None,
         }
+    }
+
+    /// How long its destination was held since the first attempt of the job.
+    fn held_time(&self, ended: &EndedAttempt) -> Duration {
+        let job = ended.job();
+        let (Some(destination), Some(first)) = (&job.destination, job.progress.first_started_at)
+        else {
+            return Duration::ZERO;
+        };
+        let gates = self.gates.latest();
+        gates.held_between(&job.tenant, destination, first, ended.ended_at())
     }
 
     /// Settles attempts and says which of them counted. On an error the caller still has them,
@@ -250,6 +266,9 @@ impl Settler {
 
     async fn on_done(&self, ended: &EndedAttempt, announced: Option<Transition>) {
         let job = ended.job();
+        if job.destination.is_some() {
+            self.tallies.add(ended, &self.gates.latest());
+        }
         let signals = self.inflight.leave(job.id, job.progress.fence);
         if let Some(signals) = signals
             && *ended.outcome() == Outcome::Lost

@@ -19,8 +19,8 @@ use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{Attempt, Invalid, Job, JobId, Timestamp};
 use steadfast_store::{
-    AttemptOwner, ClaimRequest, Clock as _, ManualClock, MemoryStore, PageRequest, Store,
-    StoreError,
+    AttemptOwner, ClaimRequest, ClaimResult, Clock as _, ManualClock, MemoryStore, PageRequest,
+    Store, StoreError,
 };
 
 use crate::{
@@ -111,7 +111,8 @@ impl TestEngine {
         for attempts in 0..TEST_ATTEMPTS_MAX {
             self.fire_schedules().await?;
             self.parts.sweeper(Duration::ZERO).sweep().await?;
-            let claimed = self.parts.store.claim(self.request(1)).await?;
+            self.parts.health_keeper.keep().await?;
+            let claimed = self.claim(1).await?;
             let Some(claim) = claimed.claims.into_iter().next() else {
                 return Ok(attempts);
             };
@@ -139,7 +140,7 @@ impl TestEngine {
     /// not keep it going. Returns how many attempts were run.
     pub async fn run_to_end(&self) -> Result<usize, TestError> {
         let mut attempts = self.run_due().await?;
-        while let Some(due) = self.parts.store.claim(self.request(0)).await?.next_due {
+        while let Some(due) = self.claim(0).await?.next_due {
             self.clock.set(due.max(self.now()));
             attempts += self.run_due().await?;
         }
@@ -177,15 +178,18 @@ impl TestEngine {
     }
 
     async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
-        let jobs = self.parts.store.claim(self.request(0)).await?.next_due;
+        let jobs = self.claim(0).await?.next_due;
         let schedules = self.parts.store.due_schedules(1).await?.next_due;
         Ok(jobs.into_iter().chain(schedules).min())
     }
 
-    fn request(&self, max: usize) -> ClaimRequest {
-        ClaimRequest {
+    /// Claims under the gates that are set.
+    async fn claim(&self, max: usize) -> Result<ClaimResult, StoreError> {
+        let request = ClaimRequest {
             max,
+            gates: self.parts.gates.refresh().await?,
             ..self.parts.request.clone()
-        }
+        };
+        self.parts.store.claim(request).await
     }
 }

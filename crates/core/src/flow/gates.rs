@@ -187,6 +187,31 @@ impl Gates {
         ids.iter().find_map(|id| self.holds.get(id).copied())
     }
 
+    /// What follows for jobs of a tenant for which nothing is set.
+    pub fn usual_hold_mode(&self, destination: &Destination) -> HoldMode {
+        let set = self.of_destination(destination).hold;
+        let defaults = [
+            set,
+            self.defaults.tenant.hold,
+            self.defaults.destination.hold,
+        ];
+        let mut set = defaults.into_iter().flatten();
+        set.next().unwrap_or(HoldMode::Watch)
+    }
+
+    /// Whether any jobs are held by themselves if their destination is found unhealthy.
+    pub fn has_auto_hold(&self) -> bool {
+        let defaults = [self.defaults.tenant.hold, self.defaults.destination.hold];
+        let mut set = self.holds.values().copied();
+        set.any(|mode| mode == HoldMode::Auto) || defaults.contains(&Some(HoldMode::Auto))
+    }
+
+    /// Whether a `Retry-After` that one job received counts for all jobs of the destination.
+    pub fn shares_retry_after(&self, destination: &Destination) -> bool {
+        let shares = self.of_destination(destination).share_retry_after;
+        shares.unwrap_or(true)
+    }
+
     /// For how long jobs of a tenant were held between two times, which `maxElapsed` does not count.
     pub fn held_between(
         &self,
@@ -220,8 +245,7 @@ impl Gates {
         let destination = sublane.destination.as_ref()?;
         let health = self.health.get(destination)?;
         let mode = self.hold_mode(&sublane.tenant, destination);
-        let shares = self.of_destination(destination).share_retry_after;
-        let limit = health.limit(mode, shares.unwrap_or(true))?;
+        let limit = health.limit(mode, self.shares_retry_after(destination))?;
         let id = GateId {
             tenant: None,
             scope: GateScope::Destination,

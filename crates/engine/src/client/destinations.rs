@@ -1,0 +1,223 @@
+//! Destinations: what is known of them, held and released.
+
+use std::sync::Arc;
+
+use steadfast_core::{
+    Destination, DestinationHealth, Gates, HealthInput, HealthRules, HealthStatus, HoldCommand,
+    HoldMode, Invalid, Tenant, Timestamp, limits,
+};
+
+use super::{Client, ClientError};
+use crate::{
+    health_documents::{self, StepResult},
+    limits::DESTINATIONS_MAX,
+};
+
+/// A system that jobs call, with what is known of it and the settings in force.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct DestinationState {
+    /// Which one.
+    pub destination: Destination,
+    /// Whether calling it makes sense at present.
+    pub status: HealthStatus,
+    /// The evidence: outcomes, incidents, who holds it, and what it asked for.
+    pub health: Arc<DestinationHealth>,
+    /// What follows if it is found unhealthy: for the jobs of the tenant that was asked for, or
+    /// where nothing is set for a tenant.
+    pub hold: HoldMode,
+    /// Whether a `Retry-After` that one job received counts for all.
+    pub shares_retry_after: bool,
+    /// When it counts as unhealthy.
+    pub rules: HealthRules,
+}
+
+/// Which destinations to list.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct DestinationFilter {
+    /// Those where attempts of this tenant failed.
+    pub tenant: Option<Tenant>,
+    /// Those with this status now.
+    pub status: Option<HealthStatus>,
+}
+
+/// How many destinations have each status. Those of which nothing is known are not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DestinationCounts {
+    /// Nothing is wrong at present, but lately was.
+    pub healthy: usize,
+    /// Attempts fail, or a person holds it.
+    pub held: usize,
+    /// Attempts fail, and the next one shows whether that is still so.
+    pub probing: usize,
+    /// It answers again, and jobs start faster from second to second.
+    pub ramping: usize,
+}
+
+impl DestinationFilter {
+    /// Sets [`DestinationFilter::tenant`].
+    #[must_use]
+    pub fn with_tenant(mut self, tenant: Tenant) -> Self {
+        self.tenant = Some(tenant);
+        self
+    }
+
+    /// Sets [`DestinationFilter::status`].
+    #[must_use]
+    pub fn with_status(mut self, status: HealthStatus) -> Self {
+        self.status = Some(status);
+        self
+    }
+}
+
+impl Client {
+    /// Up to `max` destinations of which something is known, by name, behind `after`. Those whose
+    /// attempts did not fail lately are not among them.
+    pub async fn destinations(
+        &self,
+        filter: &DestinationFilter,
+        after: Option<&Destination>,
+        max: usize,
+    ) -> Result<Vec<DestinationState>, ClientError> {
+        let gates = self.gate_cache().refresh_health().await?;
+        let now = self.now();
+        let mut found: Vec<_> = gates
+            .healths()
+            .filter(|(destination, _)| after.is_none_or(|after| *destination > after))
+            .filter(|(_, health)| {
+                let of_tenant = filter.tenant.as_ref();
+                of_tenant.is_none_or(|tenant| health.concerns(tenant))
+                    && filter
+                        .status
+                        .is_none_or(|status| health.status(now) == status)
+            })
+            .map(|(destination, _)| destination)
+            .collect();
+        found.sort_unstable();
+        let found = found.into_iter().take(max);
+        Ok(found
+            .map(|destination| state_of(&gates, destination, filter.tenant.as_ref(), now))
+            .collect())
+    }
+
+    /// What is known of a destination. One of which nothing is known is healthy. Its settings are
+    /// those of its gate: [`Client::change_gate`] changes them.
+    pub async fn destination(
+        &self,
+        destination: &Destination,
+        tenant: Option<&Tenant>,
+    ) -> Result<DestinationState, ClientError> {
+        let gates = self.gate_cache().refresh_health().await?;
+        Ok(state_of(&gates, destination, tenant, self.now()))
+    }
+
+    /// Starts no job for a destination, whosever it is, until it is released, or until a time.
+    /// `by` and `reason` are for people. Held on this node at once, and on others within two seconds.
+    pub async fn hold_destination(
+        &self,
+        destination: &Destination,
+        by: Option<&str>,
+        reason: Option<&str>,
+        until: Option<Timestamp>,
+    ) -> Result<DestinationState, ClientError> {
+        let now = self.now();
+        if let Some(until) = until.filter(|until| *until <= now) {
+            let expected = format!("must be in the future; it is {now} now");
+            return Err(Invalid::new("until", until, expected).into());
+        }
+        check_text("by", by, limits::PAUSE_BY_BYTES_MAX)?;
+        check_text("reason", reason, limits::PAUSE_REASON_BYTES_MAX)?;
+        let command = HoldCommand::Hold {
+            by: by.map(str::to_owned),
+            reason: reason.map(str::to_owned),
+            until,
+        };
+        self.command_destination(destination, &command).await
+    }
+
+    /// Lets jobs for a destination start again, faster from second to second, and forgets a
+    /// `Retry-After`. To release one that is not held changes nothing.
+    pub async fn release_destination(
+        &self,
+        destination: &Destination,
+        by: Option<&str>,
+    ) -> Result<DestinationState, ClientError> {
+        let by = by.map(str::to_owned);
+        self.command_destination(destination, &HoldCommand::Release { by })
+            .await
+    }
+
+    /// How many destinations have each status, as this node knows it.
+    pub async fn destination_counts(&self) -> Result<DestinationCounts, ClientError> {
+        let gates = self.gate_cache().get().await?;
+        let now = self.now();
+        let mut counts = DestinationCounts::default();
+        for (_, health) in gates.healths() {
+            match health.status(now) {
+                HealthStatus::Healthy => counts.healthy += 1,
+                HealthStatus::Held => counts.held += 1,
+                HealthStatus::Probing => counts.probing += 1,
+                HealthStatus::Ramping => counts.ramping += 1,
+            }
+        }
+        Ok(counts)
+    }
+
+    async fn command_destination(
+        &self,
+        destination: &Destination,
+        command: &HoldCommand,
+    ) -> Result<DestinationState, ClientError> {
+        let gates = self.gate_cache().refresh_health().await?;
+        let is_known = gates.health(destination).is_some();
+        if !is_known && gates.health_count() >= DESTINATIONS_MAX {
+            let expected = format!(
+                "must be one of the {DESTINATIONS_MAX} that are known; pause its gate instead"
+            );
+            return Err(Invalid::new("destination", destination, expected).into());
+        }
+        let input = HealthInput {
+            command: Some(command),
+            ..HealthInput::default()
+        };
+        let rules = gates.health_rules(destination);
+        let result = health_documents::step(self.store(), destination, input, &rules).await?;
+        if matches!(result, StepResult::Contended) {
+            let what = format_args!("destination {destination}");
+            return Err(ClientError::contended(what));
+        }
+        self.destination(destination, None).await
+    }
+}
+
+fn check_text(field: &str, text: Option<&str>, most: usize) -> Result<(), Invalid> {
+    match text.map(str::len).filter(|bytes| *bytes > most) {
+        None => Ok(()),
+        Some(bytes) => {
+            let expected = format!("must be at most {most} bytes");
+            Err(Invalid::new(field, format!("{bytes} bytes"), expected))
+        }
+    }
+}
+
+fn state_of(
+    gates: &Gates,
+    destination: &Destination,
+    tenant: Option<&Tenant>,
+    now: Timestamp,
+) -> DestinationState {
+    let health = gates.health(destination).cloned().unwrap_or_default();
+    DestinationState {
+        destination: destination.clone(),
+        status: health.status(now),
+        health,
+        hold: match tenant {
+            Some(tenant) => gates.hold_mode(tenant, destination),
+            None => gates.usual_hold_mode(destination),
+        },
+        shares_retry_after: gates.shares_retry_after(destination),
+        rules: gates.health_rules(destination),
+    }
+}

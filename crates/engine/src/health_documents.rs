@@ -1,0 +1,80 @@
+//! Steps of the health of destinations, as they are stored.
+
+use steadfast_core::{
+    Destination, DestinationHealth, HealthChange, HealthInput, HealthRules, Payload,
+};
+use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Store, StoreError};
+
+use crate::{document_cache::decode_documents, limits::REVISION_TRIES_MAX};
+
+/// What became of a step.
+pub enum StepResult {
+    /// It is stored.
+    Changed(Box<HealthChange>),
+    /// Nothing follows from it.
+    Unchanged,
+    /// Others changed the same document each time.
+    Contended,
+}
+
+impl StepResult {
+    /// How many documents it has changed.
+    pub fn changes(&self) -> usize {
+        usize::from(matches!(self, Self::Changed(_)))
+    }
+}
+
+/// Takes a step from what is stored, and stores what follows. What there is nothing left to say about
+/// is deleted.
+pub async fn step(
+    store: &dyn Store,
+    destination: &Destination,
+    input: HealthInput<'_>,
+    rules: &HealthRules,
+) -> Result<StepResult, StoreError> {
+    let (kind, id) = (DocumentKind::Destination, destination.as_str());
+    let mut stored = store.get_document(kind, id.to_owned()).await?;
+    for _ in 0..REVISION_TRIES_MAX {
+        let now = store.now();
+        let revision = stored.as_ref().map_or(0, |document| document.revision);
+        let health = decode_documents::<DestinationHealth>(stored.into_iter().collect());
+        let health = health.map(|(_, health)| health).next().unwrap_or_default();
+        let change = health.step(input, rules, now);
+        let next = change.as_ref().map_or(&health, |change| &change.health);
+        if next.is_forgettable(now) {
+            if revision == 0
+                || store
+                    .delete_document_at(kind, id.to_owned(), revision)
+                    .await?
+            {
+                return Ok(match change {
+                    Some(change) if revision > 0 => StepResult::Changed(Box::new(change)),
+                    _ => StepResult::Unchanged,
+                });
+            }
+            stored = store.get_document(kind, id.to_owned()).await?;
+            continue;
+        }
+        let Some(change) = change else {
+            return Ok(StepResult::Unchanged);
+        };
+        let body = match Payload::encode(&change.health) {
+            Ok(body) => body,
+            Err(error) => {
+                tracing::error!(%destination, %error, "the health of a destination cannot be stored");
+                return Ok(StepResult::Unchanged);
+            }
+        };
+        let document = Document {
+            kind,
+            id: id.to_owned(),
+            body,
+            revision,
+        };
+        match store.save_document(document, Vec::new()).await? {
+            DocumentSaveResult::Done(_) => return Ok(StepResult::Changed(Box::new(change))),
+            DocumentSaveResult::Outdated(newer) => stored = newer,
+        }
+    }
+    Ok(StepResult::Contended)
+}
