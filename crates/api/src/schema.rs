@@ -407,6 +407,14 @@ fn alert() -> ObjectBuilder {
     ];
     let object =
         ObjectBuilder::new().description(Some("A rule for one tenant, and whether it is broken"));
+    let object = object.property(
+        "destination",
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some(
+                "Which system it is about, if the rule is `destination`",
+            )),
+    );
     fields.into_iter().fold(object, |object, (name, schema)| {
         object.property(name, schema).required(name)
     })

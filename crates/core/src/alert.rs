@@ -15,7 +15,9 @@ use serde_json::json;
 
 use crate::{
     delivery::WebhookEvent,
-    explain, limits,
+    explain,
+    flow::{Destination, Incident, IncidentCause},
+    limits,
     name::{Kind, Queue, Tenant},
     string_enum,
     tally::Tally,
@@ -23,7 +25,9 @@ use crate::{
     webhook::EventType,
 };
 
-pub use settings::{AlertSettings, DlqAlert, ExhaustedAlert, OverdueAlert, RetryRateAlert};
+pub use settings::{
+    AlertSettings, DestinationAlert, DlqAlert, ExhaustedAlert, OverdueAlert, RetryRateAlert,
+};
 
 string_enum! {
     /// What an alert watches.
@@ -37,6 +41,8 @@ string_enum! {
         Exhausted = "exhausted",
         /// A job that could be claimed has waited too long.
         Overdue = "overdue",
+        /// A system that jobs call does not work. Each has a state of its own.
+        Destination = "destination",
     }
 }
 
@@ -129,6 +135,9 @@ pub struct AlertState {
     /// The queue that contributes most to a rule that is broken.
     #[serde(default)]
     pub queue: Option<Queue>,
+    /// Which system it is about, if the rule is [`AlertRule::Destination`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destination: Option<Destination>,
     /// What is wrong, or that nothing is, in a sentence.
     pub message: String,
 }
@@ -144,6 +153,17 @@ pub struct AlertObservation {
     pub figures: AlertFigures,
     /// The counts of each queue.
     pub queues: BTreeMap<Queue, AlertFigures>,
+    /// The system that was looked at, if it was one, and not the tenant's jobs.
+    pub destination: Option<ObservedDestination>,
+}
+
+/// A system that jobs call, as an alert sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ObservedDestination {
+    /// Which one.
+    pub destination: Destination,
+    /// The newest failure there, for people.
+    pub newest_failure: Option<String>,
 }
 
 /// The figures that alert rules measure.
@@ -155,6 +175,8 @@ pub struct AlertFigures {
     pub recent: Tally,
     /// `runAt` of the ready job that has been due longest; `None` if no job is ready.
     pub oldest_ready: Option<Timestamp>,
+    /// The share of attempts that failed at a destination that does not work; 0 if it works.
+    pub failed_share: f64,
 }
 
 /// A change of an alert's state, to be written and, if it has an event, notified.
@@ -173,6 +195,7 @@ impl AddAssign for AlertFigures {
         self.recent += other.recent;
         let both = self.oldest_ready.into_iter().chain(other.oldest_ready);
         self.oldest_ready = both.min();
+        self.failed_share = self.failed_share.max(other.failed_share);
     }
 }
 
@@ -181,7 +204,7 @@ impl AlertRule {
     pub fn unit(self) -> AlertUnit {
         match self {
             Self::Dlq | Self::Exhausted => AlertUnit::Jobs,
-            Self::RetryRate => AlertUnit::Share,
+            Self::RetryRate | Self::Destination => AlertUnit::Share,
             Self::Overdue => AlertUnit::Seconds,
         }
     }
@@ -240,7 +263,10 @@ impl AlertRule {
             state.queue = queue.cloned();
             state.threshold = settings.threshold(self);
             let is_only = worst.is_some_and(|(_, is_only)| is_only);
-            state.message = settings.message(&state, is_only, &observed.figures, now);
+            state.message = match &observed.destination {
+                Some(observed) => settings.destination_message(&state, observed),
+                None => settings.message(&state, is_only, &observed.figures, now),
+            };
         }
         (stored != Some(&state)).then_some(AlertChange { state, event })
     }
@@ -262,6 +288,48 @@ impl AlertObservation {
             subject,
             figures,
             queues,
+            destination: None,
+        }
+    }
+
+    /// What is known of a system that a tenant's jobs call.
+    pub fn of_destination(
+        tenant: Tenant,
+        destination: Destination,
+        incident: Option<&Incident>,
+    ) -> Self {
+        let mut observed = Self::new(tenant, AlertSubject::Jobs, BTreeMap::new());
+        let mut newest_failure = None;
+        if let Some(IncidentCause::Failures {
+            attempts,
+            failed,
+            newest,
+            ..
+        }) = incident.map(|incident| &incident.cause)
+        {
+            observed.figures.failed_share = f64::from(*failed) / f64::from((*attempts).max(1));
+            newest_failure.clone_from(newest);
+        }
+        observed.destination = Some(ObservedDestination {
+            destination,
+            newest_failure,
+        });
+        observed
+    }
+
+    /// The rules that it is about.
+    pub fn rules(&self) -> impl Iterator<Item = AlertRule> {
+        let is_of_destination = self.destination.is_some();
+        let all = AlertRule::ALL.iter().copied();
+        all.filter(move |rule| (*rule == AlertRule::Destination) == is_of_destination)
+    }
+
+    /// What tells the state of a rule apart from all others.
+    pub fn state_id(&self, rule: AlertRule) -> String {
+        let id = format!("{}/{}/{rule}", self.tenant, self.subject);
+        match &self.destination {
+            Some(observed) => format!("{id}/{}", observed.destination),
+            None => id,
         }
     }
 
@@ -276,6 +344,7 @@ impl AlertObservation {
                 let oldest = self.figures.oldest_ready;
                 u64::from(oldest.is_some() && figures.oldest_ready == oldest)
             }
+            AlertRule::Destination => 0,
         };
         let (mut worst, mut queues) = (None, 0_usize);
         for (queue, figures) in &self.queues {
@@ -322,6 +391,10 @@ impl AlertState {
             unit: rule.unit(),
             value: settings.value(rule, &observed.figures, now),
             queue: None,
+            destination: observed
+                .destination
+                .as_ref()
+                .map(|observed| observed.destination.clone()),
             threshold: settings.threshold(rule),
             message: String::new(),
         }
@@ -382,13 +455,15 @@ impl AlertChange {
             return None;
         }
         let at = self.state.updated_at;
+        let about = self.state.destination.as_ref();
+        let about = about.map_or(String::new(), |destination| format!(" {destination}"));
         Some(WebhookEvent {
             event,
             tenant: tenant.clone(),
             at,
             data: json!(self.state),
             text: self.sentence(event),
-            seed: format!("{} {rule} {}", self.state.subject, at.as_micros()),
+            seed: format!("{} {rule} {}{about}", self.state.subject, at.as_micros()),
             tags: BTreeMap::from([("alert".to_owned(), rule.to_string())]),
         })
     }

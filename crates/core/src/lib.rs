@@ -65,7 +65,8 @@ pub mod limits;
 
 pub use alert::{
     AlertChange, AlertFigures, AlertObservation, AlertRule, AlertSettings, AlertState, AlertStatus,
-    AlertSubject, AlertUnit, DlqAlert, ExhaustedAlert, OverdueAlert, RetryRateAlert,
+    AlertSubject, AlertUnit, DestinationAlert, DlqAlert, ExhaustedAlert, ObservedDestination,
+    OverdueAlert, RetryRateAlert,
 };
 pub use attempt::{
     Attempt, AttemptStatus, Claim, DecidedBy, Decision, EndedAttempt, Outcome, RetryBudget,

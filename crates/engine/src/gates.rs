@@ -149,6 +149,14 @@ impl GateCache {
         Ok(self.put_together(&set, &health))
     }
 
+    /// The gates as they are now, for a caller that may have missed changes of others.
+    pub async fn refresh_all(&self) -> Result<Arc<Gates>, StoreError> {
+        let versions = self.store.document_versions().await?;
+        let set = self.set.refresh_if_older(&versions).await?;
+        let health = self.health.refresh_if_older(&versions).await?;
+        Ok(self.put_together(&set, &health))
+    }
+
     /// The gates that were put together last; none if that has not happened yet.
     pub fn latest(&self) -> Arc<Gates> {
         self.lock().gates.clone()
@@ -213,10 +221,7 @@ impl Role for GateCache {
     }
 
     async fn tick(&self) -> Result<Next, StoreError> {
-        let versions = self.store.document_versions().await?;
-        let set = self.set.refresh_if_older(&versions).await?;
-        let health = self.health.refresh_if_older(&versions).await?;
-        self.put_together(&set, &health);
+        self.refresh_all().await?;
         Ok(Next::After(GATES_REFRESH_EVERY))
     }
 }

@@ -8,7 +8,8 @@
 //! * [`Engine`] is what a program holds; it knows how to stop.
 //! * The path of a job: `client` → store → `fetcher` → `executor` → `committer` → store.
 //!   `keeper` renews leases meanwhile, `sweeper` settles those that ran out, `schedule_runner`
-//!   fires schedules, `pruner` deletes old jobs, `watcher` checks the alerts, `node_heartbeat`
+//!   fires schedules, `pruner` deletes old jobs, `watcher` checks the alerts,
+//!   `health_keeper` keeps the health of destinations, which `health_tallies` count, `node_heartbeat`
 //!   records that this node is alive, and `document_cache` holds what changes seldom.
 //! * `settle` is the only caller of core's `after_attempt`: every attempt ends there.
 //! * `request`, `schedule_request`, `client`: what a program asks of the engine.

@@ -152,6 +152,7 @@ impl Parts {
         Watcher::new(
             self.store.clone(),
             self.endpoints.clone(),
+            self.gates.clone(),
             self.alerts.clone(),
             every,
         )

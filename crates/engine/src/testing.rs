@@ -111,6 +111,7 @@ impl TestEngine {
         for attempts in 0..TEST_ATTEMPTS_MAX {
             self.fire_schedules().await?;
             self.parts.sweeper(Duration::ZERO).sweep().await?;
+            self.parts.gates.refresh_all().await?;
             self.parts.health_keeper.keep().await?;
             let claimed = self.claim(1).await?;
             let Some(claim) = claimed.claims.into_iter().next() else {
@@ -187,7 +188,7 @@ impl TestEngine {
     async fn claim(&self, max: usize) -> Result<ClaimResult, StoreError> {
         let request = ClaimRequest {
             max,
-            gates: self.parts.gates.refresh().await?,
+            gates: self.parts.gates.refresh_all().await?,
             ..self.parts.request.clone()
         };
         self.parts.store.claim(request).await

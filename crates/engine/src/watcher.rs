@@ -3,21 +3,22 @@
 //! one writes and sends it.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
     time::Duration,
 };
 
 use async_trait::async_trait;
 use steadfast_core::{
-    AlertChange, AlertFigures, AlertObservation, AlertRule, AlertSettings, AlertState, AlertStatus,
-    AlertSubject, EventType, Payload, Queue, Subscriptions, Tenant, Timestamp,
+    AlertChange, AlertFigures, AlertObservation, AlertSettings, AlertState, AlertStatus,
+    AlertSubject, Destination, EventType, Gates, Payload, Queue, Subscriptions, Tenant, Timestamp,
 };
 use steadfast_store::{Document, DocumentKind, DocumentSaveResult, LaneStats, Store, StoreError};
 
 use crate::{
     document_cache::DocumentCache,
     endpoints::Endpoints,
+    gates::GateCache,
     limits,
     role::{Next, Role},
 };
@@ -25,6 +26,7 @@ use crate::{
 pub struct Watcher {
     store: Arc<dyn Store>,
     endpoints: Arc<DocumentCache<Endpoints>>,
+    gates: Arc<GateCache>,
     states: DocumentCache<HashMap<String, StoredState>>,
     settings: AlertSettings,
     every: Duration,
@@ -46,6 +48,7 @@ impl Watcher {
     pub fn new(
         store: Arc<dyn Store>,
         endpoints: Arc<DocumentCache<Endpoints>>,
+        gates: Arc<GateCache>,
         settings: AlertSettings,
         every: Duration,
     ) -> Self {
@@ -53,6 +56,7 @@ impl Watcher {
             states: DocumentCache::new(store.clone(), DocumentKind::Alert, stored_states),
             store,
             endpoints,
+            gates,
             settings,
             every,
         }
@@ -73,9 +77,11 @@ impl Watcher {
         let states = stored.values().filter_map(|stored| stored.state.as_ref());
         let mut changed = 0;
         self.forget_resolved(&stored, now).await?;
-        for observation in observations(states, &lanes) {
-            for rule in AlertRule::ALL {
-                let id = format!("{}/{}/{rule}", observation.tenant, observation.subject);
+        let gates = self.gates.get().await?;
+        let destinations = destination_observations(states.clone(), &gates);
+        for observation in observations(states, &lanes).into_iter().chain(destinations) {
+            for rule in observation.rules() {
+                let id = observation.state_id(rule);
                 let stored = stored.get(&id);
                 let state = stored.and_then(|stored| stored.state.as_ref());
                 if let Some(change) = rule.step(&self.settings, state, &observation, now) {
@@ -167,6 +173,7 @@ fn observations<'a>(
     lanes: &[LaneStats],
 ) -> Vec<AlertObservation> {
     let mut found: BTreeMap<(Tenant, AlertSubject), BTreeMap<Queue, AlertFigures>> = states
+        .filter(|state| state.destination.is_none())
         .map(|state| ((state.tenant.clone(), state.subject), BTreeMap::new()))
         .collect();
     for lane in lanes {
@@ -177,11 +184,36 @@ fn observations<'a>(
             recent: lane.recent,
             // Jobs of a paused queue are late on purpose.
             oldest_ready: lane.oldest_ready.filter(|_| !lane.paused),
+            ..AlertFigures::default()
         };
     }
     let found = found.into_iter();
     found
         .map(|((tenant, subject), queues)| AlertObservation::new(tenant, subject, queues))
+        .collect()
+}
+
+/// The destinations that do not work, for each tenant whose attempts failed there, and those with
+/// alerts that may have to be resolved.
+fn destination_observations<'a>(
+    states: impl Iterator<Item = &'a AlertState>,
+    gates: &Gates,
+) -> Vec<AlertObservation> {
+    let open = states.filter(|state| state.status != AlertStatus::Ok);
+    let mut found: BTreeSet<(Tenant, Destination)> = open
+        .filter_map(|state| Some((state.tenant.clone(), state.destination.clone()?)))
+        .collect();
+    for (destination, health) in gates.healths() {
+        let tenants = health.incident().into_iter().flat_map(|it| &it.tenants);
+        found.extend(tenants.map(|tenant| (tenant.clone(), destination.clone())));
+    }
+    let found = found.into_iter();
+    found
+        .map(|(tenant, destination)| {
+            let health = gates.health(&destination);
+            let incident = health.and_then(|health| health.incident());
+            AlertObservation::of_destination(tenant, destination.clone(), incident)
+        })
         .collect()
 }
 

@@ -258,8 +258,8 @@ pub mod alert {
 
     #[doc(inline)]
     pub use steadfast_core::{
-        AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, AlertUnit, DlqAlert,
-        ExhaustedAlert, OverdueAlert, RetryRateAlert,
+        AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, AlertUnit,
+        DestinationAlert, DlqAlert, ExhaustedAlert, OverdueAlert, RetryRateAlert,
     };
 }
 

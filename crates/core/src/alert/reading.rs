@@ -1,7 +1,8 @@
 //! What a rule reads off the figures, and the message about it.
 
 use super::{
-    AlertFigures, AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, format_seconds,
+    AlertFigures, AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject,
+    ObservedDestination, format_seconds,
 };
 use crate::{duration, time::Timestamp};
 
@@ -31,6 +32,7 @@ impl AlertSettings {
                 let lateness = figures.oldest_ready.map(|due| now.since(due).as_secs());
                 lateness.unwrap_or(0) as f64
             }
+            AlertRule::Destination => figures.failed_share,
         }
     }
 
@@ -44,6 +46,7 @@ impl AlertSettings {
             AlertRule::RetryRate => self.retry_rate.above,
             AlertRule::Exhausted => self.exhausted.above as f64,
             AlertRule::Overdue => self.overdue.above.as_secs_f64(),
+            AlertRule::Destination => 0.0,
         }
     }
 
@@ -99,7 +102,31 @@ impl AlertSettings {
                 ),
                 None => format!("no job {location} is due"),
             },
+            // Its message is `destination_message`.
+            AlertRule::Destination => String::new(),
         }
+    }
+
+    /// What is wrong with a destination, or that nothing is.
+    pub(super) fn destination_message(
+        &self,
+        state: &AlertState,
+        observed: &ObservedDestination,
+    ) -> String {
+        if !self.is_enabled(state.rule) {
+            return "the rule is switched off".to_owned();
+        }
+        let (destination, share) = (&observed.destination, state.format_value());
+        let tenant = &state.tenant;
+        if state.status == AlertStatus::Ok {
+            return format!("{destination} works again for tenant {tenant}");
+        }
+        let newest = observed.newest_failure.as_deref();
+        let newest = newest.map_or(String::new(), |newest| format!("; the newest: {newest}"));
+        format!(
+            "{destination} does not work: {share} of the attempts there failed, also those of \
+             tenant {tenant}{newest}"
+        )
     }
 }
 

@@ -28,6 +28,19 @@ pub struct AlertSettings {
     pub exhausted: ExhaustedAlert,
     /// The rule on jobs that are not claimed in time.
     pub overdue: OverdueAlert,
+    /// The rule on systems that jobs call.
+    pub destination: DestinationAlert,
+}
+
+/// Fires if a system that jobs call does not work; when that is so, its gate says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct DestinationAlert {
+    /// Whether the rule is checked; true by default.
+    pub enabled: bool,
+    /// How long it must not work before the alert fires; at once by default.
+    #[serde(with = "duration::text")]
+    pub after: Duration,
 }
 
 /// Fires if there are dead letters.
@@ -95,6 +108,16 @@ impl Default for AlertSettings {
             retry_rate: RetryRateAlert::default(),
             exhausted: ExhaustedAlert::default(),
             overdue: OverdueAlert::default(),
+            destination: DestinationAlert::default(),
+        }
+    }
+}
+
+impl Default for DestinationAlert {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            after: Duration::ZERO,
         }
     }
 }
@@ -159,6 +182,7 @@ impl AlertSettings {
             AlertRule::RetryRate => self.retry_rate.enabled,
             AlertRule::Exhausted => self.exhausted.enabled,
             AlertRule::Overdue => self.overdue.enabled,
+            AlertRule::Destination => self.destination.enabled,
         }
     }
 
@@ -168,6 +192,7 @@ impl AlertSettings {
             AlertRule::RetryRate => self.retry_rate.after,
             AlertRule::Exhausted => self.exhausted.after,
             AlertRule::Overdue => self.overdue.after,
+            AlertRule::Destination => self.destination.after,
         }
     }
 }

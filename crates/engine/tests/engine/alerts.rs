@@ -89,6 +89,7 @@ fn only(rule: AlertRule) -> AlertSettings {
     settings.retry_rate.after = Duration::ZERO;
     settings.exhausted.enabled = rule == AlertRule::Exhausted;
     settings.overdue.enabled = rule == AlertRule::Overdue;
+    settings.destination.enabled = rule == AlertRule::Destination;
     settings
 }
 
@@ -474,4 +475,56 @@ async fn a_running_engine_watches_by_itself() {
     let waited = tokio::time::timeout(DEADLINE, fires).await;
     waited.expect("the alert did not fire in time");
     engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_destination_that_does_not_work_fires_for_those_who_call_it_and_resolves() {
+    let fixture = Fixture::new();
+    let engine = fixture.engine(only(AlertRule::Destination));
+    let client = engine.client();
+    endpoint(&client, "acme", 1, ALERTS).await;
+    endpoint(&client, "other", 2, ALERTS).await;
+    let job = Flaky {
+        failures: 1,
+        class: FailureClass::CONNECTION.as_str().to_owned(),
+    };
+    let jobs = (0..25).map(|_| {
+        let job = job.job().tenant("acme");
+        job.destination("https://partner.example.com")
+            .retry(PolicyPatch::fixed(Duration::from_secs(5)))
+    });
+    client.enqueue_all(jobs).await.unwrap();
+    for _ in 0..2 {
+        engine.run_due().await.unwrap();
+        fixture.clock.advance(Duration::from_secs(2));
+    }
+    engine.run_due().await.unwrap();
+    assert_eq!(engine.watch().await.unwrap(), 1);
+    assert_eq!(
+        engine.watch().await.unwrap(),
+        0,
+        "each change is reported once"
+    );
+    assert_eq!(events(&client).await, ["alert.fired destination of acme"]);
+    let alerts = client.alerts(None).await.unwrap();
+    assert_eq!(
+        alerts[0].message,
+        "https://partner.example.com does not work: 100% of the attempts there failed, also those \
+         of tenant acme; the newest: connection: failure 1"
+    );
+    let destination = alerts[0].destination.as_ref().unwrap();
+    assert_eq!(destination.as_str(), "https://partner.example.com");
+    for _ in 0..20 {
+        fixture.watch_after(&engine, Duration::from_secs(10)).await;
+        engine.run_due().await.unwrap();
+    }
+    let events = events(&client).await;
+    let expected = [
+        "alert.fired destination of acme",
+        "alert.resolved destination of acme",
+    ];
+    assert_eq!(events, expected);
+    let alerts = client.alerts(None).await.unwrap();
+    let message = "https://partner.example.com works again for tenant acme";
+    assert_eq!(alerts[0].message, message);
 }

@@ -9,6 +9,7 @@ mod alerts;
 mod bulk;
 mod client;
 mod common;
+mod destinations;
 mod flaky_store;
 mod gates;
 mod leases;

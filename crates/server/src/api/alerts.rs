@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use steadfast_api::{AlertList, TenantPageQuery};
-use steadfast_core::AlertState;
+use steadfast_core::{AlertState, Destination};
 
 use super::{Answer, cursor, query};
 use crate::{access::Reads, app::App, body::Params, json::Json, problem::Problems};
@@ -21,7 +21,10 @@ pub async fn list(
 ) -> Answer<AlertList> {
     let tenant = query::tenant(page.tenant.as_deref(), &caller)?;
     let alerts = app.client.alerts(tenant.as_ref()).await?;
-    let key = |it: &AlertState| format!("{} {} {}", it.tenant, it.rule, it.subject);
+    let key = |it: &AlertState| {
+        let destination = it.destination.as_ref().map_or("", Destination::as_str);
+        format!("{} {} {} {destination}", it.tenant, it.rule, it.subject)
+    };
     let (alerts, next_cursor) =
         cursor::page_of_all(alerts, page.limit, page.after.as_deref(), key)?;
     Ok(Json(AlertList {
