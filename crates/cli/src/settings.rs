@@ -199,13 +199,7 @@ impl Settings {
         Ok(settings)
     }
 
-    pub fn check(&self) -> anyhow::Result<()> {
-        if self.max_retries > MAX_RETRIES {
-            return Err(usage(format!(
-                "maxRetries is {}: must be at most {MAX_RETRIES}",
-                self.max_retries
-            )));
-        }
+    fn check_engine(&self) -> anyhow::Result<()> {
         if self.sweep_every.0 < SWEEP_EVERY_MIN {
             return Err(usage(format!(
                 "sweepEvery is {}: must be at least {}",
@@ -213,13 +207,23 @@ impl Settings {
                 duration::format(SWEEP_EVERY_MIN),
             )));
         }
-        let most = EngineConfig::HTTP_CONCURRENCY_MAX;
-        if self.concurrency.get() > most {
+        let (concurrency, most) = (self.concurrency.get(), EngineConfig::HTTP_CONCURRENCY_MAX);
+        if concurrency > most {
             return Err(usage(format!(
-                "concurrency is {}: must be at most {most}; start another node for more",
-                self.concurrency
+                "concurrency is {concurrency}: must be at most {most}; start another node for more"
             )));
         }
+        Ok(())
+    }
+
+    pub fn check(&self) -> anyhow::Result<()> {
+        if self.max_retries > MAX_RETRIES {
+            return Err(usage(format!(
+                "maxRetries is {}: must be at most {MAX_RETRIES}",
+                self.max_retries
+            )));
+        }
+        self.check_engine()?;
         if self.connections.get() < CONNECTIONS_MIN {
             return Err(usage(format!(
                 "connections is {}: must be at least {CONNECTIONS_MIN}",

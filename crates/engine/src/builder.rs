@@ -355,19 +355,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
         );
         Ok(Parts {
             health_keeper: Arc::new(health_keeper),
-            request: ClaimRequest {
-                worker,
-                tenant: None,
-                queues: self.config.queues,
-                kinds: handlers.kinds(),
-                except_kinds: Vec::new(),
-                max: 0,
-                lease: None,
-                // The executor cuts its handlers off by itself.
-                within_timeout: false,
-                gates: Arc::default(),
-                allowance: None,
-            },
+            request: claim_request(worker, self.config.queues, &handlers),
             executor: Arc::new(Executor {
                 store: self.store.clone(),
                 handlers,
@@ -399,5 +387,22 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
             alerts,
             health: Arc::default(),
         })
+    }
+}
+
+/// What the fetchers of an engine ask for; how many is up to them.
+fn claim_request(worker: WorkerName, queues: Vec<Queue>, handlers: &Handlers) -> ClaimRequest {
+    ClaimRequest {
+        worker,
+        tenant: None,
+        queues,
+        kinds: handlers.kinds(),
+        except_kinds: Vec::new(),
+        max: 0,
+        lease: None,
+        // The executor cuts its handlers off by itself.
+        within_timeout: false,
+        gates: Arc::default(),
+        allowance: None,
     }
 }

@@ -60,7 +60,7 @@ impl HealthTallies {
         if let Some(told) = entry.tally.retry_after() {
             let known = health.and_then(|health| health.retry_after(ended.ended_at()));
             let is_news = known.is_none_or(|known| known.until < told.until);
-            // Those that were under way are told the same a moment later.
+            // Those that were under way receive the same a moment later.
             if is_news && (known.is_none() || entry.report_at <= ended.ended_at()) {
                 entry.report_at = Timestamp::EPOCH;
                 self.urgent.notify_one();

@@ -175,7 +175,7 @@ impl DestinationHealth {
         known.any(|tenants| tenants.contains(tenant))
     }
 
-    /// Whether nobody misses it: it is quiet, and what was wrong is long over.
+    /// Whether it can be forgotten: it is quiet, and what was wrong is long over.
     pub fn is_forgettable(&self, now: Timestamp) -> bool {
         let last = self.past_incidents.first().and_then(|last| last.ended_at);
         self.is_quiet() && last.is_none_or(|ended| now.since(ended) >= limits::INCIDENTS_KEPT)
