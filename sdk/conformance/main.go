@@ -32,6 +32,7 @@ func main() {
 	parallel := flag.Int("parallel", 4, "how many cases run at once")
 	list := flag.Bool("list", false, "list the cases and exit")
 	bench := flag.Int("bench", 0, "measure this many jobs instead, and print the figures as JSON")
+	store := flag.String("store", "", "the store of the server, with --bench; an SQLite file by default")
 	verbose := flag.Bool("v", false, "print what the worker wrote to stderr")
 	flag.Parse()
 
@@ -52,7 +53,7 @@ func main() {
 		run.bin, err = filepath.Abs(*bin)
 	}
 	if err == nil {
-		run.shared, err = startServer(run.bin)
+		run.shared, err = startServer(run.bin, *store)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "conformance:", err)

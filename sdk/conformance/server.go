@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// server is the real server on an SQLite file. It keeps its address and its file when it is killed
+// server is the real server, on an SQLite file unless told otherwise. It keeps its address and its file when it is killed
 // and started again.
 type server struct {
-	bin, directory, address string
-	process                 *exec.Cmd
-	output                  bytes.Buffer
+	bin, store, directory, address string
+	process                        *exec.Cmd
+	output                         bytes.Buffer
 }
 
-func startServer(bin string) (*server, error) {
+func startServer(bin, store string) (*server, error) {
 	directory, err := os.MkdirTemp("", "steadfast-conformance-")
 	if err != nil {
 		return nil, err
@@ -29,7 +29,10 @@ func startServer(bin string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{bin: bin, directory: directory, address: listener.Addr().String()}
+	if store == "" {
+		store = "sqlite:" + filepath.Join(directory, "steadfast.db")
+	}
+	s := &server{bin: bin, store: store, directory: directory, address: listener.Addr().String()}
 	listener.Close()
 	if err := s.start(); err != nil {
 		s.close()
@@ -41,7 +44,7 @@ func startServer(bin string) (*server, error) {
 func (s *server) start() error {
 	s.output.Reset()
 	s.process = exec.Command(s.bin, "serve", "--listen", s.address,
-		"--store", "sqlite:"+filepath.Join(s.directory, "steadfast.db"),
+		"--store", s.store,
 		"--sweep-every", "500ms", "--log-level", "warn")
 	s.process.Dir = s.directory
 	s.process.Env = environmentWithout("STEADFAST_")

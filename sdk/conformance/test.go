@@ -104,7 +104,7 @@ func (t *test) untilWithin(limit time.Duration, what string, condition func() bo
 
 // ownServer gives the case a server that it may kill.
 func (t *test) ownServer() {
-	server, err := startServer(t.run.bin)
+	server, err := startServer(t.run.bin, "")
 	t.noError(err)
 	t.server = server
 }

@@ -4,9 +4,8 @@
 //! machine. A language that is missing is named and left out: who changes the server need not have
 //! every toolchain.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-use std::{env, fs};
 
 use crate::process::{self, CommandOutput, succeeds};
 use crate::{VerbResult, fuzz, needs, root};
@@ -119,7 +118,7 @@ pub fn run(args: &[String]) -> VerbResult {
 
 /// Checks the libraries with these names, or all of them, one after the other until one fails.
 pub fn check(root: &Path, names: &[String]) -> Result<Report, String> {
-    let binary = target_directory(root).join("debug/steadfast");
+    let binary = process::target_directory(root).join("debug/steadfast");
     if !binary.exists() {
         return Err(format!("{} is not built", binary.display()));
     }
@@ -185,12 +184,6 @@ fn succeeds_in(directory: &Path, program: &str, args: &[&str]) -> bool {
     ];
     all.extend(args);
     succeeds("sh", &all)
-}
-
-fn target_directory(root: &Path) -> PathBuf {
-    let named = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let path = root.join(named.unwrap_or_else(|| PathBuf::from("target")));
-    fs::canonicalize(&path).unwrap_or(path)
 }
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ pub const VERBS: &[Verb] = &[
     Verb {
         name: "bench",
         takes: "[args]",
-        about: "build the binary as it is shipped and run `steadfast bench args`",
+        about: "build the binary as it is shipped and run `steadfast bench args`; `sdk`: the libraries",
         run: bench::run,
     },
 ];

@@ -4,13 +4,13 @@
 //! back and shown on failure; meanwhile a line now and then says that something still happens,
 //! because a log without a terminal has no progress bar.
 
-use std::env;
 use std::io::{self, BufRead, BufReader, IsTerminal, PipeReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
+use std::{env, fs};
 
 const SIGN_OF_LIFE_EVERY: Duration = Duration::from_secs(20);
 const LOOK_AT_CHILD_EVERY: Duration = Duration::from_secs(1);
@@ -25,6 +25,13 @@ pub fn cargo(root: &Path) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root);
     command
+}
+
+/// Where cargo puts what it builds.
+pub fn target_directory(root: &Path) -> PathBuf {
+    let named = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let path = root.join(named.unwrap_or_else(|| PathBuf::from("target")));
+    fs::canonicalize(&path).unwrap_or(path)
 }
 
 /// True if cargo has the subcommand. A toolchain may lack it although a proxy of its name exists.

@@ -1,0 +1,136 @@
+#!/usr/bin/env bash
+# Measures each library beside the usual one of its language, on the same machine in the same run:
+# jobs that do nothing, 100 at once, and the time from the create request to the start of a single job.
+# `cargo xtask bench sdk [jobs]` builds the server as it is shipped and calls this. What is not installed
+# (Node, Redis, PostgreSQL, …) is named and left out.
+#   STEADFAST_BIN   the server
+#   RUST_ADAPTER    the example conformance_adapter of crates/client, built for release
+#   PLACE           where packages of the others are installed, and stores are kept
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+sdk=$(dirname "$here")
+jobs=${1:-20000}
+: "${STEADFAST_BIN:?the binary of the server}"
+PLACE=$(mkdir -p "${PLACE:-$sdk/../target/sdk-bench}" && cd "${PLACE:-$sdk/../target/sdk-bench}" && pwd)
+results=$PLACE/results.jsonl
+: >"$results"
+work=$(mktemp -d)
+started=()
+trap 'for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done; wait; rm -rf "$work"' EXIT
+
+skip() { echo "left out: $*"; }
+has() { command -v "$1" >/dev/null; }
+label() { sed "s|^{\"[a-z]*\":\"[^\"]*\"|{\"library\":\"$1\"|"; }
+
+if ! has go; then
+    echo "missing: Go, which the measuring program is written in"
+    exit 1
+fi
+(cd "$sdk/conformance" && go build -o "$work/conformance" .)
+ours() {
+    local name=$1 adapter=$2
+    for store in "" memory:; do
+        "$work/conformance" --adapter "$adapter" --bin "$STEADFAST_BIN" --bench "$jobs" --store "$store" |
+            label "$name, ${store:-SQLite}" >>"$results"
+    done
+}
+
+# A PostgreSQL of its own, which syncs as it does by default. Its programs refuse to run as root.
+postgres_url=
+start_postgres() {
+    local programs as=()
+    programs=$(dirname "$(command -v initdb || ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null | tail -1)") || true
+    if [ ! -x "$programs/initdb" ]; then
+        skip "what runs on PostgreSQL: it is not installed (apt-get install postgresql)"
+        return
+    fi
+    mkdir "$work/postgres"
+    if [ "$(id -u)" = 0 ]; then
+        as=(setpriv --reuid=postgres --regid=postgres --clear-groups)
+        chmod 755 "$work"
+        chown postgres:postgres "$work/postgres"
+    fi
+    "${as[@]}" "$programs/initdb" -D "$work/postgres/data" -U postgres -A trust -E UTF8 --locale=C >/dev/null
+    "${as[@]}" "$programs/postgres" -D "$work/postgres/data" -k "$work/postgres" -h 127.0.0.1 -p 7481 \
+        >"$work/postgres.log" 2>&1 &
+    started+=($!)
+    postgres_url=postgres://postgres@127.0.0.1:7481
+    for _ in $(seq 100); do
+        if psql -q "$postgres_url/postgres" -c "SELECT 1" >/dev/null 2>&1; then return; fi
+        sleep 0.1
+    done
+    cat "$work/postgres.log"
+    exit 1
+}
+fresh_database() { psql -q "$postgres_url/postgres" -c "DROP DATABASE IF EXISTS bench" -c "CREATE DATABASE bench"; }
+
+# BullMQ loses the last second on a power cut as Redis is usually set up; with appendfsync always it
+# keeps what it has acknowledged, as our server does.
+bullmq() {
+    local name=$1 port=$2
+    shift 2
+    mkdir "$work/redis-$port"
+    redis-server --dir "$work/redis-$port" --port "$port" --bind 127.0.0.1 "$@" >/dev/null &
+    started+=($!)
+    for _ in $(seq 50); do
+        if redis-cli -p "$port" ping >/dev/null 2>&1; then break; fi
+        sleep 0.1
+    done
+    (cd "$PLACE/bullmq" && LABEL=$name REDIS_PORT=$port node bench.mjs "$jobs" 2>&1 >/dev/null) |
+        grep '^{' >>"$results"
+}
+
+start_postgres
+
+if has node && has npm; then
+    (cd "$sdk/typescript" && { [ -e build/conformance/adapter.js ] || { npm ci && npm run build && npx tsc -p tsconfig.test.json; } >/dev/null; })
+    ours typescript "$sdk/typescript/conformance-adapter"
+    if has redis-server; then
+        mkdir -p "$PLACE/bullmq"
+        cp "$here"/bullmq/* "$PLACE/bullmq/"
+        (cd "$PLACE/bullmq" && npm install --no-audit --no-fund --loglevel=error >/dev/null)
+        bullmq "BullMQ, Redis" 7482 --save ''
+        bullmq "BullMQ, Redis synced" 7483 --save '' --appendonly yes --appendfsync always
+    else
+        skip "BullMQ: Redis is not installed (apt-get install redis-server)"
+    fi
+else
+    skip "typescript: Node is not installed"
+fi
+
+python=${PYTHON:-python3}
+if "$python" -c 'import sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+    if [ ! -x "$PLACE/python/bin/python" ]; then
+        "$python" -m venv "$PLACE/python"
+        "$PLACE/python/bin/pip" install --quiet "httpx<1" "procrastinate==3.*" "psycopg[binary,pool]"
+    fi
+    PYTHON=$PLACE/python/bin/python ours python "$sdk/python/conformance-adapter"
+    if [ -n "$postgres_url" ]; then
+        fresh_database
+        DATABASE_URL=$postgres_url/bench "$PLACE/python/bin/python" "$here/procrastinate/bench.py" "$jobs" 2>&1 >/dev/null |
+            grep '^{' | label "Procrastinate, PostgreSQL" >>"$results"
+    fi
+else
+    skip "python: Python 3.10 or later is not installed"
+fi
+
+ours go "$sdk/go/conformance-adapter"
+if [ -n "$postgres_url" ]; then
+    fresh_database
+    (cd "$here/river" && go build -o "$work/river" .)
+    DATABASE_URL=$postgres_url/bench "$work/river" -jobs "$jobs" 2>&1 >/dev/null |
+        grep '^{' | label "River, PostgreSQL" >>"$results"
+fi
+if [ -x "${RUST_ADAPTER:-}" ]; then
+    ours rust "$RUST_ADAPTER"
+else
+    skip "rust: RUST_ADAPTER names no program"
+fi
+
+printf '\n%-28s %10s %14s %12s %12s\n' library jobs/s "CPU µs per job" "start p50 ms" "start p99 ms"
+number() { sed -n "s/.*\"$1\":\([0-9.e+-]*\).*/\1/p"; }
+while read -r line; do
+    name=$(sed -n 's/^{"library":"\([^"]*\)".*/\1/p' <<<"$line")
+    printf '%-28s %10.0f %14.0f %12.2f %12.2f\n' "$name" "$(number jobsPerSecond <<<"$line")" \
+        "$(number cpuPerJobMicros <<<"$line")" "$(number startP50Ms <<<"$line")" "$(number startP99Ms <<<"$line")"
+done <"$results"
