@@ -66,6 +66,16 @@ func IdempotencyKey(key string) EnqueueOption {
 	return func(r *api.CreateJobRequest) { r.IdempotencyKey = key }
 }
 
+// ConcurrencyKey names what is limited together by a gate, such as the id of a customer.
+func ConcurrencyKey(key string) EnqueueOption {
+	return func(r *api.CreateJobRequest) { r.ConcurrencyKey = key }
+}
+
+// Destination is the system that the handler calls, as an origin: gates and its health go by it.
+func Destination(origin string) EnqueueOption {
+	return func(r *api.CreateJobRequest) { r.Destination = origin }
+}
+
 // Tag adds a name and a value to find the job by.
 func Tag(name, value string) EnqueueOption {
 	return func(r *api.CreateJobRequest) {

@@ -89,7 +89,8 @@ func TestAHandlerThatIgnoresItsAbortIsGivenBack(t *testing.T) {
 func TestTheRestOfTheAPI(t *testing.T) {
 	server := steadfasttest.StartServer(t)
 	client, ctx := server.Client, context.Background()
-	request, err := steadfast.NewJob(Invoice{Order: 1}, steadfast.Delay(time.Hour))
+	request, err := steadfast.NewJob(Invoice{Order: 1}, steadfast.Delay(time.Hour),
+		steadfast.ConcurrencyKey("c-1"), steadfast.Destination("https://api.example.com"))
 	check(t, err)
 	jobs, err := client.EnqueueMany(ctx, request, request, request)
 	check(t, err)
@@ -97,6 +98,9 @@ func TestTheRestOfTheAPI(t *testing.T) {
 	for job, err := range client.AllJobs(ctx, api.ListJobsParams{Queue: "billing", Limit: 2}) {
 		check(t, err)
 		count++
+		if job.ConcurrencyKey != "c-1" || job.Destination != "https://api.example.com" {
+			t.Errorf("%+v", job)
+		}
 		if job.Label != api.JobLabelScheduled {
 			t.Errorf("%s is %s", job.ID, job.Label)
 		}
@@ -122,6 +126,12 @@ func TestTheRestOfTheAPI(t *testing.T) {
 	if len(queues.Queues) != 1 || !queues.Queues[0].Paused {
 		t.Errorf("%+v", queues)
 	}
+	gate, err := client.SetGate(ctx, "kind", "invoice", api.SetGateParams{}, api.SetGateRequest{MaxRunning: api.Ptr(5)})
+	check(t, err)
+	if gate.MaxRunning == nil || *gate.MaxRunning != 5 {
+		t.Errorf("%+v", gate)
+	}
+	check(t, client.DeleteGate(ctx, "kind", "invoice", api.DeleteGateParams{}))
 	endpoint, err := client.CreateEndpoint(ctx, api.CreateEndpointRequest{URL: "http://127.0.0.1:1/"})
 	check(t, err)
 	if !strings.HasPrefix(endpoint.Secret, "whsec_") {

@@ -268,6 +268,118 @@ func (c *Client) RotateEndpointSecret(ctx context.Context, id string, request Ro
 	return answer, err
 }
 
+// ListGatesParams is the query of [Client.ListGates]; what is left empty is not sent.
+type ListGatesParams struct {
+	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	Tenant string
+	// How many, up to 500, which is the default.
+	Limit int
+	// Where the page before ended: its nextCursor.
+	After string
+}
+
+func (p ListGatesParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "tenant", string(p.Tenant))
+	addInt(v, "limit", p.Limit)
+	addText(v, "after", string(p.After))
+	return v
+}
+
+// ListGates: List gates: what limits the jobs of a queue, kind, tenant, destination or concurrency
+// key.
+func (c *Client) ListGates(ctx context.Context, params ListGatesParams) (*GateList, error) {
+	answer := new(GateList)
+	err := c.Call(ctx, "GET", "/gates", params.values(), nil, answer)
+	return answer, err
+}
+
+// AllGates is every item of [Client.ListGates], page by page.
+func (c *Client) AllGates(ctx context.Context, params ListGatesParams) iter.Seq2[Gate, error] {
+	return pages(func(after string) ([]Gate, string, error) {
+		if after != "" {
+			params.After = after
+		}
+		page, err := c.ListGates(ctx, params)
+		return page.Gates, page.NextCursor, err
+	})
+}
+
+// GetGateParams is the query of [Client.GetGate]; what is left empty is not sent.
+type GetGateParams struct {
+	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	Tenant string
+}
+
+func (p GetGateParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "tenant", string(p.Tenant))
+	return v
+}
+
+// GetGate: Read a gate.
+func (c *Client) GetGate(ctx context.Context, scope string, key string, params GetGateParams) (*Gate, error) {
+	answer := new(Gate)
+	err := c.Call(ctx, "GET", "/gates/"+url.PathEscape(scope)+"/"+url.PathEscape(key), params.values(), nil, answer)
+	return answer, err
+}
+
+// SetGateParams is the query of [Client.SetGate]; what is left empty is not sent.
+type SetGateParams struct {
+	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	Tenant string
+}
+
+func (p SetGateParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "tenant", string(p.Tenant))
+	return v
+}
+
+// SetGate: Set a gate to these limits and no others. It holds on all nodes within two seconds.
+func (c *Client) SetGate(ctx context.Context, scope string, key string, params SetGateParams, request SetGateRequest) (*Gate, error) {
+	answer := new(Gate)
+	err := c.Call(ctx, "PUT", "/gates/"+url.PathEscape(scope)+"/"+url.PathEscape(key), params.values(), request, answer)
+	return answer, err
+}
+
+// EditGateParams is the query of [Client.EditGate]; what is left empty is not sent.
+type EditGateParams struct {
+	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	Tenant string
+}
+
+func (p EditGateParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "tenant", string(p.Tenant))
+	return v
+}
+
+// EditGate: Change the limits of a gate that the body names, and leave the others; null removes
+// one. A gate that is left without limits is deleted.
+func (c *Client) EditGate(ctx context.Context, scope string, key string, params EditGateParams, request SetGateRequest) (*Gate, error) {
+	answer := new(Gate)
+	err := c.Call(ctx, "PATCH", "/gates/"+url.PathEscape(scope)+"/"+url.PathEscape(key), params.values(), request, answer)
+	return answer, err
+}
+
+// DeleteGateParams is the query of [Client.DeleteGate]; what is left empty is not sent.
+type DeleteGateParams struct {
+	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	Tenant string
+}
+
+func (p DeleteGateParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "tenant", string(p.Tenant))
+	return v
+}
+
+// DeleteGate: Delete a gate: what it held back may start.
+func (c *Client) DeleteGate(ctx context.Context, scope string, key string, params DeleteGateParams) error {
+	return c.Call(ctx, "DELETE", "/gates/"+url.PathEscape(scope)+"/"+url.PathEscape(key), params.values(), nil, nil)
+}
+
 // ListJobsParams is the query of [Client.ListJobs]; what is left empty is not sent.
 type ListJobsParams struct {
 	// With this label.

@@ -262,8 +262,13 @@ type CreateEndpointRequest struct {
 type CreateJobRequest struct {
 	// Short for `http.url`: an address that gets a POST.
 	API string `json:"api,omitzero"`
+	// What is limited together within the tenant, such as the id of a customer; see gates.
+	ConcurrencyKey string `json:"concurrencyKey,omitzero"`
 	// Not before this long from now.
 	Delay *Duration `json:"delay,omitzero"`
+	// The system that it calls, as an origin; gates and health go by it. An HTTP job has that of its
+	// URL.
+	Destination string `json:"destination,omitzero"`
 	// A request that the node sends by itself.
 	HTTP *HTTPTargetRequest `json:"http,omitzero"`
 	// One key, one job: the same request again answers with the same job.
@@ -605,6 +610,62 @@ type FailureRequest struct {
 	Trace string `json:"trace,omitzero"`
 }
 
+// Gate: A gate, with its present use where that is known.
+type Gate struct {
+	GateSettings
+	// When the next attempt may start; only if a rate holds it back.
+	NextStart time.Time `json:"nextStart,omitzero"`
+	// How many attempts run; only if the gate counts them.
+	Running *int `json:"running,omitzero"`
+}
+
+// GateList: All gates.
+type GateList struct {
+	// By scope, key and tenant.
+	Gates []Gate `json:"gates"`
+	// Where to go on, as `after`; null at the end of the list.
+	NextCursor string `json:"nextCursor,omitzero"`
+}
+
+// GateScope is one of a few words.
+type GateScope string
+
+const (
+	GateScopeQueue       GateScope = "queue"
+	GateScopeKind        GateScope = "kind"
+	GateScopeTenant      GateScope = "tenant"
+	GateScopeDestination GateScope = "destination"
+	GateScopeKey         GateScope = "key"
+)
+
+// GateSettings: Of [`Gate`](steadfast_core::Gate).
+type GateSettings struct {
+	// When the destination counts as unhealthy.
+	Health *HealthRules `json:"health,omitzero"`
+	// What follows if the destination is found unhealthy.
+	Hold HoldMode `json:"hold,omitzero"`
+	// The queue, kind, tenant, destination or concurrency key.
+	Key string `json:"key"`
+	// How many attempts may run at once.
+	MaxRunning *int `json:"maxRunning,omitzero"`
+	// One at a time, in the order of creation; absent means false.
+	Ordered *bool `json:"ordered,omitzero"`
+	// Closed by a person.
+	Paused *Pause `json:"paused,omitzero"`
+	// How many attempts may start in a time.
+	Rate *Rate `json:"rate,omitzero"`
+	// Which part of the starts in a minute may be retries.
+	RetryShare *float64 `json:"retryShare,omitzero"`
+	// What `key` names.
+	Scope GateScope `json:"scope"`
+	// Whether a `Retry-After` that one job received counts for all jobs of the destination.
+	ShareRetryAfter *bool `json:"shareRetryAfter,omitzero"`
+	// Only for jobs of this tenant; absent if it is for all, and for scope `tenant`.
+	Tenant string `json:"tenant,omitzero"`
+	// What the tenant counts for beside others.
+	Weight *int `json:"weight,omitzero"`
+}
+
 // Guarantee is one of a few words.
 type Guarantee string
 
@@ -612,6 +673,20 @@ const (
 	GuaranteeAtLeastOnce Guarantee = "AT_LEAST_ONCE"
 	GuaranteeAtMostOnce  Guarantee = "AT_MOST_ONCE"
 )
+
+// HealthRules: Of [`HealthPatch`](steadfast_core::HealthPatch).
+type HealthRules struct {
+	// At least this part of them must have failed because of the destination; 0.8 by default.
+	FailedShare *float64 `json:"failedShare,omitzero"`
+	// How long jobs are held at most; `1h` by default.
+	MaxHold *Duration `json:"maxHold,omitzero"`
+	// At least this many attempts must have ended; 20 by default.
+	MinAttempts *int `json:"minAttempts,omitzero"`
+	// They must have been of at least this many different jobs; 5 by default.
+	MinJobs *int `json:"minJobs,omitzero"`
+	// All of it within this time; `1m` by default.
+	Window *Duration `json:"window,omitzero"`
+}
 
 // HeartbeatEntry: A sign that one of many attempts still runs.
 type HeartbeatEntry struct {
@@ -673,6 +748,15 @@ type HeartbeatsRequest struct {
 	Worker string `json:"worker"`
 }
 
+// HoldMode is one of a few words.
+type HoldMode string
+
+const (
+	HoldModeWatch HoldMode = "watch"
+	HoldModeAuto  HoldMode = "auto"
+	HoldModeOff   HoldMode = "off"
+)
+
 // HTTPTarget: Where an HTTP job goes. Its headers and its body may hold secrets and are left out.
 type HTTPTarget struct {
 	// The verb.
@@ -722,8 +806,12 @@ type Job struct {
 	AttemptsBefore int `json:"attemptsBefore"`
 	// Whether a cancel waits for the running attempt to end.
 	CancelRequested bool `json:"cancelRequested"`
+	// What is limited together within the tenant.
+	ConcurrencyKey string `json:"concurrencyKey,omitzero"`
 	// When it was created.
 	CreatedAt time.Time `json:"createdAt"`
+	// The system that it calls, as an origin.
+	Destination string `json:"destination,omitzero"`
 	// The same in words.
 	Explanation string `json:"explanation,omitzero"`
 	// The newest failure.
@@ -932,6 +1020,29 @@ const (
 	OverlapPolicyReplace  OverlapPolicy = "replace"
 )
 
+// Pause: Of [`Pause`](steadfast_core::Pause).
+type Pause struct {
+	// Who, by the name of the key.
+	By string `json:"by,omitzero"`
+	// For people.
+	Reason string `json:"reason,omitzero"`
+	// Since when.
+	Since time.Time `json:"since"`
+	// When it opens by itself.
+	Until time.Time `json:"until,omitzero"`
+}
+
+// PauseDetails: Why a gate is closed, and until when.
+type PauseDetails struct {
+	// For people.
+	Reason string `json:"reason,omitzero"`
+	// When it opens by itself.
+	Until time.Time `json:"until,omitzero"`
+}
+
+// PauseRequest: true or an object to close the gate, false to open it
+type PauseRequest = any
+
 // PolicyPreview: What a policy would do to a job that always fails at once.
 type PolicyPreview struct {
 	// Each attempt it would make.
@@ -990,6 +1101,17 @@ type QueueList struct {
 	NextCursor string `json:"nextCursor,omitzero"`
 	// By tenant and name.
 	Queues []Queue `json:"queues"`
+}
+
+// Rate: Of [`Rate`](steadfast_core::Rate): never more than `limit + burst` starts in any window of
+// length `per`.
+type Rate struct {
+	// How many more, after a time in which fewer started; 0 by default.
+	Burst *int `json:"burst,omitzero"`
+	// How many.
+	Limit int `json:"limit"`
+	// In which time, from `1s` to `1d`.
+	Per Duration `json:"per"`
 }
 
 // ReleaseRequest: A request to take a job back, without counting this attempt: the worker stops.
@@ -1125,6 +1247,31 @@ const (
 	ScopeWorker Scope = "worker"
 	ScopeRead   Scope = "read"
 )
+
+// SetGateRequest: Of [`GatePatch`](steadfast_core::GatePatch).
+type SetGateRequest struct {
+	// When the destination counts as unhealthy. Only for scope `destination`, for all tenants.
+	Health *HealthRules `json:"health,omitzero"`
+	// What follows if the destination is found unhealthy; `watch` by default. Only for scopes
+	// `destination` and `tenant`.
+	Hold HoldMode `json:"hold,omitzero"`
+	// How many attempts may run at once, over all nodes; null for no limit.
+	MaxRunning *int `json:"maxRunning,omitzero"`
+	// One at a time, in the order of creation; one that is retried holds back those behind it. Only
+	// for scope `key`.
+	Ordered *bool `json:"ordered,omitzero"`
+	// `true` or an object to close the gate, `false` to open it.
+	Paused PauseRequest `json:"paused,omitzero"`
+	// How many attempts may start in a time, over all nodes; null for no limit.
+	Rate *Rate `json:"rate,omitzero"`
+	// Which part of the starts in a minute may be retries; a few always may.
+	RetryShare *float64 `json:"retryShare,omitzero"`
+	// Whether a `Retry-After` that one job received counts for all jobs of the destination; true by
+	// default. Only for scope `destination`, for all tenants.
+	ShareRetryAfter *bool `json:"shareRetryAfter,omitzero"`
+	// What the tenant counts for beside others; 1 by default. Only for scope `tenant`.
+	Weight *int `json:"weight,omitzero"`
+}
 
 // SettleRequest: The ends of many attempts, in one request.
 type SettleRequest struct {

@@ -108,6 +108,13 @@ def test_the_rest_of_the_api_is_there(live_app: Steadfast, queue: str) -> None:
     assert [one["paused"] for one in client.list_queues()["queues"] if one["name"] == queue] == [
         True
     ]
+    gate = client.set_gate("queue", queue, {"maxRunning": 5})
+    assert gate.get("maxRunning") == 5
+    client.delete_gate("queue", queue)
+    keyed = report.using(concurrency_key="c-1", destination="https://api.example.com")
+    job = keyed.enqueue("tomorrow").job
+    assert job.get("concurrencyKey") == "c-1"
+    assert job.get("destination") == "https://api.example.com"
     assert client.preview_policy({"retry": "patient"})["retry"]["maxRetries"] == 3
     assert client.get_stats()["ready"] >= 1
 

@@ -10,12 +10,15 @@ import type {
   DeadLettersRequest,
   EditJobRequest,
   EditScheduleRequest,
+  Gate,
+  GateScope,
   Job,
   JobList,
   Operations,
   RetryPolicyInput,
   RotateSecretRequest,
   Schedule,
+  SetGateRequest,
 } from "./generated.js";
 import type { Http } from "./http.js";
 
@@ -124,12 +127,36 @@ function deadLettersApi(http: Http) {
   };
 }
 
+function gatesApi(http: Http) {
+  const list = (query: Query<"listGates"> = {}) => http.call("listGates", { query });
+  return {
+    list,
+    each: (query: Query<"listGates"> = {}): AsyncGenerator<Gate, void, undefined> =>
+      eachItem(
+        (after) => list({ ...query, ...(after !== undefined && { after }) }),
+        (page) => page.gates,
+      ),
+    get: (scope: GateScope, key: string, query: Query<"getGate"> = {}) =>
+      http.call("getGate", { path: { scope, key }, query }),
+    /** Sets a gate to these limits and no others. */
+    set: (scope: GateScope, key: string, body: SetGateRequest, query: Query<"setGate"> = {}) =>
+      http.call("setGate", { path: { scope, key }, body, query }, { isRepeatable: true }),
+    /** Changes the limits that the body names; null removes one. */
+    edit: (scope: GateScope, key: string, body: SetGateRequest, query: Query<"editGate"> = {}) =>
+      http.call("editGate", { path: { scope, key }, body, query }),
+    delete: (scope: GateScope, key: string, query: Query<"deleteGate"> = {}) =>
+      http.call("deleteGate", { path: { scope, key }, query }),
+  };
+}
+
 /** The groups of the API that do not need more than a line for each operation. */
 export function groupsOf(http: Http) {
   return {
     jobs: jobsApi(http),
     schedules: schedulesApi(http),
     deadLetters: deadLettersApi(http),
+    /** What limits the jobs of a queue, kind, tenant, destination or concurrency key. */
+    gates: gatesApi(http),
     queues: {
       list: (query: Query<"listQueues"> = {}) => http.call("listQueues", { query }),
       pause: (name: string, query: Query<"pauseQueue"> = {}) =>

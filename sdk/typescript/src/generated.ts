@@ -203,8 +203,15 @@ export interface CreateEndpointRequest {
 export interface CreateJobRequest {
   /** Short for `http.url`: an address that gets a POST. */
   api?: string | null | undefined;
+  /** What is limited together within the tenant, such as the id of a customer; see gates. */
+  concurrencyKey?: string | null | undefined;
   /** Not before this long from now. */
   delay?: Duration | null | undefined;
+  /**
+   * The system that it calls, as an origin; gates and health go by it. An HTTP job has that of
+   * its URL.
+   */
+  destination?: string | null | undefined;
   /** A request that the node sends by itself. */
   http?: HttpTargetRequest | null | undefined;
   /** One key, one job: the same request again answers with the same job. */
@@ -520,7 +527,67 @@ export interface FailureRequest {
   trace?: string | null | undefined;
 }
 
+/** A gate, with its present use where that is known. */
+export type Gate = GateSettings & {
+  /** When the next attempt may start; only if a rate holds it back. */
+  nextStart?: string | null | undefined;
+  /** How many attempts run; only if the gate counts them. */
+  running?: number | null | undefined;
+};
+
+/** All gates. */
+export interface GateList {
+  /** By scope, key and tenant. */
+  gates: Gate[];
+  /** Where to go on, as `after`; null at the end of the list. */
+  nextCursor?: string | null | undefined;
+}
+
+export type GateScope = "queue" | "kind" | "tenant" | "destination" | "key";
+
+/** Of [`Gate`](steadfast_core::Gate). */
+export interface GateSettings {
+  /** When the destination counts as unhealthy. */
+  health?: HealthRules | null | undefined;
+  /** What follows if the destination is found unhealthy. */
+  hold?: HoldMode | null | undefined;
+  /** The queue, kind, tenant, destination or concurrency key. */
+  key: string;
+  /** How many attempts may run at once. */
+  maxRunning?: number | null | undefined;
+  /** One at a time, in the order of creation; absent means false. */
+  ordered?: boolean | null | undefined;
+  /** Closed by a person. */
+  paused?: Pause | null | undefined;
+  /** How many attempts may start in a time. */
+  rate?: Rate | null | undefined;
+  /** Which part of the starts in a minute may be retries. */
+  retryShare?: number | null | undefined;
+  /** What `key` names. */
+  scope: GateScope;
+  /** Whether a `Retry-After` that one job received counts for all jobs of the destination. */
+  shareRetryAfter?: boolean | null | undefined;
+  /** Only for jobs of this tenant; absent if it is for all, and for scope `tenant`. */
+  tenant?: Name | null | undefined;
+  /** What the tenant counts for beside others. */
+  weight?: number | null | undefined;
+}
+
 export type Guarantee = "AT_LEAST_ONCE" | "AT_MOST_ONCE";
+
+/** Of [`HealthPatch`](steadfast_core::HealthPatch). */
+export interface HealthRules {
+  /** At least this part of them must have failed because of the destination; 0.8 by default. */
+  failedShare?: number | null | undefined;
+  /** How long jobs are held at most; `1h` by default. */
+  maxHold?: Duration | null | undefined;
+  /** At least this many attempts must have ended; 20 by default. */
+  minAttempts?: number | null | undefined;
+  /** They must have been of at least this many different jobs; 5 by default. */
+  minJobs?: number | null | undefined;
+  /** All of it within this time; `1m` by default. */
+  window?: Duration | null | undefined;
+}
 
 /** A sign that one of many attempts still runs. */
 export interface HeartbeatEntry {
@@ -582,6 +649,8 @@ export interface HeartbeatsRequest {
   worker: Name;
 }
 
+export type HoldMode = "watch" | "auto" | "off";
+
 /** Where an HTTP job goes. Its headers and its body may hold secrets and are left out. */
 export interface HttpTarget {
   /** The verb. */
@@ -622,8 +691,12 @@ export interface Job {
   attemptsBefore: number;
   /** Whether a cancel waits for the running attempt to end. */
   cancelRequested: boolean;
+  /** What is limited together within the tenant. */
+  concurrencyKey?: string | null | undefined;
   /** When it was created. */
   createdAt: string;
+  /** The system that it calls, as an origin. */
+  destination?: string | null | undefined;
   /** The same in words. */
   explanation?: string | null | undefined;
   /** The newest failure. */
@@ -813,6 +886,29 @@ export interface NodeList {
 
 export type OverlapPolicy = "skip" | "allow" | "queueOne" | "replace";
 
+/** Of [`Pause`](steadfast_core::Pause). */
+export interface Pause {
+  /** Who, by the name of the key. */
+  by?: string | null | undefined;
+  /** For people. */
+  reason?: string | null | undefined;
+  /** Since when. */
+  since: string;
+  /** When it opens by itself. */
+  until?: string | null | undefined;
+}
+
+/** Why a gate is closed, and until when. */
+export interface PauseDetails {
+  /** For people. */
+  reason?: string | null | undefined;
+  /** When it opens by itself. */
+  until?: string | null | undefined;
+}
+
+/** true or an object to close the gate, false to open it */
+export type PauseRequest = boolean | PauseDetails;
+
 /** What a policy would do to a job that always fails at once. */
 export interface PolicyPreview {
   /** Each attempt it would make. */
@@ -875,6 +971,19 @@ export interface QueueList {
   nextCursor?: string | null | undefined;
   /** By tenant and name. */
   queues: Queue[];
+}
+
+/**
+ * Of [`Rate`](steadfast_core::Rate): never more than `limit + burst` starts in any window of
+ * length `per`.
+ */
+export interface Rate {
+  /** How many more, after a time in which fewer started; 0 by default. */
+  burst?: number | null | undefined;
+  /** How many. */
+  limit: number;
+  /** In which time, from `1s` to `1d`. */
+  per: Duration;
 }
 
 /** A request to take a job back, without counting this attempt: the worker stops. */
@@ -1013,6 +1122,37 @@ export interface ScheduleList {
 }
 
 export type Scope = "admin" | "tenant" | "worker" | "read";
+
+/** Of [`GatePatch`](steadfast_core::GatePatch). */
+export interface SetGateRequest {
+  /** When the destination counts as unhealthy. Only for scope `destination`, for all tenants. */
+  health?: HealthRules | null | undefined;
+  /**
+   * What follows if the destination is found unhealthy; `watch` by default. Only for scopes
+   * `destination` and `tenant`.
+   */
+  hold?: HoldMode | null | undefined;
+  /** How many attempts may run at once, over all nodes; null for no limit. */
+  maxRunning?: number | null | undefined;
+  /**
+   * One at a time, in the order of creation; one that is retried holds back those behind it.
+   * Only for scope `key`.
+   */
+  ordered?: boolean | null | undefined;
+  /** `true` or an object to close the gate, `false` to open it. */
+  paused?: PauseRequest | null | undefined;
+  /** How many attempts may start in a time, over all nodes; null for no limit. */
+  rate?: Rate | null | undefined;
+  /** Which part of the starts in a minute may be retries; a few always may. */
+  retryShare?: number | null | undefined;
+  /**
+   * Whether a `Retry-After` that one job received counts for all jobs of the destination; true
+   * by default. Only for scope `destination`, for all tenants.
+   */
+  shareRetryAfter?: boolean | null | undefined;
+  /** What the tenant counts for beside others; 1 by default. Only for scope `tenant`. */
+  weight?: number | null | undefined;
+}
 
 /** The ends of many attempts, in one request. */
 export interface SettleRequest {
@@ -1421,6 +1561,79 @@ export interface Operations {
     body?: RotateSecretRequest | null | undefined;
     answer: EndpointWithSecret;
   };
+  /** List gates: what limits the jobs of a queue, kind, tenant, destination or concurrency key. */
+  listGates: {
+    query?: {
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+      /** How many, up to 500, which is the default. */
+      limit?: number | undefined;
+      /** Where the page before ended: its nextCursor. */
+      after?: string | undefined;
+    };
+    answer: GateList;
+  };
+  /** Read a gate. */
+  getGate: {
+    path: {
+      /** What the key names */
+      scope: GateScope;
+      /** The queue, kind, tenant, destination or concurrency key, percent-encoded */
+      key: string;
+    };
+    query?: {
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+    };
+    answer: Gate;
+  };
+  /** Set a gate to these limits and no others. It holds on all nodes within two seconds. */
+  setGate: {
+    path: {
+      /** What the key names */
+      scope: GateScope;
+      /** The queue, kind, tenant, destination or concurrency key, percent-encoded */
+      key: string;
+    };
+    query?: {
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+    };
+    body: SetGateRequest;
+    answer: Gate;
+  };
+  /** Delete a gate: what it held back may start. */
+  deleteGate: {
+    path: {
+      /** What the key names */
+      scope: GateScope;
+      /** The queue, kind, tenant, destination or concurrency key, percent-encoded */
+      key: string;
+    };
+    query?: {
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+    };
+    answer: undefined;
+  };
+  /**
+   * Change the limits of a gate that the body names, and leave the others; null removes one. A gate
+   * that is left without limits is deleted.
+   */
+  editGate: {
+    path: {
+      /** What the key names */
+      scope: GateScope;
+      /** The queue, kind, tenant, destination or concurrency key, percent-encoded */
+      key: string;
+    };
+    query?: {
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+    };
+    body: SetGateRequest;
+    answer: Gate;
+  };
   /** List jobs, newest first. */
   listJobs: {
     query?: {
@@ -1740,6 +1953,11 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: readonly [method
   createEndpoint: ["POST", "/endpoints"],
   deleteEndpoint: ["DELETE", "/endpoints/{id}"],
   rotateEndpointSecret: ["POST", "/endpoints/{id}/rotate"],
+  listGates: ["GET", "/gates"],
+  getGate: ["GET", "/gates/{scope}/{key}"],
+  setGate: ["PUT", "/gates/{scope}/{key}"],
+  deleteGate: ["DELETE", "/gates/{scope}/{key}"],
+  editGate: ["PATCH", "/gates/{scope}/{key}"],
   listJobs: ["GET", "/jobs"],
   createJob: ["POST", "/jobs"],
   getJob: ["GET", "/jobs/{id}"],

@@ -32,6 +32,10 @@ export interface EnqueueOptions {
   lease?: DurationInput | undefined;
   /** One key, one job. With a key, a request whose response was lost is repeated by itself. */
   idempotencyKey?: string | undefined;
+  /** What is limited together by a gate, such as the id of a customer. */
+  concurrencyKey?: string | undefined;
+  /** The system that the handler calls, as an origin: gates and its health go by it. */
+  destination?: string | undefined;
   tags?: Record<string, string> | undefined;
   webhook?: WebhookRequest | undefined;
   /** Only for keys that see all tenants. */
@@ -44,7 +48,16 @@ export interface EnqueueOptions {
 export interface JobDefaults
   extends Pick<
     EnqueueOptions,
-    "queue" | "priority" | "retry" | "type" | "timeout" | "lease" | "tags" | "webhook" | "tenant"
+    | "queue"
+    | "priority"
+    | "retry"
+    | "type"
+    | "timeout"
+    | "lease"
+    | "destination"
+    | "tags"
+    | "webhook"
+    | "tenant"
   > {}
 
 export type JobHandler<Payload, Result> = (

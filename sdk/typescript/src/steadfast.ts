@@ -25,6 +25,7 @@ export class Steadfast implements ApiGroups {
   readonly jobs: ApiGroups["jobs"];
   readonly schedules: ApiGroups["schedules"];
   readonly deadLetters: ApiGroups["deadLetters"];
+  readonly gates: ApiGroups["gates"];
   readonly queues: ApiGroups["queues"];
   readonly endpoints: ApiGroups["endpoints"];
   readonly keys: ApiGroups["keys"];
@@ -47,6 +48,7 @@ export class Steadfast implements ApiGroups {
     this.jobs = groups.jobs;
     this.schedules = groups.schedules;
     this.deadLetters = groups.deadLetters;
+    this.gates = groups.gates;
     this.queues = groups.queues;
     this.endpoints = groups.endpoints;
     this.keys = groups.keys;

@@ -164,6 +164,9 @@ test("the groups of the API reach their operations", async () => {
   assert.equal((await steadfast.policies.preview("patient")).attempts.length, 4);
   await steadfast.queues.pause("default");
   await steadfast.queues.resume("default");
+  await steadfast.gates.set("kind", "managed", { maxRunning: 5 });
+  assert.equal((await steadfast.gates.get("kind", "managed")).maxRunning, 5);
+  await steadfast.gates.delete("kind", "managed");
   assert.equal((await steadfast.deadLetters.requeue({ kind: "managed", dryRun: true })).count, 0);
   await steadfast.stats.get();
   await steadfast.alerts.list();

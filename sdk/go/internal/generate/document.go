@@ -170,3 +170,6 @@ func comment(out *strings.Builder, indent, name, text string) {
 	}
 	fmt.Fprintf(out, "%s// %s\n", indent, line)
 }
+
+// isChoice tells whether a value may be one of several types, which Go has no type for.
+func (s schema) isChoice() bool { return len(s.OneOf) > 0 || len(s.AnyOf) > 0 }

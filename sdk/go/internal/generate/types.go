@@ -68,6 +68,9 @@ func writeType(out *strings.Builder, d *document, name string, s schema) error {
 		}
 		out.WriteString("}\n\n")
 		return nil
+	case s.isChoice():
+		fmt.Fprintf(out, "type %s = any\n\n", described)
+		return nil
 	}
 	return fmt.Errorf("a schema of type %v is new to the generator", s.Types)
 }
@@ -114,11 +117,11 @@ func typeOf(d *document, s schema, optional bool) (string, error) {
 		if target.isText() {
 			return "string", nil
 		}
-		if len(target.Enum) > 0 {
+		if len(target.Enum) > 0 || target.isChoice() {
 			pointer = ""
 		}
 		return pointer + goName(s.refName()), nil
-	case len(s.OneOf) > 0 || len(s.AnyOf) > 0:
+	case s.isChoice():
 		return "any", nil
 	}
 	switch s.kind() {

@@ -211,6 +211,74 @@ class AsyncOperations:
             await self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/rotate", body=body),
         )
 
+    async def list_gates(
+        self,
+        *,
+        tenant: types.Name | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> types.GateList:
+        """List gates: what limits the jobs of a queue, kind, tenant, destination or concurrency
+        key.
+        """
+        return cast(
+            "types.GateList",
+            await self.request(
+                "GET", "/api/v1/gates", query={"tenant": tenant, "limit": limit, "after": after}
+            ),
+        )
+
+    async def get_gate(
+        self, scope: str, key: str, *, tenant: types.Name | None = None
+    ) -> types.Gate:
+        """Read a gate."""
+        return cast(
+            "types.Gate",
+            await self.request(
+                "GET",
+                f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
+                query={"tenant": tenant},
+            ),
+        )
+
+    async def set_gate(
+        self, scope: str, key: str, body: types.SetGateRequest, *, tenant: types.Name | None = None
+    ) -> types.Gate:
+        """Set a gate to these limits and no others. It holds on all nodes within two seconds."""
+        return cast(
+            "types.Gate",
+            await self.request(
+                "PUT",
+                f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
+                query={"tenant": tenant},
+                body=body,
+            ),
+        )
+
+    async def delete_gate(self, scope: str, key: str, *, tenant: types.Name | None = None) -> None:
+        """Delete a gate: what it held back may start."""
+        await self.request(
+            "DELETE",
+            f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
+            query={"tenant": tenant},
+        )
+
+    async def edit_gate(
+        self, scope: str, key: str, body: types.SetGateRequest, *, tenant: types.Name | None = None
+    ) -> types.Gate:
+        """Change the limits of a gate that the body names, and leave the others; null removes
+        one. A gate that is left without limits is deleted.
+        """
+        return cast(
+            "types.Gate",
+            await self.request(
+                "PATCH",
+                f"/api/v1/gates/{quote(scope, safe='')}/{quote(key, safe='')}",
+                query={"tenant": tenant},
+                body=body,
+            ),
+        )
+
     async def list_jobs(
         self,
         *,

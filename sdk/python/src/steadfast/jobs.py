@@ -49,6 +49,10 @@ class JobOptions(TypedDict, total=False):
     """How long a claim holds without being renewed."""
     idempotency_key: str
     """One key, one job: enqueuing again with it answers with the same job."""
+    concurrency_key: str
+    """What is limited together by a gate, such as the id of a customer."""
+    destination: str
+    """The system that the handler calls, as an origin: gates and its health go by it."""
     tags: Mapping[str, str]
     """Names and values for finding it."""
     type: types.Guarantee
@@ -195,6 +199,9 @@ def _wait_until(end: float) -> float:
     return min(max(end - time.monotonic(), 0.0), WAIT_MAX)
 
 
+NAMES = {"idempotency_key": "idempotencyKey", "concurrency_key": "concurrencyKey"}
+
+
 def fields_of(options: JobOptions) -> dict[str, Any]:
     """The options by their names in the API."""
     request: dict[str, Any] = {}
@@ -203,8 +210,8 @@ def fields_of(options: JobOptions) -> dict[str, Any]:
             request[name] = to_millis(typing.cast("Duration", value))
         elif name == "run_at":
             request["runAt"] = time_text(typing.cast("datetime", value))
-        elif name == "idempotency_key":
-            request["idempotencyKey"] = value
+        elif name in NAMES:
+            request[NAMES[name]] = value
         else:
             request[name] = value
     return request

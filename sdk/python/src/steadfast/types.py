@@ -231,8 +231,14 @@ class CreateJobRequest(TypedDict):
 
     api: NotRequired[str | None]
     """Short for `http.url`: an address that gets a POST."""
+    concurrencyKey: NotRequired[str | None]
+    """What is limited together within the tenant, such as the id of a customer; see gates."""
     delay: NotRequired[Duration | None]
     """Not before this long from now."""
+    destination: NotRequired[str | None]
+    """The system that it calls, as an origin; gates and health go by it. An HTTP job has that
+    of its URL.
+    """
     http: NotRequired[HttpTargetRequest | None]
     """A request that the node sends by itself."""
     idempotencyKey: NotRequired[str | None]
@@ -567,7 +573,73 @@ FailureRequest = TypedDict(
 )
 """What went wrong, in the worker's words."""
 
+
+class GateSettings(TypedDict):
+    """Of [`Gate`](steadfast_core::Gate)."""
+
+    health: NotRequired[HealthRules | None]
+    """When the destination counts as unhealthy."""
+    hold: NotRequired[HoldMode | None]
+    """What follows if the destination is found unhealthy."""
+    key: str
+    """The queue, kind, tenant, destination or concurrency key."""
+    maxRunning: NotRequired[int | None]
+    """How many attempts may run at once."""
+    ordered: NotRequired[bool | None]
+    """One at a time, in the order of creation; absent means false."""
+    paused: NotRequired[Pause | None]
+    """Closed by a person."""
+    rate: NotRequired[Rate | None]
+    """How many attempts may start in a time."""
+    retryShare: NotRequired[float | None]
+    """Which part of the starts in a minute may be retries."""
+    scope: GateScope
+    """What `key` names."""
+    shareRetryAfter: NotRequired[bool | None]
+    """Whether a `Retry-After` that one job received counts for all jobs of the destination."""
+    tenant: NotRequired[Name | None]
+    """Only for jobs of this tenant; absent if it is for all, and for scope `tenant`."""
+    weight: NotRequired[int | None]
+    """What the tenant counts for beside others."""
+
+
+class Gate(GateSettings):
+    """A gate, with its present use where that is known."""
+
+    nextStart: NotRequired[str | None]
+    """When the next attempt may start; only if a rate holds it back."""
+    running: NotRequired[int | None]
+    """How many attempts run; only if the gate counts them."""
+
+
+class GateList(TypedDict):
+    """All gates."""
+
+    gates: list[Gate]
+    """By scope, key and tenant."""
+    nextCursor: NotRequired[str | None]
+    """Where to go on, as `after`; null at the end of the list."""
+
+
+GateScope: TypeAlias = Literal["queue", "kind", "tenant", "destination", "key"]
+
+
 Guarantee: TypeAlias = Literal["AT_LEAST_ONCE", "AT_MOST_ONCE"]
+
+
+class HealthRules(TypedDict):
+    """Of [`HealthPatch`](steadfast_core::HealthPatch)."""
+
+    failedShare: NotRequired[float | None]
+    """At least this part of them must have failed because of the destination; 0.8 by default."""
+    maxHold: NotRequired[Duration | None]
+    """How long jobs are held at most; `1h` by default."""
+    minAttempts: NotRequired[int | None]
+    """At least this many attempts must have ended; 20 by default."""
+    minJobs: NotRequired[int | None]
+    """They must have been of at least this many different jobs; 5 by default."""
+    window: NotRequired[Duration | None]
+    """All of it within this time; `1m` by default."""
 
 
 class HeartbeatEntry(TypedDict):
@@ -635,6 +707,9 @@ class HeartbeatsRequest(TypedDict):
     """The worker's name, as it claims; it is shown as seen now."""
 
 
+HoldMode: TypeAlias = Literal["watch", "auto", "off"]
+
+
 class HttpTarget(TypedDict):
     """Where an HTTP job goes. Its headers and its body may hold secrets and are left out."""
 
@@ -680,8 +755,12 @@ class Job(TypedDict):
     """How many of them belong to earlier retry budgets: those before the last manual retry."""
     cancelRequested: bool
     """Whether a cancel waits for the running attempt to end."""
+    concurrencyKey: NotRequired[str | None]
+    """What is limited together within the tenant."""
     createdAt: str
     """When it was created."""
+    destination: NotRequired[str | None]
+    """The system that it calls, as an origin."""
     explanation: NotRequired[str | None]
     """The same in words."""
     failure: NotRequired[Failure | None]
@@ -902,6 +981,32 @@ class NodeList(TypedDict):
 OverlapPolicy: TypeAlias = Literal["skip", "allow", "queueOne", "replace"]
 
 
+class Pause(TypedDict):
+    """Of [`Pause`](steadfast_core::Pause)."""
+
+    by: NotRequired[str | None]
+    """Who, by the name of the key."""
+    reason: NotRequired[str | None]
+    """For people."""
+    since: str
+    """Since when."""
+    until: NotRequired[str | None]
+    """When it opens by itself."""
+
+
+class PauseDetails(TypedDict):
+    """Why a gate is closed, and until when."""
+
+    reason: NotRequired[str | None]
+    """For people."""
+    until: NotRequired[str | None]
+    """When it opens by itself."""
+
+
+PauseRequest: TypeAlias = "bool | PauseDetails"
+"""true or an object to close the gate, false to open it"""
+
+
 class PolicyPreview(TypedDict):
     """What a policy would do to a job that always fails at once."""
 
@@ -975,6 +1080,19 @@ class QueueList(TypedDict):
     """Where to go on, as `after`; null at the end of the list."""
     queues: list[Queue]
     """By tenant and name."""
+
+
+class Rate(TypedDict):
+    """Of [`Rate`](steadfast_core::Rate): never more than `limit + burst` starts in any window
+    of length `per`.
+    """
+
+    burst: NotRequired[int | None]
+    """How many more, after a time in which fewer started; 0 by default."""
+    limit: int
+    """How many."""
+    per: Duration
+    """In which time, from `1s` to `1d`."""
 
 
 class ReleaseRequest(TypedDict):
@@ -1117,6 +1235,35 @@ class ScheduleList(TypedDict):
 
 
 Scope: TypeAlias = Literal["admin", "tenant", "worker", "read"]
+
+
+class SetGateRequest(TypedDict):
+    """Of [`GatePatch`](steadfast_core::GatePatch)."""
+
+    health: NotRequired[HealthRules | None]
+    """When the destination counts as unhealthy. Only for scope `destination`, for all tenants."""
+    hold: NotRequired[HoldMode | None]
+    """What follows if the destination is found unhealthy; `watch` by default. Only for scopes
+    `destination` and `tenant`.
+    """
+    maxRunning: NotRequired[int | None]
+    """How many attempts may run at once, over all nodes; null for no limit."""
+    ordered: NotRequired[bool | None]
+    """One at a time, in the order of creation; one that is retried holds back those behind it.
+    Only for scope `key`.
+    """
+    paused: NotRequired[PauseRequest | None]
+    """`true` or an object to close the gate, `false` to open it."""
+    rate: NotRequired[Rate | None]
+    """How many attempts may start in a time, over all nodes; null for no limit."""
+    retryShare: NotRequired[float | None]
+    """Which part of the starts in a minute may be retries; a few always may."""
+    shareRetryAfter: NotRequired[bool | None]
+    """Whether a `Retry-After` that one job received counts for all jobs of the destination;
+    true by default. Only for scope `destination`, for all tenants.
+    """
+    weight: NotRequired[int | None]
+    """What the tenant counts for beside others; 1 by default. Only for scope `tenant`."""
 
 
 class SettleRequest(TypedDict):
