@@ -33,6 +33,11 @@ pub const SCHEDULES_SET_ASIDE_MAX: usize = 10_000;
 pub const SCHEDULE_RETRY: Duration = Duration::from_secs(1);
 /// Small, so that pruning never holds up claims.
 pub const PRUNE_BATCH_MAX: usize = 500;
+/// Lanes and policies that no job has are looked for only if there are more of them than this, because
+/// that reads all jobs: so few cost nothing.
+pub const NAMES_KEPT: usize = 1_000;
+/// How often a node has the store do that, if a day has passed since any did.
+pub const PRUNE_NAMES_EVERY: Duration = Duration::from_secs(60 * 60);
 /// Between two batches of pruning, so that claims and commits go first.
 pub const PRUNE_PAUSE: Duration = Duration::from_millis(20);
 /// One page of a bulk command.

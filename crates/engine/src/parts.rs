@@ -163,6 +163,7 @@ impl Parts {
             store: self.store.clone(),
             retention,
             every,
+            names_pruned: std::sync::Mutex::default(),
         }
     }
 

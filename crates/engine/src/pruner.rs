@@ -1,8 +1,12 @@
-//! Deletes jobs whose retention is over, a few at a time.
+//! Deletes jobs whose retention is over, a few at a time, and names that no job has any more.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use async_trait::async_trait;
+use steadfast_core::Timestamp;
 use steadfast_store::{Store, StoreError};
 
 use crate::{
@@ -14,6 +18,8 @@ pub struct Pruner {
     pub store: Arc<dyn Store>,
     pub retention: Duration,
     pub every: Duration,
+    /// When unused names were looked for last.
+    pub names_pruned: Mutex<Option<Timestamp>>,
 }
 
 impl Pruner {
@@ -24,6 +30,27 @@ impl Pruner {
             .prune(ended_before, limits::PRUNE_BATCH_MAX)
             .await
     }
+
+    /// The store looks once a day, whoever asks; it need not be asked all the time.
+    async fn prune_names(&self) -> Result<(), StoreError> {
+        let now = self.store.now();
+        let is_due = |last: Timestamp| last > now || now.since(last) >= limits::PRUNE_NAMES_EVERY;
+        if !self.lock().is_none_or(is_due) {
+            return Ok(());
+        }
+        let deleted = self.store.prune_names(limits::NAMES_KEPT).await?;
+        if deleted > 0 {
+            tracing::info!(deleted, "lanes and policies that no job has were deleted");
+        }
+        *self.lock() = Some(now);
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Timestamp>> {
+        self.names_pruned
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[async_trait]
@@ -33,9 +60,10 @@ impl Role for Pruner {
     }
 
     async fn tick(&self) -> Result<Next, StoreError> {
-        Ok(match self.prune().await? {
-            limits::PRUNE_BATCH_MAX.. => Next::After(limits::PRUNE_PAUSE),
-            _ => Next::After(self.every),
-        })
+        if self.prune().await? >= limits::PRUNE_BATCH_MAX {
+            return Ok(Next::After(limits::PRUNE_PAUSE));
+        }
+        self.prune_names().await?;
+        Ok(Next::After(self.every))
     }
 }

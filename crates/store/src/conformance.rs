@@ -321,6 +321,8 @@ macro_rules! conformance_tests {
                 tick_records_from_before_the_time_go
                 more_tick_records_than_one_batch_go
                 counts_by_the_minute_go_after_a_month
+                names_that_no_job_has_go_after_a_while
+                a_name_that_went_can_be_used_again
             }
             writable {
                 a_store_that_takes_writes_says_so_and_is_as_before

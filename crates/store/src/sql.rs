@@ -3,11 +3,13 @@
 //! * `columns`: columns by name. `values`: values to columns and back.
 //! * `paging`, `listing`: how lists are walked. `counters`: which counts are stored already.
 //!   `waiting`: what waiting jobs are counted as at a time. `recount`: what repairs counters.
-//! * `policies`: the cache of retry policies. `schedules`, `template`: schedules in columns.
+//! * `policies`: the cache of retry policies. `name_use`: which numbers of names are in use.
+//!   `schedules`, `template`: schedules in columns.
 
 pub(crate) mod columns;
 pub(crate) mod counters;
 pub(crate) mod listing;
+pub(crate) mod name_use;
 pub(crate) mod paging;
 pub(crate) mod policies;
 pub(crate) mod prune_position;

@@ -14,7 +14,8 @@ use std::{
 };
 
 use steadfast_core::{
-    IdempotencyKey, JobId, Schedule, ScheduleId, ScheduleName, TickRule, Timestamp, Timetable,
+    IdempotencyKey, JobCommand, JobId, NewJob, PolicyPatch, Preset, Schedule, ScheduleId,
+    ScheduleName, TickRule, Timestamp, Timetable, limits::DAY,
 };
 use steadfast_store::{
     BaseStore as _, Clock, CommitResult, EnqueueError, EnqueueResult, JobFilter, JobStore as _,
@@ -503,4 +504,86 @@ async fn counters_that_drifted_are_reported_and_repaired() {
     assert_eq!(store.recount(true).await.unwrap(), differences);
     assert_eq!(store.recount(true).await.unwrap(), []);
     assert_eq!(store.lane_stats(store.now()).await.unwrap(), right);
+}
+
+/// Jobs that have a policy each, as an application makes them that computes one.
+fn jobs_with_policies(store: &SqliteStore, retries: std::ops::Range<u32>) -> Vec<NewJob> {
+    let with_policy = |retries| {
+        let mut job = job(store);
+        let patch = PolicyPatch::preset(Preset::Queue).max_retries(retries);
+        job.policy = Arc::new(patch.build().unwrap());
+        job
+    };
+    retries.map(with_policy).collect()
+}
+
+/// The numbers of all policies.
+fn policies(database: &TestDatabase) -> Vec<i64> {
+    let conn = Connection::open(&database.file).unwrap();
+    let mut ids = conn
+        .prepare("SELECT id FROM steadfast_policy ORDER BY id")
+        .unwrap();
+    let ids = ids.query_map([], |row| row.get(0)).unwrap();
+    ids.collect::<Result<_, _>>().unwrap()
+}
+
+#[tokio::test]
+async fn policies_that_no_job_has_go_and_their_numbers_are_not_given_again() {
+    let database = TestDatabase::new();
+    let clock = ManualClock::default();
+    let open = || {
+        let options = SqliteOptions::default().clock(clock.clone());
+        SqliteStore::open(&database.file, options).unwrap()
+    };
+    let (store, other) = (open(), open());
+    // The other one remembers the number of the first.
+    other
+        .enqueue(jobs_with_policies(&other, 1..2))
+        .await
+        .unwrap();
+    store
+        .enqueue(jobs_with_policies(&store, 2..9))
+        .await
+        .unwrap();
+    for claim in store.claim(request(10)).await.unwrap().claims {
+        let ended = success(&store, claim);
+        store.commit(vec![ended]).await.unwrap();
+    }
+    clock.advance(DAY * 2);
+    assert_eq!(store.prune(store.now(), 10).await.unwrap(), 8);
+    // Used again before the search, though no job is left of it.
+    let used = store
+        .enqueue(jobs_with_policies(&store, 5..6))
+        .await
+        .unwrap();
+    let cancel = JobCommand::Cancel;
+    let used = vec![used[0].id()];
+    store
+        .run_command(used, cancel, Arc::default())
+        .await
+        .unwrap()[0]
+        .as_ref()
+        .unwrap();
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(store.prune(store.now(), 10).await.unwrap(), 1);
+    assert_eq!(policies(&database), [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(store.prune_names(0).await.unwrap(), 0);
+    clock.advance(DAY);
+    assert_eq!(store.prune_names(0).await.unwrap(), 6);
+    assert_eq!(
+        policies(&database),
+        [5, 8],
+        "the one that was used, and the newest"
+    );
+
+    for store in [&other, &store] {
+        let new = jobs_with_policies(store, 1..4);
+        let ids = new.iter().map(|job| job.id).collect();
+        let wanted: Vec<_> = new.iter().map(|job| job.policy.clone()).collect();
+        store.enqueue(new).await.unwrap();
+        let stored = store.get_jobs(ids).await.unwrap();
+        let stored: Vec<_> = stored.into_iter().map(|job| job.unwrap().policy).collect();
+        assert_eq!(stored, wanted);
+    }
+    assert_eq!(policies(&database), [5, 8, 9, 10, 11]);
 }

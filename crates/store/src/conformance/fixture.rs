@@ -82,6 +82,11 @@ impl Fixture {
         job
     }
 
+    /// A job of another queue and policy.
+    pub(super) fn job_in(&self, name: &str, policy: Arc<RetryPolicy>) -> NewJob {
+        self.job_with(|job| (job.queue, job.policy) = (queue(name), policy))
+    }
+
     pub(super) fn jobs(&self, count: usize) -> Vec<NewJob> {
         (0..count).map(|_| self.job()).collect()
     }

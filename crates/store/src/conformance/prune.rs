@@ -1,6 +1,10 @@
 //! What may be forgotten, when, and what goes with it.
 
-use steadfast_core::{Job, JobCommand, Outcome, RunAt, Timestamp, limits::DAY};
+use std::{sync::Arc, time::Duration};
+
+use steadfast_core::{
+    Job, JobCommand, Outcome, PolicyPatch, Preset, RetryPolicy, RunAt, Timestamp, limits::DAY,
+};
 
 use super::{
     fixture::{Fixture, MICRO, json, key, permanent, secs, step, success},
@@ -203,6 +207,82 @@ pub async fn counts_by_the_minute_go_after_a_month(f: Fixture) {
     let now = f.clock.advance(MINUTES_KEPT + secs(120));
     f.store.prune(now, 2).await.unwrap();
     assert_eq!(minutes().await, []);
+}
+
+/// A policy that no other job of the case has.
+fn own_policy(retries: u32) -> Arc<RetryPolicy> {
+    let patch = PolicyPatch::preset(Preset::Queue).max_retries(retries);
+    Arc::new(patch.build().unwrap())
+}
+
+/// Looks for unused names until some were found.
+async fn delete_unused_names(f: &Fixture) {
+    for _ in 0..1_000 {
+        if f.store.prune_names(0).await.unwrap() > 0 {
+            return;
+        }
+        // sleep: what other tests do on the same server has to end first
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("none were found");
+}
+
+async fn queues_counted(f: &Fixture) -> Vec<String> {
+    let lanes = f.store.lane_stats(f.now()).await.unwrap();
+    lanes.iter().map(|lane| lane.queue.to_string()).collect()
+}
+
+pub async fn names_that_no_job_has_go_after_a_while(f: Fixture) {
+    let mut kept = Vec::new();
+    f.ended(f.job_in("gone", own_policy(7)), success()).await;
+    let dead = f.job_in("dead", own_policy(8));
+    kept.push(f.ended(dead, permanent("no")).await);
+    let mut later = f.job_in("later", own_policy(9));
+    later.run_at = RunAt::After(DAY * 400);
+    let later = f.enqueue_one(later).await;
+    kept.push(f.read(later).await);
+    f.clock.advance(secs(60));
+    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 1);
+    for _ in 0..5 {
+        // What is counted by the minute stays.
+        f.store.prune_names(0).await.unwrap();
+        assert_eq!(queues_counted(&f).await, ["dead", "gone", "later"]);
+        f.clock.advance(DAY);
+    }
+
+    f.clock.advance(MINUTES_KEPT + DAY);
+    f.store.prune(f.now(), 10).await.unwrap();
+    assert_eq!(queues_counted(&f).await, ["dead", "gone", "later"]);
+    assert_eq!(f.store.prune_names(3).await.unwrap(), 0, "there are few");
+    f.clock.advance(DAY);
+    delete_unused_names(&f).await;
+    assert_eq!(queues_counted(&f).await, ["dead", "later"]);
+    f.clock.advance(DAY);
+    assert_eq!(f.store.prune_names(0).await.unwrap(), 0, "the rest is used");
+    for job in kept {
+        assert_eq!(f.read(job.id).await, job);
+    }
+}
+
+pub async fn a_name_that_went_can_be_used_again(f: Fixture) {
+    let job = || f.job_in("again", own_policy(7));
+    f.ended(job(), success()).await;
+    f.enqueue_one(f.job_with(|job| job.run_at = RunAt::After(DAY * 400)))
+        .await;
+    f.clock.advance(MINUTES_KEPT + DAY);
+    assert_eq!(f.store.prune(f.now(), 10).await.unwrap(), 1);
+    assert_eq!(f.store.prune_names(0).await.unwrap(), 0);
+    f.clock.advance(DAY);
+    delete_unused_names(&f).await;
+
+    let again = f.ended(job(), success()).await;
+    assert_eq!((again.queue, again.policy), (job().queue, job().policy));
+    let lanes = f.store.lane_stats(f.now()).await.unwrap();
+    let counted = lanes
+        .iter()
+        .map(|lane| (lane.queue.as_str(), lane.total.attempts));
+    assert_eq!(counted.collect::<Vec<_>>(), [("again", 1), ("default", 0)]);
+    assert!(f.store.recount(false).await.unwrap().is_empty());
 }
 
 async fn nothing_is_left_of(f: &Fixture, job: &Job) {

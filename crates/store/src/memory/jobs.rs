@@ -19,7 +19,7 @@ use super::{
 use crate::{
     error::{CommandError, EnqueueError, StoreError},
     lane::Lane,
-    limits::MINUTES_KEPT,
+    limits::{MINUTES_KEPT, NAME_SEARCH_EVERY},
     minutes::minute,
     store::{
         ClaimRequest, ClaimResult, CounterDifference, DocumentKind, EnqueueResult, JobStore,
@@ -115,6 +115,10 @@ impl JobStore for MemoryStore {
 
     async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
         Ok(self.with(|tables, now| tables.prune(ended_before, limit, now)))
+    }
+
+    async fn prune_names(&self, keep: usize) -> Result<usize, StoreError> {
+        Ok(self.with(|tables, now| tables.prune_names(keep, now)))
     }
 
     /// Nothing is counted beforehand, so nothing differs.
@@ -298,6 +302,29 @@ impl Tables {
             }
         }
         old.len()
+    }
+
+    /// Only what was counted is kept by name.
+    fn prune_names(&mut self, keep: usize, now: Timestamp) -> usize {
+        let last = self.names_searched;
+        if last.is_some_and(|last| last <= now && now.since(last) < NAME_SEARCH_EVERY) {
+            return 0;
+        }
+        self.names_searched = Some(now);
+        if last.is_none_or(|last| last > now) || self.tallies.len() <= keep {
+            return 0;
+        }
+        let used: BTreeSet<Lane> = self
+            .jobs
+            .values()
+            .map(|entry| Lane::from(&entry.job))
+            .collect();
+        let before = self.tallies.len();
+        self.tallies.retain(|lane, tallies| {
+            let is_recent = tallies.keys().any(|minute| *minute != i64::MIN);
+            is_recent || used.contains(lane)
+        });
+        before - self.tallies.len()
     }
 
     pub(super) fn is_paused(&self, tenant: &Tenant, queue: &Queue) -> bool {

@@ -29,6 +29,8 @@ pub(super) struct Tables {
     pub(super) ticks: BTreeMap<(ScheduleId, Timestamp), TickRecord>,
     pub(super) documents: BTreeMap<(DocumentKind, String), Document>,
     pub(super) document_versions: BTreeMap<DocumentKind, u64>,
+    /// When lanes without jobs were looked for last.
+    pub(super) names_searched: Option<Timestamp>,
     pub(super) flow: Flow,
     /// What a verb may have made due earlier than waiting callers know.
     pub(super) wakes: WakeReasons,

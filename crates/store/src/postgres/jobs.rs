@@ -145,6 +145,10 @@ impl JobStore for PostgresStore {
         ))
     }
 
+    async fn prune_names(&self, keep: usize) -> Result<usize, StoreError> {
+        self.delete_unused_names(keep).await
+    }
+
     async fn recount(&self, repair: bool) -> Result<Vec<CounterDifference>, StoreError> {
         on_connection!(self, "recount", |conn| recount::recount(conn, repair))
     }

@@ -21,6 +21,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0009_workers.sql"),
     include_str!("migrations/0010_flow.sql"),
     include_str!("migrations/0011_enqueue_flow.sql"),
+    include_str!("migrations/0012_unused_names.sql"),
 ];
 
 /// The schema as it was found.

@@ -7,10 +7,13 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use steadfast_core::RetryPolicy;
+use steadfast_core::{RetryPolicy, Timestamp};
 
 use super::driver_error::DriverError;
-use crate::{lane::Lane, sql::policies::PolicyCache};
+use crate::{
+    lane::Lane,
+    sql::{name_use::FoundNumber, policies::PolicyCache},
+};
 
 pub(super) type LaneId = i32;
 pub(super) type PolicyId = i32;
@@ -21,7 +24,7 @@ pub(super) struct Names(Mutex<NameCache>);
 #[derive(Default)]
 struct NameCache {
     lanes: HashMap<LaneId, Arc<Lane>>,
-    lane_ids: HashMap<Arc<Lane>, LaneId>,
+    lane_ids: HashMap<Arc<Lane>, FoundNumber<LaneId>>,
     policies: PolicyCache<PolicyId>,
 }
 
@@ -35,22 +38,38 @@ impl Names {
         self.lock().lanes.get(&id).cloned()
     }
 
-    pub(super) fn lane_id(&self, lane: &Lane) -> Option<LaneId> {
-        self.lock().lane_ids.get(lane).copied()
+    /// The number of a lane, unless it has to be looked up.
+    pub(super) fn lane_id(&self, lane: &Lane, now: Timestamp) -> Option<LaneId> {
+        self.lock().lane_ids.get(lane)?.at(now)
     }
 
     pub(super) fn insert_lane(&self, id: LaneId, lane: Arc<Lane>) {
+        self.lock().lanes.insert(id, lane);
+    }
+
+    pub(super) fn insert_lane_id(&self, lane: Arc<Lane>, found: FoundNumber<LaneId>) {
         let mut cache = self.lock();
-        cache.lanes.insert(id, Arc::clone(&lane));
-        cache.lane_ids.insert(lane, id);
+        cache.lanes.insert(found.id, Arc::clone(&lane));
+        cache.lane_ids.insert(lane, found);
     }
 
-    pub(super) fn recent_policy_id(&self, policy: &Arc<RetryPolicy>) -> Option<PolicyId> {
-        self.lock().policies.recent_id(policy)
+    /// The number of a policy, unless it has to be looked up.
+    pub(super) fn recent_policy_id(
+        &self,
+        policy: &Arc<RetryPolicy>,
+        now: Timestamp,
+    ) -> Option<PolicyId> {
+        self.lock().policies.recent_id(policy, now)
     }
 
-    pub(super) fn insert_recent_policy(&self, policy: &Arc<RetryPolicy>, id: PolicyId) {
-        self.lock().policies.insert_recent(policy, id);
+    pub(super) fn insert_recent_policy(
+        &self,
+        policy: &Arc<RetryPolicy>,
+        found: FoundNumber<PolicyId>,
+    ) {
+        self.lock()
+            .policies
+            .insert_recent(policy, found.id, found.found_at);
     }
 
     pub(super) fn insert_policy(&self, id: PolicyId, policy: &Arc<RetryPolicy>) {

@@ -3,7 +3,8 @@
 //! Numbers are given in a transaction of their own before they are used, so that no rollback
 //! takes them back; inside a caller's transaction, they are used but not cached. They may still
 //! disappear: a standby that is promoted can lack the last of them. So the cache is cleared
-//! whenever a connection is opened, and names are looked up only with a connection at hand.
+//! whenever a connection is opened, and names are looked up only with a connection at hand. A number
+//! is looked up again now and then, which notes that it is used.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -11,20 +12,22 @@ use std::{
 };
 
 use steadfast_core::{Job, Kind, NewJob, Queue, RetryPolicy, Tenant};
-use tokio_postgres::{Row, types::ToSql};
+use tokio_postgres::Row;
 
 use super::{
     damage::pass_over,
     driver_error::DriverError,
     names::{LaneId, PolicyId},
     rows::JobRows,
-    session::Session,
+    session::{PoolContext, Session},
     values::{json, parse, to_json},
 };
 use crate::{
     lane::Lane,
-    limits::TRANSACTION_TRIES_MAX,
-    sql::columns::{JobColumns, columns},
+    sql::{
+        columns::{JobColumns, columns},
+        name_use::FoundNumber,
+    },
 };
 
 columns! {
@@ -61,19 +64,23 @@ pub(super) async fn lane_number(session: &Session<'_>, job: &Job) -> Result<Lane
 }
 
 async fn lane_id(session: &Session<'_>, lane: Lane) -> Result<LaneId, DriverError> {
-    let names = &session.shared.names;
-    if let Some(id) = names.lane_id(&lane) {
+    let PoolContext { names, clock, .. } = session.shared;
+    if let Some(id) = names.lane_id(&lane, clock.now()) {
         return Ok(id);
     }
-    let sql = include_str!("sql/lane_insert.sql");
-    let key = [
+    let (tenant, queue, kind) = (
         lane.tenant.as_str(),
         lane.queue.as_str(),
         lane.kind.as_str(),
-    ];
-    let id = find_or_insert(session, sql, &[&key[0], &key[1], &key[2]]).await?;
+    );
+    let found_at = clock.now();
+    let sql = include_str!("sql/lane_number.sql");
+    let row = session
+        .query_one(sql, &[&tenant, &queue, &kind, &clock.given()])
+        .await?;
+    let id = row.try_get("id")?;
     if !session.may_roll_back {
-        names.insert_lane(id, Arc::new(lane));
+        names.insert_lane_id(Arc::new(lane), FoundNumber { id, found_at });
     }
     Ok(id)
 }
@@ -82,14 +89,17 @@ pub(super) async fn policy_id(
     session: &Session<'_>,
     policy: &Arc<RetryPolicy>,
 ) -> Result<PolicyId, DriverError> {
-    let names = &session.shared.names;
-    if let Some(id) = names.recent_policy_id(policy) {
+    let PoolContext { names, clock, .. } = session.shared;
+    if let Some(id) = names.recent_policy_id(policy, clock.now()) {
         return Ok(id);
     }
     let body = to_json(&**policy)?;
-    let id = find_or_insert(session, include_str!("sql/policy_insert.sql"), &[&body]).await?;
+    let found_at = clock.now();
+    let sql = include_str!("sql/policy_number.sql");
+    let row = session.query_one(sql, &[&body, &clock.given()]).await?;
+    let id = row.try_get("id")?;
     if !session.may_roll_back {
-        names.insert_recent_policy(policy, id);
+        names.insert_recent_policy(policy, FoundNumber { id, found_at });
     }
     Ok(id)
 }
@@ -173,18 +183,4 @@ async fn load_policies(
         }
     }
     Ok(policies)
-}
-
-/// Runs a statement that finds a number or gives one, until no other transaction overtakes it.
-async fn find_or_insert(
-    session: &Session<'_>,
-    sql: &'static str,
-    key: &[&(dyn ToSql + Sync)],
-) -> Result<i32, DriverError> {
-    for _ in 0..TRANSACTION_TRIES_MAX {
-        if let Some(row) = session.query(sql, key).await?.first() {
-            return Ok(row.try_get("id")?);
-        }
-    }
-    Err(DriverError::Overtaken)
 }

@@ -6,18 +6,24 @@ use std::{sync::Weak, time::Instant};
 use tokio::time;
 
 use super::{counts, driver_error::DriverError, inner::Inner, recount, session::Session};
-use crate::limits::{RECOUNT_INTERVAL, UPKEEP_INTERVAL};
+use crate::limits::{NAME_SEARCH_EVERY, RECOUNT_INTERVAL, UPKEEP_INTERVAL};
 
 /// Goes on until the store is dropped.
 pub(super) async fn run(store: Weak<Inner>) {
     let mut ticks = time::interval(UPKEEP_INTERVAL);
     ticks.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
     let mut recounted = None;
+    let mut remembered = Instant::now();
     loop {
         ticks.tick().await;
         let Some(store) = store.upgrade() else {
             return;
         };
+        if remembered.elapsed() >= NAME_SEARCH_EVERY {
+            // Among the names that are known there may be many that were deleted since.
+            remembered = Instant::now();
+            store.shared.names.clear();
+        }
         if let Err(error) = run_once(&store, &mut recounted).await {
             tracing::debug!(%error, "upkeep is put off");
         }

@@ -123,7 +123,10 @@ pub(super) fn run_command(
     };
     write_progress(session, seq, &job.progress, None)?;
     if job.priority != priority || job.policy != policy || job.payload != payload {
-        let policy = session.names.policy_id(session.conn, &job.policy)?;
+        let Session {
+            conn, names, now, ..
+        } = session;
+        let policy = names.policy_id(conn, &job.policy, *now)?;
         session
             .conn
             .prepare_cached(include_str!("sql/command.sql"))?

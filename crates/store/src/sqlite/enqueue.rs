@@ -133,15 +133,17 @@ struct NewRow<'j> {
 
 impl<'j> NewRow<'j> {
     fn of(session: &mut Session<'_>, job: &'j NewJob) -> Result<Self, DriverError> {
-        let Session { conn, names, .. } = session;
+        let Session {
+            conn, names, now, ..
+        } = session;
         let (destination, key) = (job.destination.as_ref(), job.concurrency_key.as_ref());
         Ok(Self {
             job,
             sublane: SublaneId {
-                lane: names.lane_id(conn, job)?,
+                lane: names.lane_id(conn, job, *now)?,
                 number: Sublane::number(destination, key),
             },
-            policy: names.policy_id(conn, &job.policy)?,
+            policy: names.policy_id(conn, &job.policy, *now)?,
         })
     }
 

@@ -156,6 +156,10 @@ impl JobStore for SqliteStore {
         Ok(pruned)
     }
 
+    async fn prune_names(&self, keep: usize) -> Result<usize, StoreError> {
+        self.delete_unused_names(keep).await
+    }
+
     async fn recount(&self, repair: bool) -> Result<Vec<CounterDifference>, StoreError> {
         self.recount_lanes(repair).await
     }

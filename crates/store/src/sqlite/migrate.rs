@@ -16,6 +16,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0008_unsuccessful_jobs.sql"),
     include_str!("migrations/0009_workers.sql"),
     include_str!("migrations/0010_flow.sql"),
+    include_str!("migrations/0011_unused_names.sql"),
 ];
 
 /// The schema this binary knows.

@@ -200,6 +200,7 @@ impl<'c> Session<'c> {
         if self.data_version != version {
             self.data_version = version;
             self.due.invalidate();
+            self.names.forget_numbers();
             // A newer binary may have changed the schema.
             self.claim_columns = None;
             self.wakes.wake_all();

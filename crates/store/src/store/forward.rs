@@ -41,6 +41,7 @@ macro_rules! for_each_verb {
                 run_command(jobs: Vec<JobId>, command: JobCommand, subscriptions: Arc<Subscriptions>) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
                 set_queue_paused(tenant: Tenant, queue: Queue, paused: bool) -> Result<(), StoreError>;
                 prune(ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
+                prune_names(keep: usize) -> Result<usize, StoreError>;
                 recount(repair: bool) -> Result<Vec<CounterDifference>, StoreError>;
                 check_writable() -> Result<(), StoreError>;
             }

@@ -104,6 +104,15 @@ pub trait JobStore: BaseStore {
     /// Tick records from before the time go as well; the counts of attempts stay.
     async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
 
+    /// Deletes what stands for tenants, queues, kinds and retry policies that no job has any more, and
+    /// answers how many such names that were: nothing, unless there are more than `keep` of a sort,
+    /// and unless the last call that looked for them is a day past.
+    ///
+    /// A name goes that was not used for a day before that last call, of which no attempt is counted
+    /// by the minute any more; what was counted in all of its jobs goes with it. One that is used
+    /// again is a new one.
+    async fn prune_names(&self, keep: usize) -> Result<usize, StoreError>;
+
     /// Counts all jobs, and answers which of the stored counters tell otherwise; with `repair`,
     /// what differs is added to them. Reads everything, and nothing waits for it.
     async fn recount(&self, repair: bool) -> Result<Vec<CounterDifference>, StoreError>;

@@ -1,3 +1,3 @@
--- Gives a retry policy a number, if it has none.
--- Parameters: 1 policy as JSON. Rows: none. Locks: write.
-INSERT INTO steadfast_policy (body) VALUES (?1) ON CONFLICT DO NOTHING
+-- Gives a retry policy a number.
+-- Parameters: 1 policy as JSON, 2 now. Rows: id. Locks: write.
+INSERT INTO steadfast_policy (body, used_at) VALUES (?1, ?2) RETURNING id

@@ -1,0 +1,122 @@
+//! Numbers of lanes and policies that nothing uses any more, while others may be about to use them.
+
+use std::{sync::Arc, time::Duration};
+
+use steadfast_core::{JobCommand, NewJob, PolicyPatch, Preset, Queue, limits::DAY};
+use steadfast_store::{
+    BaseStore as _, JobStore as _, ManualClock, PostgresStore, QueryStore as _, StoreError,
+};
+
+use crate::common::{TestDatabase, job};
+
+async fn open(database: &TestDatabase, clock: &ManualClock) -> PostgresStore {
+    let options = database.options().clock(clock.clone());
+    PostgresStore::open(&database.url, options).await.unwrap()
+}
+
+/// A job with a lane and a policy of its own.
+fn own_job(store: &PostgresStore, number: u32) -> NewJob {
+    let mut job = job(store);
+    let patch = PolicyPatch::preset(Preset::Queue).max_retries(number);
+    job.policy = Arc::new(patch.build().unwrap());
+    job.queue = Queue::new(&format!("q{number}")).unwrap();
+    job
+}
+
+/// Stores jobs and has retention delete them, so that only their names are left.
+async fn use_names(store: &PostgresStore, clock: &ManualClock, numbers: std::ops::Range<u32>) {
+    let new: Vec<NewJob> = numbers.map(|number| own_job(store, number)).collect();
+    let ids = new.iter().map(|job| job.id).collect();
+    let count = new.len();
+    store.enqueue(new).await.unwrap();
+    let cancelled = store.run_command(ids, JobCommand::Cancel, Arc::default());
+    assert!(cancelled.await.unwrap().iter().all(Result::is_ok));
+    clock.advance(Duration::from_secs(60 * 60 * 2));
+    assert_eq!(store.prune(store.now(), 100).await.unwrap(), count);
+}
+
+/// The queues of lanes, and how often policies are retried, that have numbers.
+async fn numbered(database: &TestDatabase) -> (Vec<String>, Vec<i64>) {
+    let sql = "SELECT
+        ARRAY(SELECT queue::text FROM steadfast.lane ORDER BY queue),
+        ARRAY(SELECT (body::json ->> 'maxRetries')::bigint FROM steadfast.policy ORDER BY 1)";
+    let row = database
+        .client()
+        .await
+        .query_one(&database.sql(sql), &[])
+        .await
+        .unwrap();
+    (row.get(0), row.get(1))
+}
+
+/// Looks until nothing is under way any more that was at the last search.
+async fn search(store: &PostgresStore) -> Result<usize, StoreError> {
+    for _ in 0..300 {
+        let deleted = store.prune_names(0).await?;
+        if deleted > 0 {
+            return Ok(deleted);
+        }
+        // sleep: what other tests do on the same server has to end first
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Ok(0)
+}
+
+#[tokio::test]
+async fn a_node_that_remembers_numbers_looks_them_up_again_after_a_while() {
+    let (database, clock) = (TestDatabase::new(), ManualClock::default());
+    let (store, other) = (open(&database, &clock).await, open(&database, &clock).await);
+    use_names(&other, &clock, 1..4).await;
+    store.enqueue(vec![own_job(&store, 9)]).await.unwrap();
+    clock.advance(DAY * 3);
+    assert_eq!(store.prune_names(0).await.unwrap(), 0);
+    clock.advance(DAY);
+    assert_eq!(search(&store).await.unwrap(), 6);
+    assert_eq!(numbered(&database).await, (vec!["q9".to_owned()], vec![9]));
+
+    let again = own_job(&other, 2);
+    let (id, policy) = (again.id, again.policy.clone());
+    other.enqueue(vec![again]).await.unwrap();
+    for store in [&store, &other] {
+        let found = store.get_jobs(vec![id]).await.unwrap().remove(0).unwrap();
+        assert_eq!((found.queue.as_str(), &found.policy), ("q2", &policy));
+    }
+}
+
+#[tokio::test]
+async fn a_users_transaction_keeps_what_it_uses() {
+    let (database, clock) = (TestDatabase::new(), ManualClock::default());
+    let store = open(&database, &clock).await;
+    use_names(&store, &clock, 1..4).await;
+    clock.advance(DAY * 3);
+    let mut client = database.client().await;
+    // It uses numbers that were not used for long, and lasts over a search.
+    let transaction = client.transaction().await.unwrap();
+    let own = own_job(&store, 1);
+    let id = own.id;
+    store.enqueue_in(&transaction, vec![own]).await.unwrap();
+    assert_eq!(store.prune_names(0).await.unwrap(), 0);
+    clock.advance(DAY);
+    assert_eq!(store.prune_names(0).await.unwrap(), 0, "it has not ended");
+    transaction.commit().await.unwrap();
+    assert_eq!(search(&store).await.unwrap(), 4);
+    let left = (vec!["q1".to_owned()], vec![1]);
+    assert_eq!(numbered(&database).await, left);
+    assert!(store.get_jobs(vec![id]).await.unwrap()[0].is_some());
+}
+
+#[tokio::test]
+async fn a_job_from_sql_says_that_its_names_are_used() {
+    let database = TestDatabase::new();
+    let store = database.open().await;
+    let sql = database
+        .sql("UPDATE steadfast.lane SET used_at = 1; UPDATE steadfast.policy SET used_at = 1");
+    store.enqueue(vec![job(&store)]).await.unwrap();
+    let client = database.client().await;
+    client.batch_execute(&sql).await.unwrap();
+    let sql = database.sql("SELECT steadfast.enqueue(kind => 'mail')");
+    client.query_one(&*sql, &[]).await.unwrap();
+    let sql = "SELECT (SELECT min(used_at) FROM steadfast.lane), (SELECT max(used_at) FROM steadfast.policy)";
+    let row = client.query_one(&database.sql(sql), &[]).await.unwrap();
+    assert!(row.get::<_, i64>(0) > 1 && row.get::<_, i64>(1) > 1);
+}
