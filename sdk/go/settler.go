@@ -41,7 +41,7 @@ type settlement struct {
 	claim *claim
 	body  json.RawMessage
 	// whether its body already says that the server refused the first one
-	isReplaced bool
+	replaced int
 }
 
 // settleRequest is [api.SettleRequest] with entries that are already written, because a batch is
@@ -176,12 +176,21 @@ func (s *settler) send(ctx context.Context, batch []*settlement) error {
 	if len(answer.Settled) != len(batch) {
 		return fmt.Errorf("the server answered %d of %d settlements", len(answer.Settled), len(batch))
 	}
+	var again []*settlement
 	for i, entry := range batch {
 		if result := answer.Settled[i]; !result.Ok {
 			s.log.Warn("outcome refused", "job", entry.claim.job.ID, "code", result.Code, "detail", result.Detail)
+			isOver := result.Code == "stale_fence" || result.Code == "not_found"
+			if !isOver && entry.replace(result.Detail) {
+				again = append(again, entry)
+				continue
+			}
 		}
 		s.held.remove(entry.claim)
 	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.waiting = append(again, s.waiting...)
 	return nil
 }
 
@@ -197,14 +206,20 @@ func (s *settler) replace(batch []*settlement, refused *api.Error) {
 			}
 		}
 	}
-	entry := batch[index]
-	outcome := Outcome{Verb: Fail, Failure: &Failure{
-		Class:   "validation",
-		Message: "the server refused the outcome: " + refused.Detail,
-	}}
-	if entry.isReplaced {
-		outcome = Outcome{Verb: Release}
+	batch[index].replace(refused.Detail)
+}
+
+// replace turns an outcome that the server refused into a failure that says so, and one that was
+// replaced already into a release. It is false if that was done, too.
+func (s *settlement) replace(detail string) bool {
+	outcome := Outcome{Verb: Release}
+	if s.replaced == 0 {
+		outcome = Outcome{Verb: Fail, Failure: &Failure{
+			Class:   "validation",
+			Message: "the server refused the outcome: " + detail,
+		}}
 	}
-	entry.isReplaced = true
-	entry.body, _ = settlementText(entry.claim, outcome)
+	s.replaced++
+	s.body, _ = settlementText(s.claim, outcome)
+	return s.replaced <= 2
 }

@@ -104,6 +104,34 @@ func TestOnlyTheRefusedOutcomeBecomesAFailure(t *testing.T) {
 	}
 }
 
+func TestAnOutcomeThatIsRefusedByItselfBecomesAFailure(t *testing.T) {
+	final := map[string]api.SettlementRequest{}
+	client := fakeServer(t, func(body []byte) (int, any) {
+		sent := readSettlements(body)
+		settled := make([]map[string]any, len(sent))
+		for i, s := range sent {
+			settled[i] = map[string]any{"id": s.ID, "ok": true}
+			if s.ID == "job_1" && s.Outcome == Succeed {
+				settled[i] = map[string]any{"id": s.ID, "ok": false, "code": "invalid", "detail": "too large", "field": "result"}
+				continue
+			}
+			final[s.ID] = s
+		}
+		return 200, map[string]any{"settled": settled}
+	})
+	success := Outcome{Verb: Succeed, Result: []byte(`1`)}
+	held := settleAll(t, client, success, success)
+	if final["job_0"].Outcome != Succeed {
+		t.Errorf("%+v", final)
+	}
+	if refused := final["job_1"]; refused.Outcome != Fail || !strings.Contains(refused.Failure.Message, "too large") {
+		t.Errorf("%+v", refused)
+	}
+	if left := held.all(); len(left) != 0 {
+		t.Errorf("%d claims are still held", len(left))
+	}
+}
+
 func TestBatchesAreBoundedInNumberAndSize(t *testing.T) {
 	var counts []int
 	client := fakeServer(t, func(body []byte) (int, any) {

@@ -256,7 +256,7 @@ pub struct FailRequest {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FailureRequest {
     /// `error` by default. `validation`, `not_found`, `unauthorized`, `forbidden` and `syntax` are
-    /// not retried; any name of your own is.
+    /// not retried; any name of your own is, unless `permanent` says otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(example = "ValidationError"))]
     pub class: Option<String>,
@@ -273,6 +273,10 @@ pub struct FailureRequest {
     /// The stack trace, kept with the attempt; of one over 64 KiB the middle is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
+    /// No retry can cure it, whatever its class: the job becomes a dead letter, unless a rule of its
+    /// policy retries the class.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub permanent: bool,
 }
 
 /// A request to try again later without counting this attempt.
@@ -422,8 +426,13 @@ pub struct SettlementResult {
     /// The job's label from now on.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<LabelSchema>))]
     pub label: Option<JobLabel>,
-    /// `stale_fence` or `not_found`, if it is not ok.
+    /// `stale_fence` or `not_found`, if it is not ok because the claim does not hold; else what is
+    /// wrong with this settlement, as `invalid`: the claim still holds, so send another one, such as a
+    /// failure that says so.
     pub code: Option<String>,
     /// A sentence for people, if it is not ok.
     pub detail: Option<String>,
+    /// The field of the settlement that is wrong, as `result`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
 }

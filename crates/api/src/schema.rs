@@ -221,6 +221,12 @@ schema!(
                 .schema_type(Type::String)
                 .description(Some("The stack trace; only in the attempts of a job")),
         )
+        .property(
+            "permanent",
+            ObjectBuilder::new()
+                .schema_type(Type::Boolean)
+                .description(Some("The worker says that no retry can cure it, whatever its class")),
+        )
 );
 
 schema!(

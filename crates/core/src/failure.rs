@@ -45,6 +45,9 @@ pub struct Failure {
     /// out if it is longer than [`limits::TRACE_BYTES_MAX`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
+    /// Whoever reported it says that no retry can cure it, whatever its class.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub permanent: bool,
 }
 
 impl Failure {
@@ -56,6 +59,7 @@ impl Failure {
             http_status: None,
             retry_after: None,
             trace: None,
+            permanent: false,
         }
     }
 
@@ -81,6 +85,13 @@ impl Failure {
         self
     }
 
+    /// The same failure, of which it is known that no retry can cure it.
+    #[must_use]
+    pub fn into_permanent(mut self) -> Self {
+        self.permanent = true;
+        self
+    }
+
     /// The same failure as the job itself keeps it.
     pub(crate) fn without_trace(&self) -> Self {
         Self {
@@ -89,12 +100,15 @@ impl Failure {
             http_status: self.http_status,
             retry_after: self.retry_after,
             trace: None,
+            permanent: self.permanent,
         }
     }
 
     /// Whether another try would end the same way. A rule of the policy may retry it all the same.
     pub fn is_permanent(&self) -> bool {
-        self.class.is_permanent() || self.http_status.is_some_and(http_is_permanent)
+        self.permanent
+            || self.class.is_permanent()
+            || self.http_status.is_some_and(http_is_permanent)
     }
 }
 
@@ -306,6 +320,20 @@ mod tests {
             FailureClass::FORBIDDEN
         );
         assert_eq!(FailureClass::named(" "), FailureClass::ERROR);
+    }
+
+    #[test]
+    fn a_failure_that_is_called_permanent_keeps_its_class() {
+        let failure = Failure::new(FailureClass::named("CardDeclined"), "no");
+        assert!(!failure.is_permanent());
+        let text = serde_json::to_string(&failure).unwrap();
+        assert!(!text.contains("permanent"), "{text}");
+        let failure = failure.into_permanent();
+        assert!(failure.is_permanent() && failure.without_trace().is_permanent());
+        assert_eq!(failure.class.as_str(), "CardDeclined");
+        let text = serde_json::to_string(&failure).unwrap();
+        let read: Failure = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, failure);
     }
 
     #[test]

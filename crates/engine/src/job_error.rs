@@ -38,6 +38,12 @@ impl JobError {
         Self::Failure(Failure::new(FailureClass::VALIDATION, message))
     }
 
+    /// A failure of a class of your own that no retry can cure. A rule of the policy may retry it all
+    /// the same.
+    pub fn permanent_failure(class: &str, message: impl Into<String>) -> Self {
+        Self::Failure(Failure::new(FailureClass::named(class), message).into_permanent())
+    }
+
     /// A failure that should not be tried again before `delay` has passed.
     pub fn retry_after(delay: Duration, message: impl Into<String>) -> Self {
         Self::Failure(Failure::new(FailureClass::ERROR, message).with_retry_after(delay))

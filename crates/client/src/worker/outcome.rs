@@ -101,6 +101,7 @@ fn failure_request(failure: Failure, reason: Option<StopReason>) -> FailureReque
         http_status: failure.http_status,
         retry_after: failure.retry_after.map(Into::into),
         trace: failure.trace,
+        permanent: failure.permanent,
     }
 }
 

@@ -8,7 +8,7 @@ use steadfast_api::{
     SettlementOutcome, SettlementRequest, SettlementResult, SnoozeRequest, SucceedRequest,
 };
 use steadfast_core::{
-    Failure, FailureClass, Fence, JobId, Outcome, Payload, limits as core_limits,
+    Failure, FailureClass, Fence, Job, JobId, JobLabel, Outcome, Payload, limits as core_limits,
 };
 use steadfast_engine::{SettleError, Settlement};
 
@@ -16,7 +16,7 @@ use super::{Answer, jobs::job_body, on_success::OnSuccessReader};
 use crate::{
     access::{Caller, Works},
     app::App,
-    body::{Body, Id},
+    body::{Body, Id, shorten_id},
     json::Json,
     limits,
     problem::{Problem, Problems},
@@ -113,7 +113,7 @@ pub async fn release(
 
 /// Report the ends of many attempts in one transaction.
 ///
-/// Each report has its own result.
+/// Each report has its own result, and one that is wrong does not hinder the others.
 #[utoipa::path(
     post, path = "/claims/settle", tag = "Workers", operation_id = "settleAttempts",
     request_body(content = SettleRequest, example = json!({"settlements": [
@@ -148,40 +148,39 @@ pub async fn settle(
         .filter(|it| !it.on_success.is_empty());
     let creators = creators.filter_map(|it| it.id.parse().ok()).collect();
     let reader = OnSuccessReader::new(&app, &caller, creators).await?;
-    let settlements = body.settlements.into_iter().enumerate();
-    let settlements = settlements
-        .map(|(index, body)| {
-            settlement(body, &reader)
-                .map_err(|problem| problem.within(&format!("settlements[{index}]")))
-        })
-        .collect::<Result<Vec<_>, Problem>>()?;
-    let results = app.node.settle(settlements, caller.tenant.as_ref()).await?;
+    let mut sound = Vec::with_capacity(ids.len());
+    let mut read: Vec<Result<(), Problem>> = Vec::with_capacity(ids.len());
+    for body in body.settlements {
+        read.push(settlement(body, &reader).map(|settlement| sound.push(settlement)));
+    }
+    let settled = app.node.settle(sound, caller.tenant.as_ref()).await?;
+    let mut settled = settled.into_iter();
     let now = app.client.now();
-    let settled = results
-        .into_iter()
-        .zip(ids)
-        .map(|(result, id)| match result {
-            Ok(job) => SettlementResult {
-                id,
-                ok: true,
-                label: Some(job.label(now)),
-                code: None,
-                detail: None,
-            },
-            Err(error) => {
-                let problem = Problem::from(error);
-                SettlementResult {
-                    id,
-                    ok: false,
-                    label: None,
-                    code: Some(problem.code.to_owned()),
-                    detail: Some(problem.detail),
-                }
-            }
+    let results = ids.into_iter().zip(read).map(|(id, read)| {
+        let result = read.and_then(|()| {
+            let settled = settled.next();
+            Ok(settled.ok_or_else(|| Problem::not_found(shorten_id(&id)))??)
         });
+        settlement_result(id, result.map(|job: Job| job.label(now)))
+    });
     Ok(Json(SettlementList {
-        settled: settled.collect(),
+        settled: results.collect(),
     }))
+}
+
+fn settlement_result(id: String, result: Result<JobLabel, Problem>) -> SettlementResult {
+    let (label, problem) = match result {
+        Ok(label) => (Some(label), None),
+        Err(problem) => (None, Some(problem)),
+    };
+    SettlementResult {
+        id,
+        ok: problem.is_none(),
+        label,
+        code: problem.as_ref().map(|problem| problem.code.to_owned()),
+        field: problem.as_ref().and_then(|problem| problem.field.clone()),
+        detail: problem.map(|problem| problem.detail),
+    }
 }
 
 fn settlement(
@@ -248,6 +247,7 @@ fn failure(body: FailureRequest) -> Result<Outcome, Problem> {
     if let Some(delay) = body.retry_after {
         failure = failure.with_retry_after(delay.get());
     }
+    failure.permanent = body.permanent;
     if let Some(trace) = body.trace.filter(|trace| !trace.is_empty()) {
         failure = failure.with_trace(trace);
     }

@@ -273,10 +273,67 @@ async fn many_are_settled_at_once_and_each_is_answered() {
     assert_eq!(settled[4]["code"], "not_found");
     let again = server.http.post("/api/v1/claims/settle", settlements).await;
     assert_eq!(again.is(200)["settled"][0]["ok"], true);
+}
 
-    let mixed = json!({"settlements": [of(3, "succeed", json!({"delay": "1h"}))]});
-    let mixed = server.http.post("/api/v1/claims/settle", mixed).await;
-    mixed.is_problem(422, "invalid", Some("settlements[0].delay"));
+#[tokio::test]
+async fn a_settlement_that_is_wrong_does_not_hinder_the_others() {
+    let server = Server::start().await;
+    for _ in 0..4 {
+        server.http.create_id(json!({"kind": "mail"})).await;
+    }
+    let claims = server.http.claim("mail", "20s").await;
+    let of = |index: usize, outcome: &str, more: Value| {
+        let mut settlement = more;
+        settlement["id"] = claims[index]["id"].clone();
+        settlement["fence"] = claims[index]["fence"].clone();
+        settlement["outcome"] = json!(outcome);
+        settlement
+    };
+    let long = "x".repeat(steadfast_core::limits::OUTPUT_BYTES_MAX);
+    let mut no_id = of(3, "succeed", json!({}));
+    no_id["id"] = json!("3");
+    let settlements = json!({"settlements": [
+        of(0, "succeed", json!({"result": long})),
+        of(1, "succeed", json!({"result": 1})),
+        of(2, "succeed", json!({"delay": "1h"})),
+        no_id,
+        of(3, "succeed", json!({})),
+    ]});
+    let reply = server.http.post("/api/v1/claims/settle", settlements).await;
+    let body = reply.is(200);
+    let settled = body["settled"].as_array().unwrap();
+    assert_eq!(
+        each(settled, "ok"),
+        [false, true, false, false, true],
+        "{body:#}"
+    );
+    assert_eq!(settled[0]["code"], "invalid");
+    assert_eq!(settled[0]["field"], "result");
+    assert_eq!(settled[2]["field"], "delay");
+    assert_eq!(settled[3]["id"], "3");
+    assert_eq!(settled[1]["label"], "succeeded");
+    // The claim of the one that was wrong still holds.
+    let right = json!({"settlements": [of(0, "succeed", json!({}))]});
+    let reply = server.http.post("/api/v1/claims/settle", right).await;
+    assert_eq!(reply.is(200)["settled"][0]["ok"], true);
+}
+
+#[tokio::test]
+async fn a_failure_that_its_worker_calls_permanent_is_not_retried_and_keeps_its_class() {
+    let server = Server::start().await;
+    let id = server.http.create_id(json!({"kind": "pay"})).await;
+    let claim = &server.http.claim("pay", "20s").await[0];
+    let failure = json!({"failure": {
+        "class": "CardDeclined", "message": "no", "permanent": true
+    }});
+    let job = server.http.report(claim, "fail", failure).await.is(200);
+    assert_eq!(job["label"], "failed");
+    assert_eq!(job["reason"], "non_retryable", "{job:#}");
+    let path = format!("/api/v1/jobs/{id}/history");
+    let attempts = server.http.get(&path).await.is(200);
+    let failure = &attempts["attempts"][0]["failure"];
+    assert_eq!(failure["class"], "CardDeclined", "{attempts:#}");
+    assert_eq!(failure["permanent"], true);
 }
 
 #[tokio::test]
@@ -294,7 +351,7 @@ async fn a_status_that_http_does_not_know_is_refused_by_name() {
         one["outcome"] = json!("fail");
         let many = json!({"settlements": [one]});
         let refused = server.http.post("/api/v1/claims/settle", many).await;
-        refused.is_problem(422, "invalid", Some("settlements[0].failure.httpStatus"));
+        assert_eq!(refused.is(200)["settled"][0]["field"], "failure.httpStatus");
     }
     let failure = json!({"failure": {"httpStatus": 599}});
     server.http.report(claim, "fail", failure).await.is(200);
