@@ -45,7 +45,7 @@ pub struct Failure {
     /// out if it is longer than [`limits::TRACE_BYTES_MAX`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
-    /// Whoever reported it says that no retry can cure it, whatever its class.
+    /// The worker that reported it says that no retry can cure it, whatever its class.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub permanent: bool,
 }

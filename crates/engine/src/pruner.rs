@@ -31,7 +31,7 @@ impl Pruner {
             .await
     }
 
-    /// The store looks once a day, whoever asks; it need not be asked all the time.
+    /// The store looks once a day, however many nodes ask; it need not be asked all the time.
     async fn prune_names(&self) -> Result<(), StoreError> {
         let now = self.store.now();
         let is_due = |last: Timestamp| last > now || now.since(last) >= limits::PRUNE_NAMES_EVERY;

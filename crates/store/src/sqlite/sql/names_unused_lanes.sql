@@ -1,5 +1,5 @@
--- Lanes that no request has used for long and in which nothing is counted. The newest stays, whoever
--- uses it, because its number would be given again.
+-- Lanes that no request has used for long and in which nothing is counted. The newest stays, used or not,
+-- because its number would be given again.
 -- Parameters: 1 used before, 2 above which there must be so many, 3 limit. Rows: id. Locks: read.
 SELECT id FROM steadfast_lane
 WHERE

@@ -1,4 +1,4 @@
--- Retry policies that no request has used for long. The newest stays, whoever uses it, because its
+-- Retry policies that no request has used for long. The newest stays, used or not, because its
 -- number would be given again.
 -- Parameters: 1 used before, 2 above which there must be so many, 3 limit. Rows: id. Locks: read.
 SELECT id FROM steadfast_policy
