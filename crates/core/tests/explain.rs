@@ -215,6 +215,7 @@ fn facts(job: &Job) -> StartFacts<'_> {
         },
         place: Some(PlaceReading::default()),
         starts_per_second: None,
+        is_of_tenant: false,
     }
 }
 
@@ -344,6 +345,10 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
     dead.progress.state = steadfast_core::JobState::Failed;
     let holder = |bits, worker: Option<&str>| GateHolder {
         job: JobId::from_bits(bits),
+        tenant: match bits {
+            10 => Tenant::new("other").unwrap(),
+            _ => Tenant::default(),
+        },
         worker: worker.map(|worker| WorkerName::new(worker).unwrap()),
         since: T0,
     };
@@ -366,6 +371,10 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
     let gates = |gates| StartFacts {
         gates,
         ..facts(&job)
+    };
+    let for_tenant = |facts| StartFacts {
+        is_of_tenant: true,
+        ..facts
     };
     let set = |scope, key: &str, patch| at_gate(applied(&job, scope, key, patch), full);
     let of_health = |health| at_gate(health_gate(&job, health), GateState::default());
@@ -414,6 +423,10 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
                 "default",
                 pause(Some("too loud"), Some(at(600))),
             )),
+        ),
+        (
+            "max running, for the tenant",
+            for_tenant(gates(vec![max_running.clone()])),
         ),
         ("max running", gates(vec![max_running])),
         (
@@ -465,6 +478,10 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
         ),
         ("held", gates(of_health(down.clone()))),
         (
+            "held, for the tenant",
+            for_tenant(gates(of_health(down.clone()))),
+        ),
+        (
             "held, no probe",
             StartFacts {
                 gates: of_health(down.clone()),
@@ -494,6 +511,10 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
                     },
                 )),
             ),
+        ),
+        (
+            "Retry-After, for the tenant",
+            for_tenant(gates(of_health(told.clone()))),
         ),
         ("Retry-After", gates(of_health(told))),
         (

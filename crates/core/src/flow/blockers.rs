@@ -13,7 +13,7 @@ use crate::{
     attempt::Attempt,
     id::JobId,
     job::Job,
-    name::WorkerName,
+    name::{Tenant, WorkerName},
     state::{JobLabel, JobState},
     string_enum,
     time::Timestamp,
@@ -21,9 +21,10 @@ use crate::{
 
 use super::{
     gate::{GateId, GateLimits},
-    gates::AppliedGate,
+    gates::{AppliedGate, Gates},
     health::{IncidentCause, SharedRetryAfter},
     room::{ClosedBy, GateState, Room},
+    sublane::Sublane,
 };
 
 pub use queue::{QueueExplanation, QueueFacts};
@@ -47,6 +48,9 @@ pub struct StartFacts<'a> {
     pub place: Option<PlaceReading>,
     /// How many jobs of its tenant start in a second at present, if that is known.
     pub starts_per_second: Option<f64>,
+    /// The reader may see the jobs of its tenant only: jobs, workers and failures of others are not
+    /// named.
+    pub is_of_tenant: bool,
 }
 
 /// A gate, as a claim sees it.
@@ -81,6 +85,8 @@ pub struct PlaceReading {
 pub struct GateHolder {
     /// The job that runs.
     pub job: JobId,
+    /// Whose job it is.
+    pub tenant: Tenant,
     /// Who runs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<WorkerName>,
@@ -258,6 +264,11 @@ impl StartFacts<'_> {
     fn at_gate(&self, reading: &GateReading, now: Timestamp) -> Vec<Blocker> {
         let is_retry = self.job.progress.is_retry();
         let limits = reading.gate.limits.one_by_one();
+        let mut visible = reading.clone();
+        visible
+            .holders
+            .retain(|holder| !self.is_of_tenant || holder.tenant == self.job.tenant);
+        let reading = &visible;
         let rooms = limits.into_iter().filter_map(|limits| {
             // The job before it says more.
             if limits.ordered && self.before_in_key.is_some() {
@@ -306,6 +317,40 @@ impl StartFacts<'_> {
                 basis: "nothing stands in its way".to_owned(),
             },
         })
+    }
+}
+
+impl Gates {
+    /// What these gates say to a job that is due by themselves, without knowing how many attempts run
+    /// or have started: who has closed a gate or holds a destination, and what destinations asked
+    /// for.
+    pub fn known_blockers(&self, job: &Job, is_of_tenant: bool, now: Timestamp) -> Vec<Blocker> {
+        if job.progress.state != JobState::Waiting || job.progress.run_at > now {
+            return Vec::new();
+        }
+        let gates = self.applying_to(&Sublane::from(job)).into_iter();
+        let facts = StartFacts {
+            job,
+            last_attempt: None,
+            gates: gates
+                .map(|gate| GateReading {
+                    gate,
+                    state: GateState::default(),
+                    ahead: 0,
+                    holders: Vec::new(),
+                })
+                .collect(),
+            before_in_key: None,
+            runs_after: Vec::new(),
+            workers: WorkerReading {
+                live: 1,
+                last_seen: None,
+            },
+            place: None,
+            starts_per_second: None,
+            is_of_tenant,
+        };
+        facts.explain(now).blockers
     }
 }
 

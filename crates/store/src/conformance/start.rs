@@ -211,6 +211,7 @@ pub async fn a_job_at_a_limit_names_those_that_run(f: Fixture) {
     for holder in &at_gate.holders {
         let claim = running.iter().find(|claim| claim.job().id == holder.job);
         let progress = &claim.unwrap().job().progress;
+        assert_eq!(holder.tenant, tenant("default"));
         assert_eq!(holder.worker, progress.worker);
         assert_eq!(Some(holder.since), progress.started_at);
     }

@@ -64,6 +64,7 @@ impl Tables {
             .filter(|job| self.counts_at(job, gate));
         let holders = counted.map(|job| GateHolder {
             job: job.id,
+            tenant: job.tenant.clone(),
             worker: job.progress.worker.clone(),
             since: job.progress.started_at.unwrap_or(job.created_at),
         });

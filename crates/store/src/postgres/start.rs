@@ -19,7 +19,7 @@ use super::{
     mirror::StripColumns,
     numbering::lane_number,
     session::Session,
-    values::{parse_option, time},
+    values::{parse, parse_option, time},
 };
 use crate::{
     due::{IndexedStart, Level, Strip, SublaneId, WaitingJob},
@@ -154,6 +154,7 @@ async fn holders(
         let of = holders.entry(GateNumber(row.try_get("number")?));
         of.or_default().push(GateHolder {
             job: row.try_get::<_, Key>("id")?.job(),
+            tenant: parse(&row, "tenant", "tenant", Tenant::new)?,
             worker: parse_option(&row, "worker", "worker", WorkerName::new)?,
             since: time(row.try_get("since")?),
         });

@@ -244,7 +244,7 @@ fn add_holders(
     let Reader { conn, names } = reader;
     let mut select = conn.prepare_cached(include_str!("sql/start_holders.sql"))?;
     let mut rows = select.query([row_limit(HOLDERS_LOOKED_MAX)])?;
-    let mut applied: HashMap<SublaneId, Vec<AppliedGate>> = HashMap::new();
+    let mut applied: HashMap<SublaneId, Option<(Tenant, Vec<AppliedGate>)>> = HashMap::new();
     while let Some(row) = rows.next()? {
         let id = SublaneId {
             lane: row.get("lane")?,
@@ -252,19 +252,21 @@ fn add_holders(
         };
         if !applied.contains_key(&id) {
             let sublane = read_sublane(conn, names, id, (3, 4), row)?;
-            let of = sublane.map_or(Vec::new(), |sublane| gates.applying_to(&sublane));
+            let of = sublane.map(|sublane| (sublane.tenant.clone(), gates.applying_to(&sublane)));
             applied.insert(id, of);
         }
+        let Some((tenant, gates)) = applied.get(&id).and_then(Option::as_ref) else {
+            continue;
+        };
         let holder = GateHolder {
             job: job_id(row.get("id")?),
+            tenant: tenant.clone(),
             worker: parse_option(row, 5, "worker", WorkerName::new)?,
             since: time(row.get("since")?),
         };
         for reading in &mut *readings {
-            let counts = reading.gate.limits.most_running().is_some()
-                && applied[&id]
-                    .iter()
-                    .any(|gate| gate.number == reading.gate.number);
+            let is_shared = gates.iter().any(|gate| gate.number == reading.gate.number);
+            let counts = is_shared && reading.gate.limits.most_running().is_some();
             if counts && reading.holders.len() < GATE_HOLDERS_MAX {
                 reading.holders.push(holder.clone());
             }

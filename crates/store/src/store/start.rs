@@ -54,6 +54,7 @@ impl StartReading {
             },
             place: self.place,
             starts_per_second: None,
+            is_of_tenant: false,
         }
     }
 

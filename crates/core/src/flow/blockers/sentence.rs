@@ -141,7 +141,7 @@ impl StartFacts<'_> {
             ClosedBy::Hold { until, incident } => self.hold(reading, *until, incident, now),
             ClosedBy::HeldByHand { until, hold } => held_by_hand(id, *until, hold, now),
             ClosedBy::Ramp { until, rate } => ramp(reading, *until, rate, now),
-            ClosedBy::RetryAfter(told) => retry_after(id, told, now),
+            ClosedBy::RetryAfter(told) => self.retry_after(id, told, now),
         };
         Blocker {
             gate: Some(id.clone()),
@@ -229,7 +229,7 @@ impl StartFacts<'_> {
             "{} is held since {}: {}.",
             subject(id),
             incident.began_at,
-            cause(&incident.cause)
+            self.cause(&incident.cause)
         );
         match until {
             Some(until) if until > now => {
@@ -248,11 +248,46 @@ impl StartFacts<'_> {
         let is_next = reading.ahead == 0;
         Blocker {
             since: Some(incident.began_at),
-            evidence: Some(incident.cause.clone()),
+            evidence: Some(self.visible_cause(&incident.cause)),
             // Behind others it is not the probe, and when one succeeds is not known.
             likely: until.filter(|_| is_next),
             ..Blocker::new(BlockerKind::Held, sentence, until, action)
         }
+    }
+
+    fn retry_after(&self, id: &GateId, told: &SharedRetryAfter, now: Timestamp) -> Blocker {
+        let by = match self.is_of_tenant {
+            true => String::new(),
+            false => format!("by {} ", told.job),
+        };
+        let sentence = format!(
+            "{} asked its callers to wait (Retry-After with status {}, received {by}at {}), for {} \
+             more.",
+            subject(id),
+            told.status,
+            told.at,
+            brief(told.until.since(now))
+        );
+        let action = format!("Release {id}, if you know that it need not wait.");
+        Blocker {
+            retry_after: (!self.is_of_tenant).then_some(*told),
+            ..Blocker::new(BlockerKind::RetryAfter, sentence, Some(told.until), action)
+        }
+    }
+
+    fn cause(&self, of: &IncidentCause) -> String {
+        cause(&self.visible_cause(of))
+    }
+
+    /// What a failure says may be another tenant's.
+    fn visible_cause(&self, of: &IncidentCause) -> IncidentCause {
+        let mut visible = of.clone();
+        if self.is_of_tenant
+            && let IncidentCause::Failures { newest, .. } = &mut visible
+        {
+            *newest = None;
+        }
+        visible
     }
 
     pub(super) fn no_worker(&self, now: Timestamp) -> Option<Blocker> {
@@ -431,23 +466,6 @@ fn retry_share(reading: &GateReading, until: Timestamp) -> Blocker {
     );
     let action = format!("Raise retryShare of {id}.");
     Blocker::new(BlockerKind::RetryShare, sentence, Some(until), action)
-}
-
-fn retry_after(id: &GateId, told: &SharedRetryAfter, now: Timestamp) -> Blocker {
-    let sentence = format!(
-        "{} asked its callers to wait (Retry-After with status {}, received by {} at {}), for {} \
-         more.",
-        subject(id),
-        told.status,
-        told.job,
-        told.at,
-        brief(told.until.since(now))
-    );
-    let action = format!("Release {id}, if you know that it need not wait.");
-    Blocker {
-        retry_after: Some(*told),
-        ..Blocker::new(BlockerKind::RetryAfter, sentence, Some(told.until), action)
-    }
 }
 
 fn cause(cause: &IncidentCause) -> String {
