@@ -5,6 +5,7 @@ mod bulk;
 mod destinations;
 mod endpoints;
 mod error;
+mod explain;
 mod gates;
 mod nodes;
 mod schedules;
@@ -12,6 +13,7 @@ mod schedules;
 pub use bulk::{BulkCommand, BulkResult};
 pub use destinations::{DestinationCounts, DestinationFilter, DestinationState};
 pub use error::ClientError;
+pub use explain::{ExplainRequest, WorkerPresence};
 
 use std::sync::Arc;
 

@@ -116,6 +116,9 @@ pub const CANCEL_REQUESTS_MIN: usize = 100;
 pub const CLOCK_JUMP: Duration = Duration::from_secs(2);
 /// How often a node records that it is alive.
 pub const HEARTBEAT_EVERY: Duration = Duration::from_secs(5);
+/// How far back attempts are counted to tell how fast the jobs of a tenant start: long enough for a
+/// few jobs a minute, short enough to be about the present.
+pub const START_PACE_WINDOW: Duration = Duration::from_secs(300);
 /// A node that has been silent for this long, four heartbeats, may have died.
 pub const NODE_SILENT_AFTER: Duration = Duration::from_secs(20);
 /// How many heartbeats lie between two looks for nodes that have been silent for too long.

@@ -7,7 +7,7 @@ use std::sync::{
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
-use steadfast_core::{Payload, Queue, Timestamp, WorkerName};
+use steadfast_core::{Kind, Payload, Queue, Timestamp, WorkerName};
 use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Store, StoreError};
 
 use crate::{
@@ -27,6 +27,9 @@ pub struct NodeState {
     pub version: String,
     /// Which queues it serves; none means all.
     pub queues: Vec<Queue>,
+    /// Which kinds it has handlers for; `None` for a node of a version that does not say.
+    #[serde(default)]
+    pub kinds: Option<Vec<Kind>>,
     /// How many attempts it runs at once.
     pub concurrency: usize,
     /// How many attempts ran at the last heartbeat.
@@ -49,6 +52,7 @@ pub struct NodeHeartbeat {
     pub inflight: Arc<Inflight>,
     pub name: WorkerName,
     pub queues: Vec<Queue>,
+    pub kinds: Vec<Kind>,
     pub concurrency: usize,
     pub started_at: Timestamp,
     /// The revision of this node's document after its last heartbeat.
@@ -105,6 +109,7 @@ impl NodeHeartbeat {
             name: self.name.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             queues: self.queues.clone(),
+            kinds: Some(self.kinds.clone()),
             concurrency: self.concurrency,
             in_flight: self.inflight.len(),
             started_at: self.started_at,
@@ -157,6 +162,7 @@ mod tests {
             inflight: Arc::default(),
             name: WorkerName::new(name).unwrap(),
             queues: Vec::new(),
+            kinds: Vec::new(),
             concurrency: 1,
             started_at: Timestamp::EPOCH,
             written: AtomicU64::new(0),

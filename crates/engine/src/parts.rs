@@ -173,6 +173,7 @@ impl Parts {
             inflight: self.inflight.clone(),
             name: self.request.worker.clone(),
             queues: self.request.queues.clone(),
+            kinds: self.request.kinds.clone(),
             concurrency,
             started_at: self.store.now(),
             written: AtomicU64::new(0),

@@ -10,6 +10,7 @@ mod bulk;
 mod client;
 mod common;
 mod destinations;
+mod explain;
 mod flaky_store;
 mod gates;
 mod leases;

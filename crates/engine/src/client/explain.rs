@@ -1,0 +1,239 @@
+//! Why jobs have not started, and when they will.
+
+use steadfast_core::{
+    Blocker, BlockerKind, Job, JobId, JobState, Kind, Queue, QueueExplanation, QueueFacts,
+    StartExplanation, StartFacts, Sublane, Tenant, Timestamp, WorkerName, WorkerReading,
+};
+use steadfast_store::{PageRequest, StartQuery, StartReading};
+
+use super::{Client, ClientError};
+use crate::{limits::START_PACE_WINDOW, node_heartbeat::NodeState, stats::Stats};
+
+/// A worker that claims jobs over HTTP, as far as a server has seen it.
+#[derive(Clone, Debug)]
+pub struct WorkerPresence {
+    /// Its name.
+    pub name: WorkerName,
+    /// The tenant whose jobs it claims; those of all if `None`.
+    pub tenant: Option<Tenant>,
+    /// The queues it asked for; none means all.
+    pub queues: Vec<Queue>,
+    /// The kinds it asked for; none means all.
+    pub kinds: Vec<Kind>,
+    /// When it was last seen.
+    pub last_seen: Timestamp,
+    /// Whether that was lately.
+    pub is_alive: bool,
+}
+
+/// Who reads an explanation, and what the reader knows that the store does not.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ExplainRequest {
+    /// The workers that claim over HTTP. Nodes are known from their heartbeats.
+    pub workers: Vec<WorkerPresence>,
+    /// The reader may see the jobs of one tenant only: jobs, workers and failures of others are
+    /// not named.
+    pub is_of_tenant: bool,
+}
+
+impl ExplainRequest {
+    /// For a reader that knows these workers.
+    #[must_use]
+    pub fn new(workers: Vec<WorkerPresence>, is_of_tenant: bool) -> Self {
+        Self {
+            workers,
+            is_of_tenant,
+        }
+    }
+}
+
+impl Client {
+    /// Why a job has not started, and when it will: everything that stands between now and its
+    /// start, by the predicates of the claim. `None` if there is no such job.
+    pub async fn explain(
+        &self,
+        id: JobId,
+        request: &ExplainRequest,
+    ) -> Result<Option<StartExplanation>, ClientError> {
+        let gates = self.gate_cache().get().await?;
+        let reading = self.store().read_start(StartQuery::Job(id), gates).await?;
+        let Some(reading) = reading else {
+            return Ok(None);
+        };
+        self.explain_reading(&reading, request).await.map(Some)
+    }
+
+    /// Why nothing, or something, runs in a tenant's queue.
+    pub async fn explain_queue(
+        &self,
+        tenant: &Tenant,
+        queue: &Queue,
+        request: &ExplainRequest,
+    ) -> Result<QueueExplanation, ClientError> {
+        let now = self.now();
+        let lanes = self.lanes(now).await?.into_iter();
+        let lanes = lanes.filter(|lane| lane.tenant == *tenant && lane.queue == *queue);
+        let counts: Stats = lanes.collect();
+        let gates = self.gate_cache().get().await?;
+        let first = StartQuery::FirstOf(tenant.clone(), queue.clone());
+        let first = self.store().read_start(first, gates).await?;
+        let next_run_at = first.as_ref().map(|first| first.job.progress.run_at);
+        let due = first.filter(|first| first.job.progress.run_at <= now);
+        let next = match &due {
+            Some(due) => Some(self.explain_reading(due, request).await?),
+            None => None,
+        };
+        // A retry that is due is counted with those that are not.
+        let due_retries = u64::from(due.is_some() && counts.ready == 0);
+        let facts = QueueFacts {
+            queue: queue.clone(),
+            ready: counts.ready + due_retries,
+            running: counts.running,
+            scheduled: (counts.scheduled + counts.retrying).saturating_sub(due_retries),
+            next_run_at,
+            workers: self.workers(tenant, queue, None, request).await?,
+            next,
+        };
+        Ok(facts.explain(now))
+    }
+
+    async fn explain_reading(
+        &self,
+        reading: &StartReading,
+        request: &ExplainRequest,
+    ) -> Result<StartExplanation, ClientError> {
+        let job = &reading.job;
+        let now = self.now();
+        let is_waiting = job.progress.state == JobState::Waiting;
+        let last_attempt = match is_waiting && job.progress.run_at > now {
+            true => self
+                .attempts(job.id, PageRequest::first(1))
+                .await?
+                .items
+                .pop(),
+            false => None,
+        };
+        let is_behind = reading.place.is_some_and(|place| place.ahead > 0);
+        let starts_per_second = match is_behind {
+            true => self.pace(&job.tenant, now).await?,
+            false => None,
+        };
+        let workers = match is_waiting {
+            true => {
+                let (tenant, queue) = (&job.tenant, &job.queue);
+                self.workers(tenant, queue, Some(&job.kind), request)
+                    .await?
+            }
+            false => WorkerReading::default(),
+        };
+        let facts = StartFacts {
+            last_attempt: last_attempt.as_ref(),
+            workers,
+            starts_per_second,
+            is_of_tenant: request.is_of_tenant,
+            ..reading.facts()
+        };
+        Ok(facts.explain(now))
+    }
+
+    /// How many jobs of a tenant have lately ended in a second, which is about how many start.
+    async fn pace(&self, tenant: &Tenant, now: Timestamp) -> Result<Option<f64>, ClientError> {
+        let since = now.minus(START_PACE_WINDOW);
+        let minutes = self.minutes(Some(tenant.clone()), since).await?;
+        let attempts: u64 = minutes.iter().map(|minute| minute.tally.attempts).sum();
+        let first = minutes.first().map(|minute| minute.at);
+        let seconds = first.map_or(0.0, |first| now.since(first).as_secs_f64());
+        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        let attempts = attempts as f64;
+        Ok((seconds >= 1.0).then(|| attempts / seconds))
+    }
+
+    /// Who serves a queue of a tenant, and a kind if one is named.
+    async fn workers(
+        &self,
+        tenant: &Tenant,
+        queue: &Queue,
+        kind: Option<&Kind>,
+        request: &ExplainRequest,
+    ) -> Result<WorkerReading, ClientError> {
+        let now = self.now();
+        let nodes = self.nodes().await?;
+        let nodes = nodes
+            .into_iter()
+            .filter(|node| node_serves(node, queue, kind))
+            .map(|node| (node.is_alive(now), node.last_seen, node.name));
+        let workers = request
+            .workers
+            .iter()
+            .filter(|worker| worker.serves(tenant, queue, kind))
+            .map(|worker| (worker.is_alive, worker.last_seen, worker.name.clone()));
+        let mut reading = WorkerReading::default();
+        for (is_alive, at, name) in nodes.chain(workers) {
+            reading.live += usize::from(is_alive);
+            if reading
+                .last_seen
+                .as_ref()
+                .is_none_or(|(_, last)| *last < at)
+            {
+                reading.last_seen = Some((name, at));
+            }
+        }
+        Ok(reading)
+    }
+
+    /// At which gates a job that is due waits, if it does.
+    pub async fn waiting_for(
+        &self,
+        job: &Job,
+        is_of_tenant: bool,
+    ) -> Result<Vec<Blocker>, ClientError> {
+        let now = self.now();
+        let gates = self.gate_cache().get().await?;
+        let is_due = job.progress.state == JobState::Waiting && job.progress.run_at <= now;
+        if !is_due || gates.applying_to(&Sublane::from(job)).is_empty() {
+            return Ok(Vec::new());
+        }
+        let reading = self
+            .store()
+            .read_start(StartQuery::Job(job.id), gates)
+            .await?;
+        let Some(reading) = reading else {
+            return Ok(Vec::new());
+        };
+        let facts = StartFacts {
+            is_of_tenant,
+            ..reading.facts()
+        };
+        let mut blockers = facts.explain(now).blockers;
+        blockers.retain(|blocker| blocker.gate.is_some() || blocker.kind == BlockerKind::Ordered);
+        Ok(blockers)
+    }
+
+    /// The same for many jobs, as far as the gates say by themselves, without asking the store how
+    /// many attempts run or have started: pauses, holds, and what destinations asked for.
+    pub async fn known_waits(
+        &self,
+        jobs: &[Job],
+        is_of_tenant: bool,
+    ) -> Result<Vec<Vec<Blocker>>, ClientError> {
+        let (gates, now) = (self.gate_cache().get().await?, self.now());
+        let blockers = |job| gates.known_blockers(job, is_of_tenant, now);
+        Ok(jobs.iter().map(blockers).collect())
+    }
+}
+
+impl WorkerPresence {
+    fn serves(&self, tenant: &Tenant, queue: &Queue, kind: Option<&Kind>) -> bool {
+        self.tenant.as_ref().is_none_or(|own| own == tenant)
+            && (self.queues.is_empty() || self.queues.contains(queue))
+            && kind.is_none_or(|kind| self.kinds.is_empty() || self.kinds.contains(kind))
+    }
+}
+
+fn node_serves(node: &NodeState, queue: &Queue, kind: Option<&Kind>) -> bool {
+    // A node of an earlier version does not say which kinds it runs.
+    let runs = |kind: &Kind| node.kinds.as_ref().is_none_or(|kinds| kinds.contains(kind));
+    let has_handlers = node.kinds.as_ref().is_none_or(|kinds| !kinds.is_empty());
+    (node.queues.is_empty() || node.queues.contains(queue)) && kind.map_or(has_handlers, runs)
+}
