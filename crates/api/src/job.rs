@@ -5,14 +5,15 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use steadfast_core::{
-    ConcurrencyKey, Destination, EndReason, EndpointId, EventType, Failure, Guarantee,
+    Blocker, ConcurrencyKey, Destination, EndReason, EndpointId, EventType, Failure, Guarantee,
     IdempotencyKey, Job, JobId, JobLabel, Kind, Note, Payload, Queue, RetryPolicy, ScheduleId,
     Tags, Tenant, Timestamp, Webhook, WebhookTarget, WorkerName, duration, explain,
 };
 
 #[cfg(feature = "openapi")]
 use crate::schema::{
-    EndReasonSchema, EventTypeSchema, FailureSchema, GuaranteeSchema, LabelSchema, PolicySchema,
+    BlockerSchema, EndReasonSchema, EventTypeSchema, FailureSchema, GuaranteeSchema, LabelSchema,
+    PolicySchema,
 };
 
 /// A page of jobs.
@@ -132,6 +133,11 @@ pub struct JobBody {
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub concurrency_key: Option<ConcurrencyKey>,
+    /// The gates at which a job waits that is due. In lists, only what gates say by themselves:
+    /// pauses, holds, and what destinations asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<BlockerSchema>, required = false))]
+    pub waiting_for: Vec<Blocker>,
     /// The key it was created with.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub idempotency_key: Option<IdempotencyKey>,
@@ -194,6 +200,7 @@ impl JobBody {
             note: text,
             progress: percent,
             cancel_requested: job.progress.cancel_requested,
+            waiting_for: Vec::new(),
             resolved_at: job.progress.resolved_at,
         }
     }

@@ -71,5 +71,6 @@ pub use schedule::{
     CreateScheduleRequest, EditScheduleRequest, ScheduleBody, ScheduleList, SkippedTicksBody,
     TickBody, TickList, UpcomingTickBody,
 };
+pub use steadfast_core::{Blocker, QueueExplanation, StartExplanation};
 pub use testing::{AdvanceClockRequest, ClockBody, IdleBody, RunUntilIdleRequest};
 pub use webhook::{WebhookEventBody, webhook_job};

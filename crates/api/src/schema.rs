@@ -65,8 +65,10 @@ fn words(all: serde_json::Value) -> Object {
         .build()
 }
 
+mod explain;
 mod flow;
 
+pub use explain::*;
 pub use flow::*;
 
 words! {

@@ -6,7 +6,7 @@ use http::Method;
 use serde::Serialize;
 use steadfast_api::{
     AttemptList, CreateJobRequest, CreateJobsRequest, CreateResult, EditJobRequest, JobBody,
-    JobList, JobQuery, PageQuery, RetryJobRequest, WaitQuery,
+    JobList, JobQuery, PageQuery, RetryJobRequest, StartExplanation, WaitQuery,
 };
 
 use crate::{
@@ -72,6 +72,11 @@ impl Client {
     /// Makes a waiting job due now.
     pub fn run_job_now(&self, id: impl Display) -> Request<JobBody> {
         self.post("runJobNow", &job_path(id, "/run-now"))
+    }
+
+    /// Why a job has not started, and when it will.
+    pub fn explain_job(&self, id: impl Display) -> Request<StartExplanation> {
+        self.get("explainJob", &job_path(id, "/explain"))
     }
 
     /// A page of the attempts of a job, or of all runs of a schedule, newest first.

@@ -4,8 +4,8 @@ use http::Method;
 use serde::{Deserialize, Serialize};
 use steadfast_api::{
     AlertList, BulkResult, DeadLettersRequest, JobList, JobQuery, MinuteList, MinutesQuery,
-    NodeList, PageQuery, PolicyPreviewBody, PreviewPolicyRequest, QueueList, StatsBody,
-    TenantPageQuery, TenantQuery, WorkerList,
+    NodeList, PageQuery, PolicyPreviewBody, PreviewPolicyRequest, QueueExplanation, QueueList,
+    StatsBody, TenantPageQuery, TenantQuery, WorkerList,
 };
 
 use crate::{
@@ -49,6 +49,12 @@ impl Client {
     /// A page of the queues, with their depth.
     pub fn list_queues(&self, query: &TenantPageQuery) -> Request<QueueList> {
         self.get("listQueues", "/queues").query(query)
+    }
+
+    /// Why nothing, or something, runs in a queue.
+    pub fn explain_queue(&self, name: &str, query: &TenantQuery) -> Request<QueueExplanation> {
+        let path = format!("/queues/{}/explain", path_segment(name));
+        self.get("explainQueue", &path).query(query)
     }
 
     /// Stops claims from a queue until it is resumed; running attempts continue.

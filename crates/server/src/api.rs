@@ -11,6 +11,7 @@ pub mod cursor;
 mod dead_letters;
 pub mod endpoints;
 mod events;
+pub mod explain;
 pub mod gates;
 mod heartbeats;
 pub mod jobs;
@@ -88,6 +89,8 @@ pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(jobs::cancel))
         .routes(routes!(jobs::retry))
         .routes(routes!(jobs::run_now))
+        .routes(routes!(explain::job))
+        .routes(routes!(explain::queue))
         .routes(routes!(schedules::create, schedules::list))
         .routes(routes!(schedules::read, schedules::edit, schedules::delete))
         .routes(routes!(schedules::pause))

@@ -41,6 +41,7 @@ mod schedules;
 mod sign_in;
 pub(crate) mod sign_in_limiter;
 mod simulator;
+mod start;
 mod viewer;
 
 pub use frame::with_docs_headers;
@@ -70,6 +71,7 @@ pub fn router() -> Router<Arc<App>> {
         .route("/dead-letters", get(dead_letters::page))
         .route("/queues", get(queues::page))
         .route("/queues/act", post(queues::act))
+        .route("/queues/why", get(start::queue_page))
         .route("/nodes", get(nodes::page))
         .route("/alerts", get(alerts::page))
         .route("/endpoints", get(endpoints::page))

@@ -16,7 +16,7 @@ use crate::{
     output::print_line,
     server_args::{Server, ServerArgs},
     settings::RetryArg,
-    show::{execution_log, is_cancel_pending, job_facts, job_title},
+    show::{execution_log, is_cancel_pending, job_facts, job_title, now, start_lines},
 };
 
 pub use list::{JobFilterArgs, print_jobs};
@@ -55,6 +55,9 @@ enum Verb {
         #[arg(long, default_value_t = HISTORY_DEFAULT)]
         limit: usize,
     },
+    /// Show why a job has not started: everything that stands in its way, and when it will start.
+    #[command(after_help = "Example:\n  steadfast jobs why job_…")]
+    Why { id: String },
     /// Cancel a job: at once if it waits; a running attempt is asked to stop.
     #[command(after_help = "Example:\n  steadfast jobs cancel job_…")]
     Cancel { id: String },
@@ -120,6 +123,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             };
             history(&server, &id, limit).await
         }
+        Verb::Why { id } => why(&server, &id).await,
         Verb::Cancel { id } => cancel(&server, &id).await,
         Verb::Retry { id, payload } => {
             let payload = read_optional_json(payload.as_ref(), "--payload")?;
@@ -154,6 +158,15 @@ impl EditArgs {
             priority: self.priority,
         })
     }
+}
+
+async fn why(server: &Server, id: &str) -> anyhow::Result<()> {
+    if let Some(explanation) = server.call(server.client.explain_job(id)).await? {
+        for line in start_lines(&explanation, now()) {
+            print_line!("{line}")?;
+        }
+    }
+    Ok(())
 }
 
 async fn cancel(server: &Server, id: &str) -> anyhow::Result<()> {

@@ -6,12 +6,12 @@ use steadfast_api::{QueueList, TenantPageQuery, TenantQuery};
 use crate::{
     output::{self, print_line},
     server_args::ServerArgs,
-    show::{age, now, plain_table, quantity, status_cell, table_lines},
+    show::{age, now, plain_table, quantity, queue_lines, status_cell, table_lines},
 };
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  steadfast queues list\n  steadfast queues pause mail\n  steadfast queues resume mail"
+    after_help = "Examples:\n  steadfast queues list\n  steadfast queues why mail\n  steadfast queues pause mail\n  steadfast queues resume mail"
 )]
 pub struct Args {
     #[command(flatten)]
@@ -28,6 +28,9 @@ enum Verb {
     /// List queues with their depth, their oldest job and their attempts of the last minutes.
     #[command(after_help = "Example:\n  steadfast queues list")]
     List,
+    /// Show why nothing, or something, runs in a queue.
+    #[command(after_help = "Example:\n  steadfast queues why mail")]
+    Why { name: String },
     /// Stop claims from a queue until it is resumed; running attempts continue.
     #[command(after_help = "Example:\n  steadfast queues pause mail")]
     Pause { name: String },
@@ -56,6 +59,13 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
                 true => output::print_json(&list),
                 false => print_list(&list),
             };
+        }
+        Verb::Why { name } => {
+            let explanation = server.call(client.explain_queue(&name, &query)).await?;
+            for line in explanation.iter().flat_map(|it| queue_lines(it, now())) {
+                print_line!("{line}")?;
+            }
+            return Ok(());
         }
         Verb::Pause { name } => (
             client.pause_queue(&name, &query),

@@ -341,8 +341,11 @@ fn queues_endpoints_alerts_and_stats_are_printed() {
     transcript.run(&["queues", "list"]);
     transcript.run(&["queues", "pause", "mail"]);
     transcript.run(&["queues", "list"]);
-    node.json(&["jobs", "create", DEAD_PORT, "--queue", "mail"]);
+    let job = node.json(&["jobs", "create", DEAD_PORT, "--queue", "mail"]);
     transcript.run(&["queues", "list"]);
+    transcript.run(&["queues", "why", "mail"]);
+    transcript.run(&["jobs", "why", job["id"].as_str().unwrap()]);
+    transcript.run(&["queues", "why", "other"]);
     transcript.run(&["stats"]);
     transcript.run(&["queues", "resume", "mail"]);
 

@@ -273,6 +273,10 @@ async fn queues_are_paused_and_figures_are_read() {
     let (all, page) = (TenantQuery::default(), TenantPageQuery::default());
     client.create_job(&job("q")).await.unwrap();
     client.pause_queue("default", &all).await.unwrap();
+    let queue = client.explain_queue("default", &all).await.unwrap();
+    let next = queue.next.unwrap();
+    assert_eq!(next, client.explain_job(next.job).await.unwrap());
+    assert!(!next.claimable);
     assert!(client.list_queues(&page).await.unwrap().queues[0].paused);
     client.resume_queue("default", &all).await.unwrap();
     assert!(!client.list_queues(&page).await.unwrap().queues[0].paused);

@@ -35,7 +35,7 @@ pub async fn list(
         dead_letters: true,
         ..query::job_filter(&query, &caller)?
     };
-    list_page(&app, filter, query::job_page(&query)?)
+    list_page(&app, &caller, filter, query::job_page(&query)?)
         .await
         .map(Json)
 }

@@ -50,7 +50,7 @@ pub async fn list(
     Params(query): Params<JobQuery>,
 ) -> Answer<JobList> {
     let filter = query::job_filter(&query, &caller)?;
-    list_page(&app, filter, query::job_page(&query)?)
+    list_page(&app, &caller, filter, query::job_page(&query)?)
         .await
         .map(Json)
 }
@@ -58,13 +58,20 @@ pub async fn list(
 /// A page of jobs as the API shows them.
 pub async fn list_page(
     app: &App,
+    caller: &Caller,
     filter: JobFilter,
     page: JobPageRequest,
 ) -> Result<JobList, Problem> {
     let found = find_page(&app.client, filter, page, limits::LIST_TIME_MAX).await?;
     let Page { items, next } = found;
     let now = app.client.now();
-    let jobs = items.into_iter().map(|job| list_entry(app, job, now));
+    let is_of_tenant = caller.tenant.is_some();
+    let waits = app.client.known_waits(&items, is_of_tenant).await?;
+    let jobs = items.into_iter().zip(waits).map(|(job, waiting_for)| {
+        let mut body = list_entry(app, job, now);
+        body.waiting_for = waiting_for;
+        body
+    });
     Ok(JobList {
         jobs: jobs.collect(),
         next_cursor: cursor::next(next),
@@ -89,8 +96,11 @@ pub async fn read(
         job = wait_for_end(&app, &caller, id, wait.min(limits::JOB_WAIT_MAX)).await?;
     }
     let result = result_of(&app, &job).await?;
+    let is_of_tenant = caller.tenant.is_some();
+    let waiting_for = app.client.waiting_for(&job, is_of_tenant).await?;
     let mut body = job_body(&app, job, app.client.now());
     body.result = result;
+    body.waiting_for = waiting_for;
     Ok(Json(body))
 }
 
@@ -132,7 +142,7 @@ async fn result_of(app: &App, job: &Job) -> Result<Option<Payload>, Problem> {
     Ok(last.and_then(|attempt| AttemptBody::new(attempt, &job.kind).result))
 }
 
-async fn find(app: &App, caller: &Caller, id: JobId) -> Result<Job, Problem> {
+pub async fn find(app: &App, caller: &Caller, id: JobId) -> Result<Job, Problem> {
     match app.client.job(id).await {
         Err(ClientError::Store(error)) if error.damaged_row().is_some() => {
             Err(caller.damaged(&error, id))

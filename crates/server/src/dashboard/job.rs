@@ -17,9 +17,15 @@ use super::{
     jobs::JobRow,
     page_error::{PageError, PageResult},
     payload_view,
+    start::StartPanel,
     viewer::{Editor, Viewer},
 };
-use crate::{App, api::jobs::checked_payload, limits, problem::Problem};
+use crate::{
+    App,
+    api::{explain::request as explain_request, jobs::checked_payload},
+    limits,
+    problem::Problem,
+};
 
 #[derive(Template)]
 #[template(path = "job.html")]
@@ -44,6 +50,8 @@ struct JobDetailPage {
     schedule: Option<String>,
     finished: Option<PageTime>,
     allowed: AllowedActions,
+    /// Why it has not started, if it waits.
+    start: Option<StartPanel>,
 }
 
 /// The actions that make sense for the job as it stands.
@@ -184,9 +192,23 @@ pub async fn page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         schedule: job.scheduled_run.map(|run| run.schedule.to_string()),
         finished: job.progress.finished_at.map(|at| frame.time(at)),
         allowed: AllowedActions::of(&job),
+        start: start_panel(&viewer, &job, &frame).await?,
         job,
         frame,
     })
+}
+
+async fn start_panel(
+    viewer: &Viewer,
+    job: &Job,
+    frame: &Frame,
+) -> Result<Option<StartPanel>, PageError> {
+    if job.progress.state != JobState::Waiting {
+        return Ok(None);
+    }
+    let request = explain_request(&viewer.app, &viewer.caller, &job.tenant).await?;
+    let explanation = viewer.app.client.explain(job.id, &request).await?;
+    Ok(explanation.map(|it| StartPanel::of(it, frame)))
 }
 
 async fn find(viewer: &Viewer, text: &str) -> Result<Job, PageError> {

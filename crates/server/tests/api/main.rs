@@ -21,6 +21,7 @@ mod connections;
 mod create;
 mod dead_letters;
 mod events;
+mod explain;
 mod gates;
 mod idempotency;
 mod manual;

@@ -44,9 +44,9 @@ fn operations() -> Vec<Operation> {
 #[test]
 fn every_operation_has_an_id_of_its_own_that_begins_with_a_verb() {
     const VERBS: &[&str] = &[
-        "advance", "cancel", "claim", "create", "delete", "discard", "edit", "fail", "get", "list",
-        "pause", "preview", "release", "requeue", "resume", "retry", "revoke", "rotate", "run",
-        "save", "send", "set", "settle", "snooze", "stream", "succeed",
+        "advance", "cancel", "claim", "create", "delete", "discard", "edit", "explain", "fail",
+        "get", "list", "pause", "preview", "release", "requeue", "resume", "retry", "revoke",
+        "rotate", "run", "save", "send", "set", "settle", "snooze", "stream", "succeed",
     ];
     let mut seen = BTreeSet::new();
     for operation in operations() {
@@ -57,7 +57,7 @@ fn every_operation_has_an_id_of_its_own_that_begins_with_a_verb() {
         assert!(id.chars().all(|c| c.is_ascii_alphanumeric()), "{id}");
         assert!(seen.insert(id.clone()), "{id} is there twice");
     }
-    assert_eq!(seen.len(), 54);
+    assert_eq!(seen.len(), 56);
 }
 
 #[test]

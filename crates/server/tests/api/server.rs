@@ -108,6 +108,11 @@ impl Server {
         }
     }
 
+    /// What a program in the same process would use.
+    pub fn client(&self) -> steadfast_engine::Client {
+        self.engine.client()
+    }
+
     /// Changes the file behind the server's back.
     pub fn spoil(&self, sql: &str) {
         let conn = rusqlite::Connection::open(self.dir.path().join("jobs.db")).unwrap();

@@ -1,0 +1,54 @@
+//! Why a job has not started.
+
+use steadfast_api::{QueueExplanation, StartExplanation};
+use steadfast_core::Timestamp;
+
+use super::relative;
+
+/// What stands between a job and its start, line by line.
+pub fn start_lines(explanation: &StartExplanation, now: Timestamp) -> Vec<String> {
+    let mut lines = Vec::new();
+    let job = explanation.job;
+    lines.push(
+        match (explanation.claimable, explanation.blockers.is_empty()) {
+            (true, true) => format!("{job}: nothing stands in its way; the next claim takes it"),
+            (true, false) => format!("{job} may start as soon as its turn comes:"),
+            (false, _) => format!("{job} does not start now:"),
+        },
+    );
+    for blocker in &explanation.blockers {
+        let kind = blocker.kind.as_str();
+        lines.push(format!("  {kind:<12} {}", blocker.sentence));
+    }
+    if let Some(estimate) = explanation.estimate.as_ref().filter(|it| it.at > now) {
+        let when = relative(estimate.at, now);
+        lines.push(format!("Starts {when}, by {}.", estimate.basis));
+    }
+    if let Some(action) = &explanation.action {
+        lines.push(format!("To start it sooner: {action}"));
+    }
+    lines
+}
+
+/// Why nothing, or something, runs in a queue, line by line.
+pub fn queue_lines(explanation: &QueueExplanation, now: Timestamp) -> Vec<String> {
+    let QueueExplanation {
+        ready,
+        running,
+        scheduled,
+        ..
+    } = explanation;
+    let queue = &explanation.queue;
+    let mut lines = vec![format!(
+        "Queue {queue}: {ready} due, {running} running, {scheduled} due later"
+    )];
+    match explanation
+        .next
+        .as_ref()
+        .filter(|next| !next.blockers.is_empty())
+    {
+        Some(next) => lines.extend(start_lines(next, now)),
+        None => lines.push(explanation.sentence.clone()),
+    }
+    lines
+}
