@@ -267,12 +267,19 @@ pub mod flow {
     //! Gates and destinations: how much of one thing may run, how fast it may start, and what
     //! follows if the system that jobs call is not well.
 
+    /// Why a job has not started, for [`Client::explain`](crate::Client::explain).
+    #[doc(inline)]
+    pub use steadfast_core::{
+        Blocker, BlockerKind, GateHolder, QueueExplanation, StartEstimate, StartExplanation,
+    };
     #[doc(inline)]
     pub use steadfast_core::{
         ConcurrencyKey, Destination, DestinationHealth, Gate, GateDefaults, GateId, GateLimits,
         GatePatch, GateScope, HealthPatch, HealthStatus, HoldMode, Incident, Pause, PausePatch,
         Rate, RatePatch, RetryShare, Weight,
     };
+    #[doc(inline)]
+    pub use steadfast_engine::{ExplainRequest, WorkerPresence};
 }
 
 pub mod webhook {

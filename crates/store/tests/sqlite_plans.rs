@@ -41,6 +41,10 @@ const PLANS: &[((&str, &str), &str)] = &[
     ),
     (sql!("claim_ordered"), "steadfast_job_key (key_number=?)"),
     (
+        sql!("start_ahead"),
+        "steadfast_job_waiting (lane=? AND <expr>=? AND <expr>=? AND run_at<?)",
+    ),
+    (
         sql!("due_strip"),
         "steadfast_job_waiting (lane=? AND <expr>=? AND <expr>>?)",
     ),

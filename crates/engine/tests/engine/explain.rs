@@ -28,7 +28,7 @@ fn kinds(explanation: &StartExplanation) -> Vec<BlockerKind> {
 }
 
 #[tokio::test]
-async fn a_job_that_nobody_serves_says_who_did_last() {
+async fn a_job_without_a_worker_says_who_served_it_last() {
     let client = Client::new(Arc::new(MemoryStore::default()));
     let id = client.enqueue(fails(0)).await.unwrap();
     let seen = |kind: &str, is_alive| WorkerPresence {
@@ -74,12 +74,12 @@ async fn a_node_serves_the_kinds_that_it_has_handlers_for() {
     while client.nodes().await.unwrap().is_empty() {
         tokio::task::yield_now().await;
     }
-    let nobody = ExplainRequest::default();
-    let explanation = client.explain(served, &nobody).await.unwrap().unwrap();
+    let no_workers = ExplainRequest::default();
+    let explanation = client.explain(served, &no_workers).await.unwrap().unwrap();
     assert!(!explanation.claimable);
     assert_eq!(kinds(&explanation), [BlockerKind::Paused]);
     assert_eq!(explanation.blockers[0].by.as_deref(), Some("ann"));
-    let explanation = client.explain(other, &nobody).await.unwrap().unwrap();
+    let explanation = client.explain(other, &no_workers).await.unwrap().unwrap();
     let expected = [
         BlockerKind::Paused,
         BlockerKind::NoWorker,

@@ -59,7 +59,7 @@ async fn a_job_says_what_stands_between_now_and_its_start() {
 }
 
 #[tokio::test]
-async fn a_tenant_is_told_of_its_own_jobs_only() {
+async fn a_tenant_learns_of_its_own_jobs_only() {
     let server = Server::start().await;
     let most = GatePatch::default().max_running(1);
     let gate = GateId::new(None, GateScope::Kind, "mail").unwrap();

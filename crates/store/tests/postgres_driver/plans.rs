@@ -20,6 +20,13 @@ const PLANS: &[((&str, &str), &[&str])] = &[
     (sql!("claim"), &["job_due on job", "job_pkey on job"]),
     (sql!("claim_next"), &["job_due on job"]),
     (sql!("claim_ordered"), &["job_key on job"]),
+    (sql!("start_first"), &["job_due on job"]),
+    (sql!("start_ahead"), &["job_due on job"]),
+    (
+        sql!("start_holders"),
+        &["gate_running_pkey on gate_running", "job_pkey on job"],
+    ),
+    (sql!("start_gates"), &["gate_pkey on gate"]),
     (sql!("due_strips"), &["job_due on job", "job_pkey on job"]),
     (sql!("due_found"), &["job_due on job"]),
     (sql!("gate_running"), &["gate_running_pkey on gate_running"]),
