@@ -179,3 +179,133 @@ fn log(destination: &Destination, change: &HealthChange, now: Timestamp) {
         None => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use steadfast_core::{
+        Claim, Failure, FailureClass, JobId, Kind, NewJob, Outcome, Payload, Preset, WorkerName,
+    };
+    use steadfast_store::{
+        ClaimRequest, Document, DocumentSaveResult, JobStore as _, LayeredStore, ManualClock,
+        MemoryStore, StoreLayer,
+    };
+
+    use super::*;
+    use crate::{
+        builder::EngineBuilder, limits::TALLIES_PER_TENANT_MAX, parts::Parts, request::JobRequest,
+    };
+
+    /// The answer to the first save is lost.
+    struct LosesAnswer {
+        memory: MemoryStore,
+        saves: AtomicU64,
+    }
+
+    #[async_trait]
+    impl StoreLayer for LosesAnswer {
+        fn inner(&self) -> &dyn Store {
+            &self.memory
+        }
+
+        async fn save_document(
+            &self,
+            document: Document,
+            outbox: Vec<NewJob>,
+        ) -> Result<DocumentSaveResult, StoreError> {
+            let saved = self.inner().save_document(document, outbox).await;
+            match self.saves.fetch_add(1, Ordering::SeqCst) {
+                0 => Err(StoreError::unavailable("save a document", "for the test")),
+                _ => saved,
+            }
+        }
+    }
+
+    fn partner() -> Destination {
+        Destination::new("https://partner.example.com").unwrap()
+    }
+
+    fn refused() -> Outcome {
+        Outcome::Failure {
+            failure: Failure::new(FailureClass::CONNECTION, "refused"),
+            output: None,
+        }
+    }
+
+    /// Jobs that could not reach the partner.
+    async fn fail(parts: &Parts, count: usize) {
+        let jobs = (0..count)
+            .map(|_| JobRequest::new("call", Payload::default()).destination(partner().as_str()));
+        parts.client.enqueue_all(jobs).await.unwrap();
+        let request = ClaimRequest::new(WorkerName::new("w").unwrap(), count);
+        let claims = parts.store.claim(request).await.unwrap().claims;
+        let end = |claim: Claim| {
+            parts
+                .settler
+                .pending(claim.end(refused(), parts.store.now()))
+        };
+        let mut batch: Vec<_> = claims.into_iter().map(end).collect();
+        parts.settler.settle(&mut batch).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_report_whose_answer_was_lost_is_counted_once_and_a_node_that_dies_loses_no_more() {
+        let clock = ManualClock::default();
+        let store = Arc::new(LayeredStore(LosesAnswer {
+            memory: MemoryStore::new(Arc::new(clock.clone())),
+            saves: AtomicU64::new(0),
+        }));
+        let parts = EngineBuilder::new(store.clone()).parts().unwrap();
+        fail(&parts, 10).await;
+        assert!(parts.health_keeper.keep().await.is_err());
+        fail(&parts, 3).await;
+        clock.advance(HEALTH_REPORT_EVERY);
+        parts.health_keeper.keep().await.unwrap();
+        let ended = async |parts: &Parts| {
+            let state = parts.client.destination(&partner(), None).await.unwrap();
+            state.health.counts().ended()
+        };
+        assert_eq!(ended(&parts).await, 10);
+        clock.advance(HEALTH_REPORT_EVERY);
+        parts.health_keeper.keep().await.unwrap();
+        assert_eq!(ended(&parts).await, 13);
+        fail(&parts, 5).await;
+        // What a node has not reported is lost with it; what it has is known to the next one.
+        drop(parts);
+        let next = EngineBuilder::new(store).parts().unwrap();
+        assert_eq!(ended(&next).await, 13);
+    }
+
+    #[tokio::test]
+    async fn one_tenant_with_very_many_destinations_does_not_keep_others_from_being_watched() {
+        let tallies = HealthTallies::default();
+        let gates = Gates::default();
+        let now = Timestamp::from_millis(1_767_225_600_000);
+        let add = |tenant: &str, number: usize| {
+            let id = JobId::new(now, u64::try_from(number).unwrap());
+            let policy = Arc::new(Preset::Http.policy());
+            let kind = Kind::new("call").unwrap();
+            let mut job = NewJob::new(id, kind, Payload::default(), policy);
+            job.tenant = Tenant::new(tenant).unwrap();
+            let host = format!("https://{tenant}-{number}.example.com");
+            job.destination = Some(Destination::new(&host).unwrap());
+            let worker = WorkerName::new("w").unwrap();
+            let claim = job.into_job(now).claim(worker, None, now);
+            tallies.add(&claim.end(refused(), now), &gates);
+        };
+        for number in 0..TALLIES_PER_TENANT_MAX + 10 {
+            add("loud", number);
+        }
+        add("small", 0);
+        let mut destinations = std::collections::HashSet::new();
+        for round in 0..2 * TALLIES_PER_TENANT_MAX as u64 / 100 {
+            let now = now.plus(HEALTH_REPORT_EVERY * u32::try_from(round).unwrap());
+            for unsaved in tallies.reports("n", &gates, now) {
+                tallies.saved(&unsaved.destination);
+                destinations.insert(unsaved.destination);
+            }
+        }
+        assert_eq!(destinations.len(), TALLIES_PER_TENANT_MAX + 1);
+    }
+}

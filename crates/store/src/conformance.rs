@@ -266,6 +266,7 @@ macro_rules! conformance_tests {
                 a_cancelled_job_lets_those_behind_it_go_on
                 retries_beyond_their_share_wait_and_first_attempts_do_not
                 a_caller_takes_no_more_for_a_destination_than_it_wants
+                a_probe_is_a_job_that_is_tried_again
                 destination_and_key_are_kept
             }
             schedules {

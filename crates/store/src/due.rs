@@ -230,6 +230,13 @@ impl DueIndex {
                     self.place(strip);
                 }
             }
+            Head::LookAgainAt(at) => {
+                if let Some(bound) = self.bound_mut(strip) {
+                    bound.run_at = at;
+                    bound.is_exact = true;
+                    self.place(strip);
+                }
+            }
             Head::Behind => self.park_behind(strip),
         }
     }

@@ -3,8 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use steadfast_core::{
-    Claim, ConcurrencyKey, Destination, Gate, GateDefaults, GateId, GateLimits, GateScope, Gates,
-    JobCommand, JobId, NewJob, Outcome, Pause, Priority, Rate, RetryShare, RunAt, Tenant, Weight,
+    Claim, ConcurrencyKey, Destination, DestinationHealth, Failure, FailureClass, Gate,
+    GateDefaults, GateId, GateLimits, GateScope, Gates, Guarantee, HealthInput, HealthRules,
+    HealthTally, HoldMode, JobCommand, JobId, NewJob, Outcome, Pause, Priority, Rate, RetryShare,
+    RunAt, Tenant, Weight,
 };
 
 use super::fixture::{Fixture, failure, ids_of, queue, request, secs, success, tenant};
@@ -306,6 +308,72 @@ pub async fn a_caller_takes_no_more_for_a_destination_than_it_wants(f: Fixture) 
     assert_eq!(f.store.claim(asking(0)).await.unwrap().claims.len(), 0);
     assert_eq!(f.store.claim(asking(1)).await.unwrap().claims.len(), 1);
     assert_eq!(f.claim(10).await.len(), 2, "others may take the rest");
+}
+
+pub async fn a_probe_is_a_job_that_is_tried_again(f: Fixture) {
+    let destination = Destination::new("https://a.example").unwrap();
+    let auto = GateLimits {
+        hold: Some(HoldMode::Auto),
+        ..GateLimits::default()
+    };
+    let under = |version, health: DestinationHealth| {
+        let auto = gate(
+            None,
+            GateScope::Destination,
+            destination.as_str(),
+            auto.clone(),
+        );
+        let gates = Gates::new(version, [auto], GateDefaults::default());
+        Arc::new(gates.with_health([(destination.clone(), Arc::new(health))]))
+    };
+    let to = |guarantee| {
+        f.job_with(|job| {
+            job.destination = Some(destination.clone());
+            job.guarantee = guarantee;
+        })
+    };
+    let once = f
+        .enqueue((0..3).map(|_| to(Guarantee::AtMostOnce)).collect())
+        .await;
+    f.clock.advance(secs(1));
+    let held = under(1, broken(&f, &destination));
+    f.clock.advance(secs(10));
+    assert_eq!(claim(&f, &held, 5).await.claims.len(), 0);
+    let again = f
+        .enqueue((0..2).map(|_| to(Guarantee::AtLeastOnce)).collect())
+        .await;
+    let probe = claim(&f, &held, 5).await.claims;
+    assert_eq!(probe.len(), 1);
+    assert!(again.contains(&probe[0].job().id));
+    assert_eq!(claim(&f, &held, 5).await.claims.len(), 0, "one at a time");
+    let open = under(2, DestinationHealth::default());
+    let claims = claim(&f, &open, 5).await.claims;
+    assert_eq!(claims.len(), 4);
+    assert!(once.iter().all(|id| ids_of(&claims).contains(id)));
+}
+
+/// Twenty attempts at a destination have just failed.
+fn broken(f: &Fixture, destination: &Destination) -> DestinationHealth {
+    let mut tally = HealthTally::default();
+    for _ in 0..20 {
+        let mut job = f.job();
+        job.destination = Some(destination.clone());
+        let claim = job
+            .into_job(f.now())
+            .claim(request(1).worker, None, f.now());
+        let failed = Outcome::Failure {
+            failure: Failure::new(FailureClass::CONNECTION, "refused"),
+            output: None,
+        };
+        tally.add(&claim.end(failed, f.now()), None);
+    }
+    let report = tally.take_report("node", f.now());
+    let input = HealthInput {
+        report: Some(&report),
+        ..HealthInput::default()
+    };
+    let change = DestinationHealth::default().step(input, &HealthRules::default(), f.now());
+    change.unwrap().health
 }
 
 pub async fn destination_and_key_are_kept(f: Fixture) {

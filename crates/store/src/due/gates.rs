@@ -99,8 +99,18 @@ impl DueIndex {
                 });
                 known.gate = gate.clone();
             }
-            let levels = entry.strips.iter().map(|(level, _)| *level);
-            strips.extend(levels.map(|level| Strip { sublane: id, level }));
+            // What was passed over as long as only probes were let through may start now.
+            let now = self.now;
+            for (level, bound) in &mut entry.strips {
+                if let Some(now) = now.filter(|now| bound.run_at != NEVER && bound.run_at > *now) {
+                    bound.run_at = now;
+                    bound.is_exact = false;
+                }
+                strips.push(Strip {
+                    sublane: id,
+                    level: *level,
+                });
+            }
         }
         let states = &self.states;
         self.openings

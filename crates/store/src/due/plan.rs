@@ -66,6 +66,12 @@ impl Pick {
     pub(crate) fn is_ordered(&self) -> bool {
         self.gates.iter().any(|gate| gate.limits.ordered)
     }
+
+    /// Whether what it takes shows if a destination works again: it is likely to fail, so a job that
+    /// is not tried again is passed over.
+    pub(crate) fn is_probe(&self) -> bool {
+        self.gates.iter().any(|gate| gate.limits.is_for_probes())
+    }
 }
 
 impl DueIndex {
@@ -136,7 +142,7 @@ impl DueIndex {
                 _ if pick.is_ordered() => None,
                 Head::At(run_at) => Some(run_at),
                 Head::None => Some(now),
-                Head::Behind => None,
+                Head::Behind | Head::LookAgainAt(_) => None,
             };
             if let Some((living, came)) = living.zip(came) {
                 bound.low = bound.low.max(living.min(came));

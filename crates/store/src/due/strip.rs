@@ -52,6 +52,9 @@ pub(crate) enum Head {
     None,
     /// None is earlier than this.
     At(Timestamp),
+    /// What is due cannot be taken now: others hold it, or only a job that may be tried again can go
+    /// first. It is looked at again at this time.
+    LookAgainAt(Timestamp),
     /// The first job may not start although its time has come, because another one of its ordered
     /// key comes before.
     Behind,

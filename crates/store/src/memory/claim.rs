@@ -3,7 +3,8 @@
 use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use steadfast_core::{
-    AppliedGate, GateNumber, GateState, Gates, Job, JobId, Room, Share, Sublane, Tenant, Timestamp,
+    AppliedGate, GateNumber, GateState, Gates, Guarantee, Job, JobId, Room, Share, Sublane, Tenant,
+    Timestamp,
 };
 
 use super::tables::{Strip, Tables};
@@ -131,7 +132,13 @@ impl Tables {
         now: Timestamp,
     ) -> Next {
         let gates = self.flow.gates.applying_to(&strip.sublane);
-        let first = self.waiting.get(strip).and_then(|jobs| jobs.first());
+        let is_probe = gates.iter().any(|gate| gate.limits.is_for_probes());
+        let may_go = |id: JobId| {
+            let job = self.job(id);
+            !is_probe || job.is_some_and(|job| job.guarantee == Guarantee::AtLeastOnce)
+        };
+        let waiting = self.waiting.get(strip);
+        let first = waiting.and_then(|jobs| jobs.iter().find(|(_, id)| may_go(*id)));
         let Some((mut run_at, mut id)) = first.copied() else {
             return Next::Blocked;
         };
@@ -141,6 +148,9 @@ impl Tables {
                 return Next::Blocked;
             };
             (run_at, id) = (job.progress.run_at, job.id);
+            if !may_go(id) {
+                return Next::Blocked;
+            }
         }
         if run_at > now {
             return Next::Later(run_at);

@@ -30,7 +30,7 @@ use crate::{
     due::{Head, Pick, Plan, SentJobs, Strip, SublaneId},
     limits::{
         CLAIM_LOOK_ROWS_MAX, CLAIM_PAYLOAD_BYTES_MAX, CLAIM_ROUNDS_MAX, CLAIMS_MAX,
-        LOCKED_ROWS_RETRY,
+        LOCKED_ROWS_RETRY, PROBE_JOBS_LOOKED_MAX, PROBE_LOOK_AGAIN,
     },
     sql::{paging::row_limit, values::state},
     store::{ClaimRequest, ClaimResult},
@@ -195,6 +195,7 @@ async fn claim_plan(
         let mut states = lock_gates(&session, &counting).await?;
         fit(&mut picks, &states, session.shared.clock.now());
         find_first_of_keys(&session, &mut picks).await?;
+        find_probes(&session, &mut picks).await?;
         let found = take(&session, request, &picks, &sizes).await?;
         save_gates(&session, &picks, &found, &mut states).await?;
         transaction.commit().await?;
@@ -254,6 +255,55 @@ async fn find_first_of_keys(
             None => {
                 pick.most = 0;
                 pick.head = Some(Head::Behind);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where only a probe may start, it is a job that is tried again if it fails.
+async fn find_probes(session: &Session<'_>, picks: &mut [SqlPick<'_>]) -> Result<(), DriverError> {
+    let open = picks
+        .iter_mut()
+        .filter(|pick| pick.most > 0 && pick.pick.is_probe());
+    let mut open: Vec<&mut SqlPick<'_>> = open.collect();
+    if open.is_empty() {
+        return Ok(());
+    }
+    let columns = StripColumns::of(open.iter().map(|pick| &pick.pick.strip));
+    let lows: Vec<i64> = open.iter().map(|pick| pick.pick.low.as_micros()).collect();
+    let only: Vec<Option<Key>> = open.iter().map(|pick| pick.only.map(Key::from)).collect();
+    let (now, look) = (
+        session.shared.clock.given(),
+        row_limit(PROBE_JOBS_LOOKED_MAX),
+    );
+    let sql = include_str!("sql/claim_probe.sql");
+    let params: [&(dyn ToSql + Sync); 7] = [
+        &now,
+        &columns.lanes,
+        &columns.sublanes,
+        &columns.levels,
+        &lows,
+        &only,
+        &look,
+    ];
+    let mut found = HashMap::new();
+    for row in session.query(sql, &params).await? {
+        found.insert(
+            row.try_get::<_, i64>("number")?,
+            row.try_get::<_, Key>("id")?.job(),
+        );
+    }
+    let look_again = session.shared.clock.now().plus(PROBE_LOOK_AGAIN);
+    for (number, pick) in (1_i64..).zip(&mut open) {
+        match found.get(&number) {
+            Some(id) => {
+                pick.most = 1;
+                pick.only = Some(*id);
+            }
+            None => {
+                pick.most = 0;
+                pick.head = Some(Head::LookAgainAt(look_again));
             }
         }
     }

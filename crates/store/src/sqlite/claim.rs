@@ -7,7 +7,7 @@
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use rusqlite::{Statement, params};
-use steadfast_core::{Claim, Job, JobState, Sublane, Timestamp, WorkerName};
+use steadfast_core::{Claim, Guarantee, Job, JobState, Sublane, Timestamp, WorkerName};
 
 use super::{
     counts::Bucket,
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     due::{Head, Pick, SentJobs, Strip, SublaneId, Turn},
-    limits::{CLAIM_PAYLOAD_BYTES_MAX, CLAIMS_MAX},
+    limits::{CLAIM_PAYLOAD_BYTES_MAX, CLAIMS_MAX, PROBE_JOBS_LOOKED_MAX, PROBE_LOOK_AGAIN},
     sql::paging::row_limit,
     store::{ClaimRequest, ClaimResult},
 };
@@ -161,6 +161,7 @@ fn claim_turn(
         let most = left.min(pick.most - found[index].taken);
         let (taken, head) = match pick.is_ordered() {
             true => claim_first_of_key(session, batch, pick)?,
+            false if pick.is_probe() => claim_probe(session, batch, pick.strip)?,
             false => claim_strip(session, batch, pick.strip, until, most)?,
         };
         left = left.saturating_sub(taken);
@@ -296,6 +297,39 @@ fn find_columns(
     }
 }
 
+/// Claims the first job that is tried again if it fails.
+fn claim_probe(
+    session: &mut Session<'_>,
+    batch: &mut ClaimBatch<'_>,
+    strip: Strip,
+) -> Result<(usize, Head), DriverError> {
+    let conn = session.conn;
+    let mut select = conn.prepare_cached(include_str!("sql/claim_probe.sql"))?;
+    let columns = find_columns(&mut session.claim_columns, &select)?;
+    let SublaneId { lane, number } = strip.sublane;
+    let looked = row_limit(PROBE_JOBS_LOOKED_MAX);
+    let mut rows = select.query(params![lane, number, strip.level.number(), looked])?;
+    let look_again = Head::LookAgainAt(session.now.plus(PROBE_LOOK_AGAIN));
+    let Some(row) = rows.next()? else {
+        return Ok((0, look_again));
+    };
+    let Some(JobRow { seq, job, .. }) =
+        JobRow::read_if_readable(conn, &mut session.names, &columns, row)?
+    else {
+        return Ok((0, look_again));
+    };
+    drop(rows);
+    if job.progress.run_at > session.now {
+        return Ok((0, Head::LookAgainAt(job.progress.run_at)));
+    }
+    let is_retry = strip.level.is_retry();
+    batch.push(job, session.now);
+    if let Some(claim) = batch.claims.last() {
+        write_claim(session, strip.sublane, &DueRow { seq, is_retry }, claim)?;
+    }
+    Ok((1, due_index::head(conn, strip)?))
+}
+
 /// Claims the oldest unfinished job of a concurrency key, if it waits in this strip and is due.
 fn claim_first_of_key(
     session: &mut Session<'_>,
@@ -336,6 +370,10 @@ fn claim_first_of_key(
     }
     if job.progress.run_at > session.now {
         return Ok((0, Head::At(job.progress.run_at)));
+    }
+    if pick.is_probe() && job.guarantee == Guarantee::AtMostOnce {
+        let look_again = session.now.plus(PROBE_LOOK_AGAIN);
+        return Ok((0, Head::LookAgainAt(look_again)));
     }
     let row = DueRow { seq, is_retry };
     batch.push(job, session.now);

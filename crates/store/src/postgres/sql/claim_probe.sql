@@ -1,0 +1,22 @@
+-- Of the first due jobs of ranges, the earliest that is tried again if it fails; if one is named, that
+-- one or none.
+-- Parameters: 1 now or null, 2 lanes, 3 sublanes, 4 levels, 5 the earliest times to look at, 6 the
+-- only jobs, or null, 7 how many to look at in each range.
+-- Rows: number, id, for ranges that have one. Locks: none.
+SELECT strip.number, first.id
+FROM unnest($2::integer[], $3::bigint[], $4::integer[], $5::bigint[], $6::uuid[])
+    WITH ORDINALITY AS strip (lane, sublane, level, low, chosen, number)
+CROSS JOIN LATERAL (
+    SELECT due.id FROM (
+        SELECT job.id, job.run_at, job.at_most_once FROM steadfast.job
+        WHERE
+            job.state = 0 AND job.lane = strip.lane AND coalesce(job.sublane, 0) = strip.sublane
+            AND (job.priority * 2 + (job.attempt > job.attempts_before)::integer) = strip.level
+            AND job.run_at >= strip.low AND job.run_at <= steadfast.time($1)
+        ORDER BY job.run_at
+        LIMIT $7::bigint
+    ) AS due
+    WHERE NOT due.at_most_once AND (strip.chosen IS NULL OR due.id = strip.chosen)
+    ORDER BY due.run_at
+    LIMIT 1
+) AS first
