@@ -275,11 +275,14 @@ pub mod flow {
     #[doc(inline)]
     pub use steadfast_core::{
         ConcurrencyKey, Destination, DestinationHealth, Gate, GateDefaults, GateId, GateLimits,
-        GatePatch, GateScope, HealthPatch, HealthStatus, HoldMode, Incident, Pause, PausePatch,
-        Rate, RatePatch, RetryShare, Weight,
+        GatePatch, GateScope, HandHold, HealthPatch, HealthRules, HealthStatus, HoldMode, Incident,
+        IncidentCause, OutcomeCounts, Pause, PausePatch, Rate, RatePatch, RetryShare,
+        SharedRetryAfter, Weight,
     };
     #[doc(inline)]
-    pub use steadfast_engine::{ExplainRequest, WorkerPresence};
+    pub use steadfast_engine::{
+        DestinationCounts, DestinationFilter, DestinationState, ExplainRequest, WorkerPresence,
+    };
 }
 
 pub mod webhook {
