@@ -2,6 +2,7 @@
 
 mod fingerprint;
 mod fold;
+mod group;
 mod words;
 
 use std::{borrow::Cow, fmt, time::Duration};
@@ -11,6 +12,10 @@ use serde::{Deserialize, Serialize};
 use crate::{duration, limits};
 
 pub use fingerprint::FailureFingerprint;
+pub use group::{
+    FailureAlert, FailureEvent, FailureExample, FailureGroup, FailureMark, FailureObservation,
+    FailureState, FailureStep, FailureTally, HourCounts, NameSet,
+};
 
 /// Why an attempt failed.
 ///

@@ -10,8 +10,10 @@
 //! * `job`, `state` and `attempt`: what is stored. `forecast` and [`explain`]: what is to come, and
 //!   why something happened, for people.
 //! * `failure` and `policy`: what is worth another try, and when; `policy/delay` holds the
-//!   arithmetic, `failure/fold` says which failures are the same.
-//! * `flow`: what may start now, and who is next.
+//!   arithmetic, `failure/fold` says which failures are the same, and `replay` what
+//!   another policy would have done.
+//! * `flow`: what may start now, and who is next. `due_forecast`: how much is coming.
+//! * `operation`: work on many jobs at once.
 //! * `schedule`, `timetable`, `cron`, `zone`: when to create a job, daylight saving included.
 //! * `endpoint`, `webhook`, `delivery`: which systems hear of a job, and the jobs that deliver the
 //!   events.
@@ -35,8 +37,12 @@ mod forecast;
 
 mod failure;
 mod policy;
+mod replay;
 
+mod due_forecast;
 mod flow;
+
+mod operation;
 
 mod schedule;
 mod timetable;
@@ -75,8 +81,16 @@ pub use attempt::{
 pub use command::{CommandRefusal, CommandResult, JobCommand, JobEdit, RefusalReason, on_command};
 pub use cron::{Cron, Dst, Tick};
 pub use delivery::{DeliveryPolicy, JobRenderer, Subscription, Subscriptions, WebhookEvent};
+pub use due_forecast::{
+    DueCount, DueFacts, DueForecast, DueMinute, ForecastError, MinuteOutcomes, RetryRate,
+    sustained_per_minute,
+};
 pub use endpoint::{Endpoint, EndpointSecret};
-pub use failure::{Failure, FailureClass, FailureFingerprint};
+pub use failure::{
+    Failure, FailureAlert, FailureClass, FailureEvent, FailureExample, FailureFingerprint,
+    FailureGroup, FailureMark, FailureObservation, FailureState, FailureStep, FailureTally,
+    HourCounts, NameSet,
+};
 pub use flow::{
     AppliedGate, Blocker, BlockerKind, CallWindow, ClosedBy, Destination, DestinationHealth,
     DestinationLimit, Gate, GateDefaults, GateHolder, GateId, GateLimits, GateNumber, GatePatch,
@@ -95,11 +109,16 @@ pub use name::{
     ConcurrencyKey, IdempotencyKey, Kind, Queue, ScheduleName, StepName, Tenant, WorkerName,
 };
 pub use note::Note;
+pub use operation::{
+    CanaryRule, Operation, OperationEvent, OperationKind, OperationOutcomes, OperationProgress,
+    OperationRefusal, OperationRoom, OperationStatus, check_operation_target,
+};
 pub use payload::Payload;
 pub use policy::{
     Backoff, DelayRange, DelaySource, Dice, Jitter, PolicyPatch, Preset, Preview, PreviewRow,
     RetryDelay, RetryPolicy, RetryRule, RuleAction, RuleMatch, Shorthands, StatusRange,
 };
+pub use replay::{RecordedAttempt, RecordedFailure, ReplayFigures, ReplayHistory, ReplayReport};
 pub use schedule::Schedule;
 pub use state::{EndReason, Guarantee, JobLabel, JobState};
 pub use tally::Tally;

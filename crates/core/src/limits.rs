@@ -33,6 +33,54 @@ pub const RULE_CHOICES_MAX: usize = 32;
 /// The message pattern of a rule: matching is quadratic at worst, and runs on every failure.
 pub const RULE_PATTERN_BYTES_MAX: usize = 256;
 
+/// How long a failure that was never seen before counts as new: until the next working day.
+pub const FAILURE_NEW_FOR: Duration = DAY;
+/// Hours that the failures of a group are counted by: a week of them, to compare with.
+pub const FAILURE_HOURS_MAX: i64 = 7 * 24;
+/// Destinations and versions that a group of failures names: more are not read.
+pub const FAILURE_NAMES_MAX: usize = 16;
+/// Groups of failures of a tenant: a person looks at the first few, and each is some kilobytes.
+pub const FAILURE_GROUPS_MAX: usize = 10_000;
+
+/// Attempts that a replay reads: some hundred megabytes at most, and a few seconds.
+pub const REPLAY_ATTEMPTS_MAX: usize = 200_000;
+/// What was observed this long before or after an attempt may stand for it: outages that are
+/// shorter make no policy worth a comparison.
+pub const REPLAY_NEAR: Duration = Duration::from_secs(60);
+/// An attempt of the same job this near is the same attempt: jitter moves it by no more.
+pub const REPLAY_SAME: Duration = Duration::from_secs(10);
+/// How many of the attempts near a time are asked: enough for a share, few enough to be near.
+pub const REPLAY_NEIGHBOURS_MAX: usize = 8;
+/// The share of retries for which something must have been observed. Below it, a figure says more
+/// about the guesses than about the policy.
+pub const REPLAY_OBSERVED_MIN: f64 = 0.8;
+
+/// Minutes that a forecast looks ahead: the measured rates do not hold for longer than half a day.
+pub const FORECAST_MINUTES_MAX: usize = 12 * 60;
+/// Numbers of retries that a forecast keeps apart: later ones are rare, and fail as the last does.
+pub const FORECAST_RETRIES_MAX: usize = 16;
+/// Hours for which a forecast knows its own error.
+pub const FORECAST_ERROR_HOURS: i64 = 6;
+/// A minute counts as sustained if at most one attempt in this many failed.
+pub const SUSTAINED_FAILURES_DIVISOR: u64 = 10;
+/// Jobs that make a storm: fewer are over before a person has read of it.
+pub const STORM_JOBS_MIN: f64 = 100.0;
+
+/// Jobs that an operation works on in a second: more than a store commits.
+pub const OPERATION_PACE_MAX: u32 = 10_000;
+/// Jobs that an operation works on in one transaction: it must not hold up claims.
+pub const OPERATION_BATCH_MAX: u64 = 500;
+/// Jobs that an operation can name one by one: a request of 350 kB.
+pub const OPERATION_IDS_MAX: usize = 10_000;
+/// Jobs of the first stage of a canary: if they fail, little harm is done.
+pub const CANARY_JOBS: u64 = 3;
+/// How much of all jobs was tried after each of the next stages but the last, in percent.
+pub const CANARY_PERCENTS: [u64; 2] = [5, 25];
+/// Which share of the jobs of a canary may fail again by default: one of the first three may not.
+pub const CANARY_FAIL_SHARE: f64 = 0.2;
+/// How long a canary waits for jobs to be tried.
+pub const CANARY_WAIT_MAX: Duration = Duration::from_secs(60 * 60);
+
 /// Snoozes of a job: they are not counted as attempts, so they need a bound of their own.
 pub const SNOOZES_MAX: u32 = 1_000;
 

@@ -1,0 +1,249 @@
+//! Work on many jobs, as a thing of its own that any node can carry on.
+//!
+//! A loop over a million jobs is lost with its process. So an [`Operation`] is stored, and each
+//! batch of jobs is written together with the progress that counts it, under the operation's
+//! revision: a node that dies leaves it where it was, two nodes cannot count one batch twice, and
+//! a pause holds from the moment that it is written. [`Operation::room`] says how many jobs may
+//! come next, and [`Operation::step`] is the one place that changes the progress.
+
+mod canary;
+mod progress;
+
+use std::{fmt, str::FromStr, sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    command::{JobCommand, JobEdit},
+    id::JobId,
+    invalid::Invalid,
+    limits,
+    policy::RetryPolicy,
+    string_enum,
+    time::Timestamp,
+};
+
+pub use canary::CanaryRule;
+pub use progress::{OperationEvent, OperationOutcomes, OperationProgress, OperationRefusal};
+
+string_enum! {
+    /// What an operation does to its jobs.
+    // Exhaustive on purpose: every part that works on jobs must handle each.
+    OperationKind, "kind" {
+        /// Try dead letters again, with a fresh retry budget.
+        Requeue = "requeue",
+        /// Resolve dead letters without trying them again.
+        Discard = "discard",
+        /// Stop jobs that have not ended.
+        Cancel = "cancel",
+        /// Try jobs again that have ended without success, cancelled ones too.
+        Retry = "retry",
+        /// Give jobs that wait another retry policy.
+        EditPolicy = "edit_policy",
+        /// Do not let jobs wait for their time.
+        RunNow = "run_now",
+    }
+}
+
+string_enum! {
+    /// Where an operation stands.
+    // Exhaustive on purpose: pages and nodes must handle each.
+    OperationStatus, "status" {
+        /// A node works on it.
+        Running = "running",
+        /// A person has halted it.
+        Paused = "paused",
+        /// All jobs were worked on.
+        Done = "done",
+        /// A person has ended it; the rest is left alone.
+        Cancelled = "cancelled",
+        /// It has ended itself because failures came back; the rest is left alone.
+        Stopped = "stopped",
+    }
+}
+
+impl OperationStatus {
+    /// Whether it will not go on.
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Done | Self::Cancelled | Self::Stopped)
+    }
+}
+
+/// Work on many jobs: what was asked for, and how far it has come.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Operation {
+    /// What it does to each job.
+    pub kind: OperationKind,
+    /// The policy that jobs get; only of `edit_policy`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Arc<RetryPolicy>>,
+    /// How many jobs there were when it was created.
+    pub total: u64,
+    /// How many jobs it may work on in a second; `None` for as many as there is time for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pace: Option<u32>,
+    /// Set if it tries a few jobs first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canary: Option<CanaryRule>,
+    /// How far it has come.
+    pub progress: OperationProgress,
+}
+
+/// How many jobs may be worked on next.
+// Exhaustive on purpose: every node must handle each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperationRoom {
+    /// Up to this many, now.
+    Jobs(u64),
+    /// None before this time.
+    Later(Timestamp),
+    /// None before more outcomes of those that were tried are known.
+    AfterOutcomes,
+    /// None: it is paused or has ended.
+    Never,
+}
+
+impl Operation {
+    /// An operation on `total` jobs that has not begun. Refuses a policy without `edit_policy`, or
+    /// the other way round.
+    pub fn new(
+        kind: OperationKind,
+        policy: Option<Arc<RetryPolicy>>,
+        total: u64,
+        now: Timestamp,
+    ) -> Result<Self, Invalid> {
+        match (kind, &policy) {
+            (OperationKind::EditPolicy, None) => {
+                let expected = "must be the retry policy that the jobs get";
+                return Err(Invalid::new("retry", "missing", expected));
+            }
+            (OperationKind::EditPolicy, Some(_)) | (_, None) => {}
+            (kind, Some(_)) => {
+                let expected = "must be edit_policy if there is a retry policy; leave out retry";
+                return Err(Invalid::new("kind", kind, expected));
+            }
+        }
+        Ok(Self {
+            kind,
+            policy,
+            total,
+            pace: None,
+            canary: None,
+            progress: OperationProgress::new(total, now),
+        })
+    }
+
+    /// Sets how many jobs it may work on in a second, from 1 to [`limits::OPERATION_PACE_MAX`].
+    pub fn with_pace(mut self, pace: u32) -> Result<Self, Invalid> {
+        let most = limits::OPERATION_PACE_MAX;
+        if !(1..=most).contains(&pace) {
+            let expected =
+                format!("must be between 1 and {most} jobs per second; pause it to halt it");
+            return Err(Invalid::new("pace", pace, expected));
+        }
+        self.pace = Some(pace);
+        Ok(self)
+    }
+
+    /// Lets it try a few jobs first. Only jobs that are tried again can show whether that works.
+    pub fn with_canary(mut self, canary: CanaryRule) -> Result<Self, Invalid> {
+        if !matches!(self.kind, OperationKind::Requeue | OperationKind::Retry) {
+            let expected = "must be all for this kind; canary is for requeue and retry";
+            return Err(Invalid::new("mode", "\"canary\"", expected));
+        }
+        self.canary = Some(canary);
+        Ok(self)
+    }
+
+    /// The command for each of its jobs.
+    pub fn command(&self) -> JobCommand {
+        match self.kind {
+            OperationKind::Requeue | OperationKind::Retry => JobCommand::Retry { payload: None },
+            OperationKind::Discard => JobCommand::Discard,
+            OperationKind::Cancel => JobCommand::Cancel,
+            OperationKind::RunNow => JobCommand::RunNow,
+            OperationKind::EditPolicy => JobCommand::Edit(JobEdit {
+                policy: self.policy.clone(),
+                ..JobEdit::default()
+            }),
+        }
+    }
+
+    /// How many jobs may be worked on at this time, in one batch.
+    pub fn room(&self, now: Timestamp) -> OperationRoom {
+        if self.progress.status != OperationStatus::Running {
+            return OperationRoom::Never;
+        }
+        // More jobs than were counted may match by now; without stages they are all taken.
+        let left = match self.stage_end() {
+            Some(end) => end.saturating_sub(self.progress.worked),
+            None => u64::MAX,
+        };
+        if left == 0 {
+            return OperationRoom::AfterOutcomes;
+        }
+        let most = left.min(limits::OPERATION_BATCH_MAX);
+        let Some(interval) = self.interval() else {
+            return OperationRoom::Jobs(most);
+        };
+        let next_at = self.next_at(now);
+        if next_at > now {
+            return OperationRoom::Later(next_at);
+        }
+        let more = now.since(next_at).as_micros() / interval.as_micros().max(1);
+        let more = u64::try_from(more).unwrap_or(u64::MAX);
+        OperationRoom::Jobs(most.min(more.saturating_add(1)))
+    }
+
+    fn interval(&self) -> Option<Duration> {
+        self.pace.map(|pace| Duration::from_secs(1) / pace.max(1))
+    }
+
+    /// When the next job may be worked on. Time in which none was makes up for a second at most, and
+    /// a time that a clock wrote before it was set back does not count.
+    fn next_at(&self, now: Timestamp) -> Timestamp {
+        let stored = self.progress.next_at;
+        let interval = self.interval().unwrap_or_default();
+        let latest = now.plus(interval * u32::try_from(limits::OPERATION_BATCH_MAX).unwrap_or(1));
+        if stored > latest.plus(limits::CLOCK_STEP_MAX) {
+            return now;
+        }
+        stored.max(now.minus(Duration::from_secs(1)))
+    }
+}
+
+/// Which jobs an operation is for, as a request names them.
+///
+/// Refuses both ids and a filter, an empty list or one of more than [`limits::OPERATION_IDS_MAX`],
+/// and a filter that matches every job unless the request says that all are meant.
+pub fn check_operation_target(
+    ids: Option<&[JobId]>,
+    filter_is_empty: bool,
+    all: bool,
+) -> Result<(), Invalid> {
+    let most = limits::OPERATION_IDS_MAX;
+    match ids {
+        Some(_) if !filter_is_empty || all => {
+            let expected = "must be left out beside a filter; name the jobs in one way";
+            Err(Invalid::new("ids", "given", expected))
+        }
+        Some(ids) if !(1..=most).contains(&ids.len()) => {
+            let expected = format!("must hold 1 to {most} ids; use a filter for more");
+            Err(Invalid::new(
+                "ids",
+                format!("a list of {}", ids.len()),
+                expected,
+            ))
+        }
+        None if filter_is_empty && !all => {
+            let expected = "must select jobs; add \"all\": true if every job is meant";
+            Err(Invalid::new("filter", "empty", expected))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

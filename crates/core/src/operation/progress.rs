@@ -1,0 +1,241 @@
+//! How far an operation has come.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Operation, OperationStatus};
+use crate::{id::JobId, limits, time::Timestamp};
+
+/// How far an operation has come.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct OperationProgress {
+    /// Where it stands.
+    pub status: OperationStatus,
+    /// Jobs that it has looked at.
+    pub worked: u64,
+    /// Those that were changed; the others did not allow it, or were gone.
+    pub changed: u64,
+    /// The last job that it has looked at: it goes on after it, in the order of ids.
+    pub cursor: Option<JobId>,
+    /// What became of the jobs that were tried again.
+    pub outcomes: OperationOutcomes,
+    /// The stage of a canary, from 0.
+    pub stage: usize,
+    /// When the status or the stage last changed, or the newest batch was written.
+    pub since: Timestamp,
+    /// When the next job may be worked on, for its pace.
+    pub(super) next_at: Timestamp,
+    /// Why it has stopped itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
+}
+
+/// What became of jobs that were tried again: how their next attempt ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OperationOutcomes {
+    /// It succeeded.
+    pub succeeded: u64,
+    /// It failed as before.
+    pub failed_again: u64,
+    /// It failed in another way.
+    pub failed_otherwise: u64,
+}
+
+impl OperationOutcomes {
+    /// Jobs that were tried.
+    pub fn total(&self) -> u64 {
+        self.succeeded + self.failed()
+    }
+
+    /// Jobs that failed, in whatever way.
+    pub fn failed(&self) -> u64 {
+        self.failed_again + self.failed_otherwise
+    }
+}
+
+/// Something that happens to an operation.
+// Exhaustive on purpose: the step must handle each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperationEvent {
+    /// A batch of jobs was worked on.
+    Worked {
+        /// How many.
+        jobs: u64,
+        /// How many of them were changed.
+        changed: u64,
+        /// The last of them.
+        cursor: JobId,
+    },
+    /// No job is left after the cursor.
+    ReachedEnd,
+    /// The next attempts of some of the jobs have ended. These counts are all there are, not only
+    /// new ones, so that they may be counted twice.
+    Outcomes(OperationOutcomes),
+    /// Time has passed.
+    Checked,
+    /// A person halts it.
+    Pause,
+    /// A person lets it go on.
+    Resume,
+    /// A person ends it.
+    Cancel,
+}
+
+/// Why an event is not possible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OperationRefusal {
+    /// It has ended.
+    #[error("the operation is {0}, and will not go on")]
+    Ended(OperationStatus),
+    /// A batch for one that is paused.
+    #[error("the operation is paused; resume it first")]
+    Paused,
+    /// To resume one that was not paused.
+    #[error("the operation is not paused")]
+    NotPaused,
+    /// A batch that was counted already.
+    #[error("these jobs were worked on already")]
+    WorkedAlready,
+}
+
+impl OperationProgress {
+    pub(super) fn new(total: u64, now: Timestamp) -> Self {
+        let status = match total {
+            0 => OperationStatus::Done,
+            _ => OperationStatus::Running,
+        };
+        Self {
+            status,
+            worked: 0,
+            changed: 0,
+            cursor: None,
+            outcomes: OperationOutcomes::default(),
+            stage: 0,
+            since: now,
+            next_at: Timestamp::EPOCH,
+            stop_reason: None,
+        }
+    }
+}
+
+impl Operation {
+    /// Decides what an event makes of an operation. An answer that equals the operation need not be
+    /// written.
+    pub fn step(&self, event: OperationEvent, now: Timestamp) -> Result<Self, OperationRefusal> {
+        let mut next = self.clone();
+        let progress = &mut next.progress;
+        let status = progress.status;
+        match event {
+            OperationEvent::Outcomes(outcomes) => progress.outcomes = outcomes,
+            OperationEvent::Checked => {}
+            _ if status.is_final() => return Err(OperationRefusal::Ended(status)),
+            OperationEvent::Pause => progress.status = OperationStatus::Paused,
+            OperationEvent::Resume if status == OperationStatus::Running => {
+                return Err(OperationRefusal::NotPaused);
+            }
+            OperationEvent::Resume => progress.status = OperationStatus::Running,
+            OperationEvent::Cancel => progress.status = OperationStatus::Cancelled,
+            _ if status == OperationStatus::Paused => return Err(OperationRefusal::Paused),
+            OperationEvent::Worked { cursor, .. } if progress.cursor >= Some(cursor) => {
+                return Err(OperationRefusal::WorkedAlready);
+            }
+            OperationEvent::Worked {
+                jobs,
+                changed,
+                cursor,
+            } => next.count(jobs, changed, cursor, now),
+            OperationEvent::ReachedEnd => progress.status = OperationStatus::Done,
+        }
+        if next.progress.status != status {
+            next.progress.since = now;
+        }
+        next.watch(now);
+        Ok(next)
+    }
+
+    fn count(&mut self, jobs: u64, changed: u64, cursor: JobId, now: Timestamp) {
+        let next_at = self.next_at(now);
+        let interval = self.interval().unwrap_or_default();
+        let progress = &mut self.progress;
+        progress.worked = progress.worked.saturating_add(jobs);
+        progress.changed = progress.changed.saturating_add(changed.min(jobs));
+        progress.cursor = Some(cursor);
+        progress.since = now;
+        let jobs = u32::try_from(jobs).unwrap_or(u32::MAX);
+        progress.next_at = next_at.plus(interval.saturating_mul(jobs));
+    }
+
+    /// Stops a canary that goes badly, and lets one that goes well on to its next stage.
+    fn watch(&mut self, now: Timestamp) {
+        if self.canary.is_none() || self.progress.status != OperationStatus::Running {
+            return;
+        }
+        if self.is_too_bad() {
+            let outcomes = &self.progress.outcomes;
+            let (failed, total) = (outcomes.failed(), outcomes.total());
+            return self.stop(format!("{failed} of {total} jobs failed again"), now);
+        }
+        while self.is_stage_over() {
+            self.progress.stage += 1;
+            self.progress.since = now;
+        }
+        let is_waiting = self
+            .stage_end()
+            .is_some_and(|end| self.progress.worked >= end);
+        if is_waiting && now.since(self.progress.since) >= limits::CANARY_WAIT_MAX {
+            let missing = self.progress.changed - self.progress.outcomes.total();
+            let wait = crate::duration::format(limits::CANARY_WAIT_MAX);
+            self.stop(format!("{missing} jobs were not tried within {wait}"), now);
+        }
+    }
+
+    fn stop(&mut self, reason: String, now: Timestamp) {
+        self.progress.status = OperationStatus::Stopped;
+        self.progress.stop_reason = Some(reason);
+        self.progress.since = now;
+    }
+}
+
+/// The report: what was done and what was not.
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, total, progress) = (self.kind, self.total, &self.progress);
+        let (worked, changed) = (progress.worked, progress.changed);
+        write!(
+            f,
+            "{kind} of {total} jobs is {}: {changed} changed",
+            progress.status
+        )?;
+        let refused = worked.saturating_sub(changed);
+        if refused > 0 {
+            write!(f, ", {refused} did not allow it")?;
+        }
+        let left = total.saturating_sub(worked);
+        if left > 0 {
+            let how = if progress.status.is_final() {
+                "alone"
+            } else {
+                "to do"
+            };
+            write!(f, ", {left} left {how}")?;
+        }
+        let outcomes = &progress.outcomes;
+        if outcomes.total() > 0 {
+            let (again, otherwise) = (outcomes.failed_again, outcomes.failed_otherwise);
+            let succeeded = outcomes.succeeded;
+            write!(
+                f,
+                "; {succeeded} succeeded, {again} failed again, {otherwise} failed otherwise"
+            )?;
+        }
+        match &progress.stop_reason {
+            Some(reason) => write!(f, "; it stopped because {reason}"),
+            None => Ok(()),
+        }
+    }
+}
