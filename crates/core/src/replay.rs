@@ -251,7 +251,7 @@ impl ReplayHistory {
         counter.figures.jobs += 1;
         let new = NewJob::new(first.job, Kind::http(), Payload::default(), policy.clone());
         let mut job = new.into_job(first.started_at);
-        let mut rolls = Rolls::new(seed, first);
+        let mut rolls = DiceSequence::new(seed, first);
         loop {
             let at = job.progress.run_at;
             counter.start(at);
@@ -348,9 +348,9 @@ impl Counter {
 }
 
 /// The rolls of one job: the same whatever other jobs there are, and for both policies.
-struct Rolls(u64);
+struct DiceSequence(u64);
 
-impl Rolls {
+impl DiceSequence {
     fn new(seed: u64, first: &RecordedAttempt) -> Self {
         let bytes = first.job.bits().to_be_bytes();
         let (high, low) = bytes.split_at(8);

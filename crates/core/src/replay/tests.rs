@@ -24,7 +24,7 @@ fn bad_jobs(job: u64, _: u64, _: f64) -> Option<(&'static str, u16)> {
     (job % 20 == 7).then_some(("row is broken", 500))
 }
 
-/// Three attempts in ten are refused, whoever makes them.
+/// Three attempts in ten are refused, by chance.
 fn rate_limit(_: u64, _: u64, roll: f64) -> Option<(&'static str, u16)> {
     (roll < 0.3).then_some(("slow down", 429))
 }
@@ -43,7 +43,7 @@ fn run(world: World, policy: &Arc<RetryPolicy>, every: u64, seed: u64) -> Vec<Re
         let id = JobId::new(start, number << 2);
         let new = NewJob::new(id, Kind::http(), Payload::default(), policy.clone());
         let mut job = new.into_job(start);
-        let mut rolls = Rolls(seed ^ (number << 20));
+        let mut rolls = DiceSequence(seed ^ (number << 20));
         while !job.progress.state.is_final() {
             let at = job.progress.run_at;
             let failure = world(number, at.since(T0).as_secs(), rolls.next().sample());
