@@ -7,6 +7,7 @@
 //!
 //! * `lifecycle` and `command` decide every state, in [`after_attempt`] and [`on_command`]. Start
 //!   there. `transition` is what a store writes.
+//! * `unique`, `start_deadline`, `dependencies` and `batch`: jobs that depend on others or on time.
 //! * `job`, `state` and `attempt`: what is stored. `forecast` and [`explain`]: what is to come, and
 //!   why something happened, for people.
 //! * `failure` and `policy`: what is worth another try, and when; `policy/delay` holds the
@@ -30,6 +31,11 @@ mod transition;
 
 mod job;
 mod state;
+
+mod batch;
+mod dependencies;
+mod start_deadline;
+mod unique;
 
 mod attempt;
 pub mod explain;
@@ -78,9 +84,14 @@ pub use attempt::{
     Attempt, AttemptStatus, Claim, DecidedBy, Decision, EndedAttempt, Outcome, RetryBudget,
     StaleFence,
 };
+pub use batch::{BatchCounts, BatchEvent, BatchJobState, BatchStep};
 pub use command::{CommandRefusal, CommandResult, JobCommand, JobEdit, RefusalReason, on_command};
 pub use cron::{Cron, Dst, Tick};
 pub use delivery::{DeliveryPolicy, JobRenderer, Subscription, Subscriptions, WebhookEvent};
+pub use dependencies::{
+    DependantDecision, DependantRefusal, Dependencies, OnFailure, PrerequisiteCounts,
+    PrerequisiteState, dependant_allows,
+};
 pub use due_forecast::{
     DueCount, DueFacts, DueForecast, DueMinute, ForecastError, MinuteOutcomes, RetryRate,
     sustained_per_minute,
@@ -106,7 +117,8 @@ pub use invalid::Invalid;
 pub use job::{Fence, Job, JobProgress, NewJob, Priority, RunAt, ScheduledRun, Tags};
 pub use lifecycle::after_attempt;
 pub use name::{
-    ConcurrencyKey, IdempotencyKey, Kind, Queue, ScheduleName, StepName, Tenant, WorkerName,
+    ConcurrencyKey, IdempotencyKey, Kind, Queue, ScheduleName, StepName, Tenant, UniqueKey,
+    WorkerName,
 };
 pub use note::Note;
 pub use operation::{
@@ -120,6 +132,7 @@ pub use policy::{
 };
 pub use replay::{RecordedAttempt, RecordedFailure, ReplayFigures, ReplayHistory, ReplayReport};
 pub use schedule::Schedule;
+pub use start_deadline::{ExpiryAction, StartBefore, StartDeadline};
 pub use state::{EndReason, Guarantee, JobLabel, JobState};
 pub use tally::Tally;
 pub use time::Timestamp;
@@ -129,5 +142,6 @@ pub use timetable::{
 };
 pub use traceparent::Traceparent;
 pub use transition::{CommitResult, Guard, Transition};
+pub use unique::{ConflictAction, Debounce, Unique, UniqueConflict, UniqueDecision, UniqueScope};
 pub use webhook::{BodyFormat, EventType, Webhook, WebhookSecret, WebhookTarget};
 pub use zone::Zone;

@@ -96,6 +96,18 @@ pub const KIND_BYTES_MAX: usize = 255;
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
 /// A concurrency key: it becomes part of an index key, as an idempotency key does.
 pub const CONCURRENCY_KEY_BYTES_MAX: usize = IDEMPOTENCY_KEY_BYTES_MAX;
+/// A unique key: it becomes an index key, as an idempotency key does.
+pub const UNIQUE_KEY_BYTES_MAX: usize = IDEMPOTENCY_KEY_BYTES_MAX;
+/// How far requests can move the start of a job that waits for them to end: a job that is put off
+/// for longer than a day needs a schedule.
+pub const DEBOUNCE_MAX: Duration = DAY;
+/// How many waits requests can move the start by, by default: enough for a burst, and the job still
+/// runs while requests keep coming.
+pub const DEBOUNCE_FACTOR: u32 = 10;
+/// Jobs that a job waits for: each is a row that its end has to find.
+pub const AFTER_JOBS_MAX: usize = 1_000;
+/// Jobs of a batch: counting them is cheap, but they are added in requests of some hundred.
+pub const BATCH_JOBS_MAX: u64 = 1_000_000;
 /// An origin: the longest name of a host, and a scheme and a port.
 pub const DESTINATION_BYTES_MAX: usize = 280;
 /// Retries that may start in a minute however few jobs start: small traffic is not starved.

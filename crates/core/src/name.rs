@@ -110,6 +110,12 @@ name! {
     ConcurrencyKey, "concurrencyKey", check_key
 }
 name! {
+    /// What there is only one job of at a time, within a tenant.
+    ///
+    /// 1 to [`limits::UNIQUE_KEY_BYTES_MAX`] bytes of any text without control characters.
+    UniqueKey, "unique.key", check_key
+}
+name! {
     /// The name of one step of a handler, which runs at most once to success.
     StepName, "once", check_name
 }

@@ -1,0 +1,333 @@
+//! Jobs that wait for other jobs.
+//!
+//! A job can only name jobs that exist when it is created, and cannot name others later, so no
+//! cycle can be made. What a dependant does follows from how many of its prerequisites stand
+//! where, and never from the order in which they got there.
+
+use std::{collections::BTreeSet, fmt, str::FromStr};
+
+use crate::{
+    command::JobCommand, id::JobId, invalid::Invalid, job::JobProgress, limits, state::JobState,
+    string_enum,
+};
+
+string_enum! {
+    /// What a job does if one that it waits for ends without success.
+    // Exhaustive on purpose: every store must handle each.
+    OnFailure, "onFailure" {
+        /// It goes on waiting: the other may be requeued and succeed.
+        Wait = "wait",
+        /// It ends `failed`.
+        Fail = "fail",
+        /// It runs, as soon as all have ended.
+        Run = "run",
+    }
+}
+
+/// The jobs that a job waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dependencies {
+    after: BTreeSet<JobId>,
+    on_failure: OnFailure,
+}
+
+impl Dependencies {
+    /// Refuses an empty list, one of more than [`limits::AFTER_JOBS_MAX`] jobs, and the job itself.
+    /// A job that is named twice counts once.
+    pub fn new(
+        job: JobId,
+        after: impl IntoIterator<Item = JobId>,
+        on_failure: OnFailure,
+    ) -> Result<Self, Invalid> {
+        let most = limits::AFTER_JOBS_MAX;
+        let after: BTreeSet<JobId> = after.into_iter().collect();
+        if !(1..=most).contains(&after.len()) {
+            let expected = format!("must hold 1 to {most} ids; use a batch for more");
+            let value = format!("a list of {}", after.len());
+            return Err(Invalid::new("after", value, expected));
+        }
+        if after.contains(&job) {
+            let expected = "must name other jobs; a job cannot wait for itself";
+            return Err(Invalid::new("after", job, expected));
+        }
+        Ok(Self { after, on_failure })
+    }
+
+    /// The refusal of a job that the tenant does not have.
+    pub fn unknown(job: JobId) -> Invalid {
+        let expected = "must be a job that exists; it may have been deleted by retention";
+        Invalid::new("after", job, expected)
+    }
+
+    /// The jobs that it waits for.
+    pub fn after(&self) -> &BTreeSet<JobId> {
+        &self.after
+    }
+
+    /// What it does if one of them ends without success.
+    pub fn on_failure(&self) -> OnFailure {
+        self.on_failure
+    }
+}
+
+/// Where a job stands that another one waits for.
+// Exhaustive on purpose: every store must count each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PrerequisiteState {
+    /// It has not ended.
+    Unfinished,
+    /// It has succeeded.
+    Succeeded,
+    /// It has ended without success, and may be retried.
+    Failed,
+    /// It has ended without success and was discarded or deleted: it will never succeed.
+    GivenUp,
+}
+
+impl PrerequisiteState {
+    /// Where a job stands; `None` if it was deleted. One that is deleted after it has succeeded must
+    /// be counted as that before.
+    pub fn of(progress: Option<&JobProgress>) -> Self {
+        let Some(progress) = progress else {
+            return Self::GivenUp;
+        };
+        match progress.state {
+            JobState::Waiting | JobState::Running => Self::Unfinished,
+            JobState::Succeeded => Self::Succeeded,
+            JobState::Failed if progress.resolved_at.is_some() => Self::GivenUp,
+            JobState::Failed | JobState::Cancelled => Self::Failed,
+        }
+    }
+}
+
+/// How many of the jobs that a job waits for stand where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PrerequisiteCounts {
+    /// Those that have not ended.
+    pub unfinished: u32,
+    /// Those that have succeeded.
+    pub succeeded: u32,
+    /// Those that have ended without success, and may be retried.
+    pub failed: u32,
+    /// Those that will never succeed.
+    pub given_up: u32,
+}
+
+impl PrerequisiteCounts {
+    /// Counts one that stands here.
+    pub fn add(&mut self, state: PrerequisiteState) {
+        let count = match state {
+            PrerequisiteState::Unfinished => &mut self.unfinished,
+            PrerequisiteState::Succeeded => &mut self.succeeded,
+            PrerequisiteState::Failed => &mut self.failed,
+            PrerequisiteState::GivenUp => &mut self.given_up,
+        };
+        *count = count.saturating_add(1);
+    }
+}
+
+/// What a job does that waits for others.
+// Exhaustive on purpose: every store must handle each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DependantDecision {
+    /// It goes on waiting.
+    Wait,
+    /// It may be claimed when it is due. From then on, its prerequisites do not matter.
+    Release,
+    /// It ends `failed`.
+    Fail,
+}
+
+impl OnFailure {
+    /// What a job does whose prerequisites stand like this.
+    pub fn decide(self, counts: PrerequisiteCounts) -> DependantDecision {
+        let has_given_up = counts.given_up > 0;
+        let has_failed = counts.failed > 0;
+        let has_unfinished = counts.unfinished > 0;
+        match self {
+            Self::Run if has_unfinished => DependantDecision::Wait,
+            Self::Run => DependantDecision::Release,
+            Self::Wait | Self::Fail if has_given_up => DependantDecision::Fail,
+            Self::Fail if has_failed => DependantDecision::Fail,
+            Self::Wait | Self::Fail if has_failed || has_unfinished => DependantDecision::Wait,
+            Self::Wait | Self::Fail => DependantDecision::Release,
+        }
+    }
+}
+
+/// Why a job that waits for others does not allow a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DependantRefusal {
+    /// To run it now.
+    #[error(
+        "waits for other jobs, and cannot start before they have ended; cancel it, or deal with those"
+    )]
+    Blocked,
+    /// To retry it.
+    #[error(
+        "would fail again at once, because a job that it waits for has failed; requeue that first"
+    )]
+    PrerequisiteFailed,
+}
+
+/// Whether the prerequisites of a job allow a command to it, besides what the job itself allows.
+/// `decision` is what follows from where its prerequisites stand at present. A job that is retried
+/// while it has to wait waits again; one that was released before is not asked.
+pub fn dependant_allows(
+    command: &JobCommand,
+    decision: DependantDecision,
+) -> Result<(), DependantRefusal> {
+    match (command, decision) {
+        (JobCommand::RunNow, DependantDecision::Wait | DependantDecision::Fail) => {
+            Err(DependantRefusal::Blocked)
+        }
+        (JobCommand::Retry { .. }, DependantDecision::Fail) => {
+            Err(DependantRefusal::PrerequisiteFailed)
+        }
+        (
+            JobCommand::Cancel
+            | JobCommand::Retry { .. }
+            | JobCommand::RunNow
+            | JobCommand::Edit(_)
+            | JobCommand::Discard,
+            _,
+        ) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fmt::Write as _, sync::Arc};
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{
+        command::{JobEdit, on_command},
+        delivery::Subscriptions,
+        job::{Job, NewJob},
+        name::Kind,
+        payload::Payload,
+        policy::Preset,
+        time::Timestamp,
+    };
+
+    const STATES: [PrerequisiteState; 4] = [
+        PrerequisiteState::Unfinished,
+        PrerequisiteState::Succeeded,
+        PrerequisiteState::Failed,
+        PrerequisiteState::GivenUp,
+    ];
+
+    fn decide(on_failure: OnFailure, states: &[PrerequisiteState]) -> DependantDecision {
+        let mut counts = PrerequisiteCounts::default();
+        states.iter().for_each(|state| counts.add(*state));
+        on_failure.decide(counts)
+    }
+
+    fn job(state: JobState) -> Job {
+        let policy = Arc::new(Preset::Http.policy());
+        let kind = Kind::new("report").unwrap();
+        let new = NewJob::new(JobId::from_bits(1), kind, Payload::default(), policy);
+        let mut job = new.into_job(Timestamp::EPOCH);
+        job.progress.state = state;
+        job
+    }
+
+    fn commands() -> [(&'static str, JobCommand); 5] {
+        [
+            ("cancel", JobCommand::Cancel),
+            ("retry", JobCommand::Retry { payload: None }),
+            ("run now", JobCommand::RunNow),
+            ("edit", JobCommand::Edit(JobEdit::default())),
+            ("discard", JobCommand::Discard),
+        ]
+    }
+
+    /// Each state of a prerequisite, each command that it allows, and what its only dependant does.
+    #[test]
+    fn a_command_to_a_prerequisite_does_this_to_its_dependant() {
+        let mut table = String::new();
+        let mut line = |what: String, state| {
+            let decisions = OnFailure::ALL.iter().map(|on_failure| {
+                let decision = decide(*on_failure, &[state]);
+                format!("{on_failure} → {decision:?}").to_lowercase()
+            });
+            let decisions: Vec<String> = decisions.collect();
+            writeln!(table, "{what}: {}", decisions.join(", ")).unwrap();
+        };
+        for state in JobState::ALL {
+            let job = job(*state);
+            line(
+                state.to_string(),
+                PrerequisiteState::of(Some(&job.progress)),
+            );
+            for (name, command) in commands() {
+                let none = Subscriptions::default();
+                if let Ok(done) = on_command(job.clone(), &command, &none, Timestamp::EPOCH) {
+                    let after = PrerequisiteState::of(Some(&done.job.progress));
+                    line(format!("{state} × {name}"), after);
+                }
+            }
+        }
+        line("deleted".to_owned(), PrerequisiteState::of(None));
+        insta::assert_snapshot!(table);
+    }
+
+    #[test]
+    fn a_command_to_a_dependant_is_possible_as_this_table_says() {
+        let mut table = String::new();
+        for decision in [
+            DependantDecision::Wait,
+            DependantDecision::Release,
+            DependantDecision::Fail,
+        ] {
+            for (name, command) in commands() {
+                let answer = match dependant_allows(&command, decision) {
+                    Ok(()) => "yes".to_owned(),
+                    Err(refusal) => format!("no, it {refusal}"),
+                };
+                writeln!(table, "{decision:?} × {name}: {answer}").unwrap();
+            }
+        }
+        insta::assert_snapshot!(table);
+    }
+
+    #[test]
+    fn lists_that_make_no_sense_are_refused() {
+        let id = JobId::from_bits;
+        let new = |after: Vec<JobId>| Dependencies::new(id(1), after, OnFailure::Wait);
+        let many = (0..=limits::AFTER_JOBS_MAX as u128).map(|bits| id(bits + 2));
+        let errors = [
+            new(Vec::new()).unwrap_err(),
+            new(many.collect()).unwrap_err(),
+            new(vec![id(2), id(1)]).unwrap_err(),
+            Dependencies::unknown(id(9)),
+            "never".parse::<OnFailure>().unwrap_err(),
+        ];
+        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        insta::assert_snapshot!(lines.join("\n"));
+        assert_eq!(new(vec![id(2), id(2)]).unwrap().after().len(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn no_dependant_is_released_before_all_have_ended(
+            states in proptest::collection::vec(proptest::sample::select(&STATES[..]), 1..9),
+        ) {
+            let has_unfinished = states.contains(&PrerequisiteState::Unfinished);
+            let all_succeeded = states.iter().all(|state| *state == PrerequisiteState::Succeeded);
+            for on_failure in OnFailure::ALL {
+                let decision = decide(*on_failure, &states);
+                if decision == DependantDecision::Release {
+                    prop_assert!(!has_unfinished);
+                    prop_assert!(all_succeeded || *on_failure == OnFailure::Run);
+                }
+                if all_succeeded {
+                    prop_assert_eq!(decision, DependantDecision::Release);
+                }
+            }
+        }
+    }
+}

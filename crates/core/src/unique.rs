@@ -1,0 +1,304 @@
+//! At most one such job: what becomes of a request if there is one already.
+
+use std::{fmt, str::FromStr, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    duration, invalid::Invalid, job::Job, limits, name::UniqueKey, state::JobState, string_enum,
+    time::Timestamp,
+};
+
+string_enum! {
+    /// For how long a unique job is the only one of its key.
+    // Exhaustive on purpose: every store must handle each.
+    UniqueScope, "unique.while" {
+        /// Until it starts. One that waits for a retry has not ended, and counts.
+        Waiting = "waiting",
+        /// Until it ends.
+        Unfinished = "unfinished",
+    }
+}
+
+string_enum! {
+    /// What becomes of a request for a unique job if there is one already.
+    // Exhaustive on purpose: every store must handle each.
+    ConflictAction, "unique.onConflict" {
+        /// The one that there is stays as it is, and is the answer.
+        Keep = "keep",
+        /// The one that waits gets the payload, policy and time of the request.
+        Replace = "replace",
+        /// The request is refused.
+        Reject = "reject",
+    }
+}
+
+/// Makes a job the only one of its key within its tenant.
+///
+/// ```
+/// use steadfast_core::Unique;
+///
+/// let unique: Unique = serde_json::from_str(r#"{"key": "report:7"}"#).unwrap();
+/// assert_eq!(unique.scope.as_str(), "unfinished");
+/// assert_eq!(unique.on_conflict.as_str(), "keep");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Unique {
+    /// What there is one of.
+    pub key: UniqueKey,
+    /// For how long; until it ends by default.
+    #[serde(rename = "while", default = "unfinished")]
+    pub scope: UniqueScope,
+    /// What becomes of a second one; it is not created by default.
+    #[serde(default = "keep")]
+    pub on_conflict: ConflictAction,
+}
+
+fn unfinished() -> UniqueScope {
+    UniqueScope::Unfinished
+}
+
+fn keep() -> ConflictAction {
+    ConflictAction::Keep
+}
+
+/// Lets a unique job wait until no request for it has come for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Debounce {
+    wait: Duration,
+    wait_max: Duration,
+}
+
+/// What becomes of a request for a unique job.
+// Exhaustive on purpose: every store must handle each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UniqueDecision {
+    /// There is none: create it.
+    Create {
+        /// When it is due.
+        run_at: Timestamp,
+    },
+    /// The one that there is is the answer.
+    Keep,
+    /// The one that there is is the answer, and is due at another time.
+    Move {
+        /// When it is due.
+        run_at: Timestamp,
+    },
+    /// The one that there is gets the payload and policy of the request, and is the answer.
+    Replace {
+        /// When it is due.
+        run_at: Timestamp,
+    },
+    /// The request is refused.
+    Reject(UniqueConflict),
+}
+
+/// Why a request for a unique job is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UniqueConflict {
+    /// There is one already.
+    #[error("there is a job with this unique key already")]
+    Exists,
+    /// There is one already, which runs and so cannot be replaced.
+    #[error(
+        "the job with this unique key is running and cannot be replaced; wait until it has ended, or use \"while\": \"waiting\""
+    )]
+    Running,
+}
+
+impl Unique {
+    /// Decides what becomes of a request that is due at `due`. `existing` is the job of this key
+    /// that has not ended, if there is one: of several, the one that waits.
+    pub fn decide(
+        &self,
+        existing: Option<&Job>,
+        debounce: Option<Debounce>,
+        due: Timestamp,
+        now: Timestamp,
+    ) -> UniqueDecision {
+        let create = UniqueDecision::Create {
+            run_at: debounce.map_or(due, |debounce| due.max(now.plus(debounce.wait))),
+        };
+        let Some(job) = existing else { return create };
+        match (job.progress.state, self.scope, self.on_conflict) {
+            (JobState::Succeeded | JobState::Failed | JobState::Cancelled, ..) => create,
+            (JobState::Running, UniqueScope::Waiting, _) => create,
+            (_, _, ConflictAction::Reject) => UniqueDecision::Reject(UniqueConflict::Exists),
+            (JobState::Running, UniqueScope::Unfinished, ConflictAction::Keep) => {
+                UniqueDecision::Keep
+            }
+            (JobState::Running, UniqueScope::Unfinished, ConflictAction::Replace) => {
+                UniqueDecision::Reject(UniqueConflict::Running)
+            }
+            (JobState::Waiting, _, ConflictAction::Keep) => {
+                match debounce.and_then(|debounce| debounce.moved(job, now)) {
+                    Some(run_at) => UniqueDecision::Move { run_at },
+                    None => UniqueDecision::Keep,
+                }
+            }
+            (JobState::Waiting, _, ConflictAction::Replace) => {
+                let moved = debounce.and_then(|debounce| debounce.moved(job, now));
+                let run_at = moved.unwrap_or(due);
+                UniqueDecision::Replace { run_at }
+            }
+        }
+    }
+}
+
+impl Debounce {
+    /// Refuses a time of zero or more than `wait_max`, one without `unique`, and a unique job whose
+    /// requests are refused. Without `wait_max`, requests can move the start by
+    /// [`limits::DEBOUNCE_FACTOR`] times the wait; [`limits::DEBOUNCE_MAX`] is the most.
+    pub fn new(
+        wait: Duration,
+        wait_max: Option<Duration>,
+        unique: Option<&Unique>,
+    ) -> Result<Self, Invalid> {
+        let most = limits::DEBOUNCE_MAX;
+        let by_default = wait.saturating_mul(limits::DEBOUNCE_FACTOR).min(most);
+        let wait_max = wait_max.unwrap_or(by_default);
+        let text = duration::format;
+        let Some(unique) = unique else {
+            let expected = "must come with unique, whose key says which requests are the same";
+            return Err(Invalid::new("debounce", text(wait), expected));
+        };
+        if unique.on_conflict == ConflictAction::Reject {
+            let expected = "must be keep or replace with debounce";
+            return Err(Invalid::new("unique.onConflict", "\"reject\"", expected));
+        }
+        if wait_max > most {
+            let expected = format!("must be at most {}", text(most));
+            return Err(Invalid::new("debounceMax", text(wait_max), expected));
+        }
+        if wait.is_zero() {
+            return Err(Invalid::new("debounce", "0s", "must be more than 0s"));
+        }
+        if wait > wait_max {
+            let expected = format!("must be at most debounceMax ({})", text(wait_max));
+            return Err(Invalid::new("debounce", text(wait), expected));
+        }
+        Ok(Self { wait, wait_max })
+    }
+
+    /// When a job that waits is due after another request; `None` if it keeps its time, because it
+    /// has started before and waits for a retry.
+    fn moved(self, job: &Job, now: Timestamp) -> Option<Timestamp> {
+        let latest = job.created_at.plus(self.wait_max);
+        let has_started = job.progress.is_retry();
+        (!has_started).then(|| now.plus(self.wait).min(latest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fmt::Write as _, sync::Arc};
+
+    use super::*;
+    use crate::{id::JobId, job::NewJob, name::Kind, payload::Payload, policy::Preset};
+
+    const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn job(state: JobState) -> Job {
+        let policy = Arc::new(Preset::Http.policy());
+        let kind = Kind::new("report").unwrap();
+        let new = NewJob::new(JobId::from_bits(1), kind, Payload::default(), policy);
+        let mut job = new.into_job(T0);
+        job.progress.state = state;
+        job
+    }
+
+    fn unique(scope: UniqueScope, on_conflict: ConflictAction) -> Unique {
+        let key = UniqueKey::new("report:7").unwrap();
+        Unique {
+            key,
+            scope,
+            on_conflict,
+        }
+    }
+
+    #[test]
+    fn what_becomes_of_a_second_request_is_in_this_table() {
+        let mut table = String::new();
+        for scope in UniqueScope::ALL {
+            for action in ConflictAction::ALL {
+                for state in JobState::ALL {
+                    let now = T0.plus(5 * SECOND);
+                    let unique = unique(*scope, *action);
+                    let decision = unique.decide(Some(&job(*state)), None, now, now);
+                    let decision = match decision {
+                        UniqueDecision::Reject(conflict) => format!("refused: {conflict}"),
+                        other => format!("{other:?}")
+                            .split(' ')
+                            .next()
+                            .unwrap()
+                            .to_lowercase(),
+                    };
+                    writeln!(table, "while {scope}, {action}, {state}: {decision}").unwrap();
+                }
+            }
+        }
+        insta::assert_snapshot!(table);
+    }
+
+    #[test]
+    fn requests_move_the_start_until_the_longest_wait_is_over() {
+        let unique = unique(UniqueScope::Waiting, ConflictAction::Replace);
+        let debounce = Debounce::new(10 * SECOND, Some(25 * SECOND), Some(&unique)).unwrap();
+        let first = unique.decide(None, Some(debounce), T0, T0);
+        assert_eq!(
+            first,
+            UniqueDecision::Create {
+                run_at: T0.plus(10 * SECOND)
+            }
+        );
+        let after = |secs: u32| {
+            let now = T0.plus(secs * SECOND);
+            unique.decide(Some(&job(JobState::Waiting)), Some(debounce), now, now)
+        };
+        let replace = |secs: u32| UniqueDecision::Replace {
+            run_at: T0.plus(secs * SECOND),
+        };
+        assert_eq!(
+            [after(9), after(14), after(20), after(60)],
+            [19, 24, 25, 25].map(replace)
+        );
+        // A retry keeps its time.
+        let mut retrying = job(JobState::Waiting);
+        retrying.progress.attempt = 1;
+        let keep = Unique {
+            on_conflict: ConflictAction::Keep,
+            ..unique
+        };
+        assert_eq!(
+            keep.decide(Some(&retrying), Some(debounce), T0, T0),
+            UniqueDecision::Keep
+        );
+    }
+
+    #[test]
+    fn a_debounce_that_makes_no_sense_is_refused() {
+        let keep = unique(UniqueScope::Waiting, ConflictAction::Keep);
+        let reject = unique(UniqueScope::Waiting, ConflictAction::Reject);
+        let error = |wait, most, unique| Debounce::new(wait, most, unique).unwrap_err().to_string();
+        let errors = [
+            error(SECOND, None, None),
+            error(SECOND, None, Some(&reject)),
+            error(Duration::ZERO, None, Some(&keep)),
+            error(60 * SECOND, Some(30 * SECOND), Some(&keep)),
+            error(2 * limits::DAY, None, Some(&keep)),
+            error(SECOND, Some(2 * limits::DAY), Some(&keep)),
+        ];
+        insta::assert_snapshot!(errors.join("\n"));
+        let parse = |text| {
+            serde_json::from_str::<Unique>(text)
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(parse(r#"{"key": ""}"#).starts_with("unique.key is \"\""));
+        assert!(parse(r#"{"key": "a", "until": "ended"}"#).contains("unknown field `until`"));
+    }
+}
