@@ -3,10 +3,11 @@
 
 mod live;
 mod scenarios;
+mod storm;
 mod summary;
 mod target;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 use anyhow::Context as _;
 use steadfast::{
@@ -21,13 +22,14 @@ use crate::{
     limits::DEMO_MAX,
     output::print_line,
     server_args::{Server, ServerArgs},
+    settings::DurationArg,
 };
 use scenarios::DemoJobs;
 use target::Target;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Nothing is left behind: the store is in a temporary directory.\n\nExamples:\n  steadfast demo\n  steadfast demo --keep --listen 127.0.0.1:7373"
+    after_help = "Nothing is left behind: the store is in a temporary directory.\n\nExamples:\n  steadfast demo\n  steadfast demo --keep --listen 127.0.0.1:7373\n  steadfast demo --storm --outage 20s"
 )]
 pub struct Args {
     /// Keep the server running at the end, to look around.
@@ -36,9 +38,21 @@ pub struct Args {
     /// The address to listen on [default: any free port].
     #[arg(long, default_value = "127.0.0.1:0", hide_default_value = true)]
     listen: SocketAddr,
+    /// A target dies under load and comes back: what holding jobs back saves, side by side.
+    #[arg(long, conflicts_with_all = ["keep", "listen"])]
+    storm: bool,
+    /// How long the target of the storm is down.
+    #[arg(long, default_value = "60s", requires = "storm")]
+    outage: DurationArg,
+    /// A file for a picture of the storm.
+    #[arg(long, requires = "storm", value_name = "FILE")]
+    svg: Option<PathBuf>,
 }
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
+    if args.storm {
+        return storm::run(args.outage.0, args.svg).await;
+    }
     if !args.listen.ip().is_loopback() {
         return Err(usage(
             "the demo needs no key, so it only listens where no other machine can connect: use 127.0.0.1",

@@ -78,6 +78,12 @@ pub const BAR_CHARS: usize = 24;
 
 /// The demo is over in seconds; after this, something is wrong and the user should know.
 pub const DEMO_MAX: Duration = Duration::from_secs(45);
+/// The load of the storm: enough for a health to be decided within seconds.
+pub const STORM_JOBS_PER_SECOND: u32 = 50;
+/// Before the storm, and for as long after it, the target works under load.
+pub const STORM_CALM: Duration = Duration::from_secs(3);
+/// After the storm the backlog is gone in less; after this, something is wrong.
+pub const STORM_DRAIN_MAX: Duration = Duration::from_secs(300);
 /// Text of the demo is wrapped here, so that it fits a terminal of 80 columns.
 pub const DEMO_TEXT_CHARS: usize = 78;
 /// The demo's slow target: far longer than the job's timeout.

@@ -349,7 +349,8 @@ impl DueIndex {
             Entry {
                 sublane: Arc::new(sublane),
                 gates: applied,
-                strips: Vec::new(),
+                // Most sublanes have one level.
+                strips: Vec::with_capacity(1),
                 running: 0,
             }
         })

@@ -113,6 +113,8 @@ pub const DUE_VIEWS_MAX: usize = 64;
 /// Tenants whose shares are remembered, in about 100 bytes each; beyond this, those that have had no
 /// more than the others are forgotten, or all if that does not help.
 pub const TENANT_SHARES_MAX: usize = 200_000;
+/// Strips of one tenant that are kept in a list, in 40 bytes each; more of them are kept in a tree.
+pub const FEW_STRIPS: usize = 64;
 /// Claims of one node that look at a strip at the same time: more than it has connections by default.
 /// Beyond this, the first of them learns nothing of where the living rows begin.
 pub const STRIP_LOOKS_MAX: usize = 16;

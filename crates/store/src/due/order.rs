@@ -9,6 +9,7 @@ use std::{
 use steadfast_core::{Share, Tenant, Timestamp};
 
 use super::Strip;
+use crate::limits::FEW_STRIPS;
 
 /// Within a tenant.
 type Urgency = (Reverse<u8>, Timestamp, Strip);
@@ -23,7 +24,48 @@ pub(super) struct TenantOrder {
 struct Strips {
     /// Where the tenant is in the order.
     share: Share,
-    by_urgency: BTreeSet<Urgency>,
+    by_urgency: UrgencyList,
+}
+
+/// In order. Most tenants have a few, for which the nodes of a tree would be mostly empty.
+enum UrgencyList {
+    Few(Vec<Urgency>),
+    Many(BTreeSet<Urgency>),
+}
+
+impl UrgencyList {
+    fn insert(&mut self, urgency: Urgency) {
+        match self {
+            Self::Few(list) => {
+                if let Err(index) = list.binary_search(&urgency) {
+                    list.reserve_exact(1);
+                    list.insert(index, urgency);
+                }
+                if list.len() > FEW_STRIPS {
+                    *self = Self::Many(list.drain(..).collect());
+                }
+            }
+            Self::Many(tree) => drop(tree.insert(urgency)),
+        }
+    }
+
+    fn remove(&mut self, urgency: &Urgency) {
+        match self {
+            Self::Few(list) => {
+                if let Ok(index) = list.binary_search(urgency) {
+                    list.remove(index);
+                }
+            }
+            Self::Many(tree) => drop(tree.remove(urgency)),
+        }
+    }
+
+    fn first(&self) -> Option<&Urgency> {
+        match self {
+            Self::Few(list) => list.first(),
+            Self::Many(tree) => tree.first(),
+        }
+    }
 }
 
 impl TenantOrder {
@@ -47,7 +89,7 @@ impl TenantOrder {
             order.insert((share, tenant.clone()));
             Strips {
                 share,
-                by_urgency: BTreeSet::new(),
+                by_urgency: UrgencyList::Few(Vec::new()),
             }
         });
         strips.by_urgency.insert(urgency(strip, run_at));
@@ -58,7 +100,7 @@ impl TenantOrder {
             return;
         };
         strips.by_urgency.remove(&urgency(strip, run_at));
-        if strips.by_urgency.is_empty() {
+        if strips.by_urgency.first().is_none() {
             self.order.remove(&(strips.share, tenant.clone()));
             self.tenants.remove(tenant);
         }

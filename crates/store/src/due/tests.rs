@@ -98,6 +98,33 @@ fn of_two_claims_at_once_each_learns_what_it_may() {
     assert_eq!(index.looks.count(strip()), crate::limits::STRIP_LOOKS_MAX);
 }
 
+/// A tenant with many strips has them in the same order as one with few.
+#[test]
+fn the_most_urgent_strip_comes_first_however_many_there_are() {
+    let mut order = order::TenantOrder::default();
+    let tenant = Tenant::default();
+    let strip = |number: i64| Strip {
+        sublane: SublaneId { lane: 1, number },
+        level: Level::new(u8::try_from(number % 10).unwrap(), false),
+    };
+    let (share, count) = (steadfast_core::Share::default(), 300);
+    for number in 0..count {
+        order.insert(strip(number), &tenant, share, at(number * 7 % count));
+        order.insert(strip(number), &tenant, share, at(number * 7 % count));
+    }
+    let mut found = Vec::new();
+    while let Some((strip, run_at)) = order.first_of(&tenant) {
+        found.push((strip.level.priority(), run_at));
+        order.remove(strip, &tenant, run_at);
+    }
+    assert!(order.is_empty());
+    let mut expected: Vec<_> = (0..count)
+        .map(|number| (strip(number).level.priority(), at(number * 7 % count)))
+        .collect();
+    expected.sort_by_key(|(priority, run_at)| (std::cmp::Reverse(*priority), *run_at));
+    assert_eq!(found, expected);
+}
+
 /// A charge costs the same with any number of tenants: nothing walks over all of them each time.
 #[test]
 fn shares_of_many_tenants_are_bounded() {
