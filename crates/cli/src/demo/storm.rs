@@ -29,7 +29,7 @@ use crate::{
 use picture::{Picture, Track};
 
 /// Between two looks at how many jobs are left.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const LOOK_EVERY: Duration = Duration::from_millis(200); // not a limit: how exact the figure is
 
 pub async fn run(outage: Duration, svg: Option<PathBuf>) -> anyhow::Result<()> {
     let storm = Storm {
