@@ -30,9 +30,9 @@ pub const FIGURES: [(&str, FigureText); 5] = [
     }),
 ];
 
-const WIDTH: u64 = 720;
-const CHART_HEIGHT: u64 = 150;
-const LEFT: u64 = 50;
+const WIDTH: u64 = 720; // not a limit: the shape of the picture
+const CHART_HEIGHT: u64 = 150; // not a limit: the shape of the picture
+const LEFT: u64 = 50; // not a limit: the shape of the picture
 const COLORS: [&str; 2] = ["#c2410c", "#15803d"];
 
 pub struct Picture<'t> {
