@@ -35,6 +35,18 @@ ours() {
     done
 }
 
+# Runs the program of another library, whose figures are the line of JSON on stderr.
+theirs() {
+    local name=$1
+    shift
+    if timeout 300 "$@" 2>"$work/said" >/dev/null && grep '^{' "$work/said" >"$work/figures"; then
+        label "$name" <"$work/figures" >>"$results"
+    else
+        skip "$name, which failed:"
+        tail -5 "$work/said"
+    fi
+}
+
 # A PostgreSQL of its own, which syncs as it does by default. Its programs refuse to run as root.
 postgres_url=
 start_postgres() {
@@ -76,8 +88,7 @@ bullmq() {
         if redis-cli -p "$port" ping >/dev/null 2>&1; then break; fi
         sleep 0.1
     done
-    (cd "$PLACE/bullmq" && LABEL=$name REDIS_PORT=$port node bench.mjs "$jobs" 2>&1 >/dev/null) |
-        grep '^{' >>"$results"
+    theirs "$name" env REDIS_PORT="$port" node "$PLACE/bullmq/bench.mjs" "$jobs"
 }
 
 start_postgres
@@ -107,8 +118,8 @@ if "$python" -c 'import sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/
     PYTHON=$PLACE/python/bin/python ours python "$sdk/python/conformance-adapter"
     if [ -n "$postgres_url" ]; then
         fresh_database
-        DATABASE_URL=$postgres_url/bench "$PLACE/python/bin/python" "$here/procrastinate/bench.py" "$jobs" 2>&1 >/dev/null |
-            grep '^{' | label "Procrastinate, PostgreSQL" >>"$results"
+        theirs "Procrastinate, PostgreSQL" env DATABASE_URL="$postgres_url/bench" \
+            "$PLACE/python/bin/python" "$here/procrastinate/bench.py" "$jobs"
     fi
 else
     skip "python: Python 3.10 or later is not installed"
@@ -118,8 +129,7 @@ ours go "$sdk/go/conformance-adapter"
 if [ -n "$postgres_url" ]; then
     fresh_database
     (cd "$here/river" && go build -o "$work/river" .)
-    DATABASE_URL=$postgres_url/bench "$work/river" -jobs "$jobs" 2>&1 >/dev/null |
-        grep '^{' | label "River, PostgreSQL" >>"$results"
+    theirs "River, PostgreSQL" env DATABASE_URL="$postgres_url/bench" "$work/river" -jobs "$jobs"
 fi
 if [ -x "${RUST_ADAPTER:-}" ]; then
     ours rust "$RUST_ADAPTER"
@@ -127,7 +137,9 @@ else
     skip "rust: RUST_ADAPTER names no program"
 fi
 
-printf '\n%-28s %10s %14s %12s %12s\n' library jobs/s "CPU µs per job" "start p50 ms" "start p99 ms"
+echo
+echo "Jobs are created by another process for our libraries, and by the worker's own for the others."
+printf '%-28s %10s %14s %12s %12s\n' library jobs/s "CPU µs per job" "start p50 ms" "start p99 ms"
 number() { sed -n "s/.*\"$1\":\([0-9.e+-]*\).*/\1/p"; }
 while read -r line; do
     name=$(sed -n 's/^{"library":"\([^"]*\)".*/\1/p' <<<"$line")

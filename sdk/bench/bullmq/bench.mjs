@@ -47,7 +47,7 @@ for (let count = 0; count < singles; count += 1) {
 }
 latencies.sort((a, b) => a - b);
 const figures = {
-  library: process.env.LABEL ?? "bullmq",
+  library: "bullmq",
   jobs,
   concurrency,
   jobsPerSecond: jobs / seconds,
