@@ -17,7 +17,7 @@ import procrastinate
 
 JOBS = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
 CONCURRENCY = 100
-SINGLES = 200
+SINGLES = 50  # each takes about half a second
 
 logging.disable(logging.WARNING)
 connector = procrastinate.PsycopgConnector(conninfo=os.environ["DATABASE_URL"], max_size=20)
@@ -54,6 +54,8 @@ async def main() -> None:
             )
         )
         while done < JOBS or await left():
+            if worker.done():
+                await worker
             await asyncio.sleep(0.01)
         seconds = time.monotonic() - begin
         used = time.process_time() - cpu

@@ -15,9 +15,11 @@ type AdvanceClockRequest struct {
 
 // Alert: A rule for one tenant, and whether it is broken
 type Alert struct {
-	FiredAt    time.Time `json:"firedAt,omitzero"`
-	Message    string    `json:"message"`
-	NotifiedAt time.Time `json:"notifiedAt,omitzero"`
+	// Which system it is about, if the rule is `destination`
+	Destination string    `json:"destination,omitzero"`
+	FiredAt     time.Time `json:"firedAt,omitzero"`
+	Message     string    `json:"message"`
+	NotifiedAt  time.Time `json:"notifiedAt,omitzero"`
 	// The queue that contributes most to a rule that is broken
 	Queue      string    `json:"queue,omitzero"`
 	ResolvedAt time.Time `json:"resolvedAt,omitzero"`
@@ -47,10 +49,11 @@ type AlertList struct {
 type AlertRule string
 
 const (
-	AlertRuleDlq       AlertRule = "dlq"
-	AlertRuleRetryRate AlertRule = "retry_rate"
-	AlertRuleExhausted AlertRule = "exhausted"
-	AlertRuleOverdue   AlertRule = "overdue"
+	AlertRuleDlq         AlertRule = "dlq"
+	AlertRuleRetryRate   AlertRule = "retry_rate"
+	AlertRuleExhausted   AlertRule = "exhausted"
+	AlertRuleOverdue     AlertRule = "overdue"
+	AlertRuleDestination AlertRule = "destination"
 )
 
 // AlertStatus is one of a few words.
@@ -590,6 +593,8 @@ type Failure struct {
 	Class      string `json:"class"`
 	HTTPStatus *int   `json:"httpStatus,omitzero"`
 	Message    string `json:"message"`
+	// The worker says that no retry can cure it, whatever its class
+	Permanent  *bool  `json:"permanent,omitzero"`
 	RetryAfter string `json:"retryAfter,omitzero"`
 	// The stack trace; only in the attempts of a job
 	Trace string `json:"trace,omitzero"`
@@ -598,12 +603,15 @@ type Failure struct {
 // FailureRequest: What went wrong, in the worker's words.
 type FailureRequest struct {
 	// `error` by default. `validation`, `not_found`, `unauthorized`, `forbidden` and `syntax` are not
-	// retried; any name of your own is.
+	// retried; any name of your own is, unless `permanent` says otherwise.
 	Class string `json:"class,omitzero"`
 	// The status of the response that was not a success.
 	HTTPStatus *int `json:"httpStatus,omitzero"`
 	// A sentence for people.
 	Message string `json:"message,omitzero"`
+	// No retry can cure it, whatever its class: the job becomes a dead letter, unless a rule of its
+	// policy retries the class.
+	Permanent *bool `json:"permanent,omitzero"`
 	// Not before this long from now.
 	RetryAfter *Duration `json:"retryAfter,omitzero"`
 	// The stack trace, kept with the attempt; of one over 64 KiB the middle is left out.
@@ -1315,10 +1323,14 @@ type SettlementRequest struct {
 
 // SettlementResult: What became of one settlement.
 type SettlementResult struct {
-	// `stale_fence` or `not_found`, if it is not ok.
+	// `stale_fence` or `not_found`, if it is not ok because the claim does not hold; else what is
+	// wrong with this settlement, as `invalid`: the claim still holds, so send another one, such as a
+	// failure that says so.
 	Code string `json:"code,omitzero"`
 	// A sentence for people, if it is not ok.
 	Detail string `json:"detail,omitzero"`
+	// The field of the settlement that is wrong, as `result`.
+	Field string `json:"field,omitzero"`
 	// The job's id, as it was sent.
 	ID string `json:"id"`
 	// The job's label from now on.

@@ -8,6 +8,8 @@ export interface AdvanceClockRequest {
 
 /** A rule for one tenant, and whether it is broken */
 export interface Alert {
+  /** Which system it is about, if the rule is `destination` */
+  destination?: string | undefined;
   firedAt: string | null;
   message: string;
   notifiedAt: string | null;
@@ -36,7 +38,7 @@ export interface AlertList {
   nextCursor?: string | null | undefined;
 }
 
-export type AlertRule = "dlq" | "retry_rate" | "exhausted" | "overdue";
+export type AlertRule = "dlq" | "retry_rate" | "exhausted" | "overdue" | "destination";
 
 export type AlertStatus = "ok" | "pending" | "firing";
 
@@ -505,6 +507,8 @@ export interface Failure {
   class: string;
   httpStatus?: number | undefined;
   message: string;
+  /** The worker says that no retry can cure it, whatever its class */
+  permanent?: boolean | undefined;
   retryAfter?: string | undefined;
   /** The stack trace; only in the attempts of a job */
   trace?: string | undefined;
@@ -514,13 +518,18 @@ export interface Failure {
 export interface FailureRequest {
   /**
    * `error` by default. `validation`, `not_found`, `unauthorized`, `forbidden` and `syntax` are
-   * not retried; any name of your own is.
+   * not retried; any name of your own is, unless `permanent` says otherwise.
    */
   class?: string | null | undefined;
   /** The status of the response that was not a success. */
   httpStatus?: number | null | undefined;
   /** A sentence for people. */
   message?: string | null | undefined;
+  /**
+   * No retry can cure it, whatever its class: the job becomes a dead letter, unless a rule of its
+   * policy retries the class.
+   */
+  permanent?: boolean | undefined;
   /** Not before this long from now. */
   retryAfter?: Duration | null | undefined;
   /** The stack trace, kept with the attempt; of one over 64 KiB the middle is left out. */
@@ -1189,10 +1198,16 @@ export interface SettlementRequest {
 
 /** What became of one settlement. */
 export interface SettlementResult {
-  /** `stale_fence` or `not_found`, if it is not ok. */
+  /**
+   * `stale_fence` or `not_found`, if it is not ok because the claim does not hold; else what is
+   * wrong with this settlement, as `invalid`: the claim still holds, so send another one, such as a
+   * failure that says so.
+   */
   code?: string | null | undefined;
   /** A sentence for people, if it is not ok. */
   detail?: string | null | undefined;
+  /** The field of the settlement that is wrong, as `result`. */
+  field?: string | null | undefined;
   /** The job's id, as it was sent. */
   id: string;
   /** The job's label from now on. */

@@ -19,6 +19,8 @@ class AdvanceClockRequest(TypedDict):
 class Alert(TypedDict):
     """A rule for one tenant, and whether it is broken"""
 
+    destination: NotRequired[str]
+    """Which system it is about, if the rule is `destination`"""
     firedAt: str | None
     message: str
     notifiedAt: str | None
@@ -48,7 +50,7 @@ class AlertList(TypedDict):
     """Where to go on, as `after`; null at the end of the list."""
 
 
-AlertRule: TypeAlias = Literal["dlq", "retry_rate", "exhausted", "overdue"]
+AlertRule: TypeAlias = Literal["dlq", "retry_rate", "exhausted", "overdue", "destination"]
 
 
 AlertStatus: TypeAlias = Literal["ok", "pending", "firing"]
@@ -555,6 +557,7 @@ Failure = TypedDict(
         "class": "str",
         "httpStatus": "NotRequired[int]",
         "message": "str",
+        "permanent": "NotRequired[bool]",
         "retryAfter": "NotRequired[str]",
         "trace": "NotRequired[str]",
     },
@@ -567,6 +570,7 @@ FailureRequest = TypedDict(
         "class": "NotRequired[str | None]",
         "httpStatus": "NotRequired[int | None]",
         "message": "NotRequired[str | None]",
+        "permanent": "NotRequired[bool]",
         "retryAfter": "NotRequired[Duration | None]",
         "trace": "NotRequired[str | None]",
     },
@@ -1307,9 +1311,14 @@ class SettlementResult(TypedDict):
     """What became of one settlement."""
 
     code: NotRequired[str | None]
-    """`stale_fence` or `not_found`, if it is not ok."""
+    """`stale_fence` or `not_found`, if it is not ok because the claim does not hold; else what
+    is wrong with this settlement, as `invalid`: the claim still holds, so send another one,
+    such as a failure that says so.
+    """
     detail: NotRequired[str | None]
     """A sentence for people, if it is not ok."""
+    field: NotRequired[str | None]
+    """The field of the settlement that is wrong, as `result`."""
     id: str
     """The job's id, as it was sent."""
     label: NotRequired[JobLabel | None]
