@@ -57,7 +57,8 @@ pub struct Settings {
     pub store: StoreUrl,
     /// Create the tables in an SQLite file that has tables of another application.
     pub share: bool,
-    /// Open an SQLite file whose log is gone.
+    /// Open an SQLite file whose log is gone. Only a flag says so, for one start.
+    #[serde(skip)]
     pub accept_loss: bool,
     /// What the store takes its time from.
     pub clock: ClockSetting,

@@ -18,8 +18,8 @@ pub use explain::{ExplainRequest, WorkerPresence};
 use std::sync::Arc;
 
 use steadfast_core::{
-    Attempt, IdempotencyKey, Invalid, Job, JobCommand, JobEdit, JobId, NewJob, Payload, Queue,
-    Tenant, Timestamp, limits,
+    Attempt, IdempotencyKey, Invalid, Job, JobCommand, JobEdit, JobId, JobState, NewJob, Payload,
+    Queue, Tenant, Timestamp, limits,
 };
 use steadfast_store::{
     AttemptCursor, AttemptOwner, CommandError, DamagedRows, EnqueueError, EnqueueResult, JobCount,
@@ -247,6 +247,11 @@ impl Client {
     pub async fn job(&self, id: JobId) -> Result<Option<Job>, ClientError> {
         let found = self.store().get_jobs(vec![id]).await?;
         Ok(found.into_iter().next().flatten())
+    }
+
+    /// The states of these jobs, in their order, without reading the jobs themselves.
+    pub async fn job_states(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobState>>, ClientError> {
+        Ok(self.store().job_states(ids).await?)
     }
 
     /// The jobs of these ids, in their order.

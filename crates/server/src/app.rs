@@ -129,6 +129,19 @@ impl App {
         let (share, of) = limits::WAITS_SHARE;
         let waits = settings.connections.max(limits::CONNECTIONS_MIN) / of * share;
         let (share, of) = limits::WAITS_PER_TENANT_SHARE;
+        let test_clock = settings.test_clock.filter(|clock| {
+            let is_own = clock.is_of(&*node.store());
+            if !is_own {
+                tracing::error!(
+                    "the clock for tests is not that of the node's store, and not used"
+                );
+            }
+            is_own
+        });
+        let settings = Settings {
+            test_clock,
+            ..settings
+        };
         let unknown_address = SocketAddr::from(([127, 0, 0, 1], 0));
         Self {
             client,

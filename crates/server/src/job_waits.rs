@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use steadfast_core::JobId;
+use steadfast_core::{JobId, JobState};
 use steadfast_engine::{Client, ClientError, NodeHandle};
 use tokio::{sync::Notify, time::MissedTickBehavior};
 
@@ -76,9 +76,9 @@ impl JobWaits {
     async fn check(&self, client: &Client) -> Result<(), ClientError> {
         let ids: Vec<JobId> = self.lock().keys().copied().collect();
         for some in ids.chunks(limits::JOB_WAITS_READ_AT_ONCE) {
-            let jobs = client.jobs_of(some.to_vec()).await?;
-            for (id, job) in some.iter().zip(jobs) {
-                if job.is_none_or(|job| job.progress.state.is_final()) {
+            let states = client.job_states(some.to_vec()).await?;
+            for (id, state) in some.iter().zip(states) {
+                if state.is_none_or(JobState::is_final) {
                     self.wake(*id);
                 }
             }
@@ -114,6 +114,57 @@ impl Drop for JobWait<'_> {
             if entry.requests == 0 {
                 waiting.remove(&self.job);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::{Deserialize, Serialize};
+    use steadfast_core::{Kind, NewJob, Payload, Preset};
+    use steadfast_engine::{Context, Engine, JobError, JobKind};
+    use steadfast_store::{BaseStore as _, JobStore as _, MemoryStore};
+
+    use super::*;
+
+    #[derive(Serialize, Deserialize)]
+    struct Sum {}
+
+    impl JobKind for Sum {
+        const KIND: &'static str = "sum";
+    }
+
+    async fn add(_: Sum, _: Context) -> Result<u8, JobError> {
+        Ok(3)
+    }
+
+    #[tokio::test]
+    async fn what_ends_here_is_heard_of_without_asking_the_store() {
+        let (own, asked) = (
+            Arc::new(MemoryStore::default()),
+            Arc::new(MemoryStore::default()),
+        );
+        let payload = Payload::from_json("{}").unwrap();
+        let policy = Arc::new(Preset::Queue.policy());
+        let kind = Kind::new("sum").unwrap();
+        let job = NewJob::new(JobId::new(own.now(), 4), kind, payload, policy);
+        // In the store that is asked, it never ends.
+        asked.enqueue(vec![job.clone()]).await.unwrap();
+        let asked = Engine::builder(asked).start().unwrap();
+        let engine = Engine::builder(own.clone()).handler(add).start().unwrap();
+        let waits = JobWaits::default();
+        let wait = waits.begin(job.id);
+        let ended = wait.ended();
+        let (client, node) = (asked.client(), engine.node());
+        let create = async {
+            own.enqueue(vec![job]).await.unwrap();
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            biased;
+            () = waits.run(&client, &node) => panic!("it ended"),
+            () = ended => {}
+            () = create => {}
         }
     }
 }

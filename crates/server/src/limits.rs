@@ -109,8 +109,10 @@ pub const WORKER_FORGOTTEN_AFTER: Duration = DAY;
 pub const WORKERS_CHECKED_EVERY: Duration = Duration::from_secs(10 * 60);
 /// Workers of one tenant that are remembered; of more, those that are gone make room.
 pub const WORKERS_PER_TENANT_MAX: usize = 1_000;
-/// Workers that a node keeps in memory: as many as may wait.
+/// Workers that a node keeps in memory: as many as may wait. Of one tenant as many as are stored.
 pub const WORKERS_MAX: usize = 20_000;
+/// A worker of all tenants whose claims name tenants is known under each; a heartbeat notes so many.
+pub const WORKER_TENANTS_NOTED_MAX: usize = 16;
 /// What HTTP allows as a status.
 pub const HTTP_STATUSES: RangeInclusive<u16> = 100..=599;
 

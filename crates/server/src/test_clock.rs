@@ -37,6 +37,12 @@ impl TestClock {
         self.store.clone()
     }
 
+    /// Whether a store takes its time from this clock. Two clocks that stand still show the same time
+    /// only if they are one: each begins with the time at which it was made.
+    pub(crate) fn is_of(&self, store: &dyn Store) -> bool {
+        store.now() == self.clock.now()
+    }
+
     /// Moves the clock. What has become due is not done yet when this answers, but leases that
     /// have run out are settled.
     pub(crate) async fn advance(&self, app: &App, by: Duration) -> Result<Timestamp, StoreError> {

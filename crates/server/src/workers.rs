@@ -1,7 +1,7 @@
 //! Which workers there are: who asked for jobs of which queues and kinds, and when.
 //!
-//! Claims only note what they saw, in memory. One task writes it to the store, at most every few
-//! seconds per worker, so that no claim waits for it and every node knows all workers.
+//! Claims and heartbeats only note what they saw, in memory. One task writes it to the store, at most
+//! every few seconds per worker, so that no claim waits for it and every node knows all workers.
 
 use std::{
     collections::HashMap,
@@ -41,21 +41,58 @@ impl WorkerState {
 /// The workers that this node has seen.
 #[derive(Default)]
 pub struct Workers {
-    seen: Mutex<HashMap<String, SeenWorker>>,
+    seen: Mutex<SeenWorkers>,
     /// There is something to write.
     noted: Notify,
 }
+
+/// By tenant, and then by the id of the document.
+#[derive(Default)]
+struct SeenWorkers(HashMap<Option<Tenant>, HashMap<String, SeenWorker>>);
 
 struct SeenWorker {
     state: WorkerState,
     /// The revision of its document; 0 if this node has not written it yet.
     revision: u64,
     is_noted: bool,
+    /// Only its name is known here: another node, or this one before it was started anew, has seen
+    /// it claim.
+    is_name_only: bool,
 }
 
-/// Unique, because no name holds a space.
-fn document_id(tenant: Option<&Tenant>, name: &WorkerName) -> String {
-    format!("{} {name}", tenant.map_or("*", Tenant::as_str))
+/// Unique, because no name holds a space. Those of a tenant follow each other.
+pub fn document_id(tenant: Option<&Tenant>, name: &WorkerName) -> String {
+    format!("{}{name}", document_prefix(tenant))
+}
+
+/// What the ids of a tenant's workers begin with.
+pub fn document_prefix(tenant: Option<&Tenant>) -> String {
+    format!("{} ", tenant.map_or("*", Tenant::as_str))
+}
+
+impl SeenWorkers {
+    fn get(&self, tenant: Option<&Tenant>, id: &str) -> Option<&SeenWorker> {
+        self.0.get(&tenant.cloned())?.get(id)
+    }
+
+    /// Whether there is room for one more of this tenant. Those that are gone make room.
+    fn has_room(&mut self, tenant: Option<&Tenant>, now: Timestamp) -> bool {
+        if self.count() >= limits::WORKERS_MAX {
+            for workers in self.0.values_mut() {
+                workers.retain(|_, worker| worker.state.is_alive(now));
+            }
+            self.0.retain(|_, workers| !workers.is_empty());
+        }
+        let workers = self.0.entry(tenant.cloned()).or_default();
+        if workers.len() >= limits::WORKERS_PER_TENANT_MAX {
+            workers.retain(|_, worker| worker.state.is_alive(now));
+        }
+        workers.len() < limits::WORKERS_PER_TENANT_MAX && self.count() < limits::WORKERS_MAX
+    }
+
+    fn count(&self) -> usize {
+        self.0.values().map(HashMap::len).sum()
+    }
 }
 
 impl Workers {
@@ -68,21 +105,60 @@ impl Workers {
         now: Timestamp,
         describe: impl FnOnce() -> WorkerState,
     ) {
+        self.note_as(tenant, name, now, false, |_| describe());
+    }
+
+    /// Notes that a worker that has claimed before still works.
+    pub fn note_again(&self, tenant: Option<&Tenant>, name: &WorkerName, now: Timestamp) {
+        self.note_as(tenant, name, now, true, |known| WorkerState {
+            last_seen: now,
+            ..known.cloned().unwrap_or_else(|| WorkerState {
+                name: name.clone(),
+                tenant: tenant.cloned(),
+                queues: Vec::new(),
+                kinds: Vec::new(),
+                info: WorkerInfo::default(),
+                first_seen: now,
+                last_seen: now,
+            })
+        });
+    }
+
+    /// Whether a worker was seen to claim for this tenant.
+    pub fn knows(&self, tenant: Option<&Tenant>, name: &WorkerName) -> bool {
+        let seen = self.lock();
+        let known = seen.get(tenant, &document_id(tenant, name));
+        known.is_some_and(|known| !known.is_name_only)
+    }
+
+    fn note_as(
+        &self,
+        tenant: Option<&Tenant>,
+        name: &WorkerName,
+        now: Timestamp,
+        is_name_only: bool,
+        describe: impl FnOnce(Option<&WorkerState>) -> WorkerState,
+    ) {
         let id = document_id(tenant, name);
         let mut seen = self.lock();
-        if let Some(known) = seen.get(&id) {
+        let known = seen.get(tenant, &id);
+        if let Some(known) = known {
             let age = now.since(known.state.last_seen);
-            if age < limits::WORKER_WRITE_EVERY && now >= known.state.last_seen {
+            let is_recent = age < limits::WORKER_WRITE_EVERY && now >= known.state.last_seen;
+            if is_recent && (is_name_only || !known.is_name_only) {
                 return;
             }
-        } else if seen.len() >= limits::WORKERS_MAX {
+        }
+        let state = describe(known.map(|known| &known.state));
+        if known.is_none() && !seen.has_room(tenant, now) {
             return;
         }
-        let state = describe();
-        let entry = seen.entry(id).or_insert_with(|| SeenWorker {
+        let workers = seen.0.entry(tenant.cloned()).or_default();
+        let entry = workers.entry(id).or_insert_with(|| SeenWorker {
             state: state.clone(),
             revision: 0,
             is_noted: true,
+            is_name_only,
         });
         let first_seen = entry.state.first_seen;
         entry.state = WorkerState {
@@ -90,19 +166,8 @@ impl Workers {
             ..state
         };
         entry.is_noted = true;
+        entry.is_name_only &= is_name_only;
         self.noted.notify_one();
-    }
-
-    /// Notes that a worker that has claimed before still works.
-    pub fn note_again(&self, tenant: Option<&Tenant>, name: &WorkerName, now: Timestamp) {
-        let known = self.lock().get(&document_id(tenant, name)).map(|known| {
-            let mut state = known.state.clone();
-            state.last_seen = now;
-            state
-        });
-        if let Some(state) = known {
-            self.note(tenant, name, now, || state);
-        }
     }
 
     /// Writes what was noted, and deletes what is to be forgotten, until it is dropped.
@@ -123,35 +188,36 @@ impl Workers {
     }
 
     async fn write(&self, store: &dyn Store) -> Result<(), StoreError> {
-        let noted: Vec<(String, WorkerState, u64)> = {
+        let noted: Vec<NotedWorker> = {
             let mut seen = self.lock();
-            let noted = seen.iter_mut().filter(|(_, worker)| worker.is_noted);
+            let all = seen.0.values_mut().flatten();
+            let noted = all.filter(|(_, worker)| worker.is_noted);
             let take = |(id, worker): (&String, &mut SeenWorker)| {
                 worker.is_noted = false;
-                (id.clone(), worker.state.clone(), worker.revision)
+                NotedWorker {
+                    id: id.clone(),
+                    state: worker.state.clone(),
+                    revision: worker.revision,
+                    is_name_only: worker.is_name_only,
+                }
             };
             noted.map(take).collect()
         };
         let mut room = None;
-        for (id, mut state, mut revision) in noted {
-            if revision == 0 {
-                let room = match &mut room {
-                    Some(room) => room,
-                    None => room.insert(Room::read(store).await?),
-                };
-                match room.admit(store, &id, &state).await? {
-                    Some(known) => {
-                        revision = known.0;
-                        state.first_seen = known.1.min(state.first_seen);
-                    }
-                    // It stays in memory, so that it is not asked about with every claim.
-                    None => continue,
-                }
+        for mut worker in noted {
+            if worker.is_name_only && !worker.find(store).await? {
+                continue;
             }
-            let revision = save(store, &id, &mut state, revision).await?;
-            if let Some(worker) = self.lock().get_mut(&id) {
-                worker.revision = revision;
-                worker.state.first_seen = state.first_seen;
+            let is_written = worker.save(store, &mut room).await?;
+            let mut seen = self.lock();
+            let workers = seen.0.get_mut(&worker.state.tenant);
+            if let Some(known) = workers.and_then(|workers| workers.get_mut(&worker.id)) {
+                known.revision = if is_written { worker.revision } else { 0 };
+                known.state.first_seen = worker.state.first_seen;
+                if known.is_name_only {
+                    known.is_name_only = false;
+                    known.state = worker.state;
+                }
             }
         }
         Ok(())
@@ -171,13 +237,35 @@ impl Workers {
                 .delete_document(DocumentKind::Worker, document.id)
                 .await?;
         }
-        self.lock().retain(|_, worker| !is_over(&worker.state));
+        let mut seen = self.lock();
+        for workers in seen.0.values_mut() {
+            workers.retain(|_, worker| !is_over(&worker.state));
+        }
+        seen.0.retain(|_, workers| !workers.is_empty());
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, SeenWorker>> {
+    fn lock(&self) -> MutexGuard<'_, SeenWorkers> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Workers that are stored, in the order of their documents: those of a tenant, or of all.
+pub async fn page(
+    store: &dyn Store,
+    tenant: Option<&Tenant>,
+    after: Option<String>,
+    limit: usize,
+) -> Result<Vec<WorkerState>, StoreError> {
+    let prefix = tenant.map(|tenant| document_prefix(Some(tenant)));
+    let prefix = prefix.unwrap_or_default();
+    let documents = store
+        .page_documents(DocumentKind::Worker, prefix, after, limit)
+        .await?;
+    let decoded = documents.iter();
+    Ok(decoded
+        .filter_map(|document| document.body.decode().ok())
+        .collect())
 }
 
 /// All workers that are stored, with their documents.
@@ -190,37 +278,86 @@ pub async fn list(store: &dyn Store) -> Result<Vec<(Document, WorkerState)>, Sto
     Ok(decoded.collect())
 }
 
-/// Writes a worker over whatever is stored, and returns the revision that it then has.
-async fn save(
-    store: &dyn Store,
-    id: &str,
-    state: &mut WorkerState,
-    mut revision: u64,
-) -> Result<u64, StoreError> {
-    // Two nodes that a worker asks in turn may come at the same moment; once more is enough, and
-    // what is lost then is a time that is a few seconds newer.
-    for _ in 0..2 {
-        let Ok(body) = Payload::encode(&*state) else {
-            break;
+/// A worker that is to be written.
+struct NotedWorker {
+    id: String,
+    state: WorkerState,
+    revision: u64,
+    is_name_only: bool,
+}
+
+impl NotedWorker {
+    /// Takes over what is stored of a worker whose name alone is known. Answers whether it is known.
+    async fn find(&mut self, store: &dyn Store) -> Result<bool, StoreError> {
+        let document = store
+            .get_document(DocumentKind::Worker, self.id.clone())
+            .await?;
+        let Some(document) = document else {
+            return Ok(false);
         };
-        let document = Document {
-            kind: DocumentKind::Worker,
-            id: id.to_owned(),
-            body,
-            revision,
+        let Ok(stored) = document.body.decode::<WorkerState>() else {
+            return Ok(false);
         };
-        match store.save_document(document, Vec::new()).await? {
-            DocumentSaveResult::Done(saved) => return Ok(saved.revision),
-            DocumentSaveResult::Outdated(None) => revision = 0,
-            DocumentSaveResult::Outdated(Some(stored)) => {
-                revision = stored.revision;
-                if let Ok(stored) = stored.body.decode::<WorkerState>() {
-                    state.first_seen = stored.first_seen.min(state.first_seen);
+        self.revision = document.revision;
+        self.state = WorkerState {
+            last_seen: self.state.last_seen.max(stored.last_seen),
+            ..stored
+        };
+        Ok(true)
+    }
+
+    /// Writes it over whatever is stored, if its tenant has room for it. Answers whether it did.
+    async fn save(
+        &mut self,
+        store: &dyn Store,
+        room: &mut Option<Room>,
+    ) -> Result<bool, StoreError> {
+        // Two nodes that a worker asks in turn may come at the same moment, and another worker may
+        // have taken its place; once more is enough, and what is lost then is a time that is a few
+        // seconds newer.
+        for _ in 0..2 {
+            if self.revision == 0 {
+                let room = match room {
+                    Some(room) => room,
+                    None => room.insert(Room::read(store).await?),
+                };
+                // One that is not admitted stays in memory, so that it is not asked about with
+                // every claim.
+                let Some((revision, first_seen)) = room.admit(store, &self.id, &self.state).await?
+                else {
+                    return Ok(false);
+                };
+                self.revision = revision;
+                self.state.first_seen = first_seen.min(self.state.first_seen);
+            }
+            let Ok(body) = Payload::encode(&self.state) else {
+                return Ok(false);
+            };
+            let document = Document {
+                kind: DocumentKind::Worker,
+                id: self.id.clone(),
+                body,
+                revision: self.revision,
+            };
+            match store.save_document(document, Vec::new()).await? {
+                DocumentSaveResult::Done(saved) => {
+                    self.revision = saved.revision;
+                    return Ok(true);
+                }
+                DocumentSaveResult::Outdated(None) => {
+                    self.revision = 0;
+                    *room = None;
+                }
+                DocumentSaveResult::Outdated(Some(stored)) => {
+                    self.revision = stored.revision;
+                    if let Ok(stored) = stored.body.decode::<WorkerState>() {
+                        self.state.first_seen = stored.first_seen.min(self.state.first_seen);
+                    }
                 }
             }
         }
+        Ok(false)
     }
-    Ok(revision)
 }
 
 /// How many workers each tenant may still have.
@@ -323,6 +460,61 @@ mod tests {
         clock.advance(limits::WORKER_FORGOTTEN_AFTER);
         one.forget(&store).await.unwrap();
         assert_eq!(stored().await.len(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_made_room_comes_back_only_if_there_is_some() {
+        let clock = ManualClock::default();
+        let store = MemoryStore::new(Arc::new(clock.clone()));
+        let (one, other) = (Workers::default(), Workers::default());
+        note(&one, "first", clock.advance(Duration::ZERO));
+        one.write(&store).await.unwrap();
+        let now = clock.advance(limits::WORKER_SILENT_AFTER);
+        for number in 0..limits::WORKERS_PER_TENANT_MAX {
+            note(&other, &format!("w{number}"), now);
+        }
+        other.write(&store).await.unwrap();
+        note(&one, "first", now);
+        one.write(&store).await.unwrap();
+        let all = list(&store).await.unwrap();
+        assert_eq!(all.len(), limits::WORKERS_PER_TENANT_MAX);
+        assert!(all.iter().all(|(_, state)| state.name.as_str() != "first"));
+    }
+
+    #[tokio::test]
+    async fn a_heartbeat_is_a_sign_of_life_of_a_worker_that_another_node_has_seen() {
+        let clock = ManualClock::default();
+        let store = MemoryStore::new(Arc::new(clock.clone()));
+        let (one, other) = (Workers::default(), Workers::default());
+        note(&one, "w", clock.advance(Duration::ZERO));
+        one.write(&store).await.unwrap();
+        let now = clock.advance(Duration::from_secs(60));
+        let tenant = Tenant::default();
+        for (name, tenant) in [
+            ("w", Some(&tenant)),
+            ("w", None),
+            ("never seen", Some(&tenant)),
+        ] {
+            let name = WorkerName::new(&name.replace(' ', "-")).unwrap();
+            other.note_again(tenant, &name, now);
+        }
+        other.write(&store).await.unwrap();
+        let all = list(&store).await.unwrap();
+        assert_eq!(all.len(), 1, "only what has claimed is a worker");
+        assert_eq!(all[0].1.last_seen, now);
+        assert!(all[0].1.first_seen < now);
+    }
+
+    #[test]
+    fn one_tenant_does_not_take_the_room_of_all() {
+        let workers = Workers::default();
+        let now = Timestamp::EPOCH;
+        for number in 0..limits::WORKERS_MAX {
+            note(&workers, &format!("w{number}"), now);
+        }
+        let name = WorkerName::new("w").unwrap();
+        workers.note_again(Some(&Tenant::new("other").unwrap()), &name, now);
+        assert_eq!(workers.lock().count(), limits::WORKERS_PER_TENANT_MAX + 1);
     }
 
     #[tokio::test]

@@ -70,6 +70,7 @@ macro_rules! conformance_tests {
                 the_name_of_a_class_is_a_kind
                 a_long_list_of_ids_is_read
                 jobs_are_read_in_the_order_asked
+                states_are_read_in_the_order_asked
                 an_empty_batch_is_an_empty_answer
             }
             keys {
@@ -207,6 +208,7 @@ macro_rules! conformance_tests {
                 of_two_savers_one_is_outdated
                 a_document_that_was_changed_is_not_deleted_as_it_was
                 a_document_is_found_by_kind_and_id
+                documents_come_in_pages_by_what_their_ids_begin_with
                 every_change_of_a_kind_moves_its_version
                 a_transition_is_sent_back_if_endpoints_changed_since
                 a_transition_that_no_endpoint_has_a_say_in_is_written_whatever_they_are

@@ -116,7 +116,8 @@ pub enum OpenError {
     },
     /// The file is ours, and the log that belongs beside it is gone.
     #[error(
-        "{} lacks its log, {}, with what was acknowledged last: it was deleted, or left behind when the file was copied; \
+        "{} lacks its log, {}, with what was acknowledged last: it was deleted, or left behind when the file was copied \
+         (or, if the node was killed while another program closed the file, nothing is missing); \
          put it back beside the file, or go on without what it held (`SqliteOptions::accept_loss`)",
         path.display(), log.display()
     )]

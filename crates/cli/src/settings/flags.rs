@@ -46,8 +46,9 @@ pub struct Flags {
     #[arg(long, env = "STEADFAST_SHARE", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub share: Option<bool>,
     /// Open an SQLite file whose log (FILE-wal) is gone, without what was acknowledged last.
-    #[arg(long, env = "STEADFAST_ACCEPT_LOSS", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
-    pub accept_loss: Option<bool>,
+    /// For one start: it is no setting, which would accept every later loss, too.
+    #[arg(long)]
+    pub accept_loss: bool,
     /// The clock of the store: system, or manual for tests of workers, which move it with
     /// POST /api/v1/test/advance; only with --store memory: [default: system].
     #[arg(long, env = "STEADFAST_CLOCK", value_name = "CLOCK")]
@@ -145,7 +146,7 @@ impl Flags {
         );
         set(&self.store, &mut settings.store);
         set(&self.share, &mut settings.share);
-        set(&self.accept_loss, &mut settings.accept_loss);
+        settings.accept_loss = self.accept_loss;
         set(&self.clock, &mut settings.clock);
         set_option(&self.node, &mut settings.node);
         set(&self.queues, &mut settings.queues);

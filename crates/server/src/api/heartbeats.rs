@@ -1,13 +1,14 @@
 //! Workers renew the leases of attempts that still run, one or many in a request.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use axum::extract::State;
 use steadfast_api::{
     HeartbeatEntry, HeartbeatList, HeartbeatRequest, HeartbeatResult, HeartbeatsRequest, LeaseBody,
 };
 use steadfast_core::{
-    Fence, Invalid, Job, JobId, Note, StaleFence, WorkerName, duration, limits as core_limits,
+    Fence, Invalid, Job, JobId, Note, StaleFence, Tenant, WorkerName, duration,
+    limits as core_limits,
 };
 use steadfast_engine::SettleError;
 use steadfast_store::{RenewResult, Renewal};
@@ -47,7 +48,9 @@ pub async fn heartbeat(
         note: body.note,
         progress: body.progress,
     };
-    let mut results = renew(&app, &caller, vec![entry]).await?.into_iter();
+    let mut tenants = BTreeSet::new();
+    let results = renew(&app, &caller, vec![entry], &mut tenants).await?;
+    let mut results = results.into_iter();
     let result = results.next();
     result
         .unwrap_or_else(|| Err(Problem::not_found(id)))
@@ -78,15 +81,27 @@ pub async fn heartbeats(
         return Err(Problem::invalid("claims", detail));
     }
     let worker = WorkerName::new(&body.worker)?;
-    let now = app.client.now();
-    app.workers.note_again(caller.tenant.as_ref(), &worker, now);
+    let mut tenants = BTreeSet::new();
     let mut claims = Vec::with_capacity(body.claims.len());
     for entries in body.claims.chunks(limits::HEARTBEATS_AT_ONCE) {
-        let results = renew(&app, &caller, entries.to_vec()).await?;
+        let results = renew(&app, &caller, entries.to_vec(), &mut tenants).await?;
         let with_entries = entries.iter().zip(results);
         claims.extend(with_entries.map(|(entry, result)| heartbeat_result(entry, result)));
     }
+    note_worker(&app, &caller, &worker, &tenants);
     Ok(Json(HeartbeatList { claims }))
+}
+
+/// A worker is known under the tenant that it claims for, which a caller of all tenants may have
+/// named: then it is that of its jobs.
+fn note_worker(app: &App, caller: &Caller, worker: &WorkerName, tenants: &BTreeSet<Tenant>) {
+    let now = app.client.now();
+    app.workers.note_again(caller.tenant.as_ref(), worker, now);
+    if caller.tenant.is_none() && !app.workers.knows(None, worker) {
+        for tenant in tenants.iter().take(limits::WORKER_TENANTS_NOTED_MAX) {
+            app.workers.note_again(Some(tenant), worker, now);
+        }
+    }
 }
 
 fn heartbeat_result(entry: &HeartbeatEntry, result: Result<LeaseBody, Problem>) -> HeartbeatResult {
@@ -106,11 +121,12 @@ fn heartbeat_result(entry: &HeartbeatEntry, result: Result<LeaseBody, Problem>) 
     }
 }
 
-/// One result for each entry. Only an error of the store is one of all.
+/// One result for each entry, and the tenants of their jobs. Only an error of the store is one of all.
 async fn renew(
     app: &App,
     caller: &Caller,
     entries: Vec<HeartbeatEntry>,
+    tenants: &mut BTreeSet<Tenant>,
 ) -> Result<Vec<Result<LeaseBody, Problem>>, Problem> {
     let ids: Vec<Option<JobId>> = entries.iter().map(|entry| entry.id.parse().ok()).collect();
     let known: Vec<JobId> = ids.iter().copied().flatten().collect();
@@ -124,6 +140,7 @@ async fn renew(
             .and_then(|job| Ok((renewal(&job, entry)?, job)));
         results.push(checked.map(|(renewal, job)| {
             renewals.push(renewal);
+            tenants.insert(job.tenant.clone());
             job
         }));
     }

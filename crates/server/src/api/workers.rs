@@ -32,9 +32,13 @@ pub async fn list(
     Params(page): Params<TenantPageQuery>,
 ) -> Answer<WorkerList> {
     let tenant = query::tenant(page.tenant.as_deref(), &caller)?;
-    let states = find(&app, tenant.as_ref()).await?;
-    let (states, next_cursor) =
-        cursor::page_of_all(states, page.limit, page.after.as_deref(), cursor_of)?;
+    let limit = cursor::size(page.limit, limits::PAGE_MAX)?;
+    let (store, after) = (app.node.store(), page.after);
+    let mut states = workers::page(&*store, tenant.as_ref(), after, limit + 1).await?;
+    let has_more = states.len() > limit;
+    states.truncate(limit);
+    let last = states.last().filter(|_| has_more);
+    let next_cursor = last.map(|last| workers::document_id(last.tenant.as_ref(), &last.name));
     let running = running_jobs(&app, tenant).await?;
     let now = app.client.now();
     let bodies = states
@@ -44,19 +48,6 @@ pub async fn list(
         workers: bodies.collect(),
         next_cursor,
     }))
-}
-
-/// The workers of a tenant, or all.
-pub async fn find(app: &App, tenant: Option<&Tenant>) -> Result<Vec<WorkerState>, Problem> {
-    let all = workers::list(&*app.node.store()).await?.into_iter();
-    let states = all.map(|(_, state)| state);
-    let states = states.filter(|state| tenant.is_none() || state.tenant.as_ref() == tenant);
-    Ok(states.collect())
-}
-
-fn cursor_of(state: &WorkerState) -> String {
-    let tenant = state.tenant.as_ref().map_or("*", Tenant::as_str);
-    format!("{tenant} {}", state.name)
 }
 
 type RunningJobs = HashMap<(Tenant, WorkerName), usize>;

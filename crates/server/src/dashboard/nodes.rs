@@ -13,7 +13,10 @@ use super::{
     page_error::PageResult,
     viewer::Viewer,
 };
-use crate::{api::workers, limits, workers::WorkerState};
+use crate::{
+    limits,
+    workers::{self, WorkerState},
+};
 
 #[derive(Template)]
 #[template(path = "nodes.html")]
@@ -26,6 +29,8 @@ struct NodesPage {
     known: Vec<KnownWorkerRow>,
     /// How many more workers there are.
     hidden: usize,
+    /// There are even more than that.
+    has_more: bool,
     /// How many running jobs were read, if there are more.
     read: Option<usize>,
 }
@@ -135,7 +140,10 @@ pub async fn page(viewer: Viewer) -> PageResult {
         Some(_) => Vec::new(),
     };
     let nodes = nodes.into_iter();
-    let mut known = workers::find(app, viewer.caller.tenant.as_ref()).await?;
+    let tenant = viewer.caller.tenant.as_ref();
+    let most = limits::WORKERS_PER_TENANT_MAX;
+    let mut known = workers::page(&*app.node.store(), tenant, None, most + 1).await?;
+    let has_more = known.len() > most;
     known.sort_by_key(|state| std::cmp::Reverse(state.last_seen));
     let hidden = known.len().saturating_sub(limits::PAGE_WORKERS_MAX);
     known.truncate(limits::PAGE_WORKERS_MAX);
@@ -148,6 +156,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
             .map(|state| KnownWorkerRow::of(state, &frame))
             .collect(),
         hidden,
+        has_more,
         read: listed.next.map(|_| listed.items.len()),
         frame,
     })

@@ -5,7 +5,7 @@ use steadfast_server::keys::Scope;
 
 use crate::{
     client::Http,
-    server::{Server, until},
+    server::{Server, Setup, until},
 };
 
 async fn workers(http: &Http, count: usize) -> Vec<Value> {
@@ -79,4 +79,32 @@ async fn a_tenant_sees_its_own_workers() {
     let own = server.key(Scope::Read, Some("a")).await;
     let own = workers(&own, 1).await;
     assert_eq!(own[0]["tenant"], "a");
+}
+
+#[tokio::test]
+async fn a_worker_that_only_sends_heartbeats_is_seen_under_the_tenant_that_it_claims_for() {
+    let server = Server::with(Setup {
+        manual_clock: true,
+        ..Setup::default()
+    })
+    .await;
+    let http = &server.http;
+    http.create_id(json!({"kind": "mail", "tenant": "a"})).await;
+    let body = json!({"worker": "w1", "tenant": "a"});
+    let claims = http.post("/api/v1/claims", body).await.is(200);
+    let first = workers(http, 1).await.remove(0);
+    http.post("/api/v1/test/advance", json!({"by": "20s"}))
+        .await
+        .is(200);
+    let claim = &claims["claims"][0];
+    let entry = json!({"id": claim["id"], "fence": claim["fence"]});
+    let body = json!({"worker": "w1", "claims": [entry]});
+    let renewed = http.post("/api/v1/claims/heartbeat", body).await.is(200);
+    assert_eq!(renewed["claims"][0]["ok"], true, "{renewed:#}");
+    until("the worker to be seen again", || async {
+        let seen = workers(http, 1).await.remove(0);
+        assert_eq!(seen["tenant"], "a");
+        (seen["lastSeen"] != first["lastSeen"]).then_some(())
+    })
+    .await;
 }

@@ -21,6 +21,41 @@ pub async fn a_document_is_kept_as_it_was_saved(f: Fixture) {
     assert_eq!(f.documents(DocumentKind::Endpoint).await, [changed]);
 }
 
+pub async fn documents_come_in_pages_by_what_their_ids_begin_with(f: Fixture) {
+    for id in [
+        "a",
+        "a b",
+        "a c",
+        "a c\u{10ffff}",
+        "a d",
+        "a-",
+        "ab c",
+        "b a",
+        "ä b",
+    ] {
+        f.save_document(document(id, "1")).await;
+    }
+    let other = Document {
+        kind: DocumentKind::Alert,
+        ..document("a c1", "1")
+    };
+    f.save_document(other).await;
+    let page = async |prefix: &str, after: Option<&str>, limit| {
+        let after = after.map(str::to_owned);
+        let kind = DocumentKind::Endpoint;
+        let page = f
+            .store
+            .page_documents(kind, prefix.to_owned(), after, limit);
+        let page = page.await.unwrap().into_iter();
+        page.map(|document| document.id).collect::<Vec<_>>()
+    };
+    assert_eq!(page("a ", None, 2).await, ["a b", "a c"]);
+    assert_eq!(page("a ", Some("a c"), 9).await, ["a c\u{10ffff}", "a d"]);
+    assert_eq!(page("", Some("ab c"), 9).await, ["b a", "ä b"]);
+    assert_eq!(page("ä", None, 9).await, ["ä b"]);
+    assert_eq!(page("c", None, 9).await, [""; 0]);
+}
+
 pub async fn a_document_is_saved_only_over_the_revision_it_was_read_at(f: Fixture) {
     let first = f.save_document(document("a", "1")).await;
     let second = f.save_document(first.clone()).await;

@@ -28,6 +28,24 @@ impl DocumentStore for MemoryStore {
         }))
     }
 
+    async fn page_documents(
+        &self,
+        kind: DocumentKind,
+        prefix: String,
+        after: Option<String>,
+        limit: usize,
+    ) -> Result<Vec<Document>, StoreError> {
+        Ok(self.with(|tables, _| {
+            let is_wanted = |document: &&Document| {
+                document.kind == kind
+                    && document.id.starts_with(&prefix)
+                    && after.as_ref().is_none_or(|after| document.id > *after)
+            };
+            let wanted = tables.documents.values().filter(is_wanted);
+            wanted.take(limit).cloned().collect()
+        }))
+    }
+
     async fn get_document(
         &self,
         kind: DocumentKind,

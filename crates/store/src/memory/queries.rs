@@ -7,7 +7,9 @@ use std::{
 };
 
 use async_trait::async_trait;
-use steadfast_core::{Attempt, Gates, Job, JobId, JobLabel, Queue, Tally, Tenant, Timestamp};
+use steadfast_core::{
+    Attempt, Gates, Job, JobId, JobLabel, JobState, Queue, Tally, Tenant, Timestamp,
+};
 
 use super::{
     MemoryStore, each,
@@ -30,6 +32,15 @@ use crate::{
 impl QueryStore for MemoryStore {
     async fn get_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
         Ok(self.with(|tables, _| each(ids, |id| tables.job(id))))
+    }
+
+    async fn job_states(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobState>>, StoreError> {
+        Ok(self.with(|tables, _| {
+            each(ids, |id| {
+                let stored = tables.jobs.get(&id)?;
+                Some(stored.job.progress.state)
+            })
+        }))
     }
 
     async fn list_jobs(

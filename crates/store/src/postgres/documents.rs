@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use steadfast_core::{NewJob, Payload};
-use tokio_postgres::Row;
+use tokio_postgres::{Row, types::ToSql};
 
 use super::{
     PostgresStore,
@@ -15,7 +15,10 @@ use super::{
 };
 use crate::{
     error::StoreError,
-    sql::values::unsigned,
+    sql::{
+        paging::{prefix_end, row_limit},
+        values::unsigned,
+    },
     store::{Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions},
     wake::WakeReasons,
 };
@@ -33,7 +36,29 @@ impl DocumentStore for PostgresStore {
     }
 
     async fn list_documents(&self, kind: DocumentKind) -> Result<Vec<Document>, StoreError> {
-        on_connection!(self, "list_documents", |conn| list(&conn.session(), kind))
+        on_connection!(self, "list_documents", |conn| list(
+            &conn.session(),
+            kind,
+            include_str!("sql/documents.sql"),
+            &[&kind.as_str()]
+        ))
+    }
+
+    async fn page_documents(
+        &self,
+        kind: DocumentKind,
+        prefix: String,
+        after: Option<String>,
+        limit: usize,
+    ) -> Result<Vec<Document>, StoreError> {
+        let (after, end) = (after.unwrap_or_default(), prefix_end(&prefix));
+        let limit = row_limit(limit);
+        on_connection!(self, "page_documents", |conn| list(
+            &conn.session(),
+            kind,
+            include_str!("sql/documents_page.sql"),
+            &[&kind.as_str(), &prefix, &end, &after, &limit]
+        ))
     }
 
     async fn get_document(
@@ -146,9 +171,13 @@ pub(super) async fn version(session: &Session<'_>, kind: DocumentKind) -> Result
     Ok(version.transpose()?.map_or(0, unsigned))
 }
 
-async fn list(session: &Session<'_>, kind: DocumentKind) -> Result<Vec<Document>, DriverError> {
-    let sql = include_str!("sql/documents.sql");
-    let found = session.query(sql, &[&kind.as_str()]).await?;
+async fn list(
+    session: &Session<'_>,
+    kind: DocumentKind,
+    sql: &'static str,
+    params: &[&(dyn ToSql + Sync)],
+) -> Result<Vec<Document>, DriverError> {
+    let found = session.query(sql, params).await?;
     let mut documents = Vec::with_capacity(found.len());
     for row in &found {
         let id = format_args!("{kind}/{}", row.try_get::<_, &str>("id")?);

@@ -5,14 +5,20 @@ use std::{
     time::Instant,
 };
 
-use steadfast_core::{Attempt, Claim, Fence, Job, JobId, Payload, StepName, Timestamp, WorkerName};
+use steadfast_core::{
+    Attempt, Claim, Fence, Job, JobId, JobState, Payload, StepName, Timestamp, WorkerName,
+};
 use tokio_postgres::Row;
 
 use super::{
     damage::pass_over, driver_error::DriverError, key::Key, names::LaneId, numbering::job_rows,
     rows, session::Session, values::time,
 };
-use crate::{limits::PAYLOAD_HEAD_CHARS, listed_payload::listed, sql::paging::row_limit};
+use crate::{
+    limits::PAYLOAD_HEAD_CHARS,
+    listed_payload::listed,
+    sql::{paging::row_limit, values::state},
+};
 
 /// The jobs of these ids, in their order.
 pub(super) async fn jobs(
@@ -32,6 +38,22 @@ pub(super) async fn jobs(
         }
     }
     Ok(ids.iter().map(|id| jobs.get(id).cloned()).collect())
+}
+
+pub(super) async fn job_states(
+    session: &Session<'_>,
+    ids: &[JobId],
+) -> Result<Vec<Option<JobState>>, DriverError> {
+    let keys: Vec<Key> = ids.iter().map(|id| (*id).into()).collect();
+    let sql = include_str!("sql/job_states.sql");
+    let mut states = HashMap::with_capacity(ids.len());
+    for row in session.query(sql, &[&keys]).await? {
+        let number: i16 = row.try_get("state")?;
+        let state = state(number)
+            .ok_or_else(|| DriverError::unreadable("state", format!("there is no {number}")))?;
+        states.insert(row.try_get::<_, Key>("id")?.job(), state);
+    }
+    Ok(ids.iter().map(|id| states.get(id).copied()).collect())
 }
 
 /// The jobs of these ids that can be read, as lists show them, in no order. `lanes` are those

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use steadfast_core::{Attempt, Gates, Job, JobId, Queue, Tenant, Timestamp};
+use steadfast_core::{Attempt, Gates, Job, JobId, JobState, Queue, Tenant, Timestamp};
 
 use super::{PostgresStore, damage, get, inner::on_connection, list, paused, start, stats};
 use crate::{
@@ -19,6 +19,13 @@ use crate::{
 impl QueryStore for PostgresStore {
     async fn get_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
         on_connection!(self, "get_jobs", |conn| get::jobs(&conn.session(), &ids))
+    }
+
+    async fn job_states(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobState>>, StoreError> {
+        on_connection!(self, "job_states", |conn| get::job_states(
+            &conn.session(),
+            &ids
+        ))
     }
 
     async fn list_jobs(

@@ -7,6 +7,11 @@ pub(crate) fn row_limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
+/// A text that is above all that begin with a prefix, in the order of their bytes.
+pub(crate) fn prefix_end(prefix: &str) -> String {
+    format!("{prefix}{}", char::MAX)
+}
+
 /// A page out of what was found with one row more as the limit.
 pub(crate) fn page_of<Item, Cursor>(
     mut items: Vec<Item>,

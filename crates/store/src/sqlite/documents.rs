@@ -1,7 +1,7 @@
 //! Small records beside the jobs.
 
 use async_trait::async_trait;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use steadfast_core::{NewJob, Payload};
 
 use super::{
@@ -10,7 +10,10 @@ use super::{
 };
 use crate::{
     error::StoreError,
-    sql::values::unsigned,
+    sql::{
+        paging::{prefix_end, row_limit},
+        values::unsigned,
+    },
     store::{Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions},
 };
 
@@ -28,8 +31,28 @@ impl DocumentStore for SqliteStore {
     }
 
     async fn list_documents(&self, kind: DocumentKind) -> Result<Vec<Document>, StoreError> {
-        self.read_for_node("list_documents", move |reader| list(reader, kind))
-            .await
+        self.read_for_node("list_documents", move |reader| {
+            let sql = include_str!("sql/documents.sql");
+            list(reader, kind, sql, params![kind.as_str()])
+        })
+        .await
+    }
+
+    async fn page_documents(
+        &self,
+        kind: DocumentKind,
+        prefix: String,
+        after: Option<String>,
+        limit: usize,
+    ) -> Result<Vec<Document>, StoreError> {
+        self.read("page_documents", move |reader| {
+            let after = after.unwrap_or_default();
+            let sql = include_str!("sql/documents_page.sql");
+            let end = prefix_end(&prefix);
+            let range = params![kind.as_str(), prefix, end, after, row_limit(limit)];
+            list(reader, kind, sql, range)
+        })
+        .await
     }
 
     async fn get_document(
@@ -123,12 +146,15 @@ pub(super) fn version(session: &Session<'_>, kind: DocumentKind) -> Result<u64, 
     Ok(found.map_or(0, unsigned))
 }
 
-fn list(reader: &mut Reader, kind: DocumentKind) -> Result<Vec<Document>, DriverError> {
-    let mut statement = reader
-        .conn
-        .prepare_cached(include_str!("sql/documents.sql"))?;
+fn list(
+    reader: &mut Reader,
+    kind: DocumentKind,
+    sql: &str,
+    params: impl Params,
+) -> Result<Vec<Document>, DriverError> {
+    let mut statement = reader.conn.prepare_cached(sql)?;
     let damage = reader.names.damage();
-    let mut rows = statement.query([kind.as_str()])?;
+    let mut rows = statement.query(params)?;
     let mut documents = Vec::new();
     while let Some(row) = rows.next()? {
         let id = row.get::<_, String>("id").unwrap_or_default();

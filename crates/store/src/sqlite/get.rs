@@ -1,7 +1,9 @@
 //! Reading single jobs, expired claims and steps.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use steadfast_core::{Claim, Fence, Job, JobId, Payload, StepName, Timestamp, WorkerName};
+use steadfast_core::{
+    Claim, Fence, Job, JobId, JobState, Payload, StepName, Timestamp, WorkerName,
+};
 
 use super::{
     damage::pass_over,
@@ -9,7 +11,7 @@ use super::{
     names::Names,
     readers::Reader,
     rows::{JobRow, JobRowColumns},
-    values::{job_id, job_key},
+    values::{job_id, job_key, state},
 };
 use crate::sql::paging::row_limit;
 
@@ -37,6 +39,22 @@ pub(super) fn jobs(reader: &mut Reader, ids: &[JobId]) -> Result<Vec<Option<Job>
             Err(error) => Err(error),
         })
         .collect()
+}
+
+pub(super) fn job_states(
+    reader: &mut Reader,
+    ids: &[JobId],
+) -> Result<Vec<Option<JobState>>, DriverError> {
+    let sql = include_str!("sql/job_state.sql");
+    let mut statement = reader.conn.prepare_cached(sql)?;
+    let mut states = Vec::with_capacity(ids.len());
+    for id in ids {
+        let found: Option<i64> = statement
+            .query_row([job_key(*id)], |row| row.get("state"))
+            .optional()?;
+        states.push(found.map(state).transpose()?);
+    }
+    Ok(states)
 }
 
 pub(super) fn expired_leases(

@@ -3,7 +3,7 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use async_trait::async_trait;
-use steadfast_core::{Attempt, Gates, Job, JobId, Queue, Tenant, Timestamp};
+use steadfast_core::{Attempt, Gates, Job, JobId, JobState, Queue, Tenant, Timestamp};
 
 use super::{
     SqliteStore, damage, get,
@@ -23,6 +23,11 @@ use crate::{
 impl QueryStore for SqliteStore {
     async fn get_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError> {
         self.read("get_jobs", move |reader| get::jobs(reader, &ids))
+            .await
+    }
+
+    async fn job_states(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobState>>, StoreError> {
+        self.read("job_states", move |reader| get::job_states(reader, &ids))
             .await
     }
 

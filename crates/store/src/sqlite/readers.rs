@@ -16,7 +16,7 @@ use std::{
     thread::JoinHandle,
 };
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, InterruptHandle, OpenFlags};
 use tokio::sync::{Semaphore, oneshot};
 
 use super::{
@@ -119,13 +119,18 @@ impl Readers {
             }
         };
         let (reply, answer) = oneshot::channel();
-        let query: Query = Box::new(move |slot| {
-            // A caller that left need not be answered.
-            if !reply.is_closed() {
-                let _ = reply.send(slot.run(query));
+        let running = RunningQuery::default();
+        let query: Query = Box::new({
+            let running = running.clone();
+            move |slot| {
+                // A caller that left need not be answered.
+                if !reply.is_closed() {
+                    let _ = reply.send(slot.run(|reader| running.run(reader, query)));
+                }
             }
         });
         self.queue.push(asker, query)?;
+        let _running = InterruptOnDrop(running);
         answer.await.unwrap_or(Err(DriverError::Closed))
     }
 
@@ -139,6 +144,39 @@ impl Readers {
             if thread.join().is_err() {
                 tracing::error!("a reader had panicked");
             }
+        }
+    }
+}
+
+/// How to stop a query, while it runs.
+#[derive(Clone, Default)]
+struct RunningQuery(Arc<Mutex<Option<InterruptHandle>>>);
+
+impl RunningQuery {
+    fn run<T>(
+        &self,
+        reader: &mut Reader,
+        query: impl FnOnce(&mut Reader) -> Result<T, DriverError>,
+    ) -> Result<T, DriverError> {
+        *self.lock() = Some(reader.conn.get_interrupt_handle());
+        let answer = query(reader);
+        *self.lock() = None;
+        answer
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<InterruptHandle>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A caller that waits no longer stops what it asked for: a count of all jobs would otherwise go on
+/// for as long as it takes, and hold up the close of the store.
+struct InterruptOnDrop(RunningQuery);
+
+impl Drop for InterruptOnDrop {
+    fn drop(&mut self) {
+        if let Some(running) = &*self.0.lock() {
+            running.interrupt();
         }
     }
 }
@@ -306,6 +344,26 @@ mod tests {
             for list in lists {
                 assert_eq!(list.await.unwrap().unwrap(), 0);
             }
+        });
+    }
+
+    #[test]
+    fn a_query_that_nobody_waits_for_is_interrupted() {
+        check(async |readers| {
+            let (started, wait) = tokio::sync::oneshot::channel();
+            let endless = move |reader: &mut Reader| -> Result<i64, DriverError> {
+                started.send(()).unwrap();
+                let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) \
+                           SELECT count(*) FROM n";
+                Ok(reader.conn.query_row(sql, [], |row| row.get(0))?)
+            };
+            let endless = readers.read(Asker::Caller, endless);
+            tokio::select! {
+                answer = endless => panic!("{answer:?}"),
+                started = wait => started.unwrap(),
+            }
+            // The only thread for callers is free again.
+            assert_eq!(readers.read(Asker::Caller, count).await.unwrap(), 0);
         });
     }
 

@@ -303,15 +303,15 @@ impl Writer {
     }
 }
 
-/// Runs the first of some requests, or stores all new jobs that come first. Answers how many
-/// requests that were.
+/// Runs the first of some requests, or stores all new jobs that come first, if there are several.
+/// Answers how many requests that were.
 fn run_some(
     session: &mut Session<'_>,
     requests: &mut [Box<dyn Work>],
 ) -> Result<usize, DriverError> {
     let new_jobs = requests.iter().map_while(|request| request.new_jobs());
     let new_jobs: Vec<&[NewJob]> = new_jobs.collect();
-    if new_jobs.is_empty() {
+    if new_jobs.len() < 2 {
         let first = requests.first_mut();
         first.map_or(Ok(()), |request| request.run(session))?;
         return Ok(1);

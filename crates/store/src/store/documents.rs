@@ -23,6 +23,16 @@ pub trait DocumentStore: BaseStore {
     /// All documents of a kind, by id.
     async fn list_documents(&self, kind: DocumentKind) -> Result<Vec<Document>, StoreError>;
 
+    /// Documents of a kind whose ids begin with a prefix, by id: at most `limit` of those that come
+    /// after an id.
+    async fn page_documents(
+        &self,
+        kind: DocumentKind,
+        prefix: String,
+        after: Option<String>,
+        limit: usize,
+    ) -> Result<Vec<Document>, StoreError>;
+
     /// One document, if it is stored.
     async fn get_document(
         &self,

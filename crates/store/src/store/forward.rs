@@ -7,8 +7,9 @@
 use std::{pin::Pin, sync::Arc};
 
 use steadfast_core::{
-    Attempt, Claim, CommitResult, Fence, Gates, Job, JobCommand, JobId, NewJob, Payload, Queue,
-    Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
+    Attempt, Claim, CommitResult, Fence, Gates, Job, JobCommand, JobId, JobState, NewJob, Payload,
+    Queue, Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition,
+    WorkerName,
 };
 
 use super::{
@@ -47,6 +48,7 @@ macro_rules! for_each_verb {
             }
             QueryStore {
                 get_jobs(ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError>;
+                job_states(ids: Vec<JobId>) -> Result<Vec<Option<JobState>>, StoreError>;
                 list_jobs(filter: JobFilter, page: JobPageRequest) -> Result<Page<Job, JobId>, StoreError>;
                 count_jobs(filter: JobFilter, most: u64) -> Result<JobCount, StoreError>;
                 list_attempts(of: AttemptOwner, page: PageRequest<AttemptCursor>) -> Result<Page<Attempt, AttemptCursor>, StoreError>;
@@ -69,6 +71,7 @@ macro_rules! for_each_verb {
             DocumentStore {
                 save_document(document: Document, outbox: Vec<NewJob>) -> Result<DocumentSaveResult, StoreError>;
                 list_documents(kind: DocumentKind) -> Result<Vec<Document>, StoreError>;
+                page_documents(kind: DocumentKind, prefix: String, after: Option<String>, limit: usize) -> Result<Vec<Document>, StoreError>;
                 get_document(kind: DocumentKind, id: String) -> Result<Option<Document>, StoreError>;
                 document_versions() -> Result<DocumentVersions, StoreError>;
                 delete_document(kind: DocumentKind, id: String) -> Result<bool, StoreError>;

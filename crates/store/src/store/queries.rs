@@ -18,6 +18,10 @@ pub trait QueryStore: BaseStore {
     /// [`damaged_row`](StoreError::damaged_row) if it alone is asked for, and `None` among others.
     async fn get_jobs(&self, ids: Vec<JobId>) -> Result<Vec<Option<Job>>, StoreError>;
 
+    /// The states of jobs, in the order asked; `None` for those that do not exist. Reads little,
+    /// however large their payloads are.
+    async fn job_states(&self, ids: Vec<JobId>) -> Result<Vec<Option<JobState>>, StoreError>;
+
     /// Jobs that match, newest id first. Walking the cursors meets each match once.
     ///
     /// They come without their payloads: in place of one is `null`, or for the kind `http` an
