@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_that_nobody_waits_for_is_interrupted() {
+    fn a_query_whose_caller_has_left_is_interrupted() {
         check(async |readers| {
             let (started, wait) = tokio::sync::oneshot::channel();
             let endless = move |reader: &mut Reader| -> Result<i64, DriverError> {
