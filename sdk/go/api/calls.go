@@ -482,6 +482,13 @@ func (c *Client) CancelJob(ctx context.Context, id string) (*Job, error) {
 	return answer, err
 }
 
+// ExplainJob: Why a job has not started: everything that stands between now and its start.
+func (c *Client) ExplainJob(ctx context.Context, id string) (*StartExplanation, error) {
+	answer := new(StartExplanation)
+	err := c.Call(ctx, "GET", "/jobs/"+url.PathEscape(id)+"/explain", nil, nil, answer)
+	return answer, err
+}
+
 // ListAttemptsParams is the query of [Client.ListAttempts]; what is left empty is not sent.
 type ListAttemptsParams struct {
 	// How many, up to 500.
@@ -649,6 +656,25 @@ func (c *Client) AllQueues(ctx context.Context, params ListQueuesParams) iter.Se
 		page, err := c.ListQueues(ctx, params)
 		return page.Queues, page.NextCursor, err
 	})
+}
+
+// ExplainQueueParams is the query of [Client.ExplainQueue]; what is left empty is not sent.
+type ExplainQueueParams struct {
+	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	Tenant string
+}
+
+func (p ExplainQueueParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "tenant", string(p.Tenant))
+	return v
+}
+
+// ExplainQueue: Why nothing, or something, runs in a queue.
+func (c *Client) ExplainQueue(ctx context.Context, name string, params ExplainQueueParams) (*QueueExplanation, error) {
+	answer := new(QueueExplanation)
+	err := c.Call(ctx, "GET", "/queues/"+url.PathEscape(name)+"/explain", params.values(), nil, answer)
+	return answer, err
 }
 
 // PauseQueueParams is the query of [Client.PauseQueue]; what is left empty is not sent.

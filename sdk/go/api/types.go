@@ -154,6 +154,53 @@ const (
 	BackoffDelays      Backoff = "delays"
 )
 
+// Blocker: Of [`Blocker`](steadfast_core::Blocker).
+type Blocker struct {
+	// How many jobs are claimed first.
+	Ahead *int `json:"ahead,omitzero"`
+	// There are more of them; absent means false.
+	AheadAtLeast *bool `json:"aheadAtLeast,omitzero"`
+	// Who paused or holds it.
+	By string `json:"by,omitzero"`
+	// Why a destination is held.
+	Evidence map[string]string `json:"evidence,omitzero"`
+	// The gate, if it is one.
+	Gate *GateID `json:"gate,omitzero"`
+	// Some of the attempts that run.
+	Holders []GateHolder `json:"holders,omitzero"`
+	// The jobs that come first.
+	Jobs []string `json:"jobs,omitzero"`
+	// What it is.
+	Kind BlockerKind `json:"kind"`
+	// Which job received which `Retry-After`; not for keys of one tenant.
+	RetryAfter map[string]string `json:"retryAfter,omitzero"`
+	// What it is, for people.
+	Sentence string `json:"sentence"`
+	// Since when it is paused or held, or since when no worker was seen.
+	Since time.Time `json:"since,omitzero"`
+	// When it is gone, if time alone does it.
+	Until time.Time `json:"until,omitzero"`
+}
+
+// BlockerKind is one of a few words.
+type BlockerKind string
+
+const (
+	BlockerKindState      BlockerKind = "state"
+	BlockerKindRunAt      BlockerKind = "run_at"
+	BlockerKindRunsAfter  BlockerKind = "runs_after"
+	BlockerKindPaused     BlockerKind = "paused"
+	BlockerKindHeld       BlockerKind = "held"
+	BlockerKindRetryAfter BlockerKind = "retry_after"
+	BlockerKindRamping    BlockerKind = "ramping"
+	BlockerKindMaxRunning BlockerKind = "max_running"
+	BlockerKindRate       BlockerKind = "rate"
+	BlockerKindRetryShare BlockerKind = "retry_share"
+	BlockerKindOrdered    BlockerKind = "ordered"
+	BlockerKindNoWorker   BlockerKind = "no_worker"
+	BlockerKindBehind     BlockerKind = "behind"
+)
+
 // BodyFormat is one of a few words.
 type BodyFormat string
 
@@ -627,6 +674,28 @@ type Gate struct {
 	Running *int `json:"running,omitzero"`
 }
 
+// GateHolder: Of [`GateHolder`](steadfast_core::GateHolder).
+type GateHolder struct {
+	// The job that runs.
+	Job string `json:"job"`
+	// Since when.
+	Since time.Time `json:"since"`
+	// Whose job it is.
+	Tenant string `json:"tenant"`
+	// Who runs it.
+	Worker string `json:"worker,omitzero"`
+}
+
+// GateID: Of [`GateId`](steadfast_core::GateId).
+type GateID struct {
+	// The queue, kind, tenant, destination or concurrency key.
+	Key string `json:"key"`
+	// What `key` names.
+	Scope GateScope `json:"scope"`
+	// Only for jobs of this tenant; absent if it is for all.
+	Tenant string `json:"tenant,omitzero"`
+}
+
 // GateList: All gates.
 type GateList struct {
 	// By scope, key and tenant.
@@ -881,6 +950,9 @@ type Job struct {
 	Traceparent string `json:"traceparent,omitzero"`
 	// How often it may start.
 	Type Guarantee `json:"type"`
+	// The gates at which a job waits that is due. In lists, only what gates say by themselves: pauses,
+	// holds, and what destinations asked for.
+	WaitingFor []Blocker `json:"waitingFor,omitzero"`
 	// Where events of this job are sent; of a delivery, where it goes.
 	Webhook *Webhook `json:"webhook,omitzero"`
 	// The worker or node that holds it, or held it last.
@@ -1101,6 +1173,22 @@ type Queue struct {
 	Paused bool `json:"paused"`
 	// The tenant it belongs to.
 	Tenant string `json:"tenant"`
+}
+
+// QueueExplanation: Of [`QueueExplanation`](steadfast_core::QueueExplanation).
+type QueueExplanation struct {
+	// Why the next job has not started, if one is due.
+	Next *StartExplanation `json:"next,omitzero"`
+	// The queue.
+	Queue string `json:"queue"`
+	// Jobs that are due and wait.
+	Ready int `json:"ready"`
+	// Jobs that run.
+	Running int `json:"running"`
+	// Jobs that are due later.
+	Scheduled int `json:"scheduled"`
+	// In a sentence or two.
+	Sentence string `json:"sentence"`
 }
 
 // QueueList: All queues.
@@ -1365,6 +1453,28 @@ type SnoozeRequest struct {
 	Delay Duration `json:"delay"`
 	// That of the claim.
 	Fence int `json:"fence"`
+}
+
+// StartEstimate: Of [`StartEstimate`](steadfast_core::StartEstimate).
+type StartEstimate struct {
+	// When.
+	At time.Time `json:"at"`
+	// What that is based on.
+	Basis string `json:"basis"`
+}
+
+// StartExplanation: Of [`StartExplanation`](steadfast_core::StartExplanation).
+type StartExplanation struct {
+	// The one thing that would start it sooner.
+	Action string `json:"action,omitzero"`
+	// Everything that stands between now and its start.
+	Blockers []Blocker `json:"blockers"`
+	// Whether a claim for its kind and queue would take it now, if it takes enough.
+	Claimable bool `json:"claimable"`
+	// When it will probably start; absent if that depends on more than time.
+	Estimate *StartEstimate `json:"estimate,omitzero"`
+	// `job_…`
+	Job string `json:"job"`
 }
 
 // Stats: Counts and rates.

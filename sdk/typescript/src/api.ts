@@ -86,6 +86,8 @@ function jobsApi(http: Http) {
     retry: (id: string, body?: Operations["retryJob"]["body"]) =>
       http.call("retryJob", { path: { id }, body }),
     runNow: (id: string) => http.call("runJobNow", { path: { id } }),
+    /** Why the job has not started yet, and what would let it. */
+    explain: (id: string) => http.call("explainJob", { path: { id } }),
   };
 }
 
@@ -159,6 +161,9 @@ export function groupsOf(http: Http) {
     gates: gatesApi(http),
     queues: {
       list: (query: Query<"listQueues"> = {}) => http.call("listQueues", { query }),
+      /** What holds back the jobs of a queue. */
+      explain: (name: string, query: Query<"explainQueue"> = {}) =>
+        http.call("explainQueue", { path: { name }, query }),
       pause: (name: string, query: Query<"pauseQueue"> = {}) =>
         http.call("pauseQueue", { path: { name }, query }),
       resume: (name: string, query: Query<"resumeQueue"> = {}) =>

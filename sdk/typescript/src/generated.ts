@@ -98,6 +98,36 @@ export type AttemptStatus = "SUCCESS" | "FAILED" | "LOST" | "SNOOZED" | "CANCELL
 
 export type Backoff = "exponential" | "linear" | "fixed" | "fibonacci" | "delays";
 
+/** Of [`Blocker`](steadfast_core::Blocker). */
+export interface Blocker {
+  /** How many jobs are claimed first. */
+  ahead?: number | null | undefined;
+  /** There are more of them; absent means false. */
+  aheadAtLeast?: boolean | null | undefined;
+  /** Who paused or holds it. */
+  by?: string | null | undefined;
+  /** Why a destination is held. */
+  evidence?: Record<string, unknown> | null | undefined;
+  /** The gate, if it is one. */
+  gate?: GateId | null | undefined;
+  /** Some of the attempts that run. */
+  holders?: GateHolder[] | null | undefined;
+  /** The jobs that come first. */
+  jobs?: string[] | null | undefined;
+  /** What it is. */
+  kind: BlockerKind;
+  /** Which job received which `Retry-After`; not for keys of one tenant. */
+  retryAfter?: Record<string, unknown> | null | undefined;
+  /** What it is, for people. */
+  sentence: string;
+  /** Since when it is paused or held, or since when no worker was seen. */
+  since?: string | null | undefined;
+  /** When it is gone, if time alone does it. */
+  until?: string | null | undefined;
+}
+
+export type BlockerKind = "state" | "run_at" | "runs_after" | "paused" | "held" | "retry_after" | "ramping" | "max_running" | "rate" | "retry_share" | "ordered" | "no_worker" | "behind";
+
 export type BodyFormat = "standard" | "slack";
 
 /** How many jobs were changed, or would be. */
@@ -544,6 +574,28 @@ export type Gate = GateSettings & {
   running?: number | null | undefined;
 };
 
+/** Of [`GateHolder`](steadfast_core::GateHolder). */
+export interface GateHolder {
+  /** The job that runs. */
+  job: string;
+  /** Since when. */
+  since: string;
+  /** Whose job it is. */
+  tenant: string;
+  /** Who runs it. */
+  worker?: string | null | undefined;
+}
+
+/** Of [`GateId`](steadfast_core::GateId). */
+export interface GateId {
+  /** The queue, kind, tenant, destination or concurrency key. */
+  key: string;
+  /** What `key` names. */
+  scope: GateScope;
+  /** Only for jobs of this tenant; absent if it is for all. */
+  tenant?: string | null | undefined;
+}
+
 /** All gates. */
 export interface GateList {
   /** By scope, key and tenant. */
@@ -769,6 +821,11 @@ export interface Job {
   traceparent?: string | null | undefined;
   /** How often it may start. */
   type: Guarantee;
+  /**
+   * The gates at which a job waits that is due. In lists, only what gates say by themselves:
+   * pauses, holds, and what destinations asked for.
+   */
+  waitingFor?: Blocker[] | undefined;
   /** Where events of this job are sent; of a delivery, where it goes. */
   webhook?: Webhook | null | undefined;
   /** The worker or node that holds it, or held it last. */
@@ -973,6 +1030,22 @@ export type Queue = Counts & {
   /** The tenant it belongs to. */
   tenant: string;
 };
+
+/** Of [`QueueExplanation`](steadfast_core::QueueExplanation). */
+export interface QueueExplanation {
+  /** Why the next job has not started, if one is due. */
+  next?: StartExplanation | null | undefined;
+  /** The queue. */
+  queue: string;
+  /** Jobs that are due and wait. */
+  ready: number;
+  /** Jobs that run. */
+  running: number;
+  /** Jobs that are due later. */
+  scheduled: number;
+  /** In a sentence or two. */
+  sentence: string;
+}
 
 /** All queues. */
 export interface QueueList {
@@ -1234,6 +1307,28 @@ export interface SnoozeRequest {
   delay: Duration;
   /** That of the claim. */
   fence: number;
+}
+
+/** Of [`StartEstimate`](steadfast_core::StartEstimate). */
+export interface StartEstimate {
+  /** When. */
+  at: string;
+  /** What that is based on. */
+  basis: string;
+}
+
+/** Of [`StartExplanation`](steadfast_core::StartExplanation). */
+export interface StartExplanation {
+  /** The one thing that would start it sooner. */
+  action?: string | null | undefined;
+  /** Everything that stands between now and its start. */
+  blockers: Blocker[];
+  /** Whether a claim for its kind and queue would take it now, if it takes enough. */
+  claimable: boolean;
+  /** When it will probably start; absent if that depends on more than time. */
+  estimate?: StartEstimate | null | undefined;
+  /** `job_…` */
+  job: string;
 }
 
 /** Counts and rates. */
@@ -1717,6 +1812,14 @@ export interface Operations {
     };
     answer: Job;
   };
+  /** Why a job has not started: everything that stands between now and its start. */
+  explainJob: {
+    path: {
+      /** job_… */
+      id: string;
+    };
+    answer: StartExplanation;
+  };
   /** List the attempts of a job, newest first, each with the reason for what followed it. */
   listAttempts: {
     path: {
@@ -1797,6 +1900,18 @@ export interface Operations {
       after?: string | undefined;
     };
     answer: QueueList;
+  };
+  /** Why nothing, or something, runs in a queue. */
+  explainQueue: {
+    path: {
+      /** The queue */
+      name: Name;
+    };
+    query?: {
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+    };
+    answer: QueueExplanation;
   };
   /** Pause a queue: no job is claimed from it until it is resumed. Running jobs go on. */
   pauseQueue: {
@@ -1978,6 +2093,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: readonly [method
   getJob: ["GET", "/jobs/{id}"],
   editJob: ["PATCH", "/jobs/{id}"],
   cancelJob: ["POST", "/jobs/{id}/cancel"],
+  explainJob: ["GET", "/jobs/{id}/explain"],
   listAttempts: ["GET", "/jobs/{id}/history"],
   retryJob: ["POST", "/jobs/{id}/retry"],
   runJobNow: ["POST", "/jobs/{id}/run-now"],
@@ -1987,6 +2103,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: readonly [method
   listNodes: ["GET", "/nodes"],
   previewPolicy: ["POST", "/policies/preview"],
   listQueues: ["GET", "/queues"],
+  explainQueue: ["GET", "/queues/{name}/explain"],
   pauseQueue: ["POST", "/queues/{name}/pause"],
   resumeQueue: ["POST", "/queues/{name}/resume"],
   listSchedules: ["GET", "/schedules"],

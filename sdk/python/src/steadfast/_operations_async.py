@@ -367,6 +367,13 @@ class AsyncOperations:
             "types.Job", await self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/cancel")
         )
 
+    async def explain_job(self, id: str) -> types.StartExplanation:
+        """Why a job has not started: everything that stands between now and its start."""
+        return cast(
+            "types.StartExplanation",
+            await self.request("GET", f"/api/v1/jobs/{quote(id, safe='')}/explain"),
+        )
+
     async def list_attempts(
         self, id: str, *, limit: int | None = None, after: str | None = None
     ) -> types.AttemptList:
@@ -437,6 +444,17 @@ class AsyncOperations:
             "types.QueueList",
             await self.request(
                 "GET", "/api/v1/queues", query={"tenant": tenant, "limit": limit, "after": after}
+            ),
+        )
+
+    async def explain_queue(
+        self, name: str, *, tenant: types.Name | None = None
+    ) -> types.QueueExplanation:
+        """Why nothing, or something, runs in a queue."""
+        return cast(
+            "types.QueueExplanation",
+            await self.request(
+                "GET", f"/api/v1/queues/{quote(name, safe='')}/explain", query={"tenant": tenant}
             ),
         )
 

@@ -358,6 +358,13 @@ class Operations:
         """Cancel a job: at once if it waits, as soon as it can if it runs."""
         return cast("types.Job", self.request("POST", f"/api/v1/jobs/{quote(id, safe='')}/cancel"))
 
+    def explain_job(self, id: str) -> types.StartExplanation:
+        """Why a job has not started: everything that stands between now and its start."""
+        return cast(
+            "types.StartExplanation",
+            self.request("GET", f"/api/v1/jobs/{quote(id, safe='')}/explain"),
+        )
+
     def list_attempts(
         self, id: str, *, limit: int | None = None, after: str | None = None
     ) -> types.AttemptList:
@@ -421,6 +428,17 @@ class Operations:
             "types.QueueList",
             self.request(
                 "GET", "/api/v1/queues", query={"tenant": tenant, "limit": limit, "after": after}
+            ),
+        )
+
+    def explain_queue(
+        self, name: str, *, tenant: types.Name | None = None
+    ) -> types.QueueExplanation:
+        """Why nothing, or something, runs in a queue."""
+        return cast(
+            "types.QueueExplanation",
+            self.request(
+                "GET", f"/api/v1/queues/{quote(name, safe='')}/explain", query={"tenant": tenant}
             ),
         )
 

@@ -118,6 +118,52 @@ AttemptStatus: TypeAlias = Literal["SUCCESS", "FAILED", "LOST", "SNOOZED", "CANC
 Backoff: TypeAlias = Literal["exponential", "linear", "fixed", "fibonacci", "delays"]
 
 
+class Blocker(TypedDict):
+    """Of [`Blocker`](steadfast_core::Blocker)."""
+
+    ahead: NotRequired[int | None]
+    """How many jobs are claimed first."""
+    aheadAtLeast: NotRequired[bool | None]
+    """There are more of them; absent means false."""
+    by: NotRequired[str | None]
+    """Who paused or holds it."""
+    evidence: NotRequired[dict[str, Any] | None]
+    """Why a destination is held."""
+    gate: NotRequired[GateId | None]
+    """The gate, if it is one."""
+    holders: NotRequired[list[GateHolder] | None]
+    """Some of the attempts that run."""
+    jobs: NotRequired[list[str] | None]
+    """The jobs that come first."""
+    kind: BlockerKind
+    """What it is."""
+    retryAfter: NotRequired[dict[str, Any] | None]
+    """Which job received which `Retry-After`; not for keys of one tenant."""
+    sentence: str
+    """What it is, for people."""
+    since: NotRequired[str | None]
+    """Since when it is paused or held, or since when no worker was seen."""
+    until: NotRequired[str | None]
+    """When it is gone, if time alone does it."""
+
+
+BlockerKind: TypeAlias = Literal[
+    "state",
+    "run_at",
+    "runs_after",
+    "paused",
+    "held",
+    "retry_after",
+    "ramping",
+    "max_running",
+    "rate",
+    "retry_share",
+    "ordered",
+    "no_worker",
+    "behind",
+]
+
+
 BodyFormat: TypeAlias = Literal["standard", "slack"]
 
 
@@ -616,6 +662,30 @@ class Gate(GateSettings):
     """How many attempts run; only if the gate counts them."""
 
 
+class GateHolder(TypedDict):
+    """Of [`GateHolder`](steadfast_core::GateHolder)."""
+
+    job: str
+    """The job that runs."""
+    since: str
+    """Since when."""
+    tenant: str
+    """Whose job it is."""
+    worker: NotRequired[str | None]
+    """Who runs it."""
+
+
+class GateId(TypedDict):
+    """Of [`GateId`](steadfast_core::GateId)."""
+
+    key: str
+    """The queue, kind, tenant, destination or concurrency key."""
+    scope: GateScope
+    """What `key` names."""
+    tenant: NotRequired[str | None]
+    """Only for jobs of this tenant; absent if it is for all."""
+
+
 class GateList(TypedDict):
     """All gates."""
 
@@ -827,6 +897,10 @@ class Job(TypedDict):
     """Its place in a distributed trace, as W3C Trace Context writes it."""
     type: Guarantee
     """How often it may start."""
+    waitingFor: NotRequired[list[Blocker]]
+    """The gates at which a job waits that is due. In lists, only what gates say by themselves:
+    pauses, holds, and what destinations asked for.
+    """
     webhook: NotRequired[Webhook | None]
     """Where events of this job are sent; of a delivery, where it goes."""
     worker: NotRequired[str | None]
@@ -1075,6 +1149,23 @@ class Queue(Counts):
     """Whether its jobs wait until it is resumed."""
     tenant: str
     """The tenant it belongs to."""
+
+
+class QueueExplanation(TypedDict):
+    """Of [`QueueExplanation`](steadfast_core::QueueExplanation)."""
+
+    next: NotRequired[StartExplanation | None]
+    """Why the next job has not started, if one is due."""
+    queue: str
+    """The queue."""
+    ready: int
+    """Jobs that are due and wait."""
+    running: int
+    """Jobs that run."""
+    scheduled: int
+    """Jobs that are due later."""
+    sentence: str
+    """In a sentence or two."""
 
 
 class QueueList(TypedDict):
@@ -1348,6 +1439,30 @@ class SnoozeRequest(TypedDict):
     """How long from now."""
     fence: int
     """That of the claim."""
+
+
+class StartEstimate(TypedDict):
+    """Of [`StartEstimate`](steadfast_core::StartEstimate)."""
+
+    at: str
+    """When."""
+    basis: str
+    """What that is based on."""
+
+
+class StartExplanation(TypedDict):
+    """Of [`StartExplanation`](steadfast_core::StartExplanation)."""
+
+    action: NotRequired[str | None]
+    """The one thing that would start it sooner."""
+    blockers: list[Blocker]
+    """Everything that stands between now and its start."""
+    claimable: bool
+    """Whether a claim for its kind and queue would take it now, if it takes enough."""
+    estimate: NotRequired[StartEstimate | None]
+    """When it will probably start; absent if that depends on more than time."""
+    job: str
+    """`job_…`"""
 
 
 class Stats(Counts):
