@@ -65,7 +65,8 @@ pub use query::{
     JobQuery, MinutesQuery, PageQuery, ScheduleQuery, TenantPageQuery, TenantQuery, WaitQuery,
 };
 pub use queue::{
-    CountsBody, LaneBody, MinuteBody, MinuteList, QueueBody, QueueList, StatsBody, TallyBody,
+    CountsBody, LaneBody, MinuteBody, MinuteList, PauseQueueRequest, QueueBody, QueueList,
+    StatsBody, TallyBody,
 };
 pub use schedule::{
     CreateScheduleRequest, EditScheduleRequest, ScheduleBody, ScheduleList, SkippedTicksBody,

@@ -1,7 +1,10 @@
 //! Queues, counts and rates.
 
 use serde::{Deserialize, Serialize};
-use steadfast_core::{Tally, Timestamp};
+use steadfast_core::{Pause, Tally, Timestamp};
+
+#[cfg(feature = "openapi")]
+use crate::schema::PauseSchema;
 
 /// All queues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,9 +28,28 @@ pub struct QueueBody {
     pub name: String,
     /// Whether its jobs wait until it is resumed.
     pub paused: bool,
+    /// Who paused it, why, and until when, if that is known.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<PauseSchema>))]
+    pub pause: Option<Pause>,
     /// Its jobs.
     #[serde(flatten)]
     pub counts: CountsBody,
+}
+
+/// Why a queue is paused, and until when.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PauseQueueRequest {
+    /// For people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(max_length = 1024))]
+    pub reason: Option<String>,
+    /// When it is resumed by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub until: Option<Timestamp>,
 }
 
 /// Jobs by label, and attempts lately and since the beginning.

@@ -4,8 +4,8 @@ use http::Method;
 use serde::{Deserialize, Serialize};
 use steadfast_api::{
     AlertList, BulkResult, DeadLettersRequest, JobList, JobQuery, MinuteList, MinutesQuery,
-    NodeList, PageQuery, PolicyPreviewBody, PreviewPolicyRequest, QueueExplanation, QueueList,
-    StatsBody, TenantPageQuery, TenantQuery, WorkerList,
+    NodeList, PageQuery, PauseQueueRequest, PolicyPreviewBody, PreviewPolicyRequest,
+    QueueExplanation, QueueList, StatsBody, TenantPageQuery, TenantQuery, WorkerList,
 };
 
 use crate::{
@@ -60,6 +60,16 @@ impl Client {
     /// Stops claims from a queue until it is resumed; running attempts continue.
     pub fn pause_queue(&self, name: &str, query: &TenantQuery) -> Request<()> {
         self.queue_command("pauseQueue", name, "pause", query)
+    }
+
+    /// The same, with a reason and an end.
+    pub fn pause_queue_with(
+        &self,
+        name: &str,
+        query: &TenantQuery,
+        why: &PauseQueueRequest,
+    ) -> Request<()> {
+        self.pause_queue(name, query).json(why)
     }
 
     /// Allows claims from a queue again.

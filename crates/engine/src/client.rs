@@ -8,6 +8,7 @@ mod error;
 mod explain;
 mod gates;
 mod nodes;
+mod queues;
 mod schedules;
 
 pub use bulk::{BulkCommand, BulkResult};
@@ -19,7 +20,7 @@ use std::sync::Arc;
 
 use steadfast_core::{
     Attempt, IdempotencyKey, Invalid, Job, JobCommand, JobEdit, JobId, JobState, NewJob, Payload,
-    Queue, Tenant, Timestamp, limits,
+    Tenant, Timestamp, limits,
 };
 use steadfast_store::{
     AttemptCursor, AttemptOwner, CommandError, DamagedRows, EnqueueError, EnqueueResult, JobCount,
@@ -30,7 +31,7 @@ use crate::{
     attempt_signals::StopReason,
     document_cache::DocumentCache,
     endpoints::Endpoints,
-    gates::{GateCache, GateSettings},
+    gates::{GateCache, GateSettings, mark_paused},
     inflight::Inflight,
     policy_levels::PolicyLevels,
     random::Random,
@@ -396,25 +397,6 @@ impl Client {
         self.jobs(JobFilter::dead_letters(), page).await
     }
 
-    /// Stops claims from a tenant's queue until it is resumed; what runs goes on.
-    pub async fn pause_queue(&self, tenant: Tenant, queue: Queue) -> Result<(), ClientError> {
-        Ok(self.store().set_queue_paused(tenant, queue, true).await?)
-    }
-
-    /// Allows claims from a paused queue again.
-    pub async fn resume_queue(&self, tenant: Tenant, queue: Queue) -> Result<(), ClientError> {
-        Ok(self.store().set_queue_paused(tenant, queue, false).await?)
-    }
-
-    /// Queues that are paused, of a tenant or of all, whether or not they hold jobs.
-    pub async fn paused_queues(
-        &self,
-        tenant: Option<Tenant>,
-        limit: usize,
-    ) -> Result<Vec<(Tenant, Queue)>, ClientError> {
-        Ok(self.store().paused_queues(tenant, limit).await?)
-    }
-
     /// Counts over everything; [`Stats::recent`] counts from the minute of `since` on.
     pub async fn stats(&self, since: Timestamp) -> Result<Stats, ClientError> {
         Ok(self.lanes(since).await?.into_iter().collect())
@@ -431,7 +413,10 @@ impl Client {
 
     /// Counts by tenant, queue and kind; `recent` as in [`Client::stats`].
     pub async fn lanes(&self, since: Timestamp) -> Result<Vec<LaneStats>, ClientError> {
-        Ok(self.store().lane_stats(since).await?)
+        let mut lanes = self.store().lane_stats(since).await?;
+        let gates = self.gate_cache().refresh().await?;
+        mark_paused(&gates, &mut lanes, self.now());
+        Ok(lanes)
     }
 }
 

@@ -7,8 +7,10 @@ use std::{
 };
 
 use async_trait::async_trait;
-use steadfast_core::{Destination, DestinationHealth, Gate, GateDefaults, Gates, HoldMode};
-use steadfast_store::{DocumentKind, Store, StoreError};
+use steadfast_core::{
+    Destination, DestinationHealth, Gate, GateDefaults, Gates, HoldMode, Timestamp,
+};
+use steadfast_store::{DocumentKind, LaneStats, Store, StoreError};
 use tokio::sync::watch;
 
 use crate::{
@@ -212,6 +214,14 @@ fn have_same_limits(before: &Gates, now: &HashMap<Destination, Arc<DestinationHe
     let mut known_before = before.healths();
     known.all(|(to, health)| is_same(health, before.health(to)))
         && known_before.all(|(to, health)| is_same(health, now.get(to)))
+}
+
+/// Sets which lanes are paused by a gate; those that the store has marked stay so.
+pub fn mark_paused(gates: &Gates, lanes: &mut [LaneStats], now: Timestamp) {
+    for lane in lanes {
+        let pause = gates.queue_pause(&lane.tenant, &lane.queue, now);
+        lane.paused |= pause.is_some();
+    }
 }
 
 #[async_trait]

@@ -20,7 +20,7 @@ mod nodes;
 mod on_success;
 mod policies;
 pub mod query;
-mod queues;
+pub mod queues;
 mod schedules;
 mod settlements;
 mod stats;

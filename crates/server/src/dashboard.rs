@@ -27,6 +27,7 @@ mod fields;
 mod fingerprint;
 mod format;
 mod frame;
+mod gates;
 mod job;
 mod jobs;
 mod keys;
@@ -72,6 +73,8 @@ pub fn router() -> Router<Arc<App>> {
         .route("/queues", get(queues::page))
         .route("/queues/act", post(queues::act))
         .route("/queues/why", get(start::queue_page))
+        .route("/gates", get(gates::page))
+        .route("/gates/act", post(gates::act))
         .route("/nodes", get(nodes::page))
         .route("/alerts", get(alerts::page))
         .route("/endpoints", get(endpoints::page))

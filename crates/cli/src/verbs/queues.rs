@@ -1,11 +1,13 @@
 //! `steadfast queues`: how full they are, and whether they are paused.
 
 use clap::Subcommand;
-use steadfast_api::{QueueList, TenantPageQuery, TenantQuery};
+use steadfast_api::{PauseQueueRequest, QueueList, TenantPageQuery, TenantQuery};
+use steadfast_core::Timestamp;
 
 use crate::{
     output::{self, print_line},
     server_args::ServerArgs,
+    settings::DurationArg,
     show::{age, now, plain_table, quantity, queue_lines, status_cell, table_lines},
 };
 
@@ -32,8 +34,21 @@ enum Verb {
     #[command(after_help = "Example:\n  steadfast queues why mail")]
     Why { name: String },
     /// Stop claims from a queue until it is resumed; running attempts continue.
-    #[command(after_help = "Example:\n  steadfast queues pause mail")]
-    Pause { name: String },
+    #[command(
+        after_help = "Example:\n  steadfast queues pause mail --reason 'the provider moves' --for 2h"
+    )]
+    Pause {
+        name: String,
+        /// Why, for people.
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+        /// Resume it at this time, as 2026-12-24T18:00:00Z.
+        #[arg(long, value_name = "TIME", conflicts_with = "duration")]
+        until: Option<Timestamp>,
+        /// Resume it after this long.
+        #[arg(long = "for", value_name = "DURATION")]
+        duration: Option<DurationArg>,
+    },
     /// Allow claims from a queue again.
     #[command(after_help = "Example:\n  steadfast queues resume mail")]
     Resume { name: String },
@@ -67,10 +82,19 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             }
             return Ok(());
         }
-        Verb::Pause { name } => (
-            client.pause_queue(&name, &query),
-            format!("queue {name} is paused"),
-        ),
+        Verb::Pause {
+            name,
+            reason,
+            until,
+            duration,
+        } => {
+            let until = until.or_else(|| duration.map(|duration| now().plus(duration.0)));
+            let why = PauseQueueRequest { reason, until };
+            (
+                client.pause_queue_with(&name, &query, &why),
+                format!("queue {name} is paused"),
+            )
+        }
         Verb::Resume { name } => (
             client.resume_queue(&name, &query),
             format!("queue {name} is resumed"),
@@ -124,5 +148,11 @@ fn print_list(list: &QueueList) -> anyhow::Result<()> {
             recent.into(),
         ]);
     }
-    Ok(print_line!("{}", table_lines(&table))?)
+    print_line!("{}", table_lines(&table))?;
+    for queue in &list.queues {
+        if let Some(pause) = &queue.pause {
+            print_line!("{} is {}", queue.name, pause.describe(now))?;
+        }
+    }
+    Ok(())
 }

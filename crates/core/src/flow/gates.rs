@@ -2,12 +2,16 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use crate::{invalid::Invalid, name::Tenant, time::Timestamp};
+use crate::{
+    invalid::Invalid,
+    name::{Queue, Tenant},
+    time::Timestamp,
+};
 
 use super::{
     destination::Destination,
     fair::Weight,
-    gate::{Gate, GateId, GateLimits, GateScope, HoldMode},
+    gate::{Gate, GateId, GateLimits, GateScope, HoldMode, Pause},
     health::{DestinationHealth, HealthRules},
     patch::GatePatch,
     sublane::{Sublane, hash_number},
@@ -317,6 +321,15 @@ impl Gates {
             .chain(gone)
             .map(|(destination, _)| destination.clone());
         GatesChange::Destinations(changed.collect())
+    }
+
+    /// Who has paused a tenant's queue, for this tenant or for all, and why.
+    pub fn queue_pause(&self, tenant: &Tenant, queue: &Queue, now: Timestamp) -> Option<&Pause> {
+        let [of_all, of_tenant] = both(tenant, GateScope::Queue, queue.as_str());
+        let pauses = [of_tenant, of_all]
+            .into_iter()
+            .filter_map(|id| self.set.get(&id)?.paused.as_ref());
+        pauses.into_iter().find(|pause| !pause.is_over(now))
     }
 
     /// What a tenant counts for beside others.

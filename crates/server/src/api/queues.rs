@@ -1,21 +1,23 @@
 //! Queues: how full they are, and whether they are paused.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
 use axum::{extract::State, http::StatusCode};
-use steadfast_api::{QueueBody, QueueList, TenantPageQuery, TenantQuery, schema::NameSchema};
-use steadfast_core::{Queue, Tenant};
-use steadfast_engine::Stats;
+use steadfast_api::{
+    PauseQueueRequest, QueueBody, QueueList, TenantPageQuery, TenantQuery, schema::NameSchema,
+};
+use steadfast_core::{GateId, GateScope, Pause, PausePatch, Queue, Tenant};
+use steadfast_engine::{ClientError, Stats};
 use steadfast_store::LaneStats;
 
 use super::{Answer, cursor, query, stats::counts};
 use crate::{
     access::{Reads, Writes},
     app::App,
-    body::{Id, Params},
+    body::{Id, MaybeBody, Params},
     json::Json,
     limits::{PAUSED_QUEUES_MAX, RECENT_WINDOW},
     problem::{Problem, Problems},
@@ -46,11 +48,13 @@ pub async fn list(
         queues.entry(name.clone()).or_default();
     }
     let paused: BTreeSet<(Tenant, Queue)> = paused.into_iter().collect();
+    let pauses = QueuePauses::read(&app).await?;
     let queues = queues
         .into_iter()
         .map(|((tenant, queue), lanes)| QueueBody {
             tenant: tenant.to_string(),
             name: queue.to_string(),
+            pause: pauses.of(&tenant, &queue).cloned(),
             paused: lanes.iter().any(|lane| lane.paused) || paused.contains(&(tenant, queue)),
             counts: counts(&lanes.into_iter().collect::<Stats>()),
         });
@@ -68,6 +72,7 @@ pub async fn list(
 #[utoipa::path(
     post, path = "/queues/{name}/pause", tag = "Queues", operation_id = "pauseQueue",
     params(("name" = NameSchema, Path, description = "The queue"), TenantQuery),
+    request_body(content = Option<PauseQueueRequest>, example = json!({"reason": "the provider moves"})),
     responses((status = 204, description = "It is paused"), Problems)
 )]
 pub async fn pause(
@@ -75,10 +80,59 @@ pub async fn pause(
     Writes(caller): Writes,
     Id(name): Id<String>,
     Params(query): Params<TenantQuery>,
+    MaybeBody(request): MaybeBody<PauseQueueRequest>,
 ) -> Result<StatusCode, Problem> {
     let tenant = query::query_tenant(&query, &caller)?.unwrap_or_default();
-    app.client.pause_queue(tenant, Queue::new(&name)?).await?;
+    let by = caller.name(&app).await?;
+    let PauseQueueRequest { reason, until } = request;
+    let (queue, pause) = (Queue::new(&name)?, PausePatch::Pause { reason, until });
+    let paused = app
+        .client
+        .pause_queue_with(tenant, queue, pause, by.as_deref());
+    paused.await.map_err(without_prefix)?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// The fields of this request are those of a gate's `paused`.
+fn without_prefix(error: ClientError) -> Problem {
+    let mut problem = Problem::from(error);
+    if let Some(field) = problem
+        .field
+        .as_deref()
+        .and_then(|it| it.strip_prefix("paused."))
+    {
+        problem.detail = problem.detail.replacen("paused.", "", 1);
+        problem.field = Some(field.to_owned());
+    }
+    problem
+}
+
+/// Who has paused queues, and why.
+pub struct QueuePauses(HashMap<GateId, Pause>);
+
+impl QueuePauses {
+    pub async fn read(app: &App) -> Result<Self, Problem> {
+        let now = app.client.now();
+        let gates = app.client.gates(None).await?.into_iter();
+        let paused = gates.filter_map(|gate| {
+            let is_queue = gate.id.scope == GateScope::Queue;
+            let pause = gate.limits.paused.filter(|pause| !pause.is_over(now))?;
+            is_queue.then_some((gate.id, pause))
+        });
+        Ok(Self(paused.collect()))
+    }
+
+    /// Of one tenant's queue.
+    pub fn of(&self, tenant: &Tenant, queue: &Queue) -> Option<&Pause> {
+        let of = |tenant: Option<&Tenant>| {
+            self.0.get(&GateId {
+                tenant: tenant.cloned(),
+                scope: GateScope::Queue,
+                key: queue.as_str().to_owned(),
+            })
+        };
+        of(Some(tenant)).or_else(|| of(None))
+    }
 }
 
 /// Resume a paused queue.

@@ -25,12 +25,13 @@ const DOCS_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe
     script-src 'self'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; \
     form-action 'none'; frame-ancestors 'none'; base-uri 'none'";
 
-const SECTIONS: [(&str, &str); 10] = [
+const SECTIONS: [(&str, &str); 11] = [
     ("/", "Overview"),
     ("/jobs", "Jobs"),
     ("/schedules", "Schedules"),
     ("/dead-letters", "Dead letters"),
     ("/queues", "Queues"),
+    ("/gates", "Gates"),
     ("/nodes", "Nodes"),
     ("/alerts", "Alerts"),
     ("/endpoints", "Endpoints"),
@@ -135,6 +136,7 @@ fn action_message(fields: &Fields) -> Option<String> {
         "discard" => format!("Discarded {jobs}."),
         "working" => "This takes a while and continues in the background.".to_owned(),
         "nothing" => "No job was selected, so nothing was changed.".to_owned(),
+        "set" => "Set. It holds on all nodes within two seconds.".to_owned(),
         "pause" => "Paused.".to_owned(),
         "resume" => "Resumed.".to_owned(),
         "delete" => "Deleted.".to_owned(),

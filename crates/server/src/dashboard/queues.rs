@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use askama::Template;
-use steadfast_core::{Queue, Tenant, explain::brief};
+use steadfast_core::{PausePatch, Queue, Tenant, explain::brief};
 use steadfast_engine::Stats;
 use steadfast_store::LaneStats;
 
@@ -13,7 +13,7 @@ use super::{
     page_error::PageResult,
     viewer::{Editor, Viewer},
 };
-use crate::{limits, problem::Problem};
+use crate::{api::queues::QueuePauses, limits, problem::Problem};
 
 #[derive(Template)]
 #[template(path = "queues.html")]
@@ -30,6 +30,7 @@ struct QueueRow {
     tenant: String,
     name: String,
     paused: bool,
+    pause: String,
     ready: String,
     running: String,
     retrying: String,
@@ -54,11 +55,19 @@ pub async fn page(viewer: Viewer) -> PageResult {
         let name = (lane.tenant.clone(), lane.queue.clone());
         queues.entry(name).or_default().push(lane);
     }
+    let pauses = QueuePauses::read(&viewer.app).await?;
     let hidden = queues.len().saturating_sub(limits::PAGE_QUEUES_MAX);
     let rows = queues.into_iter().take(limits::PAGE_QUEUES_MAX);
     render(&QueuesPage {
         rows: rows
-            .map(|((tenant, queue), lanes)| queue_row(tenant, queue, lanes, &frame))
+            .map(|((tenant, queue), lanes)| {
+                let pause = pauses.of(&tenant, &queue);
+                let pause = pause.map_or(String::new(), |pause| pause.describe(frame.now));
+                QueueRow {
+                    pause,
+                    ..queue_row(tenant, queue, lanes, &frame)
+                }
+            })
             .collect(),
         hidden,
         recent: brief(limits::RECENT_WINDOW),
@@ -74,6 +83,7 @@ fn queue_row(tenant: Tenant, queue: Queue, lanes: Vec<LaneStats>, frame: &Frame)
         tenant: tenant.to_string(),
         name: queue.to_string(),
         paused,
+        pause: String::new(),
         ready: thousands(stats.ready),
         running: thousands(stats.running),
         retrying: thousands(stats.retrying),
@@ -93,7 +103,15 @@ pub async fn act(editor: Editor) -> PageResult {
     let client = &viewer.app.client;
     let did = match form.get("action") {
         Some("pause") => {
-            client.pause_queue(tenant, queue).await?;
+            let by = viewer.caller.name(&viewer.app).await?;
+            let reason = form.get("reason").map(str::to_owned);
+            let pause = PausePatch::Pause {
+                reason,
+                until: None,
+            };
+            client
+                .pause_queue_with(tenant, queue, pause, by.as_deref())
+                .await?;
             "pause"
         }
         Some("resume") => {

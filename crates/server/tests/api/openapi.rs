@@ -167,7 +167,7 @@ async fn every_request_body_has_an_example_that_works() {
     })
     .await;
     let examples = examples();
-    assert_eq!(examples.len(), 24);
+    assert_eq!(examples.len(), 25);
     for (operation, examples) in examples {
         let Operation {
             path,

@@ -9,7 +9,7 @@ use crate::{
     seed,
 };
 
-pub const PAGES: [&str; 15] = [
+pub const PAGES: [&str; 16] = [
     "/",
     "/?span=day",
     "/jobs",
@@ -18,6 +18,7 @@ pub const PAGES: [&str; 15] = [
     "/dead-letters",
     "/dead-letters?reason=exhausted",
     "/queues",
+    "/gates",
     "/nodes",
     "/alerts",
     "/endpoints",
@@ -351,6 +352,52 @@ async fn a_page_that_does_not_exist_keeps_the_navigation_and_an_empty_one_names_
     ] {
         let header = docs.header(name).unwrap_or_default();
         assert!(header.contains(value), "{name}: {header}");
+    }
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn gates_are_set_changed_paused_and_deleted() {
+    let node = TestNode::start().await;
+    let form = "action=set&scope=destination&key=https%3A%2F%2Fapi.example.com&maxRunning=5\
+                &rate=10%2Fs&hold=auto";
+    assert_eq!(node.post("/gates/act", form).await.status, 303);
+    let page = node.get("/gates").await.body;
+    assert!(page.contains("at most 5 at once, 10 per 1s, hold auto"));
+    let id = "destination++https%3A%2F%2Fapi.example.com";
+    let page = node.get(&format!("/gates?edit={id}")).await.body;
+    assert!(page.contains("name=\"rate\" value=\"10/1s\""), "{page}");
+    // What the form leaves empty is removed.
+    let form = format!("action=set&id={id}&maxRunning=7&paused=1&reason=they+move+%3Cb%3E");
+    assert_eq!(node.post("/gates/act", &form).await.status, 303);
+    let page = node.get("/gates").await.body;
+    assert!(page.contains("at most 7 at once") && !page.contains("10 per 1s"));
+    assert!(page.contains("chip-paused") && page.contains("they move &#60;b&#62;"));
+    let form = format!("action=resume&id={id}");
+    assert_eq!(node.post("/gates/act", &form).await.status, 303);
+    assert!(!node.get("/gates").await.body.contains("chip-paused"));
+    let form = format!("action=delete&id={id}");
+    let question = node.post("/gates/act", &form).await;
+    assert!(question.body.contains("Delete gate") && question.status == 200);
+    assert!(node.get("/gates").await.body.contains("at most 7 at once"));
+    let form = format!("{form}&confirmed=1");
+    assert_eq!(node.post("/gates/act", &form).await.status, 303);
+    assert!(node.get("/gates").await.body.contains("No gates"));
+    for (form, says) in [
+        (
+            "action=set&scope=queue&key=mail&maxRunning=0",
+            "to stop all",
+        ),
+        (
+            "action=set&scope=queue&key=mail&maxRunning=x",
+            "maxRunning must be a number",
+        ),
+        ("action=set&scope=queue&key=mail", "a gate needs a limit"),
+        ("action=set&scope=queue&key=mail&rate=fast", "must be like"),
+    ] {
+        let refused = node.post("/gates/act", form).await;
+        assert_eq!(refused.status, 422, "{form}");
+        assert!(refused.body.contains(says), "{form}: {}", refused.body);
     }
     node.stop().await;
 }

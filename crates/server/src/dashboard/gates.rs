@@ -1,0 +1,267 @@
+//! Gates: what is limited, by how much, and what is closed by hand.
+
+use askama::Template;
+use axum::extract::State;
+use serde_json::{Map, Value, json};
+use steadfast_api::TenantQuery;
+use steadfast_core::{
+    Gate, GateId, GateLimits, GatePatch, GateScope, HoldMode, Rate, Tenant, duration,
+};
+
+use super::{
+    deletion::Deletion,
+    fields::Fields,
+    frame::{Frame, redirect_back, render},
+    page_error::PageResult,
+    viewer::{Editor, Viewer},
+};
+use crate::{
+    api::{self, gates::GatePath},
+    body::{self, Body, Params},
+    limits,
+    problem::Problem,
+};
+
+#[derive(Template)]
+#[template(path = "gates.html")]
+struct GatesPage {
+    frame: Frame,
+    rows: Vec<GateRow>,
+    hidden: usize,
+    form: GateForm,
+    scopes: &'static [GateScope],
+    modes: &'static [HoldMode],
+    shows_tenants: bool,
+}
+
+struct GateRow {
+    id: String,
+    scope: GateScope,
+    key: String,
+    tenant: String,
+    limits: String,
+    pause: String,
+    is_paused: bool,
+    may_write: bool,
+}
+
+/// The limits of a gate as the form shows them.
+#[derive(Default)]
+struct GateForm {
+    /// Whether there is such a gate already.
+    is_known: bool,
+    id: String,
+    scope: String,
+    key: String,
+    tenant: String,
+    max_running: String,
+    rate: String,
+    retry_share: String,
+    weight: String,
+    hold: String,
+    ordered: bool,
+    paused: bool,
+    reason: String,
+    until: String,
+}
+
+pub async fn page(viewer: Viewer) -> PageResult {
+    let tenant = viewer.caller.tenant.as_ref();
+    let gates = viewer.app.client.gates(tenant).await?;
+    let frame = Frame::of(&viewer, "/gates", "Gates");
+    let edited = viewer.fields.get("edit");
+    let edited = edited.and_then(|id| gates.iter().find(|gate| id_text(&gate.id) == id));
+    let form = match edited {
+        Some(gate) => GateForm::of(gate),
+        None => GateForm {
+            scope: viewer.fields.value("scope").to_owned(),
+            key: viewer.fields.value("key").to_owned(),
+            ..GateForm::default()
+        },
+    };
+    let hidden = gates.len().saturating_sub(limits::PAGE_GATES_MAX);
+    let rows = gates.into_iter().take(limits::PAGE_GATES_MAX);
+    render(&GatesPage {
+        rows: rows.map(|gate| gate_row(gate, &viewer, &frame)).collect(),
+        hidden,
+        form,
+        scopes: GateScope::ALL,
+        modes: HoldMode::ALL,
+        shows_tenants: viewer.caller.tenant.is_none(),
+        frame,
+    })
+}
+
+fn gate_row(gate: Gate, viewer: &Viewer, frame: &Frame) -> GateRow {
+    let Gate { id, limits } = gate;
+    // What a tenant may use in all is for others to say.
+    let is_own_bound = id.scope == GateScope::Tenant && viewer.caller.tenant.is_some();
+    let pause = limits.paused.as_ref();
+    GateRow {
+        id: id_text(&id),
+        limits: limits.describe(),
+        pause: pause.map_or(String::new(), |pause| pause.describe(frame.now)),
+        is_paused: pause.is_some_and(|pause| !pause.is_over(frame.now)),
+        may_write: frame.may_write && !is_own_bound,
+        scope: id.scope,
+        tenant: id
+            .tenant
+            .as_ref()
+            .map(Tenant::to_string)
+            .unwrap_or_default(),
+        key: id.key,
+    }
+}
+
+impl GateForm {
+    fn of(gate: &Gate) -> Self {
+        fn text<T: ToString>(value: Option<T>) -> String {
+            value.map(|value| value.to_string()).unwrap_or_default()
+        }
+        let Gate { id, limits } = gate;
+        let GateLimits { paused, .. } = limits;
+        let pause = paused.as_ref();
+        Self {
+            is_known: true,
+            id: id_text(id),
+            scope: id.scope.to_string(),
+            key: id.key.clone(),
+            tenant: text(id.tenant.as_ref()),
+            max_running: text(limits.max_running),
+            rate: text(limits.rate.map(rate_text)),
+            retry_share: text(limits.retry_share.map(|share| share.get())),
+            weight: text(limits.weight.map(|weight| weight.get())),
+            hold: text(limits.hold),
+            ordered: limits.ordered,
+            paused: pause.is_some(),
+            reason: text(pause.and_then(|pause| pause.reason.as_ref())),
+            until: text(pause.and_then(|pause| pause.until)),
+        }
+    }
+}
+
+/// As [`Rate`] reads it.
+fn rate_text(rate: Rate) -> String {
+    let burst = match rate.burst {
+        0 => String::new(),
+        burst => format!("+{burst}"),
+    };
+    format!("{}/{}{burst}", rate.limit, duration::format(rate.per))
+}
+
+/// A gate in an address or a form. Scopes and tenants have no spaces.
+fn id_text(id: &GateId) -> String {
+    let tenant = id.tenant.as_ref().map_or("", Tenant::as_str);
+    format!("{} {tenant} {}", id.scope, id.key)
+}
+
+/// The gate that a form is about, by its id or by its parts.
+fn gate_of(form: &Fields) -> Result<(GatePath, TenantQuery), Problem> {
+    let (scope, tenant, key) = match form.get("id") {
+        Some(id) => {
+            let mut parts = id.splitn(3, ' ');
+            let mut part = || parts.next().map(str::to_owned);
+            match (part(), part(), part()) {
+                (Some(scope), Some(tenant), Some(key)) => (scope, tenant, key),
+                _ => return Err(Problem::not_found("such gate")),
+            }
+        }
+        None => {
+            let field = |name| form.value(name).to_owned();
+            (field("scope"), field("tenant"), field("key"))
+        }
+    };
+    let tenant = Some(tenant).filter(|tenant| !tenant.is_empty());
+    Ok((GatePath { scope, key }, TenantQuery { tenant }))
+}
+
+/// The changes that the form means: what is empty is removed, what it does not show stays.
+fn changes(form: &Fields) -> Result<GatePatch, Problem> {
+    let number = |name: &str| match form.get(name) {
+        None => Ok(Value::Null),
+        Some(text) => text
+            .parse::<serde_json::Number>()
+            .map(Value::Number)
+            .map_err(|_| Problem::invalid(name, format!("{name} must be a number"))),
+    };
+    let mut fields = Map::new();
+    for name in ["maxRunning", "retryShare", "weight"] {
+        fields.insert(name.to_owned(), number(name)?);
+    }
+    let rate = form.get("rate").map(str::parse::<Rate>).transpose()?;
+    fields.insert("rate".to_owned(), json!(rate));
+    fields.insert("hold".to_owned(), json!(form.get("hold")));
+    let ordered = form.get("ordered").map(|_| true);
+    fields.insert("ordered".to_owned(), json!(ordered));
+    let paused = form.get("paused").map(|_| {
+        let mut pause = Map::new();
+        for name in ["reason", "until"] {
+            if let Some(text) = form.get(name) {
+                pause.insert(name.to_owned(), json!(text));
+            }
+        }
+        pause
+    });
+    fields.insert("paused".to_owned(), json!(paused));
+    body::parse(Value::Object(fields).to_string().as_bytes())
+}
+
+fn is_empty(patch: &GatePatch) -> bool {
+    json!(patch).as_object().is_some_and(|fields| {
+        let mut values = fields.values();
+        values.all(Value::is_null)
+    })
+}
+
+fn confirm_deletion(viewer: &Viewer, form: &Fields) -> PageResult {
+    let (path, query) = gate_of(form)?;
+    let id = path.writable_id(&query, &viewer.caller)?;
+    let deletion = Deletion {
+        name: id.to_string(),
+        consequence: "What it held back may start at once.",
+        verb: "Delete gate",
+        path: "/gates/act".to_owned(),
+        id: id_text(&id),
+        back: "/gates".to_owned(),
+    };
+    deletion.page(viewer, "/gates")
+}
+
+/// Calls the API's own functions, so that the same rules hold.
+pub async fn act(editor: Editor) -> PageResult {
+    let writes = editor.writes();
+    let Editor { viewer, form } = editor;
+    let (path, query) = gate_of(&form)?;
+    let (app, query) = (State(viewer.app.clone()), Params(query));
+    let pause =
+        |is_paused: bool| body::parse(json!({ "paused": is_paused }).to_string().as_bytes());
+    let did = match form.get("action") {
+        Some("set") => {
+            let changes = changes(&form)?;
+            if is_empty(&changes) && form.get("id").is_none() {
+                let detail = "a gate needs a limit, such as a number of attempts at once";
+                return Err(Problem::invalid("maxRunning", detail).into());
+            }
+            api::gates::edit(app, writes, path, query, Body(changes)).await?;
+            "set"
+        }
+        Some("pause") => {
+            api::gates::edit(app, writes, path, query, Body(pause(true)?)).await?;
+            "pause"
+        }
+        Some("resume") => {
+            api::gates::edit(app, writes, path, query, Body(pause(false)?)).await?;
+            "resume"
+        }
+        Some("delete") if form.get("confirmed").is_none() => {
+            return confirm_deletion(&viewer, &form);
+        }
+        Some("delete") => {
+            api::gates::delete(app, writes, path, query).await?;
+            "delete"
+        }
+        _ => return Err(Problem::invalid("action", "there is no such action").into()),
+    };
+    viewer.app.lane_stats.clear().await;
+    Ok(redirect_back("/gates", did, None))
+}
