@@ -20,6 +20,7 @@ mod attempt;
 mod bulk;
 mod claim;
 mod create;
+mod destination;
 mod duration;
 mod edit;
 mod endpoint;
@@ -49,6 +50,10 @@ pub use claim::{
 pub use create::{
     CreateJobRequest, CreateJobsRequest, CreateRequest, CreateResult, EditJobRequest,
     HttpTargetRequest, RetryJobRequest, WebhookRequest,
+};
+pub use destination::{
+    DestinationBody, DestinationList, DestinationQuery, DestinationSettings, HandHoldBody,
+    HoldDestinationRequest, IncidentBody, SetDestinationRequest, SharedRetryAfterBody,
 };
 pub use duration::DurationText;
 pub use endpoint::{

@@ -31,8 +31,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use verbs::{
-    alerts, dlq, doctor, endpoints, gates, jobs, keys, migrate, policy, queues, schedules, stats,
-    workers,
+    alerts, destinations, dlq, doctor, endpoints, gates, jobs, keys, migrate, policy, queues,
+    schedules, stats, workers,
 };
 
 /// A durable job scheduler and job queue whose speciality is retry.
@@ -64,6 +64,8 @@ enum Verb {
     Queues(queues::Args),
     /// Gates: how much of one thing may run, and how fast it may start.
     Gates(gates::Args),
+    /// Destinations: how the systems that jobs call are doing; hold and release them.
+    Destinations(destinations::Args),
     /// Workers: which there are, and what they claim.
     Workers(workers::Args),
     /// Counts and rates.
@@ -108,6 +110,7 @@ async fn dispatch(verb: Verb) -> anyhow::Result<()> {
         Verb::Dlq(args) => dlq::run(args).await,
         Verb::Queues(args) => queues::run(args).await,
         Verb::Gates(args) => gates::run(args).await,
+        Verb::Destinations(args) => destinations::run(args).await,
         Verb::Workers(args) => workers::run(args).await,
         Verb::Stats(args) => stats::run(args).await,
         Verb::Alerts(args) => alerts::run(args).await,

@@ -1,6 +1,8 @@
 //! Lists that the API answers with in pages, put together again.
 
-use steadfast_api::{AlertList, EndpointList, GateList, KeyList, QueueList, StatsBody, WorkerList};
+use steadfast_api::{
+    AlertList, DestinationList, EndpointList, GateList, KeyList, QueueList, StatsBody, WorkerList,
+};
 
 /// A page of a list, and the list that its pages add up to.
 pub trait PagedList {
@@ -28,6 +30,7 @@ macro_rules! paged_lists {
 
 paged_lists! {
     AlertList { alerts }
+    DestinationList { destinations }
     EndpointList { endpoints }
     GateList { gates }
     KeyList { keys }

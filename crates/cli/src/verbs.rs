@@ -1,6 +1,7 @@
 //! The commands, one file per subject.
 
 pub mod alerts;
+pub mod destinations;
 pub mod dlq;
 pub mod doctor;
 pub mod endpoints;

@@ -42,6 +42,7 @@
 
 mod claims;
 mod client;
+mod destinations;
 mod endpoints;
 mod error;
 mod events;

@@ -219,7 +219,7 @@ fn have_same_limits(before: &Gates, now: &HashMap<Destination, Arc<DestinationHe
 /// Sets which lanes are paused by a gate; those that the store has marked stay so.
 pub fn mark_paused(gates: &Gates, lanes: &mut [LaneStats], now: Timestamp) {
     for lane in lanes {
-        let pause = gates.queue_pause(&lane.tenant, &lane.queue, now);
+        let pause = gates.queue_pause(&lane.tenant, lane.queue.as_str(), now);
         lane.paused |= pause.is_some();
     }
 }

@@ -18,7 +18,7 @@ use steadfast_store::{Document, DocumentKind, DocumentSaveResult, LaneStats, Sto
 use crate::{
     document_cache::DocumentCache,
     endpoints::Endpoints,
-    gates::GateCache,
+    gates::{GateCache, mark_paused},
     limits,
     role::{Next, Role},
 };
@@ -70,14 +70,13 @@ impl Watcher {
         // The states come first: a decision on an outdated one is refused when it is written.
         let stored = self.states.refresh_if_older(&versions).await?;
         let now = self.store.now();
-        let lanes = self
-            .store
-            .lane_stats(now.minus(self.settings.window))
-            .await?;
+        let since = now.minus(self.settings.window);
+        let mut lanes = self.store.lane_stats(since).await?;
+        let gates = self.gates.refresh_all().await?;
+        mark_paused(&gates, &mut lanes, now);
         let states = stored.values().filter_map(|stored| stored.state.as_ref());
         let mut changed = 0;
         self.forget_resolved(&stored, now).await?;
-        let gates = self.gates.get().await?;
         let destinations = destination_observations(states.clone(), &gates);
         for observation in observations(states, &lanes).into_iter().chain(destinations) {
             for rule in observation.rules() {

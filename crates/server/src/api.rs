@@ -9,6 +9,7 @@ mod create;
 mod create_jobs;
 pub mod cursor;
 mod dead_letters;
+pub mod destinations;
 pub mod endpoints;
 mod events;
 pub mod explain;
@@ -114,6 +115,10 @@ pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(queues::resume))
         .routes(routes!(gates::list))
         .routes(routes!(gates::read, gates::set, gates::edit, gates::delete))
+        .routes(routes!(destinations::list))
+        .routes(routes!(destinations::read, destinations::set))
+        .routes(routes!(destinations::hold))
+        .routes(routes!(destinations::release))
         .routes(routes!(stats::read))
         .routes(routes!(stats::minutes))
         .routes(routes!(alerts::list))

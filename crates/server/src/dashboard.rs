@@ -21,6 +21,7 @@ mod chart;
 mod credential;
 mod dead_letters;
 mod deletion;
+mod destinations;
 mod endpoints;
 mod error_page;
 mod fields;
@@ -75,6 +76,8 @@ pub fn router() -> Router<Arc<App>> {
         .route("/queues/why", get(start::queue_page))
         .route("/gates", get(gates::page))
         .route("/gates/act", post(gates::act))
+        .route("/destinations", get(destinations::page))
+        .route("/destinations/act", post(destinations::act))
         .route("/nodes", get(nodes::page))
         .route("/alerts", get(alerts::page))
         .route("/endpoints", get(endpoints::page))

@@ -215,6 +215,8 @@ pub const PATTERN_CHARS_MAX: usize = 200;
 pub const PAGE_QUEUES_MAX: usize = 200;
 /// As for queues.
 pub const PAGE_GATES_MAX: usize = 200;
+/// As for queues.
+pub const PAGE_DESTINATIONS_MAX: usize = 200;
 /// Gates with metrics of their own: each has a few series, and a scrape has thousands already.
 pub const METRIC_GATES_MAX: usize = 200;
 /// Each schedule on the list is asked for its last ticks, so the list is short.

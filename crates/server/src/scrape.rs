@@ -12,7 +12,8 @@ use prometheus_client::{
     metrics::{family::Family, gauge::Gauge},
     registry::Registry,
 };
-use steadfast_core::{AlertState, AlertStatus, Tally, Tenant};
+use steadfast_core::{AlertState, AlertStatus, Gate, HealthStatus, Tally, Tenant, Timestamp};
+use steadfast_engine::DestinationCounts;
 use steadfast_store::LaneStats;
 
 use crate::{
@@ -128,6 +129,68 @@ fn register_alerts(alerts: &[AlertState], registry: &mut Registry) {
     registry.register("alert_firing", help, firing);
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct GateLabels {
+    scope: &'static str,
+    key: String,
+    tenant: String,
+}
+
+/// What gates allow. Those beyond the limit are left out: limits of several cannot be added.
+fn register_gates(gates: &[Gate], now: Timestamp, registry: &mut Registry) {
+    let most_running = Family::<GateLabels, Gauge>::default();
+    let starts = Family::<GateLabels, Gauge<f64, std::sync::atomic::AtomicU64>>::default();
+    let paused = Family::<GateLabels, Gauge>::default();
+    for Gate { id, limits } in gates.iter().take(limits::METRIC_GATES_MAX) {
+        let tenant = id.tenant.as_ref().map(Tenant::to_string);
+        let labels = GateLabels {
+            scope: id.scope.as_str(),
+            key: id.key.clone(),
+            tenant: tenant.unwrap_or_default(),
+        };
+        if let Some(most) = limits.max_running {
+            most_running.get_or_create(&labels).set(most.into());
+        }
+        if let Some(rate) = limits.rate {
+            let per_second = f64::from(rate.limit) / rate.per.as_secs_f64();
+            starts.get_or_create(&labels).set(per_second);
+        }
+        let pause = limits.paused.as_ref();
+        let is_paused = pause.is_some_and(|pause| !pause.is_over(now));
+        paused.get_or_create(&labels).set(is_paused.into());
+    }
+    let help = "Attempts at once that a gate allows";
+    registry.register("gate_running_max", help, most_running);
+    let help = "Starts in a second that a gate allows";
+    registry.register("gate_starts_per_second_max", help, starts);
+    registry.register("gate_paused", "1 while a gate is paused", paused);
+    let count = Gauge::<i64>::default();
+    count.set(gauge(gates.len() as u64));
+    registry.register("gates", "Gates that are set", count);
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StatusLabels {
+    status: &'static str,
+}
+
+/// How many destinations have each status.
+fn register_destinations(counts: DestinationCounts, registry: &mut Registry) {
+    let destinations = Family::<StatusLabels, Gauge>::default();
+    for (status, count) in [
+        (HealthStatus::Healthy, counts.healthy),
+        (HealthStatus::Held, counts.held),
+        (HealthStatus::Probing, counts.probing),
+        (HealthStatus::Ramping, counts.ramping),
+    ] {
+        let status = status.as_str();
+        let labels = StatusLabels { status };
+        destinations.get_or_create(&labels).set(gauge(count as u64));
+    }
+    let help = "Destinations whose attempts failed lately or that are held, by status";
+    registry.register("destinations", help, destinations);
+}
+
 fn gauge(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -149,6 +212,11 @@ pub async fn metrics(
     register_counts(&lanes, &mut registry);
     let alerts = app.client.alerts(caller.tenant.as_ref()).await?;
     register_alerts(&alerts, &mut registry);
+    let gates = app.client.gates(caller.tenant.as_ref()).await?;
+    register_gates(&gates, app.client.now(), &mut registry);
+    if caller.tenant.is_none() {
+        register_destinations(app.client.destination_counts().await?, &mut registry);
+    }
     let damaged = app.client.damaged().await?;
     let rows = damaged.rows.iter();
     let rows = rows.filter(|row| match &row.tenant {
@@ -184,7 +252,7 @@ pub async fn metrics(
 
 #[cfg(test)]
 mod tests {
-    use steadfast_core::{Kind, Queue};
+    use steadfast_core::{GateId, GateLimits, GateScope, Kind, Queue};
 
     use super::*;
 
@@ -192,6 +260,33 @@ mod tests {
     fn value(text: &str, metric: &str) -> f64 {
         let line = text.lines().find_map(|line| line.strip_prefix(metric));
         line.unwrap().trim().parse().unwrap()
+    }
+
+    #[test]
+    fn what_gates_allow_is_scraped_up_to_a_number_of_gates() {
+        let gates = (0..limits::METRIC_GATES_MAX + 3).map(|number| Gate {
+            id: GateId::new(None, GateScope::Queue, &format!("q{number:05}")).unwrap(),
+            limits: GateLimits {
+                max_running: Some(5),
+                rate: "30/1m".parse().ok(),
+                ..GateLimits::default()
+            },
+        });
+        let gates: Vec<Gate> = gates.collect();
+        let mut registry = Registry::with_prefix("steadfast");
+        register_gates(&gates, Timestamp::EPOCH, &mut registry);
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        let labels = r#"{scope="queue",key="q00000",tenant=""}"#;
+        let most = format!("steadfast_gate_running_max{labels}");
+        assert_eq!(value(&text, &most), 5.0);
+        let starts = format!("steadfast_gate_starts_per_second_max{labels}");
+        assert_eq!(value(&text, &starts), 0.5);
+        assert_eq!(value(&text, &format!("steadfast_gate_paused{labels}")), 0.0);
+        assert_eq!(value(&text, "steadfast_gates "), gates.len() as f64);
+        let is_shown = |line: &&str| line.starts_with("steadfast_gate_paused{");
+        let shown = text.lines().filter(is_shown).count();
+        assert_eq!(shown, limits::METRIC_GATES_MAX);
     }
 
     #[test]

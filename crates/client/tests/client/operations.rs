@@ -391,8 +391,9 @@ async fn events_come_as_they_happen() {
 /// The client's methods have the names of the API's description.
 #[tokio::test]
 async fn every_operation_of_the_api_has_a_method() {
-    const SOURCES: [&str; 7] = [
+    const SOURCES: [&str; 8] = [
         include_str!("../../src/claims.rs"),
+        include_str!("../../src/destinations.rs"),
         include_str!("../../src/endpoints.rs"),
         include_str!("../../src/events.rs"),
         include_str!("../../src/gates.rs"),

@@ -2,11 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use crate::{
-    invalid::Invalid,
-    name::{Queue, Tenant},
-    time::Timestamp,
-};
+use crate::{invalid::Invalid, name::Tenant, time::Timestamp};
 
 use super::{
     destination::Destination,
@@ -324,12 +320,12 @@ impl Gates {
     }
 
     /// Who has paused a tenant's queue, for this tenant or for all, and why.
-    pub fn queue_pause(&self, tenant: &Tenant, queue: &Queue, now: Timestamp) -> Option<&Pause> {
-        let [of_all, of_tenant] = both(tenant, GateScope::Queue, queue.as_str());
-        let pauses = [of_tenant, of_all]
-            .into_iter()
-            .filter_map(|id| self.set.get(&id)?.paused.as_ref());
-        pauses.into_iter().find(|pause| !pause.is_over(now))
+    pub fn queue_pause(&self, tenant: &Tenant, queue: &str, now: Timestamp) -> Option<&Pause> {
+        let [of_all, of_tenant] = both(tenant, GateScope::Queue, queue);
+        let pause = |id: &GateId| self.set.get(id)?.paused.as_ref();
+        let pauses = [pause(&of_tenant), pause(&of_all)];
+        let mut pauses = pauses.into_iter().flatten();
+        pauses.find(|pause| !pause.is_over(now))
     }
 
     /// What a tenant counts for beside others.

@@ -25,13 +25,14 @@ const DOCS_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe
     script-src 'self'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; \
     form-action 'none'; frame-ancestors 'none'; base-uri 'none'";
 
-const SECTIONS: [(&str, &str); 11] = [
+const SECTIONS: [(&str, &str); 12] = [
     ("/", "Overview"),
     ("/jobs", "Jobs"),
     ("/schedules", "Schedules"),
     ("/dead-letters", "Dead letters"),
     ("/queues", "Queues"),
     ("/gates", "Gates"),
+    ("/destinations", "Destinations"),
     ("/nodes", "Nodes"),
     ("/alerts", "Alerts"),
     ("/endpoints", "Endpoints"),
@@ -137,6 +138,8 @@ fn action_message(fields: &Fields) -> Option<String> {
         "working" => "This takes a while and continues in the background.".to_owned(),
         "nothing" => "No job was selected, so nothing was changed.".to_owned(),
         "set" => "Set. It holds on all nodes within two seconds.".to_owned(),
+        "hold" => "Held. No job starts for it until it is released.".to_owned(),
+        "release" => "Released. Jobs start again, faster from second to second.".to_owned(),
         "pause" => "Paused.".to_owned(),
         "resume" => "Resumed.".to_owned(),
         "delete" => "Deleted.".to_owned(),

@@ -20,6 +20,7 @@ mod claims;
 mod connections;
 mod create;
 mod dead_letters;
+mod destinations;
 mod events;
 mod explain;
 mod gates;

@@ -45,8 +45,8 @@ fn operations() -> Vec<Operation> {
 fn every_operation_has_an_id_of_its_own_that_begins_with_a_verb() {
     const VERBS: &[&str] = &[
         "advance", "cancel", "claim", "create", "delete", "discard", "edit", "explain", "fail",
-        "get", "list", "pause", "preview", "release", "requeue", "resume", "retry", "revoke",
-        "rotate", "run", "save", "send", "set", "settle", "snooze", "stream", "succeed",
+        "get", "hold", "list", "pause", "preview", "release", "requeue", "resume", "retry",
+        "revoke", "rotate", "run", "save", "send", "set", "settle", "snooze", "stream", "succeed",
     ];
     let mut seen = BTreeSet::new();
     for operation in operations() {
@@ -57,7 +57,7 @@ fn every_operation_has_an_id_of_its_own_that_begins_with_a_verb() {
         assert!(id.chars().all(|c| c.is_ascii_alphanumeric()), "{id}");
         assert!(seen.insert(id.clone()), "{id} is there twice");
     }
-    assert_eq!(seen.len(), 56);
+    assert_eq!(seen.len(), 61);
 }
 
 #[test]
@@ -167,7 +167,7 @@ async fn every_request_body_has_an_example_that_works() {
     })
     .await;
     let examples = examples();
-    assert_eq!(examples.len(), 25);
+    assert_eq!(examples.len(), 27);
     for (operation, examples) in examples {
         let Operation {
             path,
@@ -178,9 +178,17 @@ async fn every_request_body_has_an_example_that_works() {
         assert!(!examples.is_empty(), "{id} has no example");
         for example in examples {
             schema::check_request(&value, &example);
+            let is_gate = path.contains("{scope}");
+            let key = match is_gate {
+                true => "mail",
+                false => "https%3A%2F%2Fapi.example.com",
+            };
             let path = match prepare(&server, &id).await {
                 Some(prepared) => path.replace("{id}", &prepared).replace("{name}", "charge"),
-                None => path.replace("{scope}", "queue").replace("{key}", "mail"),
+                None => path
+                    .replace("{scope}", "queue")
+                    .replace("{key}", key)
+                    .replace("{name}", "mail"),
             };
             let headers = [("content-type", "application/json")];
             let text = example.to_string();

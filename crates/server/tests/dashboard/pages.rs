@@ -9,7 +9,7 @@ use crate::{
     seed,
 };
 
-pub const PAGES: [&str; 16] = [
+pub const PAGES: [&str; 18] = [
     "/",
     "/?span=day",
     "/jobs",
@@ -19,6 +19,8 @@ pub const PAGES: [&str; 16] = [
     "/dead-letters?reason=exhausted",
     "/queues",
     "/gates",
+    "/destinations",
+    "/destinations?show=https%3A%2F%2Fapi.example.com",
     "/nodes",
     "/alerts",
     "/endpoints",

@@ -1,0 +1,280 @@
+//! Destinations: the systems that jobs call, and how they are doing.
+
+use serde::{Deserialize, Serialize};
+use steadfast_core::{
+    DestinationHealth, HealthPatch, HealthRules, HealthStatus, HoldMode, Incident, IncidentCause,
+    JobId, Tenant, Timestamp,
+};
+
+#[cfg(feature = "openapi")]
+use crate::schema::{HealthRulesSchema, HealthStatusSchema, HoldModeSchema};
+
+/// Destinations of which something is known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct DestinationList {
+    /// By name. Those whose attempts did not fail lately are not listed.
+    pub destinations: Vec<DestinationBody>,
+    /// Where to go on, as `after`; null at the end of the list.
+    #[serde(default, rename = "nextCursor")]
+    pub next_cursor: Option<String>,
+}
+
+/// A system that jobs call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Destination))]
+pub struct DestinationBody {
+    /// Its origin, as `https://api.example.com`.
+    pub destination: String,
+    /// Whether calling it makes sense at present.
+    #[cfg_attr(feature = "openapi", schema(value_type = HealthStatusSchema))]
+    pub status: HealthStatus,
+    /// What follows if it is found unhealthy.
+    #[cfg_attr(feature = "openapi", schema(value_type = HoldModeSchema))]
+    pub hold: HoldMode,
+    /// Whether a `Retry-After` that one job received counts for all.
+    pub share_retry_after: bool,
+    /// When it counts as unhealthy.
+    #[cfg_attr(feature = "openapi", schema(value_type = HealthRulesSchema))]
+    pub health: HealthPatch,
+    /// Attempts that ended in the last minute or so.
+    pub attempts: u32,
+    /// Those of them that failed because of the destination.
+    pub failed: u32,
+    /// When the next probe may start, if that is what it waits for.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub next_probe_at: Option<Timestamp>,
+    /// Whether jobs follow their policies again because it was held for as long as it may be.
+    pub given_up: bool,
+    /// Who holds it, if a person does.
+    pub held_by_hand: Option<HandHoldBody>,
+    /// What it asked callers to wait for, if that is not over.
+    pub retry_after: Option<SharedRetryAfterBody>,
+    /// What is wrong at present.
+    pub incident: Option<IncidentBody>,
+    /// What was wrong before, the newest first.
+    pub past_incidents: Vec<IncidentBody>,
+}
+
+impl DestinationBody {
+    /// What is known of a destination at this time. Of other tenants' jobs nothing is said if
+    /// `is_for_tenant`.
+    pub fn new(
+        destination: impl ToString,
+        health: &DestinationHealth,
+        settings: DestinationSettings,
+        is_for_tenant: bool,
+        now: Timestamp,
+    ) -> Self {
+        let incident = |incident: &Incident| IncidentBody::new(incident, is_for_tenant);
+        let rules = settings.rules;
+        Self {
+            destination: destination.to_string(),
+            status: health.status(now),
+            hold: settings.hold,
+            share_retry_after: settings.share_retry_after,
+            health: HealthPatch {
+                min_attempts: Some(rules.min_attempts),
+                min_jobs: Some(rules.min_jobs),
+                failed_share: Some(rules.failed_share),
+                window: Some(rules.window),
+                max_hold: Some(rules.max_hold),
+            },
+            attempts: health.counts().ended(),
+            failed: health.counts().failed(),
+            next_probe_at: health.next_probe_at(),
+            given_up: health.is_given_up(),
+            held_by_hand: health.held_by_hand().map(|hold| HandHoldBody {
+                by: hold.by.clone(),
+                since: hold.since,
+                reason: hold.reason.clone(),
+            }),
+            retry_after: health.retry_after(now).map(|told| SharedRetryAfterBody {
+                until: told.until,
+                at: told.at,
+                status: told.status,
+                job_id: (!is_for_tenant).then_some(told.job),
+            }),
+            incident: health.incident().map(incident),
+            past_incidents: health.past_incidents().iter().map(incident).collect(),
+        }
+    }
+}
+
+/// The settings of a destination that are in force.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DestinationSettings {
+    /// What follows if it is found unhealthy.
+    pub hold: HoldMode,
+    /// Whether a `Retry-After` that one job received counts for all.
+    pub share_retry_after: bool,
+    /// When it counts as unhealthy.
+    pub rules: HealthRules,
+}
+
+/// Who holds a destination, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = HandHold))]
+pub struct HandHoldBody {
+    /// Who, by the name of the key.
+    pub by: Option<String>,
+    /// Since when.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub since: Timestamp,
+    /// For people.
+    pub reason: Option<String>,
+}
+
+/// A `Retry-After` that counts for all jobs of a destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SharedRetryAfter))]
+pub struct SharedRetryAfterBody {
+    /// No job calls before.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub until: Timestamp,
+    /// When it was received.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub at: Timestamp,
+    /// The status it came with.
+    pub status: u16,
+    /// The job that received it; only for keys that see all tenants.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub job_id: Option<JobId>,
+}
+
+/// A time in which a destination did not work, or was held by a person.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Incident))]
+pub struct IncidentBody {
+    /// When it was noticed.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub began_at: Timestamp,
+    /// When it was over; null until then.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub ended_at: Option<Timestamp>,
+    /// Why it began, as a sentence.
+    pub cause: String,
+    /// Probes that failed, or would have where attempts go on.
+    pub failed_probes: u32,
+    /// Attempts that failed because of the destination after it began.
+    pub failed_attempts: u64,
+    /// The most due jobs that waited for its end at one time.
+    pub jobs_delayed: u64,
+    /// Attempts that holding has saved, at least.
+    pub attempts_saved: u64,
+    /// Attempts that holding would have saved where attempts went on.
+    pub avoidable_attempts: u64,
+    /// Who released it, if a person did.
+    pub released_by: Option<String>,
+    /// When jobs began to follow their policies again because it lasted too long.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub given_up_at: Option<Timestamp>,
+    /// Whose attempts failed; only for keys that see all tenants.
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
+    pub tenants: Vec<Tenant>,
+}
+
+impl IncidentBody {
+    fn new(incident: &Incident, is_for_tenant: bool) -> Self {
+        Self {
+            began_at: incident.began_at,
+            ended_at: incident.ended_at,
+            cause: describe_cause(&incident.cause, is_for_tenant),
+            failed_probes: incident.failed_probes,
+            failed_attempts: incident.failed_attempts,
+            jobs_delayed: incident.jobs_delayed,
+            attempts_saved: incident.attempts_saved(),
+            avoidable_attempts: incident.avoidable_attempts(),
+            released_by: incident.released_by.clone(),
+            given_up_at: incident.given_up_at,
+            tenants: match is_for_tenant {
+                true => Vec::new(),
+                false => incident.tenants.iter().cloned().collect(),
+            },
+        }
+    }
+}
+
+/// The newest failure may quote what another tenant was answered.
+fn describe_cause(cause: &IncidentCause, is_for_tenant: bool) -> String {
+    match cause {
+        IncidentCause::Failures {
+            attempts,
+            failed,
+            jobs,
+            newest,
+        } => {
+            let text = format!("{failed} of {attempts} attempts of {jobs} jobs failed");
+            match newest.as_ref().filter(|_| !is_for_tenant) {
+                Some(newest) => format!("{text}; the newest: {newest}"),
+                None => text,
+            }
+        }
+        IncidentCause::ByHand { by, reason } => {
+            let by = by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
+            match reason {
+                Some(reason) => format!("held{by}: {reason}"),
+                None => format!("held{by}"),
+            }
+        }
+        _ => "of a kind that this version does not know".to_owned(),
+    }
+}
+
+/// The settings of a destination: those that are left out are as by default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SetDestinationRequest {
+    /// What follows if it is found unhealthy; `watch` by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<HoldModeSchema>))]
+    pub hold: Option<HoldMode>,
+    /// Whether a `Retry-After` that one job received counts for all; true by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_retry_after: Option<bool>,
+    /// When it counts as unhealthy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<HealthRulesSchema>))]
+    pub health: Option<HealthPatch>,
+}
+
+/// Why a destination is held, and until when.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct HoldDestinationRequest {
+    /// For people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(max_length = 1024))]
+    pub reason: Option<String>,
+    /// When jobs may start again by themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub until: Option<Timestamp>,
+}
+
+/// Which destinations to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
+pub struct DestinationQuery {
+    /// Where attempts of this tenant failed. Only for keys that see all tenants; other keys have
+    /// their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// With this status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<HealthStatusSchema>))]
+    pub status: Option<HealthStatus>,
+    /// How many, up to 500.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(minimum = 1, maximum = 500))]
+    pub limit: Option<usize>,
+    /// The `nextCursor` of the page before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+}

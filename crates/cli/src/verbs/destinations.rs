@@ -1,0 +1,253 @@
+//! `steadfast destinations`: how the systems that jobs call are doing.
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+use steadfast_api::{
+    DestinationBody, DestinationList, DestinationQuery, HoldDestinationRequest, IncidentBody,
+    SetDestinationRequest, TenantQuery,
+};
+use steadfast_core::{HealthStatus, HoldMode, Timestamp};
+
+use super::read_json;
+use crate::{
+    exit::usage,
+    output::{self, print_line},
+    server_args::ServerArgs,
+    settings::DurationArg,
+    show::{age, brief, moment, now, plain_table, relative, status_cell, table_lines},
+};
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "A destination is the origin of a URL, as https://api.example.com.\n\nExamples:\n  steadfast destinations list\n  steadfast destinations show https://api.example.com\n  steadfast destinations hold https://api.example.com --reason 'they asked us to stop' --for 1h\n  steadfast destinations release https://api.example.com\n  steadfast destinations set https://api.example.com --hold auto"
+)]
+pub struct Args {
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// List destinations whose attempts failed lately, or that are held.
+    #[command(after_help = "Example:\n  steadfast destinations list --status held")]
+    List {
+        /// Only those with this status: healthy, held, probing or ramping.
+        #[arg(long)]
+        status: Option<HealthStatus>,
+        /// Only those where attempts of this tenant failed; for keys that see all tenants.
+        #[arg(long)]
+        tenant: Option<String>,
+    },
+    /// Show a destination: its health, its incidents, and its settings.
+    #[command(after_help = "Example:\n  steadfast destinations show https://api.example.com")]
+    Show {
+        /// Its origin.
+        origin: String,
+        /// The settings of this tenant; for keys that see all tenants.
+        #[arg(long)]
+        tenant: Option<String>,
+    },
+    /// Start no job for a destination until it is released.
+    #[command(
+        after_help = "Example:\n  steadfast destinations hold https://api.example.com --reason 'they asked us to stop'"
+    )]
+    Hold {
+        /// Its origin.
+        origin: String,
+        /// Why, for people.
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+        /// Let jobs start again at this time, as 2026-12-24T18:00:00Z.
+        #[arg(long, value_name = "TIME", conflicts_with = "duration")]
+        until: Option<Timestamp>,
+        /// Let jobs start again after this long.
+        #[arg(long = "for", value_name = "DURATION")]
+        duration: Option<DurationArg>,
+    },
+    /// Let jobs for a destination start again.
+    #[command(after_help = "Example:\n  steadfast destinations release https://api.example.com")]
+    Release {
+        /// Its origin.
+        origin: String,
+    },
+    /// Set what follows if a destination is found unhealthy. What is not named is as by default.
+    #[command(
+        after_help = "Example:\n  steadfast destinations set https://api.example.com --hold auto --health '{\"maxHold\": \"2h\"}'"
+    )]
+    Set(SetArgs),
+}
+
+#[derive(clap::Args)]
+struct SetArgs {
+    /// Its origin.
+    origin: String,
+    /// watch, auto or off [default: watch].
+    #[arg(long, value_name = "MODE")]
+    hold: Option<HoldMode>,
+    /// Whether a Retry-After counts for all jobs of the destination [default: true].
+    #[arg(long, value_name = "BOOL")]
+    share_retry_after: Option<bool>,
+    /// When it counts as unhealthy, as JSON: {"minAttempts": 20, "failedShare": 0.8}.
+    #[arg(long, value_name = "JSON")]
+    health: Option<String>,
+    /// Only for jobs of this tenant; for keys that see all tenants.
+    #[arg(long)]
+    tenant: Option<String>,
+}
+
+pub async fn run(args: Args) -> anyhow::Result<()> {
+    let server = args.server.connect()?;
+    let client = &server.client;
+    let request = match args.verb {
+        Verb::List { status, tenant } => {
+            let page = |after| DestinationQuery {
+                tenant: tenant.clone(),
+                status,
+                after,
+                ..DestinationQuery::default()
+            };
+            let list = server
+                .fetch_pages(|after| client.list_destinations(&page(after)))
+                .await?;
+            return match server.json {
+                true => output::print_json(&list),
+                false => print_list(&list),
+            };
+        }
+        Verb::Show { origin, tenant } => client.get_destination(&origin, &TenantQuery { tenant }),
+        Verb::Hold {
+            origin,
+            reason,
+            until,
+            duration,
+        } => {
+            let until = until.or_else(|| duration.map(|duration| now().plus(duration.0)));
+            client.hold_destination(&origin, &HoldDestinationRequest { reason, until })
+        }
+        Verb::Release { origin } => client.release_destination(&origin),
+        Verb::Set(set) => {
+            let query = TenantQuery {
+                tenant: set.tenant.clone(),
+            };
+            client.set_destination(&set.origin, &query, &set.settings()?)
+        }
+    };
+    match server.call(request).await? {
+        Some(destination) => print_destination(&destination),
+        None => Ok(()),
+    }
+}
+
+impl SetArgs {
+    fn settings(&self) -> anyhow::Result<SetDestinationRequest> {
+        let health: Option<Value> = self
+            .health
+            .as_deref()
+            .map(|text| read_json(text, "--health"))
+            .transpose()?;
+        let settings = json!({
+            "hold": self.hold,
+            "shareRetryAfter": self.share_retry_after,
+            "health": health,
+        });
+        serde_json::from_value(settings).map_err(|error| usage(format!("cannot be used: {error}")))
+    }
+}
+
+fn print_list(list: &DestinationList) -> anyhow::Result<()> {
+    if list.destinations.is_empty() {
+        return Ok(print_line!(
+            "no destination has failed lately, and none is held"
+        )?);
+    }
+    let now = now();
+    let mut table = plain_table([
+        "destination",
+        "status",
+        "hold",
+        "last minute",
+        "since",
+        "cause",
+    ]);
+    for destination in &list.destinations {
+        let incident = destination.incident.as_ref();
+        table.add_row(vec![
+            destination.destination.as_str().into(),
+            status_cell(destination.status.as_str()),
+            destination.hold.as_str().into(),
+            recent(destination).into(),
+            incident
+                .map_or(String::new(), |incident| age(incident.began_at, now))
+                .into(),
+            incident
+                .map_or("", |incident| incident.cause.as_str())
+                .into(),
+        ]);
+    }
+    Ok(print_line!("{}", table_lines(&table))?)
+}
+
+/// How attempts ended lately.
+fn recent(destination: &DestinationBody) -> String {
+    match destination.attempts {
+        0 => String::new(),
+        attempts => format!("{} of {attempts} failed", destination.failed),
+    }
+}
+
+fn print_destination(body: &DestinationBody) -> anyhow::Result<()> {
+    let now = now();
+    print_line!("{}: {}", body.destination, body.status)?;
+    let share = match body.share_retry_after {
+        true => "counts for all jobs",
+        false => "counts for the job that got it",
+    };
+    print_line!("  hold {}; a Retry-After {share}", body.hold)?;
+    let recent = recent(body);
+    if !recent.is_empty() {
+        print_line!("  in the last minute {recent}")?;
+    }
+    if let Some(hold) = &body.held_by_hand {
+        let by = hold.by.as_deref().unwrap_or("a person");
+        let reason = hold.reason.as_ref();
+        let reason = reason.map_or(String::new(), |reason| format!(": {reason}"));
+        print_line!("  held by {by} since {}{reason}", moment(hold.since, now))?;
+    }
+    if let Some(told) = &body.retry_after {
+        let until = moment(told.until, now);
+        print_line!("  asked with {} to wait until {until}", told.status)?;
+    }
+    if let Some(probe) = body.next_probe_at {
+        print_line!("  next probe {}", relative(probe, now))?;
+    }
+    if body.given_up {
+        print_line!("  held for as long as it may be: jobs follow their policies again")?;
+    }
+    let incidents = body.incident.iter().chain(&body.past_incidents);
+    for incident in incidents {
+        print_incident(incident, now)?;
+    }
+    Ok(())
+}
+
+fn print_incident(incident: &IncidentBody, now: Timestamp) -> anyhow::Result<()> {
+    let lasted = incident.ended_at.unwrap_or(now).since(incident.began_at);
+    let state = match incident.ended_at {
+        Some(_) => format!("for {}", brief(lasted)),
+        None => format!("for {} so far", brief(lasted)),
+    };
+    print_line!(
+        "  incident of {} {state}: {}",
+        incident.began_at,
+        incident.cause
+    )?;
+    Ok(print_line!(
+        "    {} attempts failed, {} probes, {} jobs delayed, {} attempts saved",
+        incident.failed_attempts,
+        incident.failed_probes,
+        incident.jobs_delayed,
+        incident.attempts_saved
+    )?)
+}
