@@ -96,7 +96,9 @@ impl Role for Fetcher {
         }
         let now = self.store.now();
         let wait = self.pause.next(count, claimed.next_due, now);
-        let is_full = count == max;
+        // Where a destination had its share, calls that have ended meanwhile leave room again; a claim
+        // that finds nothing knows whether it has to wait for the end of one.
+        let is_full = count == max || (count > 0 && self.calls.is_some());
         *self.looks_at.lock().await = now.plus(wait);
         Ok(match is_full {
             true => Next::AtOnce,
