@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use steadfast_core::{
     Attempt, Fence, Guarantee, IdempotencyKey, Job, JobState, Kind, Payload, Priority, Queue,
-    StepName, Tenant, Timestamp, Webhook,
+    StepName, Sublane, Tenant, Timestamp, Webhook,
 };
 
 #[derive(Clone, Debug)]
@@ -12,10 +12,13 @@ pub struct ExpectedJob {
     pub tenant: Tenant,
     pub queue: Queue,
     pub kind: Kind,
+    pub sublane: Sublane,
     pub key: Option<IdempotencyKey>,
     pub guarantee: Guarantee,
     pub webhook: Option<Arc<Webhook>>,
     pub created_at: Timestamp,
+    /// When it was made, as an index in the history.
+    pub born: usize,
     pub priority: Priority,
     pub max_retries: u32,
     pub run_at: Timestamp,
@@ -46,16 +49,18 @@ pub struct ExpectedClaim {
 }
 
 impl ExpectedJob {
-    pub fn new(job: &Job) -> Self {
+    pub fn new(job: &Job, born: usize) -> Self {
         let progress = &job.progress;
         Self {
             tenant: job.tenant.clone(),
             queue: job.queue.clone(),
             kind: job.kind.clone(),
+            sublane: Sublane::from(job),
             key: job.idempotency_key.clone(),
             guarantee: job.guarantee,
             webhook: job.webhook.clone(),
             created_at: job.created_at,
+            born,
             priority: job.priority,
             max_retries: job.policy.max_retries(),
             run_at: progress.run_at,
@@ -76,6 +81,13 @@ impl ExpectedJob {
 
     pub fn is_dead_letter(&self) -> bool {
         self.state == JobState::Failed && self.resolved_at.is_none()
+    }
+
+    /// Whether it was made before another job. Of those that were made together, or while the clock
+    /// was set back, nobody can say.
+    pub fn is_before(&self, other: &Self) -> Option<bool> {
+        let by_time = self.created_at.cmp(&other.created_at);
+        (by_time == self.born.cmp(&other.born)).then_some(by_time.is_lt())
     }
 
     /// What a command or a person may have changed, as the store's answer says.

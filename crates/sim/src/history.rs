@@ -7,6 +7,7 @@
 mod changes;
 mod claims;
 mod ends;
+mod flow;
 mod ticks;
 
 use std::{
@@ -23,6 +24,7 @@ use steadfast_store::CommitResult;
 
 use crate::{Counters, Invariant, expected::ExpectedJob};
 pub use ends::CommitObservation;
+use flow::ExpectedFlow;
 pub use ticks::ExpectedSchedule;
 
 /// What happened, as far as a reader needs it to see why.
@@ -74,6 +76,9 @@ pub enum Event {
         node: usize,
     },
     ClockSet,
+    GatesChanged {
+        version: u64,
+    },
     Healed,
 }
 
@@ -114,6 +119,7 @@ pub struct History {
     pub(crate) keys: BTreeMap<(Tenant, IdempotencyKey), JobId>,
     pub(crate) paused: BTreeSet<(Tenant, Queue)>,
     pub(crate) schedules: BTreeMap<ScheduleId, ExpectedSchedule>,
+    pub(crate) flow: ExpectedFlow,
     pub(crate) counters: Counters,
     violation: Option<Violation>,
 }
@@ -178,7 +184,8 @@ impl History {
         if let Some(key) = &job.idempotency_key {
             self.keys.insert((job.tenant.clone(), key.clone()), job.id);
         }
-        self.jobs.insert(job.id, ExpectedJob::new(job));
+        let born = self.entries.len();
+        self.jobs.insert(job.id, ExpectedJob::new(job, born));
         self.tell(at, job.id, Event::Enqueued);
     }
 

@@ -38,6 +38,14 @@ invariants! {
     SettledStays = "a settled attempt is never run again",
     StepsOnce = "steps that succeeded do not run again",
     AllEnds = "after faults end, every job reaches an end within a bounded time",
+    RunningLimited = "no more attempts run at once than a gate allows",
+    StartsLimited = "no more attempts start in any window than a rate allows",
+    RetriesLimited = "retries are no more than their share of the starts in a minute",
+    OrderKept = "jobs of an ordered key start in the order of creation, retries in place",
+    PausesHold = "nothing starts at a gate that a person has closed",
+    OpenGates = "nothing that is due is left waiting at an open gate",
+    ExplainAgrees = "explain says that a job may start if and only if a claim would take it",
+    SharesAreFair = "a tenant's due job is claimed within its fair bound",
     CountersAddUp = "the stored counters are what the jobs add up to",
 }
 

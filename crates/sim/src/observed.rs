@@ -11,7 +11,8 @@ use steadfast_core::{
 use steadfast_store::{
     ClaimRequest, ClaimResult, CommandError, CommitResult, Document, DocumentSaveResult,
     EnqueueError, EnqueueResult, FireRequest, FireResult, JobFilter, JobPageRequest, Page,
-    RenewResult, Renewal, ScheduleSaveResult, Store, StoreError, StoreLayer,
+    RenewResult, Renewal, ScheduleSaveResult, StartQuery, StartReading, Store, StoreError,
+    StoreLayer,
 };
 
 use crate::{
@@ -25,6 +26,22 @@ pub struct ObservedStore {
 }
 
 impl ObservedStore {
+    /// Whether jobs may start now, as it is explained to people.
+    async fn explain(
+        &self,
+        jobs: &[JobId],
+        request: &ClaimRequest,
+    ) -> Result<Vec<(JobId, bool)>, StoreError> {
+        let mut explained = Vec::new();
+        for id in jobs {
+            let of = StartQuery::Job(*id);
+            let reading = self.inner.read_start(of, request.gates.clone()).await?;
+            let is_claimable = |reading: StartReading| reading.is_claimable(self.inner.now());
+            explained.push((*id, reading.is_some_and(is_claimable)));
+        }
+        Ok(explained)
+    }
+
     /// What a change to a job had to be told with, as it is stored.
     async fn news(
         &self,
@@ -70,10 +87,13 @@ impl StoreLayer for ObservedStore {
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError> {
+        let due = self.history.lock().some_due(&request, self.inner.now());
+        let before = self.explain(&due, &request).await?;
         let claimed = self.inner.claim(request.clone()).await?;
-        let now = self.inner.now();
+        let after = self.explain(&due, &request).await?;
         let mut history = self.history.lock();
-        history.claimed(&request, &claimed.claims, now);
+        history.claimed(&request, &claimed.claims, self.inner.now());
+        history.explained(&request, &claimed.claims, &before, &after);
         Ok(claimed)
     }
 

@@ -5,21 +5,26 @@
 //! told something that should never have been decided. One of the counters lies in the file.
 
 mod ends;
+mod flow;
 mod starts;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Claim, Job, JobCommand, JobId, NewJob, Payload, StepName, Subscriptions, Timestamp, Transition,
+    Claim, GateId, GateLimits, Gates, Job, JobCommand, JobId, NewJob, Payload, StepName,
+    Subscriptions, Timestamp, Transition,
 };
 use steadfast_store::{
     ClaimRequest, ClaimResult, CommandError, CommitResult, EnqueueError, EnqueueResult,
     FireRequest, FireResult, JobFilter, JobPageRequest, LayeredStore, Page, RenewResult, Renewal,
-    Store, StoreError, StoreLayer,
+    StartQuery, StartReading, Store, StoreError, StoreLayer,
 };
 
 use crate::{Backend, Invariant};
@@ -79,6 +84,21 @@ bugs! {
     ClaimedTwice breaks SettledStays: "one claim is given to two",
     StepForgotten breaks StepsOnce: "the result of a step is forgotten",
     NothingExpires breaks AllEnds: "lost leases are not looked after",
+    OneTooManyRuns breaks RunningLimited: "a gate lets one more run than it may",
+    LostNotCounted breaks RunningLimited: "an attempt whose lease has expired does not count",
+    LowerLimitForgotten breaks RunningLimited: "a limit that was lowered stays as it was",
+    RateTooFast breaks StartsLimited: "a rate counts for each of two halves by itself",
+    BurstTooLarge breaks StartsLimited: "a burst comes on top of a whole window",
+    RetryShareIgnored breaks RetriesLimited: "retries start as they like",
+    OrderForgotten breaks OrderKept: "an ordered key is only one at a time",
+    RetryLosesPlace breaks OrderKept: "a job that is retried lets those behind it pass",
+    PauseIgnored breaks PausesHold: "a paused gate is open",
+    PauseWithoutEnd breaks OpenGates: "a pause does not end when it should",
+    TokenLost breaks OpenGates: "an attempt that was lost counts for ever",
+    DeletedGateHolds breaks OpenGates: "a gate that was deleted still holds",
+    ExplainCountsNothing breaks ExplainAgrees: "explain does not see what runs",
+    TenantStarved breaks SharesAreFair: "one tenant goes before all others",
+    WeightIgnored breaks SharesAreFair: "all tenants weigh the same",
     CancelNotCounted breaks CountersAddUp: "some cancelled jobs are not counted",
 }
 
@@ -99,6 +119,24 @@ impl Bug {
         }
     }
 
+    /// Whether it is about gates and shares.
+    fn is_of_flow(self) -> bool {
+        use Invariant::{
+            OpenGates, OrderKept, PausesHold, RetriesLimited, RunningLimited, SharesAreFair,
+            StartsLimited,
+        };
+        matches!(
+            self.breaks(),
+            OpenGates
+                | OrderKept
+                | PausesHold
+                | RetriesLimited
+                | RunningLimited
+                | SharesAreFair
+                | StartsLimited
+        )
+    }
+
     /// Whether it is the engine that errs.
     pub fn is_above(self) -> bool {
         matches!(self, Self::AtMostOnceRetried | Self::SkipForgotten)
@@ -109,6 +147,8 @@ impl Bug {
             inner: store,
             bug: self,
             turns: AtomicU64::new(0),
+            claims: AtomicU64::new(0),
+            gates: Mutex::default(),
         }))
     }
 }
@@ -117,6 +157,9 @@ struct BuggyStore {
     inner: Arc<dyn Store>,
     bug: Bug,
     turns: AtomicU64,
+    claims: AtomicU64,
+    /// Gates of earlier claims.
+    gates: Mutex<BTreeMap<GateId, GateLimits>>,
 }
 
 impl BuggyStore {
@@ -194,6 +237,22 @@ impl StoreLayer for BuggyStore {
             filter.tenant = None;
         }
         self.inner.list_jobs(filter, page).await
+    }
+
+    async fn read_start(
+        &self,
+        of: StartQuery,
+        gates: Arc<Gates>,
+    ) -> Result<Option<StartReading>, StoreError> {
+        let mut reading = self.inner.read_start(of, gates).await?;
+        if self.bug == Bug::ExplainCountsNothing
+            && let Some(reading) = &mut reading
+        {
+            for gate in &mut reading.gates {
+                gate.state.running = 0;
+            }
+        }
+        Ok(reading)
     }
 
     async fn fire_schedules(

@@ -64,6 +64,7 @@ pub struct Simulation {
     crashes: u64,
     simulated: Duration,
     backend: Backend,
+    has_gates: bool,
     _directory: Option<TempDir>,
 }
 
@@ -86,6 +87,7 @@ impl Simulation {
 
     fn new(seed: u64, backend: Backend, bug: Option<Bug>) -> Self {
         let mut random = StdRng::seed_from_u64(seed);
+        let has_gates = random.random_ratio(2, 3);
         let clock = ManualClock::default();
         let mut directory = None;
         let store: Arc<dyn Store> = match backend {
@@ -107,6 +109,7 @@ impl Simulation {
             _ => store,
         };
         let history = SharedHistory::default();
+        history.lock().flow.turns_by_job = backend == Backend::Memory;
         let observed: Arc<dyn Store> = Arc::new(LayeredStore(ObservedStore {
             inner: store.clone(),
             history: history.clone(),
@@ -130,6 +133,7 @@ impl Simulation {
             crashes: 0,
             simulated: Duration::ZERO,
             backend,
+            has_gates,
             _directory: directory,
         }
     }
@@ -192,6 +196,11 @@ impl Simulation {
             }
             90 => self.set_clock_ahead(),
             91 => self.set_clock_back(),
+            92..95 if self.has_gates => self.nodes.set_gate(random, &inbox, now),
+            95..98 if self.has_gates => self.nodes.refresh_gates(random, &inbox),
+            98 if self.has_gates && random.random_ratio(1, 3) => {
+                self.nodes.enqueue_mass(random, &inbox, now);
+            }
             _ => {}
         }
         for _ in 0..self.random.random_range(0..16) {
@@ -259,7 +268,9 @@ impl Simulation {
         let by = Duration::from_millis(self.random.random_range(1..5_000));
         let now = self.clock.now().minus(by);
         self.clock.set(now);
-        self.history.lock().tell(now, None, Event::ClockSet);
+        let mut history = self.history.lock();
+        history.clock_set_back();
+        history.tell(now, None, Event::ClockSet);
     }
 
     fn is_broken(&self) -> bool {

@@ -1,5 +1,7 @@
 //! What clients ask for: jobs, schedules and changes, as the seed says.
 
+mod flow;
+
 use std::{sync::Arc, time::Duration};
 
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
@@ -12,6 +14,7 @@ use steadfast_core::{
 use steadfast_store::{Document, DocumentKind};
 
 use crate::script::REMOTE;
+pub use flow::{document, gate, mass};
 
 pub const TENANTS: [&str; 2] = ["acme", "zeta"];
 const QUEUES: [&str; 2] = ["a", "b"];
@@ -62,6 +65,8 @@ fn random_job(random: &mut StdRng, id: JobId) -> NewJob {
         0 => RunAt::After(secs(random, 60)),
         _ => RunAt::Now,
     };
+    job.destination = flow::destination(random);
+    job.concurrency_key = flow::concurrency_key(random);
     if random.random_ratio(1, 4) {
         job.guarantee = Guarantee::AtMostOnce;
     }

@@ -23,10 +23,12 @@ mod view;
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
+    time::Duration,
 };
 
 use steadfast_core::{
-    AppliedGate, Destination, GateNumber, GateState, Gates, Kind, Queue, Sublane, Tenant, Timestamp,
+    AppliedGate, Destination, GateNumber, GateState, Gates, Kind, Queue, Sublane, Tenant,
+    Timestamp, limits::CLOCK_STEP_MAX,
 };
 
 use crate::{
@@ -66,6 +68,11 @@ pub(crate) struct DueIndex {
     shares: Shares,
     gates: Arc<Gates>,
     states: HashMap<GateNumber, GateEntry>,
+    /// What is known of gates that no sublane passes at present: starts count although the jobs have
+    /// ended.
+    idle_states: HashMap<GateNumber, GateState>,
+    /// Gates that have let strips through which then did not start anything: others may.
+    unused_room: BTreeSet<GateNumber>,
     paused: HashSet<(Tenant, Queue)>,
     /// Sublanes that gates have let through since the driver last asked.
     opened: Vec<SublaneId>,
@@ -113,6 +120,8 @@ impl DueIndex {
             shares: Shares::default(),
             gates: Arc::default(),
             states: HashMap::new(),
+            idle_states: HashMap::new(),
+            unused_room: BTreeSet::new(),
             paused: HashSet::new(),
             opened: Vec::new(),
             openings: BTreeSet::new(),
@@ -131,6 +140,8 @@ impl DueIndex {
         self.views.clear();
         self.looks.clear();
         self.states.clear();
+        self.idle_states.clear();
+        self.unused_room.clear();
         self.openings.clear();
     }
 
@@ -221,6 +232,10 @@ impl DueIndex {
 
     /// The first job of a strip was looked up.
     pub(crate) fn set_head(&mut self, strip: Strip, head: Head) {
+        let is_due = matches!(head, Head::At(run_at) if Some(run_at) <= self.now);
+        if !is_due && let Some(entry) = self.sublanes.get(&strip.sublane) {
+            self.unused_room.extend(unordered(&entry.gates));
+        }
         match head {
             Head::None => self.drop_strip(strip),
             Head::At(run_at) => {
@@ -268,6 +283,7 @@ impl DueIndex {
             Some(allowance) => allowance.of(destination),
             None => usize::MAX,
         };
+        self.offer_unused_room(now);
         self.advance(view, &allowance, now);
     }
 
@@ -292,6 +308,7 @@ impl DueIndex {
     /// When a claim should look again: in the past if something is due already.
     pub(crate) fn next_due(&mut self, request: &ClaimRequest, now: Timestamp) -> Option<Timestamp> {
         let view = self.view(request, now);
+        self.offer_unused_room(now);
         let view = &self.views[view];
         if let Some((_, run_at)) = view.first_ready() {
             return Some(run_at);
@@ -312,6 +329,7 @@ impl DueIndex {
         now: Timestamp,
     ) -> Option<Strip> {
         let view = self.view(request, now);
+        self.offer_unused_room(now);
         let view = &self.views[view];
         let (strip, _) = view.first_ready().or_else(|| view.first_later())?;
         let (_, is_exact) = self.bound(strip)?;
@@ -326,6 +344,7 @@ impl DueIndex {
             by_kind,
             gates,
             states,
+            idle_states,
             ..
         } = self;
         sublanes.entry(id).or_insert_with(|| {
@@ -334,7 +353,7 @@ impl DueIndex {
             for gate in &*applied {
                 states.entry(gate.number).or_insert_with(|| GateEntry {
                     gate: gate.clone(),
-                    state: GateState::default(),
+                    state: idle_states.remove(&gate.number).unwrap_or_default(),
                 });
             }
             by_tenant
@@ -454,9 +473,25 @@ impl DueIndex {
         self.sublanes.remove(&id);
     }
 
+    /// What was due by a clock that was set back is not due any more.
+    fn follow_clock(&mut self, now: Timestamp) {
+        let slack = match self.writers {
+            Writers::One => Duration::ZERO,
+            // Callers that ask at the same time are answered in any order.
+            Writers::Many => CLOCK_STEP_MAX,
+        };
+        let is_set_back = self.now.is_some_and(|known| now.plus(slack) < known);
+        if is_set_back {
+            self.views.clear();
+            self.openings.clear();
+            self.now = None;
+        }
+        self.now = self.now.max(Some(now));
+    }
+
     /// The view of a request, which is made if there is none.
     fn view(&mut self, request: &ClaimRequest, now: Timestamp) -> usize {
-        self.now = Some(self.now.map_or(now, |known| known.max(now)));
+        self.follow_clock(now);
         self.uses += 1;
         if let Some(index) = self.views.iter().position(|view| view.is_for(request)) {
             self.views[index].used = self.uses;
@@ -535,6 +570,13 @@ impl DueIndex {
         });
         self.views[view].unpark_destinations(allowance, |tenant| shares.get(tenant));
     }
+}
+
+/// The gates that let as many through as may start. An ordered key lets all through, to find the
+/// first.
+fn unordered(gates: &[AppliedGate]) -> impl Iterator<Item = GateNumber> {
+    let gates = gates.iter().filter(|gate| !gate.limits.ordered);
+    gates.map(|gate| gate.number)
 }
 
 fn is_paused(paused: &HashSet<(Tenant, Queue)>, sublane: &Sublane) -> bool {

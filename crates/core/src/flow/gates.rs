@@ -261,6 +261,11 @@ impl Gates {
         })
     }
 
+    /// Every gate that is set, over the defaults, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (&GateId, &Arc<GateLimits>)> {
+        self.set.iter()
+    }
+
     /// Changes whenever a gate does.
     pub fn version(&self) -> u64 {
         self.version

@@ -203,6 +203,12 @@ fn minute(now: Timestamp) -> i64 {
 }
 
 impl GateState {
+    /// Whether what it says of starts may still count; if not, it need not be kept.
+    pub fn matters_at(&self, now: Timestamp) -> bool {
+        let last = self.next_start.plus(limits::PROBE_LOST_AFTER);
+        last > now || self.minute >= minute(now)
+    }
+
     fn in_minute(&self, now: Timestamp) -> (u32, u32) {
         match self.minute == minute(now) {
             true => (self.starts, self.retries),

@@ -51,9 +51,16 @@ impl Roles {
         let request = ClaimRequest {
             tenant,
             max,
+            gates: self.0.gates.get().await?,
             ..self.0.request.clone()
         };
         Ok(self.0.store.claim(request).await?.claims)
+    }
+
+    /// Looks whether gates were changed.
+    pub async fn refresh_gates(&self) -> Result<(), StoreError> {
+        self.0.gates.tick().await?;
+        Ok(())
     }
 
     /// Runs an attempt to its end.

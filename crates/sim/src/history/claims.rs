@@ -1,19 +1,12 @@
 //! From the making of a job to the start of its attempts.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use steadfast_core::{
-    Claim, Fence, Guarantee, Job, JobId, JobState, NewJob, Payload, Priority, StepName, Tenant,
-    Timestamp,
+    Claim, Fence, Guarantee, Job, JobId, JobState, NewJob, Payload, StepName, Timestamp,
 };
 use steadfast_store::{ClaimRequest, EnqueueResult, RenewResult, Renewal};
 
 use super::{Event, History};
-use crate::{
-    Invariant,
-    audit::made_by,
-    expected::{ExpectedClaim, ExpectedJob},
-};
+use crate::{Invariant, audit::made_by, expected::ExpectedClaim};
 
 impl History {
     pub fn enqueued(&mut self, new: &NewJob, answer: EnqueueResult, now: Timestamp) {
@@ -57,10 +50,13 @@ impl History {
     }
 
     pub fn claimed(&mut self, request: &ClaimRequest, claims: &[Claim], now: Timestamp) {
-        self.check_order(request, claims, now);
+        self.follow_gates(&request.gates, now);
+        let mut running = self.running();
         for claim in claims {
+            self.check_gates(claim, &mut running, now);
             self.check_claim(request, claim, now);
         }
+        self.check_left(request, claims, &running, now);
     }
 
     fn check_claim(&mut self, request: &ClaimRequest, claim: &Claim, now: Timestamp) {
@@ -146,50 +142,6 @@ impl History {
             settled: None,
         };
         known.claims.insert(fence, claim);
-    }
-
-    /// Nothing that was left behind should have gone before what was taken.
-    fn check_order(&mut self, request: &ClaimRequest, claims: &[Claim], now: Timestamp) {
-        let taken: BTreeSet<JobId> = claims.iter().map(|claim| claim.job().id).collect();
-        // Tenants take turns: what one has of lower priority may go before what another has.
-        let mut last: BTreeMap<&Tenant, Priority> = BTreeMap::new();
-        for known in taken.iter().filter_map(|id| self.jobs.get(id)) {
-            let lowest = last.entry(&known.tenant).or_insert(known.priority);
-            *lowest = known.priority.min(*lowest);
-        }
-        let wanted = |known: &ExpectedJob| {
-            known.state == JobState::Waiting
-                && !known.gone
-                && !known.cancelled
-                && known.run_at <= now
-                && request
-                    .tenant
-                    .as_ref()
-                    .is_none_or(|tenant| *tenant == known.tenant)
-                && (request.queues.is_empty() || request.queues.contains(&known.queue))
-                && (request.kinds.is_empty() || request.kinds.contains(&known.kind))
-                && !request.except_kinds.contains(&known.kind)
-                && !self
-                    .paused
-                    .contains(&(known.tenant.clone(), known.queue.clone()))
-        };
-        let left: Vec<(JobId, bool)> = self
-            .jobs
-            .iter()
-            .filter(|(id, known)| !taken.contains(id) && wanted(known))
-            .filter_map(|(id, known)| {
-                let last = last.get(&known.tenant)?;
-                Some((*id, known.priority > *last))
-            })
-            .collect();
-        let ahead = left.iter().find(|(_, is_ahead)| *is_ahead);
-        if !left.is_empty() {
-            self.exercise(Invariant::PriorityFirst);
-        }
-        if let Some((passed_over, _)) = ahead {
-            let why = "passed over by a claim of something that should come later";
-            self.broken(Invariant::PriorityFirst, *passed_over, why);
-        }
     }
 
     /// A handler, or a worker elsewhere, begins.

@@ -1,6 +1,6 @@
 //! Defects in how attempts end and what people ask for.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use steadfast_core::{
     AttemptStatus, Claim, EndReason, Job, JobCommand, JobId, JobState, Subscriptions, Transition,
@@ -28,6 +28,9 @@ impl BuggyStore {
         let mut answers = self.inner.commit(transitions.clone()).await?;
         for (answer, transition) in answers.iter_mut().zip(transitions) {
             match self.bug {
+                Bug::TokenLost if *answer == CommitResult::Done && is_lost(&transition) => {
+                    self.turns.fetch_add(1, Ordering::Relaxed);
+                }
                 Bug::StaleIsDone if *answer == CommitResult::Stale => *answer = CommitResult::Done,
                 Bug::FenceNotCompared if *answer == CommitResult::Stale => {
                     *answer = self.commit_anyway(transition).await?;
@@ -124,4 +127,9 @@ impl BuggyStore {
         }
         Ok(answers)
     }
+}
+
+fn is_lost(transition: &Transition) -> bool {
+    let record = transition.record.as_ref();
+    record.is_some_and(|record| record.status == AttemptStatus::Lost)
 }

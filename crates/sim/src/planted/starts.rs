@@ -57,8 +57,14 @@ impl BuggyStore {
             Bug::PriorityIgnored => request.max += PASSED_OVER,
             _ => {}
         }
+        if self.bug.is_of_flow() {
+            request.gates = self.twist_gates(&request.gates).await?;
+        }
         let max = request.max;
-        let mut claimed = self.inner.claim(request).await?;
+        let mut claimed = match self.bug {
+            Bug::TenantStarved if request.tenant.is_none() => self.claim_for_first(request).await?,
+            _ => self.inner.claim(request).await?,
+        };
         if self.bug == Bug::PriorityIgnored && claimed.claims.len() == max {
             let first = claimed.claims.remove(0);
             self.put_back(first).await?;

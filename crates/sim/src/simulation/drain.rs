@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use steadfast_core::Gate;
+use steadfast_store::DocumentKind;
+
 use super::Simulation;
-use crate::{Invariant, tasks::at_once};
+use crate::{Invariant, tasks::at_once, workload};
 
 const ROUND: Duration = Duration::from_secs(2);
 /// Longer than any delay, lease, schedule and retry of the simulation together.
@@ -17,6 +20,7 @@ impl Simulation {
         for _ in 0..ROUNDS_MAX {
             // What was asked for before the end of faults may still come to be.
             self.resume_all();
+            self.open_gates();
             self.round().await;
             if self.is_broken() || self.is_quiet() {
                 break;
@@ -53,6 +57,18 @@ impl Simulation {
             schedules.all(|schedule| schedule.progress.is_over())
         };
         schedules_are_over && self.unfinished().is_none()
+    }
+
+    /// What a person has closed for good would keep jobs from their end; other limits stay.
+    fn open_gates(&self) {
+        for stored in at_once(self.store.list_documents(DocumentKind::Gate)).unwrap() {
+            let mut gate: Gate = stored.body.decode().unwrap();
+            let pause = gate.limits.paused.take();
+            if pause.is_some_and(|pause| pause.until.is_none()) {
+                let opened = workload::document(&gate, stored.revision);
+                at_once(self.store.save_document(opened, Vec::new())).unwrap();
+            }
+        }
     }
 
     fn resume_all(&self) {

@@ -3,9 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use rand::{RngExt as _, rngs::StdRng};
-use steadfast_core::{Claim, JobId, Kind, Outcome, Timestamp, WorkerName};
+use steadfast_core::{Claim, Gate, JobId, Kind, Outcome, Timestamp, WorkerName};
 use steadfast_engine::{EngineConfig, HeldClaims, NodeHandle, Settlement, testing::Roles};
-use steadfast_store::{ClaimRequest, Clock as _, EnqueueError, JobStore as _, Renewal, StoreError};
+use steadfast_store::{
+    ClaimRequest, Clock as _, DocumentKind, EnqueueError, JobStore as _, Renewal, Store, StoreError,
+};
 
 use crate::{
     FaultyStore,
@@ -176,11 +178,36 @@ impl Nodes {
         });
     }
 
+    /// Many jobs come at once.
+    pub fn enqueue_mass(&self, random: &mut StdRng, inbox: &Inbox, now: Timestamp) {
+        let (jobs, store) = (workload::mass(random, now), self.store.clone());
+        let (node, _) = self.any(random);
+        inbox.spawn(node, async move { drop(store.enqueue(jobs).await) });
+    }
+
+    /// A person sets a gate, or deletes it.
+    pub fn set_gate(&self, random: &mut StdRng, inbox: &Inbox, now: Timestamp) {
+        let gate = workload::gate(random, now);
+        let deletes = random.random_ratio(1, 3);
+        let (node, _) = self.any(random);
+        let store = self.store.clone();
+        inbox.spawn(node, async move {
+            forgive(set_gate(&*store, &gate, deletes).await);
+        });
+    }
+
+    /// A node looks whether gates were changed.
+    pub fn refresh_gates(&self, random: &mut StdRng, inbox: &Inbox) {
+        let (node, roles) = self.any(random);
+        inbox.spawn(node, async move { forgive(roles.refresh_gates().await) });
+    }
+
     /// All roles of a node, and a worker at its door.
     pub fn do_everything(&self, node: usize, inbox: &Inbox) {
         let roles = self.nodes[node].roles.clone();
         let (script, spawner) = (self.script.clone(), inbox.clone());
         inbox.spawn(node, async move {
+            forgive(roles.refresh_gates().await);
             forgive(roles.keep().await);
             forgive(roles.sweep().await);
             forgive(roles.fire().await);
@@ -253,6 +280,19 @@ async fn work(door: NodeHandle, script: Arc<Script>, claim: Claim) {
     if script.chance(20) {
         forgive(door.settle(vec![settlement], None).await);
     }
+}
+
+async fn set_gate(store: &dyn Store, gate: &Gate, deletes: bool) -> Result<(), StoreError> {
+    let id = gate.id.to_string();
+    let known = store.get_document(DocumentKind::Gate, id.clone()).await?;
+    if deletes {
+        store.delete_document(DocumentKind::Gate, id).await?;
+    } else {
+        let revision = known.map_or(0, |known| known.revision);
+        let document = workload::document(gate, revision);
+        store.save_document(document, Vec::new()).await?;
+    }
+    Ok(())
 }
 
 /// A role that failed comes back in its next round.

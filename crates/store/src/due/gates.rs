@@ -53,6 +53,7 @@ impl DueIndex {
             entry.gates = self.gates.applying_to(&entry.sublane).into();
             for gate in &*entry.gates {
                 let kept = states.get(&gate.number).map(|entry| entry.state);
+                let kept = kept.or_else(|| self.idle_states.get(&gate.number).copied());
                 let known = self.states.entry(gate.number).or_insert_with(|| GateEntry {
                     gate: gate.clone(),
                     state: GateState {
@@ -63,6 +64,7 @@ impl DueIndex {
                 known.state.running = known.state.running.saturating_add(entry.running);
             }
         }
+        self.keep_idle(states);
     }
 
     fn apply_health(&mut self, changed: &HashSet<Destination>) {
@@ -128,11 +130,44 @@ impl DueIndex {
         &self.gates
     }
 
+    /// Keeps what is known of gates that no sublane passes any more, for as long as it matters.
+    fn keep_idle(&mut self, states: HashMap<GateNumber, GateEntry>) {
+        let Self {
+            states: used,
+            idle_states,
+            ..
+        } = self;
+        let unused = states
+            .into_iter()
+            .filter(|(number, _)| !used.contains_key(number));
+        idle_states.extend(unused.map(|(number, entry)| {
+            let running = 0;
+            (
+                number,
+                GateState {
+                    running,
+                    ..entry.state
+                },
+            )
+        }));
+        let now = self.now.unwrap_or(Timestamp::EPOCH);
+        idle_states.retain(|number, state| !used.contains_key(number) && state.matters_at(now));
+    }
+
+    /// Room that a strip was let through for and did not use is there for others.
+    pub(super) fn offer_unused_room(&mut self, now: Timestamp) {
+        for number in std::mem::take(&mut self.unused_room) {
+            self.review(number, now);
+        }
+    }
+
     /// What a driver knows of a gate, such as what it read from its table.
     pub(crate) fn set_state(&mut self, number: GateNumber, state: GateState, now: Timestamp) {
         if let Some(entry) = self.states.get_mut(&number) {
             entry.state = state;
             self.review(number, now);
+        } else if self.writers == Writers::One && state.matters_at(now) {
+            self.idle_states.insert(number, state);
         }
     }
 

@@ -6,10 +6,11 @@ use std::{
 };
 
 use steadfast_core::{
-    AppliedGate, ClosedBy, Destination, GateNumber, Room, Sublane, Tenant, Timestamp,
+    AppliedGate, ClosedBy, Destination, GateLimits, GateNumber, GateState, Room, Sublane, Tenant,
+    Timestamp,
 };
 
-use super::{DueIndex, Head, Level, Strip, Writers, gates::opening, view::Park};
+use super::{DueIndex, Head, Level, Strip, Writers, gates::opening, unordered, view::Park};
 use crate::store::ClaimRequest;
 
 /// Where a claim should look.
@@ -91,6 +92,7 @@ impl DueIndex {
                 .saturating_sub(sent.to(destination)),
             None => usize::MAX,
         };
+        self.offer_unused_room(now);
         self.advance(view, &allowance, now);
         let mut planner = Planner {
             index: self,
@@ -99,6 +101,7 @@ impl DueIndex {
             now,
             given: HashMap::new(),
             sent: HashMap::new(),
+            is_waiting: false,
         };
         let mut turns = planner.turns(max);
         if self.writers == Writers::Many {
@@ -169,9 +172,41 @@ struct Planner<'p> {
     allowance: &'p dyn Fn(&Destination) -> usize,
     now: Timestamp,
     /// What this plan has given away of the room at gates.
-    given: HashMap<GateNumber, u32>,
+    given: HashMap<GateNumber, GivenRoom>,
     /// What it sends to destinations.
     sent: HashMap<Destination, usize>,
+    /// Whether something has to wait until it is known what this plan leads to.
+    is_waiting: bool,
+}
+
+/// Why nothing of a strip may start.
+enum Obstacle {
+    /// It must wait there.
+    Closed(Park),
+    /// All room of a gate was given to others in this plan.
+    Given,
+}
+
+/// How many may start at a gate by what was planned so far.
+#[derive(Clone, Copy, Default)]
+struct GivenRoom {
+    starts: u32,
+    retries: u32,
+}
+
+impl GivenRoom {
+    /// The state of a gate as if all of them had started. That makes no room for retries yet: those
+    /// who were given room may not use it.
+    fn added_to(self, state: &GateState, limits: &GateLimits, now: Timestamp) -> GateState {
+        if self.starts == 0 {
+            return *state;
+        }
+        let state = limits.after_starts(state, self.starts, self.retries, now);
+        GateState {
+            starts: state.starts - (self.starts - self.retries),
+            ..state
+        }
+    }
 }
 
 impl Planner<'_> {
@@ -195,6 +230,9 @@ impl Planner<'_> {
             let count = fair.clamp(1, left);
             let picks = self.picks(&tenant, count);
             if picks.is_empty() {
+                if self.is_waiting {
+                    break;
+                }
                 served.remove(&tenant);
                 continue;
             }
@@ -224,7 +262,7 @@ impl Planner<'_> {
             match self.room(&sublane, &gates, strip.level) {
                 Ok(room) => {
                     let most = room.min(count);
-                    self.give(&sublane, &gates, most);
+                    self.give(&sublane, &gates, most, strip.level);
                     for view in &mut self.index.views {
                         view.remove(strip);
                     }
@@ -239,13 +277,40 @@ impl Planner<'_> {
                         look: 0,
                     });
                 }
-                Err(park) => {
+                // Those before it may not use the room; what is less urgent must not pass it.
+                Err(Obstacle::Given) => {
+                    self.index.place(strip);
+                    self.is_waiting = true;
+                    break;
+                }
+                Err(Obstacle::Closed(park)) => {
                     let share = self.index.shares.get(tenant);
+                    let leaves_room = self.leaves_room(&gates, &park);
                     self.index.views[self.view].park(strip, tenant, share, bound.run_at, park);
+                    if leaves_room {
+                        self.is_waiting = true;
+                        break;
+                    }
                 }
             }
         }
         picks
+    }
+
+    /// A strip was held back that other gates have let through: what waits there may start instead,
+    /// and comes before what is less urgent. Answers whether that is seen only when it is known what
+    /// this plan leads to.
+    fn leaves_room(&mut self, gates: &[AppliedGate], park: &Park) -> bool {
+        let views = &self.index.views;
+        let is_wanted = |number: &GateNumber| views.iter().any(|view| view.has_parked(*number));
+        let others = unordered(gates).filter(|number| !park.is_at(*number));
+        let unused: Vec<GateNumber> = others.filter(is_wanted).collect();
+        self.index.unused_room.extend(unused);
+        if !self.given.is_empty() {
+            return !self.index.unused_room.is_empty();
+        }
+        self.index.offer_unused_room(self.now);
+        false
     }
 
     /// How many jobs of a sublane may start, or where it must wait.
@@ -254,13 +319,13 @@ impl Planner<'_> {
         sublane: &Sublane,
         gates: &[AppliedGate],
         level: Level,
-    ) -> Result<usize, Park> {
+    ) -> Result<usize, Obstacle> {
         let mut room = usize::MAX;
         if let Some(destination) = &sublane.destination {
             let sent = self.sent.get(destination).copied().unwrap_or(0);
             room = (self.allowance)(destination).saturating_sub(sent);
             if room == 0 {
-                return Err(Park::Destination(destination.clone()));
+                return Err(Obstacle::Closed(Park::Destination(destination.clone())));
             }
         }
         for gate in gates {
@@ -269,38 +334,45 @@ impl Planner<'_> {
             };
             // Which strip has the first job of an ordered key is found by looking at each.
             let given = match gate.limits.ordered {
-                true => 0,
-                false => self.given.get(&gate.number).copied().unwrap_or(0),
+                true => GivenRoom::default(),
+                false => self.given.get(&gate.number).copied().unwrap_or_default(),
             };
-            let state = gate.limits.after_starts(&known.state, given, 0, self.now);
-            let state = if given == 0 { known.state } else { state };
+            let state = given.added_to(&known.state, &gate.limits, self.now);
             match gate.limits.room(&state, level.is_retry(), self.now) {
                 Room::For(at_gate) => {
                     room = room.min(usize::try_from(at_gate).unwrap_or(usize::MAX));
                 }
                 Room::Closed(by) => {
+                    let is_open = |state| gate.limits.room(state, level.is_retry(), self.now);
+                    if matches!(is_open(&known.state), Room::For(_)) {
+                        return Err(Obstacle::Given);
+                    }
                     let is_share = matches!(by, ClosedBy::RetryShare(_));
                     if let Some(at) = opening(&by, self.index.writers, self.now) {
                         self.index.openings.insert((at, gate.number));
                     }
-                    return Err(match is_share {
+                    return Err(Obstacle::Closed(match is_share {
                         true => Park::Retries(gate.number),
                         false => Park::Gate(gate.number),
-                    });
+                    }));
                 }
             }
         }
         Ok(room)
     }
 
-    fn give(&mut self, sublane: &Sublane, gates: &[AppliedGate], count: usize) {
+    fn give(&mut self, sublane: &Sublane, gates: &[AppliedGate], count: usize, level: Level) {
         if let Some(destination) = &sublane.destination {
             let sent = self.sent.entry(destination.clone()).or_default();
             *sent = sent.saturating_add(count);
         }
         for gate in gates {
             let given = self.given.entry(gate.number).or_default();
-            *given = given.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+            let count = u32::try_from(count).unwrap_or(u32::MAX);
+            given.starts = given.starts.saturating_add(count);
+            if level.is_retry() {
+                given.retries = given.retries.saturating_add(count);
+            }
         }
     }
 }

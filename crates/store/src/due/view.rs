@@ -67,6 +67,12 @@ pub(super) enum Park {
     Destination(Destination),
 }
 
+impl Park {
+    pub(super) fn is_at(&self, number: GateNumber) -> bool {
+        *self == Self::Gate(number) || *self == Self::Retries(number)
+    }
+}
+
 pub(super) struct View {
     wish: Wish,
     /// When it was used last.

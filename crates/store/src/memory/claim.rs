@@ -1,19 +1,25 @@
 //! Claiming, one job after the other: whose turn it is, and what may start, is asked anew for each.
 
-use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
+use std::{cell::RefCell, cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use steadfast_core::{
-    AppliedGate, GateNumber, GateState, Gates, Guarantee, Job, JobId, Room, Share, Sublane, Tenant,
-    Timestamp,
+    AppliedGate, Destination, GateNumber, GateState, Gates, Guarantee, Job, JobId, Room, Share,
+    Sublane, Tenant, Timestamp,
 };
 
 use super::tables::{Strip, Tables};
 use crate::store::{ClaimRequest, ClaimResult};
 
+/// Places whose gates are remembered.
+const APPLIED_MAX: usize = 10_000; // not a limit: a cache
+
 /// What claims remember.
 #[derive(Default)]
 pub(super) struct Flow {
     gates: Arc<Gates>,
+    /// Which of them apply, as far as that was asked: every claim asks it of every place where jobs
+    /// wait.
+    applied: RefCell<BTreeMap<Sublane, Arc<[AppliedGate]>>>,
     /// Without how many attempts run, which the jobs tell.
     states: BTreeMap<GateNumber, GateState>,
     shares: BTreeMap<Tenant, Share>,
@@ -22,20 +28,35 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    pub(super) fn gates(&self) -> &Gates {
-        &self.gates
+    /// The gates that limit the jobs of a sublane.
+    pub(super) fn applying_to(&self, sublane: &Sublane) -> Arc<[AppliedGate]> {
+        let mut applied = self.applied.borrow_mut();
+        if let Some(gates) = applied.get(sublane) {
+            return gates.clone();
+        }
+        if applied.len() >= APPLIED_MAX {
+            applied.clear();
+        }
+        let gates: Arc<[AppliedGate]> = self.gates.applying_to(sublane).into();
+        applied.insert(sublane.clone(), gates.clone());
+        gates
     }
 
     /// The gates that hold from now on, unless newer ones do.
     pub(super) fn set_gates(&mut self, gates: &Arc<Gates>) {
         if gates.version() > self.gates.version() {
             self.gates = gates.clone();
+            self.applied.borrow_mut().clear();
         }
     }
 
     /// Whether gates may hold jobs back.
     pub(super) fn has_gates(&self) -> bool {
         !self.gates.is_empty()
+    }
+
+    fn state(&self, number: GateNumber) -> GateState {
+        self.states.get(&number).copied().unwrap_or_default()
     }
 
     fn share(&self, tenant: &Tenant) -> Share {
@@ -49,6 +70,14 @@ impl Flow {
         let share = share.after(1, self.gates.weight(tenant));
         self.shares.insert(tenant.clone(), share);
     }
+}
+
+/// What counts during one claim.
+struct ClaimCounts {
+    /// Jobs that it took, by destination.
+    sent: BTreeMap<Destination, usize>,
+    /// Attempts that run, by gate.
+    running: BTreeMap<GateNumber, u32>,
 }
 
 /// What may happen with a strip.
@@ -65,9 +94,12 @@ impl Tables {
     pub(super) fn claim(&mut self, request: &ClaimRequest, now: Timestamp) -> ClaimResult {
         self.flow.set_gates(&request.gates);
         let mut claims = Vec::new();
-        let mut sent = BTreeMap::new();
+        let mut counts = ClaimCounts {
+            sent: BTreeMap::new(),
+            running: self.running(),
+        };
         while claims.len() < request.max
-            && let Some((strip, id)) = self.next_start(request, &sent, now)
+            && let Some((strip, id)) = self.next_start(request, &counts, now)
             && let Some(job) = self.job(id)
         {
             let claim = job.claim(request.worker.clone(), request.lease, now);
@@ -75,23 +107,24 @@ impl Tables {
                 true => claim.within_timeout(),
                 false => claim,
             };
-            for gate in self.flow.gates.applying_to(&strip.sublane) {
-                let state = self.gate_state(&gate);
+            for gate in &*self.flow.applying_to(&strip.sublane) {
+                let state = self.gate_state(gate);
                 let state = gate
                     .limits
                     .after_starts(&state, 1, strip.is_retry.into(), now);
                 self.flow.states.insert(gate.number, state);
+                *counts.running.entry(gate.number).or_insert(0) += 1;
             }
             self.flow.charge(&strip.sublane.tenant);
             if let Some(destination) = strip.sublane.destination {
-                *sent.entry(destination).or_insert(0) += 1;
+                *counts.sent.entry(destination).or_insert(0) += 1;
             }
             self.update(claim.job().clone());
             claims.push(claim);
         }
         let next_due = self
             .wanted(request)
-            .filter_map(|strip| match self.next(strip, request, &sent, now) {
+            .filter_map(|strip| match self.next(strip, request, &counts, now) {
                 Next::Start(at, _) | Next::Later(at) => Some(at),
                 Next::Blocked => None,
             })
@@ -103,11 +136,11 @@ impl Tables {
     fn next_start(
         &self,
         request: &ClaimRequest,
-        sent: &BTreeMap<steadfast_core::Destination, usize>,
+        counts: &ClaimCounts,
         now: Timestamp,
     ) -> Option<(Strip, JobId)> {
         let startable = self.wanted(request).filter_map(|strip| {
-            let Next::Start(run_at, id) = self.next(strip, request, sent, now) else {
+            let Next::Start(run_at, id) = self.next(strip, request, counts, now) else {
                 return None;
             };
             let share = self.flow.share(&strip.sublane.tenant);
@@ -128,10 +161,10 @@ impl Tables {
         &self,
         strip: &Strip,
         request: &ClaimRequest,
-        sent: &BTreeMap<steadfast_core::Destination, usize>,
+        counts: &ClaimCounts,
         now: Timestamp,
     ) -> Next {
-        let gates = self.flow.gates.applying_to(&strip.sublane);
+        let gates = self.flow.applying_to(&strip.sublane);
         let is_probe = gates.iter().any(|gate| gate.limits.is_for_probes());
         let may_go = |id: JobId| {
             let job = self.job(id);
@@ -157,12 +190,15 @@ impl Tables {
         }
         if let (Some(allowance), Some(destination)) =
             (&request.allowance, &strip.sublane.destination)
-            && allowance.of(destination) <= sent.get(destination).copied().unwrap_or(0)
+            && allowance.of(destination) <= counts.sent.get(destination).copied().unwrap_or(0)
         {
             return Next::Blocked;
         }
-        for gate in &gates {
-            let state = self.gate_state(gate);
+        for gate in &*gates {
+            let state = GateState {
+                running: counts.running.get(&gate.number).copied().unwrap_or(0),
+                ..self.flow.state(gate.number)
+            };
             if let Room::Closed(by) = gate.limits.room(&state, strip.is_retry, now) {
                 return by.until().map_or(Next::Blocked, Next::Later);
             }
@@ -183,10 +219,7 @@ impl Tables {
 
     /// Whether an attempt of a job that runs counts at a gate.
     pub(super) fn counts_at(&self, job: &Job, gate: &AppliedGate) -> bool {
-        self.flow
-            .gates
-            .applying_to(&Sublane::from(job))
-            .contains(gate)
+        self.flow.applying_to(&Sublane::from(job)).contains(gate)
     }
 
     pub(super) fn gate_state(&self, gate: &AppliedGate) -> GateState {
@@ -196,13 +229,20 @@ impl Tables {
         });
         GateState {
             running: u32::try_from(running.count()).unwrap_or(u32::MAX),
-            ..self
-                .flow
-                .states
-                .get(&gate.number)
-                .copied()
-                .unwrap_or_default()
+            ..self.flow.state(gate.number)
         }
+    }
+
+    /// How many attempts run, by the gates at which they count.
+    fn running(&self) -> BTreeMap<GateNumber, u32> {
+        let mut running = BTreeMap::new();
+        let jobs = self.leases.iter().filter_map(|(_, id)| self.jobs.get(id));
+        for sublane in jobs.map(|entry| Sublane::from(&entry.job)) {
+            for gate in &*self.flow.applying_to(&sublane) {
+                *running.entry(gate.number).or_insert(0) += 1;
+            }
+        }
+        running
     }
 
     /// Where jobs wait that a claim may take.

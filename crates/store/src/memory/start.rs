@@ -23,7 +23,7 @@ impl Tables {
         let Some(strip) = Strip::of(&reading.job) else {
             return Some(reading);
         };
-        let gates = self.flow.gates().applying_to(&strip.sublane);
+        let gates = self.flow.applying_to(&strip.sublane);
         let is_ordered = gates.iter().any(|gate| gate.limits.ordered);
         reading.before_in_key = self
             .first_of_key(&strip.sublane)
@@ -85,7 +85,7 @@ impl Tables {
             let count = u64::try_from(count).unwrap_or(u64::MAX).min(most);
             place.ahead += count;
             place.alike += if strip == own { count } else { 0 };
-            let shared = self.flow.gates().applying_to(&strip.sublane);
+            let shared = self.flow.applying_to(&strip.sublane);
             for gate in &mut reading.gates {
                 gate.ahead += if shared.contains(&gate.gate) {
                     count
@@ -110,7 +110,7 @@ impl Tables {
         if *tenant != own.sublane.tenant || is_paused {
             return 0;
         }
-        let gates = self.flow.gates().applying_to(&strip.sublane);
+        let gates = self.flow.applying_to(&strip.sublane);
         let others = gates
             .iter()
             .filter(|gate| !reading.gates.iter().any(|own| own.gate == **gate));
@@ -145,7 +145,7 @@ impl Tables {
     }
 
     fn is_open(&self, job: &Job, now: Timestamp) -> bool {
-        let gates = self.flow.gates().applying_to(&Sublane::from(job));
+        let gates = self.flow.applying_to(&Sublane::from(job));
         gates
             .iter()
             .all(|gate| self.room(gate, job.progress.is_retry(), now) > 0)
