@@ -84,7 +84,7 @@ impl ExpectedJob {
     }
 
     /// Whether it was made before another job. Of those that were made together, or while the clock
-    /// was set back, nobody can say.
+    /// was set back, that is not known.
     pub fn is_before(&self, other: &Self) -> Option<bool> {
         let by_time = self.created_at.cmp(&other.created_at);
         (by_time == self.born.cmp(&other.born)).then_some(by_time.is_lt())

@@ -21,7 +21,7 @@ fn one_seed_is_one_history() {
 
 #[test]
 fn every_seed_holds_in_memory() {
-    run_seeds(Backend::Memory, 150);
+    run_seeds(Backend::Memory, 100);
 }
 
 #[test]

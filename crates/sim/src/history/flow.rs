@@ -49,7 +49,7 @@ struct ExpectedGate {
 }
 
 /// Attempts that run, by the gates at which they count.
-type Running = BTreeMap<GateNumber, u32>;
+type RunningCounts = BTreeMap<GateNumber, u32>;
 
 /// Whether gates let a job start.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -160,9 +160,9 @@ impl History {
         }
     }
 
-    pub(super) fn running(&mut self) -> Running {
+    pub(super) fn running(&mut self) -> RunningCounts {
         let runs = |known: &&ExpectedJob| known.state == JobState::Running && !known.gone;
-        let mut running = Running::new();
+        let mut running = RunningCounts::new();
         for known in self.jobs.values().filter(runs) {
             for gate in &*self.flow.applied(&known.sublane) {
                 *running.entry(gate.number).or_default() += 1;
@@ -172,7 +172,12 @@ impl History {
     }
 
     /// One claim, before it is noted.
-    pub(super) fn check_gates(&mut self, claim: &Claim, running: &mut Running, now: Timestamp) {
+    pub(super) fn check_gates(
+        &mut self,
+        claim: &Claim,
+        running: &mut RunningCounts,
+        now: Timestamp,
+    ) {
         let id = claim.job().id;
         let Some(known) = self.jobs.get(&id).cloned() else {
             return;
@@ -261,7 +266,7 @@ impl History {
         &mut self,
         id: JobId,
         known: &ExpectedJob,
-        running: &Running,
+        running: &RunningCounts,
         now: Timestamp,
     ) -> Openness {
         let mut openness = Openness::Open;
@@ -296,7 +301,7 @@ impl History {
     }
 
     /// How the gates of a job stand, for a person who looks for the reason.
-    fn describe_gates(&mut self, known: &ExpectedJob, running: &Running) -> String {
+    fn describe_gates(&mut self, known: &ExpectedJob, running: &RunningCounts) -> String {
         let applied = self.flow.applied(&known.sublane);
         let gates = applied.iter().map(|gate| {
             let running = running.get(&gate.number).copied().unwrap_or(0);
@@ -313,7 +318,7 @@ impl History {
         &mut self,
         request: &ClaimRequest,
         claims: &[Claim],
-        running: &Running,
+        running: &RunningCounts,
         now: Timestamp,
     ) {
         let left: Vec<JobId> = self

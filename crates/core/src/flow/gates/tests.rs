@@ -1,0 +1,188 @@
+use super::*;
+use crate::{
+    flow::{ClosedBy, Destination, GateState, HealthInput, HoldCommand, Room},
+    name::{ConcurrencyKey, Kind, Queue},
+};
+
+fn sublane(tenant: &str) -> Sublane {
+    Sublane {
+        tenant: Tenant::new(tenant).unwrap(),
+        queue: Queue::default(),
+        kind: Kind::http(),
+        destination: Destination::of_url("https://api.example.com/a"),
+        concurrency_key: ConcurrencyKey::new("customer 7").ok(),
+    }
+}
+
+fn gate(tenant: Option<&str>, scope: GateScope, key: &str, most: u32) -> Gate {
+    Gate {
+        id: GateId {
+            tenant: tenant.map(|tenant| Tenant::new(tenant).unwrap()),
+            scope,
+            key: key.to_owned(),
+        },
+        limits: GateLimits {
+            max_running: Some(most),
+            ..GateLimits::default()
+        },
+    }
+}
+
+#[test]
+fn a_sublane_passes_the_gates_of_all_its_parts() {
+    let set = [
+        gate(None, GateScope::Destination, "https://api.example.com", 5),
+        gate(Some("a"), GateScope::Queue, "default", 4),
+        gate(None, GateScope::Queue, "other", 3),
+        gate(Some("a"), GateScope::Key, "customer 7", 1),
+        gate(None, GateScope::Tenant, "a", 9),
+    ];
+    let gates = Gates::new(1, set, GateDefaults::default());
+    let most = |tenant| {
+        let applied = gates.applying_to(&sublane(tenant));
+        let mut most: Vec<_> = applied
+            .iter()
+            .filter_map(|gate| gate.limits.max_running)
+            .collect();
+        most.sort_unstable();
+        most
+    };
+    assert_eq!(most("a"), [1, 4, 5, 9]);
+    assert_eq!(most("b"), [5]);
+}
+
+#[test]
+fn a_default_holds_for_every_key_that_has_no_gate_of_its_own() {
+    let mut defaults = GateDefaults::default();
+    defaults.key.ordered = true;
+    defaults.destination.max_running = Some(7);
+    let set = [gate(Some("a"), GateScope::Key, "customer 7", 3)];
+    let gates = Gates::new(1, set, defaults);
+    let applied = gates.applying_to(&sublane("a"));
+    let limits: Vec<_> = applied
+        .iter()
+        .map(|gate| (gate.id.scope, gate.limits.max_running, gate.limits.ordered))
+        .collect();
+    assert_eq!(
+        limits,
+        [
+            (GateScope::Destination, Some(7), false),
+            (GateScope::Key, Some(3), true)
+        ]
+    );
+    assert!(!gates.is_empty());
+    let none = Gates::new(7, [], GateDefaults::default());
+    assert!(none.is_empty() && none.applying_to(&sublane("a")).is_empty());
+}
+
+#[test]
+fn what_a_tenant_sets_for_its_jobs_comes_before_what_is_set_for_the_destination() {
+    let destination = Destination::of_url("https://api.example.com").unwrap();
+    let of = |tenant: Option<&str>, scope, key: &str, hold| {
+        let mut gate = gate(tenant, scope, key, 1);
+        gate.limits.hold = Some(hold);
+        gate
+    };
+    let of_pair = of(
+        Some("a"),
+        GateScope::Destination,
+        destination.as_str(),
+        HoldMode::Off,
+    );
+    let of_tenant = of(None, GateScope::Tenant, "b", HoldMode::Watch);
+    let of_destination = of(
+        None,
+        GateScope::Destination,
+        destination.as_str(),
+        HoldMode::Auto,
+    );
+    let mut defaults = GateDefaults::default();
+    defaults.tenant.hold = Some(HoldMode::Off);
+    let all = [of_pair, of_tenant, of_destination];
+    let gates = Gates::new(1, all, defaults.clone());
+    let mode = |gates: &Gates, tenant| gates.hold_mode(&Tenant::new(tenant).unwrap(), &destination);
+    assert_eq!(mode(&gates, "a"), HoldMode::Off);
+    assert_eq!(mode(&gates, "b"), HoldMode::Watch);
+    assert_eq!(mode(&gates, "c"), HoldMode::Auto);
+    let gates = Gates::new(1, [], defaults);
+    assert_eq!(mode(&gates, "c"), HoldMode::Off);
+    assert_eq!(mode(&Gates::default(), "c"), HoldMode::Watch);
+}
+
+#[test]
+fn a_held_destination_closes_a_gate_of_its_own_for_those_who_hold() {
+    let hold = HoldCommand::Hold {
+        by: None,
+        reason: None,
+        until: None,
+    };
+    let input = HealthInput {
+        command: Some(&hold),
+        ..HealthInput::default()
+    };
+    let now = Timestamp::from_millis(1_767_225_600_000);
+    let health = DestinationHealth::default();
+    let change = health.step(input, &HealthRules::default(), now).unwrap();
+    let health = Arc::new(change.health);
+    let destination = Destination::of_url("https://api.example.com").unwrap();
+    let set = [gate(None, GateScope::Destination, destination.as_str(), 5)];
+    let gates = Gates::new(1, set, GateDefaults::default());
+    let known = Gates::default().with_health([(destination.clone(), health.clone())]);
+    assert!(!known.is_empty());
+    let gates = gates.with_health([(destination.clone(), health)]);
+    let applied = gates.applying_to(&sublane("a"));
+    let [own, of_health] = applied.as_slice() else {
+        panic!("{applied:?}");
+    };
+    assert_eq!(own.id, of_health.id);
+    assert_ne!(own.number, of_health.number);
+    assert_eq!(own.limits.max_running, Some(5));
+    let room = |gate: &AppliedGate| gate.limits.room(&GateState::default(), false, now);
+    assert_eq!(room(own), Room::For(5));
+    assert!(matches!(
+        room(of_health),
+        Room::Closed(ClosedBy::HeldByHand { .. })
+    ));
+    let later = now.plus(Duration::from_secs(60));
+    let tenant = Tenant::new("a").unwrap();
+    let held = gates.held_between(&tenant, &destination, now, later);
+    assert_eq!(held, Duration::from_secs(60));
+}
+
+#[test]
+fn counting_goes_on_without_a_change_and_a_hold_changes_its_destination_alone() {
+    let at = Timestamp::from_micros;
+    let [one, two] = ["https://one.example.com", "https://two.example.com"]
+        .map(|url| Destination::new(url).unwrap());
+    let held = |until| {
+        let command = HoldCommand::Hold {
+            by: None,
+            reason: None,
+            until: Some(at(until)),
+        };
+        let health = DestinationHealth::default();
+        let input = HealthInput {
+            command: Some(&command),
+            ..HealthInput::default()
+        };
+        let change = health.step(input, &HealthRules::default(), at(1)).unwrap();
+        Arc::new(change.health)
+    };
+    let gates = |version, health: Vec<(Destination, Arc<DestinationHealth>)>| {
+        Gates::new(version, Vec::new(), GateDefaults::default()).with_health(health)
+    };
+    let before = gates(
+        1,
+        vec![(one.clone(), held(50)), (two.clone(), Arc::default())],
+    );
+    let same = gates(2, vec![(one.clone(), held(50))]);
+    assert_eq!(
+        same.change_since(&before),
+        GatesChange::Destinations(vec![])
+    );
+    let longer = gates(3, vec![(one.clone(), held(60))]);
+    let only_one = GatesChange::Destinations(vec![one]);
+    assert_eq!(longer.change_since(&before), only_one);
+    assert_eq!(gates(4, Vec::new()).change_since(&before), only_one);
+    assert_eq!(before.change_since(&gates(0, Vec::new())), only_one);
+}
