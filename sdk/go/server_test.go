@@ -120,7 +120,7 @@ func TestTheRestOfTheAPI(t *testing.T) {
 	_, err = client.PauseSchedule(ctx, schedule.ID)
 	check(t, err)
 	check(t, client.DeleteSchedule(ctx, schedule.ID))
-	check(t, client.PauseQueue(ctx, "billing", api.PauseQueueParams{}))
+	check(t, client.PauseQueue(ctx, "billing", api.PauseQueueParams{}, api.PauseQueueRequest{}))
 	queues, err := client.ListQueues(ctx, api.ListQueuesParams{})
 	check(t, err)
 	if len(queues.Queues) != 1 || !queues.Queues[0].Paused {

@@ -128,6 +128,101 @@ func (c *Client) SucceedAttempt(ctx context.Context, id string, request SucceedR
 	return answer, err
 }
 
+// ListDestinationsParams is the query of [Client.ListDestinations]; what is left empty is not sent.
+type ListDestinationsParams struct {
+	// Where attempts of this tenant failed. Only for keys that see all tenants; other keys have their
+	// own.
+	Tenant string
+	// With this status.
+	Status HealthStatus
+	// How many, up to 500.
+	Limit int
+	// The `nextCursor` of the page before.
+	After string
+}
+
+func (p ListDestinationsParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "tenant", string(p.Tenant))
+	addText(v, "status", string(p.Status))
+	addInt(v, "limit", p.Limit)
+	addText(v, "after", string(p.After))
+	return v
+}
+
+// ListDestinations: List destinations of which something is known: those whose attempts failed
+// lately, and those that are held.
+func (c *Client) ListDestinations(ctx context.Context, params ListDestinationsParams) (*DestinationList, error) {
+	answer := new(DestinationList)
+	err := c.Call(ctx, "GET", "/destinations", params.values(), nil, answer)
+	return answer, err
+}
+
+// AllDestinations is every item of [Client.ListDestinations], page by page.
+func (c *Client) AllDestinations(ctx context.Context, params ListDestinationsParams) iter.Seq2[Destination, error] {
+	return pages(func(after string) ([]Destination, string, error) {
+		if after != "" {
+			params.After = after
+		}
+		page, err := c.ListDestinations(ctx, params)
+		return page.Destinations, page.NextCursor, err
+	})
+}
+
+// GetDestinationParams is the query of [Client.GetDestination]; what is left empty is not sent.
+type GetDestinationParams struct {
+	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	Tenant string
+}
+
+func (p GetDestinationParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "tenant", string(p.Tenant))
+	return v
+}
+
+// GetDestination: Read a destination: its health, its incidents, and its settings.
+func (c *Client) GetDestination(ctx context.Context, key string, params GetDestinationParams) (*Destination, error) {
+	answer := new(Destination)
+	err := c.Call(ctx, "GET", "/destinations/"+url.PathEscape(key), params.values(), nil, answer)
+	return answer, err
+}
+
+// SetDestinationParams is the query of [Client.SetDestination]; what is left empty is not sent.
+type SetDestinationParams struct {
+	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	Tenant string
+}
+
+func (p SetDestinationParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "tenant", string(p.Tenant))
+	return v
+}
+
+// SetDestination: Set what follows if a destination is found unhealthy, and when it is. A key of
+// one tenant sets `hold` for its own jobs.
+func (c *Client) SetDestination(ctx context.Context, key string, params SetDestinationParams, request SetDestinationRequest) (*Destination, error) {
+	answer := new(Destination)
+	err := c.Call(ctx, "PUT", "/destinations/"+url.PathEscape(key), params.values(), request, answer)
+	return answer, err
+}
+
+// HoldDestination: Hold a destination: no job starts for it, of any tenant, until it is released or
+// the time comes.
+func (c *Client) HoldDestination(ctx context.Context, key string, request HoldDestinationRequest) (*Destination, error) {
+	answer := new(Destination)
+	err := c.Call(ctx, "POST", "/destinations/"+url.PathEscape(key)+"/hold", nil, request, answer)
+	return answer, err
+}
+
+// ReleaseDestination: Release a destination: jobs start again, faster from second to second.
+func (c *Client) ReleaseDestination(ctx context.Context, key string) (*Destination, error) {
+	answer := new(Destination)
+	err := c.Call(ctx, "POST", "/destinations/"+url.PathEscape(key)+"/release", nil, nil, answer)
+	return answer, err
+}
+
 // ListDeadLettersParams is the query of [Client.ListDeadLetters]; what is left empty is not sent.
 type ListDeadLettersParams struct {
 	// With this label.
@@ -690,8 +785,8 @@ func (p PauseQueueParams) values() url.Values {
 }
 
 // PauseQueue: Pause a queue: no job is claimed from it until it is resumed. Running jobs go on.
-func (c *Client) PauseQueue(ctx context.Context, name string, params PauseQueueParams) error {
-	return c.Call(ctx, "POST", "/queues/"+url.PathEscape(name)+"/pause", params.values(), nil, nil)
+func (c *Client) PauseQueue(ctx context.Context, name string, params PauseQueueParams, request PauseQueueRequest) error {
+	return c.Call(ctx, "POST", "/queues/"+url.PathEscape(name)+"/pause", params.values(), request, nil)
 }
 
 // ResumeQueueParams is the query of [Client.ResumeQueue]; what is left empty is not sent.

@@ -519,6 +519,44 @@ const (
 	DelaySourceRetryAfter DelaySource = "retry_after"
 )
 
+// Destination: A system that jobs call.
+type Destination struct {
+	// Attempts that ended in the last minute or so.
+	Attempts int `json:"attempts"`
+	// Its origin, as `https://api.example.com`.
+	Destination string `json:"destination"`
+	// Those of them that failed because of the destination.
+	Failed int `json:"failed"`
+	// Whether jobs follow their policies again because it was held for as long as it may be.
+	GivenUp bool `json:"givenUp"`
+	// When it counts as unhealthy.
+	Health HealthRules `json:"health"`
+	// Who holds it, if a person does.
+	HeldByHand *HandHold `json:"heldByHand,omitzero"`
+	// What follows if it is found unhealthy.
+	Hold HoldMode `json:"hold"`
+	// What is wrong at present.
+	Incident *Incident `json:"incident,omitzero"`
+	// When the next probe may start, if that is what it waits for.
+	NextProbeAt time.Time `json:"nextProbeAt,omitzero"`
+	// What was wrong before, the newest first.
+	PastIncidents []Incident `json:"pastIncidents"`
+	// What it asked callers to wait for, if that is not over.
+	RetryAfter *SharedRetryAfter `json:"retryAfter,omitzero"`
+	// Whether a `Retry-After` that one job received counts for all.
+	ShareRetryAfter bool `json:"shareRetryAfter"`
+	// Whether calling it makes sense at present.
+	Status HealthStatus `json:"status"`
+}
+
+// DestinationList: Destinations of which something is known.
+type DestinationList struct {
+	// By name. Those whose attempts did not fail lately are not listed.
+	Destinations []Destination `json:"destinations"`
+	// Where to go on, as `after`; null at the end of the list.
+	NextCursor string `json:"nextCursor,omitzero"`
+}
+
 // Dst is one of a few words.
 type Dst string
 
@@ -751,6 +789,16 @@ const (
 	GuaranteeAtMostOnce  Guarantee = "AT_MOST_ONCE"
 )
 
+// HandHold: Who holds a destination, and why.
+type HandHold struct {
+	// Who, by the name of the key.
+	By string `json:"by,omitzero"`
+	// For people.
+	Reason string `json:"reason,omitzero"`
+	// Since when.
+	Since time.Time `json:"since"`
+}
+
 // HealthRules: Of [`HealthPatch`](steadfast_core::HealthPatch).
 type HealthRules struct {
 	// At least this part of them must have failed because of the destination; 0.8 by default.
@@ -764,6 +812,16 @@ type HealthRules struct {
 	// All of it within this time; `1m` by default.
 	Window *Duration `json:"window,omitzero"`
 }
+
+// HealthStatus is one of a few words.
+type HealthStatus string
+
+const (
+	HealthStatusHealthy HealthStatus = "healthy"
+	HealthStatusHeld    HealthStatus = "held"
+	HealthStatusProbing HealthStatus = "probing"
+	HealthStatusRamping HealthStatus = "ramping"
+)
 
 // HeartbeatEntry: A sign that one of many attempts still runs.
 type HeartbeatEntry struct {
@@ -825,6 +883,14 @@ type HeartbeatsRequest struct {
 	Worker string `json:"worker"`
 }
 
+// HoldDestinationRequest: Why a destination is held, and until when.
+type HoldDestinationRequest struct {
+	// For people.
+	Reason string `json:"reason,omitzero"`
+	// When jobs may start again by themselves.
+	Until time.Time `json:"until,omitzero"`
+}
+
 // HoldMode is one of a few words.
 type HoldMode string
 
@@ -862,6 +928,32 @@ type Idle struct {
 	Now time.Time `json:"now"`
 	// Jobs that run.
 	Running int `json:"running"`
+}
+
+// Incident: A time in which a destination did not work, or was held by a person.
+type Incident struct {
+	// Attempts that holding has saved, at least.
+	AttemptsSaved int `json:"attemptsSaved"`
+	// Attempts that holding would have saved where attempts went on.
+	AvoidableAttempts int `json:"avoidableAttempts"`
+	// When it was noticed.
+	BeganAt time.Time `json:"beganAt"`
+	// Why it began, as a sentence.
+	Cause string `json:"cause"`
+	// When it was over; null until then.
+	EndedAt time.Time `json:"endedAt,omitzero"`
+	// Attempts that failed because of the destination after it began.
+	FailedAttempts int `json:"failedAttempts"`
+	// Probes that failed, or would have where attempts go on.
+	FailedProbes int `json:"failedProbes"`
+	// When jobs began to follow their policies again because it lasted too long.
+	GivenUpAt time.Time `json:"givenUpAt,omitzero"`
+	// The most due jobs that waited for its end at one time.
+	JobsDelayed int `json:"jobsDelayed"`
+	// Who released it, if a person did.
+	ReleasedBy string `json:"releasedBy,omitzero"`
+	// Whose attempts failed; only for keys that see all tenants.
+	Tenants []string `json:"tenants"`
 }
 
 // Jitter is one of a few words.
@@ -1120,6 +1212,14 @@ type PauseDetails struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
+// PauseQueueRequest: Why a queue is paused, and until when.
+type PauseQueueRequest struct {
+	// For people.
+	Reason string `json:"reason,omitzero"`
+	// When it is resumed by itself.
+	Until time.Time `json:"until,omitzero"`
+}
+
 // PauseRequest: true or an object to close the gate, false to open it
 type PauseRequest = any
 
@@ -1169,6 +1269,8 @@ type Queue struct {
 	Counts
 	// Its name.
 	Name string `json:"name"`
+	// Who paused it, why, and until when, if that is known.
+	Pause *Pause `json:"pause,omitzero"`
 	// Whether its jobs wait until it is resumed.
 	Paused bool `json:"paused"`
 	// The tenant it belongs to.
@@ -1344,6 +1446,16 @@ const (
 	ScopeRead   Scope = "read"
 )
 
+// SetDestinationRequest: The settings of a destination: those that are left out are as by default.
+type SetDestinationRequest struct {
+	// When it counts as unhealthy.
+	Health *HealthRules `json:"health,omitzero"`
+	// What follows if it is found unhealthy; `watch` by default.
+	Hold HoldMode `json:"hold,omitzero"`
+	// Whether a `Retry-After` that one job received counts for all; true by default.
+	ShareRetryAfter *bool `json:"shareRetryAfter,omitzero"`
+}
+
 // SetGateRequest: Of [`GatePatch`](steadfast_core::GatePatch).
 type SetGateRequest struct {
 	// When the destination counts as unhealthy. Only for scope `destination`, for all tenants.
@@ -1425,6 +1537,18 @@ type SettlementResult struct {
 	Label JobLabel `json:"label,omitzero"`
 	// Whether it was accepted.
 	Ok bool `json:"ok"`
+}
+
+// SharedRetryAfter: A `Retry-After` that counts for all jobs of a destination.
+type SharedRetryAfter struct {
+	// When it was received.
+	At time.Time `json:"at"`
+	// The job that received it; only for keys that see all tenants.
+	JobID string `json:"jobId,omitzero"`
+	// The status it came with.
+	Status int `json:"status"`
+	// No job calls before.
+	Until time.Time `json:"until"`
 }
 
 // SkipReason is one of a few words.

@@ -8,16 +8,19 @@ import type {
   CreateKeyRequest,
   CreateScheduleRequest,
   DeadLettersRequest,
+  Destination,
   EditJobRequest,
   EditScheduleRequest,
   Gate,
   GateScope,
+  HoldDestinationRequest,
   Job,
   JobList,
   Operations,
   RetryPolicyInput,
   RotateSecretRequest,
   Schedule,
+  SetDestinationRequest,
   SetGateRequest,
 } from "./generated.js";
 import type { Http } from "./http.js";
@@ -151,6 +154,26 @@ function gatesApi(http: Http) {
   };
 }
 
+function destinationsApi(http: Http) {
+  const list = (query: Query<"listDestinations"> = {}) => http.call("listDestinations", { query });
+  return {
+    list,
+    each: (query: Query<"listDestinations"> = {}): AsyncGenerator<Destination, void, undefined> =>
+      eachItem(
+        (after) => list({ ...query, ...(after !== undefined && { after }) }),
+        (page) => page.destinations,
+      ),
+    get: (key: string, query: Query<"getDestination"> = {}) =>
+      http.call("getDestination", { path: { key }, query }),
+    set: (key: string, body: SetDestinationRequest, query: Query<"setDestination"> = {}) =>
+      http.call("setDestination", { path: { key }, body, query }),
+    /** Holds its jobs back, as if it had been found unhealthy. */
+    hold: (key: string, body: HoldDestinationRequest = {}) =>
+      http.call("holdDestination", { path: { key }, body }),
+    release: (key: string) => http.call("releaseDestination", { path: { key } }),
+  };
+}
+
 /** The groups of the API that do not need more than a line for each operation. */
 export function groupsOf(http: Http) {
   return {
@@ -159,13 +182,18 @@ export function groupsOf(http: Http) {
     deadLetters: deadLettersApi(http),
     /** What limits the jobs of a queue, kind, tenant, destination or concurrency key. */
     gates: gatesApi(http),
+    /** The systems that jobs call, and how they are. */
+    destinations: destinationsApi(http),
     queues: {
       list: (query: Query<"listQueues"> = {}) => http.call("listQueues", { query }),
       /** What holds back the jobs of a queue. */
       explain: (name: string, query: Query<"explainQueue"> = {}) =>
         http.call("explainQueue", { path: { name }, query }),
-      pause: (name: string, query: Query<"pauseQueue"> = {}) =>
-        http.call("pauseQueue", { path: { name }, query }),
+      pause: (
+        name: string,
+        query: Query<"pauseQueue"> = {},
+        body?: Operations["pauseQueue"]["body"],
+      ) => http.call("pauseQueue", { path: { name }, query, body }),
       resume: (name: string, query: Query<"resumeQueue"> = {}) =>
         http.call("resumeQueue", { path: { name }, query }),
     },

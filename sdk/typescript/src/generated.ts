@@ -439,6 +439,44 @@ export interface DelayRange {
 
 export type DelaySource = "policy" | "rule" | "retry_after";
 
+/** A system that jobs call. */
+export interface Destination {
+  /** Attempts that ended in the last minute or so. */
+  attempts: number;
+  /** Its origin, as `https://api.example.com`. */
+  destination: string;
+  /** Those of them that failed because of the destination. */
+  failed: number;
+  /** Whether jobs follow their policies again because it was held for as long as it may be. */
+  givenUp: boolean;
+  /** When it counts as unhealthy. */
+  health: HealthRules;
+  /** Who holds it, if a person does. */
+  heldByHand?: HandHold | null | undefined;
+  /** What follows if it is found unhealthy. */
+  hold: HoldMode;
+  /** What is wrong at present. */
+  incident?: Incident | null | undefined;
+  /** When the next probe may start, if that is what it waits for. */
+  nextProbeAt?: string | null | undefined;
+  /** What was wrong before, the newest first. */
+  pastIncidents: Incident[];
+  /** What it asked callers to wait for, if that is not over. */
+  retryAfter?: SharedRetryAfter | null | undefined;
+  /** Whether a `Retry-After` that one job received counts for all. */
+  shareRetryAfter: boolean;
+  /** Whether calling it makes sense at present. */
+  status: HealthStatus;
+}
+
+/** Destinations of which something is known. */
+export interface DestinationList {
+  /** By name. Those whose attempts did not fail lately are not listed. */
+  destinations: Destination[];
+  /** Where to go on, as `after`; null at the end of the list. */
+  nextCursor?: string | null | undefined;
+}
+
 export type Dst = "gap" | "fold";
 
 /** Text as 30s, 5m, 1h30m, or a number of milliseconds */
@@ -636,6 +674,16 @@ export interface GateSettings {
 
 export type Guarantee = "AT_LEAST_ONCE" | "AT_MOST_ONCE";
 
+/** Who holds a destination, and why. */
+export interface HandHold {
+  /** Who, by the name of the key. */
+  by?: string | null | undefined;
+  /** For people. */
+  reason?: string | null | undefined;
+  /** Since when. */
+  since: string;
+}
+
 /** Of [`HealthPatch`](steadfast_core::HealthPatch). */
 export interface HealthRules {
   /** At least this part of them must have failed because of the destination; 0.8 by default. */
@@ -649,6 +697,8 @@ export interface HealthRules {
   /** All of it within this time; `1m` by default. */
   window?: Duration | null | undefined;
 }
+
+export type HealthStatus = "healthy" | "held" | "probing" | "ramping";
 
 /** A sign that one of many attempts still runs. */
 export interface HeartbeatEntry {
@@ -710,6 +760,14 @@ export interface HeartbeatsRequest {
   worker: Name;
 }
 
+/** Why a destination is held, and until when. */
+export interface HoldDestinationRequest {
+  /** For people. */
+  reason?: string | null | undefined;
+  /** When jobs may start again by themselves. */
+  until?: string | null | undefined;
+}
+
 export type HoldMode = "watch" | "auto" | "off";
 
 /** Where an HTTP job goes. Its headers and its body may hold secrets and are left out. */
@@ -740,6 +798,32 @@ export interface Idle {
   now: string;
   /** Jobs that run. */
   running: number;
+}
+
+/** A time in which a destination did not work, or was held by a person. */
+export interface Incident {
+  /** Attempts that holding has saved, at least. */
+  attemptsSaved: number;
+  /** Attempts that holding would have saved where attempts went on. */
+  avoidableAttempts: number;
+  /** When it was noticed. */
+  beganAt: string;
+  /** Why it began, as a sentence. */
+  cause: string;
+  /** When it was over; null until then. */
+  endedAt?: string | null | undefined;
+  /** Attempts that failed because of the destination after it began. */
+  failedAttempts: number;
+  /** Probes that failed, or would have where attempts go on. */
+  failedProbes: number;
+  /** When jobs began to follow their policies again because it lasted too long. */
+  givenUpAt?: string | null | undefined;
+  /** The most due jobs that waited for its end at one time. */
+  jobsDelayed: number;
+  /** Who released it, if a person did. */
+  releasedBy?: string | null | undefined;
+  /** Whose attempts failed; only for keys that see all tenants. */
+  tenants: string[];
 }
 
 export type Jitter = "none" | "proportional" | "full" | "equal" | "decorrelated";
@@ -972,6 +1056,14 @@ export interface PauseDetails {
   until?: string | null | undefined;
 }
 
+/** Why a queue is paused, and until when. */
+export interface PauseQueueRequest {
+  /** For people. */
+  reason?: string | null | undefined;
+  /** When it is resumed by itself. */
+  until?: string | null | undefined;
+}
+
 /** true or an object to close the gate, false to open it */
 export type PauseRequest = boolean | PauseDetails;
 
@@ -1025,6 +1117,8 @@ export interface Problem {
 export type Queue = Counts & {
   /** Its name. */
   name: string;
+  /** Who paused it, why, and until when, if that is known. */
+  pause?: Pause | null | undefined;
   /** Whether its jobs wait until it is resumed. */
   paused: boolean;
   /** The tenant it belongs to. */
@@ -1205,6 +1299,16 @@ export interface ScheduleList {
 
 export type Scope = "admin" | "tenant" | "worker" | "read";
 
+/** The settings of a destination: those that are left out are as by default. */
+export interface SetDestinationRequest {
+  /** When it counts as unhealthy. */
+  health?: HealthRules | null | undefined;
+  /** What follows if it is found unhealthy; `watch` by default. */
+  hold?: HoldMode | null | undefined;
+  /** Whether a `Retry-After` that one job received counts for all; true by default. */
+  shareRetryAfter?: boolean | null | undefined;
+}
+
 /** Of [`GatePatch`](steadfast_core::GatePatch). */
 export interface SetGateRequest {
   /** When the destination counts as unhealthy. Only for scope `destination`, for all tenants. */
@@ -1287,6 +1391,18 @@ export interface SettlementResult {
   label?: JobLabel | null | undefined;
   /** Whether it was accepted. */
   ok: boolean;
+}
+
+/** A `Retry-After` that counts for all jobs of a destination. */
+export interface SharedRetryAfter {
+  /** When it was received. */
+  at: string;
+  /** The job that received it; only for keys that see all tenants. */
+  jobId?: string | null | undefined;
+  /** The status it came with. */
+  status: number;
+  /** No job calls before. */
+  until: string;
 }
 
 export type SkipReason = "overlap" | "missed" | "missedLimit" | "maxRuns";
@@ -1589,6 +1705,71 @@ export interface Operations {
     };
     body: SucceedRequest;
     answer: Job;
+  };
+  /**
+   * List destinations of which something is known: those whose attempts failed lately, and those
+   * that are held.
+   */
+  listDestinations: {
+    query?: {
+      /**
+       * Where attempts of this tenant failed. Only for keys that see all tenants; other keys have
+       * their own.
+       */
+      tenant?: string | undefined;
+      /** With this status. */
+      status?: HealthStatus | undefined;
+      /** How many, up to 500. */
+      limit?: number | undefined;
+      /** The `nextCursor` of the page before. */
+      after?: string | undefined;
+    };
+    answer: DestinationList;
+  };
+  /** Read a destination: its health, its incidents, and its settings. */
+  getDestination: {
+    path: {
+      /** The origin, percent-encoded */
+      key: string;
+    };
+    query?: {
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+    };
+    answer: Destination;
+  };
+  /**
+   * Set what follows if a destination is found unhealthy, and when it is. A key of one tenant sets
+   * `hold` for its own jobs.
+   */
+  setDestination: {
+    path: {
+      /** The origin, percent-encoded */
+      key: string;
+    };
+    query?: {
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+    };
+    body: SetDestinationRequest;
+    answer: Destination;
+  };
+  /** Hold a destination: no job starts for it, of any tenant, until it is released or the time comes. */
+  holdDestination: {
+    path: {
+      /** The origin, percent-encoded */
+      key: string;
+    };
+    body?: HoldDestinationRequest | null | undefined;
+    answer: Destination;
+  };
+  /** Release a destination: jobs start again, faster from second to second. */
+  releaseDestination: {
+    path: {
+      /** The origin, percent-encoded */
+      key: string;
+    };
+    answer: Destination;
   };
   /** List dead letters, newest first. */
   listDeadLetters: {
@@ -1923,6 +2104,7 @@ export interface Operations {
       /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
       tenant?: Name | undefined;
     };
+    body?: PauseQueueRequest | null | undefined;
     answer: undefined;
   };
   /** Resume a paused queue. */
@@ -2076,6 +2258,11 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: readonly [method
   getStep: ["GET", "/claims/{id}/steps/{name}"],
   saveStep: ["PUT", "/claims/{id}/steps/{name}"],
   succeedAttempt: ["POST", "/claims/{id}/succeed"],
+  listDestinations: ["GET", "/destinations"],
+  getDestination: ["GET", "/destinations/{key}"],
+  setDestination: ["PUT", "/destinations/{key}"],
+  holdDestination: ["POST", "/destinations/{key}/hold"],
+  releaseDestination: ["POST", "/destinations/{key}/release"],
   listDeadLetters: ["GET", "/dlq"],
   discardDeadLetters: ["POST", "/dlq/discard"],
   requeueDeadLetters: ["POST", "/dlq/requeue"],

@@ -26,6 +26,7 @@ export class Steadfast implements ApiGroups {
   readonly schedules: ApiGroups["schedules"];
   readonly deadLetters: ApiGroups["deadLetters"];
   readonly gates: ApiGroups["gates"];
+  readonly destinations: ApiGroups["destinations"];
   readonly queues: ApiGroups["queues"];
   readonly endpoints: ApiGroups["endpoints"];
   readonly keys: ApiGroups["keys"];
@@ -49,6 +50,7 @@ export class Steadfast implements ApiGroups {
     this.schedules = groups.schedules;
     this.deadLetters = groups.deadLetters;
     this.gates = groups.gates;
+    this.destinations = groups.destinations;
     this.queues = groups.queues;
     this.endpoints = groups.endpoints;
     this.keys = groups.keys;

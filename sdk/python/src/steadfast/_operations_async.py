@@ -118,6 +118,73 @@ class AsyncOperations:
             await self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/succeed", body=body),
         )
 
+    async def list_destinations(
+        self,
+        *,
+        tenant: str | None = None,
+        status: types.HealthStatus | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> types.DestinationList:
+        """List destinations of which something is known: those whose attempts failed lately,
+        and those that are held.
+        """
+        return cast(
+            "types.DestinationList",
+            await self.request(
+                "GET",
+                "/api/v1/destinations",
+                query={"tenant": tenant, "status": status, "limit": limit, "after": after},
+            ),
+        )
+
+    async def get_destination(
+        self, key: str, *, tenant: types.Name | None = None
+    ) -> types.Destination:
+        """Read a destination: its health, its incidents, and its settings."""
+        return cast(
+            "types.Destination",
+            await self.request(
+                "GET", f"/api/v1/destinations/{quote(key, safe='')}", query={"tenant": tenant}
+            ),
+        )
+
+    async def set_destination(
+        self, key: str, body: types.SetDestinationRequest, *, tenant: types.Name | None = None
+    ) -> types.Destination:
+        """Set what follows if a destination is found unhealthy, and when it is. A key of one
+        tenant sets `hold` for its own jobs.
+        """
+        return cast(
+            "types.Destination",
+            await self.request(
+                "PUT",
+                f"/api/v1/destinations/{quote(key, safe='')}",
+                query={"tenant": tenant},
+                body=body,
+            ),
+        )
+
+    async def hold_destination(
+        self, key: str, body: types.HoldDestinationRequest | None = None
+    ) -> types.Destination:
+        """Hold a destination: no job starts for it, of any tenant, until it is released or the
+        time comes.
+        """
+        return cast(
+            "types.Destination",
+            await self.request(
+                "POST", f"/api/v1/destinations/{quote(key, safe='')}/hold", body=body
+            ),
+        )
+
+    async def release_destination(self, key: str) -> types.Destination:
+        """Release a destination: jobs start again, faster from second to second."""
+        return cast(
+            "types.Destination",
+            await self.request("POST", f"/api/v1/destinations/{quote(key, safe='')}/release"),
+        )
+
     async def list_dead_letters(
         self,
         *,
@@ -458,10 +525,19 @@ class AsyncOperations:
             ),
         )
 
-    async def pause_queue(self, name: str, *, tenant: types.Name | None = None) -> None:
+    async def pause_queue(
+        self,
+        name: str,
+        body: types.PauseQueueRequest | None = None,
+        *,
+        tenant: types.Name | None = None,
+    ) -> None:
         """Pause a queue: no job is claimed from it until it is resumed. Running jobs go on."""
         await self.request(
-            "POST", f"/api/v1/queues/{quote(name, safe='')}/pause", query={"tenant": tenant}
+            "POST",
+            f"/api/v1/queues/{quote(name, safe='')}/pause",
+            query={"tenant": tenant},
+            body=body,
         )
 
     async def resume_queue(self, name: str, *, tenant: types.Name | None = None) -> None:

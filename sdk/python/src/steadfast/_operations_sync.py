@@ -118,6 +118,69 @@ class Operations:
             self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/succeed", body=body),
         )
 
+    def list_destinations(
+        self,
+        *,
+        tenant: str | None = None,
+        status: types.HealthStatus | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> types.DestinationList:
+        """List destinations of which something is known: those whose attempts failed lately,
+        and those that are held.
+        """
+        return cast(
+            "types.DestinationList",
+            self.request(
+                "GET",
+                "/api/v1/destinations",
+                query={"tenant": tenant, "status": status, "limit": limit, "after": after},
+            ),
+        )
+
+    def get_destination(self, key: str, *, tenant: types.Name | None = None) -> types.Destination:
+        """Read a destination: its health, its incidents, and its settings."""
+        return cast(
+            "types.Destination",
+            self.request(
+                "GET", f"/api/v1/destinations/{quote(key, safe='')}", query={"tenant": tenant}
+            ),
+        )
+
+    def set_destination(
+        self, key: str, body: types.SetDestinationRequest, *, tenant: types.Name | None = None
+    ) -> types.Destination:
+        """Set what follows if a destination is found unhealthy, and when it is. A key of one
+        tenant sets `hold` for its own jobs.
+        """
+        return cast(
+            "types.Destination",
+            self.request(
+                "PUT",
+                f"/api/v1/destinations/{quote(key, safe='')}",
+                query={"tenant": tenant},
+                body=body,
+            ),
+        )
+
+    def hold_destination(
+        self, key: str, body: types.HoldDestinationRequest | None = None
+    ) -> types.Destination:
+        """Hold a destination: no job starts for it, of any tenant, until it is released or the
+        time comes.
+        """
+        return cast(
+            "types.Destination",
+            self.request("POST", f"/api/v1/destinations/{quote(key, safe='')}/hold", body=body),
+        )
+
+    def release_destination(self, key: str) -> types.Destination:
+        """Release a destination: jobs start again, faster from second to second."""
+        return cast(
+            "types.Destination",
+            self.request("POST", f"/api/v1/destinations/{quote(key, safe='')}/release"),
+        )
+
     def list_dead_letters(
         self,
         *,
@@ -442,10 +505,19 @@ class Operations:
             ),
         )
 
-    def pause_queue(self, name: str, *, tenant: types.Name | None = None) -> None:
+    def pause_queue(
+        self,
+        name: str,
+        body: types.PauseQueueRequest | None = None,
+        *,
+        tenant: types.Name | None = None,
+    ) -> None:
         """Pause a queue: no job is claimed from it until it is resumed. Running jobs go on."""
         self.request(
-            "POST", f"/api/v1/queues/{quote(name, safe='')}/pause", query={"tenant": tenant}
+            "POST",
+            f"/api/v1/queues/{quote(name, safe='')}/pause",
+            query={"tenant": tenant},
+            body=body,
         )
 
     def resume_queue(self, name: str, *, tenant: types.Name | None = None) -> None:

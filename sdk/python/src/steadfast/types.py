@@ -484,6 +484,46 @@ class DelayRange(TypedDict):
 DelaySource: TypeAlias = Literal["policy", "rule", "retry_after"]
 
 
+class Destination(TypedDict):
+    """A system that jobs call."""
+
+    attempts: int
+    """Attempts that ended in the last minute or so."""
+    destination: str
+    """Its origin, as `https://api.example.com`."""
+    failed: int
+    """Those of them that failed because of the destination."""
+    givenUp: bool
+    """Whether jobs follow their policies again because it was held for as long as it may be."""
+    health: HealthRules
+    """When it counts as unhealthy."""
+    heldByHand: NotRequired[HandHold | None]
+    """Who holds it, if a person does."""
+    hold: HoldMode
+    """What follows if it is found unhealthy."""
+    incident: NotRequired[Incident | None]
+    """What is wrong at present."""
+    nextProbeAt: NotRequired[str | None]
+    """When the next probe may start, if that is what it waits for."""
+    pastIncidents: list[Incident]
+    """What was wrong before, the newest first."""
+    retryAfter: NotRequired[SharedRetryAfter | None]
+    """What it asked callers to wait for, if that is not over."""
+    shareRetryAfter: bool
+    """Whether a `Retry-After` that one job received counts for all."""
+    status: HealthStatus
+    """Whether calling it makes sense at present."""
+
+
+class DestinationList(TypedDict):
+    """Destinations of which something is known."""
+
+    destinations: list[Destination]
+    """By name. Those whose attempts did not fail lately are not listed."""
+    nextCursor: NotRequired[str | None]
+    """Where to go on, as `after`; null at the end of the list."""
+
+
 Dst: TypeAlias = Literal["gap", "fold"]
 
 
@@ -701,6 +741,17 @@ GateScope: TypeAlias = Literal["queue", "kind", "tenant", "destination", "key"]
 Guarantee: TypeAlias = Literal["AT_LEAST_ONCE", "AT_MOST_ONCE"]
 
 
+class HandHold(TypedDict):
+    """Who holds a destination, and why."""
+
+    by: NotRequired[str | None]
+    """Who, by the name of the key."""
+    reason: NotRequired[str | None]
+    """For people."""
+    since: str
+    """Since when."""
+
+
 class HealthRules(TypedDict):
     """Of [`HealthPatch`](steadfast_core::HealthPatch)."""
 
@@ -714,6 +765,9 @@ class HealthRules(TypedDict):
     """They must have been of at least this many different jobs; 5 by default."""
     window: NotRequired[Duration | None]
     """All of it within this time; `1m` by default."""
+
+
+HealthStatus: TypeAlias = Literal["healthy", "held", "probing", "ramping"]
 
 
 class HeartbeatEntry(TypedDict):
@@ -781,6 +835,15 @@ class HeartbeatsRequest(TypedDict):
     """The worker's name, as it claims; it is shown as seen now."""
 
 
+class HoldDestinationRequest(TypedDict):
+    """Why a destination is held, and until when."""
+
+    reason: NotRequired[str | None]
+    """For people."""
+    until: NotRequired[str | None]
+    """When jobs may start again by themselves."""
+
+
 HoldMode: TypeAlias = Literal["watch", "auto", "off"]
 
 
@@ -815,6 +878,33 @@ class Idle(TypedDict):
     """The time that the store shows now."""
     running: int
     """Jobs that run."""
+
+
+class Incident(TypedDict):
+    """A time in which a destination did not work, or was held by a person."""
+
+    attemptsSaved: int
+    """Attempts that holding has saved, at least."""
+    avoidableAttempts: int
+    """Attempts that holding would have saved where attempts went on."""
+    beganAt: str
+    """When it was noticed."""
+    cause: str
+    """Why it began, as a sentence."""
+    endedAt: NotRequired[str | None]
+    """When it was over; null until then."""
+    failedAttempts: int
+    """Attempts that failed because of the destination after it began."""
+    failedProbes: int
+    """Probes that failed, or would have where attempts go on."""
+    givenUpAt: NotRequired[str | None]
+    """When jobs began to follow their policies again because it lasted too long."""
+    jobsDelayed: int
+    """The most due jobs that waited for its end at one time."""
+    releasedBy: NotRequired[str | None]
+    """Who released it, if a person did."""
+    tenants: list[str]
+    """Whose attempts failed; only for keys that see all tenants."""
 
 
 Jitter: TypeAlias = Literal["none", "proportional", "full", "equal", "decorrelated"]
@@ -1081,6 +1171,15 @@ class PauseDetails(TypedDict):
     """When it opens by itself."""
 
 
+class PauseQueueRequest(TypedDict):
+    """Why a queue is paused, and until when."""
+
+    reason: NotRequired[str | None]
+    """For people."""
+    until: NotRequired[str | None]
+    """When it is resumed by itself."""
+
+
 PauseRequest: TypeAlias = "bool | PauseDetails"
 """true or an object to close the gate, false to open it"""
 
@@ -1145,6 +1244,8 @@ class Queue(Counts):
 
     name: str
     """Its name."""
+    pause: NotRequired[Pause | None]
+    """Who paused it, why, and until when, if that is known."""
     paused: bool
     """Whether its jobs wait until it is resumed."""
     tenant: str
@@ -1332,6 +1433,17 @@ class ScheduleList(TypedDict):
 Scope: TypeAlias = Literal["admin", "tenant", "worker", "read"]
 
 
+class SetDestinationRequest(TypedDict):
+    """The settings of a destination: those that are left out are as by default."""
+
+    health: NotRequired[HealthRules | None]
+    """When it counts as unhealthy."""
+    hold: NotRequired[HoldMode | None]
+    """What follows if it is found unhealthy; `watch` by default."""
+    shareRetryAfter: NotRequired[bool | None]
+    """Whether a `Retry-After` that one job received counts for all; true by default."""
+
+
 class SetGateRequest(TypedDict):
     """Of [`GatePatch`](steadfast_core::GatePatch)."""
 
@@ -1416,6 +1528,19 @@ class SettlementResult(TypedDict):
     """The job's label from now on."""
     ok: bool
     """Whether it was accepted."""
+
+
+class SharedRetryAfter(TypedDict):
+    """A `Retry-After` that counts for all jobs of a destination."""
+
+    at: str
+    """When it was received."""
+    jobId: NotRequired[str | None]
+    """The job that received it; only for keys that see all tenants."""
+    status: int
+    """The status it came with."""
+    until: str
+    """No job calls before."""
 
 
 SkipReason: TypeAlias = Literal["overlap", "missed", "missedLimit", "maxRuns"]
