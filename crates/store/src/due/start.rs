@@ -172,7 +172,7 @@ impl DueIndex {
                 found.push((first.order(bound.run_at, now), first));
             }
         }
-        found.sort_by(|one, other| one.0.cmp(&other.0));
+        found.sort_by_key(|(order, _)| *order);
         found.truncate(FIRST_STRIPS_MAX);
         found.into_iter().map(|(_, first)| first).collect()
     }

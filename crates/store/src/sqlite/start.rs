@@ -3,7 +3,10 @@
 //! What claims decide by is in the writer's memory, and is only copied there; rows are counted by
 //! readers.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::Arc,
+};
 
 use rusqlite::params;
 use steadfast_core::{
@@ -250,12 +253,15 @@ fn add_holders(
             lane: row.get("lane")?,
             number: row.get("sublane")?,
         };
-        if !applied.contains_key(&id) {
-            let sublane = read_sublane(conn, names, id, (3, 4), row)?;
-            let of = sublane.map(|sublane| (sublane.tenant.clone(), gates.applying_to(&sublane)));
-            applied.insert(id, of);
-        }
-        let Some((tenant, gates)) = applied.get(&id).and_then(Option::as_ref) else {
+        let applied = match applied.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let sublane = read_sublane(conn, names, id, (3, 4), row)?;
+                let of = sublane.map(|of| (of.tenant.clone(), gates.applying_to(&of)));
+                new.insert(of)
+            }
+        };
+        let Some((tenant, gates)) = applied else {
             continue;
         };
         let holder = GateHolder {

@@ -173,7 +173,7 @@ fn counting_goes_on_without_a_change_and_a_hold_changes_its_destination_alone() 
     };
     let before = gates(
         1,
-        vec![(one.clone(), held(50)), (two.clone(), Arc::default())],
+        vec![(one.clone(), held(50)), (two, Arc::default())],
     );
     let same = gates(2, vec![(one.clone(), held(50))]);
     assert_eq!(
