@@ -372,7 +372,7 @@ impl<S: Send + Sync + 'static> EngineBuilder<S> {
                 random: random.clone(),
                 endpoints: endpoints.clone(),
                 gates: gates.clone(),
-                tallies: tallies.clone(),
+                tallies,
                 retry_after_max: self.config.retry_after_max,
                 fences_lost: AtomicU64::new(0),
             }),
