@@ -1,8 +1,6 @@
 //! A worker with the kinds that the conformance program in `sdk/conformance` knows. It takes its
 //! settings from variables and writes its events to standard output, as `sdk/README.md` says.
 
-#![expect(clippy::print_stdout, reason = "events go to standard output")]
-
 use std::{
     env,
     error::Error,

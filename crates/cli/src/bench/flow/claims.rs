@@ -130,7 +130,8 @@ pub async fn many(args: &Args, stores: &Stores<'_>, report: &mut Report) -> anyh
     let few = (tenants / 100).max(2);
     let jobs = args.jobs.max(tenants).max(destinations);
     let aim = "ratio ≤ 1.50 (beside: 1 tenant)";
-    let job: [(String, Box<dyn Fn(usize) -> JobRequest>); 3] = [
+    type MakeJob = Box<dyn Fn(usize) -> JobRequest>;
+    let job: [(String, MakeJob); 3] = [
         (tenant_name(few), Box::new(of_tenants(few))),
         (tenant_name(tenants), Box::new(of_tenants(tenants))),
         (

@@ -171,10 +171,7 @@ fn counting_goes_on_without_a_change_and_a_hold_changes_its_destination_alone() 
     let gates = |version, health: Vec<(Destination, Arc<DestinationHealth>)>| {
         Gates::new(version, Vec::new(), GateDefaults::default()).with_health(health)
     };
-    let before = gates(
-        1,
-        vec![(one.clone(), held(50)), (two, Arc::default())],
-    );
+    let before = gates(1, vec![(one.clone(), held(50)), (two, Arc::default())]);
     let same = gates(2, vec![(one.clone(), held(50))]);
     assert_eq!(
         same.change_since(&before),
