@@ -283,7 +283,11 @@ async fn who_may_enqueue_still_may_after_the_function_was_replaced() {
     database
         .execute(
             "DROP FUNCTION steadfast.enqueue; DROP FUNCTION steadfast.origin;
-             DROP FUNCTION steadfast.hash_number; UPDATE steadfast.schema_version SET version = 10",
+             DROP FUNCTION steadfast.hash_number; DROP FUNCTION steadfast.lane_number;
+             DROP FUNCTION steadfast.policy_number; DROP FUNCTION steadfast.use_age;
+             DROP TABLE steadfast.name_search; ALTER TABLE steadfast.lane DROP COLUMN used_at;
+             ALTER TABLE steadfast.policy DROP COLUMN used_at;
+             UPDATE steadfast.schema_version SET version = 10",
         )
         .await;
     database.execute(&before[create..]).await;
