@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use steadfast_api::{PauseQueueRequest, QueueList, TenantPageQuery, TenantQuery};
-use steadfast_core::Timestamp;
+use steadfast_core::{Pause, Timestamp};
 
 use crate::{
     output::{self, print_line},
@@ -150,7 +150,8 @@ fn print_list(list: &QueueList) -> anyhow::Result<()> {
     }
     print_line!("{}", table_lines(&table))?;
     for queue in &list.queues {
-        if let Some(pause) = &queue.pause {
+        let is_explained = |pause: &&Pause| pause.by.is_some() || pause.reason.is_some();
+        if let Some(pause) = queue.pause.as_ref().filter(is_explained) {
             print_line!("{} is {}", queue.name, pause.describe(now))?;
         }
     }
