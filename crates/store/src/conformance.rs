@@ -257,6 +257,8 @@ macro_rules! conformance_tests {
                 weights_are_shares
                 within_a_tenant_priority_and_time_decide
                 no_more_run_than_a_gate_allows
+                room_that_one_cannot_use_is_for_others
+                starts_count_although_their_jobs_have_ended
                 an_attempt_that_ran_before_its_gate_was_set_counts
                 a_gate_that_is_raised_lets_more_start
                 a_gate_of_one_tenant_is_for_its_own_jobs

@@ -376,6 +376,57 @@ fn broken(f: &Fixture, destination: &Destination) -> DestinationHealth {
     change.unwrap().health
 }
 
+pub async fn room_that_one_cannot_use_is_for_others(f: Fixture) {
+    let paused = GateLimits {
+        paused: Some(Pause {
+            by: None,
+            since: f.now(),
+            reason: None,
+            until: None,
+        }),
+        ..GateLimits::default()
+    };
+    let set = [
+        gate(None, GateScope::Queue, "default", at_most(1)),
+        gate(None, GateScope::Destination, "https://a.example", paused),
+    ];
+    let gates = gates(1, set);
+    let first = f.enqueue_one(f.job()).await;
+    let mut claims = claim(&f, &gates, 10).await.claims;
+    assert_eq!(ids_of(&claims), [first]);
+    f.enqueue_one(f.job_with(|job| {
+        job.priority = Priority::new(9).unwrap();
+        job.destination = Destination::new("https://a.example").ok();
+    }))
+    .await;
+    let other = f
+        .enqueue_one(f.job_with(|job| job.priority = Priority::new(0).unwrap()))
+        .await;
+    assert_eq!(claim(&f, &gates, 10).await.claims.len(), 0);
+    f.end(claims.remove(0), success()).await;
+    assert_eq!(ids_of(&claim(&f, &gates, 10).await.claims), [other]);
+}
+
+pub async fn starts_count_although_their_jobs_have_ended(f: Fixture) {
+    let rate = GateLimits {
+        rate: Rate::new(1, secs(60), 0).ok(),
+        ..GateLimits::default()
+    };
+    let rate = gate(None, GateScope::Queue, "default", rate);
+    let first = f.enqueue_one(f.job()).await;
+    let mut claims = claim(&f, &gates(1, [rate.clone()]), 10).await.claims;
+    assert_eq!(ids_of(&claims), [first]);
+    f.end(claims.remove(0), success()).await;
+    // Something else is changed while no job waits or runs.
+    let other = gate(None, GateScope::Queue, "other", at_most(1));
+    let changed = gates(2, [rate, other]);
+    assert_eq!(claim(&f, &changed, 10).await.claims.len(), 0);
+    let next = f.enqueue_one(f.job()).await;
+    assert_eq!(claim(&f, &changed, 10).await.claims.len(), 0);
+    f.clock.advance(secs(60));
+    assert_eq!(ids_of(&claim(&f, &changed, 10).await.claims), [next]);
+}
+
 pub async fn destination_and_key_are_kept(f: Fixture) {
     let destination = Destination::new("https://a.example").unwrap();
     let key = ConcurrencyKey::new("customer 7").unwrap();
