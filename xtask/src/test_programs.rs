@@ -13,7 +13,7 @@ use crate::root;
 /// Programs at the same time, and tests at the same time in each. Memory is no limit: a test takes
 /// some ten megabytes, one with a browser some hundred.
 const PROGRAMS: usize = 3;
-const TESTS_PER_PROGRAM: &str = "6";
+const TESTS_PER_PROGRAM: &str = "4";
 
 /// Those that take longest begin, so that none of them is left alone at the end.
 const LONGEST_FIRST: &[&str] = &["dashboard", "api", "cli", "proof", "simulation", "planted"];

@@ -187,7 +187,13 @@ impl Client {
             self.prepare(request)
                 .map_err(|error| error.within(&format!("jobs[{index}]")))
         });
-        let jobs = prepared.collect::<Result<Vec<_>, _>>()?;
+        let mut jobs = prepared.collect::<Result<Vec<_>, _>>()?;
+        // They are created at one time, so that their ids alone tell which of a key comes first.
+        let mut ids: Vec<JobId> = jobs.iter().map(|job| job.id).collect();
+        ids.sort_unstable();
+        for (job, id) in jobs.iter_mut().zip(ids) {
+            job.id = id;
+        }
         let most = limits::BULK_JOBS_MAX;
         if jobs.len() > most {
             let expected = format!("must hold at most {most} jobs");

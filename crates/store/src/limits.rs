@@ -140,6 +140,8 @@ pub const MIRROR_SYNC_EVERY: Duration = Duration::from_secs(2);
 pub const MIRROR_SYNC_COST_FACTOR: u32 = 50;
 /// After a change of which nothing is known, it pauses for so many times as long.
 pub const MIRROR_STALE_COST_FACTOR: u32 = 5;
+/// So few ranges are looked at without a pause: it is one statement that hardly costs anything.
+pub const MIRROR_RANGES_FEW: usize = 100;
 /// Ranges that other nodes have named and that are not looked up yet; beyond this, all are looked at.
 pub const MIRROR_UNKNOWN_MAX: usize = 10_000;
 /// Paused queues that a node knows.

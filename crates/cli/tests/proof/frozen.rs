@@ -17,7 +17,8 @@ use crate::{
     target::Target,
 };
 
-const JOBS: usize = 20;
+/// As many as a node calls at once at a destination that has not answered yet.
+const JOBS: usize = 4;
 /// One in four may start only once.
 const ONCE: usize = JOBS / 4;
 

@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use steadfast_core::{Gate, GateId, GateLimits, GatePatch, GateScope, PausePatch, Payload, Tenant};
+use steadfast_core::{
+    Gate, GateId, GateLimits, GatePatch, GateScope, JobId, PausePatch, Payload, Tenant,
+};
 use steadfast_engine::{Client, ClientError, Engine, JobKind as _};
-use steadfast_store::{ClaimRequest, Document, DocumentKind, DocumentStore as _, MemoryStore};
+use steadfast_store::{
+    ClaimRequest, Document, DocumentKind, DocumentStore as _, ManualClock, MemoryStore,
+};
 use tokio::time::Instant;
 
 use crate::common::{DEADLINE, fails};
@@ -43,6 +47,19 @@ async fn a_gate_that_is_opened_wakes_those_who_wait_for_its_jobs() {
     assert_eq!(poll.await.unwrap(), 1);
     assert_eq!(begin.elapsed(), std::time::Duration::ZERO);
     engine.stop().await;
+}
+
+// The first of a concurrency key is the one that was created first, in one request as well.
+#[tokio::test]
+async fn jobs_that_are_created_together_have_ids_in_their_order() {
+    let store = MemoryStore::new(Arc::new(ManualClock::default()));
+    let client = Client::new(Arc::new(store));
+    let results = client
+        .enqueue_all((0..100).map(|_| fails(0)))
+        .await
+        .unwrap();
+    let ids: Vec<JobId> = results.iter().map(|result| result.id()).collect();
+    assert!(ids.is_sorted(), "{ids:?}");
 }
 
 #[tokio::test]

@@ -202,7 +202,9 @@ pub async fn a_list_that_finds_little_stops_and_can_be_walked_on(f: Fixture) {
     assert!(page.items.is_empty() && page.next.is_some(), "{page:?}");
     let walked = found(&f, &filter, 5).await;
     assert_eq!(walked, [without_payload(first)]);
-    assert_eq!(f.store.count_jobs(filter, 10).await.unwrap().count, 1);
+    let counted = f.store.count_jobs(filter, 10).await.unwrap();
+    // It ends after a second, which may be too short on a busy machine, and says so.
+    assert!(counted.count == 1 || counted.at_least, "{counted:?}");
 }
 
 pub async fn a_count_goes_no_further_than_asked(f: Fixture) {

@@ -26,8 +26,8 @@ use super::{
 use crate::{
     due::{DueIndex, Level, Strip, SublaneId, Writers},
     limits::{
-        MIRROR_SLICE, MIRROR_STALE_COST_FACTOR, MIRROR_SYNC_COST_FACTOR, MIRROR_SYNC_EVERY,
-        MIRROR_UNKNOWN_MAX, PAUSED_QUEUES_MAX,
+        MIRROR_RANGES_FEW, MIRROR_SLICE, MIRROR_STALE_COST_FACTOR, MIRROR_SYNC_COST_FACTOR,
+        MIRROR_SYNC_EVERY, MIRROR_UNKNOWN_MAX, PAUSED_QUEUES_MAX,
     },
     wake::WakeReasons,
 };
@@ -55,6 +55,18 @@ pub(super) struct MirrorState {
 struct LastSync {
     at: Instant,
     took: Duration,
+    /// How many ranges there were.
+    ranges: usize,
+}
+
+impl LastSync {
+    /// How long to wait before the next one after a change of which nothing is known.
+    fn stale_pause(&self) -> Duration {
+        match self.ranges <= MIRROR_RANGES_FEW {
+            true => Duration::ZERO,
+            false => self.took * MIRROR_STALE_COST_FACTOR,
+        }
+    }
 }
 
 impl Default for DueMirror {
@@ -154,17 +166,18 @@ impl DueMirror {
         let found = self.sync_all(session).await;
         let mut state = self.lock();
         match &found {
-            Ok(()) => {
+            Ok(ranges) => {
                 state.synced = Some(LastSync {
                     at: Instant::now(),
                     took: started.elapsed(),
+                    ranges: *ranges,
                 });
                 let now = session.shared.clock.now();
                 state.index.forget_idle(now);
             }
             Err(_) => state.is_stale = true,
         }
-        found
+        found.map(drop)
     }
 
     /// Which queues are paused now.
@@ -174,17 +187,20 @@ impl DueMirror {
         Ok(())
     }
 
-    async fn sync_all(&self, session: &Session<'_>) -> Result<(), DriverError> {
+    /// Answers how many ranges there are.
+    async fn sync_all(&self, session: &Session<'_>) -> Result<usize, DriverError> {
         self.read_paused(session).await?;
         let sql = include_str!("sql/due_strips.sql");
         let mut after: (LaneId, i64, i32) = (0, i64::MIN, -1);
+        let mut ranges = 0;
         loop {
             let rows = session
                 .query(sql, &[&after.0, &after.1, &after.2, &MIRROR_SLICE])
                 .await?;
             self.add_rows(session, &rows).await?;
+            ranges += rows.len();
             let Some(last) = rows.last() else {
-                return Ok(());
+                return Ok(ranges);
             };
             after = (
                 last.try_get("lane")?,
@@ -257,18 +273,18 @@ impl MirrorState {
 
     /// How long a look at all ranges is put off although something has changed.
     pub(super) fn sync_pause(&self) -> Option<Duration> {
-        let LastSync { at, took } = self.synced.filter(|_| self.is_stale)?;
-        Some((took * MIRROR_STALE_COST_FACTOR).saturating_sub(at.elapsed()))
+        let last = self.synced.filter(|_| self.is_stale)?;
+        Some(last.stale_pause().saturating_sub(last.at.elapsed()))
     }
 
     /// Whether there was no look at all ranges, and whether one is due.
     fn sync_state(&self) -> (bool, bool) {
-        let Some(LastSync { at, took }) = self.synced else {
+        let Some(last) = self.synced else {
             return (true, true);
         };
-        let elapsed = at.elapsed();
-        let is_due = elapsed >= MIRROR_SYNC_EVERY && elapsed >= took * MIRROR_SYNC_COST_FACTOR;
-        let is_urgent = self.is_stale && elapsed >= took * MIRROR_STALE_COST_FACTOR;
+        let elapsed = last.at.elapsed();
+        let is_due = elapsed >= MIRROR_SYNC_EVERY && elapsed >= last.took * MIRROR_SYNC_COST_FACTOR;
+        let is_urgent = self.is_stale && elapsed >= last.stale_pause();
         (false, is_due || is_urgent)
     }
 }
