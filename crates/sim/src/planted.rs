@@ -86,7 +86,6 @@ bugs! {
     NothingExpires breaks AllEnds: "lost leases are not looked after",
     OneTooManyRuns breaks RunningLimited: "a gate lets one more run than it may",
     LostNotCounted breaks RunningLimited: "an attempt whose lease has expired does not count",
-    LowerLimitForgotten breaks RunningLimited: "a limit that was lowered stays as it was",
     RateTooFast breaks StartsLimited: "a rate counts for each of two halves by itself",
     BurstTooLarge breaks StartsLimited: "a burst comes on top of a whole window",
     RetryShareIgnored breaks RetriesLimited: "retries start as they like",

@@ -2,9 +2,9 @@
 
 use steadfast_sim::{Bug, Invariant, Simulation, prove};
 
-/// A bug that hides for longer than this is as good as not found. The shyest shows in every other
-/// seed.
-const SEEDS_MAX: u64 = 60;
+/// A bug that hides for longer than this is as good as not found. The shyest shows in one seed of
+/// fifteen or so.
+const SEEDS_MAX: u64 = 200;
 
 #[test]
 fn every_planted_bug_is_found_by_the_invariant_it_breaks() {

@@ -1,36 +1,40 @@
 //! The log lines that operators look for, in the words that are promised.
 
-use std::{
-    io,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{cell::RefCell, io, sync::Once, time::Duration};
 
 use steadfast_core::{Jitter, JobId, PolicyPatch};
 use steadfast_engine::{JobKind as _, ScheduleRequest};
 use steadfast_store::JobPageRequest;
-use tracing_subscriber::fmt::MakeWriter;
 
 use crate::common::{fails, steady, test_engine};
 
-/// Keeps what the engine logs on this thread.
-#[derive(Clone, Default)]
-struct LogBuffer(Arc<Mutex<Vec<u8>>>);
+thread_local! {
+    static LOG: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
-impl LogBuffer {
-    fn install(&self) -> tracing::subscriber::DefaultGuard {
-        let subscriber = tracing_subscriber::fmt()
-            .with_writer(self.clone())
-            .with_ansi(false)
-            .without_time()
-            .with_target(false)
-            .finish();
-        tracing::subscriber::set_default(subscriber)
+/// Keeps what the engine logs on this thread. There is one subscriber for all: with one for each test,
+/// what several tests log at the same time may reach none.
+#[derive(Clone, Copy)]
+struct ThreadLog;
+
+impl ThreadLog {
+    fn start() -> Self {
+        static INSTALL: Once = Once::new();
+        INSTALL.call_once(|| {
+            tracing_subscriber::fmt()
+                .with_writer(|| Self)
+                .with_ansi(false)
+                .without_time()
+                .with_target(false)
+                .init();
+        });
+        LOG.with_borrow_mut(Vec::clear);
+        Self
     }
 
     /// The lines about failures, with ids masked.
-    fn lines(&self, job: JobId) -> Vec<String> {
-        let log = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+    fn lines(self, job: JobId) -> Vec<String> {
+        let log = LOG.with_borrow(|log| String::from_utf8(log.clone()).unwrap());
         let lines = log.lines().filter(|line| line.contains(" failed"));
         lines
             .map(|line| line.trim().replace(&job.to_string(), "job_…"))
@@ -38,22 +42,15 @@ impl LogBuffer {
     }
 }
 
-impl io::Write for LogBuffer {
+impl io::Write for ThreadLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        // A thread that ends may still log: no test reads that.
+        let _ = LOG.try_with(|log| log.borrow_mut().extend_from_slice(bytes));
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for LogBuffer {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
     }
 }
 
@@ -66,8 +63,7 @@ fn assert_lines(lines: &[String], expected: &[&str]) {
 
 #[tokio::test]
 async fn a_job_that_is_given_up_logs_each_retry_and_where_it_went() {
-    let log = LogBuffer::default();
-    let _guard = log.install();
+    let log = ThreadLog::start();
     let engine = test_engine();
     let request = fails(99).job().retry(steady(2));
     let id = engine.client().enqueue(request).await.unwrap();
@@ -100,8 +96,7 @@ async fn a_job_that_is_given_up_logs_each_retry_and_where_it_went() {
 
 #[tokio::test]
 async fn a_run_of_a_schedule_logs_the_next_occurrence() {
-    let log = LogBuffer::default();
-    let _guard = log.install();
+    let log = ThreadLog::start();
     let engine = test_engine();
     let job = fails(99).job().retry(steady(1));
     let request = ScheduleRequest::cron("tens", "*/10 * * * * *", job);
@@ -119,8 +114,7 @@ async fn a_run_of_a_schedule_logs_the_next_occurrence() {
 
 #[tokio::test]
 async fn a_delay_is_rounded_for_people() {
-    let log = LogBuffer::default();
-    let _guard = log.install();
+    let log = ThreadLog::start();
     let engine = test_engine();
     let delay = Duration::from_micros(234_257_458);
     let policy = PolicyPatch::fixed(delay).jitter(Jitter::None);

@@ -35,7 +35,7 @@ impl BuggyStore {
             .collect();
         let mut known = self.gates.lock().unwrap();
         for (id, limits) in &mut set {
-            self.twist_limits(id, limits, known.get(id), &facts);
+            self.twist_limits(id, limits, &facts);
         }
         if self.bug == Bug::DeletedGateHolds {
             let deleted = known.iter().filter(|(id, _)| !set.contains_key(id));
@@ -51,22 +51,10 @@ impl BuggyStore {
         Ok(Arc::new(Gates::new(version, set, GateDefaults::default())))
     }
 
-    fn twist_limits(
-        &self,
-        id: &GateId,
-        limits: &mut GateLimits,
-        known: Option<&GateLimits>,
-        facts: &Facts,
-    ) {
+    fn twist_limits(&self, id: &GateId, limits: &mut GateLimits, facts: &Facts) {
         match self.bug {
             Bug::OneTooManyRuns => add(&mut limits.max_running, 1),
             Bug::LostNotCounted => add(&mut limits.max_running, facts.expired),
-            Bug::LowerLimitForgotten => {
-                let before = known.and_then(|known| known.max_running);
-                limits.max_running = limits
-                    .max_running
-                    .map(|most| Some(most).max(before).unwrap());
-            }
             Bug::TokenLost => {
                 limits.max_running = limits
                     .max_running
