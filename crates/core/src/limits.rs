@@ -166,9 +166,11 @@ pub const RAMP_STEP: Duration = Duration::from_secs(1);
 pub const RAMP_LEVEL_MAX: u32 = 10;
 /// How far back a ramp looks for failures.
 pub const RAMP_WINDOW: Duration = Duration::from_secs(10);
-/// Calls that a node makes to a destination at a time before any has ended: 50 destinations that
-/// hang then keep 200 slots of 512.
-pub const CALL_WINDOW_START: u32 = 4;
+/// Calls that a node makes to a destination at a time before any has ended, so that a healthy one whose
+/// calls take half a minute is not slow to begin with; 50 that hang leave 128 slots of 512.
+pub const CALL_WINDOW_START: u32 = 16;
+/// Calls that a destination gets once half of the slots are taken: 50 that hang leave some free.
+pub const CALL_SHARE_MIN: u32 = 4;
 /// Calls that a node makes to one destination at a time, whatever the number of slots.
 pub const CALL_WINDOW_MAX: u32 = 4_096;
 /// When only this part of a node's slots is free (one in 8), a destination gets one: a few more

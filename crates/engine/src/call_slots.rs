@@ -182,7 +182,10 @@ impl Slot {
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt as _;
-    use steadfast_core::{Failure, limits::CALL_WINDOW_START};
+    use steadfast_core::{
+        Failure,
+        limits::{CALL_SHARE_MIN, CALL_WINDOW_START},
+    };
     use tokio::sync::Semaphore;
 
     use super::*;
@@ -234,7 +237,7 @@ mod tests {
         let hanging = fill(&slots, &mut free, &names(50));
         assert_eq!(hanging.len() + free, 512);
         let healthy = slots.allowance(free).of(&to("healthy"));
-        assert!(healthy >= CALL_WINDOW_START as usize, "{healthy} of {free}");
+        assert!(healthy >= CALL_SHARE_MIN as usize, "{healthy} of {free}");
     }
 
     #[tokio::test]

@@ -17,8 +17,8 @@ use crate::{
     target::Target,
 };
 
-/// As many as a node calls at once at a destination that has not answered yet.
-const JOBS: usize = 4;
+/// A node calls as many at once at a destination that has not answered yet.
+const JOBS: usize = 16;
 /// One in four may start only once.
 const ONCE: usize = JOBS / 4;
 

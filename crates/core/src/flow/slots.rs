@@ -55,7 +55,7 @@ pub fn call_allowance(slots: u32, free: u32, in_flight: u32, window: CallWindow)
 /// How many slots one destination may have while so many are free.
 fn share(slots: u32, free: u32) -> u32 {
     let few = match free > slots / limits::SLOT_RESERVE_DIVISOR {
-        true => limits::CALL_WINDOW_START,
+        true => limits::CALL_SHARE_MIN,
         false => 1,
     };
     free.saturating_sub(slots / 2).max(few)
@@ -115,7 +115,7 @@ mod tests {
         }
         assert_eq!(
             figures,
-            [(512, 50, 312, 84), (512, 500, 0, 0), (2_048, 500, 204, 0)]
+            [(512, 50, 128, 84), (512, 500, 0, 0), (2_048, 500, 14, 0)]
         );
     }
 
@@ -129,7 +129,7 @@ mod tests {
             let windows: Vec<_> = windows.into_iter().map(CallWindow).collect();
             let free = free_after(SLOTS, &windows, &order);
             let allowance = call_allowance(SLOTS, free, 0, CallWindow::default());
-            prop_assert!(allowance >= limits::CALL_WINDOW_START, "{} free", free);
+            prop_assert!(allowance >= limits::CALL_SHARE_MIN, "{} free", free);
         }
 
         #[test]
