@@ -43,6 +43,9 @@ pub struct DeadLettersRequest {
     /// With this text in the message of the newest failure, in any case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// With all of these tags, each as `order:4711`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
     /// Created at this time or later; when it failed does not matter.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]

@@ -160,8 +160,6 @@ impl JobBody {
     pub fn without_payload(job: Job, now: Timestamp) -> Self {
         let note = job.progress.note.as_deref().map(Note::read);
         let Note { text, percent } = note.unwrap_or_default();
-        let traceparent = job.traceparent().map(|it| it.to_string());
-        let tags = own_tags(&job);
         Self {
             label: job.label(now),
             explanation: job.progress.reason.map(|it| explain::reason(it).to_owned()),
@@ -180,8 +178,8 @@ impl JobBody {
             retry: job.policy.into(),
             webhook: job.webhook.as_deref().map(WebhookTargetBody::from),
             payload: None,
-            traceparent,
-            tags,
+            traceparent: job.traceparent.map(|it| it.to_string()),
+            tags: job.tags,
             timeout_ms: job.timeout.map(duration::millis),
             lease_ms: duration::millis(job.lease),
             destination: job.destination,
@@ -204,12 +202,6 @@ impl JobBody {
             resolved_at: job.progress.resolved_at,
         }
     }
-}
-
-fn own_tags(job: &Job) -> Tags {
-    let tags = job.own_tags();
-    tags.map(|(name, value)| (name.clone(), value.clone()))
-        .collect()
 }
 
 /// Where an HTTP job goes. Its headers and its body may hold secrets and are left out.

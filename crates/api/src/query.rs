@@ -54,6 +54,11 @@ pub struct JobQuery {
     /// With a newest failure of this class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
+    /// With this tag, as `order:4711`; of several, with all of them.
+    // Repeated names are no matter of a serializer: the client adds them to its query.
+    #[serde(default, skip_serializing)]
+    #[cfg_attr(feature = "openapi", param(max_items = 32))]
+    pub tag: Vec<String>,
     /// Ended for this reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<EndReasonSchema>))]

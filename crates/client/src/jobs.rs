@@ -36,7 +36,9 @@ impl Client {
 
     /// A page of jobs, newest first.
     pub fn list_jobs(&self, query: &JobQuery) -> Request<JobList> {
-        self.get("listJobs", "/jobs").query(query)
+        self.get("listJobs", "/jobs")
+            .query(query)
+            .query_each("tag", &query.tag)
     }
 
     /// A job.

@@ -33,7 +33,9 @@ pub struct HealthBody {
 impl Client {
     /// A page of dead letters, newest first.
     pub fn list_dead_letters(&self, query: &JobQuery) -> Request<JobList> {
-        self.get("listDeadLetters", "/dlq").query(query)
+        self.get("listDeadLetters", "/dlq")
+            .query(query)
+            .query_each("tag", &query.tag)
     }
 
     /// Requeues dead letters, each with a new retry budget.

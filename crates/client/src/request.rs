@@ -94,6 +94,18 @@ impl<T> Request<T> {
         self
     }
 
+    /// Adds a name to the query for each of some values.
+    pub(crate) fn query_each(mut self, name: &str, values: &[String]) -> Self {
+        for value in values {
+            match serde_urlencoded::to_string([(name, value)]) {
+                Ok(pair) if self.query.is_empty() => self.query = pair,
+                Ok(pair) => self.query = format!("{}&{pair}", self.query),
+                Err(error) => self.encode_error = Some(error.into()),
+            }
+        }
+        self
+    }
+
     /// Reads the body of error responses like that of a success.
     pub(crate) fn accept_any_status(mut self) -> Self {
         self.accepts_any_status = true;

@@ -465,6 +465,7 @@ impl AlertChange {
             text: self.sentence(event),
             seed: format!("{} {rule} {}{about}", self.state.subject, at.as_micros()),
             tags: BTreeMap::from([("alert".to_owned(), rule.to_string())]),
+            traceparent: None,
         })
     }
 

@@ -176,7 +176,7 @@ impl EndedAttempt {
             first.copy_from_slice(&digest[..8]);
             new.id = JobId::new(started_at, u64::from_be_bytes(first));
         }
-        if let Some(trace) = self.job.traceparent() {
+        if let Some(trace) = self.job.traceparent.clone() {
             let untraced = |new: NewJob| match new.has_traceparent() {
                 true => new,
                 false => new.with_traceparent(&trace),

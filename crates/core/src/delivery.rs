@@ -21,7 +21,7 @@ use crate::{
     payload::Payload,
     policy::{PolicyPatch, Preset, RetryPolicy},
     time::Timestamp,
-    traceparent::{self, Traceparent},
+    traceparent::Traceparent,
     webhook::{BodyFormat, EventType, Webhook, WebhookTarget},
 };
 
@@ -89,6 +89,8 @@ pub struct WebhookEvent {
     pub seed: String,
     /// For finding deliveries.
     pub tags: BTreeMap<String, String>,
+    /// The trace that deliveries continue.
+    pub traceparent: Option<Traceparent>,
 }
 
 impl Subscriptions {
@@ -155,7 +157,8 @@ impl Subscriptions {
             data: (self.render_job)(job, at),
             text: text(job, event),
             seed: format!("{} {} {event}", job.id, job.progress.fence.0),
-            tags: event_tags(job),
+            tags: BTreeMap::from([("job".to_owned(), job.id.to_string())]),
+            traceparent: job.traceparent.clone(),
         };
         let own = job
             .webhook
@@ -262,23 +265,12 @@ impl WebhookEvent {
         let mut tags = self.tags.clone();
         tags.insert("event".to_owned(), self.event.to_string());
         tags.insert("eventId".to_owned(), self.id().to_string());
-        let trace = tags.remove(traceparent::TAG);
-        let trace = trace.and_then(|trace| Traceparent::new(&trace).ok());
         let job = job.with_tags(tags).ok()?;
-        Some(match trace {
-            Some(trace) => job.with_traceparent(&trace),
+        Some(match &self.traceparent {
+            Some(trace) => job.with_traceparent(trace),
             None => job,
         })
     }
-}
-
-/// What finds the deliveries of a job, which continue its trace.
-fn event_tags(job: &Job) -> BTreeMap<String, String> {
-    let mut tags = BTreeMap::from([("job".to_owned(), job.id.to_string())]);
-    if let Some(trace) = job.traceparent() {
-        tags.insert(traceparent::TAG.to_owned(), trace.to_string());
-    }
-    tags
 }
 
 /// The message of a failure may come from anywhere, and must not become a link or call a channel.

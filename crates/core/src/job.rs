@@ -17,7 +17,7 @@ use crate::{
     policy::RetryPolicy,
     state::{EndReason, Guarantee, JobLabel, JobState},
     time::Timestamp,
-    traceparent::{self, Traceparent},
+    traceparent::Traceparent,
     webhook::Webhook,
 };
 
@@ -57,9 +57,10 @@ pub struct Job {
     pub destination: Option<Destination>,
     /// What its creator wants to be limited together with it.
     pub concurrency_key: Option<ConcurrencyKey>,
-    /// The creator's own labels, for finding the job again, and the job's
-    /// [`traceparent`](Self::traceparent), which is none of them.
+    /// The creator's own labels, for finding the job again.
     pub tags: Tags,
+    /// Its place in a distributed trace, if its creator gave one.
+    pub traceparent: Option<Traceparent>,
     /// When it was stored, by the store's clock.
     pub created_at: Timestamp,
     /// How far it has come.
@@ -68,6 +69,11 @@ pub struct Job {
 
 /// The creator's own labels of a job, by name.
 pub type Tags = BTreeMap<String, String>;
+
+/// A label as filters name it: `name:value`.
+pub fn tag_text(name: &str, value: &str) -> String {
+    format!("{name}:{value}")
+}
 
 /// Which tick of which schedule a job is the run of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,15 +168,13 @@ impl JobProgress {
 }
 
 impl Job {
-    /// Its place in a distributed trace, if its creator gave one.
-    pub fn traceparent(&self) -> Option<Traceparent> {
-        Traceparent::new(self.tags.get(traceparent::TAG)?).ok()
-    }
-
-    /// The creator's own labels alone.
-    pub fn own_tags(&self) -> impl Iterator<Item = (&String, &String)> {
-        let tags = self.tags.iter();
-        tags.filter(|(name, _)| *name != traceparent::TAG)
+    /// Whether one of its tags is this one, written `name:value`.
+    pub fn has_tag(&self, tag: &str) -> bool {
+        // Names may hold colons too.
+        tag.match_indices(':').any(|(at, _)| {
+            let value = self.tags.get(&tag[..at]);
+            value.is_some_and(|value| *value == tag[at + 1..])
+        })
     }
 
     /// Retries so far: attempts after the first of this retry budget.

@@ -114,7 +114,7 @@ pub use flow::{
 pub use forecast::AttemptForecast;
 pub use id::{EndpointId, EventId, JobId, KeyId, ScheduleId};
 pub use invalid::Invalid;
-pub use job::{Fence, Job, JobProgress, NewJob, Priority, RunAt, ScheduledRun, Tags};
+pub use job::{Fence, Job, JobProgress, NewJob, Priority, RunAt, ScheduledRun, Tags, tag_text};
 pub use lifecycle::after_attempt;
 pub use name::{
     ConcurrencyKey, IdempotencyKey, Kind, Queue, ScheduleName, StepName, Tenant, UniqueKey,

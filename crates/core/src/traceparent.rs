@@ -2,16 +2,15 @@
 
 use std::fmt;
 
-use crate::invalid::Invalid;
+use crate::{invalid::Invalid, job::Tags};
 
 /// A `traceparent`, as `00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01`.
-///
-/// A job keeps it among its tags, under the empty name, which no tag of its creator can have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traceparent(String);
 
-/// The name under which it is kept among the tags of a job.
-pub(crate) const TAG: &str = "";
+/// The name under which earlier versions kept it among the tags of a job: none of its creator's own
+/// can have it.
+const TAG: &str = "";
 
 impl Traceparent {
     /// Refuses text that W3C Trace Context would have receivers ignore: four groups of lower-case
@@ -22,6 +21,11 @@ impl Traceparent {
         }
         let expected = "must be of the form 00-<32 hex digits>-<16 hex digits>-<2 hex digits>";
         Err(Invalid::new("traceparent", format!("{text:?}"), expected))
+    }
+
+    /// Takes it out of the tags of a job that an earlier version stored, which has it among them.
+    pub fn take_from(tags: &mut Tags) -> Option<Self> {
+        Self::new(&tags.remove(TAG)?).ok()
     }
 
     /// The text.
@@ -62,7 +66,7 @@ fn is_valid(text: &str) -> bool {
         && rest_is_right
 }
 
-/// What later versions may append must fit into a tag.
+/// As long as a tag.
 const TEXT_BYTES_MAX: usize = crate::limits::TAG_BYTES_MAX; // not a limit of its own
 
 #[cfg(test)]

@@ -409,6 +409,7 @@ fn an_endpoint_subscribes_to_its_events_unless_it_is_disabled() {
         text: String::new(),
         seed: String::new(),
         tags: Tags::new(),
+        traceparent: None,
     };
     assert_eq!(
         subscriptions

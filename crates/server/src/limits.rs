@@ -199,10 +199,8 @@ pub const PAGE_ATTEMPTS_MAX: usize = 50;
 pub const TIMELINE_ATTEMPTS_MAX: usize = 14;
 /// Upcoming attempts in the timeline of a job, beside the past ones.
 pub const TIMELINE_FORECAST_MAX: usize = 8;
-/// Jobs that are looked at to find the webhook deliveries of one job: no index has them.
-pub const DELIVERIES_SCAN_MAX: usize = 100;
-/// A delivery is created in the transaction that ends the job; clocks of nodes may differ.
-pub const DELIVERIES_CREATED_WITHIN: Duration = Duration::from_secs(60);
+/// Webhook deliveries on the page of a job, the newest first.
+pub const DELIVERIES_SHOWN_MAX: usize = 100;
 
 /// Dead letters that are sorted into groups: grouping reads each of them whole.
 pub const DEAD_LETTERS_GROUPED_MAX: usize = 500;

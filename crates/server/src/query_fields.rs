@@ -15,19 +15,45 @@ where
     T: de::DeserializeOwned,
     P: Iterator<Item = (Cow<'de, str>, Cow<'de, str>)>,
 {
-    let pairs = Pairs { pairs, value: None };
+    let pairs = Pairs {
+        pairs: grouped(pairs).into_iter(),
+        value: None,
+    };
     T::deserialize(de::value::MapAccessDeserializer::new(pairs))
 }
 
-struct Pairs<'de, P> {
-    pairs: P,
-    value: Option<(String, Cow<'de, str>)>,
+/// The values of each name, in the order in which the names come first.
+fn grouped<'de>(
+    pairs: impl Iterator<Item = (Cow<'de, str>, Cow<'de, str>)>,
+) -> Vec<(Cow<'de, str>, Values<'de>)> {
+    let mut grouped: Vec<(Cow<'de, str>, Values<'de>)> = Vec::new();
+    for (name, value) in pairs {
+        match grouped.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, values)) => values.more.push(value),
+            None => {
+                let values = Values {
+                    first: value,
+                    more: Vec::new(),
+                };
+                grouped.push((name, values));
+            }
+        }
+    }
+    grouped
 }
 
-impl<'de, P> de::MapAccess<'de> for Pairs<'de, P>
-where
-    P: Iterator<Item = (Cow<'de, str>, Cow<'de, str>)>,
-{
+/// The values of one name.
+struct Values<'de> {
+    first: Cow<'de, str>,
+    more: Vec<Cow<'de, str>>,
+}
+
+struct Pairs<'de> {
+    pairs: std::vec::IntoIter<(Cow<'de, str>, Values<'de>)>,
+    value: Option<(String, Values<'de>)>,
+}
+
+impl<'de> de::MapAccess<'de> for Pairs<'de> {
     type Error = FieldError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
@@ -49,8 +75,58 @@ where
         let Some((name, value)) = self.value.take() else {
             return Err(de::Error::custom("a value without a name"));
         };
-        let value = seed.deserialize(Text(value));
+        let value = seed.deserialize(value);
         value.map_err(|error| error.within(name))
+    }
+}
+
+/// A field that is no list has one value.
+impl<'de> Values<'de> {
+    fn single(self) -> Result<Text<'de>, FieldError> {
+        match self.more.is_empty() {
+            true => Ok(Text(self.first)),
+            false => Err(de::Error::custom("must be given once")),
+        }
+    }
+}
+
+impl<'de> Deserializer<'de> for Values<'de> {
+    type Error = FieldError;
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        let all = std::iter::once(self.first).chain(self.more);
+        let texts = all.map(Cow::into_owned);
+        visitor.visit_seq(de::value::SeqDeserializer::new(texts))
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        self.single()?.deserialize_any(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        self.single()?.deserialize_option(visitor)
+    }
+
+    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        self.single()?.deserialize_u64(visitor)
+    }
+
+    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        self.single()?.deserialize_u64(visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, FieldError> {
+        self.single()?.deserialize_enum(name, variants, visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u128 f32 f64 char str string bytes byte_buf unit
+        unit_struct newtype_struct tuple tuple_struct map struct identifier ignored_any
     }
 }
 

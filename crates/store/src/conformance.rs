@@ -40,6 +40,7 @@ mod schedules;
 mod start;
 mod stats;
 mod sweep;
+mod tags;
 mod wake;
 mod webhooks;
 mod writable;
@@ -72,6 +73,13 @@ macro_rules! conformance_tests {
                 jobs_are_read_in_the_order_asked
                 states_are_read_in_the_order_asked
                 an_empty_batch_is_an_empty_answer
+            }
+            tags {
+                jobs_are_found_by_their_tags
+                several_tags_are_all_asked_for
+                tags_of_other_tenants_are_not_found
+                tags_go_with_their_job
+                a_trace_is_no_tag
             }
             keys {
                 a_known_key_answers_with_its_job

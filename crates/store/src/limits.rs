@@ -46,6 +46,9 @@ pub const STRIPS_OF_LANE_MAX: usize = 256;
 /// Waiting jobs whose minute is past by so much are counted together. A clock that is set back
 /// by more counts them as due before they are.
 pub const WAITING_MINUTES_KEPT: Duration = Duration::from_secs(60 * 60);
+/// Of a filter with several tags, the one that the fewest jobs have is walked; so many jobs of each are
+/// counted to find it.
+pub const TAGGED_JOBS_COUNTED_MAX: usize = 1_000;
 /// A list reads at least so many rows at once.
 pub const LIST_ROWS_MIN: usize = 64;
 /// Each further read of a list is so many times longer: more than are asked for, because some

@@ -204,6 +204,7 @@ impl Selection {
             kind: filter.kind,
             schedule,
             reason: filter.reason,
+            tags: filter.tags,
             class: filter.class,
             text: filter.text,
             from: filter.from,

@@ -16,7 +16,7 @@ use crate::{
     policy::{PolicyPatch, RetryPolicy},
     state::Guarantee,
     time::Timestamp,
-    traceparent::{self, Traceparent},
+    traceparent::Traceparent,
     webhook::Webhook,
 };
 
@@ -74,6 +74,7 @@ pub struct NewJob {
     timeout_is_default: bool,
     lease: Duration,
     tags: Tags,
+    traceparent: Option<Traceparent>,
 }
 
 /// When a job becomes due, by the store's clock.
@@ -113,6 +114,7 @@ impl NewJob {
             timeout_is_default: false,
             lease: limits::LEASE_DEFAULT,
             tags: Tags::new(),
+            traceparent: None,
         }
     }
 
@@ -173,22 +175,26 @@ impl NewJob {
         Ok(self)
     }
 
-    /// Sets the job's place in a distributed trace. Comes after the tags.
+    /// Sets the job's place in a distributed trace.
     #[must_use]
     pub fn with_traceparent(mut self, traceparent: &Traceparent) -> Self {
-        let value = traceparent.as_str().to_owned();
-        self.tags.insert(traceparent::TAG.to_owned(), value);
+        self.traceparent = Some(traceparent.clone());
         self
     }
 
     /// Leaves the trace of its creator: each run of a schedule begins one of its own.
     pub fn clear_traceparent(&mut self) {
-        self.tags.remove(traceparent::TAG);
+        self.traceparent = None;
+    }
+
+    /// Its place in a distributed trace.
+    pub fn traceparent(&self) -> Option<&Traceparent> {
+        self.traceparent.as_ref()
     }
 
     /// Whether it has a place in a distributed trace.
     pub fn has_traceparent(&self) -> bool {
-        self.tags.contains_key(traceparent::TAG)
+        self.traceparent.is_some()
     }
 
     /// How long one attempt may take; `None` unless set.
@@ -235,6 +241,7 @@ impl NewJob {
             destination: self.destination,
             concurrency_key: self.concurrency_key,
             tags: self.tags,
+            traceparent: self.traceparent,
             created_at: now,
             progress: JobProgress::waiting(run_at),
         }
@@ -269,9 +276,8 @@ impl NewJob {
         if let Some(webhook) = &self.webhook {
             field(&serde_json::to_string(webhook).unwrap_or_default());
         }
-        // A request that is repeated is another span of its trace.
-        let tags = self.tags.iter();
-        for (key, value) in tags.filter(|(key, _)| *key != traceparent::TAG) {
+        // A request that is repeated is another span of its trace, which is left out.
+        for (key, value) in &self.tags {
             field(key);
             field(value);
         }
@@ -368,8 +374,8 @@ mod tests {
             .with_traceparent(&Traceparent::new(trace).unwrap());
         assert_eq!(first.fingerprint(), traced.fingerprint());
         let job = traced.into_job(Timestamp::EPOCH);
-        assert_eq!(job.traceparent().unwrap().as_str(), trace);
-        assert_eq!(job.own_tags().count(), 0);
+        assert_eq!(job.traceparent.unwrap().as_str(), trace);
+        assert!(job.tags.is_empty());
     }
 
     #[test]

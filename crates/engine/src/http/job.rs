@@ -112,7 +112,7 @@ fn attempt_headers(job: &Job, headers: &mut HeaderMap) {
 /// The trace goes on at the receiver, unless the request has one of its own.
 fn trace_header(job: &Job, headers: &mut HeaderMap) {
     let name = HeaderName::from_static("traceparent");
-    if let Some(traceparent) = job.traceparent()
+    if let Some(traceparent) = &job.traceparent
         && let Ok(value) = HeaderValue::try_from(traceparent.as_str())
     {
         headers.entry(name).or_insert(value);

@@ -176,6 +176,7 @@ fn dead_letter_filter(body: &DeadLettersRequest, caller: &Caller) -> Result<JobF
         failure_text: body.text.clone(),
         failure_class: body.class.as_deref().map(FailureClass::named),
         reason: body.reason,
+        tags: query::tags("tags", &body.tags)?,
         ..JobFilter::dead_letters()
     })
 }

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use steadfast_api::{JobQuery, MinutesQuery, ScheduleQuery, TenantQuery};
-use steadfast_core::{FailureClass, Kind, Queue, ScheduleId, Tenant};
+use steadfast_core::{FailureClass, Kind, Queue, ScheduleId, Tenant, limits as core_limits};
 use steadfast_store::{JobFilter, JobPageRequest, PageRequest};
 
 use super::cursor;
@@ -24,8 +24,27 @@ pub fn job_filter(query: &JobQuery, caller: &Caller) -> Result<JobFilter, Proble
         failure_text: query.text.clone(),
         failure_class: query.class.as_deref().map(FailureClass::named),
         reason: query.reason,
+        tags: tags("tag", &query.tag)?,
         dead_letters: false,
     })
+}
+
+/// Tags as filters name them: `name:value`.
+pub fn tags(field: &str, tags: &[String]) -> Result<Vec<String>, Problem> {
+    let most = core_limits::TAGS_MAX;
+    if tags.len() > most {
+        let detail = format!(
+            "{field} is given {} times: must be at most {most}",
+            tags.len()
+        );
+        return Err(Problem::invalid(field, detail));
+    }
+    let is_right = |tag: &&String| tag.find(':').is_some_and(|at| at > 0);
+    if let Some(tag) = tags.iter().find(|tag| !is_right(tag)) {
+        let detail = format!("{field} is {tag:?}: must be a name and a value, as order:4711");
+        return Err(Problem::invalid(field, detail));
+    }
+    Ok(tags.to_vec())
 }
 
 /// The page of jobs that a query asks for.

@@ -10,8 +10,9 @@ use crate::{limits, problem::Problem, query_fields};
 pub struct Fields(Vec<(String, String)>);
 
 /// The fields that filter a list of jobs.
-const FILTERS: [&str; 10] = [
+const FILTERS: [&str; 11] = [
     "label", "queue", "kind", "tenant", "schedule", "from", "before", "text", "class", "reason",
+    "tag",
 ];
 
 impl Fields {
@@ -58,17 +59,27 @@ impl Fields {
 
     /// The fields that filter a list, for the hidden fields of the forms on its page.
     pub fn filters(&self) -> Vec<(&'static str, String)> {
-        let present = FILTERS.iter().filter_map(|name| {
-            let value = self.get(name)?;
-            let is_time = matches!(*name, "from" | "before");
+        let present = FILTERS.iter().flat_map(|name| {
+            let values = self
+                .all(name)
+                .take(if *name == "tag" { usize::MAX } else { 1 });
+            values.map(move |value| (*name, value))
+        });
+        let present = present.map(|(name, value)| {
+            let is_time = matches!(name, "from" | "before");
             // A browser's `datetime-local` field sends neither seconds nor a zone.
             let is_bare = is_time && value.len() == "2026-01-01T12:00".len();
-            Some((
-                *name,
+            (
+                name,
                 format!("{value}{}", if is_bare { ":00Z" } else { "" }),
-            ))
+            )
         });
         present.collect()
+    }
+
+    /// The tags that a form shows: those that are entered, and room for another.
+    pub fn tags(&self) -> Vec<&str> {
+        self.all("tag").chain([""]).collect()
     }
 
     /// The filter as the API's query type.
@@ -99,6 +110,9 @@ mod tests {
         let filters = fields.filters();
         assert_eq!(filters[0], ("kind", "mail".to_owned()));
         assert_eq!(filters[1], ("from", "2026-01-01T12:00:00Z".to_owned()));
+        let fields_of_tags = Fields::parse(b"tag=a%3Ab&tag=&tag=c%3Ad");
+        assert_eq!(fields_of_tags.tags(), ["a:b", "c:d", ""]);
+        assert_eq!(fields_of_tags.job_query().unwrap().tag, ["a:b", "c:d"]);
         assert_eq!(
             fields.query_with(&[("id", ""), ("kind", "a&b")]),
             "from=2026-01-01T12%3A00&kind=a%26b"

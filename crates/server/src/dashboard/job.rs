@@ -4,8 +4,9 @@ use askama::Template;
 use axum::extract::Path;
 use steadfast_core::{
     Attempt, AttemptForecast, AttemptStatus, Job, JobCommand, JobEdit, JobId, JobState, Kind, Note,
-    Queue, Timestamp,
+    Timestamp,
     explain::{self, brief},
+    tag_text,
 };
 use steadfast_store::{JobFilter, JobPageRequest, PageRequest};
 
@@ -287,7 +288,7 @@ fn segments(
     segments
 }
 
-/// The webhook deliveries about this job, as far as a bounded search finds them.
+/// The newest webhook deliveries about this job.
 async fn deliveries(app: &App, job: &Job, frame: &Frame) -> Result<Vec<JobRow>, PageError> {
     if job.kind == Kind::webhook() || job.progress.attempt == 0 {
         return Ok(Vec::new());
@@ -296,24 +297,15 @@ async fn deliveries(app: &App, job: &Job, frame: &Frame) -> Result<Vec<JobRow>, 
     if job.webhook.is_none() && !has_endpoints {
         return Ok(Vec::new());
     }
-    let created_before = job.progress.finished_at;
-    let created_before = created_before.map(|at| at.plus(limits::DELIVERIES_CREATED_WITHIN));
     let filter = JobFilter {
         tenant: Some(job.tenant.clone()),
-        queue: Some(Queue::webhooks()),
         kind: Some(Kind::webhook()),
-        created_from: Some(job.created_at),
-        created_before,
+        tags: vec![tag_text("job", &job.id.to_string())],
         ..JobFilter::default()
     };
-    let page = JobPageRequest::first(limits::DELIVERIES_SCAN_MAX);
-    let listed = app.client.jobs(filter, page).await?;
-    let id = job.id.to_string();
-    let about_this_job = listed
-        .items
-        .iter()
-        .filter(|it| it.tags.get("job") == Some(&id));
-    Ok(about_this_job.map(|job| JobRow::of(job, frame)).collect())
+    let page = JobPageRequest::first(limits::DELIVERIES_SHOWN_MAX);
+    let listed = app.client.jobs(filter, page).await?.items.into_iter();
+    Ok(listed.map(|job| JobRow::of(&job, frame)).collect())
 }
 
 pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {

@@ -13,7 +13,10 @@ use crate::{
 async fn dead(http: &Http, queue: &str, class: &str, count: usize) -> Vec<String> {
     let mut ids = Vec::new();
     for number in 0..count {
-        let body = json!({"kind": "mail", "queue": queue, "payload": number, "retry": "once"});
+        let tags = json!({"class": class, "number": number.to_string()});
+        let body = json!({
+            "kind": "mail", "queue": queue, "payload": number, "retry": "once", "tags": tags,
+        });
         ids.push(http.create_id(body).await);
         let claim = &http.claim("mail", "20s").await[0];
         let failure = json!({"failure": {"class": class, "message": format!("{class} it is")}});
@@ -39,6 +42,9 @@ async fn dead_letters_are_listed_and_filtered() {
         ("?reason=exhausted", vec![&b[0]]),
         ("?text=FORBIDDEN%20it", vec![&a[1], &a[0]]),
         ("?tenant=other", vec![]),
+        ("?tag=number:0", vec![&b[0], &a[0]]),
+        ("?tag=number:0&tag=class:error", vec![&b[0]]),
+        ("?tag=number:1&tag=class:error", vec![]),
         ("?limit=1", vec![&b[0]]),
     ] {
         let list = server

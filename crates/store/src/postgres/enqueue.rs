@@ -8,7 +8,7 @@ use std::{
 
 use steadfast_core::{
     ConcurrencyKey, Destination, Guarantee, IdempotencyKey, JobId, NewJob, RunAt, Sublane, Tenant,
-    Timestamp,
+    Timestamp, Traceparent,
 };
 
 use super::{
@@ -192,7 +192,9 @@ impl Composite for NumberedJob<'_> {
         fields.put(&Some(self.sublane().number).filter(|number| *number != 0))?;
         fields.put(&job.destination.as_ref().map(Destination::as_str))?;
         fields.put(&key.map(ConcurrencyKey::as_str))?;
-        fields.put(&key.map(|key| Sublane::key_number(&job.tenant, key)))
+        fields.put(&key.map(|key| Sublane::key_number(&job.tenant, key)))?;
+        fields.put(&job.traceparent().map(Traceparent::as_str))?;
+        fields.put(&None::<&str>)
     }
 }
 

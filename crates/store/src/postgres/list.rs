@@ -10,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-use steadfast_core::{Attempt, Job, JobId, Timestamp};
+use steadfast_core::{Attempt, Job, JobId, Tenant, Timestamp};
 use tokio_postgres::Row;
 
 use super::{
@@ -26,7 +26,7 @@ use super::{
 use crate::{
     limits::{
         COUNT_TIME_MAX, JOBS_EXAMINED_MAX, JOBS_READ_MAX, LANE_ROWS_MIN, LIST_ROWS_GROWTH,
-        LIST_ROWS_MIN, ROWS_COUNTED_MAX, ROWS_EXAMINED_MAX,
+        LIST_ROWS_MIN, ROWS_COUNTED_MAX, ROWS_EXAMINED_MAX, TAGGED_JOBS_COUNTED_MAX,
     },
     listed_payload::is_listed,
     sql::{
@@ -116,6 +116,7 @@ impl<'f> Walk<'f> {
         now: Timestamp,
     ) -> Result<Self, DriverError> {
         let source = match ListSource::without_lanes(filter) {
+            Some(ListSource::Tagged(_)) => ListSource::Tagged(rarest_tag(session, filter).await?),
             Some(source) => source,
             None => {
                 let lanes = stats::lane_counters(session, filter).await?;
@@ -197,6 +198,11 @@ impl<'f> Walk<'f> {
             ListRow::read(session.query(sql, &[&up_to, &limit, &schedule]).await?)
         };
         let rows = match &self.source {
+            ListSource::Tagged(index) => {
+                let rows = read_tagged(session, self.filter, *index, up_to, length).await?;
+                self.is_at_end = rows.len() < length;
+                return Ok(rows);
+            }
             ListSource::Runs => simple(include_str!("sql/list_runs.sql")).await?,
             ListSource::Failed => simple(include_str!("sql/list_failed.sql")).await?,
             ListSource::Running => simple(include_str!("sql/list_running.sql")).await?,
@@ -219,6 +225,44 @@ impl<'f> Walk<'f> {
         self.is_at_end = rows.len() < length;
         Ok(rows)
     }
+}
+
+/// Which of the tags of a filter the fewest jobs have, as far as that is worth finding out.
+async fn rarest_tag(session: &Session<'_>, filter: &JobFilter) -> Result<usize, DriverError> {
+    if filter.tags.len() < 2 {
+        return Ok(0);
+    }
+    let tenant = filter.tenant.as_ref().map(Tenant::as_str);
+    let limit = row_limit(TAGGED_JOBS_COUNTED_MAX);
+    let mut counts = Vec::with_capacity(filter.tags.len());
+    for (index, tag) in filter.tags.iter().enumerate() {
+        let sql = include_str!("sql/tag_count.sql");
+        for row in session.query(sql, &[&tag, &tenant, &limit]).await? {
+            counts.push((row.try_get::<_, i64>("found")?, index));
+        }
+    }
+    Ok(counts.into_iter().min().map_or(0, |(_, index)| index))
+}
+
+async fn read_tagged(
+    session: &Session<'_>,
+    filter: &JobFilter,
+    index: usize,
+    up_to: Key,
+    length: usize,
+) -> Result<Vec<ListRow>, DriverError> {
+    let (limit, tag) = (row_limit(length), filter.tags.get(index));
+    let found = match filter.tenant.as_ref().map(Tenant::as_str) {
+        Some(tenant) => {
+            let sql = include_str!("sql/list_tagged_tenant.sql");
+            session.query(sql, &[&up_to, &limit, &tag, &tenant]).await?
+        }
+        None => {
+            let sql = include_str!("sql/list_tagged.sql");
+            session.query(sql, &[&up_to, &limit, &tag]).await?
+        }
+    };
+    ListRow::read(found)
 }
 
 /// The newest rows of lanes in one order, and whether they are the last. Of each lane no more

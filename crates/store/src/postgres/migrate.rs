@@ -22,6 +22,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0010_flow.sql"),
     include_str!("migrations/0011_enqueue_flow.sql"),
     include_str!("migrations/0012_unused_names.sql"),
+    include_str!("migrations/0013_tags.sql"),
 ];
 
 /// The schema as it was found.

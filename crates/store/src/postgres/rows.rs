@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use steadfast_core::{
     Attempt, ConcurrencyKey, Destination, Fence, Guarantee, IdempotencyKey, Job, JobProgress,
-    JobState, Payload, Priority, ScheduledRun, WorkerName,
+    JobState, Payload, Priority, ScheduledRun, Tags, Traceparent, WorkerName,
 };
 use tokio_postgres::Row;
 
@@ -71,6 +71,11 @@ impl JobRows {
         let lane = self.names.lane(row.try_get(columns.lane)?)?;
         let priority = u8::try_from(row.try_get::<_, i16>(columns.priority)?).unwrap_or(u8::MAX);
         let is_at_most_once: bool = row.try_get(columns.at_most_once)?;
+        let mut tags: Tags = json_option(row, columns.tags, "tags")?.unwrap_or_default();
+        let traceparent = match row.try_get::<_, Option<&str>>(columns.traceparent)? {
+            Some(text) => Traceparent::new(text).ok(),
+            None => Traceparent::take_from(&mut tags),
+        };
         Ok(Job {
             id: row.try_get::<_, Key>(columns.id)?.job(),
             tenant: lane.tenant.clone(),
@@ -105,7 +110,8 @@ impl JobRows {
                 "concurrency key",
                 ConcurrencyKey::new,
             )?,
-            tags: json_option(row, columns.tags, "tags")?.unwrap_or_default(),
+            tags,
+            traceparent,
             progress: progress(columns, row)?,
         })
     }

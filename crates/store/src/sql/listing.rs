@@ -12,6 +12,8 @@ use crate::{
 /// The rows that a list walks: the fewest that an index finds in the order of ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ListSource<LaneId> {
+    /// Jobs with one of the tags of the filter: the one of this index.
+    Tagged(usize),
     /// The runs of a schedule.
     Runs,
     /// Failed jobs.
@@ -38,6 +40,10 @@ pub(crate) enum LanePart {
 impl<LaneId> ListSource<LaneId> {
     /// The source that needs no look at the lanes; `None` if they tell a better one.
     pub(crate) fn without_lanes(filter: &JobFilter) -> Option<Self> {
+        // The driver looks which of several tags has the fewest jobs.
+        if !filter.tags.is_empty() {
+            return Some(Self::Tagged(0));
+        }
         if filter.schedule.is_some() {
             return Some(Self::Runs);
         }

@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::{OptionalExtension, params};
 use steadfast_core::{
-    ConcurrencyKey, Destination, Guarantee, IdempotencyKey, JobId, NewJob, Payload, Sublane, Tenant,
+    ConcurrencyKey, Destination, Guarantee, IdempotencyKey, JobId, NewJob, Payload, Sublane,
+    Tenant, Traceparent, tag_text,
 };
 
 use super::{
@@ -99,6 +100,7 @@ impl PlainJobs<'_> {
             for (row, answer) in inserted {
                 // An id that is there twice was stored once.
                 if new_ids.as_mut().is_none_or(|ids| ids.remove(&row.job.id)) {
+                    row.save_tags(session)?;
                     row.wait_in_lane(session);
                 } else {
                     self.stored_before.push((row.job.id, *answer));
@@ -147,6 +149,17 @@ impl<'j> NewRow<'j> {
         })
     }
 
+    /// Lets the job be found by its tags.
+    fn save_tags(self, session: &Session<'_>) -> Result<(), DriverError> {
+        let job = self.job;
+        for (name, value) in job.tags() {
+            let params = params![tag_text(name, value), job_key(job.id), job.tenant.as_str()];
+            let sql = include_str!("sql/tag_insert.sql");
+            session.conn.prepare_cached(sql)?.execute(params)?;
+        }
+        Ok(())
+    }
+
     fn wait_in_lane(self, session: &mut Session<'_>) {
         let strip = Strip {
             sublane: self.sublane,
@@ -189,7 +202,9 @@ fn insert_rows<'j, T>(
         row.bind(Some(sublane.number).filter(|number| *number != 0))?;
         row.bind(job.destination.as_ref().map(Destination::as_str))?;
         row.bind(key.map(ConcurrencyKey::as_str))?;
-        row.bind(key.map(|key| Sublane::key_number(&job.tenant, key)))
+        row.bind(key.map(|key| Sublane::key_number(&job.tenant, key)))?;
+        row.bind(job.traceparent().map(Traceparent::as_str))?;
+        row.bind(None::<&str>)
     })
 }
 
@@ -212,6 +227,7 @@ fn insert(session: &mut Session<'_>, job: &NewJob) -> Result<EnqueueResult, Driv
                 job.fingerprint()
             ])?;
     }
+    row.save_tags(session)?;
     row.wait_in_lane(session);
     Ok(EnqueueResult::Created(job.id, session.now))
 }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use rusqlite::{Connection, Params, Row, params};
-use steadfast_core::{Attempt, Job, JobId, Timestamp};
+use steadfast_core::{Attempt, Job, JobId, Tenant, Timestamp};
 
 use super::{
     driver_error::DriverError,
@@ -24,7 +24,7 @@ use super::{
 use crate::{
     limits::{
         COUNT_STEP_JOBS_MAX, COUNT_TIME_MAX, JOBS_EXAMINED_MAX, LIST_ROWS_GROWTH, LIST_ROWS_MIN,
-        PAYLOAD_HEAD_CHARS, ROWS_COUNTED_MAX, ROWS_EXAMINED_MAX,
+        PAYLOAD_HEAD_CHARS, ROWS_COUNTED_MAX, ROWS_EXAMINED_MAX, TAGGED_JOBS_COUNTED_MAX,
     },
     listed_payload::{is_listed, listed_payload},
     sql::{
@@ -161,6 +161,7 @@ struct Candidate {
 impl<'f> Walk<'f> {
     fn source(reader: &Reader, filter: &JobFilter) -> Result<ListSource<LaneId>, DriverError> {
         match ListSource::without_lanes(filter) {
+            Some(ListSource::Tagged(_)) => Ok(ListSource::Tagged(rarest_tag(reader, filter)?)),
             Some(source) => Ok(source),
             None => {
                 let lanes = stats::lane_counters(&reader.conn, filter)?;
@@ -213,6 +214,7 @@ impl<'f> Walk<'f> {
         let schedule = self.filter.schedule.map(schedule_key);
         let simple = |sql| read_rows(conn, sql, params![below, row_limit(length), schedule]);
         let rows = match &self.source {
+            ListSource::Tagged(index) => read_tagged(conn, self.filter, *index, &below, length)?,
             ListSource::Runs => simple(include_str!("sql/list_runs.sql"))?,
             ListSource::Failed => simple(include_str!("sql/list_failed.sql"))?,
             ListSource::Running => simple(include_str!("sql/list_running.sql"))?,
@@ -344,6 +346,40 @@ fn read_rows(
         });
     }
     Ok(found)
+}
+
+/// Which of the tags of a filter the fewest jobs have, as far as that is worth finding out.
+fn rarest_tag(reader: &Reader, filter: &JobFilter) -> Result<usize, DriverError> {
+    if filter.tags.len() < 2 {
+        return Ok(0);
+    }
+    let tenant = filter.tenant.as_ref().map(Tenant::as_str);
+    let mut statement = reader
+        .conn
+        .prepare_cached(include_str!("sql/tag_count.sql"))?;
+    let mut counts = Vec::with_capacity(filter.tags.len());
+    for (index, tag) in filter.tags.iter().enumerate() {
+        let params = params![tag, tenant, row_limit(TAGGED_JOBS_COUNTED_MAX)];
+        let count: i64 = statement.query_row(params, |row| row.get("found"))?;
+        counts.push((count, index));
+    }
+    Ok(counts.into_iter().min().map_or(0, |(_, index)| index))
+}
+
+fn read_tagged(
+    conn: &Connection,
+    filter: &JobFilter,
+    index: usize,
+    below: &[u8],
+    length: usize,
+) -> Result<Vec<ListRow>, DriverError> {
+    let sql = match filter.tenant {
+        Some(_) => include_str!("sql/list_tagged_tenant.sql"),
+        None => include_str!("sql/list_tagged.sql"),
+    };
+    let tenant = filter.tenant.as_ref().map(Tenant::as_str);
+    let tag = filter.tags.get(index);
+    read_rows(conn, sql, params![below, row_limit(length), tag, tenant])
 }
 
 /// All waiting jobs of lanes, which are few, newest first.

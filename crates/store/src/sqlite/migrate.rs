@@ -17,6 +17,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0009_workers.sql"),
     include_str!("migrations/0010_flow.sql"),
     include_str!("migrations/0011_unused_names.sql"),
+    include_str!("migrations/0012_tags.sql"),
 ];
 
 /// The schema this binary knows.

@@ -86,6 +86,7 @@ struct OldJob {
     state: JobState,
     key: Option<String>,
     schedule: Option<ScheduleId>,
+    has_tags: bool,
     ended_at: i64,
 }
 
@@ -98,6 +99,7 @@ impl OldJob {
             state: state(row.get("state")?)?,
             key: row.get("idempotency_key")?,
             schedule: row.get::<_, Option<_>>("schedule")?.map(schedule_id),
+            has_tags: row.get("has_tags")?,
             ended_at: row.get("ended_at")?,
         })
     }
@@ -140,6 +142,10 @@ fn delete(session: &mut Session<'_>, job: &OldJob) -> Result<(), DriverError> {
         let tenant = &session.names.lane(conn, job.lane)?.tenant;
         conn.prepare_cached(include_str!("sql/prune_idempotency.sql"))?
             .execute(params![tenant.as_str(), key, job_key(job.id)])?;
+    }
+    if job.has_tags {
+        conn.prepare_cached(include_str!("sql/prune_tags.sql"))?
+            .execute([job.seq])?;
     }
     for sql in [
         include_str!("sql/prune_attempts.sql"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, Row, Rows, Statement};
 use steadfast_core::{
     Attempt, ConcurrencyKey, Destination, Fence, Guarantee, IdempotencyKey, Invalid, Job,
-    JobProgress, Payload, Priority, ScheduledRun, WorkerName,
+    JobProgress, Payload, Priority, ScheduledRun, Tags, Traceparent, WorkerName,
 };
 
 use super::{
@@ -101,6 +101,11 @@ impl JobRow {
         let policy = names.policy(conn, row.get(columns.policy)?)?;
         let name = names.lane(conn, lane)?;
         let is_at_most_once: bool = row.get(columns.at_most_once)?;
+        let mut tags: Tags = json_option(row, columns.tags, "tags")?.unwrap_or_default();
+        let traceparent = match text_option(row, columns.traceparent)? {
+            Some(text) => Traceparent::new(text).ok(),
+            None => Traceparent::take_from(&mut tags),
+        };
         let job = Job {
             id: job_id(row.get(columns.id)?),
             tenant: name.tenant.clone(),
@@ -134,7 +139,8 @@ impl JobRow {
                 "concurrency key",
                 ConcurrencyKey::new,
             )?,
-            tags: json_option(row, columns.tags, "tags")?.unwrap_or_default(),
+            tags,
+            traceparent,
             created_at: time(row.get(columns.created_at)?),
             progress: progress(columns, row)?,
         };

@@ -114,6 +114,8 @@ pub struct JobFilter {
     pub failure_class: Option<FailureClass>,
     /// Why the job ended.
     pub reason: Option<EndReason>,
+    /// With all of these tags, each written `name:value`.
+    pub tags: Vec<String>,
     /// Only dead letters: failed, and not resolved.
     pub dead_letters: bool,
 }
@@ -174,6 +176,7 @@ impl JobFilter {
             && self
                 .reason
                 .is_none_or(|reason| job.progress.reason == Some(reason))
+            && self.tags.iter().all(|tag| job.has_tag(tag))
             && (!self.dead_letters || job.is_dead_letter())
     }
 

@@ -50,6 +50,9 @@ pub struct JobFilterArgs {
     /// Why the job ended, as exhausted or non_retryable.
     #[arg(long)]
     pub reason: Option<EndReason>,
+    /// Jobs with this tag, as order:4711; of several, jobs with all of them.
+    #[arg(long = "tag", value_name = "NAME:VALUE")]
+    pub tags: Vec<String>,
     /// Created at this time or later, as 2026-12-24T18:00:00Z.
     #[arg(long, value_name = "TIME")]
     pub from: Option<Timestamp>,
@@ -88,6 +91,7 @@ impl JobFilterArgs {
             text: self.text,
             class: self.class,
             reason: self.reason,
+            tag: self.tags,
             from: self.from,
             before: self.before,
             failed_from: self.failed_from,

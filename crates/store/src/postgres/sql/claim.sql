@@ -125,5 +125,5 @@ RETURNING
     job.first_started_at, job.finished_at, job.resolved_at, job.worker, job.snoozes,
     job.last_delay, job.reason, job.failure, job.note, job.at_most_once, job.timeout, job.lease,
     job.created_at, job.idempotency_key, job.schedule, job.tick, job.tags, job.payload, job.webhook,
-    job.destination, job.concurrency_key,
+    job.destination, job.concurrency_key, job.traceparent, job.extras,
     taken.number AS pick, (SELECT now FROM clock) AS now

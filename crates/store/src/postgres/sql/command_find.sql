@@ -7,7 +7,7 @@ SELECT
     job.first_started_at, job.finished_at, job.resolved_at, job.worker, job.snoozes,
     job.last_delay, job.reason, job.failure, job.note, job.at_most_once, job.timeout, job.lease,
     job.created_at, job.idempotency_key, job.schedule, job.tick, job.tags, job.payload, job.webhook,
-    job.destination, job.concurrency_key,
+    job.destination, job.concurrency_key, job.traceparent, job.extras,
     clock.now
 FROM (SELECT steadfast.time($1) AS now OFFSET 0) AS clock, steadfast.job
 WHERE job.id = ANY($2::uuid[])

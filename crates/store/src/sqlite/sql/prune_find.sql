@@ -4,8 +4,10 @@
 -- Parameters: 1 ended before, 2 keyed jobs created after this stay, 3 limit, 4 ended from,
 -- 5 discarded from.
 -- Rows: as named. Locks: read.
-SELECT seq, id, lane, state, idempotency_key, schedule, ended_at FROM (
-    SELECT seq, id, lane, state, idempotency_key, schedule, finished_at AS ended_at
+SELECT seq, id, lane, state, idempotency_key, schedule, has_tags, ended_at FROM (
+    SELECT
+        seq, id, lane, state, idempotency_key, schedule, tags IS NOT NULL AS has_tags,
+        finished_at AS ended_at
     FROM steadfast_job
     WHERE
         state IN (2, 4) AND finished_at >= ?4 AND finished_at < ?1
@@ -14,8 +16,10 @@ SELECT seq, id, lane, state, idempotency_key, schedule, ended_at FROM (
     LIMIT ?3
 )
 UNION ALL
-SELECT seq, id, lane, state, idempotency_key, schedule, ended_at FROM (
-    SELECT seq, id, lane, state, idempotency_key, schedule, resolved_at AS ended_at
+SELECT seq, id, lane, state, idempotency_key, schedule, has_tags, ended_at FROM (
+    SELECT
+        seq, id, lane, state, idempotency_key, schedule, tags IS NOT NULL AS has_tags,
+        resolved_at AS ended_at
     FROM steadfast_job
     WHERE
         resolved_at IS NOT NULL AND resolved_at >= ?5 AND resolved_at < ?1
