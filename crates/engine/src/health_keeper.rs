@@ -5,14 +5,14 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Destination, Gates, HealthChange, HealthEvent, HealthInput, IncidentCause, Tenant, Timestamp,
-    explain,
+    Destination, Gates, HealthChange, HealthEvent, HealthInput, HealthStatus, IncidentCause,
+    Tenant, Timestamp, explain,
 };
 use steadfast_store::{Store, StoreError};
 
@@ -22,6 +22,7 @@ use crate::{
     health_tallies::{HealthTallies, UnsavedReport},
     limits::{
         DESTINATIONS_MAX, DESTINATIONS_PER_TENANT_MAX, HEALTH_REPORT_EVERY, HEALTH_STEPS_MAX,
+        WAITING_COUNTED_EVERY, WAITING_COUNTED_MAX, WAITING_COUNTS_MAX,
     },
     role::{Next, Role},
 };
@@ -33,6 +34,8 @@ pub struct HealthKeeper {
     node: String,
     /// When time alone may change something.
     steps: Mutex<HashMap<Destination, Timestamp>>,
+    /// When the due jobs of destinations that are held were counted.
+    counted_at: Mutex<HashMap<Destination, Timestamp>>,
 }
 
 #[async_trait]
@@ -67,6 +70,7 @@ impl HealthKeeper {
             tallies,
             node,
             steps: Mutex::default(),
+            counted_at: Mutex::default(),
         }
     }
 
@@ -90,8 +94,12 @@ impl HealthKeeper {
             }
             changed += result.changes();
         }
-        for destination in self.due_steps(&gates, now) {
-            let input = HealthInput::default();
+        let waiting = self.count_waiting(&gates, now).await?;
+        for destination in self.due_steps(&gates, &waiting, now) {
+            let input = HealthInput {
+                waiting: waiting.get(&destination).copied(),
+                ..HealthInput::default()
+            };
             let result = self.step(&destination, input, &gates).await?;
             changed += result.changes();
         }
@@ -115,9 +123,62 @@ impl HealthKeeper {
         Ok(result)
     }
 
-    /// Destinations that time alone changes.
-    fn due_steps(&self, gates: &Gates, now: Timestamp) -> Vec<Destination> {
-        let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+    /// How many due jobs wait because of a destination's health, for some of those with an incident.
+    async fn count_waiting(
+        &self,
+        gates: &Gates,
+        now: Timestamp,
+    ) -> Result<HashMap<Destination, u64>, StoreError> {
+        let mut counts = HashMap::new();
+        for destination in self.due_counts(gates, now) {
+            let most = WAITING_COUNTED_MAX;
+            let count = self.store.count_due(destination.clone(), None, most);
+            counts.insert(destination, count.await?.count);
+        }
+        Ok(counts)
+    }
+
+    fn due_counts(&self, gates: &Gates, now: Timestamp) -> Vec<Destination> {
+        let mut counted_at = lock(&self.counted_at);
+        let kept_back = gates.healths().filter(|(destination, health)| {
+            let mode = gates.usual_hold_mode(destination);
+            health.incident().is_some() && health.keeps_back(mode)
+        });
+        let mut known = HashMap::new();
+        let mut due = Vec::new();
+        for (destination, health) in kept_back {
+            // A time ahead was noted before the clock was set back.
+            let last = counted_at
+                .remove(destination)
+                .filter(|last| *last <= now)
+                .unwrap_or(Timestamp::EPOCH);
+            known.insert(destination.clone(), last);
+            let is_ramping = health.status(now) == HealthStatus::Ramping;
+            if is_ramping || now.since(last) >= WAITING_COUNTED_EVERY {
+                due.push((last, destination.clone()));
+            }
+        }
+        due.sort_unstable();
+        due.truncate(WAITING_COUNTS_MAX);
+        let due: Vec<_> = due
+            .into_iter()
+            .map(|(_, destination)| destination)
+            .collect();
+        for destination in &due {
+            known.insert(destination.clone(), now);
+        }
+        *counted_at = known;
+        due
+    }
+
+    /// Destinations that time, or the number of jobs that wait, changes.
+    fn due_steps(
+        &self,
+        gates: &Gates,
+        waiting: &HashMap<Destination, u64>,
+        now: Timestamp,
+    ) -> Vec<Destination> {
+        let mut steps = lock(&self.steps);
         let mut due = Vec::new();
         let mut kept = HashMap::new();
         for (destination, health) in gates.healths() {
@@ -125,9 +186,14 @@ impl HealthKeeper {
             let next = health.next_step_at(&rules, now);
             let planned = steps.remove(destination);
             let at = next.into_iter().chain(planned).min();
-            let is_due = health.is_forgettable(now) || at.is_some_and(|at| at <= now);
+            let input = HealthInput {
+                waiting: waiting.get(destination).copied(),
+                ..HealthInput::default()
+            };
+            let is_due = health.is_forgettable(now)
+                || input.waiting.is_some()
+                || at.is_some_and(|at| at <= now);
             if is_due && due.len() < HEALTH_STEPS_MAX {
-                let input = HealthInput::default();
                 if health.is_forgettable(now) || health.step(input, &rules, now).is_some() {
                     due.push(destination.clone());
                 }
@@ -138,6 +204,10 @@ impl HealthKeeper {
         *steps = kept;
         due
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// There is an end to the destinations that are known: of one tenant, and in all.

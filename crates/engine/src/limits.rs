@@ -143,6 +143,13 @@ pub const HEALTH_REPORT_EVERY: Duration = Duration::from_secs(1);
 pub const HEALTH_REPORTS_MAX: usize = 100;
 /// Destinations that a node lets time pass for in one round.
 pub const HEALTH_STEPS_MAX: usize = 100;
+/// How often the due jobs of a destination that is held are counted. While it is released slowly,
+/// they are counted in each round, because that ends with the last of them.
+pub const WAITING_COUNTED_EVERY: Duration = Duration::from_secs(5);
+/// Due jobs of one destination that are counted: some milliseconds.
+pub const WAITING_COUNTED_MAX: u64 = 10_000;
+/// Destinations whose due jobs are counted in one round, those that were not for longest first.
+pub const WAITING_COUNTS_MAX: usize = 20;
 /// Destinations that a node counts outcomes of at a time: some hundred bytes each.
 pub const TALLIES_MAX: usize = 20_000;
 /// Those of them that one tenant was the first to call, so that one with very many does not keep

@@ -257,6 +257,7 @@ macro_rules! conformance_tests {
                 no_more_jobs_are_counted_than_people_care_about
                 the_first_job_of_a_queue_is_the_one_that_a_claim_looks_at
                 a_job_that_does_not_wait_has_nothing_before_its_start
+                due_jobs_of_a_destination_are_counted
             }
             flow {
                 tenants_take_turns

@@ -12,6 +12,7 @@
 //! look, and the driver answers with what it found there.
 
 mod gates;
+mod lists;
 mod looks;
 mod order;
 mod plan;
@@ -27,8 +28,8 @@ use std::{
 };
 
 use steadfast_core::{
-    AppliedGate, Destination, GateNumber, GateState, Gates, Kind, Queue, Sublane, Tenant,
-    Timestamp, limits::CLOCK_STEP_MAX,
+    AppliedGate, Destination, GateNumber, GateState, Gates, Queue, Sublane, Tenant, Timestamp,
+    limits::CLOCK_STEP_MAX,
 };
 
 use crate::{
@@ -36,6 +37,7 @@ use crate::{
     store::ClaimRequest,
 };
 use gates::GateEntry;
+use lists::SublaneLists;
 use looks::Looks;
 use shares::Shares;
 use view::{Park, View};
@@ -57,11 +59,7 @@ pub(crate) enum Writers {
 pub(crate) struct DueIndex {
     writers: Writers,
     sublanes: HashMap<SublaneId, Entry>,
-    /// Where the sublanes of a tenant, queue or kind are, so that a request that names some does
-    /// not walk over the others.
-    by_tenant: HashMap<Tenant, HashSet<SublaneId>>,
-    by_queue: HashMap<Queue, HashSet<SublaneId>>,
-    by_kind: HashMap<Kind, HashSet<SublaneId>>,
+    lists: SublaneLists,
     views: Vec<View>,
     /// Claims that have a plan and have not said yet what they found.
     looks: Looks,
@@ -112,9 +110,7 @@ impl DueIndex {
         Self {
             writers,
             sublanes: HashMap::new(),
-            by_tenant: HashMap::new(),
-            by_queue: HashMap::new(),
-            by_kind: HashMap::new(),
+            lists: SublaneLists::default(),
             views: Vec::new(),
             looks: Looks::default(),
             shares: Shares::default(),
@@ -134,9 +130,7 @@ impl DueIndex {
     /// have had stays, and so do the states of gates, which the driver may replace.
     pub(crate) fn clear(&mut self) {
         self.sublanes.clear();
-        self.by_tenant.clear();
-        self.by_queue.clear();
-        self.by_kind.clear();
+        self.lists = SublaneLists::default();
         self.views.clear();
         self.looks.clear();
         self.states.clear();
@@ -339,9 +333,7 @@ impl DueIndex {
     fn entry(&mut self, id: SublaneId, sublane: impl FnOnce() -> Sublane) -> &mut Entry {
         let Self {
             sublanes,
-            by_tenant,
-            by_queue,
-            by_kind,
+            lists,
             gates,
             states,
             idle_states,
@@ -356,15 +348,7 @@ impl DueIndex {
                     state: idle_states.remove(&gate.number).unwrap_or_default(),
                 });
             }
-            by_tenant
-                .entry(sublane.tenant.clone())
-                .or_default()
-                .insert(id);
-            by_queue
-                .entry(sublane.queue.clone())
-                .or_default()
-                .insert(id);
-            by_kind.entry(sublane.kind.clone()).or_default().insert(id);
+            lists.add(&sublane, id);
             Entry {
                 sublane: Arc::new(sublane),
                 gates: applied,
@@ -454,22 +438,8 @@ impl DueIndex {
         if !entry.strips.is_empty() || entry.running > 0 {
             return;
         }
-        fn take_out<N: std::hash::Hash + Eq>(
-            lists: &mut HashMap<N, HashSet<SublaneId>>,
-            name: &N,
-            id: SublaneId,
-        ) {
-            if let Some(list) = lists.get_mut(name) {
-                list.remove(&id);
-                if list.is_empty() {
-                    lists.remove(name);
-                }
-            }
-        }
         let sublane = entry.sublane.clone();
-        take_out(&mut self.by_tenant, &sublane.tenant, id);
-        take_out(&mut self.by_queue, &sublane.queue, id);
-        take_out(&mut self.by_kind, &sublane.kind, id);
+        self.lists.remove(&sublane, id);
         self.sublanes.remove(&id);
     }
 
@@ -498,7 +468,8 @@ impl DueIndex {
             return index;
         }
         let mut view = View::new(request, self.uses);
-        for id in self.candidates(request) {
+        let candidates = self.lists.candidates(request);
+        for id in candidates.unwrap_or_else(|| self.sublanes.keys().copied().collect()) {
             let Some(entry) = self.sublanes.get(&id) else {
                 continue;
             };
@@ -526,24 +497,6 @@ impl DueIndex {
         let oldest = oldest.unwrap_or(0);
         self.views[oldest] = view;
         oldest
-    }
-
-    /// Sublanes among which are all that a request wants: the shortest list that its names lead to.
-    fn candidates(&self, request: &ClaimRequest) -> Vec<SublaneId> {
-        fn named<N: std::hash::Hash + Eq>(
-            names: &[N],
-            lists: &HashMap<N, HashSet<SublaneId>>,
-        ) -> Option<Vec<SublaneId>> {
-            let distinct: HashSet<&N> = names.iter().collect();
-            let found = distinct.into_iter().filter_map(|name| lists.get(name));
-            (!names.is_empty()).then(|| found.flatten().copied().collect())
-        }
-        named(request.tenant.as_slice(), &self.by_tenant)
-            .into_iter()
-            .chain(named(&request.queues, &self.by_queue))
-            .chain(named(&request.kinds, &self.by_kind))
-            .min_by_key(Vec::len)
-            .unwrap_or_else(|| self.sublanes.keys().copied().collect())
     }
 
     /// What time has made due since the last look, and which gates it has opened.

@@ -106,6 +106,11 @@ pub const STRIPS_AHEAD_MAX: usize = 1_000;
 pub const SUBLANES_LOOKED_MAX: usize = 10_000;
 /// Places that are looked at to find the first job of a queue.
 pub const FIRST_STRIPS_MAX: usize = 32;
+/// Places where jobs for one destination wait that are looked at to count those that are due: one
+/// search of an index each.
+pub const DESTINATION_STRIPS_MAX: usize = 500;
+/// On PostgreSQL one statement counts in so many of them.
+pub const STRIPS_COUNTED_TOGETHER: usize = 32;
 /// Attempts at a gate that are named to people.
 pub const GATE_HOLDERS_MAX: usize = 10;
 /// Running jobs that are looked at to find those attempts.

@@ -23,6 +23,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
+use super::gate::HoldMode;
 use crate::{limits, name::Tenant, string_enum, time::Timestamp};
 
 pub(super) use rules::HealthFields;
@@ -138,6 +139,19 @@ impl DestinationHealth {
     pub fn held_by_hand(&self) -> Option<&HandHold> {
         let is_held = matches!(self.phase, Phase::HeldByHand { .. });
         self.by_hand.as_ref().filter(|_| is_held)
+    }
+
+    /// When the hold of a person ends by itself, if one holds it and has said so.
+    pub fn held_by_hand_until(&self) -> Option<Timestamp> {
+        match self.phase {
+            Phase::HeldByHand { until } => until,
+            _ => None,
+        }
+    }
+
+    /// Whether it keeps jobs with this setting back at present, or lets them through slowly.
+    pub fn keeps_back(&self, mode: HoldMode) -> bool {
+        self.limit(mode, false).is_some()
     }
 
     /// What is wrong at present.

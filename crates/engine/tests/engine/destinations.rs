@@ -141,7 +141,11 @@ async fn a_destination_that_is_held_sees_probes_only_and_its_jobs_outlive_their_
     assert!(incident.tenants.contains(&Tenant::new("acme").unwrap()));
 
     let before = fixture.partner.calls();
+    let more = enqueue(&node, JOBS).await;
     node.advance(10 * MINUTE).await.unwrap();
+    let incident = state(&node).await.health.incident().unwrap().clone();
+    assert_eq!(incident.jobs_delayed, 2 * JOBS as u64);
+    assert_eq!(incident.attempts_saved(), incident.jobs_delayed);
     let probes = fixture.partner.calls() - before;
     // After 5, 10, 20 and 40 seconds, and then once a minute.
     assert!((10..=15).contains(&probes), "{probes} probes");
@@ -152,6 +156,7 @@ async fn a_destination_that_is_held_sees_probes_only_and_its_jobs_outlive_their_
         node.advance(10 * SECOND).await.unwrap();
     }
     assert_eq!(count_in(&node, &ids, JobState::Succeeded).await, JOBS);
+    assert_eq!(count_in(&node, &more, JobState::Succeeded).await, JOBS);
     let works = state(&node).await;
     assert_eq!(works.status, HealthStatus::Healthy);
     let [incident] = works.health.past_incidents() else {
@@ -172,6 +177,7 @@ async fn attempts_go_on_by_default_and_what_holding_would_have_saved_is_shown() 
     assert_eq!(watched.hold, HoldMode::Watch);
     let incident = watched.health.incident().unwrap();
     assert!(incident.avoidable_attempts() > 100, "{incident:?}");
+    assert_eq!(incident.jobs_delayed, 0, "none is kept back");
     let counts = node.client().destination_counts().await.unwrap();
     assert_eq!(counts.held + counts.probing, 1);
 }

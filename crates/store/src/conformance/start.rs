@@ -339,6 +339,46 @@ pub async fn a_job_that_does_not_wait_has_nothing_before_its_start(f: Fixture) {
     assert!(!reading.is_claimable(f.now()));
 }
 
+pub async fn due_jobs_of_a_destination_are_counted(f: Fixture) {
+    let to = |name: &str| Destination::new(&format!("https://{name}.example")).unwrap();
+    let later = f.now().plus(secs(60));
+    let mut jobs = Vec::new();
+    for number in 0..12_u32 {
+        jobs.push(f.job_with(|job| {
+            job.destination = Some(to("a"));
+            job.tenant = tenant(if number < 9 { "big" } else { "small" });
+            job.queue = queue(if number % 2 == 0 { "even" } else { "odd" });
+            job.priority = Priority::new(u8::try_from(number % 3).unwrap()).unwrap();
+            if number == 0 {
+                job.run_at = RunAt::At(later);
+            }
+        }));
+    }
+    jobs.push(f.job_with(|job| job.destination = Some(to("b"))));
+    jobs.push(f.job());
+    f.store.enqueue(jobs).await.unwrap();
+    let count = async |of: Option<&str>, most: u64| {
+        let counted = f.store.count_due(to("a"), of.map(tenant), most).await;
+        let counted = counted.unwrap();
+        (counted.count, counted.at_least)
+    };
+    assert_eq!(count(None, 100).await, (11, false));
+    assert_eq!(count(None, 11).await, (11, false));
+    assert_eq!(count(None, 10).await, (10, true));
+    assert_eq!(count(Some("small"), 100).await, (3, false));
+    assert_eq!(count(Some("big"), 2).await, (2, true));
+    assert_eq!(count(Some("other"), 2).await, (0, false));
+    f.clock.advance(secs(60));
+    assert_eq!(count(Some("big"), 100).await, (9, false));
+    let request = ClaimRequest {
+        tenant: Some(tenant("big")),
+        ..request(4)
+    };
+    let claims = f.store.claim(request).await.unwrap().claims;
+    assert_eq!(claims.len(), 4);
+    assert_eq!(count(None, 100).await, (8, false));
+}
+
 async fn read(f: &Fixture, id: JobId, gates: &Arc<Gates>) -> StartReading {
     let reading = f.store.read_start(StartQuery::Job(id), gates.clone());
     reading.await.unwrap().unwrap()

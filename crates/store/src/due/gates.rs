@@ -10,7 +10,7 @@ use steadfast_core::{
     Timestamp,
 };
 
-use super::{DueIndex, Entry, NEVER, Strip, SublaneId, Writers, view::Park};
+use super::{DueIndex, NEVER, Strip, SublaneId, Writers, view::Park};
 use crate::limits::GATE_POLL;
 
 /// A gate that limits a known sublane.
@@ -37,7 +37,7 @@ impl DueIndex {
             }
             GatesChange::Destinations(changed) => {
                 if !changed.is_empty() {
-                    self.apply_health(&changed.into_iter().collect());
+                    self.apply_health(&changed);
                 }
                 false
             }
@@ -67,17 +67,13 @@ impl DueIndex {
         self.keep_idle(states);
     }
 
-    fn apply_health(&mut self, changed: &HashSet<Destination>) {
-        let is_changed = |entry: &Entry| {
-            let destination = entry.sublane.destination.as_ref();
-            destination.is_some_and(|destination| changed.contains(destination))
-        };
-        let affected: Vec<SublaneId> = self
-            .sublanes
-            .iter()
-            .filter(|(_, entry)| is_changed(entry))
-            .map(|(id, _)| *id)
-            .collect();
+    fn apply_health(&mut self, changed: &[Destination]) {
+        let affected = changed.iter();
+        let affected = affected.flat_map(|destination| self.lists.of_destination(destination));
+        let affected: Vec<SublaneId> = affected.copied().collect();
+        // What health decides is a gate of the destination, which sublanes of others do not have.
+        let mut gone: HashSet<GateNumber> = HashSet::new();
+        let mut kept: HashSet<GateNumber> = HashSet::new();
         let mut strips = Vec::new();
         for id in affected {
             let Some(entry) = self.sublanes.get_mut(&id) else {
@@ -87,12 +83,8 @@ impl DueIndex {
                 &mut entry.gates,
                 self.gates.applying_to(&entry.sublane).into(),
             );
-            // What health decides is one gate of the destination, which no other sublane has.
-            for gate in &*before {
-                if entry.gates.iter().all(|kept| kept.number != gate.number) {
-                    self.states.remove(&gate.number);
-                }
-            }
+            gone.extend(before.iter().map(|gate| gate.number));
+            kept.extend(entry.gates.iter().map(|gate| gate.number));
             // Attempts are not counted where health decides, so what runs stays as it is.
             for gate in &*entry.gates {
                 let known = self.states.entry(gate.number).or_insert_with(|| GateEntry {
@@ -113,6 +105,9 @@ impl DueIndex {
                     level: *level,
                 });
             }
+        }
+        for number in gone.difference(&kept) {
+            self.states.remove(number);
         }
         let states = &self.states;
         self.openings

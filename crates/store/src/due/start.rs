@@ -2,10 +2,14 @@
 
 use std::cmp::Ordering;
 
-use steadfast_core::{AppliedGate, GateNumber, GateState, Queue, Room, Sublane, Tenant, Timestamp};
+use steadfast_core::{
+    AppliedGate, Destination, GateNumber, GateState, Queue, Room, Sublane, Tenant, Timestamp,
+};
 
 use super::{DueIndex, Entry, Level, Strip, SublaneId, is_paused};
-use crate::limits::{FIRST_STRIPS_MAX, STRIPS_AHEAD_MAX, SUBLANES_LOOKED_MAX};
+use crate::limits::{
+    DESTINATION_STRIPS_MAX, FIRST_STRIPS_MAX, STRIPS_AHEAD_MAX, SUBLANES_LOOKED_MAX,
+};
 
 /// A job that waits, by where it does.
 pub(crate) struct WaitingJob {
@@ -73,8 +77,8 @@ impl DueIndex {
         now: Timestamp,
     ) -> (Vec<StripBefore>, bool) {
         let own = job.strip.sublane;
-        let of_tenant = self.by_tenant.get(&job.sublane.tenant);
-        let others = of_tenant.into_iter().flatten().filter(|id| **id != own);
+        let of_tenant = self.lists.of_tenant(&job.sublane.tenant);
+        let others = of_tenant.filter(|id| **id != own);
         let (mut before, mut looked) = (Vec::new(), 0);
         for id in std::iter::once(&own).chain(others) {
             let Some(entry) = self.sublanes.get(id) else {
@@ -147,7 +151,7 @@ impl DueIndex {
         queue: &Queue,
         now: Timestamp,
     ) -> Vec<FirstStrip> {
-        let of_tenant = self.by_tenant.get(tenant).into_iter().flatten();
+        let of_tenant = self.lists.of_tenant(tenant);
         let mut found = Vec::new();
         for id in of_tenant.take(SUBLANES_LOOKED_MAX) {
             let entry = self.sublanes.get(id);
@@ -175,6 +179,38 @@ impl DueIndex {
         found.sort_by_key(|(order, _)| *order);
         found.truncate(FIRST_STRIPS_MAX);
         found.into_iter().map(|(_, first)| first).collect()
+    }
+}
+
+impl DueIndex {
+    /// Where jobs for a destination may be due, of one tenant or of all, with the time before which
+    /// no living row is. The answer says whether there are more such places.
+    pub(crate) fn due_strips(
+        &self,
+        destination: &Destination,
+        tenant: Option<&Tenant>,
+        now: Timestamp,
+    ) -> (Vec<(Strip, Timestamp)>, bool) {
+        let mut found = Vec::new();
+        for id in self.lists.of_destination(destination) {
+            let entry = self.sublanes.get(id);
+            let wanted =
+                entry.filter(|entry| tenant.is_none_or(|tenant| entry.sublane.tenant == *tenant));
+            for (level, bound) in wanted.into_iter().flat_map(|entry| &entry.strips) {
+                if bound.run_at > now {
+                    continue;
+                }
+                if found.len() >= DESTINATION_STRIPS_MAX {
+                    return (found, true);
+                }
+                let strip = Strip {
+                    sublane: *id,
+                    level: *level,
+                };
+                found.push((strip, bound.low));
+            }
+        }
+        (found, false)
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Gates, Job, JobId, JobLabel, JobState, Queue, Tally, Tenant, Timestamp,
+    Attempt, Destination, Gates, Job, JobId, JobLabel, JobState, Queue, Tally, Tenant, Timestamp,
 };
 
 use super::{
@@ -93,6 +93,15 @@ impl QueryStore for MemoryStore {
             tables.flow.set_gates(&gates);
             tables.read_start(&of, now)
         }))
+    }
+
+    async fn count_due(
+        &self,
+        destination: Destination,
+        tenant: Option<Tenant>,
+        most: u64,
+    ) -> Result<JobCount, StoreError> {
+        Ok(self.with(|tables, now| tables.count_due(&destination, tenant.as_ref(), most, now)))
     }
 
     async fn minute_stats(

@@ -3,14 +3,14 @@
 use std::{cmp::Ordering, cmp::Reverse};
 
 use steadfast_core::{
-    AppliedGate, GateHolder, GateReading, Job, JobId, JobReading, JobState, PlaceReading, Queue,
-    Room, Sublane, Tenant, Timestamp,
+    AppliedGate, Destination, GateHolder, GateReading, Job, JobId, JobReading, JobState,
+    PlaceReading, Queue, Room, Sublane, Tenant, Timestamp,
 };
 
 use super::tables::{Strip, Tables};
 use crate::{
     limits::{GATE_HOLDERS_MAX, JOBS_AHEAD_MAX},
-    store::{StartQuery, StartReading},
+    store::{JobCount, StartQuery, StartReading},
 };
 
 impl Tables {
@@ -42,6 +42,23 @@ impl Tables {
             reading.pause_queue();
         }
         Some(reading)
+    }
+
+    pub(super) fn count_due(
+        &self,
+        destination: &Destination,
+        tenant: Option<&Tenant>,
+        most: u64,
+        now: Timestamp,
+    ) -> JobCount {
+        let is_wanted = |sublane: &Sublane| {
+            sublane.destination.as_ref() == Some(destination)
+                && tenant.is_none_or(|tenant| sublane.tenant == *tenant)
+        };
+        let wanted = self.waiting.iter().filter(|(of, _)| is_wanted(&of.sublane));
+        let last = (now, JobId::from_bits(u128::MAX));
+        let counts = wanted.map(|(_, jobs)| jobs.range(..=last).count());
+        JobCount::up_to(u64::try_from(counts.sum::<usize>()).unwrap_or(most), most)
     }
 
     fn gate_readings(&self, gates: &[AppliedGate]) -> Vec<GateReading> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use steadfast_core::{Attempt, Gates, Job, JobId, JobState, Queue, Tenant, Timestamp};
+use steadfast_core::{Attempt, Destination, Gates, Job, JobId, JobState, Queue, Tenant, Timestamp};
 
 use super::{PostgresStore, damage, get, inner::on_connection, list, paused, start, stats};
 use crate::{
@@ -92,6 +92,20 @@ impl QueryStore for PostgresStore {
             &conn.session(),
             &of,
             &gates
+        ))
+    }
+
+    async fn count_due(
+        &self,
+        destination: Destination,
+        tenant: Option<Tenant>,
+        most: u64,
+    ) -> Result<JobCount, StoreError> {
+        on_connection!(self, "count_due", |conn| start::count_due(
+            &conn.session(),
+            &destination,
+            tenant.as_ref(),
+            most
         ))
     }
 

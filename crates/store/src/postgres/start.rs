@@ -6,8 +6,8 @@
 use std::{collections::HashMap, sync::Arc};
 
 use steadfast_core::{
-    AppliedGate, GateHolder, GateNumber, GateReading, GateState, Gates, Job, JobId, JobReading,
-    JobState, PlaceReading, Queue, Sublane, Tenant, Timestamp, WorkerName,
+    AppliedGate, Destination, GateHolder, GateNumber, GateReading, GateState, Gates, Job, JobId,
+    JobReading, JobState, PlaceReading, Queue, Sublane, Tenant, Timestamp, WorkerName,
 };
 use tokio_postgres::types::ToSql;
 
@@ -23,9 +23,9 @@ use super::{
 };
 use crate::{
     due::{IndexedStart, Level, Strip, SublaneId, WaitingJob},
-    limits::{GATE_HOLDERS_MAX, JOBS_AHEAD_MAX},
+    limits::{GATE_HOLDERS_MAX, JOBS_AHEAD_MAX, STRIPS_COUNTED_TOGETHER},
     sql::paging::row_limit,
-    store::{StartQuery, StartReading},
+    store::{JobCount, StartQuery, StartReading},
 };
 
 pub(super) async fn read_start(
@@ -186,6 +186,50 @@ async fn before_in_key(
         label: job.label(now),
         run_at: job.progress.run_at,
     }))
+}
+
+/// How many jobs for a destination are due.
+pub(super) async fn count_due(
+    session: &Session<'_>,
+    destination: &Destination,
+    tenant: Option<&Tenant>,
+    most: u64,
+) -> Result<JobCount, DriverError> {
+    let shared = session.shared;
+    shared.due.refresh(session).await?;
+    let now = shared.clock.now();
+    let (strips, is_cut) = shared.due.lock().index.due_strips(destination, tenant, now);
+    let limit = i64::try_from(most.saturating_add(1)).unwrap_or(i64::MAX);
+    let mut count = 0;
+    // Each of them may have as many as are asked for.
+    for some in strips.chunks(STRIPS_COUNTED_TOGETHER) {
+        if count > most {
+            break;
+        }
+        let columns = StripColumns::of(some.iter().map(|(strip, _)| strip));
+        let lows: Vec<i64> = some.iter().map(|(_, low)| low.as_micros()).collect();
+        let until = vec![now.as_micros(); some.len()];
+        let ids: Vec<Option<Key>> = vec![None; some.len()];
+        let limits = vec![limit; some.len()];
+        let params: [&(dyn ToSql + Sync); 7] = [
+            &columns.lanes,
+            &columns.sublanes,
+            &columns.levels,
+            &lows,
+            &until,
+            &ids,
+            &limits,
+        ];
+        let sql = include_str!("sql/start_ahead.sql");
+        for row in session.query(sql, &params).await? {
+            count += u64::try_from(row.try_get::<_, i64>("ahead")?).unwrap_or(0);
+        }
+    }
+    let counted = JobCount::up_to(count, most);
+    Ok(JobCount {
+        at_least: counted.at_least || is_cut,
+        ..counted
+    })
 }
 
 async fn count_before(

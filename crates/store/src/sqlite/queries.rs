@@ -3,7 +3,7 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use async_trait::async_trait;
-use steadfast_core::{Attempt, Gates, Job, JobId, JobState, Queue, Tenant, Timestamp};
+use steadfast_core::{Attempt, Destination, Gates, Job, JobId, JobState, Queue, Tenant, Timestamp};
 
 use super::{
     SqliteStore, damage, get,
@@ -90,6 +90,15 @@ impl QueryStore for SqliteStore {
         gates: Arc<Gates>,
     ) -> Result<Option<StartReading>, StoreError> {
         start::read_start(self, of, gates).await
+    }
+
+    async fn count_due(
+        &self,
+        destination: Destination,
+        tenant: Option<Tenant>,
+        most: u64,
+    ) -> Result<JobCount, StoreError> {
+        start::count_due(self, destination, tenant, most).await
     }
 
     async fn minute_stats(

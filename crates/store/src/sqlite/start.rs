@@ -8,10 +8,10 @@ use std::{
     sync::Arc,
 };
 
-use rusqlite::params;
+use rusqlite::{Connection, params};
 use steadfast_core::{
-    AppliedGate, GateHolder, GateReading, GateState, Gates, JobReading, JobState, PlaceReading,
-    Queue, Sublane, Tenant, Timestamp, WorkerName,
+    AppliedGate, Destination, GateHolder, GateReading, GateState, Gates, JobReading, JobState,
+    PlaceReading, Queue, Sublane, Tenant, Timestamp, WorkerName,
 };
 
 use super::{
@@ -29,7 +29,7 @@ use crate::{
     error::StoreError,
     limits::{GATE_HOLDERS_MAX, HOLDERS_LOOKED_MAX, JOBS_AHEAD_MAX},
     sql::paging::row_limit,
-    store::{BaseStore as _, StartQuery, StartReading},
+    store::{BaseStore as _, JobCount, StartQuery, StartReading},
 };
 
 const OPERATION: &str = "read_start";
@@ -165,20 +165,10 @@ fn finish(
                 is_cut = true;
                 break;
             }
-            let SublaneId { lane, number } = before.strip.sublane;
-            let until = before.until.as_micros();
             let seq = if before.is_by_order { seq } else { i64::MAX };
             let most = before.most.min(left);
-            let level = before.strip.level.number();
-            let limit = i64::try_from(most).unwrap_or(i64::MAX);
-            let (count, entries): (i64, i64) = reader
-                .conn
-                .prepare_cached(include_str!("sql/start_ahead.sql"))?
-                .query_row(params![lane, number, level, until, seq, limit], |row| {
-                    Ok((row.get("ahead")?, row.get("looked")?))
-                })?;
-            let count = u64::try_from(count).unwrap_or(0);
-            let entries = u64::try_from(entries).unwrap_or(0);
+            let (strip, until) = (before.strip, before.until);
+            let (count, entries) = due_before(&reader.conn, strip, until, seq, most)?;
             // Those of exactly its time that come after it may hide others.
             is_cut |= entries == left;
             left -= count.min(left);
@@ -190,6 +180,58 @@ fn finish(
         reading.pause_queue();
     }
     Ok(reading)
+}
+
+/// How many jobs for a destination are due.
+pub(super) async fn count_due(
+    store: &SqliteStore,
+    destination: Destination,
+    tenant: Option<Tenant>,
+    most: u64,
+) -> Result<JobCount, StoreError> {
+    let looked = in_index(store, Arc::default(), move |session| {
+        let index = &session.due.index;
+        let found = index.due_strips(&destination, tenant.as_ref(), session.now);
+        (found, session.now)
+    });
+    let ((strips, is_cut), now) = looked.await?;
+    let count = move |reader: &mut Reader| {
+        let mut count = 0;
+        for (strip, _) in strips {
+            if count > most {
+                break;
+            }
+            let left = (most - count).saturating_add(1);
+            count += due_before(&reader.conn, strip, now, i64::MAX, left)?.0;
+        }
+        let counted = JobCount::up_to(count, most);
+        Ok(JobCount {
+            at_least: counted.at_least || is_cut,
+            ..counted
+        })
+    };
+    store.read("count_due", count).await
+}
+
+/// How many jobs of a strip are due until a time, of those of exactly that time only the rows before
+/// one, and how many entries were looked at, which are no more than `most`.
+fn due_before(
+    conn: &Connection,
+    strip: Strip,
+    until: Timestamp,
+    seq: i64,
+    most: u64,
+) -> Result<(u64, u64), DriverError> {
+    let SublaneId { lane, number } = strip.sublane;
+    let (level, until) = (strip.level.number(), until.as_micros());
+    let limit = i64::try_from(most).unwrap_or(i64::MAX);
+    let (count, entries): (i64, i64) = conn
+        .prepare_cached(include_str!("sql/start_ahead.sql"))?
+        .query_row(params![lane, number, level, until, seq, limit], |row| {
+            Ok((row.get("ahead")?, row.get("looked")?))
+        })?;
+    let count = u64::try_from(count).unwrap_or(0);
+    Ok((count, u64::try_from(entries).unwrap_or(0)))
 }
 
 fn before_in_key(

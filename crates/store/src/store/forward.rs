@@ -7,9 +7,9 @@
 use std::{pin::Pin, sync::Arc};
 
 use steadfast_core::{
-    Attempt, Claim, CommitResult, Fence, Gates, Job, JobCommand, JobId, JobState, NewJob, Payload,
-    Queue, Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition,
-    WorkerName,
+    Attempt, Claim, CommitResult, Destination, Fence, Gates, Job, JobCommand, JobId, JobState,
+    NewJob, Payload, Queue, Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp,
+    Transition, WorkerName,
 };
 
 use super::{
@@ -57,6 +57,7 @@ macro_rules! for_each_verb {
                 minute_stats(tenant: Option<Tenant>, since: Timestamp) -> Result<Vec<MinuteStats>, StoreError>;
                 list_damaged() -> Result<DamagedRows, StoreError>;
                 read_start(of: StartQuery, gates: Arc<Gates>) -> Result<Option<StartReading>, StoreError>;
+                count_due(destination: Destination, tenant: Option<Tenant>, most: u64) -> Result<JobCount, StoreError>;
                 log_bytes() -> Result<Option<u64>, StoreError>;
             }
             ScheduleStore {

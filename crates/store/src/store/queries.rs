@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, EndReason, FailureClass, Fence, Gates, Job, JobId, JobLabel, JobState, Kind, Queue,
-    ScheduleId, Tally, Tenant, Timestamp,
+    Attempt, Destination, EndReason, FailureClass, Fence, Gates, Job, JobId, JobLabel, JobState,
+    Kind, Queue, ScheduleId, Tally, Tenant, Timestamp,
 };
 
 use super::{BaseStore, StartQuery, StartReading};
@@ -78,6 +78,17 @@ pub trait QueryStore: BaseStore {
         of: StartQuery,
         gates: Arc<Gates>,
     ) -> Result<Option<StartReading>, StoreError>;
+
+    /// How many jobs for a destination wait and are due, of one tenant or of all, whatever keeps them
+    /// from starting; counts no further than `most`, and looks at no more than
+    /// [`limits::DESTINATION_STRIPS_MAX`](crate::limits::DESTINATION_STRIPS_MAX) places where such
+    /// jobs wait. The answer says whether it stopped early.
+    async fn count_due(
+        &self,
+        destination: Destination,
+        tenant: Option<Tenant>,
+        most: u64,
+    ) -> Result<JobCount, StoreError>;
 
     /// The size of the log beside the data, in bytes, if the store has such a file. It grows
     /// without end while another process holds an old snapshot.

@@ -287,7 +287,8 @@ impl DestinationHealth {
         // for a while.
         let is_over = since.plus(limits::RAMP_STEP) <= now;
         let is_borne = self.last_good_start.is_some_and(|start| start > since);
-        let is_unused = waiting.is_none() && since.plus(rules.window) <= now;
+        // Jobs that wait may be kept back by something else.
+        let is_unused = since.plus(rules.window) <= now;
         let is_done = is_borne && level >= limits::RAMP_LEVEL_MAX;
         if is_over && (waiting == Some(0) || is_done || is_unused) {
             self.end(now);

@@ -43,6 +43,7 @@ fn a_person_holds_and_releases() {
     assert_eq!(held, Duration::from_secs(19_993));
     // Until a time.
     world.command(&hold(Some(at(30_100))), at(30_000));
+    assert_eq!(world.health.held_by_hand_until(), Some(at(30_100)));
     let closed = world.room(at(30_001));
     assert!(matches!(
         closed,

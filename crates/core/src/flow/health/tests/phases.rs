@@ -101,6 +101,19 @@ fn a_ramp_waits_for_calls_that_hang() {
 }
 
 #[test]
+fn a_ramp_ends_although_jobs_wait_for_something_else() {
+    let mut world = World::new(HoldMode::Auto);
+    world.break_down(at(0));
+    assert_eq!(world.start(1, at(5)), 1);
+    world.end(success(), at(5), at(5));
+    world.step(Some(100), at(5));
+    for second in 6..70 {
+        world.step(Some(100), at(second));
+    }
+    assert_eq!(world.lines.last().unwrap(), "65s healthy");
+}
+
+#[test]
 fn in_watch_mode_all_start_and_what_holding_would_have_saved_is_counted() {
     let mut world = World::new(HoldMode::Watch);
     world.break_down(at(0));

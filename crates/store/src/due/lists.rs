@@ -1,0 +1,82 @@
+//! Where the sublanes of a tenant, queue, kind or destination are, so that whatever names some does
+//! not walk over the others.
+
+use std::{
+    collections::{HashMap, HashSet},
+    hash::Hash,
+};
+
+use steadfast_core::{Destination, Kind, Queue, Sublane, Tenant};
+
+use super::SublaneId;
+use crate::store::ClaimRequest;
+
+type Lists<N> = HashMap<N, HashSet<SublaneId>>;
+
+#[derive(Default)]
+pub(super) struct SublaneLists {
+    by_tenant: Lists<Tenant>,
+    by_queue: Lists<Queue>,
+    by_kind: Lists<Kind>,
+    by_destination: Lists<Destination>,
+}
+
+impl SublaneLists {
+    pub(super) fn add(&mut self, sublane: &Sublane, id: SublaneId) {
+        add(&mut self.by_tenant, &sublane.tenant, id);
+        add(&mut self.by_queue, &sublane.queue, id);
+        add(&mut self.by_kind, &sublane.kind, id);
+        if let Some(destination) = &sublane.destination {
+            add(&mut self.by_destination, destination, id);
+        }
+    }
+
+    pub(super) fn remove(&mut self, sublane: &Sublane, id: SublaneId) {
+        remove(&mut self.by_tenant, &sublane.tenant, id);
+        remove(&mut self.by_queue, &sublane.queue, id);
+        remove(&mut self.by_kind, &sublane.kind, id);
+        if let Some(destination) = &sublane.destination {
+            remove(&mut self.by_destination, destination, id);
+        }
+    }
+
+    pub(super) fn of_tenant(&self, tenant: &Tenant) -> impl Iterator<Item = &SublaneId> {
+        self.by_tenant.get(tenant).into_iter().flatten()
+    }
+
+    pub(super) fn of_destination(
+        &self,
+        destination: &Destination,
+    ) -> impl Iterator<Item = &SublaneId> {
+        self.by_destination.get(destination).into_iter().flatten()
+    }
+
+    /// Sublanes among which are all that a request wants: the shortest list that its names lead to;
+    /// `None` if it names nothing.
+    pub(super) fn candidates(&self, request: &ClaimRequest) -> Option<Vec<SublaneId>> {
+        named(request.tenant.as_slice(), &self.by_tenant)
+            .into_iter()
+            .chain(named(&request.queues, &self.by_queue))
+            .chain(named(&request.kinds, &self.by_kind))
+            .min_by_key(Vec::len)
+    }
+}
+
+fn add<N: Hash + Eq + Clone>(lists: &mut Lists<N>, name: &N, id: SublaneId) {
+    lists.entry(name.clone()).or_default().insert(id);
+}
+
+fn remove<N: Hash + Eq>(lists: &mut Lists<N>, name: &N, id: SublaneId) {
+    if let Some(list) = lists.get_mut(name) {
+        list.remove(&id);
+        if list.is_empty() {
+            lists.remove(name);
+        }
+    }
+}
+
+fn named<N: Hash + Eq>(names: &[N], lists: &Lists<N>) -> Option<Vec<SublaneId>> {
+    let distinct: HashSet<&N> = names.iter().collect();
+    let found = distinct.into_iter().filter_map(|name| lists.get(name));
+    (!names.is_empty()).then(|| found.flatten().copied().collect())
+}
