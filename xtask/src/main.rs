@@ -10,6 +10,7 @@
 
 mod bench;
 mod check;
+mod dist;
 mod fuzz;
 mod libraries;
 mod needs;
@@ -71,6 +72,12 @@ pub const VERBS: &[Verb] = &[
         takes: "[name]",
         about: "the libraries for workers in sdk: their tests, and conformance with the real server",
         run: libraries::run,
+    },
+    Verb {
+        name: "dist",
+        takes: "[--check] [--url URL]",
+        about: "all packages, built and tried: archive, .deb, image, wheel, npm, chart, formula",
+        run: dist::run,
     },
     Verb {
         name: "prove",

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::process::{self, CommandOutput};
-use crate::{VerbResult, fuzz, libraries, root, supply_chain, test_programs, tidy};
+use crate::{VerbResult, dist, fuzz, libraries, root, supply_chain, test_programs, tidy};
 
 pub struct Step {
     pub name: &'static str,
@@ -23,6 +23,8 @@ pub enum Action {
     Tests,
     Fuzz,
     Libraries,
+    /// The packages of the program that the tests built.
+    Packages,
 }
 
 struct Verdict {
@@ -160,6 +162,7 @@ impl Step {
             Action::Cargo(args) => verdict_of(run_cargo(args)?),
             Action::Tests => verdict_of(test_programs::run()?),
             Action::Fuzz => verdict_of(fuzz::run(&root(), fuzz::SEED, fuzz::EXAMPLES)?),
+            Action::Packages => verdict_of(dist::check(&root())?),
             Action::Libraries => {
                 let report = libraries::check(&root(), &[])?;
                 let (passed, _, output) = verdict_of(report.output);
@@ -182,6 +185,7 @@ impl Step {
             Action::Tests => "cargo test --workspace --all-features".to_owned(),
             Action::Fuzz => "cargo xtask fuzz".to_owned(),
             Action::Libraries => "cargo xtask libraries".to_owned(),
+            Action::Packages => "cargo xtask dist --check".to_owned(),
         }
     }
 

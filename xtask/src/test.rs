@@ -40,6 +40,7 @@ fn all(filter: &[String]) -> Vec<Step> {
         Step::cargo("examples", fuzz::BUILD),
         // The tests wait more than they compute.
         Step::new("libraries", Action::Libraries).beside(),
+        Step::new("packages", Action::Packages).beside(),
         tests,
         Step::new("fuzzing", Action::Fuzz),
     ]

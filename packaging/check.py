@@ -1,0 +1,459 @@
+"""Tries every package that `cargo xtask dist` writes, as far as this machine allows.
+
+PACKAGES is their directory, STEADFAST_BIN the program that is in them. It runs in an environment
+that has helm, kubernetes_validate and yaml. What a machine lacks is left out and named.
+"""
+
+import base64
+import concurrent.futures
+import hashlib
+import http.server
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import threading
+import time
+import unittest
+import urllib.request
+import zipfile
+
+import kubernetes_validate
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PACKAGES = pathlib.Path(os.environ["PACKAGES"])
+BINARY = os.environ["STEADFAST_BIN"]
+KEY = "0123456789abcdef0123456789abcdef"
+USER = 65532
+# Of a systemd unit, times ten: from 0, all is taken away, to 100.
+EXPOSURE_MAX = 20
+KUBERNETES = ["1.25.0", "1.37.0"]
+
+
+def package(pattern):
+    """The one package of that name."""
+    (found,) = PACKAGES.glob(pattern)
+    return found
+
+
+def output(*command, **more):
+    """What a command prints; if it fails, that is the error."""
+    done = subprocess.run(command, capture_output=True, text=True, **more)
+    if done.returncode:
+        raise AssertionError(f"{command}: {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+VERSION = output(BINARY, "--version").split()[1]
+
+
+def needs(program):
+    return unittest.skipUnless(shutil.which(program), f"{program} is missing")
+
+
+class Scratch(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.scratch = pathlib.Path(scratch.name)
+
+    def assert_program(self, *command):
+        self.assertEqual(output(*map(str, command), "--version").split(), ["steadfast", VERSION])
+
+
+class Archives(Scratch):
+    def test_sums_are_those_of_the_files(self):
+        names = set()
+        for line in (PACKAGES / "SHA256SUMS").read_text().splitlines():
+            wanted, name = line.split("  ")
+            self.assertEqual(hashlib.sha256((PACKAGES / name).read_bytes()).hexdigest(), wanted)
+            names.add(name)
+        there = {path.name for path in PACKAGES.iterdir()} - {"SHA256SUMS"}
+        self.assertEqual(names, there)
+
+    def test_the_archive_has_one_directory_with_a_program_that_runs(self):
+        path = package("*-linux-musl.tar.gz")
+        top = path.name.removesuffix(".tar.gz")
+        with tarfile.open(path) as tar:
+            self.assertTrue(all(name.split("/")[0] == top for name in tar.getnames()))
+            tar.extractall(self.scratch, filter="data")
+        self.assert_program(self.scratch / top / "steadfast")
+        for name in ["LICENSE-MIT", "LICENSE-APACHE", "steadfast.example.toml", "steadfast.service"]:
+            self.assertTrue((self.scratch / top / name).stat().st_size > 0)
+
+    def test_the_formula_has_the_sum_of_the_archive(self):
+        if not list(PACKAGES.glob("steadfast.rb")):
+            self.skipTest("no --url, no formula")
+        formula, archive = package("steadfast.rb").read_text(), package("*-linux-musl.tar.gz")
+        sum = hashlib.sha256(archive.read_bytes()).hexdigest()
+        self.assertIn(f'sha256 "{sum}"', formula)
+        self.assertIn(f'/{archive.name}"', formula)
+        if shutil.which("ruby"):
+            output("ruby", "-c", package("steadfast.rb"))
+
+
+class Debian(Scratch):
+    @needs("dpkg-deb")
+    def test_its_fields_and_files(self):
+        path = package("*.deb")
+        field = lambda name: output("dpkg-deb", "--field", path, name).strip()
+        self.assertEqual((field("Package"), field("Version")), ("steadfast", VERSION))
+        listed = output("dpkg-deb", "--contents", path).splitlines()
+        self.assertTrue(all(line.split()[1] == "root/root" for line in listed), listed)
+        output("dpkg-deb", "--extract", path, self.scratch)
+        self.assert_program(self.scratch / "usr/bin/steadfast")
+        output("dpkg-deb", "--control", path, self.scratch / "control")
+        for name in ["postinst", "prerm", "postrm"]:
+            output("sh", "-n", self.scratch / "control" / name)
+        for conffile in (self.scratch / "control/conffiles").read_text().split():
+            self.assertTrue((self.scratch / conffile.lstrip("/")).exists(), conffile)
+        settings = self.scratch / "etc/steadfast/steadfast.toml"
+        output(BINARY, "serve", "--config", settings, "--print-config")
+
+    @needs("systemd-analyze")
+    def test_the_unit_is_hardened_and_without_mistakes(self):
+        unit = ROOT / "packaging/systemd/steadfast.service"
+        copy = self.scratch / "steadfast.service"
+        # The program and its user are not installed here.
+        text = unit.read_text().replace("/usr/bin/steadfast", "/bin/true")
+        copy.write_text(text.replace("=steadfast\n", "=daemon\n"))
+        said = subprocess.run(
+            ["systemd-analyze", "verify", copy], capture_output=True, text=True
+        ).stderr
+        ours = [line for line in said.splitlines() if "steadfast" in line]
+        self.assertEqual(ours, [])
+        limit = f"--threshold={EXPOSURE_MAX}"
+        output("systemd-analyze", "security", "--offline=true", limit, unit)
+
+
+class Image(Scratch):
+    def setUp(self):
+        super().setUp()
+        self.tar = tarfile.open(package("*-image-*.tar"))
+        self.addCleanup(self.tar.close)
+
+    def json(self, name):
+        return json.load(self.tar.extractfile(name))
+
+    def blob(self, descriptor):
+        algorithm, sum = descriptor["digest"].split(":")
+        blob = self.tar.extractfile(f"blobs/{algorithm}/{sum}").read()
+        self.assertEqual(hashlib.sha256(blob).hexdigest(), sum)
+        self.assertEqual(len(blob), descriptor["size"])
+        return blob
+
+    def parts(self):
+        """The configuration, and the layer."""
+        self.assertEqual(self.json("oci-layout")["imageLayoutVersion"], "1.0.0")
+        (entry,) = self.json("index.json")["manifests"]
+        manifest = json.loads(self.blob(entry))
+        (layer,) = manifest["layers"]
+        return json.loads(self.blob(manifest["config"])), self.blob(layer)
+
+    def test_it_is_a_layout_that_docker_reads_as_well(self):
+        config, layer = self.parts()
+        (docker,) = self.json("manifest.json")
+        self.assertEqual(docker["RepoTags"], [f"steadfast:{VERSION}"])
+        self.assertEqual(json.load(self.tar.extractfile(docker["Config"])), config)
+        self.assertEqual(self.tar.extractfile(docker["Layers"][0]).read(), layer)
+
+    def test_it_serves_as_a_user_without_rights_on_a_volume(self):
+        config, layer = self.parts()
+        run = config["config"]
+        self.assertEqual((config["os"], run["User"]), ("linux", f"{USER}:{USER}"))
+        self.assertEqual((run["Entrypoint"], run["Cmd"]), (["steadfast"], ["serve"]))
+        self.assertEqual((list(run["Volumes"]), run["WorkingDir"]), (["/data"], "/data"))
+        self.assertEqual(list(run["ExposedPorts"]), ["7373/tcp"])
+        self.assertIn("STEADFAST_LISTEN=0.0.0.0:7373", run["Env"])
+        with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
+            files = {member.name: member for member in tar.getmembers()}
+        self.assertEqual((files["data"].uid, files["data"].mode), (USER, 0o700))
+        program = files["usr/local/bin/steadfast"]
+        self.assertEqual((program.uid, program.mode), (0, 0o755))
+        writable = [m.name for m in files.values() if m.mode & 0o022 and m.name != "tmp"]
+        self.assertEqual(writable, [])
+        tar_sum = hashlib.sha256(__import__("gzip").decompress(layer)).hexdigest()
+        self.assertEqual(config["rootfs"]["diff_ids"], [f"sha256:{tar_sum}"])
+
+    def test_it_starts_with_nothing_but_a_key(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can change the root directory")
+        if "statically linked" not in output("file", "-b", BINARY):
+            self.skipTest("the program is not static")
+        config, layer = self.parts()
+        with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
+            tar.extractall(self.scratch, filter="fully_trusted")
+        environment = dict(entry.split("=", 1) for entry in config["config"]["Env"])
+        environment["STEADFAST_LISTEN"] = "127.0.0.2:0"
+        start = ["chroot", f"--userspec={USER}:{USER}", self.scratch, "/usr/local/bin/steadfast"]
+        refused = subprocess.run(
+            [*start, "serve", "--listen", "0.0.0.0:0"], env=environment, capture_output=True, text=True
+        )
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("STEADFAST_ADMIN_KEY", refused.stderr)
+        with Server(start, {**environment, "STEADFAST_ADMIN_KEY": KEY}, []) as server:
+            self.assertEqual(server.get("/readyz")["status"], "ok")
+            self.assertIn("keys", server.get("/api/v1/keys"))
+
+
+class PackageManagers(Scratch):
+    def test_pip_installs_the_wheel_into_an_empty_environment(self):
+        path = package("*.whl")
+        with zipfile.ZipFile(path) as wheel:
+            self.assertIsNone(wheel.testzip())
+            (record,) = [name for name in wheel.namelist() if name.endswith("/RECORD")]
+            rows = [line.split(",") for line in wheel.read(record).decode().splitlines()]
+            self.assertEqual({row[0] for row in rows}, set(wheel.namelist()))
+            for name, sum, size in rows:
+                if name != record:
+                    digest = hashlib.sha256(wheel.read(name)).digest()
+                    text = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+                    self.assertEqual((sum, int(size)), (f"sha256={text}", wheel.getinfo(name).file_size))
+        output(sys.executable, "-m", "venv", "--without-pip", self.scratch / "venv")
+        python = self.scratch / "venv/bin/python"
+        pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
+        output(*pip, "--no-index", "--no-deps", path)
+        self.assert_program(self.scratch / "venv/bin/steadfast")
+
+    @needs("npm")
+    def test_npm_installs_the_package_into_an_empty_prefix(self):
+        place = self.scratch / "app"
+        place.mkdir()
+        environment = {**os.environ, "npm_config_cache": str(self.scratch / "cache")}
+        install = ["npm", "install", "--offline", "--no-audit", "--no-fund", "--prefix", place]
+        output(*install, package("*-npm-*.tgz"), env=environment)
+        self.assert_program(place / "node_modules/.bin/steadfast")
+        run = ["npm", "exec", "--offline", "--prefix", place, "--", "steadfast", "--version"]
+        self.assertIn(VERSION, output(*run, env=environment, cwd=place))
+
+
+class Chart(Scratch):
+    CASES = {
+        "one node with a volume": [],
+        "three nodes on PostgreSQL": [
+            "replicas=3",
+            "postgres.existingSecret=database",
+            "adminKey.existingSecret=keys",
+            "ingress.enabled=true",
+            "ingress.tlsSecret=certificate",
+            "monitor.enabled=true",
+            "alerts.enabled=true",
+            "dashboard.enabled=true",
+            "settings.STEADFAST_RETENTION=14d",
+            "resources.limits.cpu=2",
+        ],
+    }
+
+    def render(self, values):
+        sets = [part for value in values for part in ("--set", value)]
+        text = output(HELM, "template", "jobs", package("*-chart.tgz"), *sets)
+        return [document for document in yaml.safe_load_all(text) if document]
+
+    def test_it_is_without_mistakes(self):
+        output(HELM, "lint", "--strict", package("*-chart.tgz"))
+
+    def test_kubernetes_takes_what_it_renders(self):
+        for case, values in self.CASES.items():
+            for document in self.render(values):
+                if document["apiVersion"].startswith("monitoring.coreos.com/"):
+                    continue
+                for version in KUBERNETES:
+                    with self.subTest(case, kind=document["kind"], version=version):
+                        kubernetes_validate.validate(document, version, strict=True)
+
+    def test_a_single_node_has_a_volume_and_several_have_a_database(self):
+        one, three = (self.render(values) for values in self.CASES.values())
+        kinds = lambda documents: {document["kind"] for document in documents}
+        self.assertEqual(kinds(one), {"ServiceAccount", "Secret", "Service", "StatefulSet"})
+        more = {"Deployment", "Ingress", "PodDisruptionBudget", "ConfigMap"}
+        more |= {"ServiceMonitor", "PrometheusRule"}
+        self.assertEqual(kinds(three), {"ServiceAccount", "Service"} | more)
+        (rules,) = [document for document in three if document["kind"] == "PrometheusRule"]
+        self.assertEqual(rules["spec"], yaml.safe_load(ALERTS.read_text()))
+        (board,) = [document for document in three if document["kind"] == "ConfigMap"]
+        self.assertEqual(json.loads(board["data"]["steadfast.json"]), json.loads(DASHBOARD.read_text()))
+
+    def test_pods_have_probes_and_no_rights(self):
+        for values in self.CASES.values():
+            (workload,) = [d for d in self.render(values) if d["kind"] in ("Deployment", "StatefulSet")]
+            pod = workload["spec"]["template"]["spec"]
+            (container,) = pod["containers"]
+            paths = {name: container[name]["httpGet"]["path"] for name in container if "Probe" in name}
+            wanted = {"startupProbe": "/healthz", "livenessProbe": "/healthz", "readinessProbe": "/readyz"}
+            self.assertEqual(paths, wanted)
+            self.assertTrue(container["securityContext"]["readOnlyRootFilesystem"])
+            self.assertEqual(container["securityContext"]["capabilities"], {"drop": ["ALL"]})
+            self.assertEqual(pod["securityContext"]["runAsUser"], USER)
+            self.assertGreater(pod["terminationGracePeriodSeconds"], 30)
+            self.assertTrue(container["image"].endswith(f":{VERSION}"))
+            # What the chart sets is what the program knows.
+            known = set(re.findall(r"env: (\w+)", output(BINARY, "serve", "--help")))
+            names = {entry["name"] for entry in container["env"]}
+            self.assertLessEqual(names, known | {"STEADFAST_ADMIN_KEY"})
+
+    def test_values_that_cannot_work_are_refused(self):
+        for value, reason in [
+            ("replicas=2", "several replicas need one PostgreSQL"),
+            ("settings.RETENTION=14d", "STEADFAST_"),
+            ("replica=2", "replica"),
+            ("persistence.size=lots", "persistence.size"),
+        ]:
+            with self.subTest(value), self.assertRaisesRegex(AssertionError, reason):
+                self.render([value])
+
+
+class Monitoring(unittest.TestCase):
+    """Dashboard and alert rules ask for metrics and labels that a server has."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.metrics = metrics_of_a_server()
+
+    def assert_known(self, expression):
+        expression = expression.replace("\n", " ")
+        names = re.findall(r"\bsteadfast_\w+", expression)
+        self.assertTrue(names, expression)
+        labels = {"instance"}
+        for name in names:
+            self.assertIn(name, self.metrics)
+            labels |= self.metrics[name]
+        for name, matchers in re.findall(r"\b(steadfast_\w+)\{([^}]*)\}", expression):
+            asked = set(re.findall(r"(\w+)\s*=~?", matchers))
+            self.assertLessEqual(asked, self.metrics[name], expression)
+        for group in re.findall(r"\bby \(([^)]*)\)", expression):
+            self.assertLessEqual({name.strip() for name in group.split(",")}, labels, expression)
+
+    def test_every_panel_of_the_dashboard_has_its_metrics(self):
+        board = json.loads(DASHBOARD.read_text())
+        expressions = [
+            target["expr"] for panel in board["panels"] for target in panel.get("targets", [])
+        ]
+        self.assertGreater(len(expressions), 20)
+        for expression in expressions:
+            self.assert_known(expression)
+        ids = [panel["id"] for panel in board["panels"]]
+        self.assertEqual(len(ids), len(set(ids)))
+        asked = {name for e in expressions for name in re.findall(r"\bsteadfast_\w+", e)}
+        stem = lambda name: re.sub(r"_(total|bucket|count|sum)$", "", name)
+        unused = {stem(name) for name in self.metrics} - {stem(name) for name in asked}
+        self.assertEqual(unused, {"steadfast_gates", "steadfast_gate_starts_per_second_max"})
+
+    def test_every_alert_rule_has_its_metrics(self):
+        (group,) = yaml.safe_load(ALERTS.read_text())["groups"]
+        for rule in group["rules"]:
+            with self.subTest(rule["alert"]):
+                self.assert_known(rule["expr"])
+                self.assertIn(rule["labels"]["severity"], ("warning", "critical"))
+                self.assertTrue(rule["annotations"]["summary"])
+
+    @needs("promtool")
+    def test_prometheus_takes_the_rules(self):
+        output("promtool", "check", "rules", ALERTS)
+
+
+HELM = str(pathlib.Path(sys.executable).parent / "helm")
+ALERTS = ROOT / "packaging/helm/steadfast/files/alerts.yaml"
+DASHBOARD = ROOT / "packaging/helm/steadfast/files/dashboard.json"
+
+
+class Server:
+    """A node on a port of its own."""
+
+    def __init__(self, command, environment, args):
+        self.key = environment.get("STEADFAST_ADMIN_KEY")
+        self.process = subprocess.Popen(
+            [*command, "serve", *args], env=environment, stdout=subprocess.PIPE, text=True
+        )
+
+    def __enter__(self):
+        first = self.process.stdout.readline()
+        (self.address,) = re.findall(r"http://[\d.:]+", first)
+        # A full pipe would hold it up.
+        threading.Thread(target=self.process.stdout.read, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+
+    def call(self, path, method="GET", body=None):
+        headers = {"content-type": "application/json"}
+        if self.key:
+            headers["authorization"] = f"Bearer {self.key}"
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.address + path, data, headers, method=method)
+        with urllib.request.urlopen(request) as response:
+            return response.read().decode()
+
+    def get(self, path):
+        return json.loads(self.call(path))
+
+
+class FailingTarget(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.send_response(500)
+        self.end_headers()
+
+    do_GET = do_POST
+
+    def log_message(self, *_):
+        pass
+
+
+def metrics_of_a_server():
+    """The labels of every metric, of a node whose jobs have failed, retried and fired an alert."""
+    target = http.server.ThreadingHTTPServer(("127.0.0.1", 0), FailingTarget)
+    threading.Thread(target=target.serve_forever, daemon=True).start()
+    with tempfile.TemporaryDirectory() as place:
+        settings = pathlib.Path(place) / "steadfast.toml"
+        settings.write_text('[alerts.dlq]\nafter = "0s"\n')
+        args = ["--listen", "127.0.0.1:0", "--config", settings, "--store", f"sqlite:{place}/jobs.db"]
+        with Server([BINARY], dict(os.environ), args) as server:
+            job = {
+                "api": f"http://127.0.0.1:{target.server_port}/",
+                "retry": {"baseDelay": 20, "maxRetries": 1},
+            }
+            server.call("/api/v1/jobs", "POST", job)
+            gate = {"maxRunning": 5, "rate": {"limit": 100, "per": "1s"}}
+            server.call("/api/v1/gates/queue/default", "PUT", gate)
+            text = ""
+            deadline = time.monotonic() + 30
+            while "steadfast_alert_firing" not in text or "steadfast_retry_exhausted" not in text:
+                if time.monotonic() > deadline:
+                    raise AssertionError(f"metrics are missing:\n{text}")
+                time.sleep(0.1)
+                text = server.call("/metrics")
+    target.shutdown()
+    metrics = {}
+    for name, labels in re.findall(r"^(steadfast_\w+)(?:\{(.*)\})? ", text, re.MULTILINE):
+        metrics.setdefault(name, set()).update(re.findall(r'(\w+)="', labels))
+    return metrics
+
+
+def run_all():
+    """All classes, two at the same time: most of it waits for other programs."""
+    suites = [
+        unittest.defaultTestLoader.loadTestsFromTestCase(case)
+        for case in (PackageManagers, Chart, Monitoring, Image, Archives, Debian)
+    ]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(lambda suite: suite.run(unittest.TestResult()), suites))
+    for result in results:
+        for case, why in result.skipped:
+            print(f"left out: {case}: {why}")
+        for case, trace in result.failures + result.errors:
+            print(f"FAILED: {case}\n{trace}")
+    ran = sum(result.testsRun for result in results)
+    print(f"{ran} checks of packages ran")
+    return all(result.wasSuccessful() for result in results)
+
+
+if __name__ == "__main__":
+    sys.exit(0 if run_all() else 1)

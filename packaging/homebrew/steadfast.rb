@@ -1,0 +1,31 @@
+class Steadfast < Formula
+  desc "Durable job queue and scheduler whose speciality is retry"
+  version "{{version}}"
+  license any_of: ["MIT", "Apache-2.0"]
+  # A static program: no dependency, on any Linux of this architecture.
+  url "{{url}}"
+  sha256 "{{sha256}}"
+
+  depends_on arch: :x86_64
+  depends_on :linux
+
+  def install
+    bin.install "steadfast"
+    pkgshare.install "steadfast.example.toml"
+  end
+
+  service do
+    run [opt_bin/"steadfast", "serve"]
+    working_dir var/"steadfast"
+    keep_alive crashed: true
+  end
+
+  def post_install
+    (var/"steadfast").mkpath
+  end
+
+  test do
+    assert_match version.to_s, shell_output("#{bin}/steadfast --version")
+    assert_match "attempt", shell_output("#{bin}/steadfast policy preview patient")
+  end
+end

@@ -1,0 +1,285 @@
+//! The packages of one release. Each is a function from the release to bytes; nothing is asked of
+//! the machine, so that two runs write the same.
+
+use super::archive::{Entry, ar, gzip, sha256, tar, zip};
+use super::release::{Package, Release};
+
+const LICENSES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
+const EXAMPLE: &str = "steadfast.example.toml";
+const UNIT: &str = "packaging/systemd/steadfast.service";
+const USERS: &str = "packaging/systemd/steadfast.sysusers";
+const ABOUT: &str = "packaging/package.md";
+
+/// All of them. Those that name the archive come after it.
+pub fn all(release: &Release) -> Result<Vec<Package>, String> {
+    let archive = archive(release)?;
+    let formula = formula(release, &archive)?;
+    let mut packages = vec![
+        archive,
+        debian(release)?,
+        super::image::build(release)?,
+        wheel(release)?,
+        npm(release)?,
+        chart(release)?,
+    ];
+    packages.extend(formula);
+    packages.push(sums(&packages)?);
+    Ok(packages)
+}
+
+/// The program with its licences, settings and unit: unpack it anywhere.
+fn archive(release: &Release) -> Result<Package, String> {
+    let name = format!("steadfast-{}-{}", release.version, release.target.triple);
+    let mut entries = vec![
+        Entry::directory(""),
+        Entry::program("steadfast", release.binary.clone()),
+        Entry::file(EXAMPLE, release.text(EXAMPLE)?),
+        Entry::file("steadfast.service", release.text(UNIT)?),
+        Entry::file("README.md", release.text(ABOUT)?),
+    ];
+    entries.extend(licenses(release, "")?);
+    let tar = tar(&entries, &format!("{name}/"), release.epoch)?;
+    Ok(Package {
+        name: format!("{name}.tar.gz"),
+        bytes: gzip(&tar, release.compression)?,
+    })
+}
+
+fn licenses(release: &Release, directory: &str) -> Result<Vec<Entry>, String> {
+    LICENSES
+        .iter()
+        .map(|name| {
+            Ok(Entry::file(
+                &format!("{directory}{name}"),
+                release.text(name)?,
+            ))
+        })
+        .collect()
+}
+
+/// For Debian, Ubuntu and what comes from them.
+fn debian(release: &Release) -> Result<Package, String> {
+    let settings = release.text("packaging/debian/steadfast.toml")?;
+    let docs = "usr/share/doc/steadfast";
+    let files = [
+        Entry::file("etc/steadfast/steadfast.toml", settings),
+        Entry::program("usr/bin/steadfast", release.binary.clone()),
+        Entry::file(
+            "usr/lib/systemd/system/steadfast.service",
+            release.text(UNIT)?,
+        ),
+        Entry::file("usr/lib/sysusers.d/steadfast.conf", release.text(USERS)?),
+        Entry::file(
+            &format!("{docs}/copyright"),
+            release.text("packaging/debian/copyright")?,
+        ),
+        Entry::file(&format!("{docs}/{EXAMPLE}"), release.text(EXAMPLE)?),
+    ];
+    let size: usize = files.iter().map(|file| file.content.len()).sum();
+    let values = [
+        ("version", release.version.as_str()),
+        ("architecture", release.target.debian),
+        ("kilobytes", &size.div_ceil(1024).to_string()),
+    ];
+    let mut control = vec![
+        Entry::directory(""),
+        Entry::file(
+            "control",
+            release.template("packaging/debian/control", &values)?,
+        ),
+        Entry::file("conffiles", "/etc/steadfast/steadfast.toml\n"),
+    ];
+    for script in ["postinst", "prerm", "postrm"] {
+        let text = release.text(&format!("packaging/debian/{script}"))?;
+        control.push(Entry::program(script, text));
+    }
+    let pack = |entries: &[Entry]| gzip(&tar(entries, "./", release.epoch)?, release.compression);
+    let members = [
+        ("debian-binary", b"2.0\n".to_vec()),
+        ("control.tar.gz", pack(&control)?),
+        ("data.tar.gz", pack(&with_directories(&files))?),
+    ];
+    Ok(Package {
+        name: format!(
+            "steadfast_{}_{}.deb",
+            release.version, release.target.debian
+        ),
+        bytes: ar(&members, release.epoch),
+    })
+}
+
+/// The files, and before them every directory that leads to them.
+pub fn with_directories(files: &[Entry]) -> Vec<Entry> {
+    let mut directories = std::collections::BTreeSet::from([""]);
+    for file in files {
+        let places = file.path.match_indices('/');
+        directories.extend(places.map(|(at, _)| &file.path[..at]));
+    }
+    let directories = directories.into_iter().map(Entry::directory);
+    directories.chain(files.iter().cloned()).collect()
+}
+
+/// pip puts the program into the `bin` of its environment as it is: no Python runs before it.
+fn wheel(release: &Release) -> Result<Package, String> {
+    let version = python_version(&release.version);
+    let tag = format!("py3-none-{}", release.target.wheel);
+    let info = format!("steadfast-{version}.dist-info");
+    let tags: Vec<String> = release
+        .target
+        .wheel
+        .split('.')
+        .map(|platform| format!("Tag: py3-none-{platform}\n"))
+        .collect();
+    let metadata = format!(
+        "Metadata-Version: 2.1\nName: steadfast\nVersion: {version}\n\
+         Summary: A durable job queue and scheduler whose speciality is retry: the server and its command line\n\
+         License: MIT OR Apache-2.0\nRequires-Python: >=3.8\n\
+         Description-Content-Type: text/markdown\n\n{}",
+        release.text(ABOUT)?
+    );
+    let wheel = format!(
+        "Wheel-Version: 1.0\nGenerator: xtask\nRoot-Is-Purelib: false\n{}",
+        tags.concat()
+    );
+    let script = format!("steadfast-{version}.data/scripts/steadfast");
+    let mut entries = vec![
+        Entry::program(&script, release.binary.clone()),
+        Entry::file(&format!("{info}/METADATA"), metadata),
+        Entry::file(&format!("{info}/WHEEL"), wheel),
+    ];
+    entries.extend(licenses(release, &format!("{info}/licenses/"))?);
+    let mut record = String::new();
+    for entry in &entries {
+        let sum = base64_of_hex(&sha256(&entry.content)?);
+        let size = entry.content.len();
+        record.push_str(&format!("{},sha256={sum},{size}\n", entry.path));
+    }
+    record.push_str(&format!("{info}/RECORD,,\n"));
+    entries.push(Entry::file(&format!("{info}/RECORD"), record));
+    Ok(Package {
+        name: format!("steadfast-{version}-{tag}.whl"),
+        bytes: zip(&entries, release.compression)?,
+    })
+}
+
+/// Python has no `-` in versions: `1.0.0-rc.1` is `1.0.0rc1`.
+fn python_version(version: &str) -> String {
+    match version.split_once('-') {
+        None => version.to_owned(),
+        Some((number, pre)) => format!("{number}{}", pre.replace('.', "")),
+    }
+}
+
+/// Sums in the files of a wheel are in base64 for URLs, without padding.
+fn base64_of_hex(hex: &str) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let bits = hex.chars().filter_map(|c| c.to_digit(16));
+    let bits: Vec<u32> = bits
+        .flat_map(|digit| (0..4).rev().map(move |bit| digit >> bit & 1))
+        .collect();
+    bits.chunks(6)
+        .map(|six| {
+            let number = (0..6).fold(0, |sum, at| sum << 1 | six.get(at).copied().unwrap_or(0));
+            char::from(DIGITS[number as usize])
+        })
+        .collect()
+}
+
+/// npm links the program itself: no Node runs before it.
+fn npm(release: &Release) -> Result<Package, String> {
+    let values = [
+        ("version", release.version.as_str()),
+        ("cpu", release.target.npm),
+    ];
+    let manifest = release.template("packaging/npm/package.json", &values)?;
+    let mut entries = vec![
+        Entry::file("package.json", manifest),
+        Entry::file("README.md", release.text(ABOUT)?),
+        Entry::program("bin/steadfast", release.binary.clone()),
+    ];
+    entries.extend(licenses(release, "")?);
+    let tar = tar(&entries, "package/", release.epoch)?;
+    Ok(Package {
+        name: format!(
+            "steadfast-{}-npm-linux-{}.tgz",
+            release.version, release.target.npm
+        ),
+        bytes: gzip(&tar, release.compression)?,
+    })
+}
+
+/// The version of the chart is that of the program.
+fn chart(release: &Release) -> Result<Package, String> {
+    let mut entries = Vec::new();
+    for path in CHART {
+        let text = release.text(&format!("packaging/helm/steadfast/{path}"))?;
+        if *path == "Chart.yaml" {
+            for line in [
+                format!("version: {}\n", release.version),
+                format!("appVersion: \"{}\"\n", release.version),
+            ] {
+                if !text.contains(&line) {
+                    return Err(format!("Chart.yaml lacks the line `{}`", line.trim()));
+                }
+            }
+        }
+        entries.push(Entry::file(path, text));
+    }
+    let tar = tar(&entries, "steadfast/", release.epoch)?;
+    Ok(Package {
+        name: format!("steadfast-{}-chart.tgz", release.version),
+        bytes: gzip(&tar, release.compression)?,
+    })
+}
+
+/// Listed, so that what an editor leaves behind is not shipped; a test compares it with the
+/// directory.
+pub const CHART: &[&str] = &[
+    "Chart.yaml",
+    "values.yaml",
+    "values.schema.json",
+    "files/alerts.yaml",
+    "files/dashboard.json",
+    "templates/_helpers.tpl",
+    "templates/NOTES.txt",
+    "templates/workload.yaml",
+    "templates/service.yaml",
+    "templates/secret.yaml",
+    "templates/serviceaccount.yaml",
+    "templates/ingress.yaml",
+    "templates/disruption.yaml",
+    "templates/monitor.yaml",
+    "templates/alerts.yaml",
+    "templates/dashboard.yaml",
+];
+
+/// A Homebrew formula, if it is known where the archive will be.
+fn formula(release: &Release, archive: &Package) -> Result<Option<Package>, String> {
+    let Some(url) = &release.url else {
+        return Ok(None);
+    };
+    let sum = sha256(&archive.bytes)?;
+    let address = format!("{}/{}", url.trim_end_matches('/'), archive.name);
+    let values = [
+        ("version", release.version.as_str()),
+        ("url", address.as_str()),
+        ("sha256", sum.as_str()),
+    ];
+    let text = release.template("packaging/homebrew/steadfast.rb", &values)?;
+    Ok(Some(Package {
+        name: "steadfast.rb".to_owned(),
+        bytes: text.into_bytes(),
+    }))
+}
+
+/// What `sha256sum --check` reads.
+fn sums(packages: &[Package]) -> Result<Package, String> {
+    let mut text = String::new();
+    for package in packages {
+        text.push_str(&format!("{}  {}\n", sha256(&package.bytes)?, package.name));
+    }
+    Ok(Package {
+        name: "SHA256SUMS".to_owned(),
+        bytes: text.into_bytes(),
+    })
+}

@@ -1,0 +1,109 @@
+//! What is packed: one program for one target, with the version and time that all packages carry.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::archive::Compression;
+
+/// Where the program runs, in the words of each package format.
+pub struct Target {
+    pub triple: &'static str,
+    pub debian: &'static str,
+    pub container: &'static str,
+    pub npm: &'static str,
+    /// A static program runs with every C library, so these are the oldest that pip knows.
+    pub wheel: &'static str,
+}
+
+pub const TARGETS: &[Target] = &[Target {
+    triple: "x86_64-unknown-linux-musl",
+    debian: "amd64",
+    container: "amd64",
+    npm: "x64",
+    wheel: "manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64",
+}];
+
+pub struct Release {
+    pub version: String,
+    /// Seconds since 1970: the time of the commit.
+    pub epoch: u64,
+    pub target: &'static Target,
+    pub binary: Vec<u8>,
+    pub compression: Compression,
+    /// The directory under which the archives will be found.
+    pub url: Option<String>,
+    pub root: PathBuf,
+}
+
+/// A finished file.
+pub struct Package {
+    pub name: String,
+    pub bytes: Vec<u8>,
+}
+
+impl Release {
+    /// A text of the repository.
+    pub fn text(&self, path: &str) -> Result<String, String> {
+        let path = self.root.join(path);
+        fs::read_to_string(&path)
+            .map_err(|error| format!("cannot read {}: {error}", path.display()))
+    }
+
+    /// The same with `{name}` replaced. A name that is left is a mistake.
+    pub fn template(&self, path: &str, values: &[(&str, &str)]) -> Result<String, String> {
+        let mut text = self.text(path)?;
+        for (name, value) in values {
+            let placeholder = format!("{{{{{name}}}}}");
+            if !text.contains(&placeholder) {
+                return Err(format!("{path} has no {placeholder}"));
+            }
+            text = text.replace(&placeholder, value);
+        }
+        match text.split_once("{{") {
+            None => Ok(text),
+            Some((_, rest)) => {
+                let name = rest.split("}}").next().unwrap_or_default();
+                Err(format!("{path}: nothing is known as `{name}`"))
+            }
+        }
+    }
+}
+
+/// The version of the workspace.
+pub fn version(root: &Path) -> Result<String, String> {
+    let manifest =
+        fs::read_to_string(root.join("Cargo.toml")).map_err(|error| error.to_string())?;
+    let line = manifest
+        .lines()
+        .find_map(|line| line.strip_prefix("version = \""));
+    let version = line.and_then(|rest| rest.strip_suffix('"'));
+    let version = version.ok_or("the workspace has no version")?;
+    // It is part of names of files and of several formats that quote differently.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
+    if version.chars().all(is_plain) {
+        Ok(version.to_owned())
+    } else {
+        Err(format!("the version `{version}` is not plain"))
+    }
+}
+
+/// `SOURCE_DATE_EPOCH`, or the time of the last commit.
+pub fn epoch(root: &Path) -> Result<u64, String> {
+    let given = std::env::var("SOURCE_DATE_EPOCH").ok();
+    let text = match given {
+        Some(text) => text,
+        None => {
+            let output = Command::new("git")
+                .args(["log", "-1", "--format=%ct"])
+                .current_dir(root)
+                .output()
+                .map_err(|error| format!("cannot run git: {error}"))?;
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        }
+    };
+    text.trim().parse().map_err(|_| {
+        "the time of the release is unknown: this is no git checkout; set SOURCE_DATE_EPOCH"
+            .to_owned()
+    })
+}
