@@ -40,7 +40,7 @@ pub const VERBS: &[Verb] = &[
     Verb {
         name: "test",
         takes: "[-- filter]",
-        about: "everything a change must pass: formatting, lints, tidy, tests, examples, libraries, fuzzing",
+        about: "everything a change must pass: formatting, lints, tidy, tests, examples, libraries, packages, fuzzing",
         run: test::run,
     },
     Verb {
