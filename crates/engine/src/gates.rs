@@ -216,11 +216,11 @@ fn have_same_limits(before: &Gates, now: &HashMap<Destination, Arc<DestinationHe
         && known_before.all(|(to, health)| is_same(health, now.get(to)))
 }
 
-/// Sets which lanes are paused by a gate; those that the store has marked stay so.
+/// Sets which lanes are paused by a gate.
 pub fn mark_paused(gates: &Gates, lanes: &mut [LaneStats], now: Timestamp) {
     for lane in lanes {
         let pause = gates.queue_pause(&lane.tenant, lane.queue.as_str(), now);
-        lane.paused |= pause.is_some();
+        lane.paused = pause.is_some();
     }
 }
 

@@ -11,14 +11,14 @@ mod flow;
 mod ticks;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     fmt,
     sync::{Arc, Mutex, MutexGuard},
 };
 
 use steadfast_core::{
-    AttemptStatus, Fence, IdempotencyKey, Job, JobId, JobState, Queue, ScheduleId, StepName,
-    Tenant, Timestamp, WorkerName,
+    AttemptStatus, Fence, IdempotencyKey, Job, JobId, JobState, ScheduleId, StepName, Tenant,
+    Timestamp, WorkerName,
 };
 use steadfast_store::CommitResult;
 
@@ -117,7 +117,6 @@ pub struct History {
     pub(crate) entries: Vec<Entry>,
     pub(crate) jobs: BTreeMap<JobId, ExpectedJob>,
     pub(crate) keys: BTreeMap<(Tenant, IdempotencyKey), JobId>,
-    pub(crate) paused: BTreeSet<(Tenant, Queue)>,
     pub(crate) schedules: BTreeMap<ScheduleId, ExpectedSchedule>,
     pub(crate) flow: ExpectedFlow,
     pub(crate) counters: Counters,

@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    EventType, Job, JobCommand, JobId, JobState, NewJob, Payload, Queue, Schedule, StepName,
-    Subscriptions, Tenant, TickRule, Timestamp, Transition,
+    EventType, Job, JobCommand, JobId, JobState, NewJob, Payload, Schedule, StepName,
+    Subscriptions, TickRule, Timestamp, Transition,
 };
 use steadfast_store::{
     ClaimRequest, ClaimResult, CommandError, CommitResult, Document, DocumentSaveResult,
@@ -196,24 +196,6 @@ impl StoreLayer for ObservedStore {
             }
         }
         Ok(listed)
-    }
-
-    async fn set_queue_paused(
-        &self,
-        tenant: Tenant,
-        queue: Queue,
-        paused: bool,
-    ) -> Result<(), StoreError> {
-        let done = self
-            .inner
-            .set_queue_paused(tenant.clone(), queue.clone(), paused);
-        done.await?;
-        let mut history = self.history.lock();
-        match paused {
-            true => history.paused.insert((tenant, queue)),
-            false => history.paused.remove(&(tenant, queue)),
-        };
-        Ok(())
     }
 
     async fn save_schedule(&self, schedule: Schedule) -> Result<ScheduleSaveResult, StoreError> {

@@ -186,7 +186,7 @@ impl Simulation {
                 let ids = self.history.lock().living();
                 self.nodes.command(random, &inbox, &ids, now);
             }
-            62..64 => self.nodes.pause(random, &inbox),
+            62..64 => self.nodes.pause(random, &inbox, now),
             64..66 => self.crash(),
             66..69 => self.freeze(),
             69..71 => self.wake(),

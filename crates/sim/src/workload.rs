@@ -14,7 +14,7 @@ use steadfast_core::{
 use steadfast_store::{Document, DocumentKind};
 
 use crate::script::REMOTE;
-pub use flow::{document, gate, mass};
+pub use flow::{document, gate, mass, queue_pause};
 
 pub const TENANTS: [&str; 2] = ["acme", "zeta"];
 const QUEUES: [&str; 2] = ["a", "b"];

@@ -19,7 +19,7 @@ use crate::limits::DAMAGED_ROWS_MAX;
 #[non_exhaustive]
 pub struct DamagedRow {
     /// What it is a row of: `job`, `schedule`, `attempt`, `tick`, `document`, `lane`,
-    /// `policy`, `paused`.
+    /// `policy`.
     pub table: &'static str,
     /// Its id, as the API shows ids of this kind.
     pub id: String,

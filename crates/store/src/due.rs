@@ -71,7 +71,6 @@ pub(crate) struct DueIndex {
     idle_states: HashMap<GateNumber, GateState>,
     /// Gates that have let strips through which then did not start anything: others may.
     unused_room: BTreeSet<GateNumber>,
-    paused: HashSet<(Tenant, Queue)>,
     /// Sublanes that gates have let through since the driver last asked.
     opened: Vec<SublaneId>,
     /// When gates open by time.
@@ -118,7 +117,6 @@ impl DueIndex {
             states: HashMap::new(),
             idle_states: HashMap::new(),
             unused_room: BTreeSet::new(),
-            paused: HashSet::new(),
             opened: Vec::new(),
             openings: BTreeSet::new(),
             now: None,
@@ -137,14 +135,6 @@ impl DueIndex {
         self.idle_states.clear();
         self.unused_room.clear();
         self.openings.clear();
-    }
-
-    /// Which queues are paused, all of them.
-    pub(crate) fn set_paused(&mut self, paused: HashSet<(Tenant, Queue)>) {
-        if self.paused != paused {
-            self.paused = paused;
-            self.views.clear();
-        }
     }
 
     /// The latest time at which it was asked.
@@ -376,7 +366,7 @@ impl DueIndex {
         let Some((_, bound)) = entry.strips.iter().find(|(level, _)| *level == strip.level) else {
             return;
         };
-        let is_out = bound.run_at == NEVER || is_paused(&self.paused, &entry.sublane);
+        let is_out = bound.run_at == NEVER;
         for view in &mut self.views {
             if is_out {
                 view.remove(strip);
@@ -473,7 +463,7 @@ impl DueIndex {
             let Some(entry) = self.sublanes.get(&id) else {
                 continue;
             };
-            if !view.wants(&entry.sublane) || is_paused(&self.paused, &entry.sublane) {
+            if !view.wants(&entry.sublane) {
                 continue;
             }
             for (level, bound) in &entry.strips {
@@ -530,10 +520,6 @@ impl DueIndex {
 fn unordered(gates: &[AppliedGate]) -> impl Iterator<Item = GateNumber> {
     let gates = gates.iter().filter(|gate| !gate.limits.ordered);
     gates.map(|gate| gate.number)
-}
-
-fn is_paused(paused: &HashSet<(Tenant, Queue)>, sublane: &Sublane) -> bool {
-    !paused.is_empty() && paused.contains(&(sublane.tenant.clone(), sublane.queue.clone()))
 }
 
 #[cfg(test)]

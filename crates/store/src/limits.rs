@@ -152,9 +152,6 @@ pub const MIRROR_STALE_COST_FACTOR: u32 = 5;
 pub const MIRROR_RANGES_FEW: usize = 100;
 /// Ranges that other nodes have named and that are not looked up yet; beyond this, all are looked at.
 pub const MIRROR_UNKNOWN_MAX: usize = 10_000;
-/// Paused queues that a node knows.
-pub const PAUSED_QUEUES_MAX: usize = 10_000;
-
 // Wake-ups.
 
 /// Writes that make jobs of more strips due say nothing of which, and all strips are looked at: as

@@ -38,7 +38,6 @@ mod names;
 mod numbering;
 mod open;
 mod options;
-mod paused;
 mod prune;
 mod queries;
 mod recount;

@@ -33,7 +33,6 @@ mod migrate;
 mod names;
 mod open;
 mod options;
-mod paused;
 mod prune;
 mod queries;
 mod readers;

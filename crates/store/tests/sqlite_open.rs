@@ -6,10 +6,10 @@ mod sqlite_common;
 
 use std::{fs, sync::Arc};
 
-use steadfast_core::{JobCommand, JobId};
+use steadfast_core::{Gate, JobCommand, JobId};
 use steadfast_store::{
-    BaseStore as _, JobFilter, JobStore as _, OpenError, PageRequest, QueryStore as _,
-    SqliteOptions, SqliteStore, rusqlite::Connection,
+    BaseStore as _, DocumentKind, DocumentStore as _, JobFilter, JobStore as _, OpenError,
+    PageRequest, QueryStore as _, SqliteOptions, SqliteStore, rusqlite::Connection,
 };
 
 use sqlite_common::{TestDatabase, job, jobs, request, success};
@@ -444,7 +444,18 @@ fn file_of_schema_2(database: &TestDatabase) {
              'non_retryable', 1, 0, 30000000000, 0, '{}'
          );
          INSERT INTO steadfast_attempt (job, fence, attempt, status, started_at, finished_at)
-         VALUES (1, 1, 1, 'FAILED', 1, 2);",
+         VALUES (1, 1, 1, 'FAILED', 1, 2);
+         INSERT INTO steadfast_paused (tenant, queue)
+         VALUES ('acme', 'mail'), ('acme', 'limited'), ('acme', 'ends'), ('acme', 'named');
+         INSERT INTO steadfast_document (space, id, body, revision) VALUES
+         ('gate', 'queue acme limited',
+             '{\"tenant\":\"acme\",\"scope\":\"queue\",\"key\":\"limited\",\"maxRunning\":3}', 7),
+         ('gate', 'queue acme ends',
+             '{\"tenant\":\"acme\",\"scope\":\"queue\",\"key\":\"ends\",\"paused\":
+               {\"since\":\"2020-01-01T00:00:00Z\",\"until\":\"2020-01-01T00:00:01Z\"}}', 2),
+         ('gate', 'queue acme named',
+             '{\"tenant\":\"acme\",\"scope\":\"queue\",\"key\":\"named\",\"paused\":
+               {\"by\":\"a person\",\"since\":\"2020-01-01T00:00:00Z\"}}', 2);",
     ] {
         conn.execute_batch(script).unwrap();
     }
@@ -468,6 +479,29 @@ async fn a_file_of_the_version_before_opens_and_goes_on() {
         .map(|attempt| (attempt.attempt, attempt.attempts_before))
         .collect();
     assert_eq!(budgets, [(2, 1), (1, 0)]);
+
+    // Queues that were paused are so by their gates, which have kept what else they say.
+    let stored = store.list_documents(DocumentKind::Gate).await.unwrap();
+    let gates = stored
+        .iter()
+        .map(|stored| -> Gate { stored.body.decode().unwrap() });
+    let gates: Vec<_> = gates
+        .map(|Gate { id, limits }| {
+            let pause = limits.paused.unwrap();
+            assert_eq!(pause.until, None);
+            (id.to_string(), limits.max_running, pause.by)
+        })
+        .collect();
+    let named = Some("a person".to_owned());
+    assert_eq!(
+        gates,
+        [
+            ("queue ends of tenant acme".to_owned(), None, None),
+            ("queue limited of tenant acme".to_owned(), Some(3), None),
+            ("queue mail of tenant acme".to_owned(), None, None),
+            ("queue named of tenant acme".to_owned(), None, named),
+        ]
+    );
 }
 
 #[cfg(unix)]

@@ -33,10 +33,6 @@ impl Client {
 
     /// Allows claims from a paused queue again.
     pub async fn resume_queue(&self, tenant: Tenant, queue: Queue) -> Result<(), ClientError> {
-        // A version before this one has paused queues in another way.
-        self.store()
-            .set_queue_paused(tenant.clone(), queue.clone(), false)
-            .await?;
         self.pause_queue_with(tenant, queue, PausePatch::Resume, None)
             .await
     }
@@ -56,8 +52,7 @@ impl Client {
         });
         let by_gates =
             gates.filter_map(|gate| Some((gate.id.tenant?, Queue::new(&gate.id.key).ok()?)));
-        let of_store = self.store().paused_queues(tenant, limit).await?;
-        let all: BTreeSet<_> = by_gates.chain(of_store).collect();
+        let all: BTreeSet<_> = by_gates.collect();
         Ok(all.into_iter().take(limit).collect())
     }
 }

@@ -475,8 +475,5 @@ impl History {
             && (request.queues.is_empty() || request.queues.contains(&known.queue))
             && (request.kinds.is_empty() || request.kinds.contains(&known.kind))
             && !request.except_kinds.contains(&known.kind)
-            && !self
-                .paused
-                .contains(&(known.tenant.clone(), known.queue.clone()))
     }
 }

@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
     Claim, Dice, EventType, Failure, FailureClass, Fence, IdempotencyKey, JobCommand, JobId, Kind,
-    NewJob, Outcome, Payload, PolicyPatch, Priority, Queue, RunAt, Schedule, ScheduleId,
-    ScheduleName, ScheduleProgress, StepName, Subscriptions, Tenant, TickRule, Timetable,
-    Transition, Webhook, WebhookTarget, WorkerName, after_attempt,
+    NewJob, Outcome, Payload, PolicyPatch, Priority, RunAt, Schedule, ScheduleId, ScheduleName,
+    ScheduleProgress, StepName, Subscriptions, TickRule, Timetable, Transition, Webhook,
+    WebhookTarget, WorkerName, after_attempt,
 };
 use steadfast_store::{
     BaseStore as _, ClaimRequest, Clock as _, CommitResult, Document, DocumentKind,
@@ -98,14 +98,6 @@ impl Play {
             self.commit(&[transition]).await;
             self.command(id, JobCommand::Discard).await;
         }
-        let paused = round.is_multiple_of(2);
-        self.call("pause", async |store| {
-            let queue = Queue::new("side").unwrap();
-            store
-                .set_queue_paused(Tenant::default(), queue, paused)
-                .await
-        })
-        .await;
     }
 
     /// Many small commits, until one of them folds the log, and a few more.

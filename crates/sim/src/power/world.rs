@@ -128,12 +128,5 @@ impl World {
 fn counts(lane: &LaneStats) -> impl fmt::Debug + use<> {
     let waiting = lane.scheduled + lane.ready + lane.retrying;
     let ended = [lane.succeeded, lane.failed, lane.cancelled];
-    (
-        lane.paused,
-        waiting,
-        lane.running,
-        ended,
-        lane.dead_letters,
-        lane.total,
-    )
+    (waiting, lane.running, ended, lane.dead_letters, lane.total)
 }

@@ -19,7 +19,6 @@ impl Simulation {
         }
         for _ in 0..ROUNDS_MAX {
             // What was asked for before the end of faults may still come to be.
-            self.resume_all();
             self.open_gates();
             self.round().await;
             if self.is_broken() || self.is_quiet() {
@@ -68,13 +67,6 @@ impl Simulation {
                 let opened = workload::document(&gate, stored.revision);
                 at_once(self.store.save_document(opened, Vec::new())).unwrap();
             }
-        }
-    }
-
-    fn resume_all(&self) {
-        let paused = self.history.lock().paused.clone();
-        for (tenant, queue) in paused {
-            at_once(self.store.set_queue_paused(tenant, queue, false)).unwrap();
         }
     }
 }

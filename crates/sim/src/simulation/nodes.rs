@@ -168,13 +168,14 @@ impl Nodes {
         });
     }
 
-    pub fn pause(&self, random: &mut StdRng, inbox: &Inbox) {
-        let (tenant, queue) = (workload::tenant(random), workload::queue(random));
-        let paused = random.random_ratio(1, 3);
+    /// A person pauses a queue, or resumes it.
+    pub fn pause(&self, random: &mut StdRng, inbox: &Inbox, now: Timestamp) {
+        let gate = workload::queue_pause(random, now);
+        let resumes = random.random_ratio(2, 3);
         let (node, _) = self.any(random);
         let store = self.store.clone();
         inbox.spawn(node, async move {
-            forgive(store.set_queue_paused(tenant, queue, paused).await);
+            forgive(set_gate(&*store, &gate, resumes).await);
         });
     }
 

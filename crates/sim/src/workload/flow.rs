@@ -79,12 +79,7 @@ fn limits(random: &mut StdRng, scope: GateScope, now: Timestamp) -> GateLimits {
         5..7 => limits.retry_share = RetryShare::new(random.random_range(0.0..0.5)),
         _ => {
             let until = random.random_ratio(1, 2).then(|| secs(random, 60));
-            limits.paused = Some(Pause {
-                by: Some("a person".to_owned()),
-                since: now,
-                reason: None,
-                until: until.map(|time| now.plus(time)),
-            });
+            limits.paused = Some(pause(now, until));
         }
     }
     match scope {
@@ -93,6 +88,27 @@ fn limits(random: &mut StdRng, scope: GateScope, now: Timestamp) -> GateLimits {
         _ => {}
     }
     limits
+}
+
+/// A pause of one tenant's queue.
+pub fn queue_pause(random: &mut StdRng, now: Timestamp) -> Gate {
+    let tenant = Tenant::new(TENANTS.choose(random).unwrap()).unwrap();
+    let key = QUEUES.choose(random).unwrap();
+    let id = GateId::new(Some(tenant), GateScope::Queue, key).unwrap();
+    let limits = GateLimits {
+        paused: Some(pause(now, None)),
+        ..GateLimits::default()
+    };
+    Gate { id, limits }
+}
+
+fn pause(now: Timestamp, time: Option<Duration>) -> Pause {
+    Pause {
+        by: Some("a person".to_owned()),
+        since: now,
+        reason: None,
+        until: time.map(|time| now.plus(time)),
+    }
 }
 
 /// As it is stored.

@@ -12,9 +12,10 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Claim, Dice, Failure, FailureClass, IdempotencyKey, Jitter, Job, JobCommand, JobId,
-    Kind, NewJob, Outcome, Payload, PolicyPatch, Preset, Priority, Queue, RetryPolicy, StepName,
-    Tally, Tenant, Timestamp, Transition, WorkerName, after_attempt,
+    Attempt, Claim, Dice, Failure, FailureClass, Gate, GateDefaults, GateId, GateLimits, GateScope,
+    Gates, IdempotencyKey, Jitter, Job, JobCommand, JobId, Kind, NewJob, Outcome, Pause, Payload,
+    PolicyPatch, Preset, Priority, Queue, RetryPolicy, StepName, Tally, Tenant, Timestamp,
+    Transition, WorkerName, after_attempt,
 };
 
 use crate::{
@@ -111,6 +112,31 @@ impl Fixture {
     }
 
     /// Stores a job and claims it; nothing else may be due.
+    /// Pauses these queues and no others, of a tenant each, by gates that hold from now on.
+    pub(super) async fn pause_only(
+        &self,
+        queues: impl IntoIterator<Item = (&'static str, &'static str)>,
+    ) {
+        let gates = queues.into_iter().map(|(owner, lane)| Gate {
+            id: GateId::new(Some(tenant(owner)), GateScope::Queue, lane).unwrap(),
+            limits: GateLimits {
+                paused: Some(Pause {
+                    by: None,
+                    since: self.now(),
+                    reason: None,
+                    until: None,
+                }),
+                ..GateLimits::default()
+            },
+        });
+        let gates = Gates::new(self.next_number(), gates, GateDefaults::default());
+        let looks = ClaimRequest {
+            gates: Arc::new(gates),
+            ..request(0)
+        };
+        assert!(self.store.claim(looks).await.unwrap().claims.is_empty());
+    }
+
     pub(super) async fn claimed(&self, job: NewJob) -> Claim {
         let id = self.enqueue_one(job).await;
         self.claim_of(id).await

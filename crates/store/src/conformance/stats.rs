@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use steadfast_core::{Job, JobCommand, JobId, JobLabel, RunAt, Tally, Timestamp};
 
 use super::{
-    fixture::{Fixture, MICRO, failure, kind, permanent, queue, request, secs, success, tenant},
+    fixture::{Fixture, MICRO, failure, kind, permanent, request, secs, success, tenant},
     workload::Workload,
 };
 use crate::{CommitResult, FireResult, LaneStats};
@@ -76,32 +76,6 @@ pub async fn an_attempt_counts_in_the_minute_it_ended(f: Fixture) {
         let stats = lanes(&f, since).await;
         assert_eq!(stats[0].recent.attempts, expected, "since {since}");
     }
-}
-
-pub async fn a_paused_queue_says_so_in_each_of_its_lanes(f: Fixture) {
-    for (owner, lane, work) in [
-        ("acme", "a", "x"),
-        ("acme", "a", "y"),
-        ("acme", "b", "x"),
-        ("default", "a", "x"),
-    ] {
-        f.enqueue_one(f.job_with(|job| {
-            job.tenant = tenant(owner);
-            job.queue = queue(lane);
-            job.kind = kind(work);
-        }))
-        .await;
-    }
-    f.store
-        .set_queue_paused(tenant("acme"), queue("a"), true)
-        .await
-        .unwrap();
-    let paused: Vec<_> = lanes(&f, f.now())
-        .await
-        .iter()
-        .map(|lane| lane.paused)
-        .collect();
-    assert_eq!(paused, [true, true, false, false]);
 }
 
 pub async fn jobs_of_an_outbox_and_runs_of_a_schedule_are_counted(f: Fixture) {
@@ -188,7 +162,7 @@ fn model(
     for job in jobs {
         let lane = lane_of(job);
         lane_of_job.insert(job.id, lane.clone());
-        let stats = lanes.entry(lane).or_insert_with(|| empty(workload, job));
+        let stats = lanes.entry(lane).or_insert_with(|| empty(job));
         count(stats, job, now);
     }
     let first_minute = since.as_millis() / 60_000;
@@ -223,14 +197,12 @@ fn count(stats: &mut LaneStats, job: &Job, now: Timestamp) {
     }
 }
 
-fn empty(workload: &Workload<'_>, job: &Job) -> LaneStats {
-    let is_paused =
-        |(owner, lane): &(&str, &str)| *owner == job.tenant.as_str() && *lane == job.queue.as_str();
+fn empty(job: &Job) -> LaneStats {
     LaneStats {
         tenant: job.tenant.clone(),
         queue: job.queue.clone(),
         kind: job.kind.clone(),
-        paused: workload.paused.iter().any(is_paused),
+        paused: false,
         scheduled: 0,
         ready: 0,
         running: 0,

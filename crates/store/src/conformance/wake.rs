@@ -140,20 +140,6 @@ pub async fn an_outbox_wakes(f: Fixture) {
     woken(wakeups).await;
 }
 
-pub async fn resuming_a_queue_wakes(f: Fixture) {
-    f.enqueue_one(f.job()).await;
-    f.store
-        .set_queue_paused(tenant("default"), queue("default"), true)
-        .await
-        .unwrap();
-    let wakeups = f.store.wakeups();
-    f.store
-        .set_queue_paused(tenant("default"), queue("default"), false)
-        .await
-        .unwrap();
-    woken(wakeups).await;
-}
-
 pub async fn saving_a_schedule_wakes(f: Fixture) {
     let wakeups = f.store.wakeups_for(WakeInterest::Schedules);
     f.saved_schedule("nightly").await;

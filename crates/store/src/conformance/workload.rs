@@ -1,6 +1,6 @@
 //! A few hundred random steps of many jobs' lives, and what they should have come to.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use steadfast_core::{
@@ -36,7 +36,6 @@ pub(super) struct Workload<'a> {
     pub(super) ids: Vec<JobId>,
     /// What was counted: the job, when its attempt ended, and what that added.
     pub(super) counted: Vec<(JobId, Timestamp, Tally)>,
-    pub(super) paused: BTreeSet<(&'static str, &'static str)>,
     held: Vec<Claim>,
 }
 
@@ -47,7 +46,6 @@ impl<'a> Workload<'a> {
             random: StdRng::seed_from_u64(seed),
             ids: Vec::new(),
             counted: Vec::new(),
-            paused: BTreeSet::new(),
             held: Vec::new(),
         };
         for _ in 0..steps {
@@ -74,8 +72,7 @@ impl<'a> Workload<'a> {
                 self.f.clock.advance(secs(seconds));
             }
             17 => self.sweep().await,
-            18 => self.command().await,
-            _ => self.pause().await,
+            _ => self.command().await,
         }
     }
 
@@ -184,22 +181,5 @@ impl<'a> Workload<'a> {
             .await
             .unwrap()
             .clear();
-    }
-
-    async fn pause(&mut self) {
-        let lane = (
-            *TENANTS.choose(&mut self.random).unwrap(),
-            *QUEUES.choose(&mut self.random).unwrap(),
-        );
-        let paused = self.random.random_ratio(1, 3);
-        match paused {
-            true => self.paused.insert(lane),
-            false => self.paused.remove(&lane),
-        };
-        let done = self
-            .f
-            .store
-            .set_queue_paused(tenant(lane.0), queue(lane.1), paused);
-        done.await.unwrap();
     }
 }

@@ -6,7 +6,7 @@ use steadfast_core::{
     AppliedGate, Destination, GateNumber, GateState, Queue, Room, Sublane, Tenant, Timestamp,
 };
 
-use super::{DueIndex, Entry, Level, Strip, SublaneId, is_paused};
+use super::{DueIndex, Entry, Level, Strip, SublaneId};
 use crate::limits::{
     DESTINATION_STRIPS_MAX, FIRST_STRIPS_MAX, STRIPS_AHEAD_MAX, SUBLANES_LOOKED_MAX,
 };
@@ -22,7 +22,6 @@ pub(crate) struct WaitingJob {
 pub(crate) struct IndexedStart {
     /// The gates that apply to it, with their states as far as they are known here.
     pub gates: Vec<(AppliedGate, GateState)>,
-    pub is_paused: bool,
     /// Where jobs may wait that are claimed before it; none if it is not due.
     pub before: Vec<StripBefore>,
     /// There are more such places.
@@ -60,7 +59,6 @@ impl DueIndex {
         };
         let state = |gate: &AppliedGate| self.state(gate.number).unwrap_or_default();
         IndexedStart {
-            is_paused: is_paused(&self.paused, &job.sublane),
             gates: gates
                 .into_iter()
                 .map(|gate| (gate.clone(), state(&gate)))
@@ -87,10 +85,6 @@ impl DueIndex {
             looked += 1;
             if looked > SUBLANES_LOOKED_MAX || before.len() >= STRIPS_AHEAD_MAX {
                 return (before, true);
-            }
-            let other_queue = entry.sublane.queue != job.sublane.queue;
-            if other_queue && is_paused(&self.paused, &entry.sublane) {
-                continue;
             }
             before.extend(self.strips_before(*id, entry, job, gates, now));
         }

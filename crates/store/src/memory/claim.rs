@@ -247,10 +247,8 @@ impl Tables {
 
     /// Where jobs wait that a claim may take.
     fn wanted<'a>(&'a self, request: &'a ClaimRequest) -> impl Iterator<Item = &'a Strip> {
-        let is_wanted = |sublane: &Sublane| {
-            request.wants(&sublane.tenant, &sublane.queue, &sublane.kind)
-                && !self.is_paused(&sublane.tenant, &sublane.queue)
-        };
+        let is_wanted =
+            |sublane: &Sublane| request.wants(&sublane.tenant, &sublane.queue, &sublane.kind);
         let strips = self.waiting.keys();
         strips.filter(move |strip| is_wanted(&strip.sublane))
     }

@@ -8,13 +8,12 @@ use std::{
 use async_trait::async_trait;
 use steadfast_core::{
     Claim, CommandResult, CommitResult, Fence, Job, JobCommand, JobId, JobState, NewJob, Payload,
-    Queue, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName, limits::STEPS_MAX,
-    on_command,
+    StepName, Subscriptions, Timestamp, Transition, WorkerName, limits::STEPS_MAX, on_command,
 };
 
 use super::{
     MemoryStore, each,
-    tables::{KeyHolder, Tables, set_present},
+    tables::{KeyHolder, Tables},
 };
 use crate::{
     error::{CommandError, EnqueueError, StoreError},
@@ -96,21 +95,6 @@ impl JobStore for MemoryStore {
                 tables.run_command(job, &command, &subscriptions, now)
             })
         }))
-    }
-
-    async fn set_queue_paused(
-        &self,
-        tenant: Tenant,
-        queue: Queue,
-        paused: bool,
-    ) -> Result<(), StoreError> {
-        self.with(|tables, _| {
-            set_present(&mut tables.paused, (tenant, queue), paused);
-            if !paused {
-                tables.wakes.wake_all();
-            }
-        });
-        Ok(())
     }
 
     async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
@@ -325,9 +309,5 @@ impl Tables {
             is_recent || used.contains(lane)
         });
         before - self.tallies.len()
-    }
-
-    pub(super) fn is_paused(&self, tenant: &Tenant, queue: &Queue) -> bool {
-        self.paused.contains(&(tenant.clone(), queue.clone()))
     }
 }

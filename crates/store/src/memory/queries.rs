@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, Gates, Job, JobId, JobLabel, JobState, Queue, Tally, Tenant, Timestamp,
+    Attempt, Destination, Gates, Job, JobId, JobLabel, JobState, Tally, Tenant, Timestamp,
 };
 
 use super::{
@@ -68,20 +68,6 @@ impl QueryStore for MemoryStore {
 
     async fn lane_stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError> {
         Ok(self.with(|tables, now| tables.lane_stats(since, now)))
-    }
-
-    async fn paused_queues(
-        &self,
-        tenant: Option<Tenant>,
-        limit: usize,
-    ) -> Result<Vec<(Tenant, Queue)>, StoreError> {
-        Ok(self.with(|tables, _| {
-            let wanted = |paused: &&(Tenant, Queue)| {
-                tenant.as_ref().is_none_or(|tenant| *tenant == paused.0)
-            };
-            let paused = tables.paused.iter().filter(wanted);
-            paused.take(limit).cloned().collect()
-        }))
     }
 
     async fn read_start(
@@ -168,9 +154,7 @@ impl Tables {
         let mut lanes: BTreeMap<Lane, LaneStats> = BTreeMap::new();
         for JobEntry { job, .. } in self.jobs.values() {
             let lane = Lane::from(job);
-            let stats = lanes
-                .entry(lane)
-                .or_insert_with_key(|lane| self.empty_stats(lane));
+            let stats = lanes.entry(lane).or_insert_with_key(Lane::empty_stats);
             let run_at = job.progress.run_at;
             match job.label(now) {
                 JobLabel::Scheduled => stats.scheduled += 1,
@@ -192,7 +176,7 @@ impl Tables {
         for (lane, tallies) in &self.tallies {
             let stats = lanes
                 .entry(lane.clone())
-                .or_insert_with_key(|lane| self.empty_stats(lane));
+                .or_insert_with_key(Lane::empty_stats);
             for (ended, tally) in tallies {
                 stats.total += *tally;
                 if *ended >= minute(since) {
@@ -219,12 +203,6 @@ impl Tables {
                 tally,
             })
             .collect()
-    }
-
-    fn empty_stats(&self, lane: &Lane) -> LaneStats {
-        let mut stats = lane.empty_stats();
-        stats.paused = self.is_paused(&lane.tenant, &lane.queue);
-        stats
     }
 }
 

@@ -38,9 +38,6 @@ impl Tables {
             self.count_before(&mut reading, &strip, now);
             reading.bound_counts(JOBS_AHEAD_MAX, false);
         }
-        if self.is_paused(&strip.sublane.tenant, &strip.sublane.queue) {
-            reading.pause_queue();
-        }
         Some(reading)
     }
 
@@ -122,9 +119,7 @@ impl Tables {
         own: &Strip,
         now: Timestamp,
     ) -> u64 {
-        let Sublane { tenant, queue, .. } = &strip.sublane;
-        let is_paused = *queue != own.sublane.queue && self.is_paused(tenant, queue);
-        if *tenant != own.sublane.tenant || is_paused {
+        if strip.sublane.tenant != own.sublane.tenant {
             return 0;
         }
         let gates = self.flow.applying_to(&strip.sublane);

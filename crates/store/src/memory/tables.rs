@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use steadfast_core::{
-    Attempt, Fence, IdempotencyKey, Job, JobId, JobState, NewJob, Payload, Priority, Queue,
-    Schedule, ScheduleId, StepName, Sublane, Tally, Tenant, Timestamp,
+    Attempt, Fence, IdempotencyKey, Job, JobId, JobState, NewJob, Payload, Priority, Schedule,
+    ScheduleId, StepName, Sublane, Tally, Tenant, Timestamp,
 };
 
 use super::claim::Flow;
@@ -22,7 +22,6 @@ pub(super) struct Tables {
     pub(super) leases: BTreeSet<(Option<Timestamp>, JobId)>,
     pub(super) unfinished_runs: BTreeSet<(ScheduleId, Timestamp, JobId)>,
     pub(super) keys: BTreeMap<(Tenant, IdempotencyKey), KeyHolder>,
-    pub(super) paused: BTreeSet<(Tenant, Queue)>,
     /// By the minute in which the attempts ended.
     pub(super) tallies: BTreeMap<Lane, BTreeMap<i64, Tally>>,
     pub(super) schedules: BTreeMap<ScheduleId, Schedule>,
@@ -163,7 +162,7 @@ impl Tables {
     }
 }
 
-pub(super) fn set_present<T: Ord>(set: &mut BTreeSet<T>, item: T, present: bool) {
+fn set_present<T: Ord>(set: &mut BTreeSet<T>, item: T, present: bool) {
     if present {
         set.insert(item);
     } else {

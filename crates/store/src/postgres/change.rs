@@ -3,8 +3,8 @@
 use std::{collections::HashMap, error::Error, sync::Arc};
 
 use steadfast_core::{
-    CommandResult, Fence, Job, JobCommand, JobId, JobState, NewJob, Payload, Queue, StepName,
-    Sublane, Subscriptions, Tenant, Timestamp, limits::STEPS_MAX, on_command,
+    CommandResult, Fence, Job, JobCommand, JobId, JobState, NewJob, Payload, StepName, Sublane,
+    Subscriptions, Timestamp, limits::STEPS_MAX, on_command,
 };
 
 use super::{
@@ -304,20 +304,4 @@ impl LockedJob {
             hints.schedule_waits();
         }
     }
-}
-
-pub(super) async fn set_queue_paused(
-    session: &Session<'_>,
-    tenant: &Tenant,
-    queue: &Queue,
-    paused: bool,
-) -> Result<(), DriverError> {
-    let sql = if paused {
-        include_str!("sql/pause.sql")
-    } else {
-        include_str!("sql/resume.sql")
-    };
-    session
-        .execute(sql, &[&tenant.as_str(), &queue.as_str()])
-        .await
 }

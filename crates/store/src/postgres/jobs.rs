@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Claim, CommitResult, Fence, Job, JobCommand, JobId, NewJob, Payload, Queue, StepName,
-    Subscriptions, Tenant, Timestamp, Transition, WorkerName,
+    Claim, CommitResult, Fence, Job, JobCommand, JobId, NewJob, Payload, StepName, Subscriptions,
+    Timestamp, Transition, WorkerName,
 };
 
 use super::{
@@ -120,19 +120,6 @@ impl JobStore for PostgresStore {
             &subscriptions,
             hints
         ))
-    }
-
-    async fn set_queue_paused(
-        &self,
-        tenant: Tenant,
-        queue: Queue,
-        paused: bool,
-    ) -> Result<(), StoreError> {
-        with_wake_hints!(self, "set_queue_paused", |conn, hints| async {
-            hints.wake_all();
-            change::set_queue_paused(&conn.session(), &tenant, &queue, paused).await?;
-            conn.shared.due.read_paused(&conn.session()).await
-        })
     }
 
     async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {

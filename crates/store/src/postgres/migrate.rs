@@ -23,6 +23,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0011_enqueue_flow.sql"),
     include_str!("migrations/0012_unused_names.sql"),
     include_str!("migrations/0013_tags.sql"),
+    include_str!("migrations/0014_queue_pauses.sql"),
 ];
 
 /// The schema as it was found.

@@ -19,7 +19,6 @@ use super::{
     driver_error::DriverError,
     names::LaneId,
     numbering::load_lanes,
-    paused,
     session::Session,
     values::{parse_option, time},
 };
@@ -27,7 +26,7 @@ use crate::{
     due::{DueIndex, Level, Strip, SublaneId, Writers},
     limits::{
         MIRROR_RANGES_FEW, MIRROR_SLICE, MIRROR_STALE_COST_FACTOR, MIRROR_SYNC_COST_FACTOR,
-        MIRROR_SYNC_EVERY, MIRROR_UNKNOWN_MAX, PAUSED_QUEUES_MAX,
+        MIRROR_SYNC_EVERY, MIRROR_UNKNOWN_MAX,
     },
     wake::WakeReasons,
 };
@@ -180,16 +179,8 @@ impl DueMirror {
         found.map(drop)
     }
 
-    /// Which queues are paused now.
-    pub(super) async fn read_paused(&self, session: &Session<'_>) -> Result<(), DriverError> {
-        let paused = paused::list(session, None, PAUSED_QUEUES_MAX).await?;
-        self.lock().index.set_paused(paused.into_iter().collect());
-        Ok(())
-    }
-
     /// Answers how many ranges there are.
     async fn sync_all(&self, session: &Session<'_>) -> Result<usize, DriverError> {
-        self.read_paused(session).await?;
         let sql = include_str!("sql/due_strips.sql");
         let mut after: (LaneId, i64, i32) = (0, i64::MIN, -1);
         let mut ranges = 0;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use steadfast_core::{Attempt, Destination, Gates, Job, JobId, JobState, Queue, Tenant, Timestamp};
+use steadfast_core::{Attempt, Destination, Gates, Job, JobId, JobState, Tenant, Timestamp};
 
-use super::{PostgresStore, damage, get, inner::on_connection, list, paused, start, stats};
+use super::{PostgresStore, damage, get, inner::on_connection, list, start, stats};
 use crate::{
     damage::DamagedRows,
     error::StoreError,
@@ -68,18 +68,6 @@ impl QueryStore for PostgresStore {
         let now = self.now();
         on_connection!(self, "lane_stats", |conn| stats::lane_stats(
             conn, since, now
-        ))
-    }
-
-    async fn paused_queues(
-        &self,
-        tenant: Option<Tenant>,
-        limit: usize,
-    ) -> Result<Vec<(Tenant, Queue)>, StoreError> {
-        on_connection!(self, "paused_queues", |conn| paused::list(
-            &conn.session(),
-            tenant.as_ref(),
-            limit
         ))
     }
 

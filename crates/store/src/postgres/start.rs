@@ -57,9 +57,6 @@ pub(super) async fn read_start(
     if reading.job.progress.run_at <= now {
         count_before(session, &mut reading, &looked).await?;
     }
-    if looked.is_paused {
-        reading.pause_queue();
-    }
     Ok(Some(reading))
 }
 

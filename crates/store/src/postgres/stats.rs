@@ -1,17 +1,16 @@
 //! Counts by lane, from stored counters; only of the present minute rows are counted.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use steadfast_core::{Queue, Tally, Tenant, Timestamp};
+use steadfast_core::{Tally, Tenant, Timestamp};
 use tokio_postgres::Row;
 
 use super::{
-    damage::pass_over,
     driver_error::DriverError,
     names::LaneId,
     numbering::load_lanes,
     session::{Conn, Session},
-    values::{parse, time_option},
+    values::time_option,
 };
 use crate::{
     limits::STRIPS_OF_LANE_MAX,
@@ -35,7 +34,6 @@ pub(super) async fn lane_stats(
     let session = snapshot.session();
     let counters = lane_counters(&session, &JobFilter::default()).await?;
     let recent = recent(&session, since).await?;
-    let paused = paused(&session).await?;
     let present = PresentMinute::at(now);
     let waiting = waiting_minutes(&session, present, &counters).await?;
     let due = due_of_present(&session, present, &waiting).await?;
@@ -48,7 +46,6 @@ pub(super) async fn lane_stats(
         waiting.put(due.count, &mut stats);
         stats.oldest_ready = due.earliest.filter(|run_at| *run_at <= now);
         stats.recent = recent.get(&lane).copied().unwrap_or_default();
-        stats.paused = paused.contains(&(stats.tenant.clone(), stats.queue.clone()));
         all.push(stats);
     }
     all.sort_by(|a, b| (&a.tenant, &a.queue, &a.kind).cmp(&(&b.tenant, &b.queue, &b.kind)));
@@ -143,19 +140,6 @@ pub(super) async fn minute_stats(
             Ok(MinuteStats { at, tally })
         })
         .collect()
-}
-
-async fn paused(session: &Session<'_>) -> Result<HashSet<(Tenant, Queue)>, DriverError> {
-    let rows = session.query(include_str!("sql/paused.sql"), &[]).await?;
-    let mut paused = HashSet::new();
-    for (number, row) in rows.iter().enumerate() {
-        let read = parse(row, "tenant", "tenant", Tenant::new).and_then(|tenant| {
-            let queue = parse(row, "queue", "queue", Queue::new)?;
-            Ok((tenant, queue))
-        });
-        paused.extend(pass_over(read, &session.shared.damage, "paused", number)?);
-    }
-    Ok(paused)
 }
 
 /// The waiting jobs of lanes, by whether their minute is past.

@@ -2,8 +2,8 @@
 
 use rusqlite::{OptionalExtension, params};
 use steadfast_core::{
-    CommandResult, Fence, Job, JobCommand, JobId, Payload, Queue, StepName, Sublane, Subscriptions,
-    Tenant, Timestamp, limits::STEPS_MAX, on_command,
+    CommandResult, Fence, Job, JobCommand, JobId, Payload, StepName, Sublane, Subscriptions,
+    Timestamp, limits::STEPS_MAX, on_command,
 };
 
 use super::{
@@ -159,27 +159,4 @@ fn position(lane: LaneId, job: &Job) -> JobPosition {
         state: job.progress.state,
         is_scheduled_run: job.scheduled_run.is_some(),
     }
-}
-
-pub(super) fn set_queue_paused(
-    session: &mut Session<'_>,
-    tenant: &Tenant,
-    queue: &Queue,
-    paused: bool,
-) -> Result<(), DriverError> {
-    let sql = if paused {
-        include_str!("sql/pause.sql")
-    } else {
-        include_str!("sql/resume.sql")
-    };
-    session
-        .conn
-        .prepare_cached(sql)?
-        .execute((tenant.as_str(), queue.as_str()))?;
-    let damage = session.names.damage();
-    session.due.set_paused(session.conn, &damage)?;
-    if !paused {
-        session.wakes.wake_all();
-    }
-    Ok(())
 }

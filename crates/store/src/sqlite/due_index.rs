@@ -8,18 +8,17 @@ use std::{collections::HashSet, sync::Arc};
 
 use rusqlite::{Connection, Row, params};
 use steadfast_core::{
-    AppliedGate, ConcurrencyKey, Destination, GateNumber, GateState, Gates, NewJob, Queue, Sublane,
-    Tenant, Timestamp,
+    AppliedGate, ConcurrencyKey, Destination, GateNumber, GateState, Gates, NewJob, Sublane,
+    Timestamp,
 };
 
 use super::{
     damage::pass_over,
     driver_error::DriverError,
     names::Names,
-    values::{parse, parse_option, time},
+    values::{parse_option, time},
 };
 use crate::{
-    damage::DamageLog,
     due::{DueIndex, Head, Level, Strip, SublaneId, Writers},
     sql::columns::columns,
     store::ClaimRequest,
@@ -27,10 +26,6 @@ use crate::{
 
 columns! {
     struct StripColumns { lane, sublane, level, run_at, destination, concurrency_key }
-}
-
-columns! {
-    struct QueueColumns { tenant, queue }
 }
 
 pub(super) struct FileDueIndex {
@@ -112,22 +107,12 @@ impl FileDueIndex {
         Ok(self.index.next_due(request, now))
     }
 
-    pub(super) fn set_paused(
-        &mut self,
-        conn: &Connection,
-        damage: &DamageLog,
-    ) -> Result<(), DriverError> {
-        self.index.set_paused(read_paused(conn, damage)?);
-        Ok(())
-    }
-
     fn load(
         &mut self,
         conn: &Connection,
         names: &mut Names,
         now: Timestamp,
     ) -> Result<(), DriverError> {
-        self.set_paused(conn, &names.damage())?;
         let mut strips = conn.prepare_cached(include_str!("sql/due_strip.sql"))?;
         let columns = StripColumns::find(strips.column_names())?;
         let mut after = (0, i64::MIN, -1);
@@ -252,24 +237,4 @@ pub(super) fn read_sublane(
             })
         });
     pass_over(read, &damage, "sublane", format_args!("{id:?}"))
-}
-
-fn read_paused(
-    conn: &Connection,
-    damage: &DamageLog,
-) -> Result<HashSet<(Tenant, Queue)>, DriverError> {
-    let mut statement = conn.prepare_cached(include_str!("sql/paused.sql"))?;
-    let columns = QueueColumns::find(statement.column_names())?;
-    let mut rows = statement.query([])?;
-    let mut paused = HashSet::new();
-    let mut number = 0;
-    while let Some(row) = rows.next()? {
-        let read = parse(row, columns.tenant, "tenant", Tenant::new).and_then(|tenant| {
-            let queue = parse(row, columns.queue, "queue", Queue::new)?;
-            Ok((tenant, queue))
-        });
-        paused.extend(pass_over(read, damage, "paused", number)?);
-        number += 1;
-    }
-    Ok(paused)
 }

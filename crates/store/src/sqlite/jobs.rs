@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Claim, CommitResult, Fence, Job, JobCommand, JobId, NewJob, Payload, Queue, StepName,
-    Subscriptions, Tenant, Timestamp, Transition, WorkerName,
+    Claim, CommitResult, Fence, Job, JobCommand, JobId, NewJob, Payload, StepName, Subscriptions,
+    Timestamp, Transition, WorkerName,
 };
 
 use super::{
@@ -120,18 +120,6 @@ impl JobStore for SqliteStore {
             each(&jobs, |job| {
                 change::run_command(session, *job, &command, &subscriptions)
             })
-        })
-        .await
-    }
-
-    async fn set_queue_paused(
-        &self,
-        tenant: Tenant,
-        queue: Queue,
-        paused: bool,
-    ) -> Result<(), StoreError> {
-        self.write("set_queue_paused", 1, move |session| {
-            change::set_queue_paused(session, &tenant, &queue, paused)
         })
         .await
     }

@@ -3,12 +3,12 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use async_trait::async_trait;
-use steadfast_core::{Attempt, Destination, Gates, Job, JobId, JobState, Queue, Tenant, Timestamp};
+use steadfast_core::{Attempt, Destination, Gates, Job, JobId, JobState, Tenant, Timestamp};
 
 use super::{
     SqliteStore, damage, get,
     list::{self, CountProgress},
-    log_file, paused, start, stats,
+    log_file, start, stats,
 };
 use crate::{
     damage::DamagedRows,
@@ -69,17 +69,6 @@ impl QueryStore for SqliteStore {
         let now = self.now();
         self.read("lane_stats", move |reader| {
             stats::lane_stats(reader, since, now)
-        })
-        .await
-    }
-
-    async fn paused_queues(
-        &self,
-        tenant: Option<Tenant>,
-        limit: usize,
-    ) -> Result<Vec<(Tenant, Queue)>, StoreError> {
-        self.read("paused_queues", move |reader| {
-            paused::list(reader, tenant.as_ref(), limit)
         })
         .await
     }

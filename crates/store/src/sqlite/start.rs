@@ -176,9 +176,6 @@ fn finish(
         }
         reading.bound_counts(JOBS_AHEAD_MAX, is_cut);
     }
-    if looked.is_paused {
-        reading.pause_queue();
-    }
     Ok(reading)
 }
 

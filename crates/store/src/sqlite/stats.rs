@@ -24,7 +24,7 @@ use crate::{
 };
 
 columns! {
-    struct LaneColumns { id, tenant, queue, kind, paused }
+    struct LaneColumns { id, tenant, queue, kind }
 }
 
 pub(super) fn lane_stats(
@@ -215,7 +215,6 @@ pub(super) fn lane_counters(
             continue;
         };
         let mut stats = lane.empty_stats();
-        stats.paused = row.get(lane_columns.paused)?;
         stats.running = number(row, columns.running)?;
         stats.succeeded = number(row, columns.succeeded)?;
         stats.failed = number(row, columns.failed)?;

@@ -8,8 +8,8 @@ use std::{pin::Pin, sync::Arc};
 
 use steadfast_core::{
     Attempt, Claim, CommitResult, Destination, Fence, Gates, Job, JobCommand, JobId, JobState,
-    NewJob, Payload, Queue, Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp,
-    Transition, WorkerName,
+    NewJob, Payload, Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition,
+    WorkerName,
 };
 
 use super::{
@@ -40,7 +40,6 @@ macro_rules! for_each_verb {
                 commit(transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError>;
                 expired_leases(limit: usize) -> Result<Vec<Claim>, StoreError>;
                 run_command(jobs: Vec<JobId>, command: JobCommand, subscriptions: Arc<Subscriptions>) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
-                set_queue_paused(tenant: Tenant, queue: Queue, paused: bool) -> Result<(), StoreError>;
                 prune(ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
                 prune_names(keep: usize) -> Result<usize, StoreError>;
                 recount(repair: bool) -> Result<Vec<CounterDifference>, StoreError>;
@@ -53,7 +52,6 @@ macro_rules! for_each_verb {
                 count_jobs(filter: JobFilter, most: u64) -> Result<JobCount, StoreError>;
                 list_attempts(of: AttemptOwner, page: PageRequest<AttemptCursor>) -> Result<Page<Attempt, AttemptCursor>, StoreError>;
                 lane_stats(since: Timestamp) -> Result<Vec<LaneStats>, StoreError>;
-                paused_queues(tenant: Option<Tenant>, limit: usize) -> Result<Vec<(Tenant, Queue)>, StoreError>;
                 minute_stats(tenant: Option<Tenant>, since: Timestamp) -> Result<Vec<MinuteStats>, StoreError>;
                 list_damaged() -> Result<DamagedRows, StoreError>;
                 read_start(of: StartQuery, gates: Arc<Gates>) -> Result<Option<StartReading>, StoreError>;

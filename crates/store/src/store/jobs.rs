@@ -25,7 +25,7 @@ pub trait JobStore: BaseStore {
     /// Claims due jobs, the higher priority first, then the earlier `runAt`.
     ///
     /// Each is claimed as [`Job::claim`] says, durably before it returns, and by one caller
-    /// only. Jobs of paused queues are left alone. The answer says when to look again.
+    /// only. The answer says when to look again.
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimResult, StoreError>;
 
     /// Extends leases whose fence still holds, counted from now, and stores the notes; a
@@ -89,14 +89,6 @@ pub trait JobStore: BaseStore {
         command: JobCommand,
         subscriptions: Arc<Subscriptions>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
-
-    /// Pauses or resumes claims from a tenant's queue, whether or not it holds jobs yet.
-    async fn set_queue_paused(
-        &self,
-        tenant: Tenant,
-        queue: Queue,
-        paused: bool,
-    ) -> Result<(), StoreError>;
 
     /// Deletes up to `limit` jobs that [`Job::may_be_pruned`], with their attempts and steps,
     /// and answers how many.

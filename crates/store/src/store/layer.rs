@@ -5,8 +5,8 @@ use std::{ops::Deref, sync::Arc};
 use async_trait::async_trait;
 use steadfast_core::{
     Attempt, Claim, CommitResult, Destination, Fence, Gates, Job, JobCommand, JobId, JobState,
-    NewJob, Payload, Queue, Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp,
-    Transition, WorkerName,
+    NewJob, Payload, Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition,
+    WorkerName,
 };
 
 use super::{

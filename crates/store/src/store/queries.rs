@@ -47,14 +47,6 @@ pub trait QueryStore: BaseStore {
     /// `since` or later. A lane is listed while it holds jobs or has counts.
     async fn lane_stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError>;
 
-    /// Queues that are paused, of a tenant or of all, whether or not they hold jobs, ordered by
-    /// tenant and name; no more than `limit`.
-    async fn paused_queues(
-        &self,
-        tenant: Option<Tenant>,
-        limit: usize,
-    ) -> Result<Vec<(Tenant, Queue)>, StoreError>;
-
     /// Counts of attempts by the minute in which they ended, of a tenant or of all, from the
     /// minute of `since` on, oldest first; minutes without any are left out.
     async fn minute_stats(
@@ -326,7 +318,7 @@ pub struct LaneStats {
     pub queue: Queue,
     /// The kind of the lane's jobs.
     pub kind: Kind,
-    /// The queue is paused.
+    /// A gate pauses the queue. A store leaves this to callers, who know the gates.
     pub paused: bool,
     /// Jobs that wait for a time to come.
     pub scheduled: u64,

@@ -1,8 +1,8 @@
 //! What stands between a job and its start, as a claim would find it.
 
 use steadfast_core::{
-    AppliedGate, GateId, GateLimits, GateNumber, GateReading, GateScope, GateState, Job, JobId,
-    JobReading, Pause, PlaceReading, Queue, StartFacts, Tenant, Timestamp, WorkerReading,
+    GateNumber, GateReading, Job, JobId, JobReading, PlaceReading, Queue, StartFacts, Tenant,
+    Timestamp, WorkerReading,
 };
 
 /// Which job is asked about.
@@ -88,38 +88,5 @@ impl StartReading {
         for gate in &mut self.gates {
             gate.ahead = gate.ahead.min(most);
         }
-    }
-
-    /// Its queue is paused.
-    pub(crate) fn pause_queue(&mut self) {
-        let id = GateId {
-            tenant: Some(self.job.tenant.clone()),
-            scope: GateScope::Queue,
-            key: self.job.queue.as_str().to_owned(),
-        };
-        let pause = Pause {
-            by: None,
-            since: Timestamp::EPOCH,
-            reason: None,
-            until: None,
-        };
-        let limits = GateLimits {
-            paused: Some(pause),
-            ..GateLimits::default()
-        };
-        let gate = AppliedGate {
-            number: GateNumber(0),
-            id,
-            limits: limits.into(),
-        };
-        self.gates.insert(
-            0,
-            GateReading {
-                gate,
-                state: GateState::default(),
-                ahead: 0,
-                holders: Vec::new(),
-            },
-        );
     }
 }

@@ -1,9 +1,9 @@
 //! Opening a database: what is refused, and nodes that start together.
 
-use steadfast_core::JobId;
+use steadfast_core::{Gate, JobId};
 use steadfast_store::{
-    BaseStore as _, CommitResult, JobStore as _, OpenError, PageRequest, PostgresOptions,
-    PostgresStore, QueryStore as _,
+    BaseStore as _, CommitResult, DocumentKind, DocumentStore as _, JobStore as _, OpenError,
+    PageRequest, PostgresOptions, PostgresStore, QueryStore as _,
 };
 use tokio::task::JoinSet;
 
@@ -134,7 +134,34 @@ async fn a_schema_of_the_version_before_opens_and_its_nodes_go_on() {
         )
     };
     database.execute(&record(1)).await;
+    let pause =
+        |queue| format!("INSERT INTO steadfast.paused (tenant, queue) VALUES ('acme', '{queue}')");
+    let limited = "INSERT INTO steadfast.document (space, id, body, revision) VALUES (
+        'gate', 'queue acme limited',
+        '{\"tenant\":\"acme\",\"scope\":\"queue\",\"key\":\"limited\",\"maxRunning\":3}', 7
+    )";
+    database.execute(limited).await;
+    database.execute(&pause("limited")).await;
+    database.execute(&pause("mail")).await;
     let store = database.open().await;
+    assert_eq!(
+        gates(&store).await,
+        [
+            ("limited".to_owned(), Some(3), true),
+            ("mail".to_owned(), None, true)
+        ]
+    );
+    database.execute(&pause("later")).await;
+    database
+        .execute("DELETE FROM steadfast.paused WHERE queue IN ('limited', 'mail')")
+        .await;
+    assert_eq!(
+        gates(&store).await,
+        [
+            ("later".to_owned(), None, true),
+            ("limited".to_owned(), Some(3), false)
+        ]
+    );
     database.execute(&record(2)).await;
     for bits in [1, 2] {
         let of = JobId::from_bits(bits).into();
@@ -146,4 +173,21 @@ async fn a_schema_of_the_version_before_opens_and_its_nodes_go_on() {
     let claim = store.claim(request(1)).await.unwrap().claims.remove(0);
     let answers = store.commit(vec![success(&store, claim)]).await.unwrap();
     assert_eq!(answers, [CommitResult::Done]);
+}
+
+/// The gates of queues: their names, limits and whether they are paused.
+async fn gates(store: &PostgresStore) -> Vec<(String, Option<u32>, bool)> {
+    let stored = store.list_documents(DocumentKind::Gate).await.unwrap();
+    let gates = stored
+        .iter()
+        .map(|stored| -> Gate { stored.body.decode().unwrap() });
+    gates
+        .map(|gate| {
+            (
+                gate.id.key,
+                gate.limits.max_running,
+                gate.limits.paused.is_some(),
+            )
+        })
+        .collect()
 }

@@ -1,11 +1,10 @@
 -- The counts of lanes.
--- Parameters: 1 tenant, 2 queue, 3 kind, where null means any. Rows: as named; paused is whether the lane's queue is. Locks: read.
+-- Parameters: 1 tenant, 2 queue, 3 kind, where null means any. Rows: as named. Locks: read.
 SELECT
-    lane.id, lane.tenant, lane.queue, lane.kind, paused.queue IS NOT NULL AS paused,
+    lane.id, lane.tenant, lane.queue, lane.kind,
     waiting, retrying, running, succeeded, failed, cancelled, dead_letters,
     attempts, successes, failures, retries, successful_retries, exhausted
 FROM steadfast_lane AS lane
-LEFT JOIN steadfast_paused AS paused ON paused.tenant = lane.tenant AND paused.queue = lane.queue
 WHERE
     (?1 IS NULL OR lane.tenant = ?1) AND (?2 IS NULL OR lane.queue = ?2)
     AND (?3 IS NULL OR lane.kind = ?3)

@@ -1,3 +1,0 @@
--- The queues that are paused.
--- Parameters: none. Rows: tenant, queue. Locks: none.
-SELECT tenant, queue FROM steadfast.paused
