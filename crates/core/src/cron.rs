@@ -9,6 +9,7 @@ mod days;
 mod fields;
 mod local;
 mod parse;
+mod words;
 
 use std::{borrow::Cow, fmt, str::FromStr, sync::Arc};
 
@@ -83,6 +84,17 @@ impl Cron {
     /// that this zone skips.
     pub fn next_after(&self, zone: &Zone, after: Timestamp) -> Option<Tick> {
         local::next_after(&self.fields, zone, after)
+    }
+
+    /// What it means, in ordinary words: `at 09:00 on Monday to Friday`.
+    ///
+    /// ```
+    /// # use steadfast_core::Cron;
+    /// let cron: Cron = "*/15 9-17 * * 1-5".parse().unwrap();
+    /// assert_eq!(cron.in_words(), "every 15 minutes from 09:00 to 17:59 on Monday to Friday");
+    /// ```
+    pub fn in_words(&self) -> String {
+        words::describe(&self.fields)
     }
 
     /// The text as it was given.

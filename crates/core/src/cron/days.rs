@@ -139,7 +139,7 @@ fn nearest_weekday(day: u8, shape: Shape) -> u8 {
     }
 }
 
-fn bits(mut set: u32) -> impl Iterator<Item = u8> {
+pub(super) fn bits(mut set: u32) -> impl Iterator<Item = u8> {
     std::iter::from_fn(move || {
         let lowest = u8::try_from(set.trailing_zeros())
             .ok()
