@@ -160,6 +160,9 @@ pub struct ScheduleBody {
     pub every: Option<String>,
     /// The time zone of its cron rule.
     pub timezone: Option<String>,
+    /// What its rule means: `at 09:00 on Monday to Friday`.
+    #[serde(default)]
+    pub in_words: String,
     /// No tick before this time.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub start_at: Option<Timestamp>,
@@ -239,6 +242,7 @@ impl From<Schedule> for ScheduleBody {
             schedule: cron,
             every,
             timezone: zone,
+            in_words: timetable.rule().in_words(),
             start_at: timetable.start_at(),
             end_at: timetable.end_at(),
             max_runs: timetable.max_runs(),

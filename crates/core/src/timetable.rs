@@ -96,6 +96,24 @@ pub struct Timetable {
     missed: MissedTickPolicy,
 }
 
+impl TickRule {
+    /// What it means, in ordinary words, as [`Cron::in_words`]; `every 5m` for an interval.
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Cron { cron, .. } => cron.in_words(),
+            Self::Every(every) => format!("every {}", duration::format(*every)),
+        }
+    }
+
+    /// The time zone of a cron rule.
+    pub fn zone(&self) -> Option<&Zone> {
+        match self {
+            Self::Cron { zone, .. } => Some(zone),
+            Self::Every(_) => None,
+        }
+    }
+}
+
 impl Timetable {
     /// A timetable without start, end or limit of runs, with the default policies. Refuses an
     /// `Every` that is too short, too long or no whole number of milliseconds.

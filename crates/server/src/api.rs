@@ -5,7 +5,7 @@
 
 mod alerts;
 mod claims;
-mod create;
+pub mod create;
 mod create_jobs;
 pub mod cursor;
 mod dead_letters;
@@ -22,7 +22,7 @@ mod on_success;
 mod policies;
 pub mod query;
 pub mod queues;
-mod schedules;
+pub mod schedules;
 mod settlements;
 mod stats;
 mod steps;

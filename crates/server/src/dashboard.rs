@@ -39,6 +39,7 @@ mod overview;
 mod page_error;
 mod payload_view;
 mod queues;
+mod schedule_form;
 mod schedules;
 mod sign_in;
 pub(crate) mod sign_in_limiter;
@@ -68,6 +69,14 @@ pub fn router() -> Router<Arc<App>> {
         .route("/jobs/{id}", get(job::page))
         .route("/jobs/{id}/act", post(job::act))
         .route("/schedules", get(schedules::page))
+        .route(
+            "/schedules/new",
+            get(schedule_form::new_page).post(schedule_form::create),
+        )
+        .route(
+            "/schedules/{id}/edit",
+            get(schedule_form::edit_page).post(schedule_form::edit),
+        )
         .route("/schedules/{id}", get(schedules::detail_page))
         .route("/schedules/{id}/act", post(schedules::act))
         .route("/dead-letters", get(dead_letters::page))

@@ -1,6 +1,7 @@
 //! `steadfast schedules`: rules that create one job per tick.
 
 mod create;
+mod edit;
 
 use clap::Subcommand;
 use steadfast_api::{
@@ -20,7 +21,7 @@ use crate::{
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  steadfast schedules create nightly https://example.com/ --cron '0 3 * * *'\n  steadfast schedules list\n  steadfast schedules ticks nightly"
+    after_help = "Examples:\n  steadfast schedules create nightly https://example.com/ --cron '0 3 * * *'\n  steadfast schedules edit nightly --cron '30 4 * * *'\n  steadfast schedules ticks nightly"
 )]
 pub struct Args {
     #[command(flatten)]
@@ -33,6 +34,8 @@ pub struct Args {
 enum Verb {
     /// Create a schedule, or update the one of that name.
     Create(Box<create::Args>),
+    /// Change a schedule; what is not named stays as it is.
+    Edit(Box<edit::Args>),
     /// List schedules, newest first.
     #[command(after_help = "Example:\n  steadfast schedules list")]
     List {
@@ -92,6 +95,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     let client = &server.client;
     match args.verb {
         Verb::Create(create) => create::run(&server, *create).await?,
+        Verb::Edit(edit) => edit::run(&server, *edit).await?,
         Verb::List {
             tenant,
             limit,
@@ -214,6 +218,7 @@ fn print_schedule(schedule: &ScheduleBody) -> anyhow::Result<()> {
     let now = now();
     let zone = zone_of(schedule);
     print_line!("Schedule: {} ({})", schedule.name, schedule.id)?;
+    print_line!("  runs      {}", schedule.in_words)?;
     print_line!("  rule      {}", rule(schedule))?;
     for (name, fact) in template_facts(&schedule.job) {
         print_line!("  {name:<9} {fact}")?;
@@ -222,7 +227,8 @@ fn print_schedule(schedule: &ScheduleBody) -> anyhow::Result<()> {
     print_line!("  overlap   {}", name_of(&schedule.overlap))?;
     print_line!("  missed    {}", name_of(&schedule.missed))?;
     print_limits(schedule, zone.as_ref())?;
-    print_line!("  runs      {}", schedule.runs)?;
+    let plural = if schedule.runs == 1 { "" } else { "s" };
+    print_line!("  so far    {} run{plural}", schedule.runs)?;
     if let Some(last) = schedule.last_tick {
         print_line!("  last      {}", moment_in(zone.as_ref(), last, now))?;
     }

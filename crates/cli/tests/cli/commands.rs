@@ -290,9 +290,12 @@ fn schedules_are_created_paused_run_and_deleted() {
     assert_eq!(schedule["job"]["maxRetries"], 0);
     let id = schedule["id"].as_str().unwrap();
     transcript.run(&["schedules", "show", id]);
-    for verb in ["pause", "show", "resume", "run-now", "ticks"] {
+    for verb in ["pause", "show", "resume", "run-now", "ticks", "edit"] {
         transcript.run(&["schedules", verb, "nightly"]);
     }
+    let edit = ["--cron", "30 4 * * MON-FRI", "--max-runs", "5"];
+    transcript.run(&[&["schedules", "edit", "nightly"], &edit[..]].concat());
+    transcript.run(&["schedules", "edit", "nightly", "--max-runs", "none"]);
     transcript.run(&["schedules", "list"]);
     node.until(&["jobs", "list", "--schedule", "nightly"], |runs| {
         runs["jobs"][0]["label"] == "failed"

@@ -20,6 +20,7 @@ fn every_command_has_help_with_an_example() {
         "jobs watch",
         "schedules",
         "schedules create",
+        "schedules edit",
         "schedules list",
         "schedules show",
         "schedules pause",

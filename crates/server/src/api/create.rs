@@ -299,7 +299,8 @@ pub fn check_events(events: &[EventType]) -> Result<Vec<EventType>, Invalid> {
     Ok(events)
 }
 
-fn tick_rule(cron: &str, zone: Option<&str>) -> Result<TickRule, Invalid> {
+/// A cron rule in its time zone, UTC by default.
+pub fn tick_rule(cron: &str, zone: Option<&str>) -> Result<TickRule, Invalid> {
     Ok(TickRule::Cron {
         cron: Cron::parse(cron)?,
         zone: zone.map_or(Ok(Zone::utc()), Zone::parse)?,

@@ -15,6 +15,18 @@ const FILTERS: [&str; 11] = [
     "tag",
 ];
 
+/// Fields that a page fills by itself.
+impl FromIterator<(&'static str, String)> for Fields {
+    fn from_iter<I: IntoIterator<Item = (&'static str, String)>>(pairs: I) -> Self {
+        let pairs = pairs.into_iter();
+        Self(
+            pairs
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+        )
+    }
+}
+
 impl Fields {
     pub fn parse(bytes: &[u8]) -> Self {
         let pairs = form_urlencoded::parse(bytes);

@@ -137,6 +137,8 @@ fn action_message(fields: &Fields) -> Option<String> {
         "discard" => format!("Discarded {jobs}."),
         "working" => "This takes a while and continues in the background.".to_owned(),
         "nothing" => "No job was selected, so nothing was changed.".to_owned(),
+        "create" => "Created.".to_owned(),
+        "saved" => "Saved.".to_owned(),
         "set" => "Set. It holds on all nodes within two seconds.".to_owned(),
         "hold" => "Held. No job starts for it until it is released.".to_owned(),
         "release" => "Released. Jobs start again, faster from second to second.".to_owned(),

@@ -6,21 +6,20 @@ use askama::Template;
 use axum::extract::Path;
 use steadfast_core::{
     Dst, Job, JobId, JobLabel, MissedTickPolicy, OverlapPolicy, Schedule, ScheduleId, SkipReason,
-    SkippedTicks, Tenant, Tick, TickRule, duration, explain, limits as core_limits,
+    SkippedTicks, Tenant, Tick, TickRule, Zone, duration, explain, limits as core_limits,
 };
 use steadfast_store::{PageRequest, TickRecord};
 
 use super::{
     chart::{self, Svg},
     deletion::Deletion,
-    fields::parse_id,
     format::{Excerpt, PageTime, thousands},
     frame::{Frame, redirect_back, render},
     page_error::{PageError, PageResult},
     payload_view,
     viewer::{Editor, Viewer},
 };
-use crate::{limits, problem::Problem};
+use crate::{api, limits, problem::Problem};
 
 #[derive(Template)]
 #[template(path = "schedules.html")]
@@ -53,7 +52,10 @@ struct ScheduleRow {
     name: String,
     tenant: String,
     rule: String,
+    words: String,
     zone: String,
+    /// What it makes, as `POST https://example.com/report`, or a kind.
+    work: String,
     paused: bool,
     is_over: bool,
     next: Vec<UpcomingTick>,
@@ -62,9 +64,11 @@ struct ScheduleRow {
     last_skip: Option<String>,
 }
 
-struct UpcomingTick {
-    at: PageTime,
-    dst: Option<&'static str>,
+pub struct UpcomingTick {
+    pub at: PageTime,
+    /// As clocks of the schedule's zone show it.
+    pub local: String,
+    pub dst: Option<&'static str>,
 }
 
 /// A tick that has passed.
@@ -77,14 +81,24 @@ struct TickRow {
 }
 
 impl UpcomingTick {
-    fn of(tick: &Tick, frame: &Frame) -> Self {
+    pub fn of(tick: &Tick, zone: Option<&Zone>, frame: &Frame) -> Self {
+        let at = frame.time(tick.at);
         Self {
-            at: frame.time(tick.at),
+            local: local_time(&at, zone),
+            at,
             dst: tick.dst.map(|dst| match dst {
                 Dst::Gap => "clocks go forward: it fires right after the gap",
                 Dst::Fold => "clocks go back: this local time occurs twice",
             }),
         }
+    }
+}
+
+/// A time as clocks of the schedule's zone show it.
+fn local_time(at: &PageTime, zone: Option<&Zone>) -> String {
+    match zone.filter(|zone| zone.name() != "UTC") {
+        Some(zone) => format!("{} {zone}", zone.local_time(at.at)),
+        None => at.absolute(),
     }
 }
 
@@ -218,10 +232,14 @@ async fn schedule_row(
         name: schedule.name.to_string(),
         tenant: schedule.tenant().to_string(),
         rule,
+        words: schedule.timetable.rule().in_words(),
         zone,
+        work: api::create::describe_work(&schedule.template),
         paused: schedule.paused,
         is_over: schedule.progress.is_over(),
-        next: upcoming.map(|tick| UpcomingTick::of(tick, frame)).collect(),
+        next: upcoming
+            .map(|tick| UpcomingTick::of(tick, schedule.timetable.rule().zone(), frame))
+            .collect(),
         strip: chart::strip(&marks),
         skipped: skips.iter().map(|skip| skip.count).sum(),
         last_skip: skips.first().map(describe_skip),
@@ -254,10 +272,9 @@ pub async fn page(viewer: Viewer) -> PageResult {
     })
 }
 
-async fn find(viewer: &Viewer, text: &str) -> Result<Schedule, PageError> {
-    let id: ScheduleId = parse_id(text)?;
-    let found = viewer.app.client.find_schedule(id).await?;
-    Ok(viewer.caller.schedule(found, id)?)
+/// By its id or its name.
+pub async fn find(viewer: &Viewer, text: &str) -> Result<Schedule, PageError> {
+    Ok(api::schedules::find(&viewer.app, &viewer.caller, text).await?)
 }
 
 pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
@@ -281,7 +298,7 @@ pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         runs: thousands(schedule.progress.runs),
         upcoming: upcoming
             .iter()
-            .map(|tick| UpcomingTick::of(tick, &frame))
+            .map(|tick| UpcomingTick::of(tick, schedule.timetable.rule().zone(), &frame))
             .collect(),
         ticks: tick_rows(&viewer, &frame, listed.items).await?,
         shows_tenants: viewer.caller.tenant.is_none(),

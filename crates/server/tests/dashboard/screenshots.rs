@@ -20,6 +20,7 @@ async fn the_main_pages_fit_the_window_in_every_theme_and_size() {
         ("job", format!("/jobs/{payment}")),
         ("dead-letters", "/dead-letters".to_owned()),
         ("schedules", "/schedules".to_owned()),
+        ("schedule-form", "/schedules/new".to_owned()),
         ("jobs", "/jobs".to_owned()),
         (
             "simulator",
