@@ -9,7 +9,7 @@ use super::{
 };
 
 /// More times of day than this are said by their fields: `every 15 minutes from 09:00 to 17:59`.
-const LISTED_TIMES_MAX: u32 = 6;
+const LISTED_TIMES_MAX: u32 = 6; // not a limit: how a sentence reads
 
 const ALL_SIXTY: BitSet = (1 << 60) - 1; // not a limit: a bit mask
 const ALL_HOURS: BitSet = (1 << 24) - 1; // not a limit: a bit mask
