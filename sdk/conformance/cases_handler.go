@@ -38,11 +38,12 @@ var handlerCases = []testCase{
 		run: func(t *test) {
 			t.startWorker()
 			t.proxy.add(settlePath, cutBefore, 1)
-			tooLarge := t.createWith("echo", strings.Repeat("x", 100<<10), fields{"retry": "once"})
+			tooLarge := t.create("echo", strings.Repeat("x", 100<<10))
 			ids := t.createMany("echo", fields{"n": 1}, 5)
 			t.succeeded(ids...)
 			failed := t.labelled(tooLarge, "failed")
-			t.check(failed.Failure != nil && failed.Failure.Class != "lost" && strings.Contains(failed.Failure.Message, "65536"),
+			t.check(failed.Reason == "non_retryable", "the reason is %q: the handler would run again for the same result", failed.Reason)
+			t.check(failed.Failure != nil && failed.Failure.Class == "result" && strings.Contains(failed.Failure.Message, "65536"),
 				"the failure does not say why: %+v", failed.Failure)
 		},
 	},
@@ -73,6 +74,21 @@ var handlerCases = []testCase{
 			failed := t.labelled(id, "failed")
 			t.check(failed.Reason == "non_retryable", "the reason is %q", failed.Reason)
 			t.onlyAttempt(id)
+		},
+	},
+	{
+		name:     "permanent-class",
+		sentence: "a permanent failure keeps its class, whatever it is called, and a rule for that class may still retry it",
+		run: func(t *test) {
+			t.startWorker()
+			for _, class := range []string{"CardExpired", `App\Errors::Störung 漢字🦀`} {
+				payload := fields{"class": class, "message": "no", "permanent": true}
+				failed := t.labelled(t.create("fail", payload), "failed")
+				t.check(failed.Reason == "non_retryable", "the reason is %q", failed.Reason)
+				t.check(failed.Failure.Class == class, "the class is %q instead of %q", failed.Failure.Class, class)
+				rules := fields{"rules": []any{fields{"match": fields{"class": class}, "then": fields{"retry": "1h"}}}}
+				t.labelled(t.createWith("fail", payload, fields{"retry": rules}), "retrying")
+			}
 		},
 	},
 	{

@@ -3,6 +3,7 @@ package steadfast
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"strings"
 	"time"
@@ -23,8 +24,9 @@ var (
 // ErrForced is what [Worker.Run] returns when a second signal ended it at once.
 var ErrForced = errors.New("a second signal ended the worker at once")
 
-// Permanent marks an error that another try would not change: the job becomes a dead letter. Its
-// class is validation, unless the error has another permanent one.
+// Permanent marks an error that another try would not change: the job becomes a dead letter, unless
+// a rule of its policy retries that class. The class stays that of the error; one that has none is
+// called validation.
 func Permanent(err error) error { return newDecision(decision{cause: err, permanent: true}) }
 
 // RetryAfter marks an error after which the next try should come no sooner.
@@ -90,22 +92,46 @@ func outcomeOf(err error) Outcome {
 		return Outcome{Verb: Snoozed, Delay: snooze.delay}
 	}
 	failure := &Failure{Class: classOf(err), Message: shorten(err.Error()), Trace: shorten(traceOf(err))}
-	for current := err; current != nil; {
-		var d *decision
-		if !errors.As(current, &d) {
-			break
+	for current := range chain(err) {
+		if d, ok := current.(*decision); ok {
+			failure.Permanent = failure.Permanent || d.permanent
+			failure.RetryAfter = max(failure.RetryAfter, d.retryAfter)
 		}
-		if d.permanent && !failure.IsPermanent() {
+	}
+	if failure.Class == "" {
+		failure.Class = "error"
+		if failure.Permanent {
 			failure.Class = "validation"
 		}
-		failure.RetryAfter = max(failure.RetryAfter, d.retryAfter)
-		current = d.cause
 	}
 	return Outcome{Verb: Fail, Failure: failure}
 }
 
+// chain walks through an error and everything that it wraps, joined errors included.
+func chain(err error) iter.Seq[error] {
+	return func(yield func(error) bool) { walk(err, yield) }
+}
+
+func walk(err error, yield func(error) bool) bool {
+	if err == nil {
+		return true
+	}
+	if !yield(err) {
+		return false
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range joined.Unwrap() {
+			if !walk(one, yield) {
+				return false
+			}
+		}
+		return true
+	}
+	return walk(errors.Unwrap(err), yield)
+}
+
 // classOf is the class that was given to an error, or the name of the first type in its chain that
-// is more than text.
+// is more than text. It is empty if there is none.
 func classOf(err error) string {
 	var panicked *panicError
 	var payload *payloadError
@@ -115,7 +141,7 @@ func classOf(err error) string {
 	case errors.As(err, &payload):
 		return "payload"
 	}
-	for current := err; current != nil; current = errors.Unwrap(current) {
+	for current := range chain(err) {
 		if d, ok := current.(*decision); ok {
 			if d.class != "" {
 				return d.class
@@ -130,7 +156,7 @@ func classOf(err error) string {
 			return name
 		}
 	}
-	return "error"
+	return ""
 }
 
 // traceOf is where an error came from, as far as Go knows: the stack of a panic, the chain of the
@@ -142,7 +168,7 @@ func traceOf(err error) string {
 	}
 	var trace strings.Builder
 	var decided *decision
-	for current := err; current != nil; current = errors.Unwrap(current) {
+	for current := range chain(err) {
 		if d, ok := current.(*decision); ok {
 			decided = d
 			continue

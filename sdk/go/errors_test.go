@@ -23,26 +23,31 @@ func TestAnErrorBecomesAnOutcome(t *testing.T) {
 	for name, c := range map[string]struct {
 		err        error
 		class      string
+		permanent  bool
 		retryAfter time.Duration
 	}{
-		"plain":                   {plain, "error", 0},
-		"wrapped":                 {fmt.Errorf("sending: %w", plain), "error", 0},
-		"type":                    {fmt.Errorf("reading: %w", &fs.PathError{Err: plain}), "fs.PathError", 0},
-		"class method":            {fmt.Errorf("x: %w", ownClass{}), "Own", 0},
-		"given class":             {WithClass("Smtp", plain), "Smtp", 0},
-		"outer class wins":        {WithClass("Outer", WithClass("Inner", plain)), "Outer", 0},
-		"permanent":               {Permanent(plain), "validation", 0},
-		"permanent over a class":  {Permanent(WithClass("Smtp", plain)), "validation", 0},
-		"permanent class stays":   {Permanent(WithClass("not_found", plain)), "not_found", 0},
-		"retry after":             {RetryAfter(WithClass("Busy", plain), time.Minute), "Busy", time.Minute},
-		"retry after, wrapped":    {fmt.Errorf("x: %w", RetryAfter(plain, time.Second)), "error", time.Second},
-		"permanent, deep, class":  {WithClass("Smtp", Permanent(plain)), "validation", 0},
-		"payload":                 {&payloadError{"k", plain}, "payload", 0},
-		"payload class permanent": {Permanent(&payloadError{"k", plain}), "payload", 0},
+		"plain":                   {plain, "error", false, 0},
+		"wrapped":                 {fmt.Errorf("sending: %w", plain), "error", false, 0},
+		"type":                    {fmt.Errorf("reading: %w", &fs.PathError{Err: plain}), "fs.PathError", false, 0},
+		"joined":                  {errors.Join(plain, &fs.PathError{Err: plain}), "fs.PathError", false, 0},
+		"class method":            {fmt.Errorf("x: %w", ownClass{}), "Own", false, 0},
+		"given class":             {WithClass("Smtp", plain), "Smtp", false, 0},
+		"class in any script":     {WithClass("Ошибка::漢字", plain), "Ошибка::漢字", false, 0},
+		"outer class wins":        {WithClass("Outer", WithClass("Inner", plain)), "Outer", false, 0},
+		"permanent":               {Permanent(plain), "validation", true, 0},
+		"permanent over a class":  {Permanent(WithClass("Smtp", plain)), "Smtp", true, 0},
+		"permanent over a type":   {Permanent(fmt.Errorf("x: %w", ownClass{})), "Own", true, 0},
+		"permanent class stays":   {Permanent(WithClass("not_found", plain)), "not_found", true, 0},
+		"permanent, deep, class":  {WithClass("Smtp", Permanent(plain)), "Smtp", true, 0},
+		"permanent, joined":       {errors.Join(RetryAfter(plain, time.Second), Permanent(plain)), "validation", true, time.Second},
+		"retry after":             {RetryAfter(WithClass("Busy", plain), time.Minute), "Busy", false, time.Minute},
+		"retry after, wrapped":    {fmt.Errorf("x: %w", RetryAfter(plain, time.Second)), "error", false, time.Second},
+		"payload":                 {&payloadError{"k", plain}, "payload", false, 0},
+		"payload class permanent": {Permanent(&payloadError{"k", plain}), "payload", true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			outcome := outcomeOf(c.err)
-			if outcome.Verb != Fail || outcome.Failure.Class != c.class || outcome.Failure.RetryAfter != c.retryAfter {
+			if outcome.Verb != Fail || outcome.Failure.Class != c.class || outcome.Failure.Permanent != c.permanent || outcome.Failure.RetryAfter != c.retryAfter {
 				t.Errorf("%+v", outcome.Failure)
 			}
 			if outcome.Failure.Message != c.err.Error() || outcome.Failure.Trace == "" {
@@ -100,7 +105,7 @@ func TestHandlersFoldEverythingIntoAnOutcome(t *testing.T) {
 		``:                                   "fail payload",
 		`"text"`:                             "fail payload",
 		`{"name": "panic", "count": 0}`:      "fail panic",
-		`{"name": "bad result", "count": 0}`: "fail validation",
+		`{"name": "bad result", "count": 0}`: "fail result",
 	} {
 		outcome := handlers.Execute(context.Background(), &api.Job{Kind: "pair", Payload: []byte(payload)}, nil)
 		got := string(outcome.Verb) + " " + string(outcome.Result)

@@ -81,7 +81,7 @@ func (h *Handlers) Execute(ctx context.Context, job *api.Job, store AttemptStore
 	}
 	text, err := json.Marshal(result)
 	if err != nil {
-		return outcomeOf(Permanent(fmt.Errorf("the result is not JSON: %w", err)))
+		return outcomeOf(Permanent(WithClass("result", fmt.Errorf("the result is not JSON: %w", err))))
 	}
 	return Outcome{Verb: Succeed, Result: text, OnSuccess: a.takeOnSuccess()}
 }
@@ -94,7 +94,7 @@ func (h *Handlers) call(ctx context.Context, job *api.Job) (result any, err erro
 	}()
 	run, ok := h.byKind[job.Kind]
 	if !ok {
-		return nil, fmt.Errorf("there is no handler of the kind %q", job.Kind)
+		return nil, WithClass("unknown_kind", fmt.Errorf("there is no handler of the kind %q", job.Kind))
 	}
 	for i := len(h.middleware) - 1; i >= 0; i-- {
 		run = h.middleware[i](run)

@@ -39,6 +39,8 @@ type Failure struct {
 	Trace string
 	// RetryAfter is the shortest delay before the next attempt.
 	RetryAfter time.Duration
+	// Permanent, if the handler says that another try would not change it. See [Failure.IsPermanent].
+	Permanent bool
 }
 
 // permanentClasses are those that the server does not retry.
@@ -48,6 +50,6 @@ var permanentClasses = map[string]bool{
 	"ValidationError": true, "NotFoundError": true, "UnauthorizedError": true, "ForbiddenError": true, "SyntaxError": true,
 }
 
-// IsPermanent tells whether the server would not retry a failure of this class, unless a rule of the
-// policy says so.
-func (f *Failure) IsPermanent() bool { return permanentClasses[f.Class] }
+// IsPermanent tells whether the server would not retry this failure, unless a rule of the policy says
+// so: the handler calls it permanent, or its class is one that is.
+func (f *Failure) IsPermanent() bool { return f.Permanent || permanentClasses[f.Class] }

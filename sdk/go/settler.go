@@ -57,7 +57,7 @@ func (s *settler) add(c *claim, outcome Outcome) {
 	}
 	body, err := settlementText(c, outcome)
 	if err != nil {
-		body, _ = settlementText(c, outcomeOf(Permanent(err)))
+		body, _ = settlementText(c, outcomeOf(Permanent(WithClass("result", err))))
 	}
 	s.mutex.Lock()
 	s.waiting = append(s.waiting, &settlement{claim: c, body: body})
@@ -78,6 +78,9 @@ func settlementText(c *claim, outcome Outcome) (json.RawMessage, error) {
 	}
 	if f := outcome.Failure; f != nil {
 		body.Failure = &api.FailureRequest{Class: f.Class, Message: f.Message, Trace: f.Trace}
+		if f.Permanent {
+			body.Failure.Permanent = api.Ptr(true)
+		}
 		if f.RetryAfter > 0 {
 			body.Failure.RetryAfter = api.Ptr(api.Duration(f.RetryAfter))
 		}
@@ -215,8 +218,9 @@ func (s *settlement) replace(detail string) bool {
 	outcome := Outcome{Verb: Release}
 	if s.replaced == 0 {
 		outcome = Outcome{Verb: Fail, Failure: &Failure{
-			Class:   "validation",
-			Message: "the server refused the outcome: " + detail,
+			Class:     "result",
+			Message:   "the server refused the outcome: " + detail,
+			Permanent: true,
 		}}
 	}
 	s.replaced++

@@ -151,7 +151,7 @@ async fn block(Block(Millis { ms }): Block, ctx: Context) -> Result<(), JobError
 async fn fail(Fail(fault): Fail, ctx: Context) -> Result<(), JobError> {
     report(&ctx, async {
         if fault.permanent {
-            return Err(JobError::permanent(fault.message));
+            return Err(JobError::permanent_failure(&fault.class, fault.message));
         }
         let error = JobError::failure(&fault.class, fault.message);
         Err(match fault.retry_after_ms {

@@ -106,6 +106,18 @@ def test_exceptions_carry_the_retry_decision(app: Steadfast, jobs: LocalQueue) -
 
     class SmtpError(JobError): ...
 
+    class Expired(JobError):
+        permanent = True
+
+    class Busy(RetryAfter): ...
+
+    class Störung(Exception): ...
+
+    def raised_from(cause: Exception) -> Exception:
+        error = PermanentError("no")
+        error.__cause__ = cause
+        return error
+
     raised: list[tuple[Exception, str, dict[str, Any]]] = [
         (ValueError("bad"), "retrying", {"class": "ValueError", "message": "bad"}),
         (KeyError(), "retrying", {"class": "KeyError", "message": "KeyError"}),
@@ -114,9 +126,16 @@ def test_exceptions_carry_the_retry_decision(app: Steadfast, jobs: LocalQueue) -
         (JobError("no", failure_class="x"), "retrying", {"class": "x", "message": "no"}),
         (JobError("no", http_status=503), "retrying", {"class": "error", "httpStatus": 503}),
         (RetryAfter("10s", "busy"), "retrying", {"class": "error", "retryAfter": 10_000}),
-        (PermanentError("no"), "failed", {"class": "validation", "message": "no"}),
+        (JobError("no", http_status=404), "failed", {"class": "error", "permanent": None}),
+        (PermanentError("no"), "failed", {"class": "validation", "permanent": True}),
         (PermanentError("no", failure_class="not_found"), "failed", {"class": "not_found"}),
-        (CardExpired("no"), "failed", {"class": "validation", "message": "CardExpired: no"}),
+        (PermanentError("no", failure_class="x"), "failed", {"class": "x", "permanent": True}),
+        (CardExpired("no"), "failed", {"class": "CardExpired", "permanent": True}),
+        (Expired("no"), "failed", {"class": "Expired", "permanent": True}),
+        (raised_from(SmtpError("550")), "failed", {"class": "SmtpError", "permanent": True}),
+        (raised_from(Exception("?")), "failed", {"class": "validation", "permanent": True}),
+        (Busy("10s"), "retrying", {"class": "Busy", "retryAfter": 10_000}),
+        (Störung("ja"), "retrying", {"class": "Störung"}),
         (Snooze("5m"), "scheduled", {}),
     ]
 

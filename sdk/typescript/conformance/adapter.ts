@@ -61,7 +61,7 @@ const fail = steadfast.job("fail", {
     permanent: z.boolean().optional(),
   }),
   run: ({ message, permanent, retryAfterMs, ...options }) => {
-    if (permanent) throw new PermanentError(message);
+    if (permanent) throw new PermanentError(message, options);
     if (retryAfterMs) throw new RetryAfterError(retryAfterMs, message, options);
     throw new JobError(message, options);
   },

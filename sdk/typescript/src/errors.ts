@@ -75,16 +75,14 @@ export class JobError extends Error {
   }
 }
 
-/** The classes of failures that the server does not retry. */
-export type PermanentClass = "validation" | "not_found" | "unauthorized" | "forbidden" | "syntax";
-
-/** No retry can cure this: the job becomes a dead letter, unless a rule of its policy retries it. */
+/**
+ * No retry can cure this: the job becomes a dead letter, unless a rule of its policy retries its class.
+ *
+ * That is the class that is given, the name of a subclass, or that of the `cause`; otherwise
+ * `validation`.
+ */
 export class PermanentError extends JobError {
   override name = "PermanentError";
-
-  constructor(message: string, options: JobErrorOptions & { class?: PermanentClass } = {}) {
-    super(message, { class: "validation", ...options });
-  }
 }
 
 /** Not before this long from now. The attempt counts. */

@@ -10,7 +10,6 @@ export {
   JobError,
   type JobErrorOptions,
   PayloadError,
-  type PermanentClass,
   PermanentError,
   RetryAfterError,
   SnoozeError,

@@ -53,6 +53,9 @@ test("what a handler throws decides what follows", async () => {
   class Quota extends JobError {
     override name = "Quota";
   }
+  class CardGone extends PermanentError {}
+  class Busy extends RetryAfterError {}
+  class Störung extends JobError {}
   const cases: [Error, string, string | undefined, number | undefined][] = [
     [new Error("no"), "retrying", "Error", 1_000],
     [new CardDeclined("no"), "retrying", "CardDeclined", 1_000],
@@ -64,6 +67,17 @@ test("what a handler throws decides what follows", async () => {
     [new RetryAfterError("10ms"), "retrying", "error", 1_000],
     [new PermanentError("no"), "failed", "validation", undefined],
     [new PermanentError("no", { class: "not_found" }), "failed", "not_found", undefined],
+    [new PermanentError("no", { class: "Smtp" }), "failed", "Smtp", undefined],
+    [
+      new PermanentError("no", { cause: new CardDeclined("x") }),
+      "failed",
+      "CardDeclined",
+      undefined,
+    ],
+    [new PermanentError("no", { cause: new Error("x") }), "failed", "validation", undefined],
+    [new CardGone("no"), "failed", "CardGone", undefined],
+    [new Busy("10s"), "retrying", "Busy", 10_000],
+    [new Störung("ja"), "retrying", "Störung", 1_000],
     [new SnoozeError("5m"), "scheduled", undefined, 300_000],
   ];
   for (const [error, label, failureClass, delayMs] of cases) {
@@ -74,6 +88,7 @@ test("what a handler throws decides what follows", async () => {
     const after = engine.job(id);
     assert.equal(after.label, label, error.name);
     assert.equal(after.failure?.class, failureClass, error.name);
+    assert.equal(after.failure?.permanent === true, error instanceof PermanentError, error.name);
     const delay = new Date(after.runAt).getTime() - engine.now.getTime();
     if (delayMs !== undefined) assert.equal(delay, delayMs, error.name);
     engine.restore();

@@ -40,6 +40,13 @@ impl JobError {
         Self::located(Failure::new(FailureClass::VALIDATION, message))
     }
 
+    /// A failure of a class of your own that no retry can cure. A rule of the policy may retry it all
+    /// the same.
+    #[track_caller]
+    pub fn permanent_failure(class: &str, message: impl Into<String>) -> Self {
+        Self::located(Failure::new(FailureClass::named(class), message).into_permanent())
+    }
+
     /// A failure that should not be tried again before `delay` has passed.
     #[track_caller]
     pub fn retry_after(delay: Duration, message: impl Into<String>) -> Self {
@@ -83,6 +90,7 @@ mod tests {
             JobError::failure("SmtpError", "450 later"),
             JobError::any("a text"),
             JobError::permanent("no"),
+            JobError::permanent_failure("CardExpired", "no"),
             JobError::retry_after(Duration::from_secs(3), "busy"),
         ];
         for error in made {

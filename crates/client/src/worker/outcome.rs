@@ -59,7 +59,7 @@ pub fn of_stop(held: &HeldClaim, reason: StopReason) -> Option<SettlementRequest
 /// The end of an attempt whose outcome the server did not take.
 pub fn of_refusal(held: &HeldClaim, detail: &str) -> SettlementRequest {
     let message = format!("the server refused the outcome: {detail}");
-    let failure = Failure::new(FailureClass::named("result"), message);
+    let failure = Failure::new(FailureClass::named("result"), message).into_permanent();
     failed(held, failure_request(failure, None))
 }
 
@@ -89,14 +89,21 @@ fn blank(held: &HeldClaim, outcome: SettlementOutcome) -> SettlementRequest {
     }
 }
 
-fn failure_request(failure: Failure, reason: Option<StopReason>) -> FailureRequest {
+/// A failure as the API takes it. Whatever a handler says after it was stopped is a consequence of
+/// that: only what happened is of interest then, not what should follow.
+fn failure_request(mut failure: Failure, reason: Option<StopReason>) -> FailureRequest {
     let class = match reason {
-        Some(StopReason::Cancelled) => "cancelled",
-        Some(StopReason::TimedOut) => FailureClass::TIMEOUT.as_str(),
-        _ => failure.class.as_str(),
+        Some(StopReason::Cancelled) => FailureClass::named("cancelled"),
+        Some(StopReason::TimedOut) => FailureClass::TIMEOUT,
+        _ => failure.class.clone(),
     };
+    if class != failure.class {
+        let trace = failure.trace.take();
+        failure = Failure::new(class.clone(), failure.message);
+        failure.trace = trace;
+    }
     FailureRequest {
-        class: Some(class.to_owned()),
+        class: Some(class.as_str().to_owned()),
         message: Some(failure.message),
         http_status: failure.http_status,
         retry_after: failure.retry_after.map(Into::into),

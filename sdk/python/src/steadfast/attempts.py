@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .context import Context, set_current_context
-from .errors import JobAborted, JobError, Snooze
+from .errors import JobAborted, JobError, Snooze, class_of
 from .payloads import to_json
 
 if TYPE_CHECKING:
@@ -143,12 +143,13 @@ class Attempt:
 def failure_of(error: BaseException) -> dict[str, Any]:
     """An exception as the API takes it."""
     failure: dict[str, Any] = {
-        "class": type(error).__name__,
+        "class": class_of(error),
         "message": cut(str(error) or type(error).__name__, MESSAGE_CHARS_MAX),
         "trace": trace_of(error),
     }
     if isinstance(error, JobError):
-        failure["class"] = error.failure_class
+        if error.permanent:
+            failure["permanent"] = True
         if error.retry_after is not None:
             failure["retryAfter"] = round(error.retry_after * 1000)
         if error.http_status is not None:

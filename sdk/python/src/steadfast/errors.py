@@ -24,6 +24,9 @@ class JobError(SteadfastError):
     """
 
     default_class: str | None = None
+    """The class of all errors of this type and its subclasses."""
+    permanent: bool = False
+    """Whether no retry can cure it. A subclass can set it."""
 
     def __init__(
         self,
@@ -34,18 +37,24 @@ class JobError(SteadfastError):
         http_status: int | None = None,
     ) -> None:
         super().__init__(message)
-        self.failure_class = failure_class or self.default_class or _class_of(self)
+        self._failure_class = failure_class
         self.retry_after = None if retry_after is None else to_seconds(retry_after)
         self.http_status = http_status
+
+    @property
+    def failure_class(self) -> str:
+        """The class that was given, that of the type, or the name of a subclass."""
+        return self._failure_class or self.default_class or _name_of(self)
 
 
 class PermanentError(JobError):
     """A failure that no retry can cure: the job becomes a dead letter at once.
 
-    Its class is one that the server does not retry: `validation`, unless another of them is given
-    (`not_found`, `unauthorized`, `forbidden`, `syntax`). The name of a subclass, or any other
-    class, stands before the message.
+    Unless a rule of its policy retries its class, which is the one that is given, the name of a
+    subclass, or that of the exception it was raised from; otherwise `validation`.
     """
+
+    permanent = True
 
     def __init__(
         self,
@@ -54,18 +63,21 @@ class PermanentError(JobError):
         failure_class: str | None = None,
         http_status: int | None = None,
     ) -> None:
-        name = failure_class or ("" if type(self) is PermanentError else type(self).__name__)
-        if name in PERMANENT_CLASSES:
-            super().__init__(message, failure_class=name, http_status=http_status)
-        else:
-            message = f"{name}: {message}" if name else message
-            super().__init__(message, failure_class="validation", http_status=http_status)
+        super().__init__(message, failure_class=failure_class, http_status=http_status)
+
+    @property
+    def failure_class(self) -> str:
+        """As that of any other error, or the class of the cause."""
+        cause = self.__cause__
+        is_plain = type(self) is PermanentError and not self._failure_class
+        # Causes may form a circle.
+        if not is_plain or cause is None or type(cause) in (Exception, PermanentError):
+            return super().failure_class
+        return class_of(cause)
 
 
 class RetryAfter(JobError):
     """A failure that should not be tried again before `delay` has passed."""
-
-    default_class = "error"
 
     def __init__(
         self, delay: Duration, message: str = "", *, failure_class: str | None = None
@@ -119,5 +131,18 @@ class JobFailed(SteadfastError):
         self.label = label
 
 
-def _class_of(error: JobError) -> str:
-    return "error" if type(error) is JobError else type(error).__name__
+def class_of(error: BaseException) -> str:
+    """The class of a failure that is not told otherwise."""
+    return error.failure_class if isinstance(error, JobError) else type(error).__name__
+
+
+def _name_of(error: JobError) -> str:
+    return _PLAIN.get(type(error)) or type(error).__name__
+
+
+# The classes of those that are raised as they are; a subclass has its own name.
+_PLAIN: dict[type[JobError], str] = {
+    JobError: "error",
+    RetryAfter: "error",
+    PermanentError: "validation",
+}

@@ -20,7 +20,16 @@ const PRESETS: Record<Preset, RetryPolicyFields> = {
   once: { maxRetries: 0 },
 };
 
-const PERMANENT = ["validation", "not_found", "unauthorized", "forbidden", "syntax", "payload"];
+const PERMANENT = [
+  "validation",
+  "not_found",
+  "unauthorized",
+  "forbidden",
+  "syntax",
+  "redirect",
+  "blocked",
+  "payload",
+];
 const SPELLINGS: Record<string, string> = {
   ValidationError: "validation",
   NotFoundError: "not_found",
@@ -66,7 +75,7 @@ function classOf(failure: FailureRequest): string {
 function isPermanent(failure: FailureRequest): boolean {
   const status = failure.httpStatus ?? 0;
   const isPermanentStatus = status >= 300 && status < 500 && ![408, 425, 429].includes(status);
-  return PERMANENT.includes(classOf(failure)) || isPermanentStatus;
+  return failure.permanent === true || PERMANENT.includes(classOf(failure)) || isPermanentStatus;
 }
 
 function delayMs(policy: RetryPolicyFields, retry: number): number {

@@ -2,7 +2,7 @@ import { type AttemptContext, currentContext, type Middleware } from "../context
 import { PayloadError, SnoozeError } from "../errors.js";
 import type { SettlementRequest } from "../generated.js";
 import type { AnyJob } from "../job.js";
-import { failureOf, payloadFailure } from "./failure.js";
+import { failureOf, payloadFailure, stoppedFailure } from "./failure.js";
 
 /** How an attempt ended; undefined if there is no point in reporting it. */
 export type Outcome = Omit<SettlementRequest, "id" | "fence"> | undefined;
@@ -80,9 +80,8 @@ function outcomeOf(error: unknown, context: AttemptContext): Outcome {
     case "shutdown":
       return { outcome: "release" };
     case "timeout":
-      return { outcome: "fail", failure: { ...failureOf(error), class: "timeout" } };
     case "cancelled":
-      return { outcome: "fail", failure: { ...failureOf(error), class: "cancelled" } };
+      return { outcome: "fail", failure: stoppedFailure(error, context.abortCause) };
     case undefined:
       break;
   }

@@ -1,8 +1,10 @@
-import { JobError, type PayloadError, RetryAfterError } from "../errors.js";
+import { JobError, type PayloadError, PermanentError, RetryAfterError } from "../errors.js";
 import type { FailureRequest } from "../generated.js";
 
 /** The server keeps as much. */
 const TRACE_LENGTH_MAX = 64 * 1024;
+
+const LIBRARY_NAMES = ["Error", "JobError", "PermanentError", "RetryAfterError"];
 
 /** What a handler threw, as the server is to know it. */
 export function failureOf(error: unknown): FailureRequest {
@@ -15,6 +17,7 @@ export function failureOf(error: unknown): FailureRequest {
   if (error instanceof JobError && error.httpStatus !== undefined) {
     failure.httpStatus = error.httpStatus;
   }
+  if (error instanceof PermanentError) failure.permanent = true;
   if (error instanceof RetryAfterError) failure.retryAfter = Math.ceil(error.delayMs);
   return failure;
 }
@@ -24,15 +27,24 @@ export function payloadFailure(error: PayloadError): FailureRequest {
   return { class: "payload", message: error.message };
 }
 
+/** What a handler threw after it was stopped: only what happened is of interest, not what should follow. */
+export function stoppedFailure(error: unknown, why: "timeout" | "cancelled"): FailureRequest {
+  const { message, trace } = failureOf(error);
+  return { class: why, message, trace };
+}
+
 function classOf(error: Error): string {
-  if (error instanceof JobError) {
-    if (error.class !== undefined) return error.class;
-    return error.constructor === JobError || error instanceof RetryAfterError
-      ? "error"
-      : error.name;
-  }
+  if (error instanceof JobError && error.class !== undefined) return error.class;
+  const type: unknown = error.constructor;
+  if (type === PermanentError) return isSpecific(error.cause) ? classOf(error.cause) : "validation";
+  if (type === JobError || type === RetryAfterError) return "error";
   // A subclass that does not set its name has that of its base.
-  return error.name === "Error" ? error.constructor.name : error.name;
+  return LIBRARY_NAMES.includes(error.name) ? error.constructor.name : error.name;
+}
+
+/** Whether the cause of a permanent error says more than that; causes may form a circle. */
+function isSpecific(cause: unknown): cause is Error {
+  return cause instanceof Error && ![Error, PermanentError].includes(cause.constructor as never);
 }
 
 /** The stack of an error and of its causes; of a long one the middle is left out. */

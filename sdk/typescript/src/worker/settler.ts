@@ -65,7 +65,7 @@ export class Settler {
       text = JSON.stringify({ id, fence, ...outcome });
     } catch (error) {
       const message = `the result is not JSON: ${(error as Error).message}`;
-      const failure = { class: "result", message };
+      const failure = { class: "result", message, permanent: true };
       text = JSON.stringify({ id, fence, outcome: "fail", failure });
     }
     const giveUpAt = performance.now() + claim.leaseMs + PATIENCE_MS;
@@ -154,7 +154,8 @@ export class Settler {
     this.#logger.error("the server refused an outcome", fields);
     this.#pending -= 1;
     if (entry.isRefusal) return this.#onSettled([entry.claim]);
-    const failure = { class: "result", message: `the server refused the outcome: ${message}` };
+    const reason = `the server refused the outcome: ${message}`;
+    const failure = { class: "result", message: reason, permanent: true };
     this.#push(entry.claim, { outcome: "fail", failure }, true);
   }
 

@@ -181,7 +181,7 @@ class LocalQueue:
         one.failure = typing.cast("types.Failure", failure)
         policy = Policy(one.request)
         is_final = (
-            failure["class"] in PERMANENT_CLASSES
+            _is_permanent(failure)
             or one.job["type"] == "AT_MOST_ONCE"
             or one.attempt > policy.max_retries
         )
@@ -194,3 +194,10 @@ class LocalQueue:
     def _wait(self, one: LocalJob, label: types.JobLabel, seconds: float) -> None:
         one.label = label
         one.due_at = self.now + timedelta(seconds=seconds)
+
+
+def _is_permanent(failure: dict[str, Any]) -> bool:
+    status: int = failure.get("httpStatus", 0)
+    is_permanent_status = 300 <= status < 500 and status not in (408, 425, 429)
+    is_permanent_class = failure["class"] in PERMANENT_CLASSES
+    return failure.get("permanent", False) or is_permanent_class or is_permanent_status

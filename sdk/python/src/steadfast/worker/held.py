@@ -36,6 +36,8 @@ class Held:
         """Whether the server has not answered for the newest progress or note."""
         self.outcome: Outcome | None = None
         """How the attempt ended; set once, on the thread of the requests."""
+        self.is_refused = False
+        """Whether the server refused that, and the outcome is a failure that says so."""
 
     def settlement(self) -> bytes:
         """The report of the outcome, in JSON."""

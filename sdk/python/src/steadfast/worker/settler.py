@@ -121,7 +121,7 @@ class Settler:
     def _refuse(self, held: Held, code: str, detail: str) -> None:
         fields = held.context.log_fields
         assert held.outcome is not None
-        if code in ("stale_fence", "not_found") or held.outcome.name == "fail":
+        if code in ("stale_fence", "not_found") or held.is_refused:
             log.warning(
                 "the outcome of %s is not taken: %s %s", held.id, code, detail, extra=fields
             )
@@ -129,6 +129,7 @@ class Settler:
             held.outcome = NONE
             return
         log.error("the outcome of %s is refused: %s %s", held.id, code, detail, extra=fields)
-        failure = {"class": "outcome_refused", "message": f"{code}: {detail}"}
-        held.outcome = outcome("fail", failure=failure)
+        message = f"the server refused the outcome: {detail or code}"
+        failure = {"class": "result", "message": message, "permanent": True}
+        held.outcome, held.is_refused = outcome("fail", failure=failure), True
         self.put([held])
