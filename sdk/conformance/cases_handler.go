@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -184,6 +185,23 @@ var handlerCases = []testCase{
 		},
 	},
 	{
+		name:     "flow-control",
+		sentence: "gates and destinations are set and read with typed calls, whatever their keys contain",
+		run: func(t *test) {
+			t.startWorker()
+			key := "customer 7/8 %2F ä?#" + t.queue
+			origin := "https://" + t.queue + ".example.com"
+			id := t.create("limit", fields{"key": key, "origin": origin})
+			t.succeeded(id)
+			t.sameJSON(t.onlyAttempt(id).Result, fields{"maxRunning": 3, "reason": "conformance"})
+			held := t.createWith("noop", nil, fields{"destination": origin})
+			t.succeeded(t.create("noop", nil))
+			t.check(t.job(held).Label == "ready", "a job of a held destination is %s", t.job(held).Label)
+			t.call("POST", "/destinations/"+url.PathEscape(origin)+"/release", nil, nil)
+			t.succeeded(held)
+		},
+	},
+	{
 		name:     "other-kinds",
 		sentence: "jobs of kinds that have no handler are left to other workers",
 		run: func(t *test) {
@@ -214,7 +232,7 @@ var handlerCases = []testCase{
 						t.check(strings.HasPrefix(w.Library, "steadfast-"), "the library is %q", w.Library)
 						t.check(w.Host != "", "there is no host")
 						t.check(w.Concurrency == 7, "the concurrency is %d", w.Concurrency)
-						t.check(len(w.Kinds) == 10, "the kinds are %v", w.Kinds)
+						t.check(len(w.Kinds) == 11, "the kinds are %v", w.Kinds)
 						t.check(w.Alive, "the worker is not alive")
 						return true
 					}

@@ -26,6 +26,9 @@ race=-race
 if [ "${1:-}" = --short ]; then race=; fi
 go test $race ./...
 
+step the start of the README
+../start.sh go README.md main.go
+
 step conformance
 mkdir -p .build
 (cd ../conformance && go build -o ../go/.build/conformance .)

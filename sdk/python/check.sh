@@ -83,6 +83,9 @@ else
     step "Go is missing, so the conformance program is left out"
 fi
 
+step "the start of the README"
+PATH=$bin:$PATH ../start.sh python README.md jobs.py
+
 step "package"
 project=$(mktemp -d)
 trap 'rm -rf "$project"' EXIT

@@ -37,6 +37,9 @@ else
   step "Go is missing, so the conformance program is left out"
 fi
 
+step "the start of the README"
+../start.sh ts README.md jobs.mjs
+
 step "package"
 project=$(mktemp -d)
 trap 'rm -rf "$project"' EXIT

@@ -15,7 +15,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use steadfast_client::{
     Client, Context, JobError, JobKind, WorkerError,
-    api::{CreateJobRequest, DurationText},
+    api::{
+        CreateJobRequest, DurationText, GateScope, HoldDestinationRequest, SetGateRequest,
+        TenantQuery,
+    },
 };
 
 /// The input of each kind, as its handler takes it.
@@ -46,6 +49,7 @@ kinds! {
     "once": Once(FailFirst),
     "progress": Progress(Value),
     "spawn": Spawn(Value),
+    "limit": Limit(Target),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -57,6 +61,12 @@ struct Millis {
 struct Named {
     name: String,
     count: i64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Target {
+    key: String,
+    origin: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -204,6 +214,24 @@ async fn spawn(_: Spawn, ctx: Context) -> Result<(), JobError> {
     .await
 }
 
+async fn limit(Limit(Target { key, origin }): Limit, ctx: Context) -> Result<Value, JobError> {
+    report(&ctx, async {
+        let (client, all) = (ctx.client(), TenantQuery::default());
+        let three = SetGateRequest::default().max_running(3);
+        client.set_gate(GateScope::Key, &key, &all, &three).await?;
+        let hold = HoldDestinationRequest {
+            reason: Some("conformance".to_owned()),
+            ..HoldDestinationRequest::default()
+        };
+        client.hold_destination(&origin, &hold).await?;
+        let gate = client.get_gate(GateScope::Key, &key, &all).await?.gate;
+        let held = client.get_destination(&origin, &all).await?.held_by_hand;
+        let reason = held.and_then(|held| held.reason);
+        Ok(json!({"maxRunning": gate.limits.max_running, "reason": reason}))
+    })
+    .await
+}
+
 /// A duration as the conformance program writes it.
 fn duration(name: &str) -> Result<Duration, Box<dyn Error>> {
     let text = env::var(name)?;
@@ -224,6 +252,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
         .handler(once)
         .handler(progress)
         .handler(spawn)
+        .handler(limit)
         .queue(env::var("QUEUE")?)
         .concurrency(env::var("CONCURRENCY")?.parse()?)
         .grace(duration("GRACE")?)

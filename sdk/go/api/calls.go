@@ -413,9 +413,9 @@ func (p GetGateParams) values() url.Values {
 }
 
 // GetGate: Read a gate.
-func (c *Client) GetGate(ctx context.Context, scope string, key string, params GetGateParams) (*Gate, error) {
+func (c *Client) GetGate(ctx context.Context, scope GateScope, key string, params GetGateParams) (*Gate, error) {
 	answer := new(Gate)
-	err := c.Call(ctx, "GET", "/gates/"+url.PathEscape(scope)+"/"+url.PathEscape(key), params.values(), nil, answer)
+	err := c.Call(ctx, "GET", "/gates/"+url.PathEscape(string(scope))+"/"+url.PathEscape(key), params.values(), nil, answer)
 	return answer, err
 }
 
@@ -432,9 +432,9 @@ func (p SetGateParams) values() url.Values {
 }
 
 // SetGate: Set a gate to these limits and no others. It holds on all nodes within two seconds.
-func (c *Client) SetGate(ctx context.Context, scope string, key string, params SetGateParams, request SetGateRequest) (*Gate, error) {
+func (c *Client) SetGate(ctx context.Context, scope GateScope, key string, params SetGateParams, request SetGateRequest) (*Gate, error) {
 	answer := new(Gate)
-	err := c.Call(ctx, "PUT", "/gates/"+url.PathEscape(scope)+"/"+url.PathEscape(key), params.values(), request, answer)
+	err := c.Call(ctx, "PUT", "/gates/"+url.PathEscape(string(scope))+"/"+url.PathEscape(key), params.values(), request, answer)
 	return answer, err
 }
 
@@ -452,9 +452,9 @@ func (p EditGateParams) values() url.Values {
 
 // EditGate: Change the limits of a gate that the body names, and leave the others; null removes
 // one. A gate that is left without limits is deleted.
-func (c *Client) EditGate(ctx context.Context, scope string, key string, params EditGateParams, request SetGateRequest) (*Gate, error) {
+func (c *Client) EditGate(ctx context.Context, scope GateScope, key string, params EditGateParams, request SetGateRequest) (*Gate, error) {
 	answer := new(Gate)
-	err := c.Call(ctx, "PATCH", "/gates/"+url.PathEscape(scope)+"/"+url.PathEscape(key), params.values(), request, answer)
+	err := c.Call(ctx, "PATCH", "/gates/"+url.PathEscape(string(scope))+"/"+url.PathEscape(key), params.values(), request, answer)
 	return answer, err
 }
 
@@ -471,8 +471,8 @@ func (p DeleteGateParams) values() url.Values {
 }
 
 // DeleteGate: Delete a gate: what it held back may start.
-func (c *Client) DeleteGate(ctx context.Context, scope string, key string, params DeleteGateParams) error {
-	return c.Call(ctx, "DELETE", "/gates/"+url.PathEscape(scope)+"/"+url.PathEscape(key), params.values(), nil, nil)
+func (c *Client) DeleteGate(ctx context.Context, scope GateScope, key string, params DeleteGateParams) error {
+	return c.Call(ctx, "DELETE", "/gates/"+url.PathEscape(string(scope))+"/"+url.PathEscape(key), params.values(), nil, nil)
 }
 
 // ListJobsParams is the query of [Client.ListJobs]; what is left empty is not sent.

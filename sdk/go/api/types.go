@@ -154,7 +154,7 @@ const (
 	BackoffDelays      Backoff = "delays"
 )
 
-// Blocker: Of [`Blocker`](steadfast_core::Blocker).
+// Blocker: One thing that keeps a job from running.
 type Blocker struct {
 	// How many jobs are claimed first.
 	Ahead *int `json:"ahead,omitzero"`
@@ -712,7 +712,7 @@ type Gate struct {
 	Running *int `json:"running,omitzero"`
 }
 
-// GateHolder: Of [`GateHolder`](steadfast_core::GateHolder).
+// GateHolder: A job that takes up room of a gate.
 type GateHolder struct {
 	// The job that runs.
 	Job string `json:"job"`
@@ -724,7 +724,7 @@ type GateHolder struct {
 	Worker string `json:"worker,omitzero"`
 }
 
-// GateID: Of [`GateId`](steadfast_core::GateId).
+// GateID: Which gate.
 type GateID struct {
 	// The queue, kind, tenant, destination or concurrency key.
 	Key string `json:"key"`
@@ -753,7 +753,7 @@ const (
 	GateScopeKey         GateScope = "key"
 )
 
-// GateSettings: Of [`Gate`](steadfast_core::Gate).
+// GateSettings: Which jobs a gate is for, and what it lets through.
 type GateSettings struct {
 	// When the destination counts as unhealthy.
 	Health *HealthRules `json:"health,omitzero"`
@@ -799,7 +799,7 @@ type HandHold struct {
 	Since time.Time `json:"since"`
 }
 
-// HealthRules: Of [`HealthPatch`](steadfast_core::HealthPatch).
+// HealthRules: When a destination counts as unhealthy.
 type HealthRules struct {
 	// At least this part of them must have failed because of the destination; 0.8 by default.
 	FailedShare *float64 `json:"failedShare,omitzero"`
@@ -1192,7 +1192,7 @@ const (
 	OverlapPolicyReplace  OverlapPolicy = "replace"
 )
 
-// Pause: Of [`Pause`](steadfast_core::Pause).
+// Pause: Who closed a gate, and why.
 type Pause struct {
 	// Who, by the name of the key.
 	By string `json:"by,omitzero"`
@@ -1277,7 +1277,7 @@ type Queue struct {
 	Tenant string `json:"tenant"`
 }
 
-// QueueExplanation: Of [`QueueExplanation`](steadfast_core::QueueExplanation).
+// QueueExplanation: What keeps the jobs of a queue from running.
 type QueueExplanation struct {
 	// Why the next job has not started, if one is due.
 	Next *StartExplanation `json:"next,omitzero"`
@@ -1301,7 +1301,7 @@ type QueueList struct {
 	Queues []Queue `json:"queues"`
 }
 
-// Rate: Of [`Rate`](steadfast_core::Rate): never more than `limit + burst` starts in any window of
+// Rate: How many may start in a time: never more than `limit + burst` starts in any window of
 // length `per`.
 type Rate struct {
 	// How many more, after a time in which fewer started; 0 by default.
@@ -1456,7 +1456,7 @@ type SetDestinationRequest struct {
 	ShareRetryAfter *bool `json:"shareRetryAfter,omitzero"`
 }
 
-// SetGateRequest: Of [`GatePatch`](steadfast_core::GatePatch).
+// SetGateRequest: The limits of a gate.
 type SetGateRequest struct {
 	// When the destination counts as unhealthy. Only for scope `destination`, for all tenants.
 	Health *HealthRules `json:"health,omitzero"`
@@ -1579,7 +1579,7 @@ type SnoozeRequest struct {
 	Fence int `json:"fence"`
 }
 
-// StartEstimate: Of [`StartEstimate`](steadfast_core::StartEstimate).
+// StartEstimate: When a job may start, as far as that can be known.
 type StartEstimate struct {
 	// When.
 	At time.Time `json:"at"`
@@ -1587,7 +1587,7 @@ type StartEstimate struct {
 	Basis string `json:"basis"`
 }
 
-// StartExplanation: Of [`StartExplanation`](steadfast_core::StartExplanation).
+// StartExplanation: Why a job does not run, and what to expect.
 type StartExplanation struct {
 	// The one thing that would start it sooner.
 	Action string `json:"action,omitzero"`

@@ -204,11 +204,11 @@ def operations_file(api: Schema, *, is_async: bool) -> str:
 
 def method(path: str, verb: str, operation: Schema, is_async: bool) -> str:
     parameters = operation.get("parameters", [])
-    in_path = [p["name"] for p in parameters if p["in"] == "path"]
+    in_path = [p for p in parameters if p["in"] == "path"]
     in_query = [p for p in parameters if p["in"] == "query"]
     in_header = [p for p in parameters if p["in"] == "header"]
     body_type, body_required = body_of(operation)
-    arguments = [f"{argument(name)}: str" for name in in_path]
+    arguments = [f"{argument(p['name'])}: {query_type(p)}" for p in in_path]
     if body_type:
         arguments.append(f"body: {body_type}" + ("" if body_required else " | None = None"))
     keywords = [

@@ -103,8 +103,19 @@ const spawn = steadfast.job("spawn", {
   },
 });
 
+const limit = steadfast.job("limit", {
+  payload: z.object({ key: z.string(), origin: z.string() }),
+  run: async ({ key, origin }) => {
+    await steadfast.gates.set("key", key, { maxRunning: 3 });
+    await steadfast.destinations.hold(origin, { reason: "conformance" });
+    const { maxRunning } = await steadfast.gates.get("key", key);
+    const { heldByHand } = await steadfast.destinations.get(origin);
+    return { maxRunning, reason: heldByHand?.reason };
+  },
+});
+
 const worker = steadfast.worker({
-  jobs: [noop, echo, wait, block, fail, snooze, typed, once, progress, spawn],
+  jobs: [noop, echo, wait, block, fail, snooze, typed, once, progress, spawn, limit],
   queues: [QUEUE],
   concurrency: Number(CONCURRENCY ?? 10),
   middleware: [report],

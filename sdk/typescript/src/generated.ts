@@ -98,7 +98,7 @@ export type AttemptStatus = "SUCCESS" | "FAILED" | "LOST" | "SNOOZED" | "CANCELL
 
 export type Backoff = "exponential" | "linear" | "fixed" | "fibonacci" | "delays";
 
-/** Of [`Blocker`](steadfast_core::Blocker). */
+/** One thing that keeps a job from running. */
 export interface Blocker {
   /** How many jobs are claimed first. */
   ahead?: number | null | undefined;
@@ -612,7 +612,7 @@ export type Gate = GateSettings & {
   running?: number | null | undefined;
 };
 
-/** Of [`GateHolder`](steadfast_core::GateHolder). */
+/** A job that takes up room of a gate. */
 export interface GateHolder {
   /** The job that runs. */
   job: string;
@@ -624,7 +624,7 @@ export interface GateHolder {
   worker?: string | null | undefined;
 }
 
-/** Of [`GateId`](steadfast_core::GateId). */
+/** Which gate. */
 export interface GateId {
   /** The queue, kind, tenant, destination or concurrency key. */
   key: string;
@@ -644,7 +644,7 @@ export interface GateList {
 
 export type GateScope = "queue" | "kind" | "tenant" | "destination" | "key";
 
-/** Of [`Gate`](steadfast_core::Gate). */
+/** Which jobs a gate is for, and what it lets through. */
 export interface GateSettings {
   /** When the destination counts as unhealthy. */
   health?: HealthRules | null | undefined;
@@ -684,7 +684,7 @@ export interface HandHold {
   since: string;
 }
 
-/** Of [`HealthPatch`](steadfast_core::HealthPatch). */
+/** When a destination counts as unhealthy. */
 export interface HealthRules {
   /** At least this part of them must have failed because of the destination; 0.8 by default. */
   failedShare?: number | null | undefined;
@@ -1036,7 +1036,7 @@ export interface NodeList {
 
 export type OverlapPolicy = "skip" | "allow" | "queueOne" | "replace";
 
-/** Of [`Pause`](steadfast_core::Pause). */
+/** Who closed a gate, and why. */
 export interface Pause {
   /** Who, by the name of the key. */
   by?: string | null | undefined;
@@ -1125,7 +1125,7 @@ export type Queue = Counts & {
   tenant: string;
 };
 
-/** Of [`QueueExplanation`](steadfast_core::QueueExplanation). */
+/** What keeps the jobs of a queue from running. */
 export interface QueueExplanation {
   /** Why the next job has not started, if one is due. */
   next?: StartExplanation | null | undefined;
@@ -1150,7 +1150,7 @@ export interface QueueList {
 }
 
 /**
- * Of [`Rate`](steadfast_core::Rate): never more than `limit + burst` starts in any window of
+ * How many may start in a time: never more than `limit + burst` starts in any window of
  * length `per`.
  */
 export interface Rate {
@@ -1309,7 +1309,7 @@ export interface SetDestinationRequest {
   shareRetryAfter?: boolean | null | undefined;
 }
 
-/** Of [`GatePatch`](steadfast_core::GatePatch). */
+/** The limits of a gate. */
 export interface SetGateRequest {
   /** When the destination counts as unhealthy. Only for scope `destination`, for all tenants. */
   health?: HealthRules | null | undefined;
@@ -1425,7 +1425,7 @@ export interface SnoozeRequest {
   fence: number;
 }
 
-/** Of [`StartEstimate`](steadfast_core::StartEstimate). */
+/** When a job may start, as far as that can be known. */
 export interface StartEstimate {
   /** When. */
   at: string;
@@ -1433,7 +1433,7 @@ export interface StartEstimate {
   basis: string;
 }
 
-/** Of [`StartExplanation`](steadfast_core::StartExplanation). */
+/** Why a job does not run, and what to expect. */
 export interface StartExplanation {
   /** The one thing that would start it sooner. */
   action?: string | null | undefined;

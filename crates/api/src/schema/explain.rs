@@ -13,7 +13,7 @@ words! {
     BlockerKindSchema as "BlockerKind": BlockerKind::ALL;
 }
 
-/// Of [`StartExplanation`](steadfast_core::StartExplanation).
+/// Why a job does not run, and what to expect.
 #[derive(Debug, ToSchema)]
 #[schema(as = StartExplanation, rename_all = "camelCase")]
 pub struct StartExplanationSchema {
@@ -29,7 +29,7 @@ pub struct StartExplanationSchema {
     pub action: Option<String>,
 }
 
-/// Of [`Blocker`](steadfast_core::Blocker).
+/// One thing that keeps a job from running.
 #[derive(Debug, ToSchema)]
 #[schema(as = Blocker, rename_all = "camelCase")]
 pub struct BlockerSchema {
@@ -64,7 +64,7 @@ pub struct BlockerSchema {
     pub ahead_at_least: Option<bool>,
 }
 
-/// Of [`GateId`](steadfast_core::GateId).
+/// Which gate.
 #[derive(Debug, ToSchema)]
 #[schema(as = GateId)]
 pub struct GateIdSchema {
@@ -77,7 +77,7 @@ pub struct GateIdSchema {
     pub key: String,
 }
 
-/// Of [`GateHolder`](steadfast_core::GateHolder).
+/// A job that takes up room of a gate.
 #[derive(Debug, ToSchema)]
 #[schema(as = GateHolder)]
 pub struct GateHolderSchema {
@@ -92,7 +92,7 @@ pub struct GateHolderSchema {
     pub since: String,
 }
 
-/// Of [`StartEstimate`](steadfast_core::StartEstimate).
+/// When a job may start, as far as that can be known.
 #[derive(Debug, ToSchema)]
 #[schema(as = StartEstimate)]
 pub struct StartEstimateSchema {
@@ -103,7 +103,7 @@ pub struct StartEstimateSchema {
     pub basis: String,
 }
 
-/// Of [`QueueExplanation`](steadfast_core::QueueExplanation).
+/// What keeps the jobs of a queue from running.
 #[derive(Debug, ToSchema)]
 #[schema(as = QueueExplanation)]
 pub struct QueueExplanationSchema {

@@ -21,7 +21,7 @@ words! {
     HealthStatusSchema as "HealthStatus": HealthStatus::ALL;
 }
 
-/// Of [`Gate`](steadfast_core::Gate).
+/// Which jobs a gate is for, and what it lets through.
 #[derive(Debug, ToSchema)]
 #[schema(as = GateSettings, rename_all = "camelCase")]
 pub struct GateSchema {
@@ -55,7 +55,7 @@ pub struct GateSchema {
     pub health: Option<HealthRulesSchema>,
 }
 
-/// Of [`GatePatch`](steadfast_core::GatePatch).
+/// The limits of a gate.
 #[derive(Debug, ToSchema)]
 #[schema(as = SetGateRequest, rename_all = "camelCase")]
 pub struct GatePatchSchema {
@@ -108,7 +108,7 @@ pub struct PauseDetailsSchema {
     pub until: Option<String>,
 }
 
-/// Of [`Rate`](steadfast_core::Rate): never more than `limit + burst` starts in any window of
+/// How many may start in a time: never more than `limit + burst` starts in any window of
 /// length `per`.
 #[derive(Debug, ToSchema)]
 #[schema(as = Rate)]
@@ -123,7 +123,7 @@ pub struct RateSchema {
     pub burst: Option<u32>,
 }
 
-/// Of [`Pause`](steadfast_core::Pause).
+/// Who closed a gate, and why.
 #[derive(Debug, ToSchema)]
 #[schema(as = Pause)]
 pub struct PauseSchema {
@@ -139,7 +139,7 @@ pub struct PauseSchema {
     pub until: Option<String>,
 }
 
-/// Of [`HealthPatch`](steadfast_core::HealthPatch).
+/// When a destination counts as unhealthy.
 #[derive(Debug, ToSchema)]
 #[schema(as = HealthRules, rename_all = "camelCase")]
 pub struct HealthRulesSchema {

@@ -39,6 +39,13 @@ type (
 		Name  string `json:"name"`
 		Count int    `json:"count"`
 	}
+	limit struct {
+		Key, Origin string
+	}
+	limited struct {
+		MaxRunning int    `json:"maxRunning"`
+		Reason     string `json:"reason"`
+	}
 	once struct {
 		FailFirst bool `json:"fail_first"`
 	}
@@ -54,6 +61,7 @@ func (spawn) Kind() string    { return "spawn" }
 func (fail) Kind() string     { return "fail" }
 func (typed) Kind() string    { return "typed" }
 func (once) Kind() string     { return "once" }
+func (limit) Kind() string    { return "limit" }
 
 // UnmarshalJSON accepts any payload, as does that of spawn and progress.
 func (*noop) UnmarshalJSON([]byte) error     { return nil }
@@ -86,7 +94,7 @@ func announce(next steadfast.Handler) steadfast.Handler {
 	}
 }
 
-func handlers(queue string) *steadfast.Handlers {
+func handlers(client *steadfast.Client, queue string) *steadfast.Handlers {
 	all := steadfast.NewHandlers()
 	all.Use(announce)
 	steadfast.Handle(all, func(context.Context, *steadfast.Job[noop]) error { return nil })
@@ -136,7 +144,33 @@ func handlers(queue string) *steadfast.Handlers {
 	steadfast.Handle(all, func(_ context.Context, job *steadfast.Job[spawn]) error {
 		return job.OnSuccess(noop{}, steadfast.Queue(queue))
 	})
+	steadfast.HandleWithResult(all, func(ctx context.Context, job *steadfast.Job[limit]) (limited, error) {
+		return setLimit(ctx, client, job.Payload)
+	})
 	return all
+}
+
+func setLimit(ctx context.Context, client *steadfast.Client, payload limit) (result limited, err error) {
+	three := api.SetGateRequest{MaxRunning: api.Ptr(3)}
+	if _, err = client.SetGate(ctx, api.GateScopeKey, payload.Key, api.SetGateParams{}, three); err != nil {
+		return result, err
+	}
+	reason := api.HoldDestinationRequest{Reason: "conformance"}
+	if _, err = client.HoldDestination(ctx, payload.Origin, reason); err != nil {
+		return result, err
+	}
+	gate, err := client.GetGate(ctx, api.GateScopeKey, payload.Key, api.GetGateParams{})
+	if err != nil {
+		return result, err
+	}
+	destination, err := client.GetDestination(ctx, payload.Origin, api.GetDestinationParams{})
+	if err != nil {
+		return result, err
+	}
+	if gate.MaxRunning == nil || destination.HeldByHand == nil {
+		return result, errors.New("the limit or the hold is missing")
+	}
+	return limited{*gate.MaxRunning, destination.HeldByHand.Reason}, nil
 }
 
 func main() {
@@ -146,10 +180,10 @@ func main() {
 	check(err)
 	lease, err := api.ParseDuration(os.Getenv("LEASE"))
 	check(err)
-	client, err := steadfast.NewClient()
+	client, err := steadfast.NewClient() // STEADFAST_URL, STEADFAST_API_KEY
 	check(err)
 	queue := os.Getenv("QUEUE")
-	worker, err := steadfast.NewWorker(client, handlers(queue), steadfast.WithQueues(queue),
+	worker, err := steadfast.NewWorker(client, handlers(client, queue), steadfast.WithQueues(queue),
 		steadfast.WithConcurrency(concurrency), steadfast.WithGrace(grace), steadfast.WithLease(lease))
 	check(err)
 	emit(map[string]any{"event": "ready"})

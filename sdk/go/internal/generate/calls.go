@@ -63,8 +63,16 @@ func (c *callParts) addParameters(out *strings.Builder, d *document, o operation
 	for _, p := range o.Parameters {
 		switch p.In {
 		case "path":
-			c.arguments = append(c.arguments, p.Name+" string")
-			c.path = strings.ReplaceAll(c.path, "{"+p.Name+"}", `" + url.PathEscape(`+p.Name+`) + "`)
+			goType, err := typeOf(d, p.Schema, false)
+			if err != nil {
+				return err
+			}
+			text := p.Name
+			if goType != "string" {
+				text = "string(" + p.Name + ")"
+			}
+			c.arguments = append(c.arguments, p.Name+" "+goType)
+			c.path = strings.ReplaceAll(c.path, "{"+p.Name+"}", `" + url.PathEscape(`+text+`) + "`)
 			c.path = strings.TrimSuffix(c.path, ` + ""`)
 		case "query":
 			query = append(query, p)

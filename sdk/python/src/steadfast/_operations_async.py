@@ -296,7 +296,7 @@ class AsyncOperations:
         )
 
     async def get_gate(
-        self, scope: str, key: str, *, tenant: types.Name | None = None
+        self, scope: types.GateScope, key: str, *, tenant: types.Name | None = None
     ) -> types.Gate:
         """Read a gate."""
         return cast(
@@ -309,7 +309,12 @@ class AsyncOperations:
         )
 
     async def set_gate(
-        self, scope: str, key: str, body: types.SetGateRequest, *, tenant: types.Name | None = None
+        self,
+        scope: types.GateScope,
+        key: str,
+        body: types.SetGateRequest,
+        *,
+        tenant: types.Name | None = None,
     ) -> types.Gate:
         """Set a gate to these limits and no others. It holds on all nodes within two seconds."""
         return cast(
@@ -322,7 +327,9 @@ class AsyncOperations:
             ),
         )
 
-    async def delete_gate(self, scope: str, key: str, *, tenant: types.Name | None = None) -> None:
+    async def delete_gate(
+        self, scope: types.GateScope, key: str, *, tenant: types.Name | None = None
+    ) -> None:
         """Delete a gate: what it held back may start."""
         await self.request(
             "DELETE",
@@ -331,7 +338,12 @@ class AsyncOperations:
         )
 
     async def edit_gate(
-        self, scope: str, key: str, body: types.SetGateRequest, *, tenant: types.Name | None = None
+        self,
+        scope: types.GateScope,
+        key: str,
+        body: types.SetGateRequest,
+        *,
+        tenant: types.Name | None = None,
     ) -> types.Gate:
         """Change the limits of a gate that the body names, and leave the others; null removes
         one. A gate that is left without limits is deleted.
@@ -515,7 +527,7 @@ class AsyncOperations:
         )
 
     async def explain_queue(
-        self, name: str, *, tenant: types.Name | None = None
+        self, name: types.Name, *, tenant: types.Name | None = None
     ) -> types.QueueExplanation:
         """Why nothing, or something, runs in a queue."""
         return cast(
@@ -527,7 +539,7 @@ class AsyncOperations:
 
     async def pause_queue(
         self,
-        name: str,
+        name: types.Name,
         body: types.PauseQueueRequest | None = None,
         *,
         tenant: types.Name | None = None,
@@ -540,7 +552,7 @@ class AsyncOperations:
             body=body,
         )
 
-    async def resume_queue(self, name: str, *, tenant: types.Name | None = None) -> None:
+    async def resume_queue(self, name: types.Name, *, tenant: types.Name | None = None) -> None:
         """Resume a paused queue."""
         await self.request(
             "POST", f"/api/v1/queues/{quote(name, safe='')}/resume", query={"tenant": tenant}

@@ -287,7 +287,9 @@ class Operations:
             ),
         )
 
-    def get_gate(self, scope: str, key: str, *, tenant: types.Name | None = None) -> types.Gate:
+    def get_gate(
+        self, scope: types.GateScope, key: str, *, tenant: types.Name | None = None
+    ) -> types.Gate:
         """Read a gate."""
         return cast(
             "types.Gate",
@@ -299,7 +301,12 @@ class Operations:
         )
 
     def set_gate(
-        self, scope: str, key: str, body: types.SetGateRequest, *, tenant: types.Name | None = None
+        self,
+        scope: types.GateScope,
+        key: str,
+        body: types.SetGateRequest,
+        *,
+        tenant: types.Name | None = None,
     ) -> types.Gate:
         """Set a gate to these limits and no others. It holds on all nodes within two seconds."""
         return cast(
@@ -312,7 +319,9 @@ class Operations:
             ),
         )
 
-    def delete_gate(self, scope: str, key: str, *, tenant: types.Name | None = None) -> None:
+    def delete_gate(
+        self, scope: types.GateScope, key: str, *, tenant: types.Name | None = None
+    ) -> None:
         """Delete a gate: what it held back may start."""
         self.request(
             "DELETE",
@@ -321,7 +330,12 @@ class Operations:
         )
 
     def edit_gate(
-        self, scope: str, key: str, body: types.SetGateRequest, *, tenant: types.Name | None = None
+        self,
+        scope: types.GateScope,
+        key: str,
+        body: types.SetGateRequest,
+        *,
+        tenant: types.Name | None = None,
     ) -> types.Gate:
         """Change the limits of a gate that the body names, and leave the others; null removes
         one. A gate that is left without limits is deleted.
@@ -495,7 +509,7 @@ class Operations:
         )
 
     def explain_queue(
-        self, name: str, *, tenant: types.Name | None = None
+        self, name: types.Name, *, tenant: types.Name | None = None
     ) -> types.QueueExplanation:
         """Why nothing, or something, runs in a queue."""
         return cast(
@@ -507,7 +521,7 @@ class Operations:
 
     def pause_queue(
         self,
-        name: str,
+        name: types.Name,
         body: types.PauseQueueRequest | None = None,
         *,
         tenant: types.Name | None = None,
@@ -520,7 +534,7 @@ class Operations:
             body=body,
         )
 
-    def resume_queue(self, name: str, *, tenant: types.Name | None = None) -> None:
+    def resume_queue(self, name: types.Name, *, tenant: types.Name | None = None) -> None:
         """Resume a paused queue."""
         self.request(
             "POST", f"/api/v1/queues/{quote(name, safe='')}/resume", query={"tenant": tenant}

@@ -119,7 +119,7 @@ Backoff: TypeAlias = Literal["exponential", "linear", "fixed", "fibonacci", "del
 
 
 class Blocker(TypedDict):
-    """Of [`Blocker`](steadfast_core::Blocker)."""
+    """One thing that keeps a job from running."""
 
     ahead: NotRequired[int | None]
     """How many jobs are claimed first."""
@@ -665,7 +665,7 @@ FailureRequest = TypedDict(
 
 
 class GateSettings(TypedDict):
-    """Of [`Gate`](steadfast_core::Gate)."""
+    """Which jobs a gate is for, and what it lets through."""
 
     health: NotRequired[HealthRules | None]
     """When the destination counts as unhealthy."""
@@ -703,7 +703,7 @@ class Gate(GateSettings):
 
 
 class GateHolder(TypedDict):
-    """Of [`GateHolder`](steadfast_core::GateHolder)."""
+    """A job that takes up room of a gate."""
 
     job: str
     """The job that runs."""
@@ -716,7 +716,7 @@ class GateHolder(TypedDict):
 
 
 class GateId(TypedDict):
-    """Of [`GateId`](steadfast_core::GateId)."""
+    """Which gate."""
 
     key: str
     """The queue, kind, tenant, destination or concurrency key."""
@@ -753,7 +753,7 @@ class HandHold(TypedDict):
 
 
 class HealthRules(TypedDict):
-    """Of [`HealthPatch`](steadfast_core::HealthPatch)."""
+    """When a destination counts as unhealthy."""
 
     failedShare: NotRequired[float | None]
     """At least this part of them must have failed because of the destination; 0.8 by default."""
@@ -1150,7 +1150,7 @@ OverlapPolicy: TypeAlias = Literal["skip", "allow", "queueOne", "replace"]
 
 
 class Pause(TypedDict):
-    """Of [`Pause`](steadfast_core::Pause)."""
+    """Who closed a gate, and why."""
 
     by: NotRequired[str | None]
     """Who, by the name of the key."""
@@ -1253,7 +1253,7 @@ class Queue(Counts):
 
 
 class QueueExplanation(TypedDict):
-    """Of [`QueueExplanation`](steadfast_core::QueueExplanation)."""
+    """What keeps the jobs of a queue from running."""
 
     next: NotRequired[StartExplanation | None]
     """Why the next job has not started, if one is due."""
@@ -1279,8 +1279,8 @@ class QueueList(TypedDict):
 
 
 class Rate(TypedDict):
-    """Of [`Rate`](steadfast_core::Rate): never more than `limit + burst` starts in any window
-    of length `per`.
+    """How many may start in a time: never more than `limit + burst` starts in any window of
+    length `per`.
     """
 
     burst: NotRequired[int | None]
@@ -1445,7 +1445,7 @@ class SetDestinationRequest(TypedDict):
 
 
 class SetGateRequest(TypedDict):
-    """Of [`GatePatch`](steadfast_core::GatePatch)."""
+    """The limits of a gate."""
 
     health: NotRequired[HealthRules | None]
     """When the destination counts as unhealthy. Only for scope `destination`, for all tenants."""
@@ -1567,7 +1567,7 @@ class SnoozeRequest(TypedDict):
 
 
 class StartEstimate(TypedDict):
-    """Of [`StartEstimate`](steadfast_core::StartEstimate)."""
+    """When a job may start, as far as that can be known."""
 
     at: str
     """When."""
@@ -1576,7 +1576,7 @@ class StartEstimate(TypedDict):
 
 
 class StartExplanation(TypedDict):
-    """Of [`StartExplanation`](steadfast_core::StartExplanation)."""
+    """Why a job does not run, and what to expect."""
 
     action: NotRequired[str | None]
     """The one thing that would start it sooner."""
