@@ -17,11 +17,6 @@ if ! cmp -s package-lock.json node_modules/.package-lock.source; then
   npm ci
   cp package-lock.json node_modules/.package-lock.source
 fi
-mkdir -p dist build
-# Tools of this repository pass over directories that are marked as caches.
-for directory in node_modules dist build; do
-  echo "Signature: 8a477f597d28d172789f06886806bc55" >"$directory/CACHEDIR.TAG"
-done
 
 step "format and lints"
 node_modules/.bin/biome check .

@@ -1,3 +1,4 @@
+import { environment } from "./runtime.js";
 import { verifyWebhook, type WebhookEvent, WebhookSignatureError } from "./webhook.js";
 
 // The parts of a request and a response that are used: those of Express, and of Node's own server.
@@ -12,8 +13,11 @@ interface Response {
 }
 
 export interface WebhookReceiverOptions {
-  /** The secrets of the endpoint, `whsec_…`; during a rotation the old and the new one. */
-  secret: string | readonly string[];
+  /**
+   * The secrets of the endpoint, `whsec_…`; during a rotation the old and the new one. By default
+   * that of `STEADFAST_WEBHOOK_SECRET`.
+   */
+  secret?: string | readonly string[] | undefined;
   /** Called with each event. If it throws, the server delivers the event again later. */
   onEvent: (event: WebhookEvent) => unknown;
 }
@@ -26,7 +30,9 @@ const BODY_BYTES_MAX = 1024 * 1024;
  * The signature is over the bytes of the body, so it must come before `express.json()`, or after
  * `express.raw({ type: "*\/*" })`.
  */
-export function webhookReceiver({ secret, onEvent }: WebhookReceiverOptions) {
+export function webhookReceiver({ onEvent, ...options }: WebhookReceiverOptions) {
+  const secret = options.secret ?? environment("STEADFAST_WEBHOOK_SECRET");
+  if (!secret?.length) throw new TypeError("secret: give one, or set STEADFAST_WEBHOOK_SECRET");
   return async (
     request: Request,
     response: Response,

@@ -96,3 +96,16 @@ test("the receiver works in Express and in Node's own server, and says what is w
   }
   assert.equal(events.length, 3);
 });
+
+test("an empty secret is an error of the caller", async () => {
+  for (const empty of ["", "whsec_"]) {
+    const source = { headers: sign(body), body };
+    await assert.rejects(verifyWebhook(source, { secret: empty, now }), TypeError);
+  }
+});
+
+test("a receiver without a secret is refused when it is made", () => {
+  for (const secret of [undefined, "", []]) {
+    assert.throws(() => webhookReceiver({ secret, onEvent() {} }), /STEADFAST_WEBHOOK_SECRET/);
+  }
+});
