@@ -127,6 +127,32 @@ var faultCases = []testCase{
 		},
 	},
 	{
+		name:     "too-many-requests",
+		sentence: "a server that answers 429 is asked again no sooner than its Retry-After says, and nothing is lost",
+		run: func(t *test) {
+			t.startProxy()
+			claims := t.proxy.add(claimPath, tooMany, 0)
+			t.startWorker()
+			t.until("two claims", func() bool { return t.proxy.hits(claims) >= 2 })
+			t.proxy.remove(claims)
+			settles := t.proxy.add(settlePath, tooMany, 2)
+			id := t.create("noop", nil)
+			t.succeeded(id)
+			t.onlyAttempt(id)
+			t.check(t.proxy.hits(settles) == 2, "%d settles were refused", t.proxy.hits(settles))
+			for _, path := range []string{claimPath, settlePath} {
+				var refused time.Time
+				for _, e := range t.proxy.matching(path, time.Time{}) {
+					pause := e.at.Sub(refused)
+					t.check(refused.IsZero() || pause >= 1900*time.Millisecond, "%s came %v after a 429 that asked for 2 s", path, pause)
+					if refused = (time.Time{}); e.status == 429 {
+						refused = e.at
+					}
+				}
+			}
+		},
+	},
+	{
 		name:     "server-does-not-wait",
 		sentence: "claims that are answered at once without jobs cause no hot loop",
 		run: func(t *test) {

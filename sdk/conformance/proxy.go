@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -64,6 +65,8 @@ const (
 	noJobs action = "no jobs"
 	// the server answers 503
 	unavailable action = "503"
+	// the server answers 429, and asks for a pause of 2 s
+	tooMany action = "429"
 )
 
 func startProxy(upstream string) (*proxy, error) {
@@ -189,11 +192,10 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, `{"claims":[]}`)
 		return
 	case f != nil && f.action == unavailable:
-		p.answered(e, http.StatusServiceUnavailable, nil)
-		w.Header().Set("Content-Type", "application/problem+json")
-		w.Header().Set("Retry-After", "1")
-		w.WriteHeader(http.StatusServiceUnavailable)
-		io.WriteString(w, `{"type":"about:blank","title":"Service Unavailable","status":503,"code":"unavailable","detail":"a fault of the conformance proxy"}`)
+		p.refuse(e, w, http.StatusServiceUnavailable, "1")
+		return
+	case f != nil && f.action == tooMany:
+		p.refuse(e, w, http.StatusTooManyRequests, "2")
 		return
 	}
 
@@ -320,4 +322,13 @@ func cut(w http.ResponseWriter) {
 		tcp.SetLinger(0)
 	}
 	connection.Close()
+}
+
+// refuse answers in place of the server, and asks for a pause.
+func (p *proxy) refuse(e *exchange, w http.ResponseWriter, status int, retryAfter string) {
+	p.answered(e, status, nil)
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Retry-After", retryAfter)
+	w.WriteHeader(status)
+	fmt.Fprintf(w, `{"type":"about:blank","title":"a fault","status":%d,"code":"busy","detail":"a fault of the conformance proxy"}`, status)
 }

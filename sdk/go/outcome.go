@@ -43,6 +43,12 @@ type Failure struct {
 	Permanent bool
 }
 
+// stoppedFailure is what a handler returned after it was stopped: only what happened is of interest,
+// not what should follow.
+func stoppedFailure(class string, f *Failure) *Failure {
+	return &Failure{Class: class, Message: f.Message, Trace: f.Trace}
+}
+
 // permanentClasses are those that the server does not retry.
 var permanentClasses = map[string]bool{
 	"validation": true, "not_found": true, "unauthorized": true, "forbidden": true,

@@ -287,9 +287,9 @@ func (w *Worker) execute(ctx context.Context, c *claim) {
 		case errors.Is(cause, ErrStopped):
 			outcome = Outcome{Verb: Release}
 		case errors.Is(cause, ErrCancelled):
-			outcome.Failure.Class = "cancelled"
+			outcome.Failure = stoppedFailure("cancelled", outcome.Failure)
 		case errors.Is(cause, ErrTimeout):
-			outcome.Failure.Class = "timeout"
+			outcome.Failure = stoppedFailure("timeout", outcome.Failure)
 		}
 		w.logFailure(c, outcome)
 	}

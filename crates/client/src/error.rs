@@ -42,6 +42,7 @@ pub enum BuildError {
 pub struct ClientError {
     operation: &'static str,
     kind: ErrorKind,
+    retry_after: Option<Duration>,
 }
 
 /// How an operation failed.
@@ -67,7 +68,16 @@ pub enum ErrorKind {
 
 impl ClientError {
     pub(crate) fn new(operation: &'static str, kind: ErrorKind) -> Self {
-        Self { operation, kind }
+        Self {
+            operation,
+            kind,
+            retry_after: None,
+        }
+    }
+
+    pub(crate) fn with_retry_after(mut self, delay: Option<Duration>) -> Self {
+        self.retry_after = delay;
+        self
     }
 
     /// The operation, by its name in the API's description: `createJob`, `listJobs`.
@@ -105,6 +115,11 @@ impl ClientError {
     /// The field of the request that the server refused.
     pub fn field(&self) -> Option<&str> {
         self.problem()?.field.as_deref()
+    }
+
+    /// How long the server asks callers to wait before they send the request again.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
     }
 
     /// Whether the same request may work later. After a timeout or an interrupted response the

@@ -3,7 +3,7 @@
 use std::{fmt, future::IntoFuture, marker::PhantomData, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{Method, StatusCode, header};
+use http::{Method, StatusCode, header, response::Parts};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -132,10 +132,11 @@ impl<T> Request<T> {
         let (operation, most) = (self.operation, self.timeout);
         let accepts_any_status = self.accepts_any_status;
         let exchange = async {
-            let (status, body) = self.start().await?;
+            let (head, body) = self.start().await?;
+            let status = head.status;
             let body = collect(operation, body).await?;
             if !accepts_any_status {
-                check(operation, status, &body)?;
+                check(operation, &head, &body)?;
             }
             Ok(Response {
                 operation,
@@ -153,20 +154,23 @@ impl<T> Request<T> {
     pub(crate) async fn stream(self) -> Result<Incoming, ClientError> {
         let (operation, most) = (self.operation, self.timeout);
         let exchange = async {
-            let (status, body) = self.start().await?;
-            if status.is_success() {
+            let (head, body) = self.start().await?;
+            if head.status.is_success() {
                 return Ok(body);
             }
             let body = collect(operation, body).await?;
-            check(operation, status, &body)?;
-            Err(ClientError::new(operation, ErrorKind::NotSteadfast(status)))
+            check(operation, &head, &body)?;
+            Err(ClientError::new(
+                operation,
+                ErrorKind::NotSteadfast(head.status),
+            ))
         };
         timeout(most, exchange)
             .await
             .unwrap_or_else(|_| Err(ClientError::new(operation, ErrorKind::Timeout(most))))
     }
 
-    async fn start(self) -> Result<(StatusCode, Incoming), ClientError> {
+    async fn start(self) -> Result<(Parts, Incoming), ClientError> {
         let operation = self.operation;
         let error = |kind| ClientError::new(operation, kind);
         if let Some(encode) = self.encode_error {
@@ -186,7 +190,7 @@ impl<T> Request<T> {
             .map_err(|invalid| error(ErrorKind::Encode(invalid.into())))?;
         let response = self.server.transport.request(request).await;
         let response = response.map_err(|broken| error(ErrorKind::Connect(broken.into())))?;
-        Ok((response.status(), response.into_body()))
+        Ok(response.into_parts())
     }
 }
 
@@ -197,13 +201,16 @@ async fn collect(operation: &'static str, body: Incoming) -> Result<Bytes, Clien
     Ok(whole.to_bytes())
 }
 
-fn check(operation: &'static str, status: StatusCode, body: &[u8]) -> Result<(), ClientError> {
+fn check(operation: &'static str, head: &Parts, body: &[u8]) -> Result<(), ClientError> {
+    let status = head.status;
     if status.is_success() {
         return Ok(());
     }
     let kind = serde_json::from_slice::<Box<ProblemBody>>(body)
         .map_or(ErrorKind::NotSteadfast(status), ErrorKind::Refused);
-    Err(ClientError::new(operation, kind))
+    let seconds = head.headers.get(header::RETRY_AFTER);
+    let seconds = seconds.and_then(|value| value.to_str().ok()?.parse().ok());
+    Err(ClientError::new(operation, kind).with_retry_after(seconds.map(Duration::from_secs)))
 }
 
 impl<T: DeserializeOwned + 'static> IntoFuture for Request<T> {

@@ -42,7 +42,7 @@ async def test_answers_are_read_however_they_are_framed(
 ) -> None:
     server = ScriptedServer([answer])
     connection = HttpConnection(Settings(f"{server.url}/below/", "key"))
-    assert await connection.post("/claims", b'{"a":1}', 5) == (status, content)
+    assert (await connection.post("/claims", b'{"a":1}', 5))[::2] == (status, content)
     connection.close()
     head, _, body = server.requests[0].decode().partition("\r\n\r\n")
     lines = head.split("\r\n")
@@ -57,7 +57,7 @@ async def test_whatever_is_no_answer_is_an_error_and_the_next_request_is_not(ans
     connection = HttpConnection(Settings(server.url))
     with pytest.raises(OSError):
         await connection.post("/", b"", 5)
-    assert await connection.post("/", b"", 5) == (200, b"{}")
+    assert (await connection.post("/", b"", 5))[::2] == (200, b"{}")
     connection.close()
 
 
@@ -65,17 +65,17 @@ async def test_a_connection_is_kept_and_opened_again_after_the_server_closed_it(
     server = ScriptedServer([ANSWERS[0][0]] * 3, kept=True)
     connection = HttpConnection(Settings(server.url))
     for _ in range(3):
-        assert await connection.post("/", b"x", 5) == (200, b"{}")
+        assert (await connection.post("/", b"x", 5))[::2] == (200, b"{}")
     assert server.connections == 1
     connection.close()
 
     server = ScriptedServer([ANSWERS[0][0]] * 2)
     connection = HttpConnection(Settings(server.url))
-    assert await connection.post("/", b"x", 5) == (200, b"{}")
+    assert (await connection.post("/", b"x", 5))[::2] == (200, b"{}")
     reader = connection._reader
     assert reader
     await reader.read()  # Until the server has closed it.
-    assert await connection.post("/", b"x", 5) == (200, b"{}")
+    assert (await connection.post("/", b"x", 5))[::2] == (200, b"{}")
     assert server.connections == 2
     connection.close()
 
@@ -101,7 +101,7 @@ async def test_a_request_is_given_up_in_time_and_can_be_ended_from_one_side() ->
     request = asyncio.create_task(connection.post("/", b"", 10))
     await seen.wait()
     assert connection.end_request()
-    assert await request == (200, b"{}")
+    assert (await request)[::2] == (200, b"{}")
     connection.close()
     server.close()
     await server.wait_closed()

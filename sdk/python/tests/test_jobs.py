@@ -155,6 +155,20 @@ def test_exceptions_carry_the_retry_decision(app: Steadfast, jobs: LocalQueue) -
             assert "steadfast/attempts.py" not in failure["trace"]
 
 
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit, BaseException])
+def test_whatever_a_handler_raises_ends_its_attempt(
+    app: Steadfast, jobs: LocalQueue, kind: type[BaseException]
+) -> None:
+    @app.job
+    def work() -> None:
+        raise kind("out")
+
+    work.enqueue()
+    jobs.run_until_idle()
+    failure: dict[str, Any] = dict(jobs.jobs[0].failure or {})
+    assert (jobs.jobs[0].label, failure["class"]) == ("retrying", kind.__name__)
+
+
 def test_a_snooze_is_not_counted(app: Steadfast, jobs: LocalQueue) -> None:
     attempts: list[int] = []
 

@@ -13,11 +13,15 @@ export class Backoff {
     this.#failures = 0;
   }
 
-  /** The next pause: between half of its length and all of it. */
-  nextMs(): number {
+  /**
+   * The next pause: between half of its length and all of it, or what the server asks for if that is
+   * longer, up to the longest pause: a server that is back should not wait for its workers.
+   */
+  nextMs(error?: unknown): number {
     const most = Math.min(this.#mostMs, this.#firstMs * 2 ** this.#failures);
     this.#failures += 1;
-    return most / 2 + (Math.random() * most) / 2;
+    const asked = (error as { retryAfterMs?: number } | undefined)?.retryAfterMs ?? 0;
+    return Math.max(most / 2 + (Math.random() * most) / 2, Math.min(asked, this.#mostMs));
   }
 }
 

@@ -5,7 +5,10 @@ use std::{
     time::Duration,
 };
 
-use crate::limits::{BACKOFF_MAX, BACKOFF_MIN};
+use crate::{
+    error::ClientError,
+    limits::{BACKOFF_MAX, BACKOFF_MIN},
+};
 
 /// Twice as long each time, up to a limit, and never the same for two workers.
 #[derive(Default)]
@@ -26,8 +29,10 @@ impl Backoff {
         longest.mul_f64(0.5 + 0.5 * random_share())
     }
 
-    pub async fn pause(&mut self) {
-        tokio::time::sleep(self.next()).await;
+    /// Waits before the next try, at least as long as the server asks for, up to the longest pause.
+    pub async fn pause_after(&mut self, error: Option<&ClientError>) {
+        let asked = error.and_then(ClientError::retry_after).unwrap_or_default();
+        tokio::time::sleep(self.next().max(asked.min(BACKOFF_MAX))).await;
     }
 }
 

@@ -55,7 +55,7 @@ impl Claimer {
             if *stop.borrow() {
                 return Ok(answer.unwrap_or_default());
             }
-            match answer {
+            let failure = match answer {
                 Ok(claims) => {
                     is_accepted = true;
                     let is_early = claims.is_empty() && sent_at.elapsed() < CLAIM_EARLY;
@@ -66,13 +66,17 @@ impl Claimer {
                         backoff.reset();
                         continue;
                     }
+                    None
                 }
                 Err(error) if !is_accepted && !error.is_worth_repeating() => return Err(error),
-                Err(error) => tracing::warn!(%error, "jobs could not be claimed yet"),
-            }
+                Err(error) => {
+                    tracing::warn!(%error, "jobs could not be claimed yet");
+                    Some(error)
+                }
+            };
             tokio::select! {
                 () = stopping(stop) => {}
-                () = backoff.pause() => {}
+                () = backoff.pause_after(failure.as_ref()) => {}
             }
         }
     }

@@ -161,7 +161,7 @@ impl<S> Context<S> {
         loop {
             match request().await {
                 Err(error) if error.is_worth_repeating() && !self.is_lost() => {
-                    backoff.pause().await;
+                    backoff.pause_after(Some(&error)).await;
                 }
                 Err(error) if error.code() == Some("stale_fence") => {
                     self.held.stop(StopReason::LeaseLost);

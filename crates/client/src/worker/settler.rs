@@ -137,13 +137,14 @@ impl Settler {
             if batch.is_empty() {
                 return;
             }
-            match self.send(&batch).await {
+            let failure = match self.send(&batch).await {
                 Ok(list) if list.settled.len() == batch.len() => {
                     return self.finish(batch, list.settled);
                 }
                 Ok(list) => {
                     let (taken, sent) = (list.settled.len(), batch.len());
                     tracing::warn!("the server answered for {taken} of {sent} outcomes");
+                    None
                 }
                 Err(error) if error.is_refusal_of_content() => {
                     self.refuse_one(&mut batch, &error);
@@ -152,9 +153,10 @@ impl Settler {
                 Err(error) => {
                     let outcomes = batch.len();
                     tracing::warn!(outcomes, %error, "outcomes could not be reported yet");
+                    Some(error)
                 }
-            }
-            backoff.pause().await;
+            };
+            backoff.pause_after(failure.as_ref()).await;
         }
     }
 

@@ -5,9 +5,9 @@ The worker and the tests in process both come through here, so that they cannot 
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
+import threading
 import traceback
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -135,7 +135,8 @@ class Attempt:
             message = messages.get(reason, "stopped on request")
             failure = {"class": reason, "message": message, "trace": trace_of(error)}
             return outcome("fail", error, failure=failure)
-        if not isinstance(error, Exception | asyncio.CancelledError | JobAborted | SystemExit):
+        # Ctrl-C of a test in process. Everything else is a failure, or the job would never end.
+        if isinstance(error, KeyboardInterrupt) and _is_main_thread():
             raise error
         return outcome("fail", error, failure=failure_of(error))
 
@@ -173,6 +174,10 @@ def cut(text: str, chars_max: int) -> str:
         return text
     half = chars_max // 2
     return f"{text[:half]}\n… {len(text) - 2 * half} characters left out …\n{text[-half:]}"
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def _is_ours(trace: TracebackType) -> bool:

@@ -17,11 +17,11 @@ class Backoff:
     def __init__(self) -> None:
         self._next = FIRST
 
-    def pause(self) -> float:
-        """How long to wait now."""
+    def pause(self, asked: float = 0) -> float:
+        """How long to wait now: at least what the server asks for, up to the longest pause."""
         pause = self._next * random.uniform(0.5, 1.0)
         self._next = min(self._next * 2, LONGEST)
-        return pause
+        return max(pause, min(asked, LONGEST))
 
     def reset(self) -> None:
         """The server has answered."""

@@ -121,6 +121,9 @@ class ApiError(SteadfastError):
 class ServerUnavailable(SteadfastError):
     """The server did not answer. Whether it has done what it was asked for is not known."""
 
+    retry_after: float = 0
+    """How many seconds it asks callers to wait, if it could say that much."""
+
 
 class JobFailed(SteadfastError):
     """Raised by `JobHandle.result` for a job that ended without success."""

@@ -108,7 +108,7 @@ export class Settler {
         return this.#finish(left, answer.settled);
       } catch (error) {
         if (isRefused(error)) return this.#divide(left, error);
-        const pauseMs = Math.max(backoff.nextMs(), (error as ApiError).retryAfterMs ?? 0);
+        const pauseMs = backoff.nextMs(error);
         const fields = { error: (error as Error).message, outcomes: left.length };
         this.#logger.warn("outcomes could not be reported yet", fields);
         await pause(pauseMs, this.#abort.signal);

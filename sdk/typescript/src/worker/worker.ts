@@ -159,7 +159,7 @@ export class Worker {
         if (signal.aborted) return;
         // A wrong key or a wrong address is found at the start; later the server may be replaced.
         if (!this.#hasClaimed && error instanceof ApiError && !isTransient(error)) throw error;
-        const pauseMs = Math.max(backoff.nextMs(), (error as ApiError).retryAfterMs ?? 0);
+        const pauseMs = backoff.nextMs(error);
         const fields = { worker: this.name, error: (error as Error).message };
         this.#logger.warn("jobs could not be claimed", fields);
         await pause(pauseMs, signal);

@@ -60,7 +60,7 @@ class Claimer:
             try:
                 await self._claim(min(free, CLAIM_MAX))
             except ServerUnavailable as error:
-                await self._pause(error)
+                await self._pause(error, error.retry_after)
             except ApiError as error:
                 if error.field == "workerInfo" and self._request.pop("workerInfo", None):
                     continue  # A server that keeps no list of workers.
@@ -110,9 +110,9 @@ class Claimer:
         except (asyncio.TimeoutError, TimeoutError):
             return
 
-    async def _pause(self, error: Exception) -> None:
+    async def _pause(self, error: Exception, asked: float = 0) -> None:
         if self._is_stopping:
             return
-        pause = self._backoff.pause()
+        pause = self._backoff.pause(asked)
         log.warning("claims fail, next try in %.1f s: %s", pause, error)
         await asyncio.sleep(pause)

@@ -50,7 +50,7 @@ class Connection:
 
 async def _post(connection: HttpConnection, path: str, body: bytes, timeout: float) -> Any:
     try:
-        status, content = await connection.post(path, body, timeout)
+        status, fields, content = await connection.post(path, body, timeout)
     except OSError as error:
         raise ServerUnavailable(describe(error)) from error
     if 200 <= status < 300:
@@ -60,5 +60,12 @@ async def _post(connection: HttpConnection, path: str, body: bytes, timeout: flo
             raise ServerUnavailable(f"an answer that is not JSON: {error}") from error
     problem = problem_of(status, content)
     if status in _AWAY:
-        raise ServerUnavailable(str(problem))
+        unavailable = ServerUnavailable(str(problem))
+        unavailable.retry_after = _seconds(fields.get("retry-after", ""))
+        raise unavailable
     raise problem
+
+
+def _seconds(text: str) -> float:
+    """A number of seconds; dates are for browsers."""
+    return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0

@@ -35,8 +35,10 @@ class HttpConnection:
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
 
-    async def post(self, path: str, body: bytes, timeout: float) -> tuple[int, bytes]:
-        """The status and the body of the response. Raises `OSError` if there is none."""
+    async def post(
+        self, path: str, body: bytes, timeout: float
+    ) -> tuple[int, dict[str, str], bytes]:
+        """The status, headers and body of the response. Raises `OSError` if there is none."""
         try:
             return await asyncio.wait_for(self._post(path, body), timeout)
         except (asyncio.TimeoutError, TimeoutError):
@@ -72,7 +74,7 @@ class HttpConnection:
                 self._writer.transport.abort()
         self._reader = self._writer = None
 
-    async def _post(self, path: str, body: bytes) -> tuple[int, bytes]:
+    async def _post(self, path: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
         reader, writer = await self._streams()
         first = f"POST {self._prefix}{path} HTTP/1.1\r\n"
         head = f"{first}{self._headers}content-length: {len(body)}\r\n\r\n"
@@ -85,7 +87,7 @@ class HttpConnection:
         is_delimited = "content-length" in fields or "transfer-encoding" in fields
         if fields.get("connection", "").lower() == "close" or not is_delimited:
             self.close()
-        return status, content
+        return status, fields, content
 
     async def _streams(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         # A server closes connections that were idle for long.

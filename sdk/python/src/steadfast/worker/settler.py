@@ -81,7 +81,7 @@ class Settler:
             try:
                 answer = await self._connection.settle(body, ANSWER_TIME)
             except ServerUnavailable as error:
-                pause = backoff.pause()
+                pause = backoff.pause(error.retry_after)
                 log.warning("%d reports fail, again in %.1f s: %s", len(batch), pause, error)
                 await asyncio.sleep(pause)
             except ApiError as error:
