@@ -444,6 +444,8 @@ type DeadLettersRequest struct {
 	Reason EndReason `json:"reason,omitzero"`
 	// Runs of this schedule.
 	Schedule string `json:"schedule,omitzero"`
+	// With all of these tags, each as `order:4711`.
+	Tags []string `json:"tags,omitzero"`
 	// Of this tenant. Only for keys that see all tenants; other keys have their own.
 	Tenant string `json:"tenant,omitzero"`
 	// With this text in the message of the newest failure, in any case.

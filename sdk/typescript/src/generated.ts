@@ -385,6 +385,8 @@ export interface DeadLettersRequest {
   reason?: EndReason | null | undefined;
   /** Runs of this schedule. */
   schedule?: string | null | undefined;
+  /** With all of these tags, each as `order:4711`. */
+  tags?: string[] | undefined;
   /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
   tenant?: Name | null | undefined;
   /** With this text in the message of the newest failure, in any case. */

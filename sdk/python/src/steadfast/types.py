@@ -415,6 +415,7 @@ DeadLettersRequest = TypedDict(
         "queue": "NotRequired[Name | None]",
         "reason": "NotRequired[EndReason | None]",
         "schedule": "NotRequired[str | None]",
+        "tags": "NotRequired[list[str]]",
         "tenant": "NotRequired[Name | None]",
         "text": "NotRequired[str | None]",
     },
