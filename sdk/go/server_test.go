@@ -1,16 +1,10 @@
 package steadfast_test
 
 import (
-	"archive/zip"
 	"context"
 	"errors"
-	"io/fs"
 	"log/slog"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -152,98 +146,9 @@ func TestTheRestOfTheAPI(t *testing.T) {
 	}
 }
 
-// The first code of the README is a whole program. It is compiled in an empty project, which gets
-// this module as from a proxy, and run.
-func TestTheProgramOfTheReadme(t *testing.T) {
-	server := steadfasttest.StartServer(t)
-	readme, err := os.ReadFile("README.md")
-	check(t, err)
-	_, rest, _ := strings.Cut(string(readme), "```go\n")
-	program, _, _ := strings.Cut(rest, "```")
-	directory := t.TempDir()
-	check(t, os.WriteFile(filepath.Join(directory, "main.go"), []byte(program), 0o644))
-	serveModule(t, filepath.Join(directory, "proxy"))
-	for _, arguments := range [][]string{
-		{"mod", "init", "welcome"},
-		{"get", "steadfast.example/steadfast@" + moduleVersion},
-		{"vet", "."},
-		{"build", "-o", "welcome", "."},
-	} {
-		command := exec.Command("go", arguments...)
-		command.Dir = directory
-		command.Env = append(os.Environ(), "GOPROXY=file://"+directory+"/proxy", "GOSUMDB=off", "GOWORK=off",
-			"GOFLAGS=-modcacherw", "GOMODCACHE="+directory+"/cache")
-		if output, err := command.CombinedOutput(); err != nil {
-			t.Fatalf("go %v: %v: %s", arguments, err, output)
-		}
-	}
-
-	run := exec.Command(filepath.Join(directory, "welcome"))
-	run.Env = append(os.Environ(), "STEADFAST_URL="+server.Client.URL, "STEADFAST_API_KEY=")
-	output := &strings.Builder{}
-	run.Stdout, run.Stderr = output, output
-	check(t, run.Start())
-	deadline := time.Now().Add(20 * time.Second)
-	for {
-		list, err := server.Client.ListJobs(context.Background(), api.ListJobsParams{Kind: "welcome", Label: api.JobLabelSucceeded})
-		check(t, err)
-		if len(list.Jobs) == 1 {
-			break
-		}
-		if time.Now().After(deadline) {
-			run.Process.Kill()
-			run.Wait()
-			t.Fatalf("the job did not succeed: %s", output)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	run.Process.Signal(syscall.SIGTERM)
-	if err := run.Wait(); err != nil || !strings.Contains(output.String(), "Welcome, ada@example.com") {
-		t.Errorf("%v: %s", err, output)
-	}
-}
-
 func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-const moduleVersion = "v" + steadfast.Version
-
-// serveModule writes this module as a module proxy has it, so that nothing outside its files can be
-// needed.
-func serveModule(t *testing.T, directory string) {
-	t.Helper()
-	served := filepath.Join(directory, "steadfast.example", "steadfast", "@v")
-	check(t, os.MkdirAll(served, 0o755))
-	module, err := os.ReadFile("go.mod")
-	check(t, err)
-	check(t, os.WriteFile(filepath.Join(served, moduleVersion+".mod"), module, 0o644))
-	check(t, os.WriteFile(filepath.Join(served, moduleVersion+".info"), []byte(`{"Version":"`+moduleVersion+`"}`), 0o644))
-	archive, err := os.Create(filepath.Join(served, moduleVersion+".zip"))
-	check(t, err)
-	writer := zip.NewWriter(archive)
-	check(t, fs.WalkDir(os.DirFS("."), ".", func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && path == ".build":
-			return fs.SkipDir
-		case entry.IsDir():
-			return nil
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		file, err := writer.Create("steadfast.example/steadfast@" + moduleVersion + "/" + path)
-		if err == nil {
-			_, err = file.Write(text)
-		}
-		return err
-	}))
-	check(t, writer.Close())
-	check(t, archive.Close())
 }
