@@ -86,6 +86,15 @@ func (p *pair) Validate() error {
 	return nil
 }
 
+// badResult and nilError panic where a program does not expect it.
+type badResult struct{}
+
+func (badResult) MarshalJSON() ([]byte, error) { panic("no JSON") }
+
+type nilError struct{ text string }
+
+func (e *nilError) Error() string { return e.text }
+
 func TestHandlersFoldEverythingIntoAnOutcome(t *testing.T) {
 	handlers := NewHandlers()
 	HandleWithResult(handlers, func(_ context.Context, job *Job[pair]) (any, error) {
@@ -94,6 +103,11 @@ func TestHandlersFoldEverythingIntoAnOutcome(t *testing.T) {
 			panic("broken")
 		case "bad result":
 			return func() {}, nil
+		case "bad method":
+			return badResult{}, nil
+		case "nil error":
+			var none *nilError
+			return nil, none
 		}
 		return job.Payload.Count, nil
 	})
@@ -106,6 +120,8 @@ func TestHandlersFoldEverythingIntoAnOutcome(t *testing.T) {
 		`"text"`:                             "fail payload",
 		`{"name": "panic", "count": 0}`:      "fail panic",
 		`{"name": "bad result", "count": 0}`: "fail result",
+		`{"name": "bad method", "count": 0}`: "fail panic",
+		`{"name": "nil error", "count": 0}`:  "fail panic",
 	} {
 		outcome := handlers.Execute(context.Background(), &api.Job{Kind: "pair", Payload: []byte(payload)}, nil)
 		got := string(outcome.Verb) + " " + string(outcome.Result)

@@ -72,7 +72,14 @@ func (h *Handlers) Kinds() []string {
 
 // Execute runs one attempt of a job and folds whatever the handler does, panics included, into an
 // outcome. Workers and tests run handlers through it.
-func (h *Handlers) Execute(ctx context.Context, job *api.Job, store AttemptStore) Outcome {
+func (h *Handlers) Execute(ctx context.Context, job *api.Job, store AttemptStore) (outcome Outcome) {
+	// Methods of the error or of the result run here, too: a nil pointer that was returned as an error
+	// must not end the whole worker.
+	defer func() {
+		if value := recover(); value != nil {
+			outcome = outcomeOf(&panicError{value: value, stack: debug.Stack()})
+		}
+	}()
 	a := &attempt{store: store}
 	ctx = context.WithValue(ctx, attemptKey{}, a)
 	result, err := h.call(ctx, job)

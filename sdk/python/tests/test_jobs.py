@@ -169,6 +169,24 @@ def test_whatever_a_handler_raises_ends_its_attempt(
     assert (jobs.jobs[0].label, failure["class"]) == ("retrying", kind.__name__)
 
 
+def test_an_exception_without_a_text_is_a_failure_all_the_same(
+    app: Steadfast, jobs: LocalQueue
+) -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no")
+
+    @app.job
+    def work() -> None:
+        raise Mute
+
+    work.enqueue()
+    jobs.run_until_idle()
+    failure: dict[str, Any] = dict(jobs.jobs[0].failure or {})
+    assert failure["class"] == "Mute"
+    assert failure["message"] == "the exception has no text: RuntimeError"
+
+
 def test_a_snooze_is_not_counted(app: Steadfast, jobs: LocalQueue) -> None:
     attempts: list[int] = []
 

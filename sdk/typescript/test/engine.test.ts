@@ -105,6 +105,36 @@ test("a failure has the trace of the error and of its causes", async () => {
   assert.match(trace, /\ncaused by: TypeError: inner\n/);
 });
 
+test("whatever a handler throws is a failure", async () => {
+  const hostile = new Proxy(new Error("x"), {
+    get() {
+      throw new TypeError("no");
+    },
+  });
+  const thrown: [unknown, string, string][] = [
+    [undefined, "error", "undefined"],
+    [10n, "error", "10"],
+    [Object.create(null), "error", "{}"],
+    [{ toJSON: () => hostile.message }, "error", "[object Object]"],
+    [hostile, "error", "what was thrown cannot be described"],
+    [new Error("a half \ud83e"), "Error", "a half \ufffd"],
+    [new Error("whole 🦀"), "Error", "whole 🦀"],
+  ];
+  for (const [value, failureClass, message] of thrown) {
+    const job = steadfast.job("thrower", {
+      run: () => {
+        throw value;
+      },
+    });
+    const engine = start(job);
+    const { id } = await job.enqueue();
+    await engine.runDue();
+    assert.equal(engine.job(id).failure?.class, failureClass);
+    assert.equal(engine.job(id).failure?.message, message);
+    engine.restore();
+  }
+});
+
 test("retries end with the policy", async () => {
   const error = new Error("always");
   const job = script("hopeless", error, error, error, error, error);

@@ -145,7 +145,7 @@ def failure_of(error: BaseException) -> dict[str, Any]:
     """An exception as the API takes it."""
     failure: dict[str, Any] = {
         "class": class_of(error),
-        "message": cut(str(error) or type(error).__name__, MESSAGE_CHARS_MAX),
+        "message": cut(_text_of(error) or type(error).__name__, MESSAGE_CHARS_MAX),
         "trace": trace_of(error),
     }
     if isinstance(error, JobError):
@@ -174,6 +174,13 @@ def cut(text: str, chars_max: int) -> str:
         return text
     half = chars_max // 2
     return f"{text[:half]}\n… {len(text) - 2 * half} characters left out …\n{text[-half:]}"
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as broken:
+        return f"the exception has no text: {type(broken).__name__}"
 
 
 def _is_main_thread() -> bool:

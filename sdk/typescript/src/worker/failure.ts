@@ -8,11 +8,20 @@ const LIBRARY_NAMES = ["Error", "JobError", "PermanentError", "RetryAfterError"]
 
 /** What a handler threw, as the server is to know it. */
 export function failureOf(error: unknown): FailureRequest {
-  if (!(error instanceof Error)) return { class: "error", message: textOf(error) };
+  try {
+    return describe(error);
+  } catch {
+    // A getter or a method of the error throws; that must not end the worker.
+    return { class: "error", message: "what was thrown cannot be described" };
+  }
+}
+
+function describe(error: unknown): FailureRequest {
+  if (!(error instanceof Error)) return { class: "error", message: wellFormed(textOf(error)) };
   const failure: FailureRequest = {
     class: classOf(error),
-    message: error.message || error.name,
-    trace: traceOf(error),
+    message: wellFormed(error.message || error.name),
+    trace: wellFormed(traceOf(error)),
   };
   if (error instanceof JobError && error.httpStatus !== undefined) {
     failure.httpStatus = error.httpStatus;
@@ -59,6 +68,11 @@ function traceOf(error: Error): string {
   if (text.length <= TRACE_LENGTH_MAX) return text;
   const half = TRACE_LENGTH_MAX / 2 - 8;
   return `${text.slice(0, half)}\n…\n${text.slice(-half)}`;
+}
+
+/** JSON has no halves of characters, and the server refuses them. */
+function wellFormed(text: string): string {
+  return String(text).replace(/\p{Surrogate}/gu, "\ufffd");
 }
 
 function textOf(value: unknown): string {
