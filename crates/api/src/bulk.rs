@@ -1,10 +1,10 @@
 //! Many jobs at once.
 
 use serde::{Deserialize, Serialize};
-use steadfast_core::{EndReason, Payload, ScheduleId, Timestamp};
+use steadfast_core::{EndReason, FailureFingerprint, Payload, ScheduleId, Timestamp};
 
 #[cfg(feature = "openapi")]
-use crate::schema::{EndReasonSchema, KindSchema, NameSchema};
+use crate::schema::{EndReasonSchema, FingerprintSchema, KindSchema, NameSchema};
 
 /// Which dead letters: those of `ids`, or all that match the other fields.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -40,6 +40,10 @@ pub struct DeadLettersRequest {
     /// With a newest failure of this class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
+    /// With a newest failure of this fingerprint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<FingerprintSchema>))]
+    pub fingerprint: Option<FailureFingerprint>,
     /// With this text in the message of the newest failure, in any case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,

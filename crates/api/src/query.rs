@@ -2,10 +2,10 @@
 
 use crate::DurationText;
 use serde::{Deserialize, Serialize};
-use steadfast_core::{EndReason, JobLabel, ScheduleId, Timestamp};
+use steadfast_core::{EndReason, FailureFingerprint, JobLabel, ScheduleId, Timestamp};
 
 #[cfg(feature = "openapi")]
-use crate::schema::{EndReasonSchema, KindSchema, LabelSchema, NameSchema};
+use crate::schema::{EndReasonSchema, FingerprintSchema, KindSchema, LabelSchema, NameSchema};
 
 /// Which jobs to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +59,10 @@ pub struct JobQuery {
     #[serde(default, skip_serializing)]
     #[cfg_attr(feature = "openapi", param(max_items = 32))]
     pub tag: Vec<String>,
+    /// With a newest failure of this fingerprint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<FingerprintSchema>))]
+    pub fingerprint: Option<FailureFingerprint>,
     /// Ended for this reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(value_type = Option<EndReasonSchema>))]

@@ -207,8 +207,17 @@ schema!(
 );
 
 schema!(
+    /// Of [`steadfast_core::FailureFingerprint`].
+    FingerprintSchema as "Fingerprint",
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .pattern(Some("^[0-9a-f]{16}$"))
+        .description(Some("What failures of one cause have in common"))
+);
+
+schema!(
     /// Of [`steadfast_core::Failure`].
-    FailureSchema as "Failure",
+    FailureSchema as "Failure" uses [FingerprintSchema],
     ObjectBuilder::new()
         .description(Some("What went wrong"))
         .property("class", text())
@@ -229,6 +238,7 @@ schema!(
                 .schema_type(Type::Boolean)
                 .description(Some("The worker says that no retry can cure it, whatever its class")),
         )
+        .property("fingerprint", reference::<FingerprintSchema>())
 );
 
 schema!(

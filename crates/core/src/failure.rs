@@ -13,8 +13,8 @@ use crate::{duration, limits};
 
 pub use fingerprint::FailureFingerprint;
 pub use group::{
-    FailureAlert, FailureEvent, FailureExample, FailureGroup, FailureMark, FailureObservation,
-    FailureState, FailureStep, FailureTally, HourCounts, NameSet,
+    FailureAlert, FailureEvent, FailureExample, FailureGroup, FailureKey, FailureMark,
+    FailureObservation, FailureState, FailureStep, FailureTally, HourCounts, NameSet,
 };
 
 /// Why an attempt failed.
@@ -53,6 +53,9 @@ pub struct Failure {
     /// The worker that reported it says that no retry can cure it, whatever its class.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub permanent: bool,
+    /// What it has in common with failures of the same cause; set when it is recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<FailureFingerprint>,
 }
 
 impl Failure {
@@ -65,6 +68,7 @@ impl Failure {
             retry_after: None,
             trace: None,
             permanent: false,
+            fingerprint: None,
         }
     }
 
@@ -106,6 +110,7 @@ impl Failure {
             retry_after: self.retry_after,
             trace: None,
             permanent: self.permanent,
+            fingerprint: self.fingerprint,
         }
     }
 

@@ -40,3 +40,4 @@ pub use patch::{GatePatch, PausePatch, RatePatch};
 pub use room::{ClosedBy, GateState, Room};
 pub use slots::{CallWindow, call_allowance};
 pub use sublane::Sublane;
+pub(crate) use sublane::hash_number;

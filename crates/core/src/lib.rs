@@ -99,8 +99,8 @@ pub use due_forecast::{
 pub use endpoint::{Endpoint, EndpointSecret};
 pub use failure::{
     Failure, FailureAlert, FailureClass, FailureEvent, FailureExample, FailureFingerprint,
-    FailureGroup, FailureMark, FailureObservation, FailureState, FailureStep, FailureTally,
-    HourCounts, NameSet,
+    FailureGroup, FailureKey, FailureMark, FailureObservation, FailureState, FailureStep,
+    FailureTally, HourCounts, NameSet,
 };
 pub use flow::{
     AppliedGate, Blocker, BlockerKind, CallWindow, ClosedBy, Destination, DestinationHealth,

@@ -11,7 +11,9 @@ use crate::{
     attempt::{Attempt, AttemptStatus, DecidedBy, Decision, EndedAttempt, Outcome, RetryBudget},
     delivery::Subscriptions,
     explain,
-    failure::{Failure, FailureClass, cut_middle, truncate},
+    failure::{
+        Failure, FailureClass, FailureFingerprint, FailureObservation, cut_middle, truncate,
+    },
     job::{Job, JobProgress},
     limits,
     policy::{DelayInput, Dice, RuleAction},
@@ -227,11 +229,19 @@ impl Verdict {
         to.lease_until = None;
         to.worker = None;
         to.cancel_requested = false;
-        let (failure, decision) = self.apply(ended, &mut to);
+        let (mut failure, decision) = self.apply(ended, &mut to);
+        // A handler that cancels its job has not failed.
+        let is_cancel = matches!(outcome, Outcome::Cancelled { .. });
+        if let Some(failure) = failure.as_mut().filter(|_| !is_cancel) {
+            let destination = job.destination.as_ref();
+            let fingerprint = FailureFingerprint::of(failure, &job.kind, destination);
+            failure.fingerprint = Some(fingerprint);
+        }
         // A job is read, listed and sent far more often than its attempts.
         let without_trace = failure.as_ref().map(Failure::without_trace);
         to.failure = without_trace.or(to.failure);
         let record = record(ended, failure, decision);
+        let observation = FailureObservation::of(job, record.as_ref(), &to).map(Box::new);
         Transition {
             job: job.id,
             guard: Guard {
@@ -247,6 +257,7 @@ impl Verdict {
             },
             to,
             record,
+            observation,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::{
     attempt::Attempt,
+    failure::FailureObservation,
     id::JobId,
     job::{Fence, JobProgress, NewJob},
     state::JobState,
@@ -25,6 +26,8 @@ pub struct Transition {
     pub outbox: Vec<NewJob>,
     /// The counts to add to those of the job's lane.
     pub tally: Tally,
+    /// The failure to add to the counts of its group, if there was one.
+    pub observation: Option<Box<FailureObservation>>,
 }
 
 /// What must still be true of the stored job for a transition to be written.

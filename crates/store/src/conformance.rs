@@ -26,6 +26,7 @@ mod documents;
 mod due;
 mod durable;
 mod enqueue;
+mod failures;
 mod fire;
 mod flow;
 mod keys;
@@ -351,6 +352,15 @@ macro_rules! conformance_tests {
                 firing_wakes
                 the_end_of_a_run_wakes_because_a_tick_may_wait_for_it
                 no_earlier_time_goes_unannounced
+            }
+            failures {
+                failures_of_one_cause_are_one_group
+                a_failure_is_counted_once_and_only_if_it_is_written
+                a_group_counts_the_dead_letters_that_there_are
+                jobs_are_found_by_the_fingerprint_of_their_newest_failure
+                groups_are_listed_by_count_and_found_by_what_they_have
+                a_fixed_failure_that_comes_back_has_regressed
+                groups_that_were_not_seen_for_long_go_unless_they_have_dead_letters
             }
             race {
                 jobs_claimed_in_parallel_go_to_one_caller_each

@@ -7,7 +7,7 @@
 //! * `memory` is the reference: the shortest implementation that passes.
 //! * `sqlite` is the default: one file, one writer thread, group commit.
 //! * `postgres` is for many nodes: one queue in one database.
-//! * `sql`, `due`, `lane`, `minutes`: what these share.
+//! * `sql`, `due`, `lane`, `minutes`, `failures`: what these share.
 //! * `conformance` is the contract as tests; every driver runs all of it.
 //! * `testing` starts a PostgreSQL server of its own for tests.
 //! * `damage`: rows that cannot be read, and were passed over.
@@ -31,6 +31,7 @@ mod damage;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod due;
 mod error;
+mod failures;
 mod lane;
 mod listed_payload;
 mod memory;
@@ -63,10 +64,10 @@ pub use steadfast_core::CommitResult;
 pub use store::{
     Allowance, AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult,
     CounterDifference, Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions,
-    DueSchedule, DueSchedules, EnqueueResult, FireRequest, FireResult, JobCount, JobFilter,
-    JobPageRequest, JobStore, LaneStats, MinuteStats, Page, PageRequest, QueryStore, RenewResult,
-    Renewal, SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult,
-    ScheduleStore, StartQuery, StartReading, Store, TickRecord,
+    DueSchedule, DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FireRequest,
+    FireResult, JobCount, JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats, Page,
+    PageRequest, QueryStore, RenewResult, Renewal, SaveStepResult, ScheduleCreateResult,
+    ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery, StartReading, Store, TickRecord,
 };
 #[cfg(feature = "_testing")]
 #[doc(hidden)]

@@ -252,6 +252,10 @@ pub const PRUNE_BATCH_MAX: usize = 500;
 pub const COUNTS_MOVED_MAX: i64 = 5_000;
 /// However many lanes a list merges, so many rows of each are read at once.
 pub const LANE_ROWS_MIN: usize = 8;
+/// Groups of failures of a list are read so many at once: each is some kilobytes.
+pub const FAILURE_GROUPS_READ_MAX: usize = 200;
+/// Tallies of failures that one transaction adds to their groups, which all others wait for.
+pub const FAILURES_FOLDED_MAX: i64 = 500;
 /// Jobs of a list are read so many at once.
 pub const JOBS_READ_MAX: usize = 500;
 /// Between two rounds of upkeep: the clock is measured, and counts are moved.

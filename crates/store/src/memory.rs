@@ -5,6 +5,7 @@
 
 mod claim;
 mod documents;
+mod failures;
 mod jobs;
 mod queries;
 mod schedules;

@@ -25,6 +25,7 @@ mod damage;
 mod documents;
 mod driver_error;
 mod enqueue;
+mod failures;
 mod fire;
 mod get;
 mod inner;

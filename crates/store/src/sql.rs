@@ -8,6 +8,7 @@
 
 pub(crate) mod columns;
 pub(crate) mod counters;
+pub(crate) mod failures;
 pub(crate) mod listing;
 pub(crate) mod name_use;
 pub(crate) mod paging;

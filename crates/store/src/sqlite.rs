@@ -5,7 +5,7 @@
 //! * `open`, `migrate`: whose file it is, and its schema. The schema is in `migrations/`.
 //! * `writer`: one thread, one connection, group commit. `session` is what its verbs work with.
 //! * `jobs`: the contract of a job's life; its verbs are in `enqueue`, `claim`, `commit`,
-//!   `change` and `prune`.
+//!   `change`, `failures` and `prune`.
 //! * `queries`: the contract of looking; its verbs are in `get`, `list`, `stats` and `damage`.
 //! * `schedules`, `documents`: these contracts with their verbs.
 //! * `due_index`: which searches a claim can skip, and when something becomes due.
@@ -24,6 +24,7 @@ mod documents;
 mod driver_error;
 mod due_index;
 mod enqueue;
+mod failures;
 mod get;
 mod jobs;
 mod list;

@@ -12,6 +12,7 @@
 //! the four contracts has a test in `conformance`.
 
 mod documents;
+mod failures;
 mod forward;
 mod jobs;
 #[cfg(feature = "_testing")]
@@ -25,6 +26,7 @@ use steadfast_core::Timestamp;
 use crate::wake::{WakeInterest, Wakeups};
 
 pub use documents::{Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions};
+pub use failures::{FailureCursor, FailureFilter};
 pub use jobs::{
     Allowance, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore, RenewResult,
     Renewal, SaveStepResult,

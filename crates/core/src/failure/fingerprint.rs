@@ -61,6 +61,10 @@ impl FailureFingerprint {
         Self(u64::from_be_bytes(bytes))
     }
 
+    /// What failures are counted under when a tenant has
+    /// [`limits::FAILURE_GROUPS_MAX`](crate::limits::FAILURE_GROUPS_MAX) groups already.
+    pub const OTHER: Self = Self(0);
+
     /// The fingerprint of these bits, as a store reads it back; any bits are accepted.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)

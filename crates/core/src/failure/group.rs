@@ -12,7 +12,10 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{failure::FailureFingerprint, limits, string_enum, time::Timestamp};
+use crate::{
+    failure::FailureFingerprint, flow::hash_number, limits, name::Tenant, string_enum,
+    time::Timestamp,
+};
 
 pub use observation::FailureObservation;
 pub use tally::{FailureExample, FailureTally, HourCounts, NameSet};
@@ -54,18 +57,53 @@ string_enum! {
     }
 }
 
+/// Which group: the failures of a tenant that have this fingerprint.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct FailureKey {
+    /// Whose jobs failed.
+    pub tenant: Tenant,
+    /// What the failures have in common.
+    pub fingerprint: FailureFingerprint,
+}
+
+impl FailureKey {
+    /// The group of a tenant with this fingerprint.
+    pub fn new(tenant: Tenant, fingerprint: FailureFingerprint) -> Self {
+        Self {
+            tenant,
+            fingerprint,
+        }
+    }
+
+    /// The group in which failures of the tenant are counted that would make one too many.
+    #[must_use]
+    pub fn other(&self) -> Self {
+        Self::new(self.tenant.clone(), FailureFingerprint::OTHER)
+    }
+
+    /// The number by which a store finds the jobs of the group; every node finds it by itself.
+    pub fn number(&self) -> i64 {
+        hash_number(&[self.tenant.as_str(), &self.fingerprint.to_string()])
+    }
+}
+
 /// All failures of one fingerprint, of one tenant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct FailureGroup {
-    /// What they have in common.
-    pub fingerprint: FailureFingerprint,
+    /// Whose they are, and what they have in common.
+    #[serde(flatten)]
+    pub key: FailureKey,
     /// As it was written last; [`FailureGroup::state`] says what it is now.
     #[serde(rename = "state")]
     stored_state: FailureState,
     /// When the state was written.
     pub state_since: Timestamp,
+    /// Who marked it last, if a person did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marked_by: Option<String>,
     /// What was counted.
     #[serde(flatten)]
     pub tally: FailureTally,
@@ -78,7 +116,7 @@ pub enum FailureEvent {
     /// Failures, or dead letters that were requeued or discarded, were counted.
     Counted(Box<FailureTally>),
     /// A person has said what it is.
-    Marked(FailureMark),
+    Marked(FailureMark, Option<String>),
 }
 
 /// A change of a group, to be written and, if it has an alert, notified.
@@ -97,34 +135,36 @@ impl FailureGroup {
     /// already, or counts of nothing.
     pub fn step(
         stored: Option<&Self>,
-        fingerprint: FailureFingerprint,
+        key: &FailureKey,
         event: FailureEvent,
         now: Timestamp,
     ) -> Option<FailureStep> {
         match (stored, event) {
-            (None, FailureEvent::Marked(_)) => None,
-            (None, FailureEvent::Counted(tally)) => Self::first(fingerprint, *tally),
-            (Some(stored), FailureEvent::Marked(mark)) => stored.marked(mark, now),
+            (None, FailureEvent::Marked(..)) => None,
+            (None, FailureEvent::Counted(tally)) => Self::first(key.clone(), *tally),
+            (Some(stored), FailureEvent::Marked(mark, by)) => stored.marked(mark, by, now),
             (Some(stored), FailureEvent::Counted(tally)) => stored.counted(&tally, now),
         }
     }
 
-    fn first(fingerprint: FailureFingerprint, tally: FailureTally) -> Option<FailureStep> {
+    fn first(key: FailureKey, mut tally: FailureTally) -> Option<FailureStep> {
         // Only dead letters of a group that was forgotten were counted.
         if tally.count == 0 {
             return None;
         }
+        tally.dead_letters = tally.dead_letters.max(0);
         let group = Self {
-            fingerprint,
+            key,
             stored_state: FailureState::New,
             state_since: tally.first_seen,
+            marked_by: None,
             tally,
         };
         let alert = Some(FailureAlert::NewFailure);
         Some(FailureStep { group, alert })
     }
 
-    fn marked(&self, mark: FailureMark, now: Timestamp) -> Option<FailureStep> {
+    fn marked(&self, mark: FailureMark, by: Option<String>, now: Timestamp) -> Option<FailureStep> {
         let state = match mark {
             FailureMark::Known => FailureState::Known,
             FailureMark::Fixed => FailureState::Fixed,
@@ -134,6 +174,7 @@ impl FailureGroup {
         }
         let mut group = self.clone();
         group.stored_state = state;
+        group.marked_by = by;
         // A failure that was counted already is none that came back, whatever the clocks say.
         group.state_since = now.max(self.tally.last_seen);
         Some(FailureStep { group, alert: None })
@@ -154,6 +195,8 @@ impl FailureGroup {
         }
         group.tally.hours.forget_after(now);
         group.tally.merge(tally);
+        // Dead letters that were counted in the group of all others may be taken from this one.
+        group.tally.dead_letters = group.tally.dead_letters.max(0);
         let alert = is_back.then_some(FailureAlert::Regressed);
         Some(FailureStep { group, alert })
     }
@@ -168,10 +211,20 @@ impl FailureGroup {
         }
     }
 
-    /// Which groups are kept when there are more than [`limits::FAILURE_GROUPS_MAX`]: those with the
-    /// higher rank. Dead letters that wait for a person come first, then what was seen lately.
-    pub fn rank(&self) -> (bool, Timestamp) {
-        (self.tally.dead_letters > 0, self.tally.last_seen)
+    /// The state as it is stored, which does not change by itself.
+    pub fn stored_state(&self) -> FailureState {
+        self.stored_state
+    }
+
+    /// What went wrong, without its changing parts; empty if nothing was counted.
+    pub fn pattern(&self) -> String {
+        let example = self.tally.example.as_ref();
+        example.map_or_else(String::new, |example| example.failure.pattern())
+    }
+
+    /// Whether retention may delete it: no dead letter waits, and it was not seen since.
+    pub fn may_be_pruned(&self, seen_before: Timestamp) -> bool {
+        self.tally.dead_letters == 0 && self.tally.last_seen < seen_before
     }
 }
 

@@ -47,7 +47,7 @@ impl Sublane {
 }
 
 /// A number that every node finds by itself.
-pub(super) fn hash_number(parts: &[&str]) -> i64 {
+pub(crate) fn hash_number(parts: &[&str]) -> i64 {
     let mut hash = Sha256::new();
     for part in parts {
         hash.update((part.len() as u64).to_be_bytes());

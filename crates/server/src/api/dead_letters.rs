@@ -175,6 +175,7 @@ fn dead_letter_filter(body: &DeadLettersRequest, caller: &Caller) -> Result<JobF
         failed_before: body.failed_before,
         failure_text: body.text.clone(),
         failure_class: body.class.as_deref().map(FailureClass::named),
+        fingerprint: body.fingerprint,
         reason: body.reason,
         tags: query::tags("tags", &body.tags)?,
         ..JobFilter::dead_letters()

@@ -23,6 +23,7 @@ pub fn job_filter(query: &JobQuery, caller: &Caller) -> Result<JobFilter, Proble
         failed_before: query.failed_before,
         failure_text: query.text.clone(),
         failure_class: query.class.as_deref().map(FailureClass::named),
+        fingerprint: query.fingerprint,
         reason: query.reason,
         tags: tags("tag", &query.tag)?,
         dead_letters: false,

@@ -7,8 +7,9 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Claim, CommandResult, CommitResult, Fence, Job, JobCommand, JobId, JobState, NewJob, Payload,
-    StepName, Subscriptions, Timestamp, Transition, WorkerName, limits::STEPS_MAX, on_command,
+    Claim, CommandResult, CommitResult, FailureGroup, FailureKey, FailureMark, Fence, Job,
+    JobCommand, JobId, JobState, NewJob, Payload, StepName, Subscriptions, Timestamp, Transition,
+    WorkerName, limits::STEPS_MAX, on_command,
 };
 
 use super::{
@@ -17,6 +18,7 @@ use super::{
 };
 use crate::{
     error::{CommandError, EnqueueError, StoreError},
+    failures::{FailureTallies, dead_letter_key},
     lane::Lane,
     limits::{MINUTES_KEPT, NAME_SEARCH_EVERY},
     minutes::minute,
@@ -95,6 +97,15 @@ impl JobStore for MemoryStore {
                 tables.run_command(job, &command, &subscriptions, now)
             })
         }))
+    }
+
+    async fn mark_failure(
+        &self,
+        key: FailureKey,
+        mark: FailureMark,
+        by: Option<String>,
+    ) -> Result<Option<FailureGroup>, StoreError> {
+        Ok(self.with(|tables, now| tables.mark_failure(&key, mark, by, now)))
     }
 
     async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
@@ -231,6 +242,11 @@ impl Tables {
         }
         job.progress = transition.to;
         self.update(job);
+        if let Some(observed) = &transition.observation {
+            let mut tallies = FailureTallies::default();
+            tallies.add(observed);
+            self.count_failures(tallies, now);
+        }
         for new in transition.outbox {
             self.insert(new, now);
         }
@@ -257,8 +273,12 @@ impl Tables {
         now: Timestamp,
     ) -> Result<Job, CommandError> {
         let job = self.job(id).ok_or(CommandError::NotFound(id))?;
+        let dead_letter = dead_letter_key(&job);
         let CommandResult { job, outbox } = on_command(job, command, subscriptions, now)?;
         self.update(job.clone());
+        let mut tallies = FailureTallies::default();
+        tallies.resolve(dead_letter, &job);
+        self.count_failures(tallies, now);
         for new in outbox {
             self.insert(new, now);
         }
@@ -277,7 +297,10 @@ impl Tables {
             self.remove(*id);
         }
         self.ticks.retain(|(_, at), _| *at >= before);
-        let oldest = minute(before.min(now.minus(MINUTES_KEPT)));
+        let oldest = before.min(now.minus(MINUTES_KEPT));
+        self.failures
+            .retain(|_, group| !group.may_be_pruned(oldest));
+        let oldest = minute(oldest);
         for tallies in self.tallies.values_mut() {
             let kept = tallies.split_off(&oldest);
             // The totals stay, in a minute before all others.

@@ -8,7 +8,8 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, Gates, Job, JobId, JobLabel, JobState, Tally, Tenant, Timestamp,
+    Attempt, Destination, FailureGroup, Gates, Job, JobId, JobLabel, JobState, Tally, Tenant,
+    Timestamp,
 };
 
 use super::{
@@ -23,8 +24,9 @@ use crate::{
     listed_payload::listed,
     minutes::{minute, minute_start},
     store::{
-        AttemptCursor, AttemptOwner, JobCount, JobFilter, JobPageRequest, LaneStats, MinuteStats,
-        Page, PageRequest, QueryStore, StartQuery, StartReading,
+        AttemptCursor, AttemptOwner, FailureCursor, FailureFilter, JobCount, JobFilter,
+        JobPageRequest, LaneStats, MinuteStats, Page, PageRequest, QueryStore, StartQuery,
+        StartReading,
     },
 };
 
@@ -96,6 +98,18 @@ impl QueryStore for MemoryStore {
         since: Timestamp,
     ) -> Result<Vec<MinuteStats>, StoreError> {
         Ok(self.with(|tables, _| tables.minute_stats(tenant.as_ref(), since)))
+    }
+
+    async fn list_failures(
+        &self,
+        filter: FailureFilter,
+        page: PageRequest<FailureCursor>,
+    ) -> Result<Page<FailureGroup, FailureCursor>, StoreError> {
+        Ok(self.with(|tables, now| tables.list_failures(&filter, page, now)))
+    }
+
+    async fn new_failures(&self, limit: usize) -> Result<Vec<FailureGroup>, StoreError> {
+        Ok(self.with(|tables, now| tables.new_failures(limit, now)))
     }
 
     async fn list_damaged(&self) -> Result<DamagedRows, StoreError> {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use steadfast_core::{
-    Attempt, Fence, IdempotencyKey, Job, JobId, JobState, NewJob, Payload, Priority, Schedule,
-    ScheduleId, StepName, Sublane, Tally, Tenant, Timestamp,
+    Attempt, FailureGroup, FailureKey, Fence, IdempotencyKey, Job, JobId, JobState, NewJob,
+    Payload, Priority, Schedule, ScheduleId, StepName, Sublane, Tally, Tenant, Timestamp,
 };
 
 use super::claim::Flow;
@@ -24,6 +24,7 @@ pub(super) struct Tables {
     pub(super) keys: BTreeMap<(Tenant, IdempotencyKey), KeyHolder>,
     /// By the minute in which the attempts ended.
     pub(super) tallies: BTreeMap<Lane, BTreeMap<i64, Tally>>,
+    pub(super) failures: BTreeMap<FailureKey, FailureGroup>,
     pub(super) schedules: BTreeMap<ScheduleId, Schedule>,
     pub(super) ticks: BTreeMap<(ScheduleId, Timestamp), TickRecord>,
     pub(super) documents: BTreeMap<(DocumentKind, String), Document>,

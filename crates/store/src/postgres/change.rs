@@ -12,7 +12,7 @@ use super::{
     composite::{AsRow, Composite, Fields},
     counts::Counts,
     driver_error::DriverError,
-    enqueue, get,
+    enqueue, failures, get,
     key::Key,
     names::{LaneId, PolicyId},
     numbering::{job_rows, policy_id, with_numbers},
@@ -22,6 +22,7 @@ use super::{
 use crate::{
     due::{Level, Strip, SublaneId},
     error::CommandError,
+    failures::{FailureTallies, dead_letter_key},
     lane::Lane,
     limits::COMMAND_BATCH_MAX,
     sql::paging::row_limit,
@@ -227,6 +228,7 @@ impl LockedJobs {
             return Ok(());
         }
         let mut counts = Counts::default();
+        let mut tallies = FailureTallies::default();
         let mut rows = Vec::with_capacity(changed.len());
         for locked in changed {
             let LockedJob { before, job, .. } = locked;
@@ -237,11 +239,13 @@ impl LockedJobs {
             };
             rows.push(AsRow(CommandRow { locked, policy }));
             counts.move_job(locked.lane, &before.progress, &job.progress);
+            tallies.resolve(dead_letter_key(before), job);
             locked.add_hints(hints);
         }
         session
             .execute(include_str!("sql/command.sql"), &[&rows])
             .await?;
+        failures::append(session, &tallies).await?;
         counts.write(session).await
     }
 }

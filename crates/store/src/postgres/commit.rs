@@ -11,7 +11,7 @@ use super::{
     composite::{AsRow, Composite, Fields},
     documents,
     driver_error::DriverError,
-    enqueue, get,
+    enqueue, failures, get,
     key::Key,
     names::LaneId,
     numbering::with_numbers,
@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     due::{Level, Strip, SublaneId},
+    failures::FailureTallies,
     limits::COMMIT_BATCH_MAX,
     store::DocumentKind,
     wake::WakeReasons,
@@ -68,8 +69,9 @@ async fn commit_batch(
     hints: &mut WakeReasons,
 ) -> Result<Vec<CommitResult>, DriverError> {
     let has_outbox = batch.iter().any(|transition| !transition.outbox.is_empty());
-    let written = if has_outbox {
-        write_with_outbox(conn, batch, hints).await?
+    let has_failures = batch.iter().any(|new| new.observation.is_some());
+    let written = if has_outbox || has_failures {
+        write_with_additions(conn, batch, hints).await?
     } else {
         // One statement is a transaction by itself.
         write(&conn.session(), batch, hints).await?
@@ -95,7 +97,8 @@ async fn commit_batch(
     Ok(batch.iter().map(answer).collect())
 }
 
-async fn write_with_outbox(
+/// The same with what belongs to the transitions beside their jobs: outboxes, and counts of failures.
+async fn write_with_additions(
     conn: &mut Conn<'_>,
     batch: &[&Transition],
     hints: &mut WakeReasons,
@@ -115,6 +118,12 @@ async fn write_with_outbox(
         .map(|(job, _)| job)
         .collect();
     enqueue::insert_unless_stored(&session, &jobs, hints).await?;
+    let mut failures = FailureTallies::default();
+    let observed = batch.iter().filter(|new| written.contains(&new.job));
+    for observed in observed.filter_map(|new| new.observation.as_ref()) {
+        failures.add(observed);
+    }
+    failures::append(&session, &failures).await?;
     transaction.commit().await?;
     Ok(written)
 }
@@ -228,7 +237,8 @@ impl Composite for &Transition {
         ] {
             fields.put(&i32::try_from(count)?)?;
         }
-        Ok(())
+        let observed = self.observation.as_ref();
+        fields.put(&observed.map(|observed| observed.key.number()))
     }
 }
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Claim, CommitResult, Fence, Job, JobCommand, JobId, NewJob, Payload, StepName, Subscriptions,
-    Timestamp, Transition, WorkerName,
+    Claim, CommitResult, FailureGroup, FailureKey, FailureMark, Fence, Job, JobCommand, JobId,
+    NewJob, Payload, StepName, Subscriptions, Timestamp, Transition, WorkerName,
 };
 
 use super::{
-    PostgresStore, change, claim, commit, enqueue, get,
+    PostgresStore, change, claim, commit, enqueue, failures, get,
     inner::{on_connection, with_wake_hints},
     prune, recount, upkeep,
 };
@@ -119,6 +119,20 @@ impl JobStore for PostgresStore {
             &command,
             &subscriptions,
             hints
+        ))
+    }
+
+    async fn mark_failure(
+        &self,
+        key: FailureKey,
+        mark: FailureMark,
+        by: Option<String>,
+    ) -> Result<Option<FailureGroup>, StoreError> {
+        on_connection!(self, "mark_failure", |conn| failures::mark(
+            conn,
+            &key,
+            mark,
+            by.clone()
         ))
     }
 

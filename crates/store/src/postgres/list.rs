@@ -204,6 +204,11 @@ impl<'f> Walk<'f> {
                 return Ok(rows);
             }
             ListSource::Runs => simple(include_str!("sql/list_runs.sql")).await?,
+            ListSource::FailureGroup(number) => {
+                let sql = include_str!("sql/list_failure_group.sql");
+                let limit = row_limit(length);
+                ListRow::read(session.query(sql, &[&up_to, &limit, number]).await?)?
+            }
             ListSource::Failed => simple(include_str!("sql/list_failed.sql")).await?,
             ListSource::Running => simple(include_str!("sql/list_running.sql")).await?,
             ListSource::All => simple(include_str!("sql/list_all.sql")).await?,

@@ -24,6 +24,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0012_unused_names.sql"),
     include_str!("migrations/0013_tags.sql"),
     include_str!("migrations/0014_queue_pauses.sql"),
+    include_str!("migrations/0015_failures.sql"),
 ];
 
 /// The schema as it was found.

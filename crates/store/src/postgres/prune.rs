@@ -83,13 +83,14 @@ async fn delete_ticks_and_minutes(
     // What was counted long ago and not moved since would come back as an old minute.
     counts::fold(session).await?;
     counts::fold_rest(session).await?;
-    let oldest = minute(ended_before.min(now.minus(MINUTES_KEPT)));
+    let oldest = ended_before.min(now.minus(MINUTES_KEPT));
     for (sql, before) in [
         (
             include_str!("sql/prune_ticks.sql"),
             ended_before.as_micros(),
         ),
-        (include_str!("sql/prune_minutes.sql"), oldest),
+        (include_str!("sql/prune_minutes.sql"), minute(oldest)),
+        (include_str!("sql/prune_failures.sql"), oldest.as_micros()),
     ] {
         for _ in 0..PRUNE_BATCHES_MAX {
             let row = session

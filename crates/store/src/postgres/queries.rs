@@ -3,15 +3,18 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use steadfast_core::{Attempt, Destination, Gates, Job, JobId, JobState, Tenant, Timestamp};
+use steadfast_core::{
+    Attempt, Destination, FailureGroup, Gates, Job, JobId, JobState, Tenant, Timestamp,
+};
 
-use super::{PostgresStore, damage, get, inner::on_connection, list, start, stats};
+use super::{PostgresStore, damage, failures, get, inner::on_connection, list, start, stats};
 use crate::{
     damage::DamagedRows,
     error::StoreError,
     store::{
-        AttemptCursor, AttemptOwner, BaseStore as _, JobCount, JobFilter, JobPageRequest,
-        LaneStats, MinuteStats, Page, PageRequest, QueryStore, StartQuery, StartReading,
+        AttemptCursor, AttemptOwner, BaseStore as _, FailureCursor, FailureFilter, JobCount,
+        JobFilter, JobPageRequest, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
+        StartQuery, StartReading,
     },
 };
 
@@ -106,6 +109,24 @@ impl QueryStore for PostgresStore {
             &conn.session(),
             tenant.as_ref(),
             since
+        ))
+    }
+
+    async fn list_failures(
+        &self,
+        filter: FailureFilter,
+        page: PageRequest<FailureCursor>,
+    ) -> Result<Page<FailureGroup, FailureCursor>, StoreError> {
+        let now = self.now();
+        on_connection!(self, "list_failures", |conn| failures::list(
+            conn, &filter, &page, now
+        ))
+    }
+
+    async fn new_failures(&self, limit: usize) -> Result<Vec<FailureGroup>, StoreError> {
+        let now = self.now();
+        on_connection!(self, "new_failures", |conn| failures::list_new(
+            conn, limit, now
         ))
     }
 

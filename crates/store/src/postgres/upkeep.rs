@@ -1,11 +1,11 @@
 //! What a store does now and then in the background: it measures the database's clock again,
-//! moves changes of counts into the totals, and counts lanes anew that older nodes have touched.
+//! moves changes of counts into the totals and failures into their groups, and counts lanes anew that older nodes have touched.
 
 use std::{sync::Weak, time::Instant};
 
 use tokio::time;
 
-use super::{counts, driver_error::DriverError, inner::Inner, recount, session::Session};
+use super::{counts, driver_error::DriverError, failures, inner::Inner, recount, session::Session};
 use crate::limits::{NAME_SEARCH_EVERY, RECOUNT_INTERVAL, UPKEEP_INTERVAL};
 
 /// Goes on until the store is dropped.
@@ -35,6 +35,7 @@ async fn run_once(store: &Inner, recounted: &mut Option<Instant>) -> Result<(), 
     let done = async {
         measure_clock(&conn.session()).await?;
         counts::fold(&conn.session()).await?;
+        failures::fold(&mut conn).await?;
         if recounted.is_none_or(|at| at.elapsed() >= RECOUNT_INTERVAL) {
             *recounted = Some(Instant::now());
             counts::fold_rest(&conn.session()).await?;

@@ -1,6 +1,6 @@
 //! Which rows a list of jobs reads.
 
-use steadfast_core::{JobLabel, Timestamp};
+use steadfast_core::{FailureKey, JobLabel, Timestamp};
 
 use super::{counters::LaneCounters, values::state_number};
 use crate::{
@@ -16,6 +16,8 @@ pub(crate) enum ListSource<LaneId> {
     Tagged(usize),
     /// The runs of a schedule.
     Runs,
+    /// Jobs whose newest failure belongs to the group with this number.
+    FailureGroup(i64),
     /// Failed jobs.
     Failed,
     /// Running jobs. They are few.
@@ -46,6 +48,10 @@ impl<LaneId> ListSource<LaneId> {
         }
         if filter.schedule.is_some() {
             return Some(Self::Runs);
+        }
+        if let (Some(tenant), Some(fingerprint)) = (&filter.tenant, filter.fingerprint) {
+            let key = FailureKey::new(tenant.clone(), fingerprint);
+            return Some(Self::FailureGroup(key.number()));
         }
         let names_lanes =
             filter.tenant.is_some() || filter.queue.is_some() || filter.kind.is_some();

@@ -7,7 +7,7 @@ use steadfast_core::{
 };
 
 use super::{
-    commit::write_progress,
+    commit::{NewProgress, write_progress},
     counts::Bucket,
     driver_error::DriverError,
     enqueue::{inline, insert_unless_stored, save_large},
@@ -20,6 +20,7 @@ use super::{
 use crate::{
     due::{Level, Strip, SublaneId},
     error::CommandError,
+    failures::dead_letter_key,
     sql::paging::row_limit,
     store::{RenewResult, Renewal, SaveStepResult},
 };
@@ -116,12 +117,18 @@ pub(super) fn run_command(
     };
     let JobRow { seq, lane, job } = row;
     let from = position(lane, &job);
+    let dead_letter = dead_letter_key(&job);
     let (priority, policy, payload) = (job.priority, job.policy.clone(), job.payload.clone());
     let CommandResult { job, outbox } = match on_command(job, command, subscriptions, session.now) {
         Ok(changed) => changed,
         Err(refused) => return Ok(Err(refused.into())),
     };
-    write_progress(session, seq, &job.progress, None)?;
+    session.failures.resolve(dead_letter, &job);
+    let new = NewProgress {
+        to: &job.progress,
+        failure_group: None,
+    };
+    write_progress(session, seq, new, None)?;
     if job.priority != priority || job.policy != policy || job.payload != payload {
         let Session {
             conn, names, now, ..

@@ -57,7 +57,7 @@ fn commit<'t>(
     let is_outdated = |known| known != endpoints;
     let guard = Some((transition.job, &transition.guard));
     if transition.guard.endpoints.is_some_and(is_outdated)
-        || !write_progress(session, row.seq, &transition.to, guard)?
+        || !write_progress(session, row.seq, transition.into(), guard)?
     {
         // A record of this batch may be the reason.
         records.insert_all(session)?;
@@ -66,6 +66,9 @@ fn commit<'t>(
     session.running.remove(transition.job);
     let (from, to) = positions(row, &transition.to);
     session.job_moved(from, to);
+    if let Some(observed) = &transition.observation {
+        session.failures.add(observed);
+    }
     if let Some(record) = &transition.record {
         records.0.push((row, record));
         session
@@ -152,13 +155,31 @@ fn find_record(
     Ok(found.items.into_iter().next_back())
 }
 
+/// How far a job has come, as it is written.
+pub(super) struct NewProgress<'t> {
+    pub to: &'t JobProgress,
+    /// The number of the group of a new failure.
+    pub failure_group: Option<i64>,
+}
+
+impl<'t> From<&'t Transition> for NewProgress<'t> {
+    fn from(transition: &'t Transition) -> Self {
+        let observed = transition.observation.as_ref();
+        Self {
+            to: &transition.to,
+            failure_group: observed.map(|observed| observed.key.number()),
+        }
+    }
+}
+
 /// Writes progress. Answers whether the guard held.
 pub(super) fn write_progress(
     session: &mut Session<'_>,
     seq: i64,
-    to: &JobProgress,
+    new: NewProgress<'_>,
     guard: Option<(JobId, &Guard)>,
 ) -> Result<bool, DriverError> {
+    let NewProgress { to, failure_group } = new;
     let micros = |time: Option<Timestamp>| time.map(Timestamp::as_micros);
     let expired_by = guard
         .filter(|(_, guard)| guard.lease_expired)
@@ -186,6 +207,7 @@ pub(super) fn write_progress(
         guard.map(|(_, guard)| guard.cancel_requested),
         expired_by,
         guard.map(|(job, _)| job_key(job)),
+        failure_group,
     ])?;
     Ok(changed > 0)
 }

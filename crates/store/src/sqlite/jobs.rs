@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Claim, CommitResult, Fence, Job, JobCommand, JobId, NewJob, Payload, StepName, Subscriptions,
-    Timestamp, Transition, WorkerName,
+    Claim, CommitResult, FailureGroup, FailureKey, FailureMark, Fence, Job, JobCommand, JobId,
+    NewJob, Payload, StepName, Subscriptions, Timestamp, Transition, WorkerName,
 };
 
 use super::{
-    SqliteStore, change, claim, commit, each, get, prune, session::Session, writer::EnqueueRequest,
+    SqliteStore, change, claim, commit, each, failures, get, prune, session::Session,
+    writer::EnqueueRequest,
 };
 use crate::{
     error::{CommandError, EnqueueError, StoreError},
@@ -124,6 +125,18 @@ impl JobStore for SqliteStore {
         .await
     }
 
+    async fn mark_failure(
+        &self,
+        key: FailureKey,
+        mark: FailureMark,
+        by: Option<String>,
+    ) -> Result<Option<FailureGroup>, StoreError> {
+        self.write("mark_failure", 1, move |session| {
+            failures::mark(session, &key, mark, by.clone())
+        })
+        .await
+    }
+
     async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
         let position = *self.pruned_to();
         let (pruned, position) = self
@@ -132,7 +145,11 @@ impl JobStore for SqliteStore {
             })
             .await?;
         *self.pruned_to() = position;
-        for delete in [prune::delete_ticks, prune::delete_minutes] {
+        for delete in [
+            prune::delete_ticks,
+            prune::delete_minutes,
+            prune::delete_failures,
+        ] {
             // In short transactions, so that the requests of others come in between.
             for _ in 0..PRUNE_BATCHES_MAX {
                 let delete = move |session: &mut Session<'_>| delete(session, ended_before, limit);

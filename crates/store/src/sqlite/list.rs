@@ -216,6 +216,10 @@ impl<'f> Walk<'f> {
         let rows = match &self.source {
             ListSource::Tagged(index) => read_tagged(conn, self.filter, *index, &below, length)?,
             ListSource::Runs => simple(include_str!("sql/list_runs.sql"))?,
+            ListSource::FailureGroup(number) => {
+                let sql = include_str!("sql/list_failure_group.sql");
+                read_rows(conn, sql, params![below, row_limit(length), number])?
+            }
             ListSource::Failed => simple(include_str!("sql/list_failed.sql"))?,
             ListSource::Running => simple(include_str!("sql/list_running.sql"))?,
             ListSource::All => simple(include_str!("sql/list_all.sql"))?,

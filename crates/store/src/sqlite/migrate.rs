@@ -19,6 +19,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0011_unused_names.sql"),
     include_str!("migrations/0012_tags.sql"),
     include_str!("migrations/0013_queue_pauses.sql"),
+    include_str!("migrations/0014_failures.sql"),
 ];
 
 /// The schema this binary knows.

@@ -78,6 +78,18 @@ pub(super) fn delete_minutes(
     Ok(delete.execute(params![minute(oldest), row_limit(limit)])?)
 }
 
+/// Deletes one batch of groups of failures. Answers how many it was.
+pub(super) fn delete_failures(
+    session: &Session<'_>,
+    ended_before: Timestamp,
+    limit: usize,
+) -> Result<usize, DriverError> {
+    let oldest = ended_before.min(session.now.minus(MINUTES_KEPT));
+    let sql = include_str!("sql/prune_failures.sql");
+    let mut delete = session.conn.prepare_cached(sql)?;
+    Ok(delete.execute(params![oldest.as_micros(), row_limit(limit)])?)
+}
+
 /// A job that retention deletes.
 struct OldJob {
     seq: i64,

@@ -3,10 +3,12 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use async_trait::async_trait;
-use steadfast_core::{Attempt, Destination, Gates, Job, JobId, JobState, Tenant, Timestamp};
+use steadfast_core::{
+    Attempt, Destination, FailureGroup, Gates, Job, JobId, JobState, Tenant, Timestamp,
+};
 
 use super::{
-    SqliteStore, damage, get,
+    SqliteStore, damage, failures, get,
     list::{self, CountProgress},
     log_file, start, stats,
 };
@@ -14,8 +16,9 @@ use crate::{
     damage::DamagedRows,
     error::StoreError,
     store::{
-        AttemptCursor, AttemptOwner, BaseStore as _, JobCount, JobFilter, JobPageRequest,
-        LaneStats, MinuteStats, Page, PageRequest, QueryStore, StartQuery, StartReading,
+        AttemptCursor, AttemptOwner, BaseStore as _, FailureCursor, FailureFilter, JobCount,
+        JobFilter, JobPageRequest, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
+        StartQuery, StartReading,
     },
 };
 
@@ -97,6 +100,26 @@ impl QueryStore for SqliteStore {
     ) -> Result<Vec<MinuteStats>, StoreError> {
         self.read("minute_stats", move |reader| {
             stats::minute_stats(reader, tenant.as_ref(), since)
+        })
+        .await
+    }
+
+    async fn list_failures(
+        &self,
+        filter: FailureFilter,
+        page: PageRequest<FailureCursor>,
+    ) -> Result<Page<FailureGroup, FailureCursor>, StoreError> {
+        let now = self.now();
+        self.read("list_failures", move |reader| {
+            failures::list(reader, &filter, &page, now)
+        })
+        .await
+    }
+
+    async fn new_failures(&self, limit: usize) -> Result<Vec<FailureGroup>, StoreError> {
+        let now = self.now();
+        self.read("new_failures", move |reader| {
+            failures::list_new(reader, limit, now)
         })
         .await
     }

@@ -10,6 +10,7 @@ use super::{
     counts::{Bucket, Counts},
     driver_error::DriverError,
     due_index::FileDueIndex,
+    failures,
     log_mark::Checkpointer,
     names::{LaneId, Names},
     row_inserts::RowInserts,
@@ -17,6 +18,7 @@ use super::{
 };
 use crate::{
     due::{Strip, SublaneId},
+    failures::FailureTallies,
     limits::{RUNNING_ROWS_MAX, WAKE_LANES_MAX},
     wake::WakeReasons,
 };
@@ -27,6 +29,7 @@ pub(super) struct Session<'c> {
     pub names: Names,
     pub due: FileDueIndex,
     pub counts: Counts,
+    pub failures: FailureTallies,
     pub hot: HotStatements<'c>,
     pub running: RunningRows,
     /// Only the writer has one.
@@ -185,6 +188,7 @@ impl<'c> Session<'c> {
             names: Names::default(),
             due: FileDueIndex::default(),
             counts: Counts::default(),
+            failures: FailureTallies::default(),
             hot: HotStatements::default(),
             running: RunningRows::default(),
             checkpointer: None,
@@ -214,6 +218,7 @@ impl<'c> Session<'c> {
     }
 
     pub(super) fn commit(&mut self) -> Result<(), DriverError> {
+        failures::write(self)?;
         self.counts.write(self.conn)?;
         self.conn.prepare_cached("COMMIT")?.execute([])?;
         Ok(())
@@ -229,6 +234,7 @@ impl<'c> Session<'c> {
         self.names.clear();
         self.due.invalidate();
         self.counts.clear();
+        self.failures = FailureTallies::default();
         self.hot = HotStatements::default();
         self.claim_columns = None;
         self.running = RunningRows::default();

@@ -7,17 +7,18 @@
 use std::{pin::Pin, sync::Arc};
 
 use steadfast_core::{
-    Attempt, Claim, CommitResult, Destination, Fence, Gates, Job, JobCommand, JobId, JobState,
-    NewJob, Payload, Schedule, ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition,
-    WorkerName,
+    Attempt, Claim, CommitResult, Destination, FailureGroup, FailureKey, FailureMark, Fence, Gates,
+    Job, JobCommand, JobId, JobState, NewJob, Payload, Schedule, ScheduleId, StepName,
+    Subscriptions, Tenant, Timestamp, Transition, WorkerName,
 };
 
 use super::{
     AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult, CounterDifference, Document,
     DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions, DueSchedules, EnqueueResult,
-    FireRequest, FireResult, JobCount, JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats,
-    Page, PageRequest, QueryStore, RenewResult, Renewal, SaveStepResult, ScheduleCreateResult,
-    ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery, StartReading, TickRecord,
+    FailureCursor, FailureFilter, FireRequest, FireResult, JobCount, JobFilter, JobPageRequest,
+    JobStore, LaneStats, MinuteStats, Page, PageRequest, QueryStore, RenewResult, Renewal,
+    SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore,
+    StartQuery, StartReading, TickRecord,
 };
 use crate::{
     damage::DamagedRows,
@@ -40,6 +41,7 @@ macro_rules! for_each_verb {
                 commit(transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError>;
                 expired_leases(limit: usize) -> Result<Vec<Claim>, StoreError>;
                 run_command(jobs: Vec<JobId>, command: JobCommand, subscriptions: Arc<Subscriptions>) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
+                mark_failure(key: FailureKey, mark: FailureMark, by: Option<String>) -> Result<Option<FailureGroup>, StoreError>;
                 prune(ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
                 prune_names(keep: usize) -> Result<usize, StoreError>;
                 recount(repair: bool) -> Result<Vec<CounterDifference>, StoreError>;
@@ -53,6 +55,8 @@ macro_rules! for_each_verb {
                 list_attempts(of: AttemptOwner, page: PageRequest<AttemptCursor>) -> Result<Page<Attempt, AttemptCursor>, StoreError>;
                 lane_stats(since: Timestamp) -> Result<Vec<LaneStats>, StoreError>;
                 minute_stats(tenant: Option<Tenant>, since: Timestamp) -> Result<Vec<MinuteStats>, StoreError>;
+                list_failures(filter: FailureFilter, page: PageRequest<FailureCursor>) -> Result<Page<FailureGroup, FailureCursor>, StoreError>;
+                new_failures(limit: usize) -> Result<Vec<FailureGroup>, StoreError>;
                 list_damaged() -> Result<DamagedRows, StoreError>;
                 read_start(of: StartQuery, gates: Arc<Gates>) -> Result<Option<StartReading>, StoreError>;
                 count_due(destination: Destination, tenant: Option<Tenant>, most: u64) -> Result<JobCount, StoreError>;

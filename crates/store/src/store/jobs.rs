@@ -4,8 +4,9 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Claim, CommitResult, Destination, Fence, Gates, Job, JobCommand, JobId, Kind, NewJob, Payload,
-    Queue, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
+    Claim, CommitResult, Destination, FailureGroup, FailureKey, FailureMark, Fence, Gates, Job,
+    JobCommand, JobId, Kind, NewJob, Payload, Queue, StepName, Subscriptions, Tenant, Timestamp,
+    Transition, WorkerName,
 };
 
 use super::BaseStore;
@@ -89,6 +90,15 @@ pub trait JobStore: BaseStore {
         command: JobCommand,
         subscriptions: Arc<Subscriptions>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
+
+    /// Writes what a person says of a group of failures, and who it was. Answers with the group as it
+    /// is then, or `None` if there is none.
+    async fn mark_failure(
+        &self,
+        key: FailureKey,
+        mark: FailureMark,
+        by: Option<String>,
+    ) -> Result<Option<FailureGroup>, StoreError>;
 
     /// Deletes up to `limit` jobs that [`Job::may_be_pruned`], with their attempts and steps,
     /// and answers how many.

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, EndReason, FailureClass, Fence, Gates, Job, JobId, JobLabel, JobState,
-    Kind, Queue, ScheduleId, Tally, Tenant, Timestamp,
+    Attempt, Destination, EndReason, FailureClass, FailureFingerprint, FailureGroup, Fence, Gates,
+    Job, JobId, JobLabel, JobState, Kind, Queue, ScheduleId, Tally, Tenant, Timestamp,
 };
 
-use super::{BaseStore, StartQuery, StartReading};
+use super::{BaseStore, FailureCursor, FailureFilter, StartQuery, StartReading};
 use crate::{damage::DamagedRows, error::StoreError};
 
 /// The verbs that only look.
@@ -54,6 +54,17 @@ pub trait QueryStore: BaseStore {
         tenant: Option<Tenant>,
         since: Timestamp,
     ) -> Result<Vec<MinuteStats>, StoreError>;
+
+    /// Groups of failures that match, those with the most failures first, with all that commits have
+    /// counted. Walking the cursors meets each match once, if nothing is counted meanwhile.
+    async fn list_failures(
+        &self,
+        filter: FailureFilter,
+        page: PageRequest<FailureCursor>,
+    ) -> Result<Page<FailureGroup, FailureCursor>, StoreError>;
+
+    /// Groups of failures that are new or regressed, the newest first; no more than `limit` of each.
+    async fn new_failures(&self, limit: usize) -> Result<Vec<FailureGroup>, StoreError>;
 
     /// Rows that cannot be read and were passed over, as far as this process has met them, and
     /// jobs that any process has set aside for it. What was mended or deleted is left out; of rows
@@ -115,6 +126,8 @@ pub struct JobFilter {
     pub failure_text: Option<String>,
     /// The class of the newest failure.
     pub failure_class: Option<FailureClass>,
+    /// The fingerprint of the newest failure.
+    pub fingerprint: Option<FailureFingerprint>,
     /// Why the job ended.
     pub reason: Option<EndReason>,
     /// With all of these tags, each written `name:value`.
@@ -142,7 +155,7 @@ impl JobFilter {
 
     /// Whether only jobs with a failure can match.
     pub(crate) fn wants_failure(&self) -> bool {
-        self.failure_text.is_some() || self.failure_class.is_some()
+        self.failure_text.is_some() || self.failure_class.is_some() || self.fingerprint.is_some()
     }
 
     /// Whether the filter's tenant, queue and kind are these, as far as it names any.
@@ -176,6 +189,9 @@ impl JobFilter {
                 .failure_class
                 .as_ref()
                 .is_none_or(|class| failure.is_some_and(|failure| failure.class == *class))
+            && self.fingerprint.is_none_or(|fingerprint| {
+                failure.is_some_and(|failure| failure.fingerprint == Some(fingerprint))
+            })
             && self
                 .reason
                 .is_none_or(|reason| job.progress.reason == Some(reason))

@@ -1,13 +1,13 @@
 //! One failed attempt, as groups count it.
 
 use crate::{
-    attempt::AttemptStatus,
-    failure::{Failure, FailureFingerprint},
+    attempt::Attempt,
+    failure::{Failure, FailureKey},
     flow::Destination,
     id::JobId,
-    job::Job,
+    job::{Job, JobProgress},
+    name::{Kind, Queue},
     time::Timestamp,
-    transition::Transition,
 };
 
 /// One failed attempt, as groups count it.
@@ -15,11 +15,15 @@ use crate::{
 #[non_exhaustive]
 pub struct FailureObservation {
     /// Which group it belongs to.
-    pub fingerprint: FailureFingerprint,
+    pub key: FailureKey,
     /// When the attempt ended.
     pub at: Timestamp,
     /// Whose attempt it was.
     pub job: JobId,
+    /// The job's kind.
+    pub kind: Kind,
+    /// The job's queue.
+    pub queue: Queue,
     /// The number of the attempt.
     pub attempt: u32,
     /// What went wrong, without its trace.
@@ -36,23 +40,23 @@ pub struct FailureObservation {
 }
 
 impl FailureObservation {
-    /// What a transition, once it is written, adds to the counts of failures; `None` unless its
-    /// attempt failed or was lost. `job` is the job as it was claimed.
-    pub fn of(job: &Job, transition: &Transition) -> Option<Self> {
-        let record = transition.record.as_ref()?;
-        let is_failure = matches!(record.status, AttemptStatus::Failed | AttemptStatus::Lost);
-        let failure = record.failure.as_ref().filter(|_| is_failure)?;
-        let of = |failure| FailureFingerprint::of(failure, &job.kind, job.destination.as_ref());
-        let fingerprint = of(failure);
-        let before = job.progress.failure.as_ref().map(of);
+    /// What an attempt, once it is written, adds to the counts of failures; `None` unless it left a
+    /// failure with a fingerprint. `job` is the job as it was claimed, `to` what became of it.
+    pub(crate) fn of(job: &Job, record: Option<&Attempt>, to: &JobProgress) -> Option<Self> {
+        let record = record?;
+        let failure = record.failure.as_ref()?;
+        let fingerprint = failure.fingerprint?;
+        let before = job.progress.failure.as_ref();
         Some(Self {
-            fingerprint,
+            key: FailureKey::new(job.tenant.clone(), fingerprint),
             at: record.finished_at,
             job: job.id,
+            kind: job.kind.clone(),
+            queue: job.queue.clone(),
             attempt: record.attempt,
             failure: failure.without_trace(),
-            is_first_of_job: before != Some(fingerprint),
-            is_dead_letter: transition.to.is_dead_letter(),
+            is_first_of_job: before.and_then(|it| it.fingerprint) != Some(fingerprint),
+            is_dead_letter: to.is_dead_letter(),
             destination: job.destination.clone(),
             worker_version: None,
         })

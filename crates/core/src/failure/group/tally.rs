@@ -30,6 +30,12 @@ pub struct FailureTally {
     pub jobs: u64,
     /// How many of those are dead letters; below zero in a part that counts only requeued ones.
     pub dead_letters: i64,
+    /// The kinds of the jobs.
+    #[serde(default)]
+    pub kinds: NameSet,
+    /// The queues of the jobs.
+    #[serde(default)]
+    pub queues: NameSet,
     /// Which systems the jobs call.
     pub destinations: NameSet,
     /// Versions of the workers that ran them.
@@ -62,6 +68,8 @@ impl FailureTally {
             hours: HourCounts::default(),
             jobs: 0,
             dead_letters: 0,
+            kinds: NameSet::default(),
+            queues: NameSet::default(),
             destinations: NameSet::default(),
             worker_versions: NameSet::default(),
             example: None,
@@ -77,6 +85,8 @@ impl FailureTally {
         tally.hours.add(observed.at, 1);
         tally.jobs = observed.is_first_of_job.into();
         tally.dead_letters = observed.is_dead_letter.into();
+        tally.kinds.insert(observed.kind.as_str());
+        tally.queues.insert(observed.queue.as_str());
         if let Some(destination) = &observed.destination {
             tally.destinations.insert(destination.as_str());
         }
@@ -100,7 +110,8 @@ impl FailureTally {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// Whether nothing was counted.
+    pub fn is_empty(&self) -> bool {
         self.count == 0 && self.dead_letters == 0
     }
 
@@ -112,6 +123,8 @@ impl FailureTally {
         self.hours.merge(&other.hours);
         self.jobs = self.jobs.saturating_add(other.jobs);
         self.dead_letters = self.dead_letters.saturating_add(other.dead_letters);
+        self.kinds.merge(&other.kinds);
+        self.queues.merge(&other.queues);
         self.destinations.merge(&other.destinations);
         self.worker_versions.merge(&other.worker_versions);
         let order = |example: &FailureExample| (example.at, example.job, example.attempt);

@@ -14,7 +14,11 @@ use crate::{
 };
 use std::{sync::Arc, time::Duration};
 
-const PRINT: FailureFingerprint = FailureFingerprint::from_bits(7);
+fn key() -> FailureKey {
+    let tenant = crate::Tenant::new("acme").unwrap();
+    FailureKey::new(tenant, FailureFingerprint::from_bits(7))
+}
+
 const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
 
 fn at(hours: u64) -> Timestamp {
@@ -23,9 +27,11 @@ fn at(hours: u64) -> Timestamp {
 
 fn observed(time: Timestamp, job: u64, dead: bool, destination: u64) -> FailureObservation {
     FailureObservation {
-        fingerprint: PRINT,
+        key: key(),
         at: time,
         job: JobId::from_bits(job.into()),
+        kind: Kind::new("mail").unwrap(),
+        queue: crate::Queue::default(),
         attempt: 1,
         failure: Failure::new(FailureClass::ERROR, "no"),
         is_first_of_job: true,
@@ -48,7 +54,7 @@ fn states(events: &[(u64, FailureEvent)]) -> Vec<String> {
     let mut stored: Option<FailureGroup> = None;
     let mut lines = Vec::new();
     for (hour, event) in events {
-        let step = FailureGroup::step(stored.as_ref(), PRINT, event.clone(), at(*hour));
+        let step = FailureGroup::step(stored.as_ref(), &key(), event.clone(), at(*hour));
         let alert = step.as_ref().and_then(|step| step.alert);
         stored = step.map(|step| step.group).or(stored);
         let state = stored.as_ref().map(|group| group.state(at(*hour)).as_str());
@@ -64,7 +70,7 @@ fn states(events: &[(u64, FailureEvent)]) -> Vec<String> {
 
 #[test]
 fn a_cause_is_new_then_known_and_regresses_only_after_it_was_fixed() {
-    let mark = FailureEvent::Marked;
+    let mark = |mark| FailureEvent::Marked(mark, Some("kim".to_owned()));
     let lines = states(&[
         (0, mark(FailureMark::Fixed)),
         (1, seen(at(1))),
@@ -105,7 +111,7 @@ fn a_mark_in_the_same_hour_holds_for_what_was_counted_whatever_the_clocks_say() 
     let ahead = at(5);
     let lines = states(&[
         (1, seen(ahead)),
-        (2, FailureEvent::Marked(FailureMark::Fixed)),
+        (2, FailureEvent::Marked(FailureMark::Fixed, None)),
         (3, seen(ahead)),
     ]);
     assert_eq!(lines, ["new new_failure", "fixed", "fixed"]);
@@ -113,22 +119,22 @@ fn a_mark_in_the_same_hour_holds_for_what_was_counted_whatever_the_clocks_say() 
 
 #[test]
 fn nothing_is_written_for_nothing() {
-    let group = FailureGroup::step(None, PRINT, seen(at(0)), at(0))
+    let group = FailureGroup::step(None, &key(), seen(at(0)), at(0))
         .unwrap()
         .group;
     let none = counted(FailureTally::of_resolved(0));
-    assert_eq!(FailureGroup::step(Some(&group), PRINT, none, at(1)), None);
+    assert_eq!(FailureGroup::step(Some(&group), &key(), none, at(1)), None);
     let resolved = counted(FailureTally::of_resolved(3));
-    assert_eq!(FailureGroup::step(None, PRINT, resolved, at(1)), None);
+    assert_eq!(FailureGroup::step(None, &key(), resolved, at(1)), None);
 }
 
 #[test]
 fn hours_of_a_clock_that_was_ahead_do_not_hide_the_true_ones() {
     let ahead = at(24 * 365);
-    let first = FailureGroup::step(None, PRINT, seen(ahead), at(0))
+    let first = FailureGroup::step(None, &key(), seen(ahead), at(0))
         .unwrap()
         .group;
-    let group = FailureGroup::step(Some(&first), PRINT, seen(at(1)), at(1))
+    let group = FailureGroup::step(Some(&first), &key(), seen(at(1)), at(1))
         .unwrap()
         .group;
     let hours = group.tally.hours.until(at(1));
@@ -141,20 +147,20 @@ fn hours_of_a_clock_that_was_ahead_do_not_hide_the_true_ones() {
 }
 
 #[test]
-fn groups_with_dead_letters_are_kept_before_newer_ones_without() {
+fn retention_takes_what_was_not_seen_lately_and_has_no_dead_letters() {
     let group = |hour, dead| {
         let tally = FailureTally::of(&observed(at(hour), 1, dead, 1));
-        FailureGroup::step(None, PRINT, counted(tally), at(hour))
-            .unwrap()
-            .group
+        let step = FailureGroup::step(None, &key(), counted(tally), at(hour));
+        step.unwrap().group
     };
-    assert!(group(1, true).rank() > group(9, false).rank());
-    assert!(group(9, false).rank() > group(1, false).rank());
+    assert!(group(1, false).may_be_pruned(at(5)));
+    assert!(!group(1, true).may_be_pruned(at(5)));
+    assert!(!group(9, false).may_be_pruned(at(5)));
 }
 
 #[test]
 fn a_group_reads_back_as_it_was_stored() {
-    let group = FailureGroup::step(None, PRINT, seen(at(3)), at(3))
+    let group = FailureGroup::step(None, &key(), seen(at(3)), at(3))
         .unwrap()
         .group;
     let text = serde_json::to_string(&group).unwrap();
@@ -172,7 +178,6 @@ fn an_attempt_is_observed_once_with_what_became_of_its_job() {
         let claim = job
             .clone()
             .claim(WorkerName::new("w").unwrap(), None, job.progress.run_at);
-        let claimed = claim.share();
         let failure = Failure::new(FailureClass::ERROR, message).with_trace("t");
         let outcome = crate::Outcome::Failure {
             failure,
@@ -180,7 +185,7 @@ fn an_attempt_is_observed_once_with_what_became_of_its_job() {
         };
         let ended = claim.end(outcome, job.progress.run_at);
         let transition = after_attempt(&ended, &crate::Subscriptions::default(), Dice::TYPICAL);
-        let observed = FailureObservation::of(&claimed, &transition).unwrap();
+        let observed = transition.observation.clone().unwrap();
         assert_eq!(observed.failure.trace, None);
         lines.push((observed.is_first_of_job, observed.is_dead_letter));
         job.progress = transition.to;
@@ -191,10 +196,9 @@ fn an_attempt_is_observed_once_with_what_became_of_its_job() {
     );
     assert_eq!(job.progress.state, JobState::Failed);
     let job = job.claim(WorkerName::new("w").unwrap(), None, T0);
-    let claimed = job.share();
     let ended = job.end(crate::Outcome::Success { output: None }, T0);
     let transition = after_attempt(&ended, &crate::Subscriptions::default(), Dice::TYPICAL);
-    assert_eq!(FailureObservation::of(&claimed, &transition), None);
+    assert_eq!(transition.observation, None);
 }
 
 fn tallies() -> impl Strategy<Value = FailureTally> {

@@ -29,8 +29,9 @@ written AS (
         last_delay = new.last_delay,
         reason = new.reason,
         failure = new.failure,
+        failure_group = CASE WHEN new.failure IS NOT NULL THEN coalesce(new.failure_group, job.failure_group) END,
         note = new.note
-    FROM unnest($2::steadfast.transition_v2[]) AS new
+    FROM unnest($2::steadfast.transition_v3[]) AS new
     WHERE
         job.id = new.id AND job.fence = new.held AND job.state + 0 = 1
         AND (new.cancel_known OR NOT job.cancel_requested)

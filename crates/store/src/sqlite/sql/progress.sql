@@ -1,7 +1,8 @@
 -- Writes how far a job has come.
 -- Parameters: 1 job, 2 to 18 as named, then the guard, if there is one: 19 the fence that must
 -- still hold, 20 whether a request to cancel is known, 21 by when the lease must have expired, or
--- null, 22 the job's id, because the numbers of deleted jobs are given again.
+-- null, 22 the job's id, because the numbers of deleted jobs are given again. 23 the number of the
+-- group of a new failure, or null.
 -- Rows: none; one change if the guard held. Locks: write.
 UPDATE steadfast_job SET
     state = ?2,
@@ -20,6 +21,7 @@ UPDATE steadfast_job SET
     last_delay = ?15,
     reason = ?16,
     failure = ?17,
+    failure_group = CASE WHEN ?17 IS NOT NULL THEN coalesce(?23, failure_group) END,
     note = ?18
 WHERE seq = ?1 AND (
     ?19 IS NULL
