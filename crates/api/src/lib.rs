@@ -25,6 +25,7 @@ mod duration;
 mod edit;
 mod endpoint;
 mod event;
+mod failure;
 mod gate;
 mod job;
 mod key;
@@ -60,6 +61,9 @@ pub use endpoint::{
     CreateEndpointRequest, EndpointBody, EndpointList, EndpointWithSecret, RotateSecretRequest,
 };
 pub use event::JobEventBody;
+pub use failure::{
+    FailureExampleBody, FailureGroupBody, FailureList, FailureQuery, MarkFailureRequest,
+};
 pub use gate::{GateBody, GateList, GateScope, SetGateRequest};
 pub use job::{HttpTargetBody, JobBody, JobList, PolicyBody, WebhookTargetBody};
 pub use key::{CreateKeyRequest, KeyBody, KeyList, KeyWithToken, Scope};

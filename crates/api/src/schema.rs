@@ -6,8 +6,8 @@
 use serde_json::json;
 use steadfast_core::{
     AlertRule, AlertStatus, AlertSubject, AlertUnit, AttemptStatus, Backoff, BodyFormat, DecidedBy,
-    DelaySource, Dst, EndReason, EventType, Guarantee, Jitter, JobLabel, MissedTickPolicy,
-    OverlapPolicy, Preset, SkipReason, limits,
+    DelaySource, Dst, EndReason, EventType, FailureMark, FailureState, Guarantee, Jitter, JobLabel,
+    MissedTickPolicy, OverlapPolicy, Preset, SkipReason, limits,
 };
 use utoipa::{
     PartialSchema, ToSchema,
@@ -78,6 +78,10 @@ words! {
     GuaranteeSchema as "Guarantee": Guarantee::ALL;
     /// Of [`EndReason`].
     EndReasonSchema as "EndReason": EndReason::ALL;
+    /// Of [`steadfast_core::FailureState`].
+    FailureStateSchema as "FailureState": FailureState::ALL;
+    /// Of [`steadfast_core::FailureMark`].
+    FailureMarkSchema as "FailureMark": FailureMark::ALL;
     /// Of [`AttemptStatus`].
     AttemptStatusSchema as "AttemptStatus": AttemptStatus::ALL;
     /// Of [`DecidedBy`].

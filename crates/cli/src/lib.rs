@@ -31,8 +31,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use verbs::{
-    alerts, destinations, dlq, doctor, endpoints, gates, jobs, keys, migrate, policy, queues,
-    schedules, stats, workers,
+    alerts, destinations, dlq, doctor, endpoints, failures, gates, jobs, keys, migrate, policy,
+    queues, schedules, stats, workers,
 };
 
 /// A durable job scheduler and job queue whose speciality is retry.
@@ -60,6 +60,8 @@ enum Verb {
     Schedules(schedules::Args),
     /// Dead letters: jobs that failed for good.
     Dlq(dlq::Args),
+    /// Failures by cause: how often, since when, and whether they are fixed.
+    Failures(failures::Args),
     /// Queues: how full they are, and whether they are paused.
     Queues(queues::Args),
     /// Gates: how much of one thing may run, and how fast it may start.
@@ -108,6 +110,7 @@ async fn dispatch(verb: Verb) -> anyhow::Result<()> {
         Verb::Jobs(args) => jobs::run(args).await,
         Verb::Schedules(args) => schedules::run(args).await,
         Verb::Dlq(args) => dlq::run(args).await,
+        Verb::Failures(args) => failures::run(args).await,
         Verb::Queues(args) => queues::run(args).await,
         Verb::Gates(args) => gates::run(args).await,
         Verb::Destinations(args) => destinations::run(args).await,

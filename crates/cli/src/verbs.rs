@@ -5,6 +5,7 @@ pub mod destinations;
 pub mod dlq;
 pub mod doctor;
 pub mod endpoints;
+pub mod failures;
 pub mod gates;
 pub mod jobs;
 pub mod keys;

@@ -46,6 +46,7 @@ mod destinations;
 mod endpoints;
 mod error;
 mod events;
+mod failures;
 mod gates;
 mod jobs;
 mod limits;

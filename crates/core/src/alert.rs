@@ -16,6 +16,7 @@ use serde_json::json;
 use crate::{
     delivery::WebhookEvent,
     explain,
+    failure::{FailureGroup, FailureState},
     flow::{Destination, Incident, IncidentCause},
     limits,
     name::{Kind, Queue, Tenant},
@@ -26,7 +27,8 @@ use crate::{
 };
 
 pub use settings::{
-    AlertSettings, DestinationAlert, DlqAlert, ExhaustedAlert, OverdueAlert, RetryRateAlert,
+    AlertSettings, DestinationAlert, DlqAlert, ExhaustedAlert, NewFailureAlert, OverdueAlert,
+    RegressedAlert, RetryRateAlert,
 };
 
 string_enum! {
@@ -43,6 +45,10 @@ string_enum! {
         Overdue = "overdue",
         /// A system that jobs call does not work. Each has a state of its own.
         Destination = "destination",
+        /// Jobs fail for a cause that was never seen before.
+        NewFailure = "new_failure",
+        /// Jobs fail for a cause that counted as fixed.
+        Regressed = "regressed",
     }
 }
 
@@ -56,6 +62,8 @@ string_enum! {
         Share = "share",
         /// A time in seconds.
         Seconds = "seconds",
+        /// A number of causes of failures.
+        Causes = "causes",
     }
 }
 
@@ -155,6 +163,8 @@ pub struct AlertObservation {
     pub queues: BTreeMap<Queue, AlertFigures>,
     /// The system that was looked at, if it was one, and not the tenant's jobs.
     pub destination: Option<ObservedDestination>,
+    /// The newest cause of failures that a rule counts, for people.
+    pub newest_causes: BTreeMap<AlertRule, String>,
 }
 
 /// A system that jobs call, as an alert sees it.
@@ -177,6 +187,10 @@ pub struct AlertFigures {
     pub oldest_ready: Option<Timestamp>,
     /// The share of attempts that failed at a destination that does not work; 0 if it works.
     pub failed_share: f64,
+    /// Causes of failures that are new, and have made enough of them.
+    pub new_causes: u64,
+    /// Causes of failures that counted as fixed.
+    pub regressed_causes: u64,
 }
 
 /// A change of an alert's state, to be written and, if it has an event, notified.
@@ -196,6 +210,8 @@ impl AddAssign for AlertFigures {
         let both = self.oldest_ready.into_iter().chain(other.oldest_ready);
         self.oldest_ready = both.min();
         self.failed_share = self.failed_share.max(other.failed_share);
+        self.new_causes += other.new_causes;
+        self.regressed_causes += other.regressed_causes;
     }
 }
 
@@ -206,6 +222,7 @@ impl AlertRule {
             Self::Dlq | Self::Exhausted => AlertUnit::Jobs,
             Self::RetryRate | Self::Destination => AlertUnit::Share,
             Self::Overdue => AlertUnit::Seconds,
+            Self::NewFailure | Self::Regressed => AlertUnit::Causes,
         }
     }
 
@@ -225,6 +242,7 @@ impl AlertRule {
             None => AlertState::new(settings, self, observed, now),
         };
         let before = state.status;
+        let value = settings.value(self, &observed.figures, now);
         let event = match (is_broken, before) {
             (false, AlertStatus::Ok) => None,
             (false, AlertStatus::Pending) => {
@@ -243,9 +261,16 @@ impl AlertRule {
                 let has_lasted = now.since(state.since) >= settings.after(self);
                 has_lasted.then(|| state.fire(now))
             }
-            (true, AlertStatus::Firing) => state.remind(settings.renotify, now),
+            (true, AlertStatus::Firing) => {
+                // Another cause is news, but of many that come together one notification is enough.
+                let is_news = self.unit() == AlertUnit::Causes && value > state.value;
+                let every = match is_news {
+                    true => limits::ALERT_CAUSES_EVERY.min(settings.renotify),
+                    false => settings.renotify,
+                };
+                state.remind(every, now)
+            }
         };
-        let value = settings.value(self, &observed.figures, now);
         let is_kept = state.status == AlertStatus::Ok;
         let worst = if is_kept {
             None
@@ -265,6 +290,9 @@ impl AlertRule {
             let is_only = worst.is_some_and(|(_, is_only)| is_only);
             state.message = match &observed.destination {
                 Some(observed) => settings.destination_message(&state, observed),
+                None if self.unit() == AlertUnit::Causes => {
+                    settings.cause_message(&state, observed.newest_causes.get(&self))
+                }
                 None => settings.message(&state, is_only, &observed.figures, now),
             };
         }
@@ -289,7 +317,23 @@ impl AlertObservation {
             figures,
             queues,
             destination: None,
+            newest_causes: BTreeMap::new(),
         }
+    }
+
+    /// Adds a group of failures of the tenant that is new or regressed; the newest come first.
+    pub fn add_failure(&mut self, group: &FailureGroup, settings: &AlertSettings, now: Timestamp) {
+        let (rule, count) = match group.state(now) {
+            FailureState::New if group.tally.count >= settings.new_failure.min_failures => {
+                (AlertRule::NewFailure, &mut self.figures.new_causes)
+            }
+            FailureState::Regressed => (AlertRule::Regressed, &mut self.figures.regressed_causes),
+            _ => return,
+        };
+        *count += 1;
+        self.newest_causes
+            .entry(rule)
+            .or_insert_with(|| format!("{} ({})", group.pattern(), group.key.fingerprint));
     }
 
     /// What is known of a system that a tenant's jobs call.
@@ -344,7 +388,7 @@ impl AlertObservation {
                 let oldest = self.figures.oldest_ready;
                 u64::from(oldest.is_some() && figures.oldest_ready == oldest)
             }
-            AlertRule::Destination => 0,
+            AlertRule::Destination | AlertRule::NewFailure | AlertRule::Regressed => 0,
         };
         let (mut worst, mut queues) = (None, 0_usize);
         for (queue, figures) in &self.queues {
@@ -362,7 +406,7 @@ impl AlertUnit {
     /// A figure, for people: `3`, `12.5%` or `7m`.
     pub fn format(self, figure: f64) -> String {
         match self {
-            Self::Jobs => figure.to_string(),
+            Self::Jobs | Self::Causes => figure.to_string(),
             Self::Share => format!("{}%", (figure * 1_000.0).round() / 10.0),
             Self::Seconds => {
                 format_seconds(Duration::try_from_secs_f64(figure).unwrap_or_default())

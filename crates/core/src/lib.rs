@@ -77,8 +77,8 @@ pub mod limits;
 
 pub use alert::{
     AlertChange, AlertFigures, AlertObservation, AlertRule, AlertSettings, AlertState, AlertStatus,
-    AlertSubject, AlertUnit, DestinationAlert, DlqAlert, ExhaustedAlert, ObservedDestination,
-    OverdueAlert, RetryRateAlert,
+    AlertSubject, AlertUnit, DestinationAlert, DlqAlert, ExhaustedAlert, NewFailureAlert,
+    ObservedDestination, OverdueAlert, RegressedAlert, RetryRateAlert,
 };
 pub use attempt::{
     Attempt, AttemptStatus, Claim, DecidedBy, Decision, EndedAttempt, Outcome, RetryBudget,

@@ -218,6 +218,9 @@ pub const ALERT_WINDOW: RangeInclusive<Duration> = Duration::from_secs(60)..=DAY
 /// How often a firing alert is notified again: every few seconds is noise, less often than every
 /// month is forgotten.
 pub const ALERT_RENOTIFY: RangeInclusive<Duration> = Duration::from_secs(60)..=DELAY_MAX;
+/// How often endpoints are notified of another cause of failures while the alert fires: a bad deploy
+/// makes many at once.
+pub const ALERT_CAUSES_EVERY: Duration = Duration::from_secs(10 * 60);
 /// How old the figures of a pending or firing alert may be before they are written again: each time
 /// is a write to the store.
 pub const ALERT_REFRESH: Duration = Duration::from_secs(30);

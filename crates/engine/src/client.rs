@@ -6,6 +6,7 @@ mod destinations;
 mod endpoints;
 mod error;
 mod explain;
+mod failures;
 mod gates;
 mod nodes;
 mod queues;

@@ -40,6 +40,10 @@ pub const NAMES_KEPT: usize = 1_000;
 pub const PRUNE_NAMES_EVERY: Duration = Duration::from_secs(60 * 60);
 /// Between two batches of pruning, so that claims and commits go first.
 pub const PRUNE_PAUSE: Duration = Duration::from_millis(20);
+/// New and regressed groups of failures that alerts look at: of more the newest.
+pub const NEW_FAILURES_MAX: usize = 500;
+/// Looks for a fingerprint among the groups of failures of all tenants, if none is named.
+pub const FAILURE_LOOKS_MAX: usize = 10;
 /// One page of a bulk command.
 pub const BULK_PAGE_MAX: usize = 500;
 /// Jobs that one count with a predicate looks at; beyond that it is "at least".

@@ -11,7 +11,8 @@ use std::{
 use async_trait::async_trait;
 use steadfast_core::{
     AlertChange, AlertFigures, AlertObservation, AlertSettings, AlertState, AlertStatus,
-    AlertSubject, Destination, EventType, Gates, Payload, Queue, Subscriptions, Tenant, Timestamp,
+    AlertSubject, Destination, EventType, FailureGroup, Gates, Kind, Payload, Queue, Subscriptions,
+    Tenant, Timestamp,
 };
 use steadfast_store::{Document, DocumentKind, DocumentSaveResult, LaneStats, Store, StoreError};
 
@@ -78,7 +79,10 @@ impl Watcher {
         let mut changed = 0;
         self.forget_resolved(&stored, now).await?;
         let destinations = destination_observations(states.clone(), &gates);
-        for observation in observations(states, &lanes).into_iter().chain(destinations) {
+        let failures = self.store.new_failures(limits::NEW_FAILURES_MAX).await?;
+        let mut observed = observations(states, &lanes);
+        add_failures(&mut observed, &failures, &self.settings, now);
+        for observation in observed.into_iter().chain(destinations) {
             for rule in observation.rules() {
                 let id = observation.state_id(rule);
                 let stored = stored.get(&id);
@@ -190,6 +194,32 @@ fn observations<'a>(
     found
         .map(|((tenant, subject), queues)| AlertObservation::new(tenant, subject, queues))
         .collect()
+}
+
+/// Adds causes of failures of jobs to what was observed, in the order of tenants. Those of deliveries have alerts of their own: one about a
+/// notification that fails would make another.
+fn add_failures(
+    observed: &mut [AlertObservation],
+    failures: &[FailureGroup],
+    settings: &AlertSettings,
+    now: Timestamp,
+) {
+    let webhook = Kind::webhook();
+    for group in failures {
+        let mut kinds = group.tally.kinds.names.iter();
+        if !kinds.any(|kind| kind != webhook.as_str()) {
+            continue;
+        }
+        let tenant = &group.key.tenant;
+        // A tenant with failures has lanes.
+        let place = observed.binary_search_by(|it| {
+            let of_tenant = it.tenant.cmp(tenant);
+            of_tenant.then(it.subject.cmp(&AlertSubject::Jobs))
+        });
+        if let Ok(place) = place {
+            observed[place].add_failure(group, settings, now);
+        }
+    }
 }
 
 /// The destinations that do not work, for each tenant whose attempts failed there, and those with

@@ -13,6 +13,7 @@ pub mod destinations;
 pub mod endpoints;
 mod events;
 pub mod explain;
+pub mod failures;
 pub mod gates;
 mod heartbeats;
 pub mod jobs;
@@ -53,6 +54,7 @@ use crate::{app::App, json::Json, problem::Problem};
         (name = "Schedules", description = "Jobs that recur"),
         (name = "Workers", description = "Claim jobs and report how they ended"),
         (name = "Dead letters", description = "Jobs that were given up"),
+        (name = "Failures", description = "What goes wrong, by cause"),
         (name = "Queues", description = "Counts by queue; pause and resume"),
         (name = "Flow control", description = "What limits the jobs of a queue, kind, tenant, destination or key"),
         (name = "Stats", description = "Counts and rates"),
@@ -110,6 +112,8 @@ pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(dead_letters::list))
         .routes(routes!(dead_letters::requeue))
         .routes(routes!(dead_letters::discard))
+        .routes(routes!(failures::list))
+        .routes(routes!(failures::read, failures::mark))
         .routes(routes!(queues::list))
         .routes(routes!(queues::pause))
         .routes(routes!(queues::resume))

@@ -10,8 +10,8 @@
 //! * `page_error`: why a page could not be made; `error_page`: what the browser then gets.
 //! * One file per page; `bulk` is one action on many jobs; `credential` shows a new secret or token;
 //!   `deletion` asks before something is deleted; `payload_view` shows payloads without secrets.
-//! * `chart`: SVG; `format`: times, counts and texts for people; `fingerprint`: which failures
-//!   belong to one group. Why an attempt was retried, core explains.
+//! * `chart`: SVG; `format`: times, counts and texts for people. Why an attempt was retried, core
+//!   explains.
 
 mod alerts;
 mod assets;
@@ -24,8 +24,8 @@ mod deletion;
 mod destinations;
 mod endpoints;
 mod error_page;
+mod failures;
 mod fields;
-mod fingerprint;
 mod format;
 mod frame;
 mod gates;
@@ -80,6 +80,8 @@ pub fn router() -> Router<Arc<App>> {
         .route("/schedules/{id}", get(schedules::detail_page))
         .route("/schedules/{id}/act", post(schedules::act))
         .route("/dead-letters", get(dead_letters::page))
+        .route("/failures", get(failures::page))
+        .route("/failures/act", post(failures::act))
         .route("/queues", get(queues::page))
         .route("/queues/act", post(queues::act))
         .route("/queues/why", get(start::queue_page))

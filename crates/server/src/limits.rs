@@ -202,12 +202,8 @@ pub const TIMELINE_FORECAST_MAX: usize = 8;
 /// Webhook deliveries on the page of a job, the newest first.
 pub const DELIVERIES_SHOWN_MAX: usize = 100;
 
-/// Dead letters that are sorted into groups: grouping reads each of them whole.
-pub const DEAD_LETTERS_GROUPED_MAX: usize = 500;
-/// Dead letters listed in each group while all groups are shown.
-pub const GROUP_ROWS_MAX: usize = 10;
-/// How far into a failure message a difference makes another group.
-pub const PATTERN_CHARS_MAX: usize = 200;
+/// Groups of failures on the page of dead letters, which lists dead letters below them.
+pub const PAGE_FAILURES_MAX: usize = 20;
 
 /// More queues than this cannot be read on one page.
 pub const PAGE_QUEUES_MAX: usize = 200;

@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use steadfast_core::{Attempt, Job, JobId, JobState, Kind, Tenant};
-use steadfast_store::{AttemptOwner, JobFilter, JobPageRequest, PageRequest, Store, StoreError};
+use steadfast_core::{Attempt, FailureKey, Job, JobId, JobState, Kind, Tenant};
+use steadfast_store::{
+    AttemptOwner, FailureFilter, JobFilter, JobPageRequest, PageRequest, Store, StoreError,
+    limits::MINUTES_KEPT,
+};
 
 use crate::{
     Invariant,
@@ -155,6 +158,56 @@ pub async fn counters(store: &dyn Store, history: &SharedHistory) -> Result<(), 
     if let Some(difference) = differences.first() {
         let why = format!("{} differ, as {difference:?}", differences.len());
         history.broken(Invariant::CountersAddUp, None, why);
+    }
+    Ok(())
+}
+
+/// Every failed attempt that was recorded is counted in its group, and every dead letter.
+pub async fn failures(store: &dyn Store, history: &SharedHistory) -> Result<(), StoreError> {
+    let mut expected: BTreeMap<FailureKey, (u64, i64)> = BTreeMap::new();
+    let mut oldest = store.now();
+    for known in history.lock().jobs.values() {
+        let settled = known.claims.values().filter_map(|it| it.settled.as_ref());
+        for record in settled.flatten() {
+            let failure = record.failure.as_ref();
+            if let Some(fingerprint) = failure.and_then(|failure| failure.fingerprint) {
+                let key = FailureKey::new(known.tenant.clone(), fingerprint);
+                expected.entry(key).or_default().0 += 1;
+                oldest = oldest.min(record.finished_at);
+            }
+        }
+    }
+    // Retention takes groups that were not seen for so long.
+    if store.now().since(oldest) >= MINUTES_KEPT {
+        return Ok(());
+    }
+    for job in list(store, JobFilter::dead_letters()).await?.values() {
+        let failure = job.progress.failure.as_ref();
+        if let Some(fingerprint) = failure.and_then(|failure| failure.fingerprint) {
+            let key = FailureKey::new(job.tenant.clone(), fingerprint);
+            expected.entry(key).or_default().1 += 1;
+        }
+    }
+    let page = PageRequest::first(usize::from(u16::MAX));
+    let listed = store.list_failures(FailureFilter::default(), page).await?;
+    let counted: BTreeMap<FailureKey, (u64, i64)> = listed
+        .items
+        .into_iter()
+        .map(|group| (group.key, (group.tally.count, group.tally.dead_letters)))
+        .collect();
+    let mut history = history.lock();
+    for (key, expected) in &expected {
+        history.exercise(Invariant::FailuresCounted);
+        let counted = counted.get(key);
+        if counted != Some(expected) {
+            let why =
+                format!("{key:?}: {expected:?} failures and dead letters, counted {counted:?}");
+            history.broken(Invariant::FailuresCounted, None, why);
+        }
+    }
+    if counted.len() != expected.len() {
+        let why = "there are groups of failures that never happened";
+        history.broken(Invariant::FailuresCounted, None, why);
     }
     Ok(())
 }

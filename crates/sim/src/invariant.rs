@@ -46,6 +46,7 @@ invariants! {
     OpenGates = "nothing that is due is left waiting at an open gate",
     ExplainAgrees = "explain says that a job may start if and only if a claim would take it",
     SharesAreFair = "a tenant's due job is claimed within its fair bound",
+    FailuresCounted = "a failed attempt is counted once, in the group of its cause",
     CountersAddUp = "the stored counters are what the jobs add up to",
 }
 

@@ -98,6 +98,7 @@ bugs! {
     ExplainCountsNothing breaks ExplainAgrees: "explain does not see what runs",
     TenantStarved breaks SharesAreFair: "one tenant goes before all others",
     WeightIgnored breaks SharesAreFair: "all tenants weigh the same",
+    FailureNotCounted breaks FailuresCounted: "some failures are in no group",
     CancelNotCounted breaks CountersAddUp: "some cancelled jobs are not counted",
 }
 

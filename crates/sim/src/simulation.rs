@@ -298,6 +298,7 @@ impl Simulation {
     fn last_audit(&mut self) {
         self.history.lock().check_ticks();
         at_once(crate::audit::records(&*self.store, &self.history)).unwrap();
+        at_once(crate::audit::failures(&*self.store, &self.history)).unwrap();
         // Jobs in memory have no counters beside them, so they put nothing to the test.
         if self.backend != Backend::Memory {
             at_once(crate::audit::counters(&*self.store, &self.history)).unwrap();

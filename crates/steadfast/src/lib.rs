@@ -259,7 +259,8 @@ pub mod alert {
     #[doc(inline)]
     pub use steadfast_core::{
         AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, AlertUnit,
-        DestinationAlert, DlqAlert, ExhaustedAlert, OverdueAlert, RetryRateAlert,
+        DestinationAlert, DlqAlert, ExhaustedAlert, NewFailureAlert, OverdueAlert, RegressedAlert,
+        RetryRateAlert,
     };
 }
 

@@ -81,9 +81,9 @@ fn apply_colours(table: &mut Table) {
 pub fn status_cell(text: &str) -> Cell {
     let cell = Cell::new(text);
     match text {
-        "succeeded" | "SUCCESS" | "ok" => cell.fg(Color::Green),
-        "failed" | "FAILED" | "LOST" | "firing" => cell.fg(Color::Red),
-        "retrying" | "pending" | "paused" => cell.fg(Color::Yellow),
+        "succeeded" | "SUCCESS" | "ok" | "fixed" => cell.fg(Color::Green),
+        "failed" | "FAILED" | "LOST" | "firing" | "regressed" => cell.fg(Color::Red),
+        "retrying" | "pending" | "paused" | "new" => cell.fg(Color::Yellow),
         "running" => cell.fg(Color::Cyan),
         _ => cell,
     }

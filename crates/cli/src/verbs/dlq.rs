@@ -206,6 +206,7 @@ impl Selection {
             reason: filter.reason,
             tags: filter.tags,
             class: filter.class,
+            fingerprint: filter.fingerprint,
             text: filter.text,
             from: filter.from,
             before: filter.before,

@@ -391,11 +391,12 @@ async fn events_come_as_they_happen() {
 /// The client's methods have the names of the API's description.
 #[tokio::test]
 async fn every_operation_of_the_api_has_a_method() {
-    const SOURCES: [&str; 8] = [
+    const SOURCES: [&str; 9] = [
         include_str!("../../src/claims.rs"),
         include_str!("../../src/destinations.rs"),
         include_str!("../../src/endpoints.rs"),
         include_str!("../../src/events.rs"),
+        include_str!("../../src/failures.rs"),
         include_str!("../../src/gates.rs"),
         include_str!("../../src/jobs.rs"),
         include_str!("../../src/queues.rs"),

@@ -33,6 +33,8 @@ impl AlertSettings {
                 lateness.unwrap_or(0) as f64
             }
             AlertRule::Destination => figures.failed_share,
+            AlertRule::NewFailure => figures.new_causes as f64,
+            AlertRule::Regressed => figures.regressed_causes as f64,
         }
     }
 
@@ -46,7 +48,7 @@ impl AlertSettings {
             AlertRule::RetryRate => self.retry_rate.above,
             AlertRule::Exhausted => self.exhausted.above as f64,
             AlertRule::Overdue => self.overdue.above.as_secs_f64(),
-            AlertRule::Destination => 0.0,
+            AlertRule::Destination | AlertRule::NewFailure | AlertRule::Regressed => 0.0,
         }
     }
 
@@ -102,9 +104,30 @@ impl AlertSettings {
                 ),
                 None => format!("no job {location} is due"),
             },
-            // Its message is `destination_message`.
-            AlertRule::Destination => String::new(),
+            // Their messages are `destination_message` and `cause_message`.
+            AlertRule::Destination | AlertRule::NewFailure | AlertRule::Regressed => String::new(),
         }
+    }
+
+    /// How many causes of failures are news, and the newest of them.
+    pub(super) fn cause_message(&self, state: &AlertState, newest: Option<&String>) -> String {
+        if !self.is_enabled(state.rule) {
+            return "the rule is switched off".to_owned();
+        }
+        let is_one = state.value <= 1.0;
+        let which = match state.rule {
+            AlertRule::Regressed => "that counted as fixed",
+            _ if is_one => "that was never seen before",
+            _ => "that were never seen before",
+        };
+        let tenant = &state.tenant;
+        if state.status == AlertStatus::Ok {
+            return format!("jobs of tenant {tenant} fail for no cause {which}");
+        }
+        let value = state.format_value();
+        let causes = if is_one { "cause" } else { "causes" };
+        let newest = newest.map_or(String::new(), |newest| format!("; the newest: {newest}"));
+        format!("jobs of tenant {tenant} fail for {value} {causes} {which}{newest}")
     }
 
     /// What is wrong with a destination, or that nothing is.

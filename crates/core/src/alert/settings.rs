@@ -30,6 +30,10 @@ pub struct AlertSettings {
     pub overdue: OverdueAlert,
     /// The rule on systems that jobs call.
     pub destination: DestinationAlert,
+    /// The rule on causes of failures that were never seen before.
+    pub new_failure: NewFailureAlert,
+    /// The rule on causes of failures that counted as fixed.
+    pub regressed: RegressedAlert,
 }
 
 /// Fires if a system that jobs call does not work; when that is so, its gate says.
@@ -39,6 +43,32 @@ pub struct DestinationAlert {
     /// Whether the rule is checked; true by default.
     pub enabled: bool,
     /// How long it must not work before the alert fires; at once by default.
+    #[serde(with = "duration::text")]
+    pub after: Duration,
+}
+
+/// Fires if jobs fail for a cause that was never seen before, until a person marks it or a day has
+/// passed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct NewFailureAlert {
+    /// Whether the rule is checked; true by default.
+    pub enabled: bool,
+    /// How many attempts must have failed for that cause; 10 by default, so that the retries of a
+    /// first job fire nothing.
+    pub min_failures: u64,
+    /// How long there must be such a cause before the alert fires; at once by default.
+    #[serde(with = "duration::text")]
+    pub after: Duration,
+}
+
+/// Fires if jobs fail for a cause that counted as fixed, until a person marks it again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct RegressedAlert {
+    /// Whether the rule is checked; true by default.
+    pub enabled: bool,
+    /// How long there must be such a cause before the alert fires; at once by default.
     #[serde(with = "duration::text")]
     pub after: Duration,
 }
@@ -109,11 +139,32 @@ impl Default for AlertSettings {
             exhausted: ExhaustedAlert::default(),
             overdue: OverdueAlert::default(),
             destination: DestinationAlert::default(),
+            new_failure: NewFailureAlert::default(),
+            regressed: RegressedAlert::default(),
         }
     }
 }
 
 impl Default for DestinationAlert {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            after: Duration::ZERO,
+        }
+    }
+}
+
+impl Default for NewFailureAlert {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            min_failures: 10,
+            after: Duration::ZERO,
+        }
+    }
+}
+
+impl Default for RegressedAlert {
     fn default() -> Self {
         Self {
             enabled: true,
@@ -183,6 +234,8 @@ impl AlertSettings {
             AlertRule::Exhausted => self.exhausted.enabled,
             AlertRule::Overdue => self.overdue.enabled,
             AlertRule::Destination => self.destination.enabled,
+            AlertRule::NewFailure => self.new_failure.enabled,
+            AlertRule::Regressed => self.regressed.enabled,
         }
     }
 
@@ -193,6 +246,8 @@ impl AlertSettings {
             AlertRule::Exhausted => self.exhausted.after,
             AlertRule::Overdue => self.overdue.after,
             AlertRule::Destination => self.destination.after,
+            AlertRule::NewFailure => self.new_failure.after,
+            AlertRule::Regressed => self.regressed.after,
         }
     }
 }

@@ -5,15 +5,15 @@ use std::{sync::Arc, time::Duration};
 use serde::Deserialize;
 use steadfast_core::{
     AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, BodyFormat, CommitResult,
-    Endpoint, EndpointId, EndpointSecret, EventType, Failure, FailureClass, Job, JobId, Kind,
-    Outcome, Payload, PolicyPatch, Preset, Queue, Tenant, WebhookSecret,
+    Endpoint, EndpointId, EndpointSecret, EventType, Failure, FailureClass, FailureMark, Job,
+    JobId, Kind, Outcome, Payload, PolicyPatch, Preset, Queue, Tenant, WebhookSecret,
 };
 use steadfast_engine::{
     Client, Context, Engine, EngineConfig, JobError, JobKind as _, JobRequest, testing::TestEngine,
 };
 use steadfast_store::{
-    Document, DocumentKind, DocumentStore as _, JobFilter, JobPageRequest, ManualClock,
-    MemoryStore, Store,
+    Document, DocumentKind, DocumentStore as _, FailureFilter, JobFilter, JobPageRequest,
+    ManualClock, MemoryStore, PageRequest, Store,
 };
 
 use crate::{
@@ -90,6 +90,8 @@ fn only(rule: AlertRule) -> AlertSettings {
     settings.exhausted.enabled = rule == AlertRule::Exhausted;
     settings.overdue.enabled = rule == AlertRule::Overdue;
     settings.destination.enabled = rule == AlertRule::Destination;
+    settings.new_failure.enabled = rule == AlertRule::NewFailure;
+    settings.regressed.enabled = rule == AlertRule::Regressed;
     settings
 }
 
@@ -527,4 +529,59 @@ async fn a_destination_that_does_not_work_fires_for_those_who_call_it_and_resolv
     let alerts = client.alerts(None).await.unwrap();
     let message = "https://partner.example.com works again for tenant acme";
     assert_eq!(alerts[0].message, message);
+}
+
+#[tokio::test]
+async fn a_cause_of_failures_fires_when_it_is_new_and_when_it_comes_back() {
+    let fixture = Fixture::new();
+    let mut settings = only(AlertRule::NewFailure);
+    settings.regressed.enabled = true;
+    settings.new_failure.min_failures = 2;
+    let engine = fixture.engine(settings);
+    let client = engine.client();
+    endpoint(&client, "acme", 1, ALERTS).await;
+    dead_letter(&engine, "acme").await;
+    assert_eq!(
+        engine.watch().await.unwrap(),
+        0,
+        "one failure is not enough"
+    );
+    for _ in 0..3 {
+        dead_letter(&engine, "acme").await;
+    }
+    assert_eq!(engine.watch().await.unwrap(), 1);
+    assert_eq!(events(&client).await, ["alert.fired new_failure of acme"]);
+    let filter = FailureFilter::default();
+    let groups = client
+        .failures(filter, PageRequest::first(9))
+        .await
+        .unwrap();
+    let [group] = &groups.items[..] else {
+        panic!("there is one cause: {groups:?}");
+    };
+    let alerts = client.alerts(None).await.unwrap();
+    let expected = format!(
+        "jobs of tenant acme fail for 1 cause that was never seen before; the newest: {} ({})",
+        group.pattern(),
+        group.key.fingerprint
+    );
+    assert_eq!(alerts[0].message, expected);
+    let mark = async |mark| {
+        let marked = client.mark_failure(group.key.clone(), mark, Some("kim"));
+        marked.await.unwrap().unwrap()
+    };
+    mark(FailureMark::Fixed).await;
+    assert_eq!(engine.watch().await.unwrap(), 1, "it is resolved");
+    fixture.clock.advance(MINUTE);
+    dead_letter(&engine, "acme").await;
+    assert_eq!(engine.watch().await.unwrap(), 1);
+    mark(FailureMark::Known).await;
+    assert_eq!(engine.watch().await.unwrap(), 1);
+    let expected = [
+        "alert.fired new_failure of acme",
+        "alert.resolved new_failure of acme",
+        "alert.fired regressed of acme",
+        "alert.resolved regressed of acme",
+    ];
+    assert_eq!(events(&client).await, expected);
 }

@@ -1,4 +1,4 @@
-//! One action on many jobs: the selected ones, a group of dead letters, or all that match.
+//! One action on many jobs: the selected ones, or all that match.
 //!
 //! A million jobs take minutes, and a browser does not wait that long. So the action continues
 //! in the background, a page of jobs at a time, and pages show its progress.
@@ -9,13 +9,12 @@ use std::sync::{
 };
 
 use askama::Template;
-use steadfast_core::{Job, JobId, limits as core_limits};
-use steadfast_store::{JobFilter, JobPageRequest};
+use steadfast_core::{JobId, limits as core_limits};
+use steadfast_store::JobFilter;
 
 use super::{
     bulk_tracker::{BulkAction, BulkOperation, MatchCount},
     fields::Fields,
-    fingerprint,
     frame::{Frame, redirect_back, render},
     page_error::{PageError, PageResult},
     viewer::{Editor, Viewer},
@@ -28,7 +27,6 @@ struct ConfirmPage {
     frame: Frame,
     action: &'static str,
     matches: MatchCount,
-    group: Option<GroupSummary>,
     filters: Vec<(&'static str, String)>,
     dead_letters: bool,
     back: String,
@@ -54,35 +52,6 @@ impl ConfirmPage {
     }
 }
 
-/// The group of dead letters that an action is for, as far as its members were read.
-struct GroupSummary {
-    id: String,
-    /// `None` if no dead letter that was read is in it.
-    pattern: Option<String>,
-    matches: MatchCount,
-}
-
-impl GroupSummary {
-    /// Groups have no index, so only the newest dead letters are read.
-    async fn read(app: &App, filter: &JobFilter, id: &str) -> Result<Self, PageError> {
-        let page = JobPageRequest::first(limits::DEAD_LETTERS_GROUPED_MAX);
-        let listed = app.client.jobs(filter.clone(), page).await?;
-        let members = listed
-            .items
-            .iter()
-            .filter(|job| fingerprint::group_id(job) == id);
-        let members: Vec<&Job> = members.collect();
-        Ok(Self {
-            id: id.to_owned(),
-            pattern: members.first().map(|job| fingerprint::pattern(job)),
-            matches: MatchCount {
-                counted: members.len() as u64,
-                is_lower_bound: listed.next.is_some(),
-            },
-        })
-    }
-}
-
 pub async fn act(editor: Editor) -> PageResult {
     let Editor { viewer, form } = editor;
     let action = BulkAction::parse(form.get("action"))?;
@@ -99,14 +68,7 @@ pub async fn act(editor: Editor) -> PageResult {
         dead_letters,
         ..query::job_filter(&form.job_query()?, &viewer.caller)?
     };
-    let group = match form.get("group") {
-        Some(id) => Some(GroupSummary::read(&viewer.app, &filter, id).await?),
-        None => None,
-    };
-    let matches = match &group {
-        Some(group) => group.matches,
-        None => count_matches(&viewer.app, &filter).await?,
-    };
+    let matches = count_matches(&viewer.app, &filter).await?;
     if form.get("confirmed").is_none() {
         let section = if dead_letters {
             "/dead-letters"
@@ -117,7 +79,6 @@ pub async fn act(editor: Editor) -> PageResult {
             frame: Frame::of(&viewer, section, "Confirm"),
             action: action.name(),
             matches,
-            group,
             filters: form.filters(),
             dead_letters,
             back: back.to_owned(),
@@ -130,7 +91,7 @@ pub async fn act(editor: Editor) -> PageResult {
         done: AtomicU64::new(0),
         _permit: viewer.app.try_bulk_work(viewer.caller.tenant.as_ref())?,
     };
-    act_on_matches(&viewer.app, operation, filter, group, back).await
+    act_on_matches(&viewer.app, operation, filter, back).await
 }
 
 /// Starts an operation, and waits a moment for it to end.
@@ -138,16 +99,12 @@ async fn act_on_matches(
     app: &Arc<App>,
     operation: BulkOperation,
     filter: JobFilter,
-    group: Option<GroupSummary>,
     back: &str,
 ) -> PageResult {
     let operation = app.bulk.start(operation);
     let running = tokio::spawn({
         let (app, operation) = (app.clone(), operation.clone());
-        async move {
-            let group = group.map(|group| group.id);
-            run(operation, &app, filter, group).await
-        }
+        async move { run(operation, &app, filter).await }
     });
     match tokio::time::timeout(limits::BULK_WAIT_MAX, running).await {
         Ok(Ok(Err(error))) => Err(error),
@@ -178,19 +135,10 @@ async fn act_on_selected(
 }
 
 /// Applies the action of an operation to every job that matches, a page at a time.
-async fn run(
-    operation: Arc<BulkOperation>,
-    app: &App,
-    filter: JobFilter,
-    group: Option<String>,
-) -> Result<(), PageError> {
+async fn run(operation: Arc<BulkOperation>, app: &App, filter: JobFilter) -> Result<(), PageError> {
     let command = operation.action.command();
     app.client
         .command_matching(filter, command)
-        .only(move |job| {
-            let group = group.as_deref();
-            group.is_none_or(|group| fingerprint::group_id(job) == group)
-        })
         .rate(app.settings.bulk_rate)
         .on_progress(move |so_far| operation.done.store(so_far.changed, Ordering::Relaxed))
         .run()

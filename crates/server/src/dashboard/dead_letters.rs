@@ -1,17 +1,15 @@
-//! Dead letters, grouped by kind and failure.
-
-use std::collections::HashMap;
+//! Dead letters: the failures that made them, and the newest of them.
 
 use askama::Template;
-use steadfast_core::{EndReason, Job, explain};
+use steadfast_core::{EndReason, JobId};
 use steadfast_engine::Stats;
-use steadfast_store::{JobFilter, JobPageRequest};
+use steadfast_store::{FailureFilter, JobFilter, JobPageRequest, PageRequest};
 
 use super::{
     bulk_tracker::BulkProgress,
+    failures::FailureRow,
     fields::Fields,
-    fingerprint,
-    format::{PageTime, thousands},
+    format::thousands,
     frame::{Frame, render},
     jobs::{JobRow, list_jobs},
     page_error::PageResult,
@@ -26,27 +24,15 @@ struct DeadLettersPage {
     fields: Fields,
     filters: Vec<(&'static str, String)>,
     reasons: &'static [EndReason],
-    groups: Vec<FailureGroup>,
+    groups: Vec<FailureRow>,
+    has_more_groups: bool,
+    rows: Vec<JobRow>,
+    next: Option<String>,
+    first: Option<String>,
     total: String,
-    /// How many were grouped, if there are more.
-    grouped: Option<String>,
-    /// The one group that is shown.
-    chosen: Option<String>,
     back: String,
     bulk: Vec<BulkProgress>,
     shows_tenants: bool,
-}
-
-struct FailureGroup {
-    id: String,
-    kind: String,
-    pattern: String,
-    reason: &'static str,
-    count: usize,
-    newest: PageTime,
-    oldest: PageTime,
-    rows: Vec<JobRow>,
-    hidden: usize,
 }
 
 pub async fn page(viewer: Viewer) -> PageResult {
@@ -54,35 +40,34 @@ pub async fn page(viewer: Viewer) -> PageResult {
         dead_letters: true,
         ..query::job_filter(&viewer.fields.job_query()?, &viewer.caller)?
     };
-    let tenant = filter.tenant.clone();
     let frame = Frame::of(&viewer, "/dead-letters", "Dead letters");
-    let page = JobPageRequest::first(limits::DEAD_LETTERS_GROUPED_MAX);
-    let (jobs, next) = list_jobs(&viewer.app, filter, page).await?;
-    let lanes = viewer
-        .app
-        .lane_stats
-        .get(&viewer.app.client, tenant.as_ref())
-        .await?;
-    let stats: Stats = lanes.into_iter().collect();
-    let chosen = viewer.fields.get("group").map(str::to_owned);
-    let rows_max = if chosen.is_some() {
-        jobs.len()
-    } else {
-        limits::GROUP_ROWS_MAX
+    let client = &viewer.app.client;
+    let groups = PageRequest::first(limits::PAGE_FAILURES_MAX);
+    let groups = client.failures(failure_filter(&filter), groups).await?;
+    let lanes = viewer.app.lane_stats.get(client, filter.tenant.as_ref());
+    let stats: Stats = lanes.await?.into_iter().collect();
+    let after = viewer.fields.get("after").map(str::parse::<JobId>);
+    let page = JobPageRequest {
+        limit: limits::PAGE_DEFAULT,
+        after: after.transpose()?,
     };
-    let mut groups = groups(&jobs, &frame, rows_max);
-    if let Some(chosen) = &chosen {
-        groups.retain(|group| group.id == *chosen);
-    }
-    let query = viewer.fields.query_with(&[("did", ""), ("n", "")]);
+    let (jobs, next) = list_jobs(&viewer.app, filter, page).await?;
+    let here = |changes: &[(&str, &str)]| {
+        let mut changes = changes.to_vec();
+        changes.extend([("did", ""), ("n", "")]);
+        format!("/dead-letters?{}", viewer.fields.query_with(&changes))
+    };
+    let row = |group| FailureRow::of(group, &frame);
     render(&DeadLettersPage {
         filters: viewer.fields.filters(),
         reasons: EndReason::ALL,
-        groups,
+        has_more_groups: groups.next.is_some(),
+        groups: groups.items.into_iter().map(row).collect(),
+        rows: jobs.iter().map(|job| JobRow::of(job, &frame)).collect(),
+        next: next.map(|next| here(&[("after", &next.to_string())])),
+        first: page.after.map(|_| here(&[("after", "")])),
         total: thousands(stats.dead_letters),
-        grouped: next.map(|_| thousands(jobs.len() as u64)),
-        chosen,
-        back: format!("/dead-letters?{query}"),
+        back: here(&[]),
         bulk: viewer.app.bulk.progress(viewer.caller.tenant.as_ref()),
         shows_tenants: viewer.caller.tenant.is_none(),
         fields: viewer.fields,
@@ -90,39 +75,16 @@ pub async fn page(viewer: Viewer) -> PageResult {
     })
 }
 
-/// In order of their newest dead letter, with at most `rows_max` rows each.
-fn groups(jobs: &[Job], frame: &Frame, rows_max: usize) -> Vec<FailureGroup> {
-    let mut indexes: HashMap<String, usize> = HashMap::new();
-    let mut groups: Vec<FailureGroup> = Vec::new();
-    for job in jobs {
-        let id = fingerprint::group_id(job);
-        let ended = frame.time(job.progress.finished_at.unwrap_or(job.created_at));
-        let index = *indexes.entry(id.clone()).or_insert_with(|| {
-            groups.push(FailureGroup {
-                id,
-                kind: job.kind.to_string(),
-                pattern: fingerprint::pattern(job),
-                reason: job.progress.reason.map_or("", explain::reason),
-                count: 0,
-                newest: ended,
-                oldest: ended,
-                rows: Vec::new(),
-                hidden: 0,
-            });
-            groups.len() - 1
-        });
-        let Some(group) = groups.get_mut(index) else {
-            continue;
-        };
-        group.count += 1;
-        group.newest.at = group.newest.at.max(ended.at);
-        group.oldest.at = group.oldest.at.min(ended.at);
-        if group.rows.len() < rows_max {
-            group.rows.push(JobRow::of(job, frame));
-        } else {
-            group.hidden += 1;
-        }
+/// The failures of dead letters that match, as far as groups can tell.
+fn failure_filter(filter: &JobFilter) -> FailureFilter {
+    FailureFilter {
+        tenant: filter.tenant.clone(),
+        queue: filter.queue.clone(),
+        kind: filter.kind.clone(),
+        class: filter.failure_class.clone(),
+        text: filter.failure_text.clone(),
+        fingerprint: filter.fingerprint,
+        has_dead_letters: true,
+        ..FailureFilter::default()
     }
-    groups.sort_by_key(|group| std::cmp::Reverse(group.newest.at));
-    groups
 }

@@ -10,8 +10,18 @@ use crate::{limits, problem::Problem, query_fields};
 pub struct Fields(Vec<(String, String)>);
 
 /// The fields that filter a list of jobs.
-const FILTERS: [&str; 11] = [
-    "label", "queue", "kind", "tenant", "schedule", "from", "before", "text", "class", "reason",
+const FILTERS: [&str; 12] = [
+    "label",
+    "queue",
+    "kind",
+    "tenant",
+    "schedule",
+    "from",
+    "before",
+    "text",
+    "class",
+    "fingerprint",
+    "reason",
     "tag",
 ];
 

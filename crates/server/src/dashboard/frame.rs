@@ -25,11 +25,12 @@ const DOCS_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe
     script-src 'self'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; \
     form-action 'none'; frame-ancestors 'none'; base-uri 'none'";
 
-const SECTIONS: [(&str, &str); 12] = [
+const SECTIONS: [(&str, &str); 13] = [
     ("/", "Overview"),
     ("/jobs", "Jobs"),
     ("/schedules", "Schedules"),
     ("/dead-letters", "Dead letters"),
+    ("/failures", "Failures"),
     ("/queues", "Queues"),
     ("/gates", "Gates"),
     ("/destinations", "Destinations"),
@@ -139,6 +140,7 @@ fn action_message(fields: &Fields) -> Option<String> {
         "nothing" => "No job was selected, so nothing was changed.".to_owned(),
         "create" => "Created.".to_owned(),
         "saved" => "Saved.".to_owned(),
+        "mark" => "Marked.".to_owned(),
         "set" => "Set. It holds on all nodes within two seconds.".to_owned(),
         "hold" => "Held. No job starts for it until it is released.".to_owned(),
         "release" => "Released. Jobs start again, faster from second to second.".to_owned(),

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::Path;
 use steadfast_core::{
     Attempt, AttemptForecast, AttemptStatus, Job, JobCommand, JobEdit, JobId, JobState, Kind, Note,
-    Timestamp,
+    Tenant, Timestamp,
     explain::{self, brief},
     tag_text,
 };
@@ -99,6 +99,8 @@ struct AttemptRow {
     took: String,
     worker: String,
     failure: Option<String>,
+    /// The query string of the failure's group.
+    failure_address: Option<String>,
     output: Option<Excerpt>,
     note: Option<String>,
     trace: Option<Excerpt>,
@@ -107,7 +109,7 @@ struct AttemptRow {
 }
 
 impl AttemptRow {
-    fn of(attempt: &Attempt, frame: &Frame) -> Self {
+    fn of(attempt: &Attempt, tenant: &Tenant, frame: &Frame) -> Self {
         let next = attempt.decision.as_ref().and_then(|it| it.next_run_at);
         let trace = attempt.failure.as_ref().and_then(|it| it.trace.as_ref());
         let worker = attempt.worker.as_ref().map(ToString::to_string);
@@ -122,6 +124,11 @@ impl AttemptRow {
             took: brief(attempt.duration()),
             worker: worker.unwrap_or_default(),
             failure: attempt.failure.as_ref().map(ToString::to_string),
+            failure_address: attempt
+                .failure
+                .as_ref()
+                .and_then(|failure| failure.fingerprint)
+                .map(|fingerprint| format!("fingerprint={fingerprint}&tenant={tenant}")),
             output: attempt.output.as_ref().map(|it| Excerpt::json(it.as_str())),
             note: attempt.note.as_deref().map(shown_note),
             trace: trace.cloned().map(Excerpt::of),
@@ -184,7 +191,9 @@ pub async fn page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         is_logarithmic: chart::is_logarithmic(&segments),
         next: is_due_later.then(|| (next, next.countdown())),
         forecast: forecast_rows(&forecast, &frame),
-        attempts: attempts.map(|it| AttemptRow::of(it, &frame)).collect(),
+        attempts: attempts
+            .map(|it| AttemptRow::of(it, &job.tenant, &frame))
+            .collect(),
         more_attempts: listed.next.is_some(),
         output_name: output_name(&job.kind),
         payload: payload_view::excerpt(&job.kind, &job.payload, frame.may_write),

@@ -45,6 +45,8 @@ pub struct JobRow {
     pub run_at: PageTime,
     pub created_at: PageTime,
     pub failure: String,
+    /// The query string of the failure's group.
+    pub failure_address: Option<String>,
 }
 
 impl JobRow {
@@ -66,8 +68,15 @@ impl JobRow {
             run_at: frame.time(job.progress.run_at),
             created_at: frame.time(job.created_at),
             failure: failure.unwrap_or_default(),
+            failure_address: failure_address(job),
         }
     }
+}
+
+/// The query string of the group of a job's newest failure, if it has one.
+fn failure_address(job: &Job) -> Option<String> {
+    let fingerprint = job.progress.failure.as_ref()?.fingerprint?;
+    Some(format!("fingerprint={fingerprint}&tenant={}", job.tenant))
 }
 
 pub async fn page(viewer: Viewer) -> PageResult {

@@ -23,6 +23,7 @@ mod dead_letters;
 mod destinations;
 mod events;
 mod explain;
+mod failures;
 mod gates;
 mod idempotency;
 mod manual;

@@ -70,6 +70,7 @@ impl BuggyStore {
             Bug::DeadLetterResolved if to.state == JobState::Failed => to.resolved_at = Some(now),
             Bug::LeaseByWallClock => transition.guard.lease_expired = false,
             Bug::OutboxDropped => transition.outbox.clear(),
+            Bug::FailureNotCounted if self.every(5) => transition.observation = None,
             Bug::SettledAgain if to.state == JobState::Succeeded && self.every(3) => {
                 to.state = JobState::Waiting;
                 to.finished_at = None;

@@ -139,7 +139,7 @@ impl JobStore for PostgresStore {
     async fn prune(&self, ended_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
         let now = self.now();
         on_connection!(self, "prune", |conn| prune::prune(
-            &conn.session(),
+            conn,
             ended_before,
             limit,
             now

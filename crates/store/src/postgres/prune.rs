@@ -2,7 +2,12 @@
 
 use steadfast_core::{Timestamp, limits};
 
-use super::{counts, driver_error::DriverError, session::Session};
+use super::{
+    counts,
+    driver_error::DriverError,
+    failures,
+    session::{Conn, Session},
+};
 use crate::{
     limits::{MINUTES_KEPT, PRUNE_BATCH_MAX, PRUNE_BATCHES_MAX},
     minutes::minute,
@@ -13,11 +18,14 @@ use crate::{
 };
 
 pub(super) async fn prune(
-    session: &Session<'_>,
+    conn: &mut Conn<'_>,
     ended_before: Timestamp,
     limit: usize,
     now: Timestamp,
 ) -> Result<usize, DriverError> {
+    // A dead letter that was taken away may still be counted.
+    failures::fold(conn).await?;
+    let session = &conn.session();
     let mut position = session.shared.pruned_to().at(now);
     let mut is_recent = false;
     let mut pruned = 0;

@@ -32,6 +32,8 @@ pub struct FailureFilter {
     pub text: Option<String>,
     /// Seen at this time or later.
     pub since: Option<Timestamp>,
+    /// Only groups with dead letters.
+    pub has_dead_letters: bool,
 }
 
 impl FailureFilter {
@@ -53,6 +55,7 @@ impl FailureFilter {
             && is_any_or(&self.kind, |kind| kinds.contains(kind.as_str()))
             && is_any_or(&self.queue, |queue| queues.contains(queue.as_str()))
             && is_any_or(&self.destination, |it| destinations.contains(it.as_str()))
+            && (!self.has_dead_letters || tally.dead_letters > 0)
             && is_any_or(&self.since, |since| tally.last_seen >= *since)
             && is_any_or(&self.text, |text| {
                 let text = text.to_lowercase();

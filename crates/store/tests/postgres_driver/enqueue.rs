@@ -287,6 +287,9 @@ async fn who_may_enqueue_still_may_after_the_function_was_replaced() {
              DROP FUNCTION steadfast.policy_number; DROP FUNCTION steadfast.use_age;
              DROP TABLE steadfast.name_search; ALTER TABLE steadfast.lane DROP COLUMN used_at;
              ALTER TABLE steadfast.policy DROP COLUMN used_at;
+             ALTER TABLE steadfast.job DROP COLUMN failure_group;
+             DROP TYPE steadfast.transition_v3; DROP TABLE steadfast.failure;
+             DROP TABLE steadfast.failure_change;
              UPDATE steadfast.schema_version SET version = 10",
         )
         .await;

@@ -1,7 +1,7 @@
 //! `steadfast jobs list`.
 
 use steadfast_api::{JobList, JobQuery};
-use steadfast_core::{EndReason, JobLabel, ScheduleId, Timestamp};
+use steadfast_core::{EndReason, FailureFingerprint, JobLabel, ScheduleId, Timestamp};
 
 use crate::{
     limits::LIST_DEFAULT,
@@ -47,6 +47,9 @@ pub struct JobFilterArgs {
     /// Class of the newest failure, as timeout.
     #[arg(long)]
     pub class: Option<String>,
+    /// Fingerprint of the newest failure, as `failures list` shows it.
+    #[arg(long)]
+    pub fingerprint: Option<FailureFingerprint>,
     /// Why the job ended, as exhausted or non_retryable.
     #[arg(long)]
     pub reason: Option<EndReason>,
@@ -90,6 +93,7 @@ impl JobFilterArgs {
             schedule,
             text: self.text,
             class: self.class,
+            fingerprint: self.fingerprint,
             reason: self.reason,
             tag: self.tags,
             from: self.from,

@@ -1,0 +1,238 @@
+//! `steadfast failures`: what goes wrong, by cause.
+
+use clap::Subcommand;
+use steadfast_api::{FailureGroupBody, FailureList, FailureQuery, TenantQuery};
+use steadfast_core::{FailureMark, FailureState, Timestamp};
+
+use crate::{
+    limits,
+    output::print_line,
+    server_args::ServerArgs,
+    show::{age, moment, now, plain_table, shorten, status_cell, table_lines},
+};
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "Failures of one cause have one fingerprint, whatever numbers and names they carry.\n\nExamples:\n  steadfast failures list --state new\n  steadfast failures show 01725bb71d23924e\n  steadfast failures known 01725bb71d23924e\n  steadfast failures fixed 01725bb71d23924e"
+)]
+pub struct Args {
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// List failures by cause, the most frequent first.
+    #[command(after_help = "Example:\n  steadfast failures list --class timeout --queue images")]
+    List(ListArgs),
+    /// Show a failure: how often, since when, where, and an example.
+    #[command(after_help = "Example:\n  steadfast failures show 01725bb71d23924e")]
+    Show(NamedArgs),
+    /// Say that a failure is known.
+    #[command(after_help = "Example:\n  steadfast failures known 01725bb71d23924e")]
+    Known(NamedArgs),
+    /// Say that the cause of a failure is fixed; if it comes back, an alert fires.
+    #[command(after_help = "Example:\n  steadfast failures fixed 01725bb71d23924e")]
+    Fixed(NamedArgs),
+}
+
+#[derive(clap::Args)]
+struct ListArgs {
+    /// Only those in this state: new, known, fixed or regressed.
+    #[arg(long)]
+    state: Option<FailureState>,
+    /// Only failures of this class, as timeout.
+    #[arg(long)]
+    class: Option<String>,
+    /// Only failures with this HTTP status.
+    #[arg(long)]
+    status: Option<u16>,
+    /// Only failures of jobs of this kind.
+    #[arg(long)]
+    kind: Option<String>,
+    /// Only failures of jobs that call this system, as https://api.example.com.
+    #[arg(long, value_name = "ORIGIN")]
+    destination: Option<String>,
+    /// Only failures of jobs of this queue.
+    #[arg(long)]
+    queue: Option<String>,
+    /// Only failures with this text.
+    #[arg(long)]
+    text: Option<String>,
+    /// Only those seen at this time or later, as 2026-12-24T18:00:00Z.
+    #[arg(long, value_name = "TIME")]
+    since: Option<Timestamp>,
+    /// Only failures of this tenant's jobs; for keys that see all tenants.
+    #[arg(long)]
+    tenant: Option<String>,
+    /// How many.
+    #[arg(long, default_value_t = limits::LIST_DEFAULT)]
+    limit: usize,
+}
+
+#[derive(clap::Args)]
+struct NamedArgs {
+    /// The fingerprint of its failures.
+    fingerprint: String,
+    /// The tenant whose jobs failed; for keys that see all tenants.
+    #[arg(long)]
+    tenant: Option<String>,
+}
+
+pub async fn run(args: Args) -> anyhow::Result<()> {
+    let server = args.server.connect()?;
+    let client = &server.client;
+    let mark = |named: NamedArgs, mark| {
+        let query = TenantQuery {
+            tenant: named.tenant,
+        };
+        client.mark_failure(&named.fingerprint, &query, mark)
+    };
+    let request = match args.verb {
+        Verb::List(list) => {
+            let request = client.list_failures(&list.query());
+            return match server.call(request).await? {
+                Some(list) => print_list(&list),
+                None => Ok(()),
+            };
+        }
+        Verb::Show(named) => {
+            let query = TenantQuery {
+                tenant: named.tenant,
+            };
+            client.get_failure(&named.fingerprint, &query)
+        }
+        Verb::Known(named) => mark(named, FailureMark::Known),
+        Verb::Fixed(named) => mark(named, FailureMark::Fixed),
+    };
+    match server.call(request).await? {
+        Some(group) => print_group(&group),
+        None => Ok(()),
+    }
+}
+
+impl ListArgs {
+    fn query(&self) -> FailureQuery {
+        FailureQuery {
+            state: self.state,
+            class: self.class.clone(),
+            status: self.status,
+            kind: self.kind.clone(),
+            destination: self.destination.clone(),
+            queue: self.queue.clone(),
+            text: self.text.clone(),
+            since: self.since,
+            tenant: self.tenant.clone(),
+            limit: Some(self.limit),
+            after: None,
+        }
+    }
+}
+
+fn print_list(list: &FailureList) -> anyhow::Result<()> {
+    if list.failures.is_empty() {
+        return Ok(print_line!("no failures match")?);
+    }
+    let now = now();
+    let mut table = plain_table([
+        "fingerprint",
+        "count",
+        "last day",
+        "dead",
+        "state",
+        "first",
+        "last",
+        "failure",
+    ]);
+    for group in &list.failures {
+        table.add_row(vec![
+            group.fingerprint.to_string().into(),
+            group.count.to_string().into(),
+            sparkline(&group.hours).into(),
+            group.dead_letters.to_string().into(),
+            status_cell(group.state.as_str()),
+            age(group.first_seen, now).into(),
+            age(group.last_seen, now).into(),
+            shorten(&sentence(group), limits::FAILURE_CHARS_MAX).into(),
+        ]);
+    }
+    print_line!("{}", table_lines(&table))?;
+    if list.next_cursor.is_some() {
+        print_line!("there are more: raise --limit, or narrow the list")?;
+    }
+    Ok(())
+}
+
+/// Class, status and pattern.
+fn sentence(group: &FailureGroupBody) -> String {
+    let class = group.class.as_ref().map_or("", |class| class.as_str());
+    match group.http_status {
+        Some(status) => format!("{class} {status}: {}", group.pattern),
+        None => format!("{class}: {}", group.pattern),
+    }
+}
+
+fn print_group(group: &FailureGroupBody) -> anyhow::Result<()> {
+    let now = now();
+    print_line!("{}: {}", group.fingerprint, group.state)?;
+    print_line!("  {}", sentence(group))?;
+    if let Some(by) = &group.marked_by {
+        print_line!("  marked by {by}")?;
+    }
+    print_line!(
+        "  {} failures of {} jobs, {} dead letters",
+        group.count,
+        group.jobs,
+        group.dead_letters
+    )?;
+    print_line!("  first seen {}", moment(group.first_seen, now))?;
+    print_line!("  last seen {}", moment(group.last_seen, now))?;
+    print_line!("  by hour, last day: {}", sparkline(&group.hours))?;
+    for (what, names) in [
+        ("kinds", &group.kinds),
+        ("queues", &group.queues),
+        ("destinations", &group.destinations),
+        ("worker versions", &group.worker_versions),
+    ] {
+        if !names.is_empty() {
+            print_line!("  {what}: {}", names.join(", "))?;
+        }
+    }
+    if let Some(example) = &group.example {
+        let (job, attempt) = (example.job_id, example.attempt);
+        print_line!("  example: attempt {attempt} of {job}")?;
+        print_line!("    {}", example.failure)?;
+    }
+    let print = group.fingerprint;
+    print_line!("  its dead letters: steadfast dlq list --fingerprint {print}")?;
+    Ok(())
+}
+
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The last day by the hour, the present hour last: `·` for none, the highest bar for the most.
+fn sparkline(hours: &[u64]) -> String {
+    let day = &hours[hours.len().saturating_sub(24)..];
+    let most = day.iter().copied().max().unwrap_or(0).max(1);
+    let bar = |count: &u64| match usize::try_from((count * 8).div_ceil(most)) {
+        Ok(0) | Err(_) => '·',
+        Ok(height) => BARS[height.min(BARS.len()) - 1],
+    };
+    day.iter().map(bar).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sparkline_shows_the_last_day() {
+        let mut hours = vec![900; 144];
+        hours.extend([0; 20]);
+        hours.extend([1, 8, 16, 0]);
+        assert_eq!(sparkline(&hours), format!("{}▁▄█·", "·".repeat(20)));
+        assert_eq!(sparkline(&[]), "");
+    }
+}

@@ -1,0 +1,168 @@
+//! Failures by cause: a table of groups, and one of them in detail.
+
+use askama::Template;
+use axum::extract::State;
+use serde_json::json;
+use steadfast_api::{FailureGroupBody, FailureQuery, TenantQuery};
+use steadfast_core::{FailureFingerprint, FailureGroup, FailureState};
+use steadfast_store::{FailureCursor, PageRequest};
+
+use super::{
+    chart::{Svg, sparkline},
+    fields::Fields,
+    format::{PageTime, shorten, thousands},
+    frame::{Frame, redirect_back, render},
+    page_error::PageResult,
+    viewer::{Editor, Viewer},
+};
+use crate::{
+    api,
+    body::{self, Body, Id, Params},
+    limits,
+    problem::Problem,
+    query_fields,
+};
+
+#[derive(Template)]
+#[template(path = "failures.html")]
+struct FailuresPage {
+    frame: Frame,
+    fields: Fields,
+    states: &'static [FailureState],
+    rows: Vec<FailureRow>,
+    shown: Option<FailureRow>,
+    next: Option<String>,
+    first: Option<String>,
+    back: String,
+    shows_tenants: bool,
+}
+
+/// A group in a table.
+pub struct FailureRow {
+    pub body: FailureGroupBody,
+    /// The query string by which jobs and this page find it.
+    pub address: String,
+    /// Class, status and pattern.
+    pub sentence: String,
+    pub count: String,
+    pub dead_letters: String,
+    pub chip: &'static str,
+    pub hours: Svg,
+    pub first_seen: PageTime,
+    pub last_seen: PageTime,
+    /// Kinds and destinations.
+    pub origin: String,
+}
+
+impl FailureRow {
+    pub fn of(group: FailureGroup, frame: &Frame) -> Self {
+        let body = FailureGroupBody::new(group, frame.now);
+        let class = body.class.as_ref().map_or("", |class| class.as_str());
+        let sentence = match body.http_status {
+            Some(status) => format!("{class} {status}: {}", body.pattern),
+            None => format!("{class}: {}", body.pattern),
+        };
+        let sentence = match body.fingerprint {
+            FailureFingerprint::OTHER => "all other failures".to_owned(),
+            _ => shorten(&sentence, limits::CELL_CHARS_MAX),
+        };
+        let origins = body.kinds.iter().chain(&body.destinations);
+        let origin: Vec<&str> = origins.map(String::as_str).collect();
+        Self {
+            address: format!("fingerprint={}&tenant={}", body.fingerprint, body.tenant),
+            sentence,
+            count: thousands(body.count),
+            dead_letters: thousands(body.dead_letters),
+            chip: match body.state {
+                FailureState::New => "chip-retrying",
+                FailureState::Known => "chip-scheduled",
+                FailureState::Fixed => "chip-succeeded",
+                FailureState::Regressed => "chip-failed",
+            },
+            hours: sparkline(&body.hours),
+            first_seen: frame.time(body.first_seen),
+            last_seen: frame.time(body.last_seen),
+            origin: shorten(&origin.join(", "), limits::CELL_CHARS_MAX),
+            body,
+        }
+    }
+}
+
+/// The fields that filter the list.
+const FILTERS: [&str; 9] = [
+    "state",
+    "class",
+    "status",
+    "kind",
+    "destination",
+    "queue",
+    "text",
+    "since",
+    "tenant",
+];
+
+pub async fn page(viewer: Viewer) -> PageResult {
+    let fields = &viewer.fields;
+    let filters = FILTERS.iter().filter_map(|name| {
+        let value = fields.get(name)?;
+        Some(((*name).into(), value.to_owned().into()))
+    });
+    let query: FailureQuery = query_fields::read(filters).map_err(Problem::from)?;
+    let filter = api::failures::filter(&query, &viewer.caller)?;
+    let client = &viewer.app.client;
+    let frame = Frame::of(&viewer, "/failures", "Failures");
+    let shown = match fields.get("fingerprint") {
+        Some(text) => {
+            let fingerprint: FailureFingerprint = text.parse()?;
+            let found = client.failures_of(fingerprint, filter.tenant.as_ref(), 1);
+            let found = found.await?.pop();
+            Some(found.ok_or_else(|| Problem::not_found(text.to_owned()))?)
+        }
+        None => None,
+    };
+    let after = fields.get("after").map(str::parse::<FailureCursor>);
+    let page = PageRequest {
+        limit: limits::PAGE_DEFAULT,
+        after: after.transpose()?,
+    };
+    let has_after = page.after.is_some();
+    // One group is shown alone.
+    let listed = match shown {
+        Some(_) => None,
+        None => Some(client.failures(filter, page).await?),
+    };
+    let here = |changes: &[(&str, &str)]| {
+        let mut changes = changes.to_vec();
+        changes.extend([("did", ""), ("n", "")]);
+        format!("/failures?{}", fields.query_with(&changes))
+    };
+    let (groups, next) = listed.map_or((Vec::new(), None), |page| (page.items, page.next));
+    let row = |group| FailureRow::of(group, &frame);
+    render(&FailuresPage {
+        states: FailureState::ALL,
+        rows: groups.into_iter().map(row).collect(),
+        shown: shown.map(row),
+        next: next.map(|next| here(&[("after", &next.to_string())])),
+        first: has_after.then(|| here(&[("after", "")])),
+        back: here(&[]),
+        shows_tenants: viewer.caller.tenant.is_none(),
+        fields: viewer.fields,
+        frame,
+    })
+}
+
+/// Calls the API's own function, so that the same rules hold.
+pub async fn act(editor: Editor) -> PageResult {
+    let writes = editor.writes();
+    let Editor { viewer, form } = editor;
+    let app = State(viewer.app.clone());
+    let fingerprint = Id(form.value("fingerprint").to_owned());
+    let query = Params(TenantQuery {
+        tenant: form.get("tenant").map(str::to_owned),
+    });
+    let request = json!({"state": form.value("action")}).to_string();
+    let request = Body(body::parse(request.as_bytes())?);
+    api::failures::mark(app, writes, fingerprint, query, request).await?;
+    let back = form.get("back").unwrap_or("/failures");
+    Ok(redirect_back(back, "mark", None))
+}
