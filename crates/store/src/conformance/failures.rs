@@ -233,7 +233,7 @@ pub async fn a_fixed_failure_that_comes_back_has_regressed(f: Fixture) {
     let group = only_group(&f).await;
     assert_eq!(group.state(f.now()), FailureState::Regressed);
     assert_eq!(f.store.new_failures(10).await.unwrap(), [group]);
-    let unknown = FailureKey::new(tenant("nobody"), FailureFingerprint::OTHER);
+    let unknown = FailureKey::new(tenant("unknown"), FailureFingerprint::OTHER);
     let marked = f.store.mark_failure(unknown, FailureMark::Known, None);
     assert_eq!(marked.await.unwrap(), None);
 }

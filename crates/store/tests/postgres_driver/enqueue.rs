@@ -287,6 +287,10 @@ async fn who_may_enqueue_still_may_after_the_function_was_replaced() {
              DROP FUNCTION steadfast.policy_number; DROP FUNCTION steadfast.use_age;
              DROP TABLE steadfast.name_search; ALTER TABLE steadfast.lane DROP COLUMN used_at;
              ALTER TABLE steadfast.policy DROP COLUMN used_at;
+             DROP TRIGGER tags_created ON steadfast.job; DROP TRIGGER tags_deleted ON steadfast.job;
+             DROP FUNCTION steadfast.save_tags; DROP FUNCTION steadfast.delete_tags;
+             DROP TABLE steadfast.tag; DROP TYPE steadfast.new_job_v3;
+             ALTER TABLE steadfast.job DROP COLUMN traceparent, DROP COLUMN extras;
              ALTER TABLE steadfast.job DROP COLUMN failure_group;
              DROP TYPE steadfast.transition_v3; DROP TABLE steadfast.failure;
              DROP TABLE steadfast.failure_change;
