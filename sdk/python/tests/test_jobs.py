@@ -187,6 +187,25 @@ def test_an_exception_without_a_text_is_a_failure_all_the_same(
     assert failure["message"] == "the exception has no text: RuntimeError"
 
 
+def test_a_result_that_is_not_json_is_no_reason_to_run_again(
+    app: Steadfast, jobs: LocalQueue
+) -> None:
+    circle: list[Any] = []
+    circle.append(circle)
+    results: list[Any] = [object(), circle, float("nan")]
+
+    @app.job
+    def work(number: int) -> Any:
+        return results[number]
+
+    for number in range(len(results)):
+        work.enqueue(number)
+    jobs.run_until_idle()
+    assert [(job.label, dict(job.failure or {}).get("class")) for job in jobs.jobs] == [
+        ("failed", "result")
+    ] * len(results)
+
+
 def test_a_snooze_is_not_counted(app: Steadfast, jobs: LocalQueue) -> None:
     attempts: list[int] = []
 

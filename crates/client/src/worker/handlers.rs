@@ -61,6 +61,8 @@ fn decode<J: JobKind>(held: &HeldClaim) -> Result<J, JobError> {
 }
 
 fn encode(result: &impl Serialize) -> HandlerResult {
-    let result = Payload::encode(result)?;
+    let result = Payload::encode(result).map_err(|error| {
+        JobError::permanent_failure("result", format!("the result is not JSON: {error}"))
+    })?;
     Ok(Some(result).filter(|result| result.as_str() != "null"))
 }

@@ -1,7 +1,7 @@
 //! Typed handlers in a worker of its own. What happens when the server or the way to it fails is
 //! proved by `sdk/conformance`, with the example `conformance_adapter`.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use steadfast_client::{
@@ -100,13 +100,21 @@ async fn a_job_is_retried_keeps_its_step_and_makes_another_when_it_succeeds() {
 }
 
 #[tokio::test]
-async fn a_panic_and_a_payload_that_does_not_fit_are_failures_of_their_class() {
+async fn a_panic_a_payload_that_does_not_fit_and_a_result_without_json_have_their_class() {
     async fn panic(order: Order, _: Context) -> Result<(), JobError> {
         panic!("order {} is cursed", order.number);
     }
+    async fn pair(_: Receipt, _: Context) -> Result<BTreeMap<(u8, u8), u8>, JobError> {
+        Ok(BTreeMap::from([((1, 2), 3)]))
+    }
     let server = Server::start().await;
     let client = server.client();
-    let worker = client.worker().handler(panic).start().unwrap();
+    let builder = client.worker().handler(panic).handler(pair);
+    let worker = builder.start().unwrap();
+    let odd = client.enqueue(&Receipt { order: 1 }).await.unwrap();
+    let odd = end_of(&client, odd.id).await;
+    assert_eq!(odd.attempt, 1, "it is not retried");
+    assert_eq!(odd.failure.unwrap().class.as_str(), "result");
     let cursed = client.enqueue(&Order { number: 13 }).await.unwrap();
     let cursed = end_of(&client, cursed.id).await.failure.unwrap();
     assert_eq!(cursed.class.as_str(), "panic");

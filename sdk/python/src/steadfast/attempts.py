@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .context import Context, set_current_context
-from .errors import JobAborted, JobError, Snooze, class_of
+from .errors import JobAborted, JobError, PermanentError, Snooze, class_of
 from .payloads import to_json
 
 if TYPE_CHECKING:
@@ -117,7 +117,11 @@ class Attempt:
             fields["result"] = result
         if self._context.on_success_requests:
             fields["onSuccess"] = self._context.on_success_requests
-        return outcome("succeed", **fields)
+        try:
+            return outcome("succeed", **fields)
+        except (TypeError, ValueError, RecursionError) as error:
+            message = f"the result is not JSON: {error}"
+            raise PermanentError(message, failure_class="result") from error
 
     def _outcome_of(self, error: BaseException) -> Outcome:
         if isinstance(error, Snooze):
