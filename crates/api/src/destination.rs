@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
     DestinationHealth, HealthPatch, HealthRules, HealthStatus, HoldMode, Incident, IncidentCause,
-    JobId, Tenant, Timestamp,
+    JobId, OutcomeCounts, Tenant, Timestamp, explain::thousands,
 };
 
 #[cfg(feature = "openapi")]
@@ -35,6 +35,10 @@ pub struct DestinationBody {
     pub hold: HoldMode,
     /// Whether a `Retry-After` that one job received counts for all.
     pub share_retry_after: bool,
+    /// Whether jobs wait because of its health, or start more slowly: with `hold` `watch` they go on
+    /// as their policies say, whatever the status, unless a person holds it.
+    #[serde(default)]
+    pub holds_jobs: bool,
     /// When it counts as unhealthy.
     #[cfg_attr(feature = "openapi", schema(value_type = HealthRulesSchema))]
     pub health: HealthPatch,
@@ -55,19 +59,50 @@ pub struct DestinationBody {
     pub incident: Option<IncidentBody>,
     /// What was wrong before, the newest first.
     pub past_incidents: Vec<IncidentBody>,
+    /// How attempts ended in the last minutes in which some failed, the oldest first: up to an hour.
+    /// Not in lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub minutes: Vec<DestinationMinute>,
+}
+
+/// How attempts to call a destination ended within a minute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct DestinationMinute {
+    /// When the minute began.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub at: Timestamp,
+    /// Attempts that ended.
+    pub attempts: u32,
+    /// Those of them that failed because of the destination.
+    pub failed: u32,
 }
 
 impl DestinationBody {
-    /// What is known of a destination at this time. Of other tenants' jobs nothing is said if
-    /// `is_for_tenant`.
+    /// What is known of a destination at this time. A reader of one tenant learns nothing of others'
+    /// jobs, nor of incidents that were others' alone.
     pub fn new(
         destination: impl ToString,
         health: &DestinationHealth,
         settings: DestinationSettings,
-        is_for_tenant: bool,
+        reader: Option<&Tenant>,
         now: Timestamp,
     ) -> Self {
+        let is_for_tenant = reader.is_some();
         let incident = |incident: &Incident| IncidentBody::new(incident, is_for_tenant);
+        let is_told = |incident: &&Incident| {
+            let is_by_hand = matches!(incident.cause, IncidentCause::ByHand { .. });
+            reader.is_none_or(|reader| is_by_hand || incident.tenants.contains(reader))
+        };
+        let past_incidents = health.past_incidents().iter().filter(is_told);
+        let has_failed = reader.is_none_or(|reader| health.concerns(reader));
+        let counts = has_failed.then(|| health.counts());
+        let minute = |(at, attempts, failed)| DestinationMinute {
+            at,
+            attempts,
+            failed,
+        };
+        let holds_jobs = health.limit(settings.hold, false).is_some();
         let rules = settings.rules;
         Self {
             destination: destination.to_string(),
@@ -81,10 +116,11 @@ impl DestinationBody {
                 window: Some(rules.window),
                 max_hold: Some(rules.max_hold),
             },
-            attempts: health.counts().ended(),
-            failed: health.counts().failed(),
-            next_probe_at: health.next_probe_at(),
-            given_up: health.is_given_up(),
+            holds_jobs,
+            attempts: counts.map_or(0, OutcomeCounts::ended),
+            failed: counts.map_or(0, OutcomeCounts::failed),
+            next_probe_at: health.next_probe_at().filter(|_| holds_jobs),
+            given_up: health.is_given_up() && settings.hold == HoldMode::Auto,
             held_by_hand: health.held_by_hand().map(|hold| HandHoldBody {
                 by: hold.by.clone(),
                 since: hold.since,
@@ -97,8 +133,42 @@ impl DestinationBody {
                 job_id: (!is_for_tenant).then_some(told.job),
             }),
             incident: health.incident().map(incident),
-            past_incidents: health.past_incidents().iter().map(incident).collect(),
+            past_incidents: past_incidents.map(incident).collect(),
+            minutes: match has_failed {
+                true => health.minutes().map(minute).collect(),
+                false => Vec::new(),
+            },
         }
+    }
+
+    /// Its status in words that are true for its setting `hold`.
+    pub fn describe_status(&self) -> &'static str {
+        match self.status {
+            _ if self.held_by_hand.is_some() => "held by hand",
+            HealthStatus::Healthy => "healthy",
+            HealthStatus::Ramping if !self.holds_jobs => "works again",
+            _ if !self.holds_jobs => "does not work",
+            HealthStatus::Held => "held",
+            HealthStatus::Probing => "probing",
+            HealthStatus::Ramping => "ramping",
+        }
+    }
+
+    /// What follows from it for jobs, if that is not plain from the status.
+    pub fn describe_consequence(&self) -> Option<&'static str> {
+        match self.describe_status() {
+            "does not work" if self.given_up => {
+                Some("was held for as long as it may be: attempts go on as their policies say")
+            }
+            "does not work" => Some("attempts go on as their policies say"),
+            _ => None,
+        }
+    }
+
+    /// Whether to release it would change anything.
+    pub fn is_releasable(&self) -> bool {
+        let is_held = self.holds_jobs && self.status != HealthStatus::Ramping;
+        is_held || self.retry_after.is_some()
     }
 }
 
@@ -178,6 +248,28 @@ pub struct IncidentBody {
 }
 
 impl IncidentBody {
+    /// What it cost, and what holding saved or, where attempts went on, would have saved.
+    pub fn describe_cost(&self) -> String {
+        let count = |count: u64, noun: &str| match count {
+            1 => format!("1 {noun}"),
+            _ => format!("{} {noun}s", thousands(count)),
+        };
+        let failed = format!("{} failed", count(self.failed_attempts, "attempt"));
+        match (self.jobs_delayed, self.avoidable_attempts) {
+            (0, 0) => failed,
+            (0, avoidable) => {
+                let avoidable = thousands(avoidable);
+                format!("{failed}; holding would have saved {avoidable} of them")
+            }
+            (delayed, _) => format!(
+                "{failed}, {}, {} delayed, {} saved",
+                count(self.failed_probes.into(), "probe"),
+                count(delayed, "job"),
+                count(self.attempts_saved, "attempt"),
+            ),
+        }
+    }
+
     fn new(incident: &Incident, is_for_tenant: bool) -> Self {
         Self {
             began_at: incident.began_at,
@@ -224,7 +316,8 @@ fn describe_cause(cause: &IncidentCause, is_for_tenant: bool) -> String {
     }
 }
 
-/// The settings of a destination: those that are left out are as by default.
+/// The settings of a destination. With `PUT` those that are left out are as by default; with `PATCH`
+/// they stay, and null makes one as by default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

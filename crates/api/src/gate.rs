@@ -1,7 +1,7 @@
 //! Gates: how much of one thing may run, and how fast it may start.
 
 use serde::{Deserialize, Serialize};
-use steadfast_core::{Gate, Timestamp};
+use steadfast_core::{Gate, Timestamp, explain::brief};
 pub use steadfast_core::{GatePatch as SetGateRequest, GateScope};
 
 #[cfg(feature = "openapi")]
@@ -28,13 +28,39 @@ pub struct GateBody {
     #[serde(flatten)]
     #[cfg_attr(feature = "openapi", schema(value_type = GateSchema))]
     pub gate: Gate,
-    /// How many attempts run; only if the gate counts them.
+    /// How many attempts run; only if the gate limits that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<u32>,
     /// When the next attempt may start; only if a rate holds it back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub next_start: Option<Timestamp>,
+}
+
+impl GateBody {
+    /// A gate with its present use.
+    pub fn new(gate: Gate, running: Option<u32>, next_start: Option<Timestamp>) -> Self {
+        Self {
+            gate,
+            running,
+            next_start,
+        }
+    }
+
+    /// Its present use, as `3 of 5 running, next start in 80ms`; empty if there is nothing to say.
+    pub fn describe_use(&self, now: Timestamp) -> String {
+        let running = self.running.map(|running| {
+            let most = self.gate.limits.most_running();
+            let most = most.map_or(String::new(), |most| format!(" of {most}"));
+            format!("{running}{most} running")
+        });
+        let next = self.next_start.map(|next| match next > now {
+            true => format!("next start in {}", brief(next.since(now))),
+            false => "next start now".to_owned(),
+        });
+        let parts: Vec<String> = [running, next].into_iter().flatten().collect();
+        parts.join(", ")
+    }
 }
 
 impl From<Gate> for GateBody {

@@ -53,8 +53,9 @@ pub use create::{
     HttpTargetRequest, RetryJobRequest, WebhookRequest,
 };
 pub use destination::{
-    DestinationBody, DestinationList, DestinationQuery, DestinationSettings, HandHoldBody,
-    HoldDestinationRequest, IncidentBody, SetDestinationRequest, SharedRetryAfterBody,
+    DestinationBody, DestinationList, DestinationMinute, DestinationQuery, DestinationSettings,
+    HandHoldBody, HoldDestinationRequest, IncidentBody, SetDestinationRequest,
+    SharedRetryAfterBody,
 };
 pub use duration::DurationText;
 pub use endpoint::{

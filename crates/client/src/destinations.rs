@@ -3,7 +3,7 @@
 use http::Method;
 use steadfast_api::{
     DestinationBody, DestinationList, DestinationQuery, HoldDestinationRequest,
-    SetDestinationRequest, TenantQuery,
+    SetDestinationRequest, SetGateRequest, TenantQuery,
 };
 
 use crate::{
@@ -22,7 +22,8 @@ impl Client {
         self.get("getDestination", &path(origin)).query(query)
     }
 
-    /// Sets what follows if a destination is found unhealthy, and when it is.
+    /// Sets what follows if a destination is found unhealthy, and when it is. What is left out is as
+    /// by default.
     pub fn set_destination(
         &self,
         origin: &str,
@@ -32,6 +33,19 @@ impl Client {
         self.operation("setDestination", Method::PUT, &path(origin))
             .query(query)
             .json(settings)
+    }
+
+    /// Changes the settings of a destination that are named: `hold`, `share_retry_after` and
+    /// `health`.
+    pub fn edit_destination(
+        &self,
+        origin: &str,
+        query: &TenantQuery,
+        changes: &SetGateRequest,
+    ) -> Request<DestinationBody> {
+        self.operation("editDestination", Method::PATCH, &path(origin))
+            .query(query)
+            .json(changes)
     }
 
     /// Holds a destination: no job starts for it until it is released.

@@ -176,6 +176,9 @@ pub const CALL_WINDOW_MAX: u32 = 4_096;
 /// When only this part of a node's slots is free (one in 8), a destination gets one: a few more
 /// would keep many others from theirs.
 pub const SLOT_RESERVE_DIVISOR: u32 = 8;
+/// Minutes of outcomes of a destination that are kept: what a picture of an hour shows, some 20 bytes
+/// each.
+pub const HEALTH_MINUTES_MAX: usize = 60;
 /// Incidents of a destination that are kept: those of the last days, usually.
 pub const INCIDENTS_MAX: usize = 10;
 /// How long the last incident of a destination is kept at least.

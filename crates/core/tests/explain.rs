@@ -436,7 +436,7 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
         (
             "rate, behind others",
             StartFacts {
-                starts_per_second: Some(100.0),
+                starts_per_second: Some(0.3),
                 ..behind(20, gates(set(GateScope::Destination, url, at_rate("10/s"))))
             },
         ),

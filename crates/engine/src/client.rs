@@ -16,6 +16,7 @@ pub use bulk::{BulkCommand, BulkResult};
 pub use destinations::{DestinationCounts, DestinationFilter, DestinationState};
 pub use error::ClientError;
 pub use explain::{ExplainRequest, WorkerPresence};
+pub use gates::GateUse;
 
 use std::sync::Arc;
 

@@ -77,7 +77,7 @@ pub use attempt_signals::StopReason;
 pub use builder::EngineBuilder;
 pub use client::{
     BulkCommand, BulkResult, Client, ClientError, CreateResult, DestinationCounts,
-    DestinationFilter, DestinationState, ExplainRequest, WorkerPresence,
+    DestinationFilter, DestinationState, ExplainRequest, GateUse, WorkerPresence,
 };
 pub use config::EngineConfig;
 pub use context::{AttemptContext, Context};

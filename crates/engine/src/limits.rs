@@ -247,3 +247,25 @@ pub mod http {
     const _: () =
         assert!(BODY_KEPT_MAX + HEADERS_KEPT_BYTES_MAX < steadfast_core::limits::OUTPUT_BYTES_MAX);
 }
+
+#[cfg(test)]
+mod tests {
+    use steadfast_core::explain::thousands;
+
+    use super::*;
+
+    #[test]
+    fn the_page_of_limits_states_those_of_gates_and_destinations() {
+        let page = include_str!("../../../docs/limits.md");
+        let of_all = "all tenants together, and as many again for the operator";
+        let known = "destinations of which something is known";
+        for (what, whom, limit) in [
+            ("gates", "a tenant", GATES_PER_TENANT_MAX),
+            ("gates", of_all, GATES_MAX),
+            (known, "a store", DESTINATIONS_MAX),
+        ] {
+            let row = format!("| {what} | {whom} | {} |", thousands(limit as u64));
+            assert!(page.lines().any(|line| line.starts_with(&row)), "{row}");
+        }
+    }
+}

@@ -120,7 +120,11 @@ pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(gates::list))
         .routes(routes!(gates::read, gates::set, gates::edit, gates::delete))
         .routes(routes!(destinations::list))
-        .routes(routes!(destinations::read, destinations::set))
+        .routes(routes!(
+            destinations::read,
+            destinations::set,
+            destinations::edit
+        ))
         .routes(routes!(destinations::hold))
         .routes(routes!(destinations::release))
         .routes(routes!(stats::read))

@@ -337,6 +337,16 @@ mod tests {
             ("wait of a claim", request, seconds(CLAIM_WAIT_MAX)),
             ("settlements of one request", request, count(SETTLE_MAX)),
             ("items of a page", request, count(PAGE_MAX)),
+            (
+                "concurrency key",
+                "a job",
+                format!("{} bytes", core::CONCURRENCY_KEY_BYTES_MAX),
+            ),
+            (
+                "past incidents",
+                "a destination",
+                count(core::INCIDENTS_MAX),
+            ),
             ("retries", "a job", count(core::MAX_RETRIES as usize)),
             ("lease", "a claim", hours(core::LEASE_MAX)),
             (keys, "a tenant", count(KEYS_PER_TENANT_MAX)),

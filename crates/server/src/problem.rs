@@ -174,6 +174,9 @@ impl From<ClientError> for Problem {
             ClientError::TooManyGates { .. } => {
                 Self::new(StatusCode::CONFLICT, "too_many", error.to_string())
             }
+            ClientError::PausedForAll { .. } => {
+                Self::new(StatusCode::CONFLICT, "paused_for_all", error.to_string())
+            }
             error => Self::internal(&error),
         }
     }

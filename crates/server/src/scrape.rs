@@ -187,7 +187,8 @@ fn register_destinations(counts: DestinationCounts, registry: &mut Registry) {
         let labels = StatusLabels { status };
         destinations.get_or_create(&labels).set(gauge(count as u64));
     }
-    let help = "Destinations whose attempts failed lately or that are held, by status";
+    let help = "Destinations whose attempts failed lately or that are held, by status; with hold \
+        watch, jobs for one of status held go on as their policies say";
     registry.register("destinations", help, destinations);
 }
 

@@ -268,6 +268,19 @@ pub async fn page(
         .collect())
 }
 
+/// The workers that may claim jobs of a tenant: its own, and those of all tenants.
+pub async fn serving(store: &dyn Store, tenant: &Tenant) -> Result<Vec<WorkerState>, StoreError> {
+    let mut workers = Vec::new();
+    for of in [Some(tenant), None] {
+        let prefix = document_prefix(of);
+        let most = limits::WORKERS_PER_TENANT_MAX;
+        let documents = store.page_documents(DocumentKind::Worker, prefix, None, most);
+        let documents = documents.await?;
+        workers.extend(documents.iter().filter_map(|it| it.body.decode().ok()));
+    }
+    Ok(workers)
+}
+
 /// All workers that are stored, with their documents.
 pub async fn list(store: &dyn Store) -> Result<Vec<(Document, WorkerState)>, StoreError> {
     let documents = store.list_documents(DocumentKind::Worker).await?;

@@ -255,6 +255,8 @@ macro_rules! conformance_tests {
                 the_first_job_of_a_queue_is_the_one_that_a_claim_looks_at
                 a_job_that_does_not_wait_has_nothing_before_its_start
                 due_jobs_of_a_destination_are_counted
+                gates_say_how_many_run_and_when_the_next_may_start
+                destinations_are_found_for_which_jobs_of_a_tenant_wait
             }
             flow {
                 tenants_take_turns

@@ -50,13 +50,19 @@ pub fn job_table(jobs: &[JobBody]) -> Table {
             job_summary(job).into(),
             job.queue.as_str().into(),
             format!("{}/{}", job.retry_count, job.max_retries).into(),
-            next_or_last_time(job)
-                .map_or(String::new(), |time| relative(time, now))
-                .into(),
+            when(job, now).into(),
             last_failure(job).into(),
         ]);
     }
     table
+}
+
+/// When it runs next or ran last, or which kind of gate it waits at although it is due.
+fn when(job: &JobBody, now: Timestamp) -> String {
+    match job.waiting_for.first() {
+        Some(blocker) => format!("waits: {}", blocker.kind),
+        None => next_or_last_time(job).map_or(String::new(), |time| relative(time, now)),
+    }
 }
 
 /// Why it ended, and the first line of its newest failure. Lists are cut at the width of the

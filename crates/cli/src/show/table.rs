@@ -82,8 +82,12 @@ pub fn status_cell(text: &str) -> Cell {
     let cell = Cell::new(text);
     match text {
         "succeeded" | "SUCCESS" | "ok" | "fixed" => cell.fg(Color::Green),
-        "failed" | "FAILED" | "LOST" | "firing" | "regressed" => cell.fg(Color::Red),
-        "retrying" | "pending" | "paused" | "new" => cell.fg(Color::Yellow),
+        "failed" | "FAILED" | "LOST" | "firing" | "regressed" | "does not work" => {
+            cell.fg(Color::Red)
+        }
+        "retrying" | "pending" | "paused" | "new" | "held" | "held by hand" => {
+            cell.fg(Color::Yellow)
+        }
         "running" => cell.fg(Color::Cyan),
         _ => cell,
     }

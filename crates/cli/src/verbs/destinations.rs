@@ -1,14 +1,13 @@
 //! `steadfast destinations`: how the systems that jobs call are doing.
 
 use clap::Subcommand;
-use serde_json::{Value, json};
 use steadfast_api::{
     DestinationBody, DestinationList, DestinationQuery, HoldDestinationRequest, IncidentBody,
-    SetDestinationRequest, TenantQuery,
+    TenantQuery,
 };
-use steadfast_core::{HealthStatus, HoldMode, Timestamp};
+use steadfast_core::{GatePatch, HealthStatus, HoldMode, Timestamp};
 
-use super::read_json;
+use super::gates::{Limit, health_patch};
 use crate::{
     exit::usage,
     output::{self, print_line},
@@ -72,7 +71,7 @@ enum Verb {
         /// Its origin.
         origin: String,
     },
-    /// Set what follows if a destination is found unhealthy. What is not named is as by default.
+    /// Set what follows if a destination is found unhealthy. What is not named stays.
     #[command(
         after_help = "Example:\n  steadfast destinations set https://api.example.com --hold auto --health '{\"maxHold\": \"2h\"}'"
     )]
@@ -83,13 +82,15 @@ enum Verb {
 struct SetArgs {
     /// Its origin.
     origin: String,
-    /// watch, auto or off [default: watch].
+    /// watch, auto or off; or none, for the default.
     #[arg(long, value_name = "MODE")]
-    hold: Option<HoldMode>,
-    /// Whether a Retry-After counts for all jobs of the destination [default: true].
+    hold: Option<Limit<HoldMode>>,
+    /// Whether a Retry-After counts for all jobs of the destination: true or false; or none, for
+    /// the default.
     #[arg(long, value_name = "BOOL")]
-    share_retry_after: Option<bool>,
-    /// When it counts as unhealthy, as JSON: {"minAttempts": 20, "failedShare": 0.8}.
+    share_retry_after: Option<Limit<bool>>,
+    /// When it counts as unhealthy, as JSON: {"minAttempts": 20, "failedShare": 0.8}; or none, for
+    /// the defaults.
     #[arg(long, value_name = "JSON")]
     health: Option<String>,
     /// Only for jobs of this tenant; for keys that see all tenants.
@@ -131,7 +132,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             let query = TenantQuery {
                 tenant: set.tenant.clone(),
             };
-            client.set_destination(&set.origin, &query, &set.settings()?)
+            client.edit_destination(&set.origin, &query, &set.changes()?)
         }
     };
     match server.call(request).await? {
@@ -141,18 +142,18 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
 }
 
 impl SetArgs {
-    fn settings(&self) -> anyhow::Result<SetDestinationRequest> {
-        let health: Option<Value> = self
-            .health
-            .as_deref()
-            .map(|text| read_json(text, "--health"))
-            .transpose()?;
-        let settings = json!({
-            "hold": self.hold,
-            "shareRetryAfter": self.share_retry_after,
-            "health": health,
-        });
-        serde_json::from_value(settings).map_err(|error| usage(format!("cannot be used: {error}")))
+    fn changes(&self) -> anyhow::Result<GatePatch> {
+        let health = self.health.as_deref().map(health_patch).transpose()?;
+        let changes = GatePatch {
+            hold: self.hold.as_ref().map(|hold| hold.0),
+            share_retry_after: self.share_retry_after.as_ref().map(|share| share.0),
+            health: health.flatten(),
+            ..GatePatch::default()
+        };
+        match changes == GatePatch::default() {
+            true => Err(usage("name a setting to change, such as --hold auto")),
+            false => Ok(changes),
+        }
     }
 }
 
@@ -175,7 +176,7 @@ fn print_list(list: &DestinationList) -> anyhow::Result<()> {
         let incident = destination.incident.as_ref();
         table.add_row(vec![
             destination.destination.as_str().into(),
-            status_cell(destination.status.as_str()),
+            status_cell(destination.describe_status()),
             destination.hold.as_str().into(),
             recent(destination).into(),
             incident
@@ -199,7 +200,13 @@ fn recent(destination: &DestinationBody) -> String {
 
 fn print_destination(body: &DestinationBody) -> anyhow::Result<()> {
     let now = now();
-    print_line!("{}: {}", body.destination, body.status)?;
+    let consequence = body.describe_consequence();
+    let consequence = consequence.map_or(String::new(), |text| format!("; {text}"));
+    print_line!(
+        "{}: {}{consequence}",
+        body.destination,
+        body.describe_status()
+    )?;
     let share = match body.share_retry_after {
         true => "counts for all jobs",
         false => "counts for the job that got it",
@@ -222,9 +229,6 @@ fn print_destination(body: &DestinationBody) -> anyhow::Result<()> {
     if let Some(probe) = body.next_probe_at {
         print_line!("  next probe {}", relative(probe, now))?;
     }
-    if body.given_up {
-        print_line!("  held for as long as it may be: jobs follow their policies again")?;
-    }
     let incidents = body.incident.iter().chain(&body.past_incidents);
     for incident in incidents {
         print_incident(incident, now)?;
@@ -243,11 +247,9 @@ fn print_incident(incident: &IncidentBody, now: Timestamp) -> anyhow::Result<()>
         incident.began_at,
         incident.cause
     )?;
-    Ok(print_line!(
-        "    {} attempts failed, {} probes, {} jobs delayed, {} attempts saved",
-        incident.failed_attempts,
-        incident.failed_probes,
-        incident.jobs_delayed,
-        incident.attempts_saved
-    )?)
+    print_line!("    {}", incident.describe_cost())?;
+    if let Some(by) = &incident.released_by {
+        print_line!("    released by {by}")?;
+    }
+    Ok(())
 }

@@ -2,10 +2,10 @@
 
 use std::{fmt::Display, str::FromStr};
 
-use clap::Subcommand;
+use clap::{Subcommand, builder::NonEmptyStringValueParser};
 use serde_json::{Value, json};
 use steadfast_api::{GateBody, GateList, TenantPageQuery, TenantQuery};
-use steadfast_core::{GatePatch, GateScope, HoldMode, PausePatch, Rate, Tenant, Timestamp};
+use steadfast_core::{GatePatch, GateScope, HealthPatch, HoldMode, PausePatch, Rate, Timestamp};
 
 use super::{confirm, read_json};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     output::{self, print_line},
     server_args::{Server, ServerArgs},
     settings::DurationArg,
-    show::{moment, now, plain_table, table_lines},
+    show::{now, plain_table, table_lines},
 };
 
 #[derive(clap::Args)]
@@ -32,7 +32,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// List gates with their limits.
+    /// List gates with their limits and their present use.
     #[command(after_help = "Example:\n  steadfast gates list")]
     List,
     /// Show a gate.
@@ -60,7 +60,7 @@ struct GateArgs {
     #[arg(value_name = "SCOPE")]
     scope: GateScope,
     /// The queue, kind, tenant, destination (as https://api.example.com) or concurrency key.
-    #[arg(value_name = "KEY")]
+    #[arg(value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
     key: String,
 }
 
@@ -89,7 +89,8 @@ struct SetArgs {
     /// Whether a Retry-After counts for all jobs of the destination: true or false.
     #[arg(long, value_name = "BOOL")]
     share_retry_after: Option<bool>,
-    /// When a destination counts as unhealthy, as JSON: {"minAttempts": 20, "failedShare": 0.8}.
+    /// When a destination counts as unhealthy, as JSON: {"minAttempts": 20, "failedShare": 0.8}; or
+    /// none.
     #[arg(long, value_name = "JSON")]
     health: Option<String>,
     /// Close it: its jobs wait.
@@ -119,7 +120,7 @@ struct SetArgs {
 
 /// A value, or `none`.
 #[derive(Clone)]
-struct Limit<T>(Option<T>);
+pub(super) struct Limit<T>(pub Option<T>);
 
 impl<T: FromStr<Err: Display>> FromStr for Limit<T> {
     type Err = String;
@@ -183,16 +184,7 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
 
 impl SetArgs {
     fn patch(&self) -> anyhow::Result<GatePatch> {
-        let health = match &self.health {
-            Some(text) => {
-                let health: Value = read_json(text, "--health")?;
-                // Read as part of a gate, where no unknown field is passed over.
-                let gate: GatePatch = serde_json::from_value(json!({ "health": health }))
-                    .map_err(|error| usage(format!("--health cannot be used: {error}")))?;
-                gate.health
-            }
-            None => None,
-        };
+        let health = self.health.as_deref().map(health_patch).transpose()?;
         let until = self.until.or_else(|| {
             let duration = self.duration.as_ref();
             duration.map(|duration| now().plus(duration.0))
@@ -214,13 +206,25 @@ impl SetArgs {
             weight: self.weight.as_ref().map(|limit| limit.0),
             hold: self.hold.as_ref().map(|limit| limit.0),
             share_retry_after: self.share_retry_after.map(Some),
-            health,
+            health: health.flatten(),
         };
         match patch == GatePatch::default() {
             true => Err(usage("name a limit to set, such as --max-running 5")),
             false => Ok(patch),
         }
     }
+}
+
+/// When a destination counts as unhealthy, as JSON or `none`.
+pub(super) fn health_patch(text: &str) -> anyhow::Result<Option<Option<HealthPatch>>> {
+    let health: Value = match text {
+        "none" => Value::Null,
+        _ => read_json(text, "--health")?,
+    };
+    // Read as part of a gate, where no unknown field is passed over.
+    let gate: GatePatch = serde_json::from_value(json!({ "health": health }))
+        .map_err(|error| usage(format!("--health cannot be used: {error}")))?;
+    Ok(gate.health)
 }
 
 /// What a gate is for, in two words or five.
@@ -237,18 +241,16 @@ fn print_answer(server: &Server, gate: Option<GateBody>) -> anyhow::Result<()> {
     print_line!("{}", title(&body))?;
     let described = limits.describe();
     match (described.is_empty(), &limits.paused) {
-        (true, None) => print_line!("  no limits")?,
+        (true, None) => print_line!("  no limits are left, so there is no gate any more")?,
         (true, Some(_)) => {}
         (false, _) => print_line!("  {described}")?,
     }
     if let Some(pause) = &limits.paused {
         print_line!("  {}", pause.describe(now))?;
     }
-    if let Some(running) = body.running {
-        print_line!("  {running} running")?;
-    }
-    if let Some(next) = body.next_start {
-        print_line!("  next start {}", moment(next, now))?;
+    let used = body.describe_use(now);
+    if !used.is_empty() {
+        print_line!("  {used}")?;
     }
     Ok(())
 }
@@ -260,7 +262,7 @@ fn print_list(list: &GateList) -> anyhow::Result<()> {
         )?);
     }
     let now = now();
-    let mut table = plain_table(["scope", "key", "tenant", "limits"]);
+    let mut table = plain_table(["scope", "key", "tenant", "limits", "now"]);
     for body in &list.gates {
         let (id, limits) = (&body.gate.id, &body.gate.limits);
         let mut parts = vec![limits.describe()];
@@ -269,10 +271,13 @@ fn print_list(list: &GateList) -> anyhow::Result<()> {
         table.add_row(vec![
             id.scope.to_string(),
             id.key.clone(),
-            id.tenant
-                .as_ref()
-                .map_or("(all)".to_owned(), Tenant::to_string),
+            match (&id.tenant, id.scope) {
+                (Some(tenant), _) => tenant.to_string(),
+                (None, GateScope::Tenant) => String::new(),
+                (None, _) => "(all)".to_owned(),
+            },
             parts.join("; "),
+            body.describe_use(now),
         ]);
     }
     Ok(print_line!("{}", table_lines(&table))?)

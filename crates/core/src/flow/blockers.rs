@@ -296,10 +296,15 @@ impl StartFacts<'_> {
             return None;
         }
         let mut latest: Option<&Blocker> = None;
+        let has_pace = blockers.iter().any(|blocker| {
+            let is_pace = matches!(blocker.kind, BlockerKind::Rate | BlockerKind::Ramping);
+            is_pace && blocker.likely.is_some()
+        });
         for blocker in blockers {
-            // At a gate, those before it are part of what the gate says.
-            if blocker.kind == BlockerKind::Behind && blockers.len() > 1 && blocker.likely.is_none()
-            {
+            // At a gate, those before it are part of what the gate says, and its own pace says more
+            // than how many started lately.
+            let is_told = has_pace || (blockers.len() > 1 && blocker.likely.is_none());
+            if blocker.kind == BlockerKind::Behind && is_told {
                 continue;
             }
             let likely = blocker.likely?;

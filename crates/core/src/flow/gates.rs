@@ -266,6 +266,15 @@ impl Gates {
         self.set.iter()
     }
 
+    /// A gate that is set for a single key, over the defaults, as claims see it.
+    pub fn applied(&self, id: &GateId) -> Option<AppliedGate> {
+        Some(AppliedGate {
+            number: GateNumber::of(id),
+            limits: self.set.get(id)?.clone(),
+            id: id.clone(),
+        })
+    }
+
     /// Changes whenever a gate does.
     pub fn version(&self) -> u64 {
         self.version

@@ -11,6 +11,7 @@
 mod counts;
 mod incident;
 mod limit;
+mod minutes;
 mod rules;
 mod step;
 mod tally;
@@ -37,6 +38,7 @@ pub use {
 };
 
 use incident::HoldInterval;
+use minutes::OutcomeMinutes;
 
 string_enum! {
     /// What is known of a destination.
@@ -65,6 +67,8 @@ pub struct DestinationHealth {
     counted_from: Timestamp,
     #[serde(skip_serializing_if = "OutcomeCounts::is_empty")]
     counts: OutcomeCounts,
+    #[serde(skip_serializing_if = "OutcomeMinutes::is_empty")]
+    minutes: OutcomeMinutes,
     /// Whose attempts failed lately, while there is no incident.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     tenants: BTreeSet<Tenant>,
@@ -172,6 +176,12 @@ impl DestinationHealth {
     /// The outcomes of the last minute or so.
     pub fn counts(&self) -> &OutcomeCounts {
         &self.counts
+    }
+
+    /// Outcomes of the last minutes in which there was something to report, the oldest first: when
+    /// each began, how many attempts ended, and how many of them failed because of the destination.
+    pub fn minutes(&self) -> impl Iterator<Item = (Timestamp, u32, u32)> {
+        self.minutes.iter()
     }
 
     /// From when attempts count: for [`HealthTally::add`].

@@ -36,7 +36,8 @@ pub struct DestinationState {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct DestinationFilter {
-    /// Those where attempts of this tenant failed.
+    /// Those where attempts of this tenant failed, and those with something to say for which its
+    /// jobs wait.
     pub tenant: Option<Tenant>,
     /// Those with this status now.
     pub status: Option<HealthStatus>,
@@ -82,24 +83,54 @@ impl Client {
         max: usize,
     ) -> Result<Vec<DestinationState>, ClientError> {
         let gates = self.gate_cache().refresh_health().await?;
-        let now = self.now();
-        let mut found: Vec<_> = gates
+        let (now, tenant) = (self.now(), filter.tenant.as_ref());
+        let has_status = |health: &DestinationHealth| {
+            let status = filter.status;
+            status.is_none_or(|status| health.status(now) == status)
+        };
+        let wanted = gates
             .healths()
             .filter(|(destination, _)| after.is_none_or(|after| *destination > after))
-            .filter(|(_, health)| {
-                let of_tenant = filter.tenant.as_ref();
-                of_tenant.is_none_or(|tenant| health.concerns(tenant))
-                    && filter
-                        .status
-                        .is_none_or(|status| health.status(now) == status)
-            })
-            .map(|(destination, _)| destination)
-            .collect();
+            .filter(|(_, health)| has_status(health));
+        let is_concerned =
+            |health: &DestinationHealth| tenant.is_none_or(|tenant| health.concerns(tenant));
+        let (mut found, mut others) = (Vec::new(), Vec::new());
+        for (destination, health) in wanted {
+            match is_concerned(health) {
+                true => found.push(destination.clone()),
+                false if !health.is_quiet() => others.push(destination.clone()),
+                false => {}
+            }
+        }
+        if let Some(tenant) = tenant.filter(|_| !others.is_empty()) {
+            let waited_for = self.store().waiting_destinations(tenant.clone(), others);
+            found.extend(waited_for.await?);
+        }
         found.sort_unstable();
-        let found = found.into_iter().take(max);
+        let found = found.iter().take(max);
         Ok(found
-            .map(|destination| state_of(&gates, destination, filter.tenant.as_ref(), now))
+            .map(|destination| state_of(&gates, destination, tenant, now))
             .collect())
+    }
+
+    /// What a tenant may know of a destination: of one that it has nothing to do with, because no
+    /// attempt of its own failed there and none of its jobs wait for it, only the settings.
+    pub async fn destination_of(
+        &self,
+        tenant: &Tenant,
+        destination: &Destination,
+    ) -> Result<DestinationState, ClientError> {
+        let mut state = self.destination(destination, Some(tenant)).await?;
+        let is_known = state.health.concerns(tenant) || {
+            let among = vec![destination.clone()];
+            let waited_for = self.store().waiting_destinations(tenant.clone(), among);
+            !waited_for.await?.is_empty()
+        };
+        if !is_known {
+            state.health = Arc::default();
+            state.status = state.health.status(self.now());
+        }
+        Ok(state)
     }
 
     /// What is known of a destination. One of which nothing is known is healthy. Its settings are

@@ -1,6 +1,6 @@
 //! What can go wrong when a program asks something of the engine.
 
-use steadfast_core::{IdempotencyKey, Invalid, Schedule, ScheduleId};
+use steadfast_core::{IdempotencyKey, Invalid, Queue, Schedule, ScheduleId};
 use steadfast_store::{CommandError, EnqueueError, StoreError};
 
 use crate::limits::REVISION_TRIES_MAX;
@@ -52,6 +52,17 @@ pub enum ClientError {
         /// How many there may be.
         most: usize,
     },
+    /// The queue cannot be resumed for one tenant: it is paused for all of them.
+    #[error(
+        "queue {queue} is not resumed: its gate for all tenants is {pause}; resume that gate, with \
+         an API key for all tenants"
+    )]
+    PausedForAll {
+        /// The queue.
+        queue: Queue,
+        /// As `paused by ann for 5m: the provider moves`.
+        pause: String,
+    },
     /// The store took jobs and did not say what became of each.
     #[error("the store did not return a result for every job")]
     MissingResult,
@@ -70,6 +81,7 @@ impl ClientError {
             | Self::KeyTaken { .. }
             | Self::NameTaken { .. }
             | Self::TooManyGates { .. }
+            | Self::PausedForAll { .. }
             | Self::MissingResult => false,
         }
     }

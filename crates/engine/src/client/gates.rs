@@ -1,6 +1,9 @@
 //! Gates: listed, set, changed, deleted.
 
-use steadfast_core::{Gate, GateId, GateLimits, GatePatch, GateScope, Invalid, Payload, Tenant};
+use steadfast_core::{
+    ClosedBy, Gate, GateId, GateLimits, GatePatch, GateScope, GateState, Invalid, Payload, Room,
+    Tenant, Timestamp,
+};
 use steadfast_store::{Document, DocumentKind, DocumentSaveResult};
 
 use super::{Client, ClientError};
@@ -9,7 +12,51 @@ use crate::{
     limits::{GATES_MAX, GATES_PER_TENANT_MAX, REVISION_TRIES_MAX},
 };
 
+/// How much of what a gate allows is taken at present.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GateUse {
+    /// How many attempts run; `None` if the gate does not limit that.
+    pub running: Option<u32>,
+    /// When the next attempt may start; `None` if no rate holds it back.
+    pub next_start: Option<Timestamp>,
+}
+
+impl GateUse {
+    fn new(limits: &GateLimits, state: &GateState, now: Timestamp) -> Self {
+        let rate = GateLimits {
+            rate: limits.rate,
+            ..GateLimits::default()
+        };
+        Self {
+            running: limits.most_running().map(|_| state.running),
+            next_start: match rate.room(state, false, now) {
+                Room::Closed(ClosedBy::Rate(until)) => Some(until),
+                _ => None,
+            },
+        }
+    }
+}
+
 impl Client {
+    /// How much of what gates allow is taken at present, in the order asked. Ask for no more than
+    /// a page of them.
+    pub async fn gate_uses(&self, of: &[GateId]) -> Result<Vec<GateUse>, ClientError> {
+        if of.is_empty() {
+            return Ok(Vec::new());
+        }
+        let gates = self.gate_cache().refresh().await?;
+        let states = self.store().gate_states(of.to_vec(), gates.clone()).await?;
+        let now = self.now();
+        let uses = of.iter().zip(&states).map(|(id, state)| {
+            let gate = gates.applied(id);
+            gate.map_or_else(GateUse::default, |gate| {
+                GateUse::new(&gate.limits, state, now)
+            })
+        });
+        Ok(uses.collect())
+    }
+
     /// The gates that concern the jobs of one tenant and no other, or all gates, by scope, key and
     /// tenant. Those of the engine's builder are among them.
     pub async fn gates(&self, tenant: Option<&Tenant>) -> Result<Vec<Gate>, ClientError> {

@@ -31,8 +31,19 @@ impl Client {
         self.pause_queue_with(tenant, queue, pause, None).await
     }
 
-    /// Allows claims from a paused queue again.
+    /// Allows claims from a paused queue again. One that is paused for all tenants is resumed by
+    /// its gate for all tenants: here nothing is done then, and the error says who paused it.
     pub async fn resume_queue(&self, tenant: Tenant, queue: Queue) -> Result<(), ClientError> {
+        let of_all = GateId::new(None, GateScope::Queue, queue.as_str())?;
+        let now = self.now();
+        let pause = self
+            .gate(&of_all)
+            .await?
+            .and_then(|gate| gate.limits.paused);
+        if let Some(pause) = pause.filter(|pause| !pause.is_over(now)) {
+            let pause = pause.describe(now);
+            return Err(ClientError::PausedForAll { queue, pause });
+        }
         self.pause_queue_with(tenant, queue, PausePatch::Resume, None)
             .await
     }

@@ -7,7 +7,7 @@ use steadfast_api::{
     DestinationBody, DestinationList, DestinationQuery, DestinationSettings,
     HoldDestinationRequest, SetDestinationRequest, TenantQuery,
 };
-use steadfast_core::{Destination, GateId, GatePatch, GateScope, Invalid, Timestamp};
+use steadfast_core::{Destination, GateId, GatePatch, GateScope, Invalid, Tenant, Timestamp};
 use steadfast_engine::{DestinationFilter, DestinationState};
 
 use super::{Answer, cursor, query};
@@ -49,7 +49,10 @@ pub async fn list(
         next_cursor: last.map(|state| state.destination.to_string()),
         destinations: found
             .iter()
-            .map(|state| body_of(state, &caller, app.client.now()))
+            .map(|state| DestinationBody {
+                minutes: Vec::new(),
+                ..body_of(state, &caller, app.client.now())
+            })
             .collect(),
     }))
 }
@@ -70,10 +73,21 @@ pub async fn read(
     Params(query): Params<TenantQuery>,
 ) -> Answer<DestinationBody> {
     let tenant = query::query_tenant(&query, &caller)?;
-    let destination = origin(&key)?;
-    let state = app.client.destination(&destination, tenant.as_ref());
-    let state = state.await?;
+    let state = find(&app, &caller, &origin(&key)?, tenant.as_ref()).await?;
     Ok(Json(body_of(&state, &caller, app.client.now())))
+}
+
+/// What a caller may know of a destination, with the settings for a tenant.
+pub async fn find(
+    app: &App,
+    caller: &Caller,
+    destination: &Destination,
+    tenant: Option<&Tenant>,
+) -> Result<DestinationState, Problem> {
+    Ok(match &caller.tenant {
+        Some(own) => app.client.destination_of(own, destination).await?,
+        None => app.client.destination(destination, tenant).await?,
+    })
 }
 
 /// Set what follows if a destination is found unhealthy, and when it is. A key of one tenant sets
@@ -96,33 +110,75 @@ pub async fn set(
     Params(query): Params<TenantQuery>,
     Body(settings): Body<GatePatch>,
 ) -> Answer<DestinationBody> {
+    check_settings(&settings)?;
     let changes = GatePatch {
         hold: Some(settings.hold.flatten()),
         share_retry_after: Some(settings.share_retry_after.flatten()),
         health: Some(settings.health.flatten()),
         ..GatePatch::default()
     };
+    change(&app, &caller, &key, &query, &changes).await
+}
+
+/// Change the settings of a destination that the body names, and leave the others; null makes one
+/// as by default.
+#[utoipa::path(
+    patch, path = "/destinations/{key}", tag = "Flow control", operation_id = "editDestination",
+    params(
+        ("key" = String, Path, description = "The origin, percent-encoded"),
+        TenantQuery,
+    ),
+    request_body(content = SetDestinationRequest, example = json!({"hold": "auto"})),
+    responses((status = 200, description = "The destination as it is now", body = DestinationBody), Problems)
+)]
+pub async fn edit(
+    State(app): State<Arc<App>>,
+    Writes(caller): Writes,
+    Id(key): Id<String>,
+    Params(query): Params<TenantQuery>,
+    Body(changes): Body<GatePatch>,
+) -> Answer<DestinationBody> {
+    check_settings(&changes)?;
+    if changes == GatePatch::default() {
+        let detail = "name a setting to change: hold, shareRetryAfter or health";
+        return Err(Problem::invalid("hold", detail));
+    }
+    change(&app, &caller, &key, &query, &changes).await
+}
+
+/// Refuses the limits of a gate.
+fn check_settings(settings: &GatePatch) -> Result<(), Problem> {
     let others = GatePatch {
         hold: None,
         share_retry_after: None,
         health: None,
-        ..settings
+        ..settings.clone()
     };
-    if others != GatePatch::default() {
-        let detail = "a destination has hold, shareRetryAfter and health; set limits with its gate";
-        return Err(Problem::new(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "unknown_field",
-            detail,
-        ));
-    }
-    let tenant = query::query_tenant(&query, &caller)?;
-    let destination = origin(&key)?;
+    let others = serde_json::json!(others);
+    let Some(other) = others.as_object().and_then(|fields| fields.keys().next()) else {
+        return Ok(());
+    };
+    let detail = format!(
+        "{other} is no setting of a destination, which has hold, shareRetryAfter and health; set \
+         limits with its gate"
+    );
+    let status = StatusCode::UNPROCESSABLE_ENTITY;
+    Err(Problem::new(status, "unknown_field", detail).at(other))
+}
+
+async fn change(
+    app: &App,
+    caller: &Caller,
+    key: &str,
+    query: &TenantQuery,
+    changes: &GatePatch,
+) -> Answer<DestinationBody> {
+    let tenant = query::query_tenant(query, caller)?;
+    let destination = origin(key)?;
     let id = GateId::new(tenant.clone(), GateScope::Destination, destination.as_str())?;
-    app.client.change_gate(id, &changes, None).await?;
-    let state = app.client.destination(&destination, tenant.as_ref());
-    let state = state.await?;
-    Ok(Json(body_of(&state, &caller, app.client.now())))
+    app.client.change_gate(id, changes, None).await?;
+    let state = find(app, caller, &destination, tenant.as_ref()).await?;
+    Ok(Json(body_of(&state, caller, app.client.now())))
 }
 
 /// Hold a destination: no job starts for it, of any tenant, until it is released or the time comes.
@@ -193,12 +249,6 @@ pub fn body_of(state: &DestinationState, caller: &Caller, now: Timestamp) -> Des
         share_retry_after: state.shares_retry_after,
         rules: state.rules,
     };
-    let is_for_tenant = caller.tenant.is_some();
-    DestinationBody::new(
-        &state.destination,
-        &state.health,
-        settings,
-        is_for_tenant,
-        now,
-    )
+    let reader = caller.tenant.as_ref();
+    DestinationBody::new(&state.destination, &state.health, settings, reader, now)
 }

@@ -72,18 +72,15 @@ pub async fn request(
     tenant: &Tenant,
 ) -> Result<ExplainRequest, Problem> {
     let now = app.client.now();
-    let states = workers::list(&*app.node.store()).await?.into_iter();
-    let workers = states
-        .map(|(_, state)| state)
-        .filter(|state| state.tenant.as_ref().is_none_or(|own| own == tenant))
-        .map(|state| WorkerPresence {
-            is_alive: state.is_alive(now),
-            name: state.name,
-            tenant: state.tenant,
-            queues: state.queues,
-            kinds: state.kinds,
-            last_seen: state.last_seen,
-        });
+    let states = workers::serving(&*app.node.store(), tenant).await?;
+    let workers = states.into_iter().map(|state| WorkerPresence {
+        is_alive: state.is_alive(now),
+        name: state.name,
+        tenant: state.tenant,
+        queues: state.queues,
+        kinds: state.kinds,
+        last_seen: state.last_seen,
+    });
     let is_of_tenant = caller.tenant.is_some();
     Ok(ExplainRequest::new(workers.collect(), is_of_tenant))
 }

@@ -11,6 +11,7 @@ use steadfast_api::{
     schema::{GatePatchSchema, GateScopeSchema},
 };
 use steadfast_core::{Gate, GateId, GatePatch, GateScope, Tenant};
+use steadfast_engine::GateUse;
 
 use super::{Answer, cursor, query};
 use crate::{
@@ -21,7 +22,8 @@ use crate::{
     problem::{Problem, Problems},
 };
 
-/// List gates: what limits the jobs of a queue, kind, tenant, destination or concurrency key.
+/// List gates: what limits the jobs of a queue, kind, tenant, destination or concurrency key, and
+/// how much of it is taken at present.
 ///
 /// A key of one tenant sees those of its own jobs.
 #[utoipa::path(
@@ -44,9 +46,24 @@ pub async fn list(
     };
     let (gates, next_cursor) = cursor::page_of_all(gates, page.limit, page.after.as_deref(), key)?;
     Ok(Json(GateList {
-        gates: gates.into_iter().map(GateBody::from).collect(),
+        gates: with_use(&app, gates).await?,
         next_cursor,
     }))
+}
+
+/// Gates with their present use: of no more than a page.
+pub async fn with_use(app: &App, gates: Vec<Gate>) -> Result<Vec<GateBody>, Problem> {
+    let ids: Vec<GateId> = gates.iter().map(|gate| gate.id.clone()).collect();
+    let uses = app.client.gate_uses(&ids).await?;
+    let gates = gates.into_iter().zip(uses);
+    let body = |(gate, used): (Gate, GateUse)| GateBody::new(gate, used.running, used.next_start);
+    Ok(gates.map(body).collect())
+}
+
+async fn answer(app: &App, gate: Gate) -> Answer<GateBody> {
+    let mut bodies = with_use(app, vec![gate]).await?;
+    let body = bodies.pop().ok_or_else(|| Problem::not_found("gate"))?;
+    Ok(Json(body))
 }
 
 /// Read a gate.
@@ -68,7 +85,7 @@ pub async fn read(
     let id = path.id(&query, &caller)?;
     let gate = app.client.gate(&id).await?;
     let gate = gate.ok_or_else(|| Problem::not_found(format!("gate for {id}")))?;
-    Ok(Json(gate.into()))
+    answer(&app, gate).await
 }
 
 /// Set a gate to these limits and no others. It holds on all nodes within two seconds.
@@ -94,7 +111,7 @@ pub async fn set(
     let id = path.writable_id(&query, &caller)?;
     let by = caller.name(&app).await?;
     let gate = app.client.set_gate(id, &limits, by.as_deref()).await?;
-    Ok(Json(gate.into()))
+    answer(&app, gate).await
 }
 
 /// Change the limits of a gate that the body names, and leave the others; null removes one. A gate
@@ -121,7 +138,7 @@ pub async fn edit(
     let id = path.writable_id(&query, &caller)?;
     let by = caller.name(&app).await?;
     let gate = app.client.change_gate(id, &changes, by.as_deref()).await?;
-    Ok(Json(gate.into()))
+    answer(&app, gate).await
 }
 
 /// Delete a gate: what it held back may start.

@@ -3,11 +3,16 @@
 use askama::Template;
 use axum::extract::State;
 use serde_json::{Map, json};
-use steadfast_api::{DestinationBody, IncidentBody};
-use steadfast_core::{Destination, HealthStatus, explain::brief};
+use steadfast_api::{DestinationBody, DestinationMinute, IncidentBody};
+use steadfast_core::{
+    Destination, HealthStatus, Tally, Tenant, Timestamp,
+    explain::{brief, thousands},
+};
 use steadfast_engine::{DestinationFilter, DestinationState};
+use steadfast_store::MinuteStats;
 
 use super::{
+    chart::{self, Svg, TimeBuckets},
     format::PageTime,
     frame::{Frame, redirect_back, render},
     page_error::PageResult,
@@ -27,6 +32,8 @@ struct DestinationsPage {
     rows: Vec<DestinationRow>,
     has_more: bool,
     shown: Option<DestinationRow>,
+    /// How attempts for it ended lately, if some failed.
+    chart: Option<Svg>,
     /// A hold is for the jobs of all tenants.
     may_hold: bool,
 }
@@ -34,18 +41,19 @@ struct DestinationsPage {
 struct DestinationRow {
     body: DestinationBody,
     chip: &'static str,
-    is_healthy: bool,
+    status: &'static str,
     /// What is to say about it now.
     notes: Vec<String>,
     incidents: Vec<IncidentRow>,
-    /// Its gate, in the addresses of the page of gates.
-    gate: String,
+    /// The tenant of the gate that its reader may change; empty for all.
+    tenant: String,
 }
 
 struct IncidentRow {
     body: IncidentBody,
     began: PageTime,
     lasted: String,
+    cost: String,
 }
 
 pub async fn page(viewer: Viewer) -> PageResult {
@@ -58,16 +66,22 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let has_more = found.len() > most;
     found.truncate(most);
     let frame = Frame::of(&viewer, "/destinations", "Destinations");
-    let row = |state: &DestinationState| row_of(body_of(state, &viewer.caller, frame.now), &frame);
+    let row = |state: &DestinationState| {
+        let body = body_of(state, &viewer.caller, frame.now);
+        row_of(body, tenant, &frame)
+    };
     let shown = match viewer.fields.get("show") {
         Some(origin) => {
             let origin = Destination::new(origin)?;
-            let state = client.destination(&origin, tenant).await?;
-            Some(row(&state))
+            let found = api::destinations::find(&viewer.app, &viewer.caller, &origin, tenant);
+            Some(row(&found.await?))
         }
         None => None,
     };
+    let minutes = shown.as_ref().map(|shown| &shown.body.minutes);
+    let chart = minutes.filter(|minutes| !minutes.is_empty());
     render(&DestinationsPage {
+        chart: chart.map(|minutes| outcome_chart(minutes, frame.now)),
         rows: found.iter().map(row).collect(),
         has_more,
         shown,
@@ -76,7 +90,25 @@ pub async fn page(viewer: Viewer) -> PageResult {
     })
 }
 
-fn row_of(body: DestinationBody, frame: &Frame) -> DestinationRow {
+/// Of the last hour.
+fn outcome_chart(minutes: &[DestinationMinute], now: Timestamp) -> Svg {
+    let minutes = minutes.iter().map(|minute| {
+        let (attempts, failures) = (minute.attempts.into(), minute.failed.into());
+        MinuteStats {
+            at: minute.at,
+            tally: Tally {
+                attempts,
+                failures,
+                successes: attempts.saturating_sub(failures),
+                ..Tally::default()
+            },
+        }
+    });
+    let minutes: Vec<MinuteStats> = minutes.collect();
+    chart::throughput(&TimeBuckets::new(now, TimeBuckets::HOUR), &minutes)
+}
+
+fn row_of(body: DestinationBody, tenant: Option<&Tenant>, frame: &Frame) -> DestinationRow {
     let incidents = body.incident.iter().chain(&body.past_incidents);
     let incidents = incidents.map(|incident| {
         let end = incident.ended_at.unwrap_or(frame.now);
@@ -87,19 +119,21 @@ fn row_of(body: DestinationBody, frame: &Frame) -> DestinationRow {
                 Some(_) => lasted,
                 None => format!("{lasted} so far"),
             },
+            cost: incident.describe_cost(),
             body: incident.clone(),
         }
     });
     DestinationRow {
         chip: match body.status {
             HealthStatus::Healthy => "chip-succeeded",
-            HealthStatus::Held => "chip-failed",
-            HealthStatus::Probing | HealthStatus::Ramping => "chip-retrying",
+            HealthStatus::Ramping => "chip-retrying",
+            HealthStatus::Probing if body.holds_jobs => "chip-retrying",
+            HealthStatus::Held | HealthStatus::Probing => "chip-failed",
         },
-        is_healthy: body.status == HealthStatus::Healthy,
+        status: body.describe_status(),
         notes: notes(&body, frame),
         incidents: incidents.collect(),
-        gate: format!("destination  {}", body.destination),
+        tenant: tenant.map(Tenant::to_string).unwrap_or_default(),
         body,
     }
 }
@@ -116,8 +150,12 @@ fn notes(body: &DestinationBody, frame: &Frame) -> Vec<String> {
     if let Some(probe) = body.next_probe_at.filter(|at| *at > frame.now) {
         notes.push(format!("next probe in {}", brief(probe.since(frame.now))));
     }
-    if body.given_up {
-        notes.push("held for as long as it may be: jobs follow their policies again".to_owned());
+    notes.extend(body.describe_consequence().map(str::to_owned));
+    if let Some(incident) = body.incident.as_ref().filter(|_| !body.holds_jobs)
+        && incident.avoidable_attempts > 0
+    {
+        let avoidable = thousands(incident.avoidable_attempts);
+        notes.push(format!("holding would have saved {avoidable} attempts"));
     }
     notes
 }

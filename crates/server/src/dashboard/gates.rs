@@ -3,9 +3,9 @@
 use askama::Template;
 use axum::extract::State;
 use serde_json::{Map, Value, json};
-use steadfast_api::TenantQuery;
+use steadfast_api::{GateBody, TenantQuery};
 use steadfast_core::{
-    Gate, GateId, GateLimits, GatePatch, GateScope, HoldMode, Rate, Tenant, duration,
+    Gate, GateId, GateLimits, GatePatch, GateScope, HoldMode, Rate, Tenant, Timestamp, duration,
 };
 
 use super::{
@@ -40,6 +40,8 @@ struct GateRow {
     key: String,
     tenant: String,
     limits: String,
+    /// How much of them is taken at present.
+    used: String,
     pause: String,
     is_paused: bool,
     may_write: bool,
@@ -72,15 +74,18 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let edited = viewer.fields.get("edit");
     let edited = edited.and_then(|id| gates.iter().find(|gate| id_text(&gate.id) == id));
     let form = match edited {
-        Some(gate) => GateForm::of(gate),
+        Some(gate) => GateForm::of(gate, frame.now),
         None => GateForm {
             scope: viewer.fields.value("scope").to_owned(),
             key: viewer.fields.value("key").to_owned(),
+            tenant: viewer.fields.value("tenant").to_owned(),
             ..GateForm::default()
         },
     };
     let hidden = gates.len().saturating_sub(limits::PAGE_GATES_MAX);
-    let rows = gates.into_iter().take(limits::PAGE_GATES_MAX);
+    let shown = gates.into_iter().take(limits::PAGE_GATES_MAX);
+    let rows = api::gates::with_use(&viewer.app, shown.collect()).await?;
+    let rows = rows.into_iter();
     render(&GatesPage {
         rows: rows.map(|gate| gate_row(gate, &viewer, &frame)).collect(),
         hidden,
@@ -92,14 +97,16 @@ pub async fn page(viewer: Viewer) -> PageResult {
     })
 }
 
-fn gate_row(gate: Gate, viewer: &Viewer, frame: &Frame) -> GateRow {
-    let Gate { id, limits } = gate;
+fn gate_row(body: GateBody, viewer: &Viewer, frame: &Frame) -> GateRow {
+    let used = body.describe_use(frame.now);
+    let Gate { id, limits } = body.gate;
     // What a tenant may use in all is for others to say.
     let is_own_bound = id.scope == GateScope::Tenant && viewer.caller.tenant.is_some();
     let pause = limits.paused.as_ref();
     GateRow {
         id: id_text(&id),
         limits: limits.describe(),
+        used,
         pause: pause.map_or(String::new(), |pause| pause.describe(frame.now)),
         is_paused: pause.is_some_and(|pause| !pause.is_over(frame.now)),
         may_write: frame.may_write && !is_own_bound,
@@ -114,13 +121,14 @@ fn gate_row(gate: Gate, viewer: &Viewer, frame: &Frame) -> GateRow {
 }
 
 impl GateForm {
-    fn of(gate: &Gate) -> Self {
+    fn of(gate: &Gate, now: Timestamp) -> Self {
         fn text<T: ToString>(value: Option<T>) -> String {
             value.map(|value| value.to_string()).unwrap_or_default()
         }
         let Gate { id, limits } = gate;
         let GateLimits { paused, .. } = limits;
-        let pause = paused.as_ref();
+        // One that is over would be refused if it were sent back.
+        let pause = paused.as_ref().filter(|pause| !pause.is_over(now));
         Self {
             is_known: true,
             id: id_text(id),
@@ -175,7 +183,9 @@ fn gate_of(form: &Fields) -> Result<(GatePath, TenantQuery), Problem> {
     Ok((GatePath { scope, key }, TenantQuery { tenant }))
 }
 
-/// The changes that the form means: what is empty is removed, what it does not show stays.
+/// The changes that the form means. In that of a gate that is edited, what is empty is removed and
+/// what is not shown stays; in that of a new one, what is empty is not said, and stays if there is
+/// such a gate already.
 fn changes(form: &Fields) -> Result<GatePatch, Problem> {
     let number = |name: &str| match form.get(name) {
         None => Ok(Value::Null),
@@ -203,14 +213,10 @@ fn changes(form: &Fields) -> Result<GatePatch, Problem> {
         pause
     });
     fields.insert("paused".to_owned(), json!(paused));
+    if form.get("id").is_none() {
+        fields.retain(|_, value| !value.is_null());
+    }
     body::parse(Value::Object(fields).to_string().as_bytes())
-}
-
-fn is_empty(patch: &GatePatch) -> bool {
-    json!(patch).as_object().is_some_and(|fields| {
-        let mut values = fields.values();
-        values.all(Value::is_null)
-    })
 }
 
 fn confirm_deletion(viewer: &Viewer, form: &Fields) -> PageResult {
@@ -238,7 +244,7 @@ pub async fn act(editor: Editor) -> PageResult {
     let did = match form.get("action") {
         Some("set") => {
             let changes = changes(&form)?;
-            if is_empty(&changes) && form.get("id").is_none() {
+            if changes == GatePatch::default() {
                 let detail = "a gate needs a limit, such as a number of attempts at once";
                 return Err(Problem::invalid("maxRunning", detail).into());
             }

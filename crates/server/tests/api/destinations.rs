@@ -1,5 +1,7 @@
 //! Destinations over the API: read, set, held and released.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use steadfast_server::keys::Scope;
 
@@ -69,16 +71,39 @@ async fn settings_of_a_destination_are_those_of_its_gate() {
     );
     assert_eq!(http.get(gate).await.is(200)["maxRunning"], 5);
     for (body, field) in [
-        (json!({"hold": "maybe"}), Some("hold")),
-        (json!({"health": {"minJobs": 0}}), Some("health.minJobs")),
-        (json!({"health": {"minJob": 1}}), Some("health.minJob")),
-        (json!({"maxRunning": 1}), None),
+        (json!({"hold": "maybe"}), "hold"),
+        (json!({"health": {"minJobs": 0}}), "health.minJobs"),
+        (json!({"health": {"minJob": 1}}), "health.minJob"),
+        (json!({"hold": "auto", "maxRunning": 1}), "maxRunning"),
     ] {
-        let reply = http.put(PARTNER, body.clone()).await;
-        let problem = reply.json();
-        assert_eq!(reply.status, 422, "{body}: {problem}");
-        assert_eq!(problem["field"].as_str(), field, "{body}: {problem}");
+        let replies = [
+            http.put(PARTNER, body.clone()).await,
+            http.patch(PARTNER, body.clone()).await,
+        ];
+        for reply in replies {
+            let problem = reply.json();
+            assert_eq!(reply.status, 422, "{body}: {problem}");
+            assert_eq!(problem["field"], field, "{body}: {problem}");
+        }
     }
+    // A change leaves what it does not name, and null makes one as by default.
+    let rules = json!({"hold": "auto", "health": {"minJobs": 7}});
+    http.patch(PARTNER, rules).await.is(200);
+    let share = json!({"shareRetryAfter": false});
+    let set = http.patch(PARTNER, share).await.is(200);
+    let seen = |set: &Value| {
+        let part = |name: &str| set[name].clone();
+        json!([
+            part("hold"),
+            part("shareRetryAfter"),
+            set["health"]["minJobs"]
+        ])
+    };
+    assert_eq!(seen(&set), json!(["auto", false, 7]));
+    let set = http.patch(PARTNER, json!({"hold": null})).await.is(200);
+    assert_eq!(seen(&set), json!(["watch", false, 7]));
+    let empty = http.patch(PARTNER, json!({})).await;
+    empty.is_problem(422, "invalid", Some("hold"));
     let reply = http.get("/api/v1/destinations/api.example.com").await;
     reply.is_problem(422, "invalid", Some("key"));
     let past = json!({"until": "2020-01-01T00:00:00Z"});
@@ -100,4 +125,82 @@ async fn a_tenant_reads_destinations_and_sets_hold_for_its_own_jobs_only() {
     assert_eq!(other.get(PARTNER).await.is(200)["hold"], "watch");
     let reply = acme.put(PARTNER, json!({"shareRetryAfter": false})).await;
     reply.is_problem(422, "invalid", Some("shareRetryAfter"));
+}
+
+#[tokio::test]
+async fn a_tenant_learns_of_the_destinations_that_its_own_jobs_use() {
+    let server = Server::start().await;
+    let admin = server.key(Scope::Admin, None).await;
+    let acme = server.key(Scope::Tenant, Some("acme")).await;
+    let other = server.key(Scope::Tenant, Some("other")).await;
+    let hold = format!("{PARTNER}/hold");
+    let reason = json!({"reason": "they asked us to stop"});
+    admin.post(&hold, reason).await.is(200);
+    let job = json!({"kind": "mail", "destination": "https://api.example.com"});
+    acme.post("/api/v1/jobs", job).await.is(201);
+    for (http, status, listed) in [(&acme, "held", 1), (&other, "healthy", 0)] {
+        let body = http.get(PARTNER).await.is(200);
+        assert_eq!(body["status"], status);
+        assert_eq!(body["incident"].is_null(), listed == 0, "{body}");
+        let list = http.get("/api/v1/destinations").await.is(200);
+        assert_eq!(list["destinations"].as_array().unwrap().len(), listed);
+    }
+    let list = admin.get("/api/v1/destinations?tenant=other").await.is(200);
+    assert_eq!(list["destinations"], json!([]));
+}
+
+#[tokio::test]
+async fn where_attempts_go_on_nothing_is_said_to_be_held() {
+    let server = Server::start().await;
+    let http = &server.http;
+    let now = server.client().now();
+    let health = json!({
+        "phase": {"is": "held", "nextProbeAt": now.plus(Duration::from_secs(60))},
+        "minutes": [[now.as_micros() / 60_000_000, 25, 24]],
+        "incident": {
+            "beganAt": now, "failedAttempts": 47, "failedProbes": 2, "tenants": ["acme"],
+            "cause": {"is": "failures", "attempts": 25, "failed": 24, "jobs": 9},
+        },
+    });
+    server.save_health("https://api.example.com", &health).await;
+    let body = http.get(PARTNER).await.is(200);
+    assert_eq!(
+        (&body["status"], &body["holdsJobs"], &body["nextProbeAt"]),
+        (&json!("held"), &json!(false), &Value::Null)
+    );
+    assert_eq!(body["incident"]["avoidableAttempts"], 45);
+    let minute = &body["minutes"][0];
+    assert_eq!(
+        (&minute["attempts"], &minute["failed"]),
+        (&json!(25), &json!(24))
+    );
+    let page = "/destinations?show=https%3A%2F%2Fapi.example.com";
+    let watched = http.get(page).await.body;
+    for says in [
+        "does not work",
+        "attempts go on as their policies say",
+        "holding would have saved 45",
+        "24 of 25 attempts of 9 jobs failed",
+        "25 attempts: 1 succeeded, 24 failed",
+        "value=\"hold\">Hold<",
+    ] {
+        assert!(watched.contains(says), "{says}: {watched}");
+    }
+    for says in [">held<", "next probe", "value=\"release\""] {
+        assert!(!watched.contains(says), "{says}: {watched}");
+    }
+    http.patch(PARTNER, json!({"hold": "auto"})).await.is(200);
+    let body = http.get(PARTNER).await.is(200);
+    assert_eq!(body["holdsJobs"], true);
+    assert!(body["nextProbeAt"].is_string());
+    let held = http.get(page).await.body;
+    for says in [
+        ">held<",
+        "next probe",
+        "value=\"release\"",
+        "value=\"hold\">Hold<",
+    ] {
+        assert!(held.contains(says), "{says}: {held}");
+    }
+    assert!(!held.contains("go on as their policies"), "{held}");
 }

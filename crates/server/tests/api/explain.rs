@@ -75,6 +75,17 @@ async fn a_tenant_learns_of_its_own_jobs_only() {
     let explanation = explain(&key, &own).await;
     assert_eq!(explanation["blockers"][0]["kind"], json!("max_running"));
     assert!(!explanation.to_string().contains(&other), "{explanation}");
+    // What it may not do itself, it is told to ask for.
+    let action = "Ask the operator to raise maxRunning of kind mail, which is 1.";
+    assert_eq!(explanation["action"], json!(action));
+    let writer = server.key(Scope::Tenant, Some("own")).await;
+    let pause = json!({"paused": true});
+    writer
+        .patch("/api/v1/gates/queue/default", pause)
+        .await
+        .is(200);
+    let action = "Resume queue default of tenant own.";
+    assert_eq!(explain(&key, &own).await["action"], json!(action));
     let path = format!("/api/v1/jobs/{other}/explain");
     key.get(&path).await.is_problem(404, "not_found", None);
     let path = "/api/v1/queues/default/explain?tenant=other";
@@ -84,8 +95,13 @@ async fn a_tenant_learns_of_its_own_jobs_only() {
     let queue = key.get("/api/v1/queues/default/explain").await.is(200);
     assert_eq!(queue["next"]["job"], json!(own));
     let admin = server.key(Scope::Admin, None).await;
+    writer
+        .send("DELETE", "/api/v1/gates/queue/default", &[], "")
+        .await;
     let holders = explain(&admin, &own).await;
     assert!(holders.to_string().contains(&other));
+    let action = "Raise maxRunning of kind mail, which is 1.";
+    assert_eq!(holders["action"], json!(action));
     admin
         .get("/api/v1/queues/a%20b/explain")
         .await

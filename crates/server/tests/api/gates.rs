@@ -1,6 +1,7 @@
 //! Gates over the API: set, changed, read, deleted, and refused.
 
 use serde_json::{Value, json};
+use steadfast_core::Timestamp;
 use steadfast_server::keys::Scope;
 
 use crate::server::Server;
@@ -16,7 +17,7 @@ async fn a_gate_is_set_changed_read_listed_and_deleted() {
     let gate = http.put(PARTNER, limits).await.is(200);
     let expected = json!({
         "scope": "destination", "key": "https://api.example.com", "maxRunning": 5,
-        "rate": {"limit": 10, "per": "1s", "burst": 0},
+        "rate": {"limit": 10, "per": "1s", "burst": 0}, "running": 0,
     });
     assert_eq!(gate, expected);
     assert_eq!(http.get(PARTNER).await.is(200), expected);
@@ -271,4 +272,56 @@ async fn a_job_has_a_destination_and_a_concurrency_key_and_waits_at_its_gate() {
         schedule["job"]["concurrencyKey"], "customer 7",
         "{schedule}"
     );
+}
+
+#[tokio::test]
+async fn a_gate_says_how_much_of_it_is_taken() {
+    let server = Server::start().await;
+    let http = &server.http;
+    let path = "/api/v1/gates/kind/mail";
+    let limits = json!({"maxRunning": 2, "rate": {"limit": 1, "per": "1h"}});
+    let gate = http.put(path, limits).await.is(200);
+    assert_eq!(
+        (&gate["running"], &gate["nextStart"]),
+        (&json!(0), &Value::Null)
+    );
+    http.create_id(json!({"kind": "mail"})).await;
+    assert_eq!(http.claim("mail", "0s").await.len(), 1);
+    let gate = http.get(path).await.is(200);
+    assert_eq!(gate["running"], 1);
+    let next: Timestamp = gate["nextStart"].as_str().unwrap().parse().unwrap();
+    assert!(next > server.client().now());
+    let list = http.get("/api/v1/gates").await.is(200);
+    assert_eq!(list["gates"], json!([gate]));
+    // A gate that limits neither has nothing to say.
+    let gate = http.put(path, json!({"retryShare": 0.5})).await.is(200);
+    assert_eq!(
+        (&gate["running"], &gate["nextStart"]),
+        (&Value::Null, &Value::Null)
+    );
+}
+
+#[tokio::test]
+async fn a_queue_that_is_paused_for_all_tenants_is_not_resumed_for_one() {
+    let server = Server::start().await;
+    let admin = server.key(Scope::Admin, None).await;
+    let acme = server.key(Scope::Tenant, Some("acme")).await;
+    let gate = "/api/v1/gates/queue/mail";
+    let pause = json!({"paused": {"reason": "the provider moves"}});
+    admin.patch(gate, pause).await.is(200);
+    for http in [&admin, &acme] {
+        let reply = http.post_empty("/api/v1/queues/mail/resume").await;
+        let detail = reply.json()["detail"].as_str().unwrap().to_owned();
+        reply.is_problem(409, "paused_for_all", None);
+        for says in ["queue mail", "all tenants", "by ", "the provider moves"] {
+            assert!(detail.contains(says), "{detail}");
+        }
+    }
+    admin.patch(gate, json!({"paused": false})).await.is(200);
+    for verb in ["pause", "resume"] {
+        let path = format!("/api/v1/queues/mail/{verb}");
+        assert_eq!(acme.post_empty(&path).await.status, 204);
+    }
+    let queues = admin.get("/api/v1/queues").await.is(200);
+    assert_eq!(queues["queues"], json!([]));
 }

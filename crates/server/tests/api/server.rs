@@ -16,7 +16,8 @@ use steadfast_server::{
     keys::{self, NewKey, Scope},
 };
 use steadfast_store::{
-    ClaimRequest, CommitResult, DocumentKind, SqliteOptions, SqliteStore, Store, rusqlite,
+    ClaimRequest, CommitResult, Document, DocumentKind, DocumentSaveResult, SqliteOptions,
+    SqliteStore, Store, rusqlite,
 };
 use tempfile::TempDir;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
@@ -111,6 +112,18 @@ impl Server {
     /// What a program in the same process would use.
     pub fn client(&self) -> steadfast_engine::Client {
         self.engine.client()
+    }
+
+    /// Stores what is known of a destination.
+    pub async fn save_health(&self, origin: &str, health: &Value) {
+        let document = Document {
+            kind: DocumentKind::Destination,
+            id: origin.to_owned(),
+            body: Payload::encode(health).unwrap(),
+            revision: 0,
+        };
+        let saved = self.store.save_document(document, Vec::new()).await;
+        assert!(matches!(saved, Ok(DocumentSaveResult::Done(_))));
     }
 
     /// Changes the file behind the server's back.

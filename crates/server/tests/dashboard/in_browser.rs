@@ -267,3 +267,35 @@ async fn pages_work_with_scripts_off() {
     browser.quit().await;
     node.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_holds_a_destination_and_reads_of_its_incident() {
+    let node = TestNode::start().await;
+    let browser = Browser::start(BrowserOptions::default()).await;
+    browser
+        .driver
+        .goto(node.url("/destinations"))
+        .await
+        .unwrap();
+    browser
+        .type_into(
+            "form.fields input[name=destination]",
+            "https://api.example.com",
+        )
+        .await;
+    browser
+        .type_into("form.fields input[name=reason]", "they asked us to stop\n")
+        .await;
+    assert!(browser.text(".message").await.starts_with("Held."));
+    browser.click("#rows td a").await;
+    browser.until_count("#incidents tbody tr", 1).await;
+    let incident = browser.text("#incidents tbody").await;
+    assert!(incident.contains("they asked us to stop"), "{incident}");
+    assert!(incident.contains("so far"), "{incident}");
+    assert_eq!(browser.count("#rows button[value=hold]").await, 0);
+    browser.click("#rows button[value=release]").await;
+    assert!(browser.text(".message").await.starts_with("Released."));
+    browser.until_count("#rows button[value=release]", 0).await;
+    browser.quit().await;
+    node.stop().await;
+}

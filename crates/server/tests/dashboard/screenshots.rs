@@ -15,6 +15,7 @@ const README_PAGES: [&str; 4] = ["overview", "job", "dead-letters", "simulator"]
 async fn the_main_pages_fit_the_window_in_every_theme_and_size() {
     let node = TestNode::start().await;
     let payment = seed::busy_hour(&node).await;
+    let waiting = seed::flow(&node).await;
     let pages = [
         ("overview", "/".to_owned()),
         ("job", format!("/jobs/{payment}")),
@@ -22,6 +23,12 @@ async fn the_main_pages_fit_the_window_in_every_theme_and_size() {
         ("schedules", "/schedules".to_owned()),
         ("schedule-form", "/schedules/new".to_owned()),
         ("jobs", "/jobs".to_owned()),
+        ("gates", "/gates".to_owned()),
+        (
+            "destinations",
+            "/destinations?show=https%3A%2F%2Fapi.warehouse.example".to_owned(),
+        ),
+        ("waiting", format!("/jobs/{waiting}")),
         (
             "simulator",
             "/simulator?preset=http&maxRetries=8&jitter=full".to_owned(),

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use steadfast_core::{
-    Claim, Failure, FailureClass, Jitter, JobId, Outcome, Payload, PolicyPatch, Preset, WorkerName,
+    Claim, Failure, FailureClass, GateId, GatePatch, Jitter, JobId, Outcome, Payload, PolicyPatch,
+    Preset, WorkerName,
 };
 use steadfast_engine::{JobRequest, ScheduleRequest, Settlement};
-use steadfast_store::ClaimRequest;
+use steadfast_store::{ClaimRequest, Document, DocumentKind};
 
 use crate::node::TestNode;
 
@@ -175,4 +176,112 @@ async fn schedules(node: &TestNode) {
     for request in requests {
         node.client.schedule(request).await.unwrap();
     }
+}
+
+/// Gates in use, a destination of each status, and a job that waits behind others: returns that job.
+pub async fn flow(node: &TestNode) -> JobId {
+    gates(node).await;
+    destinations(node).await;
+    let order = |number: u32| {
+        let payload = json!({"order": number});
+        request("order.export", "partners", payload).destination(WAREHOUSE)
+    };
+    let jobs = node.client.enqueue_all((0..12).map(order)).await.unwrap();
+    let mut claim = ClaimRequest::new(WorkerName::new("worker-eu-1").unwrap(), 1);
+    claim.kinds = vec!["order.export".parse().unwrap()];
+    let running = node.node.claim(claim, Duration::ZERO).await.unwrap().take();
+    assert_eq!(running.len(), 1);
+    jobs[11].id()
+}
+
+const WAREHOUSE: &str = "https://api.warehouse.example";
+
+async fn gates(node: &TestNode) {
+    let pause = json!({
+        "reason": "the provider moves to a new data centre", "until": "2099-01-01T00:00:00Z"
+    });
+    let rate = json!({"limit": 10, "per": "1m"});
+    for (tenant, scope, key, limits) in [
+        (
+            None,
+            "destination",
+            WAREHOUSE,
+            json!({"rate": rate, "maxRunning": 5}),
+        ),
+        (
+            None,
+            "tenant",
+            "shop",
+            json!({"maxRunning": 200, "weight": 3}),
+        ),
+        (
+            Some("shop"),
+            "key",
+            "customer-48213",
+            json!({"ordered": true}),
+        ),
+        (
+            None,
+            "queue",
+            "mail",
+            json!({"retryShare": 0.25, "paused": pause}),
+        ),
+        (
+            Some("shop"),
+            "destination",
+            "https://pay.example",
+            json!({"hold": "auto"}),
+        ),
+    ] {
+        let tenant = tenant.map(|tenant: &str| tenant.parse().unwrap());
+        let id = GateId::new(tenant, scope.parse().unwrap(), key).unwrap();
+        let limits: GatePatch = serde_json::from_value(limits).unwrap();
+        let set = node.client.set_gate(id, &limits, Some("ann"));
+        set.await.unwrap();
+    }
+}
+
+async fn destinations(node: &TestNode) {
+    let now = node.client.now();
+    let ago = |secs| now.minus(Duration::from_secs(secs));
+    let incident = |began: u64, failed: u64, tenants: &[&str]| {
+        json!({
+            "beganAt": ago(began), "failedAttempts": failed, "failedProbes": 4, "tenants": tenants,
+            "cause": {
+                "is": "failures", "attempts": 61, "failed": 58, "jobs": 40,
+                "newest": "http 503: api.warehouse.example answered 503 Service Unavailable",
+            },
+        })
+    };
+    let mut past = incident(90_000, 312, &["shop"]);
+    past["endedAt"] = json!(ago(89_100));
+    past["jobsDelayed"] = json!(1_250);
+    let minute = now.as_micros() / 60_000_000;
+    let minutes: Vec<_> = (0..6_i64)
+        .map(|ago| json!([minute - 5 + ago, 300 - 40 * ago, 40 * ago + 20]))
+        .collect();
+    let warehouse = json!({
+        "minutes": minutes,
+        "phase": {"is": "held", "nextProbeAt": now.plus(MINUTE)},
+        "incident": incident(260, 1_830, &["shop", "blog"]), "pastIncidents": [past],
+    });
+    let blog = json!({
+        "phase": {"is": "ramping", "level": 3, "since": ago(1)},
+        "incident": incident(75, 44, &["blog"]),
+    });
+    for (origin, health) in [(WAREHOUSE, warehouse), ("https://hooks.blog.example", blog)] {
+        let document = Document {
+            kind: DocumentKind::Destination,
+            id: origin.to_owned(),
+            body: Payload::encode(&health).unwrap(),
+            revision: 0,
+        };
+        let saved = node.node.store().save_document(document, Vec::new()).await;
+        saved.unwrap();
+    }
+    let held = "https://pay.example".parse().unwrap();
+    let why = Some("they asked us to stop until their migration is done");
+    let until = Some(now.plus(MINUTE * 90));
+    let held = node.client.hold_destination(&held, Some("ann"), why, until);
+    held.await.unwrap();
 }

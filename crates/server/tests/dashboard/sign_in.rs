@@ -7,7 +7,7 @@ use steadfast_store::MemoryStore;
 
 use crate::{
     node::{Response, ShiftedClock, TestNode},
-    pages::dead_letter,
+    pages::{dead_letter, worker_job},
 };
 
 async fn sign_in(node: &TestNode, key: &str) -> String {
@@ -195,5 +195,40 @@ async fn revoking_a_key_ends_its_sessions_and_a_read_key_changes_nothing() {
         303,
         "the session is over"
     );
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn a_tenant_sees_its_own_part_of_gates_and_destinations() {
+    let node = TestNode::start().await;
+    let partner = "https://api.example.com".parse().unwrap();
+    let reason = Some("they asked us to stop");
+    let held = node.client.hold_destination(&partner, None, reason, None);
+    held.await.unwrap();
+    let job = worker_job("ours").destination("https://api.example.com");
+    node.client.enqueue(job).await.unwrap();
+    let (ours, theirs) = (
+        node.key(Scope::Tenant, Some("ours")).await,
+        node.key(Scope::Tenant, Some("theirs")).await,
+    );
+    until_keys_are_required(&node).await;
+    let ours = sign_in(&node, &ours).await;
+    let theirs = sign_in(&node, &theirs).await;
+    let show = "/destinations?show=https%3A%2F%2Fapi.example.com";
+    let page = get_as(&node, &ours, show).await.body;
+    assert!(page.contains("they asked us to stop"), "{page}");
+    assert!(!page.contains("value=\"release\""), "it is for operators");
+    let other = get_as(&node, &theirs, show).await.body;
+    assert!(!other.contains("they asked us to stop"), "{other}");
+    // The link from a destination leads to the tenant's own gate.
+    let form = "action=set&scope=destination&key=https%3A%2F%2Fapi.example.com&maxRunning=3";
+    assert_eq!(act(&node, &ours, "/gates/act", form).await.status, 303);
+    let link = page.split("href=\"/gates?edit=").nth(1).unwrap();
+    let link = link.split(['"', '#']).next().unwrap().replace("&amp;", "&");
+    let page = get_as(&node, &ours, &format!("/gates?edit={link}"))
+        .await
+        .body;
+    assert!(page.contains("Save gate"), "{link}: {page}");
+    assert!(page.contains("name=\"maxRunning\" inputmode=\"numeric\" value=\"3\""));
     node.stop().await;
 }

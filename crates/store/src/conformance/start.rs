@@ -4,8 +4,8 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use steadfast_core::{
     BlockerKind, Claim, ConcurrencyKey, Destination, Gate, GateDefaults, GateId, GateLimits,
-    GateScope, Gates, JobId, JobLabel, NewJob, Pause, PlaceReading, Priority, Rate, RetryShare,
-    RunAt, Timestamp,
+    GateScope, Gates, JobCommand, JobId, JobLabel, NewJob, Pause, PlaceReading, Priority, Rate,
+    RetryShare, RunAt, Timestamp,
 };
 
 use super::fixture::{Fixture, failure, ids_of, queue, request, secs, success, tenant};
@@ -374,6 +374,72 @@ pub async fn due_jobs_of_a_destination_are_counted(f: Fixture) {
     let claims = f.store.claim(request).await.unwrap().claims;
     assert_eq!(claims.len(), 4);
     assert_eq!(count(None, 100).await, (8, false));
+}
+
+pub async fn gates_say_how_many_run_and_when_the_next_may_start(f: Fixture) {
+    let rate = Rate {
+        limit: 10,
+        per: secs(1),
+        burst: 1,
+    };
+    let limits = GateLimits {
+        rate: Some(rate),
+        ..at_most(5)
+    };
+    let gates = gates([
+        gate(GateScope::Queue, "default", limits),
+        gate(GateScope::Kind, "unused", at_most(1)),
+    ]);
+    let of: Vec<GateId> = [
+        ("unused", GateScope::Kind),
+        ("default", GateScope::Queue),
+        ("not-set", GateScope::Queue),
+    ]
+    .map(|(key, scope)| gate(scope, key, GateLimits::default()).id)
+    .to_vec();
+    let read = async || {
+        let states = f.store.gate_states(of.clone(), gates.clone());
+        let states = states.await.unwrap();
+        assert_eq!((states[0].running, states[2].running), (0, 0));
+        (states[1].running, states[1].next_start)
+    };
+    assert_eq!(read().await.0, 0);
+    f.enqueue(f.jobs(3)).await;
+    let request = ClaimRequest {
+        gates: gates.clone(),
+        ..request(3)
+    };
+    let began = f.now();
+    let claims = f.store.claim(request).await.unwrap().claims;
+    let next = began.plus(Duration::from_millis(200));
+    assert_eq!((claims.len(), read().await), (2, (2, next)));
+    for claim in claims {
+        f.end(claim, success()).await;
+    }
+    // No job passes it any more, and its starts count.
+    let waiting = StartQuery::FirstOf(tenant("default"), queue("default"));
+    let waiting = f.store.read_start(waiting, gates.clone()).await.unwrap();
+    f.command(waiting.unwrap().job.id, JobCommand::Cancel).await;
+    assert_eq!(read().await, (0, next));
+}
+
+pub async fn destinations_are_found_for_which_jobs_of_a_tenant_wait(f: Fixture) {
+    let origin = |name: &str| Destination::new(&format!("https://{name}.example")).unwrap();
+    let among = ["b", "a", "c"].map(origin).to_vec();
+    let read = async |of: &str| {
+        let found = f.store.waiting_destinations(tenant(of), among.clone());
+        found.await.unwrap()
+    };
+    assert_eq!(read("default").await, []);
+    let to = |name: &str| f.job_with(|job| job.destination = Some(origin(name)));
+    let (mut keyed, mut later, mut of_other) = (to("b"), to("a"), to("c"));
+    keyed.concurrency_key = ConcurrencyKey::new("k").ok();
+    later.run_at = RunAt::After(secs(60));
+    of_other.tenant = tenant("other");
+    f.enqueue(vec![keyed, later, of_other, to("d"), f.job()])
+        .await;
+    assert_eq!(read("default").await, among[..2]);
+    assert_eq!(read("other").await, among[2..]);
 }
 
 async fn read(f: &Fixture, id: JobId, gates: &Arc<Gates>) -> StartReading {

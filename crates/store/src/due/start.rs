@@ -1,9 +1,10 @@
 //! What is known of the start of one job, for people.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, collections::HashSet};
 
 use steadfast_core::{
-    AppliedGate, Destination, GateNumber, GateState, Queue, Room, Sublane, Tenant, Timestamp,
+    AppliedGate, Destination, GateId, GateNumber, GateState, Queue, Room, Sublane, Tenant,
+    Timestamp,
 };
 
 use super::{DueIndex, Entry, Level, Strip, SublaneId};
@@ -66,6 +67,39 @@ impl DueIndex {
             before,
             is_cut,
         }
+    }
+
+    /// How gates stand, also those that no job passes at present; one that is not set has nothing
+    /// to say.
+    pub(crate) fn gate_states(&self, of: &[GateId]) -> Vec<GateState> {
+        let states = of.iter().map(|id| {
+            let number = self.gates.applied(id)?.number;
+            let idle = || self.idle_states.get(&number).copied();
+            self.state(number).or_else(idle)
+        });
+        states.map(Option::unwrap_or_default).collect()
+    }
+
+    /// Those of some destinations for which jobs of a tenant wait.
+    pub(crate) fn waiting_destinations(
+        &self,
+        tenant: &Tenant,
+        among: &[Destination],
+    ) -> Vec<Destination> {
+        let of_tenant = self.lists.of_tenant(tenant);
+        let entries = of_tenant
+            .take(SUBLANES_LOOKED_MAX)
+            .filter_map(|id| self.sublanes.get(id));
+        let is_waiting = |entry: &&Entry| {
+            let mut bounds = entry.strips.iter().map(|(_, bound)| bound);
+            bounds.any(|bound| bound.run_at != super::NEVER)
+        };
+        let used: HashSet<_> = entries
+            .filter(is_waiting)
+            .filter_map(|entry| entry.sublane.destination.as_ref())
+            .collect();
+        let among = among.iter().filter(|it| used.contains(it));
+        among.cloned().collect()
     }
 
     fn before(

@@ -55,7 +55,7 @@ impl Flow {
         !self.gates.is_empty()
     }
 
-    fn state(&self, number: GateNumber) -> GateState {
+    pub(super) fn state(&self, number: GateNumber) -> GateState {
         self.states.get(&number).copied().unwrap_or_default()
     }
 
@@ -234,7 +234,7 @@ impl Tables {
     }
 
     /// How many attempts run, by the gates at which they count.
-    fn running(&self) -> BTreeMap<GateNumber, u32> {
+    pub(super) fn running(&self) -> BTreeMap<GateNumber, u32> {
         let mut running = BTreeMap::new();
         let jobs = self.leases.iter().filter_map(|(_, id)| self.jobs.get(id));
         for sublane in jobs.map(|entry| Sublane::from(&entry.job)) {

@@ -8,8 +8,8 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, FailureGroup, Gates, Job, JobId, JobLabel, JobState, Tally, Tenant,
-    Timestamp,
+    Attempt, Destination, FailureGroup, GateId, GateState, Gates, Job, JobId, JobLabel, JobState,
+    Tally, Tenant, Timestamp,
 };
 
 use super::{
@@ -90,6 +90,26 @@ impl QueryStore for MemoryStore {
         most: u64,
     ) -> Result<JobCount, StoreError> {
         Ok(self.with(|tables, now| tables.count_due(&destination, tenant.as_ref(), most, now)))
+    }
+
+    async fn gate_states(
+        &self,
+        of: Vec<GateId>,
+        gates: Arc<Gates>,
+    ) -> Result<Vec<GateState>, StoreError> {
+        Ok(self.with(|tables, _| {
+            tables.flow.set_gates(&gates);
+            let applied = of.iter().map(|id| gates.applied(id));
+            tables.gate_states(applied)
+        }))
+    }
+
+    async fn waiting_destinations(
+        &self,
+        tenant: Tenant,
+        among: Vec<Destination>,
+    ) -> Result<Vec<Destination>, StoreError> {
+        Ok(self.with(|tables, _| tables.waiting_destinations(&tenant, among)))
     }
 
     async fn minute_stats(

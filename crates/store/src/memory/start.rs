@@ -1,9 +1,12 @@
 //! What stands between a job and its start.
 
-use std::{cmp::Ordering, cmp::Reverse};
+use std::{
+    cmp::{Ordering, Reverse},
+    collections::BTreeSet,
+};
 
 use steadfast_core::{
-    AppliedGate, Destination, GateHolder, GateReading, Job, JobId, JobReading, JobState,
+    AppliedGate, Destination, GateHolder, GateReading, GateState, Job, JobId, JobReading, JobState,
     PlaceReading, Queue, Room, Sublane, Tenant, Timestamp,
 };
 
@@ -56,6 +59,37 @@ impl Tables {
         let last = (now, JobId::from_bits(u128::MAX));
         let counts = wanted.map(|(_, jobs)| jobs.range(..=last).count());
         JobCount::up_to(u64::try_from(counts.sum::<usize>()).unwrap_or(most), most)
+    }
+
+    /// How gates stand; one that is not set has nothing to say.
+    pub(super) fn gate_states(
+        &self,
+        gates: impl Iterator<Item = Option<AppliedGate>>,
+    ) -> Vec<GateState> {
+        let running = self.running();
+        let state = |gate: AppliedGate| GateState {
+            running: running.get(&gate.number).copied().unwrap_or(0),
+            ..self.flow.state(gate.number)
+        };
+        gates
+            .map(|gate| gate.map_or_else(GateState::default, state))
+            .collect()
+    }
+
+    pub(super) fn waiting_destinations(
+        &self,
+        tenant: &Tenant,
+        mut among: Vec<Destination>,
+    ) -> Vec<Destination> {
+        let own = self
+            .waiting
+            .keys()
+            .filter(|strip| strip.sublane.tenant == *tenant);
+        let used: BTreeSet<_> = own
+            .filter_map(|strip| strip.sublane.destination.as_ref())
+            .collect();
+        among.retain(|destination| used.contains(destination));
+        among
     }
 
     fn gate_readings(&self, gates: &[AppliedGate]) -> Vec<GateReading> {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, FailureGroup, Gates, Job, JobId, JobState, Tenant, Timestamp,
+    Attempt, Destination, FailureGroup, GateId, GateState, Gates, Job, JobId, JobState, Tenant,
+    Timestamp,
 };
 
 use super::{PostgresStore, damage, failures, get, inner::on_connection, list, start, stats};
@@ -97,6 +98,30 @@ impl QueryStore for PostgresStore {
             &destination,
             tenant.as_ref(),
             most
+        ))
+    }
+
+    async fn gate_states(
+        &self,
+        of: Vec<GateId>,
+        gates: Arc<Gates>,
+    ) -> Result<Vec<GateState>, StoreError> {
+        on_connection!(self, "gate_states", |conn| start::gate_states(
+            &conn.session(),
+            &of,
+            &gates
+        ))
+    }
+
+    async fn waiting_destinations(
+        &self,
+        tenant: Tenant,
+        among: Vec<Destination>,
+    ) -> Result<Vec<Destination>, StoreError> {
+        on_connection!(self, "waiting_destinations", |conn| start::destinations(
+            &conn.session(),
+            &tenant,
+            &among
         ))
     }
 

@@ -6,8 +6,8 @@
 use std::{collections::HashMap, sync::Arc};
 
 use steadfast_core::{
-    AppliedGate, Destination, GateHolder, GateNumber, GateReading, GateState, Gates, Job, JobId,
-    JobReading, JobState, PlaceReading, Queue, Sublane, Tenant, Timestamp, WorkerName,
+    AppliedGate, Destination, GateHolder, GateId, GateNumber, GateReading, GateState, Gates, Job,
+    JobId, JobReading, JobState, PlaceReading, Queue, Sublane, Tenant, Timestamp, WorkerName,
 };
 use tokio_postgres::types::ToSql;
 
@@ -60,6 +60,29 @@ pub(super) async fn read_start(
     Ok(Some(reading))
 }
 
+pub(super) async fn gate_states(
+    session: &Session<'_>,
+    of: &[GateId],
+    gates: &Arc<Gates>,
+) -> Result<Vec<GateState>, DriverError> {
+    use_gates(session, gates).await?;
+    let applied: Vec<Option<AppliedGate>> = of.iter().map(|id| gates.applied(id)).collect();
+    let states = read_states(session, applied.iter().flatten()).await?;
+    let state = |gate: Option<AppliedGate>| states.get(&gate?.number).copied();
+    let states = applied.into_iter().map(state);
+    Ok(states.map(Option::unwrap_or_default).collect())
+}
+
+pub(super) async fn destinations(
+    session: &Session<'_>,
+    tenant: &Tenant,
+    among: &[Destination],
+) -> Result<Vec<Destination>, DriverError> {
+    let due = &session.shared.due;
+    due.refresh(session).await?;
+    Ok(due.lock().index.waiting_destinations(tenant, among))
+}
+
 async fn waiting_job(session: &Session<'_>, job: &Job) -> Result<WaitingJob, DriverError> {
     let sublane = Sublane::from(job);
     let (destination, key) = (job.destination.as_ref(), job.concurrency_key.as_ref());
@@ -108,26 +131,8 @@ async fn gate_readings(
     if gates.is_empty() {
         return Ok(Vec::new());
     }
-    let numbers: Vec<i64> = gates.iter().map(|gate| gate.number.0).collect();
-    let mut states: HashMap<GateNumber, GateState> = HashMap::new();
-    let sql = include_str!("sql/start_gates.sql");
-    for row in session.query(sql, &[&numbers]).await? {
-        let GateRow { number, state } = GateRow::read(&row)?;
-        states.insert(number, state);
-    }
-    let counted = gates
-        .iter()
-        .filter(|gate| gate.limits.most_running().is_some());
-    let numbers: Vec<i64> = counted.map(|gate| gate.number.0).collect();
-    let sql = include_str!("sql/gate_running.sql");
-    for row in session.query(sql, &[&numbers]).await? {
-        let running: i64 = row.try_get("count")?;
-        let state = states
-            .entry(GateNumber(row.try_get("number")?))
-            .or_default();
-        state.running = u32::try_from(running).unwrap_or(u32::MAX);
-    }
-    let mut holders = holders(session, &numbers).await?;
+    let states = read_states(session, gates.iter()).await?;
+    let mut holders = holders(session, &counted(gates.iter())).await?;
     let readings = gates.into_iter().map(|gate| GateReading {
         state: states.get(&gate.number).copied().unwrap_or_default(),
         holders: holders.remove(&gate.number).unwrap_or_default(),
@@ -135,6 +140,35 @@ async fn gate_readings(
         gate,
     });
     Ok(readings.collect())
+}
+
+/// How gates stand, without holding them.
+async fn read_states<'g>(
+    session: &Session<'_>,
+    gates: impl Iterator<Item = &'g AppliedGate> + Clone,
+) -> Result<HashMap<GateNumber, GateState>, DriverError> {
+    let numbers: Vec<i64> = gates.clone().map(|gate| gate.number.0).collect();
+    let mut states: HashMap<GateNumber, GateState> = HashMap::new();
+    let sql = include_str!("sql/start_gates.sql");
+    for row in session.query(sql, &[&numbers]).await? {
+        let GateRow { number, state } = GateRow::read(&row)?;
+        states.insert(number, state);
+    }
+    let sql = include_str!("sql/gate_running.sql");
+    for row in session.query(sql, &[&counted(gates)]).await? {
+        let running: i64 = row.try_get("count")?;
+        let state = states
+            .entry(GateNumber(row.try_get("number")?))
+            .or_default();
+        state.running = u32::try_from(running).unwrap_or(u32::MAX);
+    }
+    Ok(states)
+}
+
+/// The numbers of those gates that count what runs.
+fn counted<'g>(gates: impl Iterator<Item = &'g AppliedGate>) -> Vec<i64> {
+    let counted = gates.filter(|gate| gate.limits.most_running().is_some());
+    counted.map(|gate| gate.number.0).collect()
 }
 
 async fn holders(

@@ -4,7 +4,8 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, FailureGroup, Gates, Job, JobId, JobState, Tenant, Timestamp,
+    Attempt, Destination, FailureGroup, GateId, GateState, Gates, Job, JobId, JobState, Tenant,
+    Timestamp,
 };
 
 use super::{
@@ -91,6 +92,22 @@ impl QueryStore for SqliteStore {
         most: u64,
     ) -> Result<JobCount, StoreError> {
         start::count_due(self, destination, tenant, most).await
+    }
+
+    async fn gate_states(
+        &self,
+        of: Vec<GateId>,
+        gates: Arc<Gates>,
+    ) -> Result<Vec<GateState>, StoreError> {
+        start::gate_states(self, of, gates).await
+    }
+
+    async fn waiting_destinations(
+        &self,
+        tenant: Tenant,
+        among: Vec<Destination>,
+    ) -> Result<Vec<Destination>, StoreError> {
+        start::waiting_destinations(self, tenant, among).await
     }
 
     async fn minute_stats(

@@ -10,8 +10,8 @@ use std::{
 
 use rusqlite::{Connection, params};
 use steadfast_core::{
-    AppliedGate, Destination, GateHolder, GateReading, GateState, Gates, JobReading, JobState,
-    PlaceReading, Queue, Sublane, Tenant, Timestamp, WorkerName,
+    AppliedGate, Destination, GateHolder, GateId, GateReading, GateState, Gates, JobReading,
+    JobState, PlaceReading, Queue, Sublane, Tenant, Timestamp, WorkerName,
 };
 
 use super::{
@@ -62,6 +62,29 @@ pub(super) async fn read_start(
     .await?;
     let finish = move |reader: &mut Reader| finish(reader, row, looked, &gates, now);
     store.read(OPERATION, finish).await.map(Some)
+}
+
+pub(super) async fn gate_states(
+    store: &SqliteStore,
+    of: Vec<GateId>,
+    gates: Arc<Gates>,
+) -> Result<Vec<GateState>, StoreError> {
+    in_index(store, gates, move |session| {
+        session.due.index.gate_states(&of)
+    })
+    .await
+}
+
+pub(super) async fn waiting_destinations(
+    store: &SqliteStore,
+    tenant: Tenant,
+    among: Vec<Destination>,
+) -> Result<Vec<Destination>, StoreError> {
+    // Gates do not matter here: those that are known stay.
+    in_index(store, Arc::default(), move |session| {
+        session.due.index.waiting_destinations(&tenant, &among)
+    })
+    .await
 }
 
 fn waiting_job(row: &JobRow) -> WaitingJob {

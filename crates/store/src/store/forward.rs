@@ -7,9 +7,9 @@
 use std::{pin::Pin, sync::Arc};
 
 use steadfast_core::{
-    Attempt, Claim, CommitResult, Destination, FailureGroup, FailureKey, FailureMark, Fence, Gates,
-    Job, JobCommand, JobId, JobState, NewJob, Payload, Schedule, ScheduleId, StepName,
-    Subscriptions, Tenant, Timestamp, Transition, WorkerName,
+    Attempt, Claim, CommitResult, Destination, FailureGroup, FailureKey, FailureMark, Fence,
+    GateId, GateState, Gates, Job, JobCommand, JobId, JobState, NewJob, Payload, Schedule,
+    ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
 };
 
 use super::{
@@ -60,6 +60,8 @@ macro_rules! for_each_verb {
                 list_damaged() -> Result<DamagedRows, StoreError>;
                 read_start(of: StartQuery, gates: Arc<Gates>) -> Result<Option<StartReading>, StoreError>;
                 count_due(destination: Destination, tenant: Option<Tenant>, most: u64) -> Result<JobCount, StoreError>;
+                gate_states(of: Vec<GateId>, gates: Arc<Gates>) -> Result<Vec<GateState>, StoreError>;
+                waiting_destinations(tenant: Tenant, among: Vec<Destination>) -> Result<Vec<Destination>, StoreError>;
                 log_bytes() -> Result<Option<u64>, StoreError>;
             }
             ScheduleStore {

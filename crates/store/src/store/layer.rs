@@ -4,9 +4,9 @@ use std::{ops::Deref, sync::Arc};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Claim, CommitResult, Destination, FailureGroup, FailureKey, FailureMark, Fence, Gates,
-    Job, JobCommand, JobId, JobState, NewJob, Payload, Schedule, ScheduleId, StepName,
-    Subscriptions, Tenant, Timestamp, Transition, WorkerName,
+    Attempt, Claim, CommitResult, Destination, FailureGroup, FailureKey, FailureMark, Fence,
+    GateId, GateState, Gates, Job, JobCommand, JobId, JobState, NewJob, Payload, Schedule,
+    ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
 };
 
 use super::{

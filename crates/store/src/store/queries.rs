@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Destination, EndReason, FailureClass, FailureFingerprint, FailureGroup, Fence, Gates,
-    Job, JobId, JobLabel, JobState, Kind, Queue, ScheduleId, Tally, Tenant, Timestamp,
+    Attempt, Destination, EndReason, FailureClass, FailureFingerprint, FailureGroup, Fence, GateId,
+    GateState, Gates, Job, JobId, JobLabel, JobState, Kind, Queue, ScheduleId, Tally, Tenant,
+    Timestamp,
 };
 
 use super::{BaseStore, FailureCursor, FailureFilter, StartQuery, StartReading};
@@ -92,6 +93,23 @@ pub trait QueryStore: BaseStore {
         tenant: Option<Tenant>,
         most: u64,
     ) -> Result<JobCount, StoreError>;
+
+    /// How gates that are set stand, in the order asked, as a claim under these gates would find
+    /// them. Attempts that run are counted at gates that limit how many may.
+    async fn gate_states(
+        &self,
+        of: Vec<GateId>,
+        gates: Arc<Gates>,
+    ) -> Result<Vec<GateState>, StoreError>;
+
+    /// Those of some destinations for which jobs of a tenant wait, in their order; one whose last job
+    /// has just gone may be among them. Of a tenant whose jobs wait in very many places
+    /// ([`limits::SUBLANES_LOOKED_MAX`](crate::limits::SUBLANES_LOOKED_MAX)) only some are looked at.
+    async fn waiting_destinations(
+        &self,
+        tenant: Tenant,
+        among: Vec<Destination>,
+    ) -> Result<Vec<Destination>, StoreError>;
 
     /// The size of the log beside the data, in bytes, if the store has such a file. It grows
     /// without end while another process holds an old snapshot.

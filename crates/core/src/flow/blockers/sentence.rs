@@ -145,7 +145,22 @@ impl StartFacts<'_> {
         };
         Blocker {
             gate: Some(id.clone()),
+            action: self.action_at(id, blocker.kind, &blocker.action),
             ..blocker
+        }
+    }
+
+    /// What the reader could do about a gate: a tenant changes its own, and the operator all others.
+    fn action_at(&self, id: &GateId, kind: BlockerKind, action: &str) -> String {
+        let is_of_health = matches!(kind, BlockerKind::Held | BlockerKind::RetryAfter);
+        let is_own = id.tenant.as_ref() == Some(&self.job.tenant) && !is_of_health;
+        let mut letters = action.chars();
+        match letters.next() {
+            Some(first) if self.is_of_tenant && !is_own => {
+                let first = first.to_lowercase();
+                format!("Ask the operator to {first}{}", letters.as_str())
+            }
+            _ => action.to_owned(),
         }
     }
 
@@ -213,7 +228,7 @@ impl StartFacts<'_> {
         Some(Blocker {
             gate: Some(id.clone()),
             likely: rate.map(|rate| after_starts(now, later, rate.interval())),
-            ..Blocker::new(kind, sentence, None, action)
+            ..Blocker::new(kind, sentence, None, self.action_at(id, kind, &action))
         })
     }
 

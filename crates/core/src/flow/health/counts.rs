@@ -39,6 +39,17 @@ impl OutcomeCounts {
         self.total(|piece| u32::try_from(piece.3.len()).unwrap_or(u32::MAX))
     }
 
+    /// When each piece began, how many attempts ended in it, and how many of them failed.
+    pub(super) fn pieces(&self) -> impl Iterator<Item = (Timestamp, u32, u32)> {
+        let length = i64::try_from(limits::HEALTH_PIECE.as_micros()).unwrap_or(i64::MAX);
+        self.pieces
+            .iter()
+            .map(move |Piece(number, ended, failed, _)| {
+                let began = Timestamp::from_micros(number.saturating_mul(length));
+                (began, *ended, *failed)
+            })
+    }
+
     fn total(&self, of: impl Fn(&Piece) -> u32) -> u32 {
         self.pieces
             .iter()

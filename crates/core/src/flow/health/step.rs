@@ -157,6 +157,7 @@ impl DestinationHealth {
         self.last_unclear_start = self.last_unclear_start.max(content.last_unclear_start);
         let told = content.retry_after.filter(|told| told.until > now);
         self.retry_after = SharedRetryAfter::later(self.retry_after, told);
+        self.minutes.add(&content.counts);
         // The node did not know yet from when attempts count.
         if content.counted_from != self.counted_from {
             return;
