@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
     DestinationHealth, HealthPatch, HealthRules, HealthStatus, HoldMode, Incident, IncidentCause,
-    JobId, OutcomeCounts, Tenant, Timestamp, explain::thousands,
+    JobId, OutcomeCounts, Tenant, Timestamp,
+    explain::{brief, thousands},
 };
 
 #[cfg(feature = "openapi")]
@@ -102,7 +103,7 @@ impl DestinationBody {
             attempts,
             failed,
         };
-        let holds_jobs = health.limit(settings.hold, false).is_some();
+        let holds_jobs = health.keeps_back(settings.hold);
         let rules = settings.rules;
         Self {
             destination: destination.to_string(),
@@ -125,6 +126,7 @@ impl DestinationBody {
                 by: hold.by.clone(),
                 since: hold.since,
                 reason: hold.reason.clone(),
+                until: health.held_by_hand_until(),
             }),
             retry_after: health.retry_after(now).map(|told| SharedRetryAfterBody {
                 until: told.until,
@@ -194,6 +196,28 @@ pub struct HandHoldBody {
     pub since: Timestamp,
     /// For people.
     pub reason: Option<String>,
+    /// When it is released by itself; null if a person has to.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub until: Option<Timestamp>,
+}
+
+impl HandHoldBody {
+    /// `held by ann for 5m: they asked us to stop; released in 55m`.
+    pub fn describe(&self, now: Timestamp) -> String {
+        let by = self
+            .by
+            .as_ref()
+            .map_or(String::new(), |by| format!(" by {by}"));
+        let mut text = format!("held{by} for {}", brief(now.since(self.since)));
+        if let Some(reason) = &self.reason {
+            text.push_str(&format!(": {reason}"));
+        }
+        if let Some(until) = self.until {
+            text.push_str(&format!("; released in {}", brief(until.since(now))));
+        }
+        text
+    }
 }
 
 /// A `Retry-After` that counts for all jobs of a destination.

@@ -217,10 +217,7 @@ fn print_destination(body: &DestinationBody) -> anyhow::Result<()> {
         print_line!("  in the last minute {recent}")?;
     }
     if let Some(hold) = &body.held_by_hand {
-        let by = hold.by.as_deref().unwrap_or("a person");
-        let reason = hold.reason.as_ref();
-        let reason = reason.map_or(String::new(), |reason| format!(": {reason}"));
-        print_line!("  held by {by} since {}{reason}", moment(hold.since, now))?;
+        print_line!("  {}", hold.describe(now))?;
     }
     if let Some(told) = &body.retry_after {
         let until = moment(told.until, now);

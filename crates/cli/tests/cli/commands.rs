@@ -453,7 +453,7 @@ fn destinations_are_set_held_shown_and_released() {
         held.starts_with("https://api.example.com: held by hand\n"),
         "{held}"
     );
-    assert!(held.contains(": they move"), "{held}");
+    assert!(held.contains(": they move; released in "), "{held}");
     let list = run(&["list", "--status", "held"]);
     assert!(
         list.contains("held by hand") && list.contains("held: they move"),

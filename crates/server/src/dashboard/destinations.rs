@@ -140,8 +140,10 @@ fn row_of(body: DestinationBody, tenant: Option<&Tenant>, frame: &Frame) -> Dest
 
 fn notes(body: &DestinationBody, frame: &Frame) -> Vec<String> {
     let mut notes = Vec::new();
-    if let Some(incident) = &body.incident {
-        notes.push(incident.cause.clone());
+    match (&body.held_by_hand, &body.incident) {
+        (Some(hold), _) => notes.push(hold.describe(frame.now)),
+        (None, Some(incident)) => notes.push(incident.cause.clone()),
+        (None, None) => {}
     }
     if let Some(told) = &body.retry_after {
         let left = brief(told.until.since(frame.now));

@@ -23,11 +23,15 @@ async fn a_destination_is_held_listed_and_released() {
 
     let hold = format!("{PARTNER}/hold");
     let held = http
-        .post(&hold, json!({"reason": "they move"}))
+        .post(
+            &hold,
+            json!({"reason": "they move", "until": "2099-01-01T00:00:00Z"}),
+        )
         .await
         .is(200);
     assert_eq!(held["status"], "held");
     assert_eq!(held["heldByHand"]["reason"], "they move");
+    assert_eq!(held["heldByHand"]["until"], "2099-01-01T00:00:00Z");
     assert_eq!(held["incident"]["cause"], "held: they move");
     let job = json!({"kind": "mail", "destination": "https://api.example.com"});
     http.post("/api/v1/jobs", job).await.is(201);

@@ -524,6 +524,7 @@ async fn destinations_are_held_and_released() {
     assert_eq!(held.header("location"), Some("/destinations?did=hold"));
     let show = "/destinations?show=https%3A%2F%2Fapi.example.com";
     let page = node.get(show).await.body;
+    assert!(page.contains("; released in "), "{page}");
     assert!(page.contains("held by hand") && page.contains("they move &#60;b&#62;"));
     assert!(
         page.contains("value=\"release\"")
