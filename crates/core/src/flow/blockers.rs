@@ -363,7 +363,10 @@ impl Gates {
 fn action(blockers: &[Blocker]) -> Option<String> {
     let lasts = |blocker: &&Blocker| {
         let is_last = blocker.kind == BlockerKind::Behind;
-        (!is_last, blocker.likely.is_none(), blocker.likely)
+        // A limit may have room by the time that there is a worker.
+        let is_limit = blocker.kind == BlockerKind::MaxRunning;
+        let lasts = blocker.likely.is_none();
+        (!is_last, lasts, !is_limit, blocker.likely)
     };
     // Of two that last equally long, the first.
     let longest = blockers.iter().rev().max_by_key(lasts)?;
