@@ -91,11 +91,11 @@ impl DestinationBody {
     ) -> Self {
         let is_for_tenant = reader.is_some();
         let incident = |incident: &Incident| IncidentBody::new(incident, is_for_tenant);
-        let is_told = |incident: &&Incident| {
+        let is_shown = |incident: &&Incident| {
             let is_by_hand = matches!(incident.cause, IncidentCause::ByHand { .. });
             reader.is_none_or(|reader| is_by_hand || incident.tenants.contains(reader))
         };
-        let past_incidents = health.past_incidents().iter().filter(is_told);
+        let past_incidents = health.past_incidents().iter().filter(is_shown);
         let has_failed = reader.is_none_or(|reader| health.concerns(reader));
         let counts = has_failed.then(|| health.counts());
         let minute = |(at, attempts, failed)| DestinationMinute {

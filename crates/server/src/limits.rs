@@ -290,6 +290,7 @@ mod tests {
         format!("{} s", time.as_secs())
     }
 
+    // long: a table
     #[test]
     fn the_page_of_limits_states_them() {
         let count = |number: usize| thousands(number as u64);

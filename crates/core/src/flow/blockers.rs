@@ -303,8 +303,8 @@ impl StartFacts<'_> {
         for blocker in blockers {
             // At a gate, those before it are part of what the gate says, and its own pace says more
             // than how many started lately.
-            let is_told = has_pace || (blockers.len() > 1 && blocker.likely.is_none());
-            if blocker.kind == BlockerKind::Behind && is_told {
+            let is_counted = has_pace || (blockers.len() > 1 && blocker.likely.is_none());
+            if blocker.kind == BlockerKind::Behind && is_counted {
                 continue;
             }
             let likely = blocker.likely?;

@@ -75,7 +75,7 @@ async fn a_tenant_learns_of_its_own_jobs_only() {
     let explanation = explain(&key, &own).await;
     assert_eq!(explanation["blockers"][0]["kind"], json!("max_running"));
     assert!(!explanation.to_string().contains(&other), "{explanation}");
-    // What it may not do itself, it is told to ask for.
+    // It learns what to ask the operator for.
     let action = "Ask the operator to raise maxRunning of kind mail, which is 1.";
     assert_eq!(explanation["action"], json!(action));
     let writer = server.key(Scope::Tenant, Some("own")).await;
