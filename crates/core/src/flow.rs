@@ -33,8 +33,8 @@ pub use gate::{Gate, GateId, GateLimits, GateScope, HoldMode, Pause, Rate, Retry
 pub use gates::{AppliedGate, GateDefaults, GateNumber, Gates, GatesChange};
 pub use health::{
     DestinationHealth, DestinationLimit, HandHold, HealthChange, HealthEvent, HealthInput,
-    HealthPatch, HealthReport, HealthRules, HealthStatus, HealthTally, HoldCommand, Incident,
-    IncidentCause, OutcomeCounts, SharedRetryAfter,
+    HealthPatch, HealthReport, HealthRules, HealthStatus, HealthSubject, HealthTally, HoldCommand,
+    Incident, IncidentCause, OutcomeCounts, SharedRetryAfter,
 };
 pub use patch::{GatePatch, PausePatch, RatePatch};
 pub use room::{ClosedBy, GateState, Room};

@@ -106,10 +106,11 @@ pub use flow::{
     AppliedGate, Blocker, BlockerKind, CallWindow, ClosedBy, Destination, DestinationHealth,
     DestinationLimit, Gate, GateDefaults, GateHolder, GateId, GateLimits, GateNumber, GatePatch,
     GateReading, GateScope, GateState, Gates, GatesChange, HandHold, HealthChange, HealthEvent,
-    HealthInput, HealthPatch, HealthReport, HealthRules, HealthStatus, HealthTally, HoldCommand,
-    HoldMode, Incident, IncidentCause, JobReading, OutcomeCounts, Pause, PausePatch, PlaceReading,
-    QueueExplanation, QueueFacts, Rate, RatePatch, RetryShare, Room, Share, SharedRetryAfter,
-    StartEstimate, StartExplanation, StartFacts, Sublane, Weight, WorkerReading, call_allowance,
+    HealthInput, HealthPatch, HealthReport, HealthRules, HealthStatus, HealthSubject, HealthTally,
+    HoldCommand, HoldMode, Incident, IncidentCause, JobReading, OutcomeCounts, Pause, PausePatch,
+    PlaceReading, QueueExplanation, QueueFacts, Rate, RatePatch, RetryShare, Room, Share,
+    SharedRetryAfter, StartEstimate, StartExplanation, StartFacts, Sublane, Weight, WorkerReading,
+    call_allowance,
 };
 pub use forecast::AttemptForecast;
 pub use id::{EndpointId, EventId, JobId, KeyId, ScheduleId};

@@ -135,6 +135,12 @@ impl Kind {
         static WEBHOOK: LazyLock<Arc<str>> = LazyLock::new(|| "webhook".into());
         Self(WEBHOOK.clone())
     }
+
+    /// Whether nodes run jobs of this kind by themselves: requests to the address of their
+    /// destination.
+    pub fn is_call(&self) -> bool {
+        *self == Self::http() || *self == Self::webhook()
+    }
 }
 
 impl Queue {

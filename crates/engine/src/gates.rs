@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Destination, DestinationHealth, Gate, GateDefaults, Gates, HoldMode, Timestamp,
+    DestinationHealth, Gate, GateDefaults, Gates, HealthSubject, HoldMode, Timestamp,
 };
 use steadfast_store::{DocumentKind, LaneStats, Store, StoreError};
 use tokio::sync::watch;
@@ -73,7 +73,7 @@ struct VersionedGates {
 
 struct VersionedHealth {
     version: u64,
-    of: HashMap<Destination, Arc<DestinationHealth>>,
+    of: HashMap<HealthSubject, Arc<DestinationHealth>>,
 }
 
 impl GateCache {
@@ -96,7 +96,8 @@ impl GateCache {
             |documents, version| {
                 let of = decode_documents::<DestinationHealth>(documents);
                 let of = of.filter_map(|(document, health)| {
-                    Some((Destination::new(&document.id).ok()?, Arc::new(health)))
+                    let subject = HealthSubject::from_document_id(&document.id)?;
+                    Some((subject, Arc::new(health)))
                 });
                 VersionedHealth {
                     version,
@@ -173,15 +174,17 @@ impl GateCache {
             // Both only grow, so no two contents have one sum. Gates that were never read have 0.
             let sum = set.version + health.version + 1;
             // A new version costs every claim, and most news of destinations is about counts.
+            // Another node on the same store may have seen what was changed and undone meanwhile.
             let is_different = is_first
                 || set.version != latest.set_version
+                || health.version > latest.health_version + 1
                 || !have_same_limits(&latest.gates, &health.of);
             let version = match is_different {
                 true => sum,
                 false => latest.gates.version(),
             };
             let known = health.of.iter();
-            let known = known.map(|(to, health)| (to.clone(), health.clone()));
+            let known = known.map(|(subject, health)| (subject.clone(), health.clone()));
             let gates = Gates::new(version, set.gates.clone(), self.defaults.clone());
             *latest = Latest {
                 gates: Arc::new(gates.with_health(known)),
@@ -201,7 +204,7 @@ impl GateCache {
 }
 
 /// Whether what is known of destinations now means the same for claims as what was known before.
-fn have_same_limits(before: &Gates, now: &HashMap<Destination, Arc<DestinationHealth>>) -> bool {
+fn have_same_limits(before: &Gates, now: &HashMap<HealthSubject, Arc<DestinationHealth>>) -> bool {
     let mode = match before.has_auto_hold() {
         true => HoldMode::Auto,
         false => HoldMode::Watch,
@@ -212,8 +215,9 @@ fn have_same_limits(before: &Gates, now: &HashMap<Destination, Arc<DestinationHe
     };
     let mut known = now.iter();
     let mut known_before = before.healths();
-    known.all(|(to, health)| is_same(health, before.health(to)))
-        && known_before.all(|(to, health)| is_same(health, now.get(to)))
+    let before = |of: &HealthSubject| before.health(&of.destination, of.tenant.as_ref());
+    known.all(|(subject, health)| is_same(health, before(subject)))
+        && known_before.all(|(subject, health)| is_same(health, now.get(&subject)))
 }
 
 /// Sets which lanes are paused by a gate.
@@ -233,5 +237,43 @@ impl Role for GateCache {
     async fn tick(&self) -> Result<Next, StoreError> {
         self.refresh_all().await?;
         Ok(Next::After(GATES_REFRESH_EVERY))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use steadfast_core::{Destination, HealthInput, HealthRules, HoldCommand};
+    use steadfast_store::{DocumentStore as _, MemoryStore};
+
+    use super::*;
+    use crate::health_documents;
+
+    #[tokio::test]
+    async fn a_node_that_missed_a_hold_and_its_end_has_newer_gates_than_one_that_saw_the_hold() {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let [one, other] = [(); 2].map(|()| GateCache::new(&store, GateSettings::default()));
+        one.refresh_all().await.unwrap();
+        let destination = Destination::new("https://partner.example.com").unwrap();
+        let subject = HealthSubject::from(destination.clone());
+        let command = HoldCommand::Hold {
+            by: None,
+            reason: None,
+            until: None,
+        };
+        let input = HealthInput {
+            command: Some(&command),
+            ..HealthInput::default()
+        };
+        let rules = HealthRules::default();
+        let step = health_documents::step(&*store, &subject, input, &rules);
+        assert_eq!(step.await.unwrap().changes(), 1);
+        let held = other.refresh_all().await.unwrap();
+        assert!(held.health(&destination, None).is_some());
+        let kind = DocumentKind::Destination;
+        let deleted = store.delete_document(kind, subject.document_id()).await;
+        assert!(deleted.unwrap());
+        let gates = one.refresh_all().await.unwrap();
+        assert!(gates.health(&destination, None).is_none());
+        assert!(gates.version() > held.version());
     }
 }

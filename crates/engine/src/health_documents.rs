@@ -1,7 +1,7 @@
 //! Steps of the health of destinations, as they are stored.
 
 use steadfast_core::{
-    Destination, DestinationHealth, HealthChange, HealthInput, HealthRules, Payload,
+    DestinationHealth, HealthChange, HealthInput, HealthRules, HealthSubject, Payload,
 };
 use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Store, StoreError};
 
@@ -28,12 +28,12 @@ impl StepResult {
 /// is deleted.
 pub async fn step(
     store: &dyn Store,
-    destination: &Destination,
+    subject: &HealthSubject,
     input: HealthInput<'_>,
     rules: &HealthRules,
 ) -> Result<StepResult, StoreError> {
-    let (kind, id) = (DocumentKind::Destination, destination.as_str());
-    let mut stored = store.get_document(kind, id.to_owned()).await?;
+    let (kind, id) = (DocumentKind::Destination, subject.document_id());
+    let mut stored = store.get_document(kind, id.clone()).await?;
     for _ in 0..REVISION_TRIES_MAX {
         let now = store.now();
         let revision = stored.as_ref().map_or(0, |document| document.revision);
@@ -42,17 +42,13 @@ pub async fn step(
         let change = health.step(input, rules, now);
         let next = change.as_ref().map_or(&health, |change| &change.health);
         if next.is_forgettable(now) {
-            if revision == 0
-                || store
-                    .delete_document_at(kind, id.to_owned(), revision)
-                    .await?
-            {
+            if revision == 0 || store.delete_document_at(kind, id.clone(), revision).await? {
                 return Ok(match change {
                     Some(change) if revision > 0 => StepResult::Changed(Box::new(change)),
                     _ => StepResult::Unchanged,
                 });
             }
-            stored = store.get_document(kind, id.to_owned()).await?;
+            stored = store.get_document(kind, id.clone()).await?;
             continue;
         }
         let Some(change) = change else {
@@ -61,13 +57,13 @@ pub async fn step(
         let body = match Payload::encode(&change.health) {
             Ok(body) => body,
             Err(error) => {
-                tracing::error!(%destination, %error, "the health of a destination cannot be stored");
+                tracing::error!(%subject, %error, "the health of a destination cannot be stored");
                 return Ok(StepResult::Unchanged);
             }
         };
         let document = Document {
             kind,
-            id: id.to_owned(),
+            id: id.clone(),
             body,
             revision,
         };

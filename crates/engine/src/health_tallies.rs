@@ -1,13 +1,13 @@
 //! How attempts ended that this node has settled, by destination, until the health keeper reports it.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use steadfast_core::{
-    Destination, EndedAttempt, Gates, HealthReport, HealthTally, HoldMode, Outcome, Tenant,
-    Timestamp,
+    Destination, DestinationHealth, EndedAttempt, Gates, HealthReport, HealthSubject, HealthTally,
+    HoldMode, Outcome, Tenant, Timestamp,
 };
 use tokio::sync::Notify;
 
@@ -23,8 +23,8 @@ pub struct HealthTallies {
 
 #[derive(Default)]
 struct Tallies {
-    by_destination: HashMap<Destination, Entry>,
-    /// How many of them a tenant was the first to call.
+    by_subject: HashMap<HealthSubject, Entry>,
+    /// How many of them were first called for a tenant.
     by_tenant: HashMap<Tenant, usize>,
 }
 
@@ -39,8 +39,10 @@ struct Entry {
 }
 
 impl HealthTallies {
-    /// Counts an attempt whose end is stored.
-    pub fn add(&self, ended: &EndedAttempt, gates: &Gates) {
+    /// Counts an attempt whose end is stored: for its tenant, and for all if it was a call that this
+    /// node has made itself. A tenant chooses which destination its jobs name, and what its workers
+    /// report.
+    pub fn add(&self, ended: &EndedAttempt, is_own_call: bool, gates: &Gates) {
         let job = ended.job();
         let Some(destination) = &job.destination else {
             return;
@@ -48,23 +50,51 @@ impl HealthTallies {
         if matches!(ended.outcome(), Outcome::Released { started: false }) {
             return;
         }
+        let is_watched = gates.hold_mode(&job.tenant, destination) != HoldMode::Off;
+        let health = |tenant| gates.health(destination, tenant).map(AsRef::as_ref);
+        let for_all = HealthSubject::from(destination.clone());
+        let own = HealthSubject::of_tenant(destination, &job.tenant);
         let mut tallies = self.lock();
-        let Some(entry) = tallies.entry(destination, &job.tenant) else {
+        if let Some(entry) = tallies.entry(&own, &job.tenant) {
+            if is_watched {
+                entry.tally.add(ended, health(Some(&job.tenant)));
+            }
+            if !is_own_call {
+                self.add_retry_after(entry, ended, health(Some(&job.tenant)));
+            }
+        }
+        let is_known = health(None).is_some_and(|health| !health.is_quiet());
+        if !is_own_call && !is_known {
+            return;
+        }
+        if let Some(entry) = tallies.entry(&for_all, &job.tenant) {
+            match is_own_call {
+                true if is_watched => entry.tally.add_for_all(ended, health(None)),
+                true => {}
+                false => entry.tally.add_unclear(ended),
+            }
+            if is_own_call {
+                self.add_retry_after(entry, ended, health(None));
+            }
+        }
+    }
+
+    fn add_retry_after(
+        &self,
+        entry: &mut Entry,
+        ended: &EndedAttempt,
+        health: Option<&DestinationHealth>,
+    ) {
+        entry.tally.add_retry_after(ended);
+        let Some(told) = entry.tally.retry_after() else {
             return;
         };
-        let health = gates.health(destination).map(AsRef::as_ref);
-        match gates.hold_mode(&job.tenant, destination) {
-            HoldMode::Off => entry.tally.add_unwatched(ended),
-            HoldMode::Watch | HoldMode::Auto => entry.tally.add(ended, health),
-        }
-        if let Some(told) = entry.tally.retry_after() {
-            let known = health.and_then(|health| health.retry_after(ended.ended_at()));
-            let is_news = known.is_none_or(|known| known.until < told.until);
-            // Those that were under way receive the same a moment later.
-            if is_news && (known.is_none() || entry.report_at <= ended.ended_at()) {
-                entry.report_at = Timestamp::EPOCH;
-                self.urgent.notify_one();
-            }
+        let known = health.and_then(|health| health.retry_after(ended.ended_at()));
+        let is_news = known.is_none_or(|known| known.until < told.until);
+        // Those that were under way receive the same a moment later.
+        if is_news && (known.is_none() || entry.report_at <= ended.ended_at()) {
+            entry.report_at = Timestamp::EPOCH;
+            self.urgent.notify_one();
         }
     }
 
@@ -75,8 +105,8 @@ impl HealthTallies {
         due.sort_unstable();
         due.truncate(HEALTH_REPORTS_MAX);
         let due = due.into_iter();
-        due.filter_map(|(_, destination)| {
-            let entry = tallies.by_destination.get_mut(&destination)?;
+        due.filter_map(|(_, subject)| {
+            let entry = tallies.by_subject.get_mut(&subject)?;
             entry.report_at = now.plus(HEALTH_REPORT_EVERY);
             let report = entry
                 .unsaved
@@ -84,15 +114,15 @@ impl HealthTallies {
             Some(UnsavedReport {
                 report: report.clone(),
                 tenant: entry.tenant.clone(),
-                destination,
+                subject,
             })
         })
         .collect()
     }
 
     /// A report is stored, or of no use.
-    pub fn saved(&self, destination: &Destination) {
-        if let Some(entry) = self.lock().by_destination.get_mut(destination) {
+    pub fn saved(&self, subject: &HealthSubject) {
+        if let Some(entry) = self.lock().by_subject.get_mut(subject) {
             entry.unsaved = None;
         }
     }
@@ -109,21 +139,21 @@ impl HealthTallies {
 
 /// A report that the keeper should add to what is stored.
 pub struct UnsavedReport {
-    pub destination: Destination,
+    pub subject: HealthSubject,
     pub report: HealthReport,
     pub tenant: Tenant,
 }
 
 impl Tallies {
     /// `None` if there are too many: those that come later are not watched.
-    fn entry(&mut self, destination: &Destination, tenant: &Tenant) -> Option<&mut Entry> {
+    fn entry(&mut self, subject: &HealthSubject, tenant: &Tenant) -> Option<&mut Entry> {
         let Self {
-            by_destination,
+            by_subject,
             by_tenant,
         } = self;
-        if !by_destination.contains_key(destination) {
+        if !by_subject.contains_key(subject) {
             let of_tenant = by_tenant.entry(tenant.clone()).or_default();
-            if by_destination.len() >= TALLIES_MAX || *of_tenant >= TALLIES_PER_TENANT_MAX {
+            if by_subject.len() >= TALLIES_MAX || *of_tenant >= TALLIES_PER_TENANT_MAX {
                 return None;
             }
             *of_tenant += 1;
@@ -133,28 +163,25 @@ impl Tallies {
                 unsaved: None,
                 report_at: Timestamp::EPOCH,
             };
-            by_destination.insert(destination.clone(), entry);
+            by_subject.insert(subject.clone(), entry);
         }
-        by_destination.get_mut(destination)
+        by_subject.get_mut(subject)
     }
 
-    /// Destinations with news, and since when they wait to be reported. Forgets those without.
-    fn due(&mut self, gates: &Gates, now: Timestamp) -> Vec<(Timestamp, Destination)> {
+    /// What there is news of, and since when it waits to be reported. Forgets the rest.
+    fn due(&mut self, gates: &Gates, now: Timestamp) -> Vec<(Timestamp, HealthSubject)> {
         let Self {
-            by_destination,
+            by_subject,
             by_tenant,
         } = self;
         let mut due = Vec::new();
-        by_destination.retain(|destination, entry| {
-            let health = gates.health(destination).map(AsRef::as_ref);
-            let rules = gates.health_rules(destination);
-            let has_news =
-                entry.unsaved.is_some() || entry.tally.is_worth_reporting(health, &rules, now);
+        by_subject.retain(|subject, entry| {
+            let has_news = entry.unsaved.is_some() || entry.has_news(subject, gates, now);
             // A time further ahead was set before the clock was.
             let may_report =
                 entry.report_at <= now || entry.report_at > now.plus(HEALTH_REPORT_EVERY);
             if has_news && may_report {
-                due.push((entry.report_at, destination.clone()));
+                due.push((entry.report_at, subject.clone()));
             }
             let is_kept = has_news || !entry.tally.is_empty();
             if !is_kept && let Some(of_tenant) = by_tenant.get_mut(&entry.tenant) {
@@ -166,5 +193,40 @@ impl Tallies {
             is_kept
         });
         due
+    }
+}
+
+impl Entry {
+    fn has_news(&mut self, subject: &HealthSubject, gates: &Gates, now: Timestamp) -> bool {
+        let HealthSubject {
+            destination,
+            tenant,
+        } = subject;
+        let health = gates.health(destination, tenant.as_ref());
+        let health = health.map(AsRef::as_ref);
+        let rules = gates.health_rules(destination);
+        if !self.tally.is_worth_reporting(health, &rules, now) {
+            return false;
+        }
+        let asks_to_wait = self.tally.retry_after().is_some();
+        let has_incident = |health: Option<&DestinationHealth>| {
+            health.is_some_and(|health| health.incident().is_some())
+        };
+        match tenant {
+            // What is wrong for all is wrong for this one as well.
+            Some(_) => {
+                let for_all = gates.health(destination, None).map(AsRef::as_ref);
+                asks_to_wait || has_incident(health) || !has_incident(for_all)
+            }
+            // What only one tenant sees is its own affair.
+            None => asks_to_wait || health.is_some() || self.is_seen_by_several(destination, gates),
+        }
+    }
+
+    fn is_seen_by_several(&self, destination: &Destination, gates: &Gates) -> bool {
+        let elsewhere = gates.healths_of(destination);
+        let elsewhere = elsewhere.filter_map(|(tenant, _)| tenant);
+        let tenants: HashSet<&Tenant> = self.tally.tenants().chain(elsewhere).collect();
+        tenants.len() > 1
     }
 }

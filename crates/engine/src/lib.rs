@@ -84,6 +84,7 @@ pub use context::{AttemptContext, Context};
 pub use document_cache::{DocumentCache, decode_documents};
 pub use engine::Engine;
 pub use handler::Handler;
+pub use health_keeper::IncidentCounts;
 pub use held_claims::HeldClaims;
 pub use job_error::JobError;
 pub use node::{ClaimError, NodeHandle, SettleError, Settlement};

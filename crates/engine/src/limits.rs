@@ -147,6 +147,8 @@ pub const HEALTH_REPORT_EVERY: Duration = Duration::from_secs(1);
 pub const HEALTH_REPORTS_MAX: usize = 100;
 /// Destinations that a node lets time pass for in one round.
 pub const HEALTH_STEPS_MAX: usize = 100;
+/// Queues that look overdue of which the first job that may start is looked up in one round.
+pub const OVERDUE_QUEUES_MAX: usize = 100;
 /// How often the due jobs of a destination that is held are counted. While it is released slowly,
 /// they are counted in each round, because that ends with the last of them.
 pub const WAITING_COUNTED_EVERY: Duration = Duration::from_secs(5);

@@ -18,6 +18,7 @@ use crate::{
     call_slots::CallSlots,
     claim_pause::ClaimPause,
     gates::GateCache,
+    health_keeper::{HealthKeeper, IncidentCounts},
     held_claims::{ClaimReturner, HeldClaims},
     inflight::Inflight,
     keeper::Keeper,
@@ -39,6 +40,7 @@ pub struct NodeHandle {
     pub(crate) gates: Arc<GateCache>,
     pub(crate) calls: Arc<CallSlots>,
     pub(crate) returner: Arc<ClaimReturner>,
+    pub(crate) health_keeper: Arc<HealthKeeper>,
     pub(crate) health: Arc<NodeHealth>,
     /// The engine stops: waiting for jobs ends.
     pub(crate) stop: CancellationToken,
@@ -107,6 +109,11 @@ impl NodeHandle {
     /// How many of them are HTTP jobs and deliveries of webhooks.
     pub fn calls_in_flight(&self) -> usize {
         self.calls.in_flight()
+    }
+
+    /// What has happened to destinations since it started, as far as it was the first to find it.
+    pub fn incident_counts(&self) -> IncidentCounts {
+        self.health_keeper.incident_counts()
     }
 
     /// How its background parts are doing.
@@ -242,7 +249,7 @@ impl NodeHandle {
                 Ok(claim) => {
                     let mut ended = claim.end(settlement.outcome, self.store.now());
                     ended.set_reported_outbox(settlement.on_success);
-                    batch.push((results.len(), self.settler.pending(ended)));
+                    batch.push((results.len(), self.settler.reported(ended)));
                     results.push(Ok(()));
                 }
                 Err(_) if self.was_settled(&settlement).await? => results.push(Ok(())),

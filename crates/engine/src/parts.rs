@@ -22,11 +22,6 @@ use crate::{
     schedule_runner::ScheduleRunner, settle::Settler, sweeper::Sweeper, watcher::Watcher,
 };
 
-/// Whether jobs of this kind do nothing but wait for another system.
-fn is_call(kind: &Kind) -> bool {
-    *kind == Kind::http() || *kind == Kind::webhook()
-}
-
 pub struct Parts {
     pub store: Arc<dyn Store>,
     pub client: Client,
@@ -57,8 +52,8 @@ impl Parts {
         let mut roles: Vec<Arc<dyn Role>> = Vec::new();
         let kinds = &self.request.kinds;
         let mut slots = config.concurrency;
-        if kinds.iter().any(is_call) {
-            slots = match kinds.iter().all(is_call) {
+        if kinds.iter().any(Kind::is_call) {
+            slots = match kinds.iter().all(Kind::is_call) {
                 true => config.http_concurrency,
                 false => slots + config.http_concurrency,
             };
@@ -89,7 +84,7 @@ impl Parts {
         stop: &CancellationToken,
     ) -> Fetcher {
         let mut request = self.request.clone();
-        request.kinds.retain(|kind| !is_call(kind));
+        request.kinds.retain(|kind| !kind.is_call());
         Fetcher {
             store: self.store.clone(),
             executor: self.executor.clone(),
@@ -115,7 +110,7 @@ impl Parts {
         stop: &CancellationToken,
     ) -> Fetcher {
         let mut request = self.request.clone();
-        request.kinds.retain(is_call);
+        request.kinds.retain(Kind::is_call);
         Fetcher {
             name: "call fetcher",
             calls: Some(self.calls.clone()),
@@ -199,6 +194,7 @@ impl Parts {
             gates: self.gates.clone(),
             calls: self.calls.clone(),
             returner,
+            health_keeper: self.health_keeper.clone(),
             health: self.health.clone(),
             stop,
         }

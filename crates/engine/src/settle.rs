@@ -52,6 +52,8 @@ pub struct Settler {
 pub struct PendingSettlement {
     ended: EndedAttempt,
     dice: Dice,
+    /// A worker has said how it ended.
+    is_reported: bool,
     /// Once the store has answered; what is written is not written, counted or announced again.
     result: Option<SettleResult>,
 }
@@ -116,19 +118,27 @@ impl Settler {
         PendingSettlement {
             ended,
             dice,
+            is_reported: false,
             result: None,
+        }
+    }
+
+    /// The same for one of which a worker has said how it ended.
+    pub fn reported(&self, ended: EndedAttempt) -> PendingSettlement {
+        PendingSettlement {
+            is_reported: true,
+            ..self.pending(ended)
         }
     }
 
     /// How long its destination was held since the first attempt of the job.
     fn held_time(&self, ended: &EndedAttempt) -> Duration {
         let job = ended.job();
-        let (Some(destination), Some(first)) = (&job.destination, job.progress.first_started_at)
-        else {
+        let Some(first) = job.progress.first_started_at else {
             return Duration::ZERO;
         };
         let gates = self.gates.latest();
-        gates.held_between(&job.tenant, destination, first, ended.ended_at())
+        gates.held_between(job, first, ended.ended_at())
     }
 
     /// Settles attempts and says which of them counted. On an error the caller still has them,
@@ -182,7 +192,7 @@ impl Settler {
             match result {
                 CommitResult::Done => {
                     pending.result = Some(SettleResult::Done);
-                    self.on_done(&pending.ended, transition).await;
+                    self.on_done(pending, transition).await;
                 }
                 CommitResult::Stale => {
                     let fence = pending.ended.job().progress.fence;
@@ -264,10 +274,12 @@ impl Settler {
         transition.to.state != JobState::Succeeded || self.announcer.has_listeners()
     }
 
-    async fn on_done(&self, ended: &EndedAttempt, announced: Option<Transition>) {
+    async fn on_done(&self, pending: &PendingSettlement, announced: Option<Transition>) {
+        let ended = &pending.ended;
         let job = ended.job();
         if job.destination.is_some() {
-            self.tallies.add(ended, &self.gates.latest());
+            let is_own_call = job.kind.is_call() && !pending.is_reported;
+            self.tallies.add(ended, is_own_call, &self.gates.latest());
         }
         let signals = self.inflight.leave(job.id, job.progress.fence);
         if let Some(signals) = signals

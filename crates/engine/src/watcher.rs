@@ -11,10 +11,13 @@ use std::{
 use async_trait::async_trait;
 use steadfast_core::{
     AlertChange, AlertFigures, AlertObservation, AlertSettings, AlertState, AlertStatus,
-    AlertSubject, Destination, EventType, FailureGroup, Gates, Kind, Payload, Queue, Subscriptions,
-    Tenant, Timestamp,
+    AlertSubject, ClosedBy, Destination, EventType, FailureGroup, Gates, Kind, Payload, Queue,
+    Room, Subscriptions, Tenant, Timestamp,
 };
-use steadfast_store::{Document, DocumentKind, DocumentSaveResult, LaneStats, Store, StoreError};
+use steadfast_store::{
+    Document, DocumentKind, DocumentSaveResult, LaneStats, StartQuery, StartReading, Store,
+    StoreError,
+};
 
 use crate::{
     document_cache::DocumentCache,
@@ -75,6 +78,7 @@ impl Watcher {
         let mut lanes = self.store.lane_stats(since).await?;
         let gates = self.gates.refresh_all().await?;
         mark_paused(&gates, &mut lanes, now);
+        self.leave_out_kept_back(&gates, &mut lanes, now).await?;
         let states = stored.values().filter_map(|stored| stored.state.as_ref());
         let mut changed = 0;
         self.forget_resolved(&stored, now).await?;
@@ -95,6 +99,43 @@ impl Watcher {
             }
         }
         Ok(changed)
+    }
+
+    /// Jobs that a person, or the health of their destination, keeps back are not late: of queues
+    /// that look overdue, the first job that may start counts.
+    async fn leave_out_kept_back(
+        &self,
+        gates: &Arc<Gates>,
+        lanes: &mut [LaneStats],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        if !gates.keep_back_any(now) {
+            return Ok(());
+        }
+        let above = self.settings.overdue.above;
+        let is_late = |lane: &&LaneStats| {
+            let due = lane.oldest_ready.filter(|_| !lane.paused);
+            due.is_some_and(|due| now.since(due) > above)
+        };
+        let queues = lanes.iter().filter(is_late);
+        let queues = queues.map(|lane| (lane.tenant.clone(), lane.queue.clone()));
+        let queues: BTreeSet<(Tenant, Queue)> = queues.collect();
+        for (tenant, queue) in queues.into_iter().take(limits::OVERDUE_QUEUES_MAX) {
+            let first = StartQuery::FirstOf(tenant.clone(), queue.clone());
+            let Some(reading) = self.store.read_start(first, gates.clone()).await? else {
+                continue;
+            };
+            let due = match is_kept_back(&reading, now) {
+                true => None,
+                false => Some(reading.job.progress.run_at),
+            };
+            let of_queue = |lane: &&mut LaneStats| lane.tenant == tenant && lane.queue == queue;
+            for lane in lanes.iter_mut().filter(of_queue) {
+                let oldest = lane.oldest_ready;
+                lane.oldest_ready = due.and_then(|due| oldest.map(|oldest| oldest.max(due)));
+            }
+        }
+        Ok(())
     }
 
     /// Deletes states that have long been resolved. If the rule is broken again, it begins anew,
@@ -150,6 +191,23 @@ impl Watcher {
         }
         Ok(is_ours)
     }
+}
+
+/// Whether a person, or the health of its destination, keeps a job from starting. A limit that is
+/// reached does not: jobs behind it are late.
+fn is_kept_back(reading: &StartReading, now: Timestamp) -> bool {
+    let is_retry = reading.job.progress.is_retry();
+    let mut rooms = reading
+        .gates
+        .iter()
+        .map(|gate| gate.gate.limits.room(&gate.state, is_retry, now));
+    rooms.any(|room| match room {
+        Room::Closed(by) => !matches!(
+            by,
+            ClosedBy::MaxRunning | ClosedBy::Rate(_) | ClosedBy::RetryShare(_)
+        ),
+        Room::For(_) => false,
+    })
 }
 
 /// The state of an alert as a document holds it. One that cannot be read is overwritten.
@@ -232,15 +290,14 @@ fn destination_observations<'a>(
     let mut found: BTreeSet<(Tenant, Destination)> = open
         .filter_map(|state| Some((state.tenant.clone(), state.destination.clone()?)))
         .collect();
-    for (destination, health) in gates.healths() {
+    for (subject, health) in gates.healths() {
         let tenants = health.incident().into_iter().flat_map(|it| &it.tenants);
-        found.extend(tenants.map(|tenant| (tenant.clone(), destination.clone())));
+        found.extend(tenants.map(|tenant| (tenant.clone(), subject.destination.clone())));
     }
     let found = found.into_iter();
     found
         .map(|(tenant, destination)| {
-            let health = gates.health(&destination);
-            let incident = health.and_then(|health| health.incident());
+            let incident = gates.incident(&tenant, &destination);
             AlertObservation::of_destination(tenant, destination.clone(), incident)
         })
         .collect()

@@ -9,11 +9,11 @@ use axum::{
 };
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
-    metrics::{family::Family, gauge::Gauge},
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
 use steadfast_core::{AlertState, AlertStatus, Gate, HealthStatus, Tally, Tenant, Timestamp};
-use steadfast_engine::DestinationCounts;
+use steadfast_engine::{DestinationCounts, IncidentCounts};
 use steadfast_store::LaneStats;
 
 use crate::{
@@ -192,6 +192,36 @@ fn register_destinations(counts: DestinationCounts, registry: &mut Registry) {
     registry.register("destinations", help, destinations);
 }
 
+/// What this node has found out about destinations.
+fn register_incidents(counts: IncidentCounts, registry: &mut Registry) {
+    for (name, help, count) in [
+        (
+            "destination_incidents_begun",
+            "Times at which this node found a destination not to work",
+            counts.begun,
+        ),
+        (
+            "destination_incidents_ended",
+            "Times at which this node found a destination to work again",
+            counts.ended,
+        ),
+        (
+            "destination_probes_failed",
+            "Probes of destinations, or slow starts after one, that failed",
+            counts.probes_failed,
+        ),
+        (
+            "destination_releases",
+            "Times at which jobs of a destination that was held began to start again",
+            counts.released,
+        ),
+    ] {
+        let counter = Counter::<u64>::default();
+        counter.inc_by(count);
+        registry.register(name, help, counter);
+    }
+}
+
 fn gauge(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -217,6 +247,7 @@ pub async fn metrics(
     register_gates(&gates, app.client.now(), &mut registry);
     if caller.tenant.is_none() {
         register_destinations(app.client.destination_counts().await?, &mut registry);
+        register_incidents(app.node.incident_counts(), &mut registry);
     }
     let damaged = app.client.damaged().await?;
     let rows = damaged.rows.iter();

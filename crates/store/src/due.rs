@@ -22,13 +22,13 @@ mod strip;
 mod view;
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{BTreeSet, HashMap},
     sync::Arc,
     time::Duration,
 };
 
 use steadfast_core::{
-    AppliedGate, Destination, GateNumber, GateState, Gates, Queue, Sublane, Tenant, Timestamp,
+    AppliedGate, Destination, GateNumber, GateState, Gates, Sublane, Timestamp,
     limits::CLOCK_STEP_MAX,
 };
 

@@ -2,13 +2,18 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use crate::{invalid::Invalid, name::Tenant, time::Timestamp};
+use crate::{
+    invalid::Invalid,
+    job::Job,
+    name::{Kind, Tenant},
+    time::Timestamp,
+};
 
 use super::{
     destination::Destination,
     fair::Weight,
     gate::{Gate, GateId, GateLimits, GateScope, HoldMode, Pause},
-    health::{DestinationHealth, HealthRules},
+    health::{DestinationHealth, DestinationLimit, HealthRules, HealthSubject, Incident},
     patch::GatePatch,
     sublane::{Sublane, hash_number},
 };
@@ -22,7 +27,29 @@ pub struct Gates {
     defaults: GateDefaults,
     /// What gates themselves say, without defaults.
     holds: HashMap<GateId, HoldMode>,
-    health: HashMap<Destination, Arc<DestinationHealth>>,
+    health: HashMap<Destination, KnownHealth>,
+}
+
+/// What is known of one destination.
+#[derive(Clone, Debug, Default)]
+struct KnownHealth {
+    for_all: Option<Arc<DestinationHealth>>,
+    of_tenants: HashMap<Tenant, Arc<DestinationHealth>>,
+}
+
+impl KnownHealth {
+    fn get(&self, tenant: Option<&Tenant>) -> Option<&Arc<DestinationHealth>> {
+        match tenant {
+            None => self.for_all.as_ref(),
+            Some(tenant) => self.of_tenants.get(tenant),
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (Option<&Tenant>, &Arc<DestinationHealth>)> {
+        let for_all = self.for_all.iter().map(|health| (None, health));
+        let of_tenants = self.of_tenants.iter();
+        for_all.chain(of_tenants.map(|(tenant, health)| (Some(tenant), health)))
+    }
 }
 
 /// What holds for every key of a scope, unless a gate for that key says otherwise.
@@ -78,9 +105,14 @@ impl GateNumber {
         Self::of_parts(id.scope.as_str(), id)
     }
 
-    /// What follows from the health of a destination has states of its own.
-    fn of_health(id: &GateId) -> Self {
-        Self::of_parts("health", id)
+    /// What follows from the health of a destination has states of its own. Jobs that are held, and
+    /// jobs that only wait as they were asked to, pass different gates.
+    fn of_health(id: &GateId, limit: &DestinationLimit) -> Self {
+        let scope = match limit.holds() {
+            true => "health",
+            false => "retry-after",
+        };
+        Self::of_parts(scope, id)
     }
 
     fn of_parts(scope: &str, id: &GateId) -> Self {
@@ -142,25 +174,73 @@ impl Gates {
     #[must_use]
     pub fn with_health(
         mut self,
-        health: impl IntoIterator<Item = (Destination, Arc<DestinationHealth>)>,
+        health: impl IntoIterator<Item = (impl Into<HealthSubject>, Arc<DestinationHealth>)>,
     ) -> Self {
-        self.health = health.into_iter().collect();
+        self.health = HashMap::new();
+        for (subject, health) in health {
+            let HealthSubject {
+                destination,
+                tenant,
+            } = subject.into();
+            let known = self.health.entry(destination).or_default();
+            match tenant {
+                None => known.for_all = Some(health),
+                Some(tenant) => {
+                    known.of_tenants.insert(tenant, health);
+                }
+            }
+        }
         self
     }
 
-    /// What is known of a destination.
-    pub fn health(&self, destination: &Destination) -> Option<&Arc<DestinationHealth>> {
-        self.health.get(destination)
+    /// What is known of a destination, as all tenants see it or as one does.
+    pub fn health(
+        &self,
+        destination: &Destination,
+        tenant: Option<&Tenant>,
+    ) -> Option<&Arc<DestinationHealth>> {
+        self.health.get(destination)?.get(tenant)
     }
 
-    /// Of how many destinations something is known.
+    /// What is known of a destination, as all tenants see it and as some do.
+    pub fn healths_of(
+        &self,
+        destination: &Destination,
+    ) -> impl Iterator<Item = (Option<&Tenant>, &Arc<DestinationHealth>)> {
+        let known = self.health.get(destination);
+        known.into_iter().flat_map(KnownHealth::iter)
+    }
+
+    /// What is wrong with a destination at present, for the jobs of a tenant.
+    pub fn incident(&self, tenant: &Tenant, destination: &Destination) -> Option<&Incident> {
+        let known = self.health.get(destination)?;
+        let known = [known.get(None), known.get(Some(tenant))];
+        let mut known = known.into_iter().flatten();
+        known.find_map(|health| health.incident())
+    }
+
+    /// Of how many destinations something is known, counting those apart that tenants see in their
+    /// own way.
     pub fn health_count(&self) -> usize {
-        self.health.len()
+        self.health.values().map(|known| known.iter().count()).sum()
+    }
+
+    /// Destinations of which something is known, in no order.
+    pub fn known_destinations(&self) -> impl Iterator<Item = &Destination> {
+        self.health.keys()
     }
 
     /// Everything that is known of destinations.
-    pub fn healths(&self) -> impl Iterator<Item = (&Destination, &Arc<DestinationHealth>)> {
-        self.health.iter()
+    pub fn healths(&self) -> impl Iterator<Item = (HealthSubject, &Arc<DestinationHealth>)> {
+        self.health.iter().flat_map(|(destination, known)| {
+            known.iter().map(|(tenant, health)| {
+                let subject = HealthSubject {
+                    destination: destination.clone(),
+                    tenant: tenant.cloned(),
+                };
+                (subject, health)
+            })
+        })
     }
 
     /// When a destination counts as unhealthy.
@@ -212,19 +292,29 @@ impl Gates {
         shares.unwrap_or(true)
     }
 
-    /// For how long jobs of a tenant were held between two times, which `maxElapsed` does not count.
-    pub fn held_between(
-        &self,
-        tenant: &Tenant,
-        destination: &Destination,
-        from: Timestamp,
-        to: Timestamp,
-    ) -> Duration {
-        let Some(health) = self.health.get(destination) else {
+    /// For how long a job was held between two times, which `maxElapsed` does not count.
+    pub fn held_between(&self, job: &Job, from: Timestamp, to: Timestamp) -> Duration {
+        let known = job.destination.as_ref();
+        let Some((destination, known)) =
+            known.and_then(|destination| self.health.get_key_value(destination))
+        else {
             return Duration::ZERO;
         };
-        let only_by_hand = self.hold_mode(tenant, destination) != HoldMode::Auto;
-        health.held_between(from, to, only_by_hand)
+        let mode = self.hold_mode(&job.tenant, destination);
+        let for_all = known.get(None).into_iter();
+        let for_all = for_all.flat_map(|it| it.holds(mode_for_all(&job.kind, mode)));
+        let own = known.get(Some(&job.tenant)).into_iter();
+        let own = own.flat_map(|it| it.holds(mode));
+        let mut holds: Vec<_> = for_all.chain(own).collect();
+        holds.sort_unstable();
+        // What two of them have in common counts once.
+        let (mut held, mut counted) = (Duration::ZERO, from);
+        for (begin, end) in holds {
+            let (begin, end) = (begin.max(counted), end.min(to));
+            held += end.since(begin);
+            counted = counted.max(end);
+        }
+        held
     }
 
     fn of_destination(&self, destination: &Destination) -> &GateLimits {
@@ -240,19 +330,41 @@ impl Gates {
         set.unwrap_or(&self.defaults.destination)
     }
 
-    /// What follows from the health of their destination for the jobs of a sublane.
-    fn health_gate(&self, sublane: &Sublane) -> Option<AppliedGate> {
-        let destination = sublane.destination.as_ref()?;
-        let health = self.health.get(destination)?;
-        let mode = self.hold_mode(&sublane.tenant, destination);
+    /// What follows from the health of their destination for the jobs of a sublane: for all tenants,
+    /// and for its own. While it is held for all, what the tenant sees alone does not matter.
+    fn health_gates(&self, sublane: &Sublane) -> impl Iterator<Item = AppliedGate> {
+        let destination = sublane.destination.as_ref();
+        let known = destination.and_then(|destination| self.health.get_key_value(destination));
+        let gates = known.map(|(destination, known)| {
+            let mode = self.hold_mode(&sublane.tenant, destination);
+            let mode_for_all = mode_for_all(&sublane.kind, mode);
+            let for_all = known.get(None);
+            let is_held_for_all = for_all.is_some_and(|health| health.keeps_back(mode_for_all));
+            let own = known.get(Some(&sublane.tenant));
+            let own = own.filter(|_| !is_held_for_all);
+            [
+                for_all.and_then(|it| self.health_gate(destination, None, it, mode_for_all)),
+                own.and_then(|it| self.health_gate(destination, Some(&sublane.tenant), it, mode)),
+            ]
+        });
+        gates.into_iter().flatten().flatten()
+    }
+
+    fn health_gate(
+        &self,
+        destination: &Destination,
+        tenant: Option<&Tenant>,
+        health: &DestinationHealth,
+        mode: HoldMode,
+    ) -> Option<AppliedGate> {
         let limit = health.limit(mode, self.shares_retry_after(destination))?;
         let id = GateId {
-            tenant: None,
+            tenant: tenant.cloned(),
             scope: GateScope::Destination,
             key: destination.as_str().to_owned(),
         };
         Some(AppliedGate {
-            number: GateNumber::of_health(&id),
+            number: GateNumber::of_health(&id, &limit),
             id,
             limits: Arc::new(GateLimits {
                 destination: Some(Arc::new(limit)),
@@ -309,7 +421,7 @@ impl Gates {
                 limits,
             })
         });
-        set.chain(self.health_gate(sublane)).collect()
+        set.chain(self.health_gates(sublane)).collect()
     }
 
     /// What is different from others that held before.
@@ -317,20 +429,31 @@ impl Gates {
         if self.set != before.set || self.defaults != before.defaults {
             return GatesChange::All;
         }
-        let known = self.health.iter().filter(|(destination, health)| {
-            match before.health.get(*destination) {
-                Some(old) => !Arc::ptr_eq(old, health) && !health.means_the_same(old),
-                None => !health.means_the_same(&DestinationHealth::default()),
-            }
-        });
-        let gone = before.health.iter().filter(|(destination, old)| {
-            !self.health.contains_key(*destination)
-                && !old.means_the_same(&DestinationHealth::default())
-        });
-        let changed = known
-            .chain(gone)
-            .map(|(destination, _)| destination.clone());
-        GatesChange::Destinations(changed.collect())
+        let none = Arc::default();
+        let differs = |one: &Self, other: &Self, destination: &Destination| {
+            one.healths_of(destination).any(|(tenant, health)| {
+                let other = other.health(destination, tenant).unwrap_or(&none);
+                !Arc::ptr_eq(health, other) && !health.means_the_same(other)
+            })
+        };
+        let known = self.health.keys();
+        let known = known.filter(|to| differs(self, before, to) || differs(before, self, to));
+        let gone = before.health.keys();
+        let gone = gone.filter(|to| !self.health.contains_key(*to) && differs(before, self, to));
+        GatesChange::Destinations(known.chain(gone).cloned().collect())
+    }
+
+    /// Whether a person, or the health of a destination, keeps any jobs back at present.
+    pub fn keep_back_any(&self, now: Timestamp) -> bool {
+        let is_paused = |limits: &Arc<GateLimits>| {
+            let pause = limits.paused.as_ref();
+            pause.is_some_and(|pause| !pause.is_over(now))
+        };
+        let mut healths = self.health.values().flat_map(KnownHealth::iter);
+        self.set.values().any(is_paused)
+            || healths.any(|(_, health)| {
+                health.keeps_back(HoldMode::Auto) || health.retry_after(now).is_some()
+            })
     }
 
     /// Who has paused a tenant's queue, for this tenant or for all, and why.
@@ -377,6 +500,15 @@ impl Gates {
             }
         }
         ids.into_iter()
+    }
+}
+
+/// What is known of a destination from the calls of nodes keeps back calls of nodes. What other kinds
+/// of jobs do there, and whether that works, only their tenants know.
+fn mode_for_all(kind: &Kind, mode: HoldMode) -> HoldMode {
+    match kind.is_call() {
+        true => mode,
+        false => HoldMode::Off,
     }
 }
 

@@ -14,7 +14,9 @@ mod limit;
 mod minutes;
 mod rules;
 mod step;
+mod subject;
 mod tally;
+mod tenants;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -34,11 +36,13 @@ pub use {
     limit::DestinationLimit,
     rules::{HealthPatch, HealthRules},
     step::{HealthChange, HealthEvent, HealthInput, HoldCommand},
+    subject::HealthSubject,
     tally::{HealthReport, HealthTally},
 };
 
 use incident::HoldInterval;
 use minutes::OutcomeMinutes;
+use tenants::TenantCounts;
 
 string_enum! {
     /// What is known of a destination.
@@ -69,6 +73,9 @@ pub struct DestinationHealth {
     counts: OutcomeCounts,
     #[serde(skip_serializing_if = "OutcomeMinutes::is_empty")]
     minutes: OutcomeMinutes,
+    /// The same by tenant, if those of several are counted.
+    #[serde(skip_serializing_if = "TenantCounts::is_empty")]
+    by_tenant: TenantCounts,
     /// Whose attempts failed lately, while there is no incident.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     tenants: BTreeSet<Tenant>,

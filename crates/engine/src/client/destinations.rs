@@ -1,10 +1,10 @@
 //! Destinations: what is known of them, held and released.
 
-use std::sync::Arc;
+use std::{cmp::Reverse, sync::Arc};
 
 use steadfast_core::{
-    Destination, DestinationHealth, Gates, HealthInput, HealthRules, HealthStatus, HoldCommand,
-    HoldMode, Invalid, Tenant, Timestamp, limits,
+    Destination, DestinationHealth, Gates, HealthInput, HealthRules, HealthStatus, HealthSubject,
+    HoldCommand, HoldMode, Invalid, Tenant, Timestamp, limits,
 };
 
 use super::{Client, ClientError};
@@ -23,6 +23,8 @@ pub struct DestinationState {
     pub status: HealthStatus,
     /// The evidence: outcomes, incidents, who holds it, and what it asked for.
     pub health: Arc<DestinationHealth>,
+    /// Whose attempts alone show it, and whose jobs alone it concerns; `None` if it is so for all.
+    pub tenant: Option<Tenant>,
     /// What follows if it is found unhealthy: for the jobs of the tenant that was asked for, or
     /// where nothing is set for a tenant.
     pub hold: HoldMode,
@@ -84,21 +86,22 @@ impl Client {
     ) -> Result<Vec<DestinationState>, ClientError> {
         let gates = self.gate_cache().refresh_health().await?;
         let (now, tenant) = (self.now(), filter.tenant.as_ref());
-        let has_status = |health: &DestinationHealth| {
-            let status = filter.status;
-            status.is_none_or(|status| health.status(now) == status)
-        };
         let wanted = gates
-            .healths()
-            .filter(|(destination, _)| after.is_none_or(|after| *destination > after))
-            .filter(|(_, health)| has_status(health));
-        let is_concerned =
-            |health: &DestinationHealth| tenant.is_none_or(|tenant| health.concerns(tenant));
+            .known_destinations()
+            .filter(|destination| after.is_none_or(|after| *destination > after))
+            .filter(|destination| {
+                let is_wanted =
+                    |status| state_of(&gates, destination, tenant, now).status == status;
+                filter.status.is_none_or(is_wanted)
+            });
         let (mut found, mut others) = (Vec::new(), Vec::new());
-        for (destination, health) in wanted {
-            match is_concerned(health) {
+        for destination in wanted {
+            let for_all = gates.health(destination, None);
+            match tenant.is_none_or(|tenant| concerns(&gates, destination, tenant)) {
                 true => found.push(destination.clone()),
-                false if !health.is_quiet() => others.push(destination.clone()),
+                false if for_all.is_some_and(|health| !health.is_quiet()) => {
+                    others.push(destination.clone());
+                }
                 false => {}
             }
         }
@@ -121,7 +124,8 @@ impl Client {
         destination: &Destination,
     ) -> Result<DestinationState, ClientError> {
         let mut state = self.destination(destination, Some(tenant)).await?;
-        let is_known = state.health.concerns(tenant) || {
+        let is_own = state.tenant.as_ref() == Some(tenant);
+        let is_known = is_own || state.health.concerns(tenant) || {
             let among = vec![destination.clone()];
             let waited_for = self.store().waiting_destinations(tenant.clone(), among);
             !waited_for.await?.is_empty()
@@ -185,8 +189,8 @@ impl Client {
         let gates = self.gate_cache().get().await?;
         let now = self.now();
         let mut counts = DestinationCounts::default();
-        for (_, health) in gates.healths() {
-            match health.status(now) {
+        for destination in gates.known_destinations() {
+            match state_of(&gates, destination, None, now).status {
                 HealthStatus::Healthy => counts.healthy += 1,
                 HealthStatus::Held => counts.held += 1,
                 HealthStatus::Probing => counts.probing += 1,
@@ -202,7 +206,7 @@ impl Client {
         command: &HoldCommand,
     ) -> Result<DestinationState, ClientError> {
         let gates = self.gate_cache().refresh_health().await?;
-        let is_known = gates.health(destination).is_some();
+        let is_known = gates.health(destination, None).is_some();
         if !is_known && gates.health_count() >= DESTINATIONS_MAX {
             let expected = format!(
                 "must be one of the {DESTINATIONS_MAX} that are known; pause its gate instead"
@@ -214,10 +218,20 @@ impl Client {
             ..HealthInput::default()
         };
         let rules = gates.health_rules(destination);
-        let result = health_documents::step(self.store(), destination, input, &rules).await?;
-        if matches!(result, StepResult::Contended) {
-            let what = format_args!("destination {destination}");
-            return Err(ClientError::contended(what));
+        let mut subjects = vec![HealthSubject::from(destination.clone())];
+        // Who releases a destination means what is held for single tenants as well.
+        if matches!(command, HoldCommand::Release { .. }) {
+            let of_tenants = gates.healths_of(destination);
+            let of_tenants = of_tenants.filter_map(|(tenant, _)| tenant);
+            subjects.extend(of_tenants.map(|tenant| HealthSubject::of_tenant(destination, tenant)));
+        }
+        subjects.sort_unstable();
+        for subject in subjects {
+            let result = health_documents::step(self.store(), &subject, input, &rules).await?;
+            if matches!(result, StepResult::Contended) {
+                let what = format_args!("destination {destination}");
+                return Err(ClientError::contended(what));
+            }
         }
         self.destination(destination, None).await
     }
@@ -233,21 +247,47 @@ fn check_text(field: &str, text: Option<&str>, most: usize) -> Result<(), Invali
     }
 }
 
+/// Whether a destination concerns a tenant.
+fn concerns(gates: &Gates, destination: &Destination, tenant: &Tenant) -> bool {
+    let for_all = gates.health(destination, None);
+    gates.health(destination, Some(tenant)).is_some()
+        || for_all.is_some_and(|health| health.concerns(tenant))
+}
+
+/// What matters most of what is known: for a tenant, or for any.
 fn state_of(
     gates: &Gates,
     destination: &Destination,
     tenant: Option<&Tenant>,
     now: Timestamp,
 ) -> DestinationState {
-    let health = gates.health(destination).cloned().unwrap_or_default();
+    let known = gates.healths_of(destination);
+    let known = known.filter(|(of, _)| of.is_none() || tenant.is_none() || *of == tenant);
+    let weight = |(of, health): &(Option<&Tenant>, &Arc<DestinationHealth>)| {
+        let last = health.past_incidents().first().map(|last| last.began_at);
+        let asks_to_wait = health.retry_after(now).is_some();
+        let tenant = of.map(|tenant| Reverse(tenant.to_string()));
+        (
+            health.incident().is_some(),
+            asks_to_wait,
+            last,
+            of.is_none(),
+            tenant,
+        )
+    };
+    let (of, health) = match known.max_by_key(weight) {
+        Some((of, health)) => (of.cloned(), health.clone()),
+        None => (None, Arc::default()),
+    };
     DestinationState {
         destination: destination.clone(),
         status: health.status(now),
-        health,
-        hold: match tenant {
+        hold: match tenant.or(of.as_ref()) {
             Some(tenant) => gates.hold_mode(tenant, destination),
             None => gates.usual_hold_mode(destination),
         },
+        health,
+        tenant: of,
         shares_retry_after: gates.shares_retry_after(destination),
         rules: gates.health_rules(destination),
     }

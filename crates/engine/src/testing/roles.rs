@@ -63,6 +63,11 @@ impl Roles {
         Ok(())
     }
 
+    /// One round of the health keeper.
+    pub async fn keep_health(&self) -> Result<usize, StoreError> {
+        self.0.health_keeper.keep().await
+    }
+
     /// Runs an attempt to its end.
     pub async fn attempt(&self, claim: Claim) -> EndedAttempt {
         self.0.executor.attempt(claim).await

@@ -10,11 +10,11 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    Destination, Failure, FailureClass, GateId, GatePatch, GateScope, HealthStatus, HoldMode,
-    IncidentCause, JobId, JobState, PolicyPatch, Tenant,
+    AlertRule, Destination, Failure, FailureClass, GateId, GatePatch, GateScope, HealthStatus,
+    HoldMode, IncidentCause, JobId, JobState, PausePatch, Payload, PolicyPatch, Tenant,
 };
 use steadfast_engine::{
-    ClientError, Context, DestinationFilter, DestinationState, JobError, JobKind,
+    ClientError, Context, DestinationFilter, DestinationState, JobError, JobKind, JobRequest,
     testing::TestEngine,
 };
 use steadfast_store::{DocumentKind, DocumentStore as _, ManualClock, MemoryStore};
@@ -310,4 +310,43 @@ async fn destinations_are_listed_by_name_and_forgotten_a_week_after_their_last_i
     node.advance(8 * 24 * 60 * MINUTE).await.unwrap();
     node.run_due().await.unwrap();
     assert_eq!(kept().await, 0);
+}
+
+#[tokio::test]
+async fn a_job_that_a_held_destination_or_a_paused_gate_keeps_back_is_not_overdue() {
+    let fixture = Fixture::new();
+    let node = fixture.node();
+    let client = node.client();
+    let job = |queue: &str| {
+        JobRequest::new("unheard-of", Payload::default())
+            .queue(queue)
+            .tenant("acme")
+    };
+    let to_partner = job("default").destination(partner().as_str());
+    client.enqueue(to_partner).await.unwrap();
+    let hold = client.hold_destination(&partner(), None, None, None);
+    hold.await.unwrap();
+    client.enqueue(job("b")).await.unwrap();
+    let id = GateId::new(None, GateScope::Kind, "unheard-of").unwrap();
+    let paused = GatePatch::default().paused(PausePatch::Pause {
+        reason: None,
+        until: None,
+    });
+    client.change_gate(id.clone(), &paused, None).await.unwrap();
+    let overdue = async || {
+        node.watch().await.unwrap();
+        let alerts = client.alerts(None).await.unwrap();
+        let overdue = alerts
+            .into_iter()
+            .filter(|it| it.rule == AlertRule::Overdue);
+        let messages: Vec<String> = overdue.map(|alert| alert.message).collect();
+        messages
+    };
+    fixture.clock.advance(6 * MINUTE);
+    assert_eq!(overdue().await, Vec::<String>::new());
+    // The one that only the gate has kept back is late now, the other one is not.
+    client.delete_gate(&id).await.unwrap();
+    let messages = overdue().await;
+    assert_eq!(messages.len(), 1);
+    assert!(messages[0].contains("queue b"), "{messages:?}");
 }

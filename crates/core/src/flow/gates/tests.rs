@@ -1,7 +1,13 @@
 use super::*;
 use crate::{
-    flow::{ClosedBy, Destination, GateState, HealthInput, HoldCommand, Room},
-    name::{ConcurrencyKey, Kind, Queue},
+    attempt::Outcome,
+    failure::{Failure, FailureClass},
+    flow::{ClosedBy, Destination, GateState, HealthInput, HealthTally, HoldCommand, Room},
+    id::JobId,
+    job::NewJob,
+    name::{ConcurrencyKey, Kind, Queue, WorkerName},
+    payload::Payload,
+    policy::Preset,
 };
 
 fn sublane(tenant: &str) -> Sublane {
@@ -144,8 +150,11 @@ fn a_held_destination_closes_a_gate_of_its_own_for_those_who_hold() {
         Room::Closed(ClosedBy::HeldByHand { .. })
     ));
     let later = now.plus(Duration::from_secs(60));
-    let tenant = Tenant::new("a").unwrap();
-    let held = gates.held_between(&tenant, &destination, now, later);
+    let policy = Arc::new(Preset::Http.policy());
+    let kind = Kind::new("call").unwrap();
+    let mut job = NewJob::new(JobId::from_bits(1), kind, Payload::default(), policy);
+    job.destination = Some(destination);
+    let held = gates.held_between(&job.into_job(now), now, later);
     assert_eq!(held, Duration::from_secs(60));
 }
 
@@ -182,4 +191,65 @@ fn counting_goes_on_without_a_change_and_a_hold_changes_its_destination_alone() 
     assert_eq!(longer.change_since(&before), only_one);
     assert_eq!(gates(4, Vec::new()).change_since(&before), only_one);
     assert_eq!(before.change_since(&gates(0, Vec::new())), only_one);
+}
+
+#[test]
+fn what_fails_for_all_holds_calls_and_what_fails_for_a_tenant_holds_that_tenant() {
+    let now = Timestamp::from_millis(1_767_225_600_000);
+    let destination = Destination::of_url("https://api.example.com").unwrap();
+    let failing = |tenants: &[&str]| {
+        let mut tally = HealthTally::default();
+        for number in 0..40_usize {
+            let policy = Arc::new(Preset::Http.policy());
+            let id = JobId::from_bits(number as u128);
+            let mut job = NewJob::new(id, Kind::http(), Payload::default(), policy);
+            job.tenant = Tenant::new(tenants[number % tenants.len()]).unwrap();
+            let worker = WorkerName::new("n").unwrap();
+            let failure = Failure::new(FailureClass::CONNECTION, "refused");
+            let outcome = Outcome::Failure {
+                failure,
+                output: None,
+            };
+            let ended = job.into_job(now).claim(worker, None, now).end(outcome, now);
+            match tenants.len() {
+                1 => tally.add(&ended, None),
+                _ => tally.add_for_all(&ended, None),
+            }
+        }
+        let report = tally.take_report("n", now);
+        let input = HealthInput {
+            report: Some(&report),
+            ..HealthInput::default()
+        };
+        let health = DestinationHealth::default();
+        let change = health.step(input, &HealthRules::default(), now).unwrap();
+        Arc::new(change.health)
+    };
+    let mut defaults = GateDefaults::default();
+    defaults.destination.hold = Some(HoldMode::Auto);
+    let gates = Gates::new(1, [], defaults);
+    let own = HealthSubject::of_tenant(&destination, &Tenant::new("a").unwrap());
+    let applied = |gates: &Gates, tenant: &str, kind: &str| {
+        let kind = Kind::new(kind).unwrap();
+        let sublane = Sublane {
+            kind,
+            ..sublane(tenant)
+        };
+        let applied = gates.applying_to(&sublane).into_iter();
+        let ids = applied.map(|gate| gate.id.tenant.map(|tenant| tenant.to_string()));
+        ids.collect::<Vec<_>>()
+    };
+    let of_tenant = gates.clone().with_health([(own.clone(), failing(&["a"]))]);
+    for kind in ["http", "call"] {
+        assert_eq!(applied(&of_tenant, "a", kind), [Some("a".to_owned())]);
+        assert_eq!(applied(&of_tenant, "b", kind), []);
+    }
+    let all = HealthSubject::from(destination);
+    let both = [(own, failing(&["a"])), (all, failing(&["a", "b"]))];
+    let both = gates.with_health(both);
+    assert_eq!(applied(&both, "a", "http"), [None]);
+    assert_eq!(applied(&both, "b", "http"), [None]);
+    // Whether what workers do there works is not known from calls.
+    assert_eq!(applied(&both, "a", "call"), [Some("a".to_owned())]);
+    assert_eq!(applied(&both, "b", "call"), []);
 }

@@ -1,5 +1,7 @@
 //! Outcomes, counted by several nodes over the last minute or so.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
 use super::HealthRules;
@@ -109,10 +111,8 @@ impl OutcomeCounts {
     /// Leaves out what did not end within the window before `now`, which is also what a clock
     /// counted that has been set back since.
     pub(super) fn keep_window(&mut self, window: std::time::Duration, now: Timestamp) {
-        let oldest = number(now.minus(window)) + 1;
-        let newest = number(now.plus(limits::CLOCK_STEP_MAX));
-        self.pieces
-            .retain(|piece| (oldest..=newest).contains(&piece.0));
+        let kept = self::window(window, now);
+        self.pieces.retain(|piece| kept.contains(&piece.0));
     }
 
     /// Whether they show that the destination does not work.
@@ -136,7 +136,13 @@ impl OutcomeCounts {
     }
 }
 
-fn number(at: Timestamp) -> i64 {
+/// The pieces of a window that ends now.
+pub(super) fn window(window: std::time::Duration, now: Timestamp) -> RangeInclusive<i64> {
+    let oldest = number(now.minus(window)) + 1;
+    oldest..=number(now.plus(limits::CLOCK_STEP_MAX))
+}
+
+pub(super) fn number(at: Timestamp) -> i64 {
     let piece = i64::try_from(limits::HEALTH_PIECE.as_micros()).unwrap_or(i64::MAX);
     at.as_micros() / piece
 }

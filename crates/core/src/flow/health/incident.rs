@@ -155,11 +155,6 @@ pub(super) struct HoldInterval {
 }
 
 impl HoldInterval {
-    /// How much of it lies between two times.
-    pub(super) fn overlap(&self, from: Timestamp, to: Timestamp) -> Duration {
-        self.to.min(to).since(self.from.max(from))
-    }
-
     /// One interval for two, as long as both together: it begins a little later than the first did.
     pub(super) fn joined(self, next: Self) -> Self {
         Self {

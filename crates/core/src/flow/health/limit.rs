@@ -137,6 +137,11 @@ impl DestinationLimit {
         }
     }
 
+    /// Whether it is more than a wait that the destination asked for.
+    pub(in crate::flow) fn holds(&self) -> bool {
+        self.hold.is_some()
+    }
+
     pub(in crate::flow) fn is_for_probes(&self) -> bool {
         matches!(self.hold, Some(HoldLimit::Probe { .. }))
     }

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use super::{
     DestinationHealth, HealthReport, HealthRules, OutcomeCounts, Phase, SharedRetryAfter,
+    TenantCounts,
     incident::{HandHold, HoldInterval, Incident, IncidentCause},
 };
-use crate::{limits, time::Timestamp};
+use crate::{flow::gate::HoldMode, limits, time::Timestamp};
 
 /// What a step is taken with. Without any of it, time alone may change something.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -45,6 +46,10 @@ pub struct HealthChange {
     pub health: DestinationHealth,
     /// What people should hear of, once it is stored.
     pub event: Option<HealthEvent>,
+    /// How many probes, or ramps after one, it shows to have failed.
+    pub failed_probes: u32,
+    /// Jobs that were held start again, slowly at first.
+    pub is_released: bool,
 }
 
 /// What people should hear of.
@@ -67,6 +72,7 @@ impl DestinationHealth {
         let mut next = self.clone();
         next.correct_clock(now);
         next.counts.keep_window(rules.window, now);
+        next.by_tenant.keep_window(rules.window, now);
         if next.retry_after.is_some_and(|told| told.until <= now) {
             next.retry_after = None;
         }
@@ -85,9 +91,14 @@ impl DestinationHealth {
             (Some(_), None) => next.past_incidents.first().cloned().map(HealthEvent::Ended),
             _ => None,
         };
-        (next != *self).then_some(HealthChange {
-            health: next,
+        let failed_probes =
+            |health: &Self| health.incident.as_ref().map_or(0, |it| it.failed_probes);
+        let is_ramping = |health: &Self| matches!(health.phase, Phase::Ramping { .. });
+        (next != *self).then(|| HealthChange {
             event,
+            failed_probes: failed_probes(&next).saturating_sub(failed_probes(self)),
+            is_released: is_ramping(&next) && !is_ramping(self),
+            health: next,
         })
     }
 
@@ -164,6 +175,8 @@ impl DestinationHealth {
         }
         self.counts.merge(&content.counts);
         self.counts.keep_window(rules.window, now);
+        self.by_tenant.merge(&content.by_tenant);
+        self.by_tenant.keep_window(rules.window, now);
         let tenants = match &mut self.incident {
             Some(incident) => &mut incident.tenants,
             None => &mut self.tenants,
@@ -177,7 +190,8 @@ impl DestinationHealth {
             incident.failed_attempts = incident.failed_attempts.saturating_add(failed);
             return;
         }
-        if self.counts.are_bad(rules) {
+        let are_bad_for_all = self.by_tenant.is_empty() || self.by_tenant.are_bad(rules);
+        if self.counts.are_bad(rules) && are_bad_for_all {
             let cause = IncidentCause::Failures {
                 attempts: self.counts.ended(),
                 failed: self.counts.failed(),
@@ -209,6 +223,7 @@ impl DestinationHealth {
                 // As in `HealthTally::is_worth_reporting`.
                 if self.counts.failed_share() < rules.failed_share / 2.0 {
                     self.counts = OutcomeCounts::default();
+                    self.by_tenant = TenantCounts::default();
                 }
                 if self.counts.is_empty() {
                     self.tenants.clear();
@@ -273,7 +288,9 @@ impl DestinationHealth {
         now: Timestamp,
     ) {
         let recent = self.recent(now);
-        if recent.failed() > 0 && recent.failed_share() >= rules.failed_share {
+        // What fails for one tenant only is held for that one only.
+        let fails_for_one = self.failing_lately(now) == Some(1);
+        if recent.failed() > 0 && !fails_for_one && recent.failed_share() >= rules.failed_share {
             self.by_hand = None;
             if let Some(incident) = &mut self.incident {
                 incident.failed_probes = incident.failed_probes.saturating_add(1);
@@ -287,7 +304,10 @@ impl DestinationHealth {
         // Each level shows that it is borne before the next one begins: if calls hang, nothing fails
         // for a while.
         let is_over = since.plus(limits::RAMP_STEP) <= now;
-        let is_borne = self.last_good_start.is_some_and(|start| start > since);
+        let is_after = |start: Option<Timestamp>| start.is_some_and(|start| start > since);
+        // People release all jobs, also those of which only their tenants know whether they succeed.
+        let is_borne = is_after(self.last_good_start)
+            || (self.by_hand.is_some() && is_after(self.last_unclear_start));
         // Jobs that wait may be kept back by something else.
         let is_unused = since.plus(rules.window) <= now;
         let is_done = is_borne && level >= limits::RAMP_LEVEL_MAX;
@@ -305,6 +325,13 @@ impl DestinationHealth {
         let mut recent = self.counts.clone();
         recent.keep_window(limits::RAMP_WINDOW, now);
         recent
+    }
+
+    /// Of how many tenants attempts failed lately, if those of several are counted.
+    fn failing_lately(&self, now: Timestamp) -> Option<usize> {
+        let mut recent = self.by_tenant.clone();
+        recent.keep_window(limits::RAMP_WINDOW, now);
+        (!recent.is_empty()).then(|| recent.failing())
     }
 
     fn obey(&mut self, command: &HoldCommand, now: Timestamp) {
@@ -384,6 +411,7 @@ impl DestinationHealth {
     /// What was counted belongs to the phase before.
     fn restart_counts(&mut self, now: Timestamp) {
         self.counts = OutcomeCounts::default();
+        self.by_tenant = TenantCounts::default();
         self.counted_from = now;
     }
 
@@ -411,14 +439,16 @@ impl DestinationHealth {
         }
     }
 
-    /// For how long jobs were held between two times, which `maxElapsed` does not count. Jobs whose
-    /// setting is not `auto` are held by people only.
-    pub fn held_between(&self, from: Timestamp, to: Timestamp, only_by_hand: bool) -> Duration {
+    /// When jobs with this setting were held, the first first. Those whose setting is not `auto` are
+    /// held by people only.
+    pub(in crate::flow) fn holds(
+        &self,
+        mode: HoldMode,
+    ) -> impl Iterator<Item = (Timestamp, Timestamp)> {
         let holds = self.past_holds.iter().chain(&self.hold);
         holds
-            .filter(|hold| hold.by_hand || !only_by_hand)
-            .map(|hold| hold.overlap(from, to))
-            .sum()
+            .filter(move |hold| hold.by_hand || mode == HoldMode::Auto)
+            .map(|hold| (hold.from, hold.to))
     }
 
     fn give_up_at(&self, rules: &HealthRules) -> Option<Timestamp> {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use super::{DestinationHealth, HealthRules, OutcomeCounts, SharedRetryAfter};
+use super::{DestinationHealth, HealthRules, OutcomeCounts, SharedRetryAfter, TenantCounts};
 use crate::{
     attempt::{EndedAttempt, Outcome},
     explain,
@@ -33,6 +33,8 @@ pub(super) struct ReportContent {
     /// From when attempts were counted, as the node knew it.
     pub counted_from: Timestamp,
     pub counts: OutcomeCounts,
+    /// The same by tenant, if the report is about all.
+    pub by_tenant: TenantCounts,
     pub last_good_start: Option<Timestamp>,
     pub last_bad_start: Option<Timestamp>,
     pub last_unclear_start: Option<Timestamp>,
@@ -56,13 +58,41 @@ enum Evidence {
 }
 
 impl HealthTally {
-    /// Counts an attempt that ended. `health` is what the node knows of the destination.
+    /// Counts an attempt that ended, of the tenant whose health it is. `health` is what the node
+    /// knows of the destination.
     pub fn add(&mut self, ended: &EndedAttempt, health: Option<&DestinationHealth>) {
+        self.add_outcome(ended, health);
+    }
+
+    /// Counts a call of the node itself, which counts for all tenants.
+    pub fn add_for_all(&mut self, ended: &EndedAttempt, health: Option<&DestinationHealth>) {
+        let Some(is_bad) = self.add_outcome(ended, health) else {
+            return;
+        };
+        let by_tenant = &mut self.content.by_tenant;
+        by_tenant.add(&ended.job().tenant, is_bad, ended.at);
+    }
+
+    /// An attempt has ended of which only a tenant has said how. That counts for the tenant; here, a
+    /// probe that it took is over.
+    pub fn add_unclear(&mut self, ended: &EndedAttempt) {
+        let start = ended.job().progress.started_at.unwrap_or(ended.at);
+        let newest = &mut self.content.last_unclear_start;
+        *newest = (*newest).max(Some(start));
+    }
+
+    /// Whether the attempt failed because of the destination; `None` if it is not counted.
+    fn add_outcome(
+        &mut self,
+        ended: &EndedAttempt,
+        health: Option<&DestinationHealth>,
+    ) -> Option<bool> {
         let counted_from = health.map_or(Timestamp::EPOCH, DestinationHealth::counted_from);
         let content = &mut self.content;
         if content.counted_from != counted_from {
             content.counted_from = counted_from;
             content.counts = OutcomeCounts::default();
+            content.by_tenant = TenantCounts::default();
         }
         let job = ended.job();
         let start = job.progress.started_at.unwrap_or(ended.at);
@@ -73,7 +103,8 @@ impl HealthTally {
             Evidence::Unclear | Evidence::None => &mut content.last_unclear_start,
         };
         *newest = (*newest).max(Some(start));
-        if evidence != Evidence::None && start >= counted_from {
+        let is_counted = evidence != Evidence::None && start >= counted_from;
+        if is_counted {
             content
                 .counts
                 .add(job.id, evidence == Evidence::Bad, ended.at);
@@ -88,15 +119,20 @@ impl HealthTally {
                 content.tenants.insert(job.tenant.clone());
             }
         }
-        self.add_unwatched(ended);
+        is_counted.then_some(evidence == Evidence::Bad)
     }
 
-    /// Counts an attempt of a job whose setting is `off`: only a `Retry-After` matters.
-    pub fn add_unwatched(&mut self, ended: &EndedAttempt) {
+    /// Takes in what the destination asked its callers for.
+    pub fn add_retry_after(&mut self, ended: &EndedAttempt) {
         if let Outcome::Failure { failure, .. } = ended.outcome() {
             let told = shared_retry_after(failure, ended);
             self.content.retry_after = SharedRetryAfter::later(self.content.retry_after, told);
         }
+    }
+
+    /// Whose attempts are counted, if those of several are.
+    pub fn tenants(&self) -> impl Iterator<Item = &Tenant> {
+        self.content.by_tenant.tenants()
     }
 
     /// Whether nothing is counted.
@@ -120,6 +156,7 @@ impl HealthTally {
     ) -> bool {
         let content = &mut self.content;
         content.counts.keep_window(rules.window, now);
+        content.by_tenant.keep_window(rules.window, now);
         let is_watched = health.is_some_and(|health| !health.is_quiet());
         let has_news = !content.counts.is_empty() || content.last_unclear_start.is_some();
         let is_suspicious = content.counts.failed_share() >= rules.failed_share / 2.0;

@@ -3,6 +3,7 @@
 mod counts;
 mod people;
 mod phases;
+mod tenants;
 
 use std::{sync::Arc, time::Duration};
 
@@ -105,6 +106,15 @@ impl World {
         self.next_job += 1;
         let ended = ended(self.next_job, outcome, from, to);
         self.tally.add(&ended, Some(&self.health));
+        self.tally.add_retry_after(&ended);
+    }
+
+    /// For how long jobs with this setting were held.
+    fn held(&self, from: Timestamp, to: Timestamp, mode: HoldMode) -> Duration {
+        let holds = self.health.holds(mode);
+        holds
+            .map(|(begin, end)| end.min(to).since(begin.max(from)))
+            .sum()
     }
 
     fn step(&mut self, waiting: Option<u64>, now: Timestamp) -> Option<HealthEvent> {

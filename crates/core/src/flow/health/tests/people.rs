@@ -39,7 +39,7 @@ fn a_person_holds_and_releases() {
     );
     let incident = &world.health.past_incidents()[0];
     assert_eq!(incident.released_by.as_deref(), Some("bob"));
-    let held = world.health.held_between(at(0), at(99_999), true);
+    let held = world.held(at(0), at(99_999), HoldMode::Watch);
     assert_eq!(held, Duration::from_secs(19_993));
     // Until a time.
     world.command(&hold(Some(at(30_100))), at(30_000));
@@ -76,9 +76,9 @@ fn a_hold_by_hand_that_fails_after_its_release_is_one_of_the_machine() {
     // The machine's cause is kept.
     let cause = &world.health.incident().unwrap().cause;
     assert!(matches!(cause, IncidentCause::Failures { .. }));
-    let by_hand = world.health.held_between(at(0), at(100), true);
+    let by_hand = world.held(at(0), at(100), HoldMode::Watch);
     assert_eq!(by_hand, Duration::from_secs(10));
-    let all = world.health.held_between(at(0), at(100), false);
+    let all = world.held(at(0), at(100), HoldMode::Auto);
     assert_eq!(all, Duration::from_secs(100));
 }
 

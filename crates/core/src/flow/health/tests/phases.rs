@@ -223,7 +223,7 @@ fn after_the_longest_hold_jobs_follow_their_policies() {
     assert_eq!(incident.given_up_at, Some(at(3_600)));
     assert!(incident.ended_at > Some(at(3_700)));
     // What came after is not time in which jobs were held.
-    let held = world.health.held_between(at(0), at(9_999), false);
+    let held = world.held(at(0), at(9_999), HoldMode::Auto);
     assert_eq!(held, Duration::from_secs(3_600));
 }
 
