@@ -208,6 +208,26 @@ func (c *Client) SetDestination(ctx context.Context, key string, params SetDesti
 	return answer, err
 }
 
+// EditDestinationParams is the query of [Client.EditDestination]; what is left empty is not sent.
+type EditDestinationParams struct {
+	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	Tenant string
+}
+
+func (p EditDestinationParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "tenant", string(p.Tenant))
+	return v
+}
+
+// EditDestination: Change the settings of a destination that the body names, and leave the others;
+// null makes one as by default.
+func (c *Client) EditDestination(ctx context.Context, key string, params EditDestinationParams, request SetDestinationRequest) (*Destination, error) {
+	answer := new(Destination)
+	err := c.Call(ctx, "PATCH", "/destinations/"+url.PathEscape(key), params.values(), request, answer)
+	return answer, err
+}
+
 // HoldDestination: Hold a destination: no job starts for it, of any tenant, until it is released or
 // the time comes.
 func (c *Client) HoldDestination(ctx context.Context, key string, request HoldDestinationRequest) (*Destination, error) {
@@ -382,7 +402,7 @@ func (p ListGatesParams) values() url.Values {
 }
 
 // ListGates: List gates: what limits the jobs of a queue, kind, tenant, destination or concurrency
-// key.
+// key, and how much of it is taken at present.
 func (c *Client) ListGates(ctx context.Context, params ListGatesParams) (*GateList, error) {
 	answer := new(GateList)
 	err := c.Call(ctx, "GET", "/gates", params.values(), nil, answer)

@@ -537,8 +537,14 @@ type Destination struct {
 	HeldByHand *HandHold `json:"heldByHand,omitzero"`
 	// What follows if it is found unhealthy.
 	Hold HoldMode `json:"hold"`
+	// Whether jobs wait because of its health, or start more slowly: with `hold` `watch` they go on as
+	// their policies say, whatever the status, unless a person holds it.
+	HoldsJobs *bool `json:"holdsJobs,omitzero"`
 	// What is wrong at present.
 	Incident *Incident `json:"incident,omitzero"`
+	// How attempts ended in the last minutes in which some failed, the oldest first: up to an hour.
+	// Not in lists.
+	Minutes []DestinationMinute `json:"minutes,omitzero"`
 	// When the next probe may start, if that is what it waits for.
 	NextProbeAt time.Time `json:"nextProbeAt,omitzero"`
 	// What was wrong before, the newest first.
@@ -557,6 +563,16 @@ type DestinationList struct {
 	Destinations []Destination `json:"destinations"`
 	// Where to go on, as `after`; null at the end of the list.
 	NextCursor string `json:"nextCursor,omitzero"`
+}
+
+// DestinationMinute: How attempts to call a destination ended within a minute.
+type DestinationMinute struct {
+	// When the minute began.
+	At time.Time `json:"at"`
+	// Attempts that ended.
+	Attempts int `json:"attempts"`
+	// Those of them that failed because of the destination.
+	Failed int `json:"failed"`
 }
 
 // Dst is one of a few words.
@@ -710,7 +726,7 @@ type Gate struct {
 	GateSettings
 	// When the next attempt may start; only if a rate holds it back.
 	NextStart time.Time `json:"nextStart,omitzero"`
-	// How many attempts run; only if the gate counts them.
+	// How many attempts run; only if the gate limits that.
 	Running *int `json:"running,omitzero"`
 }
 
@@ -799,6 +815,8 @@ type HandHold struct {
 	Reason string `json:"reason,omitzero"`
 	// Since when.
 	Since time.Time `json:"since"`
+	// When it is released by itself; null if a person has to.
+	Until time.Time `json:"until,omitzero"`
 }
 
 // HealthRules: When a destination counts as unhealthy.
@@ -1400,6 +1418,8 @@ type Schedule struct {
 	Every string `json:"every,omitzero"`
 	// `sch_…`
 	ID string `json:"id"`
+	// What its rule means: `at 09:00 on Monday to Friday`.
+	InWords string `json:"inWords,omitzero"`
 	// The job that each tick makes.
 	Job Job `json:"job"`
 	// Its newest tick.
@@ -1448,7 +1468,8 @@ const (
 	ScopeRead   Scope = "read"
 )
 
-// SetDestinationRequest: The settings of a destination: those that are left out are as by default.
+// SetDestinationRequest: The settings of a destination. With `PUT` those that are left out are as
+// by default; with `PATCH` they stay, and null makes one as by default.
 type SetDestinationRequest struct {
 	// When it counts as unhealthy.
 	Health *HealthRules `json:"health,omitzero"`

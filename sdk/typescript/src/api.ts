@@ -167,6 +167,9 @@ function destinationsApi(http: Http) {
       http.call("getDestination", { path: { key }, query }),
     set: (key: string, body: SetDestinationRequest, query: Query<"setDestination"> = {}) =>
       http.call("setDestination", { path: { key }, body, query }),
+    /** Changes the settings that the body names; null makes one as by default. */
+    edit: (key: string, body: SetDestinationRequest, query: Query<"editDestination"> = {}) =>
+      http.call("editDestination", { path: { key }, body, query }),
     /** Holds its jobs back, as if it had been found unhealthy. */
     hold: (key: string, body: HoldDestinationRequest = {}) =>
       http.call("holdDestination", { path: { key }, body }),

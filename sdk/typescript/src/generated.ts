@@ -457,8 +457,18 @@ export interface Destination {
   heldByHand?: HandHold | null | undefined;
   /** What follows if it is found unhealthy. */
   hold: HoldMode;
+  /**
+   * Whether jobs wait because of its health, or start more slowly: with `hold` `watch` they go on
+   * as their policies say, whatever the status, unless a person holds it.
+   */
+  holdsJobs?: boolean | undefined;
   /** What is wrong at present. */
   incident?: Incident | null | undefined;
+  /**
+   * How attempts ended in the last minutes in which some failed, the oldest first: up to an hour.
+   * Not in lists.
+   */
+  minutes?: DestinationMinute[] | undefined;
   /** When the next probe may start, if that is what it waits for. */
   nextProbeAt?: string | null | undefined;
   /** What was wrong before, the newest first. */
@@ -477,6 +487,16 @@ export interface DestinationList {
   destinations: Destination[];
   /** Where to go on, as `after`; null at the end of the list. */
   nextCursor?: string | null | undefined;
+}
+
+/** How attempts to call a destination ended within a minute. */
+export interface DestinationMinute {
+  /** When the minute began. */
+  at: string;
+  /** Attempts that ended. */
+  attempts: number;
+  /** Those of them that failed because of the destination. */
+  failed: number;
 }
 
 export type Dst = "gap" | "fold";
@@ -610,7 +630,7 @@ export interface FailureRequest {
 export type Gate = GateSettings & {
   /** When the next attempt may start; only if a rate holds it back. */
   nextStart?: string | null | undefined;
-  /** How many attempts run; only if the gate counts them. */
+  /** How many attempts run; only if the gate limits that. */
   running?: number | null | undefined;
 };
 
@@ -684,6 +704,8 @@ export interface HandHold {
   reason?: string | null | undefined;
   /** Since when. */
   since: string;
+  /** When it is released by itself; null if a person has to. */
+  until?: string | null | undefined;
 }
 
 /** When a destination counts as unhealthy. */
@@ -1261,6 +1283,8 @@ export interface Schedule {
   every?: string | null | undefined;
   /** `sch_…` */
   id: string;
+  /** What its rule means: `at 09:00 on Monday to Friday`. */
+  inWords?: string | undefined;
   /** The job that each tick makes. */
   job: Job;
   /** Its newest tick. */
@@ -1301,7 +1325,10 @@ export interface ScheduleList {
 
 export type Scope = "admin" | "tenant" | "worker" | "read";
 
-/** The settings of a destination: those that are left out are as by default. */
+/**
+ * The settings of a destination. With `PUT` those that are left out are as by default; with `PATCH`
+ * they stay, and null makes one as by default.
+ */
 export interface SetDestinationRequest {
   /** When it counts as unhealthy. */
   health?: HealthRules | null | undefined;
@@ -1756,6 +1783,22 @@ export interface Operations {
     body: SetDestinationRequest;
     answer: Destination;
   };
+  /**
+   * Change the settings of a destination that the body names, and leave the others; null makes one
+   * as by default.
+   */
+  editDestination: {
+    path: {
+      /** The origin, percent-encoded */
+      key: string;
+    };
+    query?: {
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+    };
+    body: SetDestinationRequest;
+    answer: Destination;
+  };
   /** Hold a destination: no job starts for it, of any tenant, until it is released or the time comes. */
   holdDestination: {
     path: {
@@ -1854,7 +1897,10 @@ export interface Operations {
     body?: RotateSecretRequest | null | undefined;
     answer: EndpointWithSecret;
   };
-  /** List gates: what limits the jobs of a queue, kind, tenant, destination or concurrency key. */
+  /**
+   * List gates: what limits the jobs of a queue, kind, tenant, destination or concurrency key, and
+   * how much of it is taken at present.
+   */
   listGates: {
     query?: {
       /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
@@ -2263,6 +2309,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: readonly [method
   listDestinations: ["GET", "/destinations"],
   getDestination: ["GET", "/destinations/{key}"],
   setDestination: ["PUT", "/destinations/{key}"],
+  editDestination: ["PATCH", "/destinations/{key}"],
   holdDestination: ["POST", "/destinations/{key}/hold"],
   releaseDestination: ["POST", "/destinations/{key}/release"],
   listDeadLetters: ["GET", "/dlq"],

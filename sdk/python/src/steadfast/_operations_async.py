@@ -165,6 +165,22 @@ class AsyncOperations:
             ),
         )
 
+    async def edit_destination(
+        self, key: str, body: types.SetDestinationRequest, *, tenant: types.Name | None = None
+    ) -> types.Destination:
+        """Change the settings of a destination that the body names, and leave the others; null
+        makes one as by default.
+        """
+        return cast(
+            "types.Destination",
+            await self.request(
+                "PATCH",
+                f"/api/v1/destinations/{quote(key, safe='')}",
+                query={"tenant": tenant},
+                body=body,
+            ),
+        )
+
     async def hold_destination(
         self, key: str, body: types.HoldDestinationRequest | None = None
     ) -> types.Destination:
@@ -286,7 +302,7 @@ class AsyncOperations:
         after: str | None = None,
     ) -> types.GateList:
         """List gates: what limits the jobs of a queue, kind, tenant, destination or concurrency
-        key.
+        key, and how much of it is taken at present.
         """
         return cast(
             "types.GateList",

@@ -502,8 +502,16 @@ class Destination(TypedDict):
     """Who holds it, if a person does."""
     hold: HoldMode
     """What follows if it is found unhealthy."""
+    holdsJobs: NotRequired[bool]
+    """Whether jobs wait because of its health, or start more slowly: with `hold` `watch` they
+    go on as their policies say, whatever the status, unless a person holds it.
+    """
     incident: NotRequired[Incident | None]
     """What is wrong at present."""
+    minutes: NotRequired[list[DestinationMinute]]
+    """How attempts ended in the last minutes in which some failed, the oldest first: up to an
+    hour. Not in lists.
+    """
     nextProbeAt: NotRequired[str | None]
     """When the next probe may start, if that is what it waits for."""
     pastIncidents: list[Incident]
@@ -523,6 +531,17 @@ class DestinationList(TypedDict):
     """By name. Those whose attempts did not fail lately are not listed."""
     nextCursor: NotRequired[str | None]
     """Where to go on, as `after`; null at the end of the list."""
+
+
+class DestinationMinute(TypedDict):
+    """How attempts to call a destination ended within a minute."""
+
+    at: str
+    """When the minute began."""
+    attempts: int
+    """Attempts that ended."""
+    failed: int
+    """Those of them that failed because of the destination."""
 
 
 Dst: TypeAlias = Literal["gap", "fold"]
@@ -700,7 +719,7 @@ class Gate(GateSettings):
     nextStart: NotRequired[str | None]
     """When the next attempt may start; only if a rate holds it back."""
     running: NotRequired[int | None]
-    """How many attempts run; only if the gate counts them."""
+    """How many attempts run; only if the gate limits that."""
 
 
 class GateHolder(TypedDict):
@@ -751,6 +770,8 @@ class HandHold(TypedDict):
     """For people."""
     since: str
     """Since when."""
+    until: NotRequired[str | None]
+    """When it is released by itself; null if a person has to."""
 
 
 class HealthRules(TypedDict):
@@ -1392,6 +1413,8 @@ class Schedule(TypedDict):
     """Its interval, if it has no cron rule."""
     id: str
     """`sch_…`"""
+    inWords: NotRequired[str]
+    """What its rule means: `at 09:00 on Monday to Friday`."""
     job: Job
     """The job that each tick makes."""
     lastTick: NotRequired[str | None]
@@ -1435,7 +1458,9 @@ Scope: TypeAlias = Literal["admin", "tenant", "worker", "read"]
 
 
 class SetDestinationRequest(TypedDict):
-    """The settings of a destination: those that are left out are as by default."""
+    """The settings of a destination. With `PUT` those that are left out are as by default; with
+    `PATCH` they stay, and null makes one as by default.
+    """
 
     health: NotRequired[HealthRules | None]
     """When it counts as unhealthy."""
