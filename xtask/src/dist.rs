@@ -54,7 +54,11 @@ pub fn run(args: &[String]) -> VerbResult {
     for name in names(&directory)? {
         println!("{}", directory.join(name).display());
     }
-    let output = try_packages(&root, &directory, &binary)?;
+    verdict(try_packages(&root, &directory, &binary)?)?;
+    verdict(pack_crates(&root)?)
+}
+
+fn verdict(output: CommandOutput) -> VerbResult {
     process::show(&output);
     if output.success {
         Ok(())
@@ -100,13 +104,7 @@ fn run_check(root: &Path) -> VerbResult {
         process::show(&built);
         return Err("the program does not build".to_owned());
     }
-    let output = check(root)?;
-    process::show(&output);
-    if output.success {
-        Ok(())
-    } else {
-        Err("a package does not work".to_owned())
-    }
+    verdict(check(root)?)
 }
 
 /// Packs the program that is built already, without its symbols, and tries what comes out.
@@ -189,6 +187,20 @@ fn path_flags(root: &Path) -> (String, String) {
         flags.collect::<Vec<_>>().join(" ")
     };
     (flags("--remap-path-prefix"), flags("-ffile-prefix-map"))
+}
+
+/// What would be published, as far as that can be said without publishing it. The crates are those
+/// of the program, which is built already.
+fn pack_crates(root: &Path) -> Result<CommandOutput, String> {
+    let mut command = process::cargo(root);
+    command.args([
+        "publish",
+        "--workspace",
+        "--dry-run",
+        "--no-verify",
+        "--allow-dirty",
+    ]);
+    process::run_quietly(command).map_err(|error| format!("cannot start cargo: {error}"))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
