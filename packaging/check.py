@@ -6,6 +6,7 @@ that has helm, kubernetes_validate and yaml. What a machine lacks is left out an
 
 import base64
 import concurrent.futures
+import gzip
 import hashlib
 import http.server
 import io
@@ -179,13 +180,14 @@ class Image(Scratch):
         self.assertEqual((program.uid, program.mode), (0, 0o755))
         writable = [m.name for m in files.values() if m.mode & 0o022 and m.name != "tmp"]
         self.assertEqual(writable, [])
-        tar_sum = hashlib.sha256(__import__("gzip").decompress(layer)).hexdigest()
+        tar_sum = hashlib.sha256(gzip.decompress(layer)).hexdigest()
         self.assertEqual(config["rootfs"]["diff_ids"], [f"sha256:{tar_sum}"])
 
     def test_it_starts_with_nothing_but_a_key(self):
         if os.geteuid() != 0:
             self.skipTest("only root can change the root directory")
-        if "statically linked" not in output("file", "-b", BINARY):
+        # The head of a program names the loader that it needs.
+        if b"/ld-" in pathlib.Path(BINARY).read_bytes()[:4096]:
             self.skipTest("the program is not static")
         config, layer = self.parts()
         with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
