@@ -1,10 +1,10 @@
 class Steadfast < Formula
   desc "Durable job queue and scheduler whose speciality is retry"
-  version "{{version}}"
-  license any_of: ["MIT", "Apache-2.0"]
   # A static program: no dependency, on any Linux of this architecture.
   url "{{url}}"
+  version "{{version}}"
   sha256 "{{sha256}}"
+  license any_of: ["MIT", "Apache-2.0"]
 
   depends_on arch: :x86_64
   depends_on :linux

@@ -50,7 +50,7 @@ impl Release {
             .map_err(|error| format!("cannot read {}: {error}", path.display()))
     }
 
-    /// The same with `{name}` replaced. A name that is left is a mistake.
+    /// The same with each `{{name}}` replaced. A name that is left is a mistake.
     pub fn template(&self, path: &str, values: &[(&str, &str)]) -> Result<String, String> {
         let mut text = self.text(path)?;
         for (name, value) in values {
