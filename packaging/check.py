@@ -316,7 +316,7 @@ class Monitoring(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.metrics = metrics_of_a_server()
+        cls.metrics, cls.queues = figures_of_a_server()
 
     def assert_known(self, expression):
         expression = expression.replace("\n", " ")
@@ -354,6 +354,16 @@ class Monitoring(unittest.TestCase):
                 self.assert_known(rule["expr"])
                 self.assertIn(rule["labels"]["severity"], ("warning", "critical"))
                 self.assertTrue(rule["annotations"]["summary"])
+
+    def test_the_page_on_scaling_asks_for_what_there_is(self):
+        page = (ROOT / "docs/kubernetes.md").read_text()
+        blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)]
+        (scaler,) = [block for block in blocks if block.get("kind") == "ScaledObject"]
+        (trigger,) = scaler["spec"]["triggers"]
+        self.assert_known(trigger["metadata"]["query"])
+        (name, figure) = re.search(r"'queues\.#\((\w+)==\"mail\"\)\.(\w+)'", page).groups()
+        (queue,) = self.queues
+        self.assertEqual((queue[name], type(queue[figure])), ("default", int))
 
     @needs("promtool")
     def test_prometheus_takes_the_rules(self):
@@ -409,8 +419,9 @@ class FailingTarget(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def metrics_of_a_server():
-    """The labels of every metric, of a node whose jobs have failed, retried and fired an alert."""
+def figures_of_a_server():
+    """The labels of every metric, and the list of queues, of a node whose job has failed, was retried
+    and fired an alert."""
     target = http.server.ThreadingHTTPServer(("127.0.0.1", 0), FailingTarget)
     threading.Thread(target=target.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as place:
@@ -432,11 +443,12 @@ def metrics_of_a_server():
                     raise AssertionError(f"metrics are missing:\n{text}")
                 time.sleep(0.1)
                 text = server.call("/metrics")
+            queues = server.get("/api/v1/queues")["queues"]
     target.shutdown()
     metrics = {}
     for name, labels in re.findall(r"^(steadfast_\w+)(?:\{(.*)\})? ", text, re.MULTILINE):
         metrics.setdefault(name, set()).update(re.findall(r'(\w+)="', labels))
-    return metrics
+    return metrics, queues
 
 
 def run_all():
