@@ -4,10 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::value::RawValue;
-use steadfast_core::{EventType, Guarantee, Payload, PolicyPatch, Tags, Timestamp};
+use steadfast_core::{
+    EventType, ExpiryAction, Guarantee, Payload, PolicyPatch, StartBefore, Tags, Timestamp, Unique,
+};
 
 #[cfg(feature = "openapi")]
-use crate::schema::{EventTypeSchema, GuaranteeSchema, KindSchema, NameSchema, PolicyPatchSchema};
+use crate::schema::{
+    EventTypeSchema, ExpiryActionSchema, GuaranteeSchema, KindSchema, NameSchema,
+    PolicyPatchSchema, UniqueSchema,
+};
 use crate::{DurationText, JobBody, JobList, ScheduleBody, edit};
 
 /// What `POST /jobs` takes: one job, or many at once.
@@ -118,6 +123,26 @@ pub struct CreateJobRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(max_length = 255))]
     pub concurrency_key: Option<String>,
+    /// Makes it the only job of its key within the tenant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<UniqueSchema>))]
+    pub unique: Option<Unique>,
+    /// Start a unique job only when no request for it has come for so long; each moves its start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub debounce: Option<DurationText>,
+    /// The longest time from the first request to the start, up to 24h; ten times `debounce` by
+    /// default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub debounce_max: Option<DurationText>,
+    /// Never start it late: a time, or how long after its creation. If its first attempt has not
+    /// started by then, it ends with reason `expired_unstarted`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "10m"))]
+    pub start_before: Option<StartBefore>,
+    /// What it ends as then; `fail` by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<ExpiryActionSchema>))]
+    pub on_expiry: Option<ExpiryAction>,
     /// Where events of this job are sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook: Option<WebhookRequest>,

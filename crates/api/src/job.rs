@@ -5,15 +5,16 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use steadfast_core::{
-    Blocker, ConcurrencyKey, Destination, EndReason, EndpointId, EventType, Failure, Guarantee,
-    IdempotencyKey, Job, JobId, JobLabel, Kind, Note, Payload, Queue, RetryPolicy, ScheduleId,
-    Tags, Tenant, Timestamp, Webhook, WebhookTarget, WorkerName, duration, explain,
+    Blocker, ConcurrencyKey, Destination, EndReason, EndpointId, EventType, ExpiryAction, Failure,
+    Guarantee, IdempotencyKey, Job, JobId, JobLabel, Kind, Note, Payload, Queue, RetryPolicy,
+    ScheduleId, StartDeadline, Tags, Tenant, Timestamp, Unique, UniqueResult, Webhook,
+    WebhookTarget, WorkerName, duration, explain,
 };
 
 #[cfg(feature = "openapi")]
 use crate::schema::{
-    BlockerSchema, EndReasonSchema, EventTypeSchema, FailureSchema, GuaranteeSchema, LabelSchema,
-    PolicySchema,
+    BlockerSchema, EndReasonSchema, EventTypeSchema, ExpiryActionSchema, FailureSchema,
+    GuaranteeSchema, LabelSchema, PolicySchema, UniqueResultSchema, UniqueSchema,
 };
 
 /// A page of jobs.
@@ -133,6 +134,22 @@ pub struct JobBody {
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub concurrency_key: Option<ConcurrencyKey>,
+    /// What makes it the only job of its key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<UniqueSchema>, required = false))]
+    pub unique: Option<Unique>,
+    /// In the answer to a create: what became of the job that had the unique key already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<UniqueResultSchema>, required = false))]
+    pub unique_result: Option<UniqueResult>,
+    /// When it is too late for its first attempt to start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime, required = false))]
+    pub start_before: Option<Timestamp>,
+    /// What it ends as then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<ExpiryActionSchema>, required = false))]
+    pub on_expiry: Option<ExpiryAction>,
     /// The gates at which a job waits that is due. In lists, only what gates say by themselves:
     /// pauses, holds, and what destinations asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -160,6 +177,7 @@ impl JobBody {
     pub fn without_payload(job: Job, now: Timestamp) -> Self {
         let note = job.progress.note.as_deref().map(Note::read);
         let Note { text, percent } = note.unwrap_or_default();
+        let deadline = job.start_deadline();
         Self {
             label: job.label(now),
             explanation: job.progress.reason.map(|it| explain::reason(it).to_owned()),
@@ -198,6 +216,10 @@ impl JobBody {
             note: text,
             progress: percent,
             cancel_requested: job.progress.cancel_requested,
+            unique: job.extras.and_then(|extras| extras.unique),
+            unique_result: None,
+            start_before: deadline.map(StartDeadline::at),
+            on_expiry: deadline.map(StartDeadline::on_expiry),
             waiting_for: Vec::new(),
             resolved_at: job.progress.resolved_at,
         }

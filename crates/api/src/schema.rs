@@ -71,11 +71,51 @@ mod flow;
 pub use explain::*;
 pub use flow::*;
 
+schema!(
+    /// Of [`Unique`](steadfast_core::Unique).
+    UniqueSchema as "Unique",
+    ObjectBuilder::new()
+        .property(
+            "key",
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .min_length(Some(1))
+                .max_length(Some(limits::UNIQUE_KEY_BYTES_MAX))
+                .description(Some("What there is one of, such as `report:7`.")),
+        )
+        .required("key")
+        .property(
+            "while",
+            word_or("unfinished", steadfast_core::UniqueScope::ALL)
+                .description(Some("For how long it is the only one: until it starts, or until it ends.")),
+        )
+        .property(
+            "onConflict",
+            word_or("keep", steadfast_core::ConflictAction::ALL).description(Some(
+                "What becomes of a second one: the first is the answer, gets its payload, policy and time, or it is refused.",
+            )),
+        )
+        .additional_properties(Some(AdditionalProperties::FreeForm(false)))
+        .build()
+);
+
+/// One of some words, with a default.
+fn word_or(default: &str, all: impl serde::Serialize) -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(json!(all).as_array().cloned())
+        .default(Some(json!(default)))
+}
+
 words! {
     /// Of [`JobLabel`].
     LabelSchema as "JobLabel": JobLabel::ALL;
     /// Of [`Guarantee`].
     GuaranteeSchema as "Guarantee": Guarantee::ALL;
+    /// Of [`ExpiryAction`](steadfast_core::ExpiryAction).
+    ExpiryActionSchema as "ExpiryAction": steadfast_core::ExpiryAction::ALL;
+    /// Of [`UniqueResult`](steadfast_core::UniqueResult).
+    UniqueResultSchema as "UniqueResult": steadfast_core::UniqueResult::ALL;
     /// Of [`EndReason`].
     EndReasonSchema as "EndReason": EndReason::ALL;
     /// Of [`steadfast_core::FailureState`].

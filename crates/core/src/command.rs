@@ -6,15 +6,16 @@ use crate::state::JobState::{Cancelled, Failed, Running, Succeeded, Waiting};
 use crate::{
     delivery::Subscriptions,
     id::JobId,
-    job::{Job, JobProgress, NewJob, Priority},
+    job::{Job, JobExtras, JobProgress, NewJob, Priority},
     payload::Payload,
     policy::RetryPolicy,
+    start_deadline::{ExpiryAction, StartDeadline},
     state::{EndReason, Guarantee},
     time::Timestamp,
     webhook::EventType,
 };
 
-/// What a person can do to a job.
+/// What a person can do to a job, and what the sweeper does.
 // Exhaustive on purpose: the simulation must know what each may change.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JobCommand {
@@ -31,6 +32,8 @@ pub enum JobCommand {
     Edit(JobEdit),
     /// Resolve a dead letter without trying it again.
     Discard,
+    /// End it because it did not start in time. The sweeper's own.
+    Expire,
 }
 
 /// Changes to a job that waits. A field that is `None` stays as it is; write
@@ -72,6 +75,10 @@ pub enum RefusalReason {
     NotADeadLetter,
     /// The job starts at most once and may have started, so it cannot be retried.
     StartsAtMostOnce,
+    /// Another job has its unique key, so it cannot be retried.
+    UniqueKeyTaken,
+    /// The job may still start in time, has started, or has no such time.
+    NotExpired,
 }
 
 impl fmt::Display for CommandRefusal {
@@ -85,6 +92,10 @@ impl fmt::Display for CommandRefusal {
             RefusalReason::StartsAtMostOnce => {
                 "is AT_MOST_ONCE and may have started; create a new job if it must run again"
             }
+            RefusalReason::UniqueKeyTaken => {
+                "has a unique key that another job has now; cancel that one, or wait for it to end"
+            }
+            RefusalReason::NotExpired => "is not late",
         };
         write!(f, "{} {text}", self.job)
     }
@@ -108,13 +119,22 @@ pub fn on_command(
 ) -> Result<CommandResult, CommandRefusal> {
     let state = job.progress.state;
     job.allows(command)?;
+    if *command == JobCommand::Expire && !job.has_missed_start(now) {
+        let reason = RefusalReason::NotExpired;
+        return Err(CommandRefusal {
+            job: job.id,
+            reason,
+        });
+    }
     let job = apply(job, command, now);
-    let is_cancelled = state != Cancelled && job.progress.state == Cancelled;
-    let outbox = if is_cancelled {
-        subscriptions.deliveries_of(&job, EventType::JobCancelled, now)
-    } else {
-        Vec::new()
+    let event = match job.progress.state {
+        Cancelled if state != Cancelled => Some(EventType::JobCancelled),
+        Failed if state != Failed => Some(EventType::JobFailed),
+        _ => None,
     };
+    let outbox = event.map_or(Vec::new(), |event| {
+        subscriptions.deliveries_of(&job, event, now)
+    });
     Ok(CommandResult { job, outbox })
 }
 
@@ -139,6 +159,9 @@ impl Job {
             (JobCommand::RunNow | JobCommand::Edit(_), Running) => Some(RefusalReason::Running),
             (JobCommand::RunNow | JobCommand::Edit(_), _) => Some(RefusalReason::AlreadyEnded),
 
+            (JobCommand::Expire, Waiting) => None,
+            (JobCommand::Expire, _) => Some(RefusalReason::NotExpired),
+
             (JobCommand::Discard, _) if progress.is_dead_letter() => None,
             (JobCommand::Discard, _) => Some(RefusalReason::NotADeadLetter),
         };
@@ -160,6 +183,11 @@ fn apply(mut job: Job, command: &JobCommand, now: Timestamp) -> Job {
         JobCommand::Retry { payload } => {
             job.progress = with_fresh_budget(job.progress, now);
             job.payload = payload.clone().unwrap_or(job.payload);
+            // A person has decided that it shall run.
+            if let Some(extras) = &mut job.extras {
+                extras.start_deadline = None;
+            }
+            job.extras = job.extras.filter(|extras| **extras != JobExtras::default());
         }
         JobCommand::RunNow => progress.run_at = progress.run_at.min(now),
         JobCommand::Edit(edit) => {
@@ -170,6 +198,16 @@ fn apply(mut job: Job, command: &JobCommand, now: Timestamp) -> Job {
             job.priority = edit.priority.unwrap_or(job.priority);
         }
         JobCommand::Discard => progress.resolved_at = Some(now),
+        JobCommand::Expire => {
+            let deadline = job.extras.as_ref().and_then(|extras| extras.start_deadline);
+            let on_expiry = deadline.map_or(ExpiryAction::Fail, StartDeadline::on_expiry);
+            progress.state = match on_expiry {
+                ExpiryAction::Fail => Failed,
+                ExpiryAction::Cancel => Cancelled,
+            };
+            progress.finished_at = Some(now);
+            progress.reason = Some(EndReason::ExpiredUnstarted);
+        }
     }
     job
 }

@@ -190,7 +190,8 @@ pub fn dependant_allows(
             | JobCommand::Retry { .. }
             | JobCommand::RunNow
             | JobCommand::Edit(_)
-            | JobCommand::Discard,
+            | JobCommand::Discard
+            | JobCommand::Expire,
             _,
         ) => Ok(()),
     }

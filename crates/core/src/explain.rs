@@ -100,6 +100,7 @@ pub fn reason(reason: EndReason) -> &'static str {
         EndReason::NonRetryable => "permanent failure",
         EndReason::Exhausted => "no retries left",
         EndReason::Expired => "maxElapsed has passed",
+        EndReason::ExpiredUnstarted => "not started in time",
         EndReason::OutcomeUnknown => "outcome unknown",
     }
 }

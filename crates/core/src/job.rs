@@ -1,5 +1,6 @@
 //! A job: what its creator asked for, which never changes by itself, and how far it has come.
 
+mod extras;
 mod new;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -21,6 +22,7 @@ use crate::{
     webhook::Webhook,
 };
 
+pub use extras::{JobExtras, NewJobExtras};
 pub use new::{NewJob, RunAt};
 
 /// One durable unit of work, as stored.
@@ -61,6 +63,8 @@ pub struct Job {
     pub tags: Tags,
     /// Its place in a distributed trace, if its creator gave one.
     pub traceparent: Option<Traceparent>,
+    /// What only some jobs have.
+    pub extras: Option<Box<JobExtras>>,
     /// When it was stored, by the store's clock.
     pub created_at: Timestamp,
     /// How far it has come.

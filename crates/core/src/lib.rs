@@ -115,7 +115,10 @@ pub use flow::{
 pub use forecast::AttemptForecast;
 pub use id::{EndpointId, EventId, JobId, KeyId, ScheduleId};
 pub use invalid::Invalid;
-pub use job::{Fence, Job, JobProgress, NewJob, Priority, RunAt, ScheduledRun, Tags, tag_text};
+pub use job::{
+    Fence, Job, JobExtras, JobProgress, NewJob, NewJobExtras, Priority, RunAt, ScheduledRun, Tags,
+    tag_text,
+};
 pub use lifecycle::after_attempt;
 pub use name::{
     ConcurrencyKey, IdempotencyKey, Kind, Queue, ScheduleName, StepName, Tenant, UniqueKey,
@@ -143,6 +146,8 @@ pub use timetable::{
 };
 pub use traceparent::Traceparent;
 pub use transition::{CommitResult, Guard, Transition};
-pub use unique::{ConflictAction, Debounce, Unique, UniqueConflict, UniqueDecision, UniqueScope};
+pub use unique::{
+    ConflictAction, Debounce, Unique, UniqueConflict, UniqueDecision, UniqueResult, UniqueScope,
+};
 pub use webhook::{BodyFormat, EventType, Webhook, WebhookSecret, WebhookTarget};
 pub use zone::Zone;

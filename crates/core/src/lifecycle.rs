@@ -368,7 +368,8 @@ impl From<EndReason> for DecidedBy {
             EndReason::Rule => Self::Rule,
             EndReason::NonRetryable => Self::NonRetryable,
             EndReason::Exhausted => Self::Exhausted,
-            EndReason::Expired => Self::Expired,
+            // No attempt is decided by the latter.
+            EndReason::Expired | EndReason::ExpiredUnstarted => Self::Expired,
             EndReason::OutcomeUnknown => Self::OutcomeUnknown,
         }
     }

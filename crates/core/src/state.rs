@@ -77,6 +77,8 @@ string_enum! {
         Exhausted = "exhausted",
         /// `maxElapsed` of its policy has passed since its first attempt.
         Expired = "expired",
+        /// `startBefore` had passed before its first attempt started.
+        ExpiredUnstarted = "expired_unstarted",
         /// The attempt of an AT_MOST_ONCE job was lost: it may or may not have taken effect.
         OutcomeUnknown = "outcome_unknown",
     }

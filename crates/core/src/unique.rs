@@ -5,7 +5,14 @@ use std::{fmt, str::FromStr, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    duration, invalid::Invalid, job::Job, limits, name::UniqueKey, state::JobState, string_enum,
+    duration,
+    flow::hash_number,
+    invalid::Invalid,
+    job::Job,
+    limits,
+    name::{Tenant, UniqueKey},
+    state::JobState,
+    string_enum,
     time::Timestamp,
 };
 
@@ -30,6 +37,19 @@ string_enum! {
         Replace = "replace",
         /// The request is refused.
         Reject = "reject",
+    }
+}
+
+string_enum! {
+    /// What became of a request for a unique job that there was already.
+    #[non_exhaustive]
+    UniqueResult, "uniqueResult" {
+        /// The one that there was is the answer.
+        Kept = "kept",
+        /// The one that there was is the answer, and starts at another time.
+        Moved = "moved",
+        /// The one that there was has the payload, policy and time of the request now.
+        Replaced = "replaced",
     }
 }
 
@@ -110,6 +130,21 @@ pub enum UniqueConflict {
 }
 
 impl Unique {
+    /// The number of its key within a tenant, by which a store finds jobs that may have it.
+    pub fn number(&self, tenant: &Tenant) -> i64 {
+        hash_number(&[tenant.as_str(), self.key.as_str()])
+    }
+
+    /// Whether a job of this key forbids another one to wait. `existing` is as for
+    /// [`decide`](Self::decide).
+    pub fn is_taken_by(&self, existing: &Job) -> bool {
+        match existing.progress.state {
+            JobState::Waiting => true,
+            JobState::Running => self.scope == UniqueScope::Unfinished,
+            JobState::Succeeded | JobState::Failed | JobState::Cancelled => false,
+        }
+    }
+
     /// Decides what becomes of a request that is due at `due`. `existing` is the job of this key
     /// that has not ended, if there is one: of several, the one that waits.
     pub fn decide(
@@ -145,6 +180,13 @@ impl Unique {
                 UniqueDecision::Replace { run_at }
             }
         }
+    }
+}
+
+impl fmt::Display for Debounce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = duration::format;
+        write!(f, "{} up to {}", text(self.wait), text(self.wait_max))
     }
 }
 

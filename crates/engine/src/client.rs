@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use steadfast_core::{
     Attempt, IdempotencyKey, Invalid, Job, JobCommand, JobEdit, JobId, JobState, NewJob, Payload,
-    Tenant, Timestamp, limits,
+    Tenant, Timestamp, UniqueResult, limits,
 };
 use steadfast_store::{
     AttemptCursor, AttemptOwner, CommandError, DamagedRows, EnqueueError, EnqueueResult, JobCount,
@@ -66,13 +66,15 @@ pub enum CreateResult<T = Job> {
     New(T),
     /// The same request with the same idempotency key has created it before.
     Existing(T),
+    /// There was a job with the same unique key; what became of it.
+    Unique(T, UniqueResult),
 }
 
 impl CreateResult {
     /// The job, new or not.
     pub fn job(self) -> Job {
         match self {
-            Self::New(job) | Self::Existing(job) => job,
+            Self::New(job) | Self::Existing(job) | Self::Unique(job, _) => job,
         }
     }
 }
@@ -141,8 +143,9 @@ impl Client {
 
     /// Checks a request and gives it an id, without storing it.
     pub fn prepare(&self, request: impl Into<JobRequest>) -> Result<NewJob, Invalid> {
-        let id = self.0.random.job_id(self.now());
-        let job = request.into().build(id, &self.0.levels)?;
+        let now = self.now();
+        let id = self.0.random.job_id(now);
+        let job = request.into().build(id, &self.0.levels, now)?;
         job.payload.check_bytes(self.0.payload_bytes_max)?;
         Ok(job)
     }
@@ -221,7 +224,7 @@ impl Client {
             .iter()
             .filter_map(|result| match result {
                 EnqueueResult::Created(..) => None,
-                EnqueueResult::Existing(id) => Some(*id),
+                EnqueueResult::Existing(id) | EnqueueResult::Unique(id, _) => Some(*id),
             })
             .collect();
         let existing = if existing.is_empty() {
@@ -238,6 +241,10 @@ impl Client {
                     EnqueueResult::Existing(id) => {
                         let job = existing.next().flatten();
                         CreateResult::Existing(job.ok_or(CommandError::NotFound(id))?)
+                    }
+                    EnqueueResult::Unique(id, result) => {
+                        let job = existing.next().flatten();
+                        CreateResult::Unique(job.ok_or(CommandError::NotFound(id))?, result)
                     }
                 })
             })
@@ -379,8 +386,10 @@ impl Client {
         command: JobCommand,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
         let endpoints = match command {
-            // Only a cancel is reported, so only a cancel must know of every endpoint.
-            JobCommand::Cancel => self.endpoint_cache().refresh_if_changed().await?,
+            // Only the end of a job is reported, so only what ends one must know of every endpoint.
+            JobCommand::Cancel | JobCommand::Expire => {
+                self.endpoint_cache().refresh_if_changed().await?
+            }
             _ => self.endpoint_cache().get().await?,
         };
         let subscriptions = endpoints.subscriptions();

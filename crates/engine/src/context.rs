@@ -130,6 +130,8 @@ impl<S> Context<S> {
     /// Creates another job if and only if this attempt succeeds: both are written in one
     /// transaction, so a crash cannot leave one without the other.
     pub fn enqueue_on_success(&self, request: impl Into<JobRequest>) -> Result<JobId, JobError> {
+        let request = request.into();
+        request.check_outbox()?;
         let job = self.client().prepare(request)?;
         let id = job.id;
         self.attempt.signals.add_to_outbox(job)?;

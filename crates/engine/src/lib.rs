@@ -34,6 +34,7 @@ mod call_slots;
 mod claim_pause;
 mod committer;
 mod executor;
+mod expirer;
 mod fetcher;
 mod health_documents;
 mod health_keeper;

@@ -17,6 +17,8 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     call_slots::CallSlots,
     claim_pause::ClaimPause,
+    client::Client,
+    expirer::Expirer,
     gates::GateCache,
     health_keeper::{HealthKeeper, IncidentCounts},
     held_claims::{ClaimReturner, HeldClaims},
@@ -42,6 +44,7 @@ pub struct NodeHandle {
     pub(crate) returner: Arc<ClaimReturner>,
     pub(crate) health_keeper: Arc<HealthKeeper>,
     pub(crate) health: Arc<NodeHealth>,
+    pub(crate) client: Client,
     /// The engine stops: waiting for jobs ends.
     pub(crate) stop: CancellationToken,
 }
@@ -207,7 +210,8 @@ impl NodeHandle {
     }
 
     /// Renews the leases of attempts that run here, and settles those whose lease has run out,
-    /// without waiting for the next round of the roles: after a clock was moved by hand.
+    /// and jobs that did not start in time, without waiting for the next round of the roles: after a
+    /// clock was moved by hand.
     pub async fn catch_up(&self) -> Result<(), StoreError> {
         let keeper = Keeper {
             store: self.store.clone(),
@@ -217,6 +221,12 @@ impl NodeHandle {
         keeper.renew().await?;
         let sweeper = Sweeper::new(self.store.clone(), self.settler.clone(), Duration::ZERO);
         while sweeper.sweep().await? > 0 {}
+        let expirer = Expirer {
+            store: self.store.clone(),
+            client: self.client.clone(),
+            every: Duration::ZERO,
+        };
+        while expirer.expire().await? > 0 {}
         Ok(())
     }
 

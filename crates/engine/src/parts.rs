@@ -15,10 +15,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     call_slots::CallSlots, claim_pause::ClaimPause, client::Client, config::EngineConfig,
-    document_cache::DocumentCache, endpoints::Endpoints, executor::Executor, fetcher::Fetcher,
-    gates::GateCache, health_keeper::HealthKeeper, held_claims::ClaimReturner, inflight::Inflight,
-    keeper::Keeper, node::NodeHandle, node_heartbeat::NodeHeartbeat, notice::Announcer,
-    pruner::Pruner, random::Random, role::Role, role_health::NodeHealth,
+    document_cache::DocumentCache, endpoints::Endpoints, executor::Executor, expirer::Expirer,
+    fetcher::Fetcher, gates::GateCache, health_keeper::HealthKeeper, held_claims::ClaimReturner,
+    inflight::Inflight, keeper::Keeper, node::NodeHandle, node_heartbeat::NodeHeartbeat,
+    notice::Announcer, pruner::Pruner, random::Random, role::Role, role_health::NodeHealth,
     schedule_runner::ScheduleRunner, settle::Settler, sweeper::Sweeper, watcher::Watcher,
 };
 
@@ -61,9 +61,10 @@ impl Parts {
             roles.push(Arc::new(calls));
         }
         roles.push(Arc::new(self.fetcher(config.concurrency, ended, stop)));
-        let others: [Arc<dyn Role>; 9] = [
+        let others: [Arc<dyn Role>; 10] = [
             Arc::new(self.keeper()),
             Arc::new(self.sweeper(config.sweep_every)),
+            Arc::new(self.expirer(config.sweep_every)),
             Arc::new(self.schedule_runner()),
             Arc::new(self.watcher(config.watch_every)),
             Arc::new(self.pruner(config.retention, config.prune_every)),
@@ -153,6 +154,14 @@ impl Parts {
         )
     }
 
+    pub fn expirer(&self, every: Duration) -> Expirer {
+        Expirer {
+            store: self.store.clone(),
+            client: self.client.clone(),
+            every,
+        }
+    }
+
     pub fn pruner(&self, retention: Duration, every: Duration) -> Pruner {
         Pruner {
             store: self.store.clone(),
@@ -196,6 +205,7 @@ impl Parts {
             returner,
             health_keeper: self.health_keeper.clone(),
             health: self.health.clone(),
+            client: self.client.clone(),
             stop,
         }
     }

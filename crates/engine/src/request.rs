@@ -4,8 +4,9 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde::{Serialize, de::DeserializeOwned};
 use steadfast_core::{
-    ConcurrencyKey, Destination, Guarantee, IdempotencyKey, Invalid, JobId, Kind, NewJob, Payload,
-    PolicyPatch, Priority, Queue, RunAt, Tags, Tenant, Timestamp, Traceparent, Webhook,
+    ConcurrencyKey, Debounce, Destination, ExpiryAction, Guarantee, IdempotencyKey, Invalid, JobId,
+    Kind, NewJob, NewJobExtras, Payload, PolicyPatch, Priority, Queue, RunAt, StartBefore,
+    StartDeadline, Tags, Tenant, Timestamp, Traceparent, Unique, Webhook, duration,
 };
 
 use crate::policy_levels::PolicyLevels;
@@ -62,6 +63,11 @@ pub struct JobRequest {
     traceparent: Option<String>,
     destination: Option<String>,
     concurrency_key: Option<String>,
+    unique: Option<Unique>,
+    debounce: Option<Duration>,
+    debounce_max: Option<Duration>,
+    start_before: Option<StartBefore>,
+    on_expiry: Option<ExpiryAction>,
 }
 
 /// Where an HTTP job calls; `None` if its address has no origin.
@@ -115,6 +121,11 @@ impl JobRequest {
             traceparent: None,
             destination: None,
             concurrency_key: None,
+            unique: None,
+            debounce: None,
+            debounce_max: None,
+            start_before: None,
+            on_expiry: None,
         }
     }
 
@@ -245,6 +256,86 @@ impl JobRequest {
         self
     }
 
+    /// The only job of its key within the tenant, for as long as it waits or has not ended.
+    /// Creating another one keeps the one that there is, replaces it, or is refused.
+    #[must_use]
+    pub fn unique(mut self, unique: Unique) -> Self {
+        self.unique = Some(unique);
+        self
+    }
+
+    /// Start a unique job only when no request for it has come for this long. Each request moves the
+    /// start, but not for ever: see [`debounce_max`](Self::debounce_max).
+    #[must_use]
+    pub fn debounce(mut self, wait: Duration) -> Self {
+        self.debounce = Some(wait);
+        self
+    }
+
+    /// The longest time from the first request to the start; ten times the wait by default.
+    #[must_use]
+    pub fn debounce_max(mut self, wait: Duration) -> Self {
+        self.debounce_max = Some(wait);
+        self
+    }
+
+    /// Never start it late: a job whose first attempt has not started by then ends `failed`.
+    #[must_use]
+    pub fn start_before(mut self, before: StartBefore) -> Self {
+        self.start_before = Some(before);
+        self
+    }
+
+    /// What becomes of a job that has not started in time; it ends `failed` by default.
+    #[must_use]
+    pub fn on_expiry(mut self, action: ExpiryAction) -> Self {
+        self.on_expiry = Some(action);
+        self
+    }
+
+    /// Refuses what a job that is made with the success of another cannot have.
+    pub(crate) fn check_outbox(&self) -> Result<(), Invalid> {
+        let expected = "must be left out: a job that is made with the success of another is made in \
+                        any case";
+        match &self.unique {
+            Some(unique) => Err(Invalid::new("unique", &unique.key, expected)),
+            None => Ok(()),
+        }
+    }
+
+    /// What only some jobs have.
+    fn extras(&self, due: Timestamp, now: Timestamp) -> Result<NewJobExtras, Invalid> {
+        let unique = self.unique.as_ref();
+        let debounce = match (self.debounce, self.debounce_max) {
+            (Some(wait), most) => Some(Debounce::new(wait, most, unique)?),
+            (None, Some(most)) => {
+                let most = duration::format(most);
+                return Err(Invalid::new("debounceMax", most, "must come with debounce"));
+            }
+            (None, None) => None,
+        };
+        let start_before = match (self.start_before, self.on_expiry) {
+            (Some(before), action) => {
+                let action = action.unwrap_or(ExpiryAction::Fail);
+                StartDeadline::new(before, action, due, now)?;
+                Some((before, action))
+            }
+            (None, Some(action)) => {
+                return Err(Invalid::new(
+                    "onExpiry",
+                    action,
+                    "must come with startBefore",
+                ));
+            }
+            (None, None) => None,
+        };
+        Ok(NewJobExtras {
+            unique: self.unique.clone(),
+            debounce,
+            start_before,
+        })
+    }
+
     /// Refuses what a schedule decides for each of its runs.
     pub(crate) fn check_template(&self) -> Result<(), Invalid> {
         let expected = "must be left out: the schedule decides it for each run";
@@ -258,16 +349,38 @@ impl JobRequest {
         if let Some(key) = &self.idempotency_key {
             return Err(Invalid::new("idempotencyKey", format!("{key:?}"), expected));
         }
+        if let Some(unique) = &self.unique {
+            let expected = "must be left out: overlap of the schedule says what its runs do";
+            return Err(Invalid::new("unique", &unique.key, expected));
+        }
+        if let Some(StartBefore::At(time)) = self.start_before {
+            let expected = "must be a duration as \"10m\": each run has a time of its own";
+            return Err(Invalid::new("startBefore", time, expected));
+        }
         Ok(())
     }
 
     /// Checks everything and resolves the retry policy.
-    pub(crate) fn build(self, id: JobId, levels: &PolicyLevels) -> Result<NewJob, Invalid> {
+    pub(crate) fn build(
+        self,
+        id: JobId,
+        levels: &PolicyLevels,
+        now: Timestamp,
+    ) -> Result<NewJob, Invalid> {
         let tenant = self.tenant.as_deref().map(Tenant::new).transpose()?;
         let queue = self.queue.as_deref().map(Queue::new).transpose()?;
         let queue = queue.unwrap_or_default();
         let tenant = tenant.unwrap_or_default();
         let kind = Kind::new(&self.kind)?;
+        let has_extras = self.unique.is_some()
+            || self.debounce.is_some()
+            || self.debounce_max.is_some()
+            || self.start_before.is_some()
+            || self.on_expiry.is_some();
+        let extras = match has_extras {
+            true => Some(self.extras(self.run_at.due(now), now)?),
+            false => None,
+        };
         let own = [&self.kind_retry, &self.retry];
         let policy = levels.resolve(&tenant, &queue, &kind, own)?;
         let mut job = NewJob::new(id, kind, self.payload?, policy);
@@ -313,6 +426,9 @@ impl JobRequest {
         };
         let key = self.concurrency_key.as_deref();
         job.concurrency_key = key.map(ConcurrencyKey::new).transpose()?;
-        Ok(job)
+        Ok(match extras {
+            Some(extras) => job.with_extras(extras),
+            None => job,
+        })
     }
 }

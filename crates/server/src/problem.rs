@@ -137,6 +137,10 @@ impl From<EnqueueError> for Problem {
                 let detail = error.to_string();
                 Self::new(StatusCode::CONFLICT, "idempotency_conflict", detail).at("idempotencyKey")
             }
+            EnqueueError::NotUnique { .. } => {
+                let detail = error.to_string();
+                Self::new(StatusCode::CONFLICT, "unique_conflict", detail).at("unique")
+            }
             EnqueueError::Store(error) => error.into(),
         }
     }

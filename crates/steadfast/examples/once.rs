@@ -69,7 +69,9 @@ async fn main() -> anyhow::Result<()> {
         let request = order.job().idempotency_key("order-7");
         match client.create(request).await? {
             CreateResult::New(job) => println!("created {}", job.id),
-            CreateResult::Existing(job) => println!("there already is {}", job.id),
+            CreateResult::Existing(job) | CreateResult::Unique(job, _) => {
+                println!("there already is {}", job.id);
+            }
         }
     }
     // The same key for another request is a mistake.

@@ -215,9 +215,11 @@ pub mod job {
 
     #[doc(inline)]
     pub use steadfast_core::{
-        Attempt, AttemptForecast, AttemptStatus, CommandRefusal, EndReason, Failure, FailureClass,
-        Fence, Guarantee, IdempotencyKey, Job, JobCommand, JobEdit, JobId, JobLabel, JobProgress,
-        JobState, NewJob, Priority, RefusalReason, RunAt, ScheduledRun, Tags, Tally,
+        Attempt, AttemptForecast, AttemptStatus, CommandRefusal, ConflictAction, Debounce,
+        EndReason, ExpiryAction, Failure, FailureClass, Fence, Guarantee, IdempotencyKey, Job,
+        JobCommand, JobEdit, JobExtras, JobId, JobLabel, JobProgress, JobState, NewJob,
+        NewJobExtras, Priority, RefusalReason, RunAt, ScheduledRun, StartBefore, StartDeadline,
+        Tags, Tally, Traceparent, Unique, UniqueConflict, UniqueKey, UniqueResult, UniqueScope,
     };
     #[doc(inline)]
     pub use steadfast_engine::{BulkCommand, BulkResult, CreateResult, JobRequest, Stats};

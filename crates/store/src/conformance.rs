@@ -26,6 +26,7 @@ mod documents;
 mod due;
 mod durable;
 mod enqueue;
+mod expiry;
 mod failures;
 mod fire;
 mod flow;
@@ -42,6 +43,7 @@ mod start;
 mod stats;
 mod sweep;
 mod tags;
+mod unique;
 mod wake;
 mod webhooks;
 mod writable;
@@ -81,6 +83,25 @@ macro_rules! conformance_tests {
                 tags_of_other_tenants_are_not_found
                 tags_go_with_their_job
                 a_trace_is_no_tag
+            }
+            unique {
+                a_second_unique_job_is_not_stored
+                a_unique_job_is_the_only_one_until_it_ends_or_starts
+                a_rejected_unique_job_leaves_nothing_of_its_batch
+                a_replaced_unique_job_has_the_newest_payload_policy_and_time
+                a_key_twice_in_one_batch_is_one_unique_job
+                a_repeated_create_of_a_unique_job_is_the_same_job
+                requests_move_the_start_of_a_unique_job
+                a_dead_letter_whose_key_is_taken_is_not_requeued
+                of_dead_letters_of_one_key_one_is_requeued
+                callers_at_once_make_one_unique_job
+            }
+            expiry {
+                a_job_that_is_late_is_not_started
+                a_job_may_start_until_the_very_end_of_its_time
+                a_late_job_is_cancelled_if_it_asks_for_that
+                a_late_job_that_a_person_retries_may_start
+                late_jobs_are_found_in_batches
             }
             keys {
                 a_known_key_answers_with_its_job

@@ -2,7 +2,7 @@
 
 use std::{error::Error, fmt, path::PathBuf, sync::Arc};
 
-use steadfast_core::{CommandRefusal, IdempotencyKey, JobId};
+use steadfast_core::{CommandRefusal, IdempotencyKey, JobId, UniqueConflict};
 
 use crate::damage::DamagedRow;
 
@@ -224,6 +224,16 @@ pub enum EnqueueError {
         /// is the schedule whose id has the same bits.
         job: JobId,
     },
+    /// Another job has its unique key.
+    #[error("{conflict}: {job}")]
+    NotUnique {
+        /// Which job of the batch.
+        index: usize,
+        /// The job that has the key.
+        job: JobId,
+        /// Why it could not be taken.
+        conflict: UniqueConflict,
+    },
     /// The store could not do it.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -233,7 +243,7 @@ impl EnqueueError {
     /// Whether the same call may succeed later.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Conflict { .. } => false,
+            Self::Conflict { .. } | Self::NotUnique { .. } => false,
             Self::Store(error) => error.is_transient(),
         }
     }

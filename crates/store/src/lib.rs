@@ -42,6 +42,7 @@ mod postgres;
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod unique;
 mod wake;
 
 #[cfg(feature = "conformance")]

@@ -98,6 +98,9 @@ pub const NAME_SEARCH_STEP: usize = 2_000;
 pub const PROBE_JOBS_LOOKED_MAX: usize = 1_000;
 /// When it is looked again if there is none.
 pub const PROBE_LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// A job that is too late to start and keeps back others of its ordered key is looked at again after
+/// this: the sweeper ends it.
+pub const LATE_JOB_LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Jobs before another one that are counted for people: more are not worth the time.
 pub const JOBS_AHEAD_MAX: u64 = 1_000;
 /// Places where jobs of one tenant wait that are looked at to find those before a job.

@@ -51,6 +51,7 @@ mod sweeps;
 mod time;
 mod tls;
 mod trust;
+mod unique;
 mod unused_names;
 mod upkeep;
 mod values;

@@ -44,6 +44,7 @@ mod schedules;
 mod session;
 mod start;
 mod stats;
+mod unique;
 mod unused_names;
 mod values;
 mod writer;

@@ -144,11 +144,19 @@ pub fn job_facts(job: &JobBody, attempts: &[AttemptBody]) -> Vec<(&'static str, 
         format!("{words} ({reason})")
     });
     let worker = job.worker.as_ref().filter(|_| job.finished_at.is_none());
+    let start_before = job.start_before.map(|at| moment(at, now));
     let optional = [
         ("reason", reason),
         ("schedule", job.schedule_id.map(|id| id.to_string())),
         ("worker", worker.map(ToString::to_string)),
         ("note", job.note.clone()),
+        (
+            "unique",
+            job.unique
+                .as_ref()
+                .map(|it| format!("{} while {}", it.key, it.scope)),
+        ),
+        ("start before", start_before),
         (
             "payload",
             job.payload

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use sha2::{Digest, Sha256};
 
-use super::{Job, JobProgress, Priority, ScheduledRun, Tags};
+use super::{Job, JobProgress, NewJobExtras, Priority, ScheduledRun, Tags};
 use crate::{
     duration,
     flow::Destination,
@@ -75,6 +75,7 @@ pub struct NewJob {
     lease: Duration,
     tags: Tags,
     traceparent: Option<Traceparent>,
+    pub(super) extras: Option<Box<NewJobExtras>>,
 }
 
 /// When a job becomes due, by the store's clock.
@@ -87,6 +88,17 @@ pub enum RunAt {
     After(Duration),
     /// At this time; one in the past is due at once.
     At(Timestamp),
+}
+
+impl RunAt {
+    /// When a job becomes due if it is stored at `now`.
+    pub fn due(self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::Now => now,
+            Self::After(delay) => now.plus(delay),
+            Self::At(time) => time,
+        }
+    }
 }
 
 impl NewJob {
@@ -115,6 +127,7 @@ impl NewJob {
             lease: limits::LEASE_DEFAULT,
             tags: Tags::new(),
             traceparent: None,
+            extras: None,
         }
     }
 
@@ -214,11 +227,7 @@ impl NewJob {
 
     /// When the job becomes due if it is stored at `now`.
     pub fn due(&self, now: Timestamp) -> Timestamp {
-        match self.run_at {
-            RunAt::Now => now,
-            RunAt::After(delay) => now.plus(delay),
-            RunAt::At(time) => time,
-        }
+        self.run_at.due(now)
     }
 
     /// The job that exists once this is stored at `now`: waiting, without any attempt.
@@ -242,6 +251,7 @@ impl NewJob {
             concurrency_key: self.concurrency_key,
             tags: self.tags,
             traceparent: self.traceparent,
+            extras: self.extras.map(|extras| Box::new(extras.stored(now))),
             created_at: now,
             progress: JobProgress::waiting(run_at),
         }
@@ -290,6 +300,9 @@ impl NewJob {
         if let Some(destination) = self.destination.as_ref().filter(|_| !calls_address) {
             field("destination");
             field(destination.as_str());
+        }
+        for text in self.extras.iter().flat_map(|extras| extras.texts()) {
+            field(&text);
         }
         let digest = hash.finalize();
         let mut first = [0; 16];

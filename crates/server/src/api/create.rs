@@ -172,6 +172,21 @@ impl RequestReader<'_> {
         if let Some(key) = body.concurrency_key {
             request = request.concurrency_key(key);
         }
+        if let Some(unique) = body.unique {
+            request = request.unique(unique);
+        }
+        if let Some(wait) = body.debounce {
+            request = request.debounce(wait.get());
+        }
+        if let Some(wait) = body.debounce_max {
+            request = request.debounce_max(wait.get());
+        }
+        if let Some(before) = body.start_before {
+            request = request.start_before(before);
+        }
+        if let Some(action) = body.on_expiry {
+            request = request.on_expiry(action);
+        }
         if let Some(traceparent) = body.traceparent {
             request = request.traceparent(traceparent);
         }

@@ -65,7 +65,7 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
         (status = 201, description = "The job, the schedule of a recurring one, or the list of jobs",
             body = steadfast_api::CreateResult,
             headers(("Location" = String, description = "Where it is"))),
-        (status = 200, description = "The job that was created before with this key",
+        (status = 200, description = "The job that was created before with this key, or that has the unique key",
             body = steadfast_api::CreateResult),
         Problems,
     )
@@ -139,6 +139,11 @@ async fn create_one(
             created("jobs", id, Json(jobs::job_body(app, job, now)))
         }
         CreateResult::Existing(job) => replayed(Json(jobs::job_body(app, job, app.client.now()))),
+        CreateResult::Unique(job, result) => {
+            let mut body = jobs::job_body(app, job, app.client.now());
+            body.unique_result = Some(result);
+            Json(body).into_response()
+        }
     })
 }
 
@@ -168,7 +173,9 @@ async fn create_schedule(
             let id = schedule.id;
             Ok(created("schedules", id, Json(ScheduleBody::from(schedule))))
         }
-        Ok(CreateResult::Existing(schedule)) => Ok(replayed(Json(ScheduleBody::from(schedule)))),
+        Ok(CreateResult::Existing(schedule) | CreateResult::Unique(schedule, _)) => {
+            Ok(replayed(Json(ScheduleBody::from(schedule))))
+        }
         Err(ClientError::NameTaken { schedule }) => Err(name_taken(&schedule)),
         Err(error) => Err(without_job_prefix(error.into())),
     }
@@ -226,7 +233,15 @@ fn read_many(
 async fn create_many(app: &App, requests: Vec<JobRequest>) -> Result<Response, Problem> {
     let results = app.client.create_all(requests).await?.into_iter();
     let now = app.client.now();
-    let jobs = results.map(|result| jobs::list_entry(app, result.job(), now));
+    let jobs = results.map(|result| {
+        let unique_result = match &result {
+            CreateResult::Unique(_, result) => Some(*result),
+            CreateResult::New(_) | CreateResult::Existing(_) => None,
+        };
+        let mut entry = jobs::list_entry(app, result.job(), now);
+        entry.unique_result = unique_result;
+        entry
+    });
     let body = JobList {
         jobs: jobs.collect(),
         next_cursor: None,

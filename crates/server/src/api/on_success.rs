@@ -54,6 +54,11 @@ impl<'a> OnSuccessReader<'a> {
                           its jobs once, however often it is repeated";
             return Err(Problem::invalid("idempotencyKey", detail));
         }
+        if body.unique.is_some() {
+            let detail = "unique must be left out: the job is made with the success of another, in any \
+                          case";
+            return Err(Problem::invalid("unique", detail));
+        }
         let tenant = self.tenants.get(&of).map(ToString::to_string);
         if body.tenant.is_some() && tenant.is_some() && body.tenant != tenant {
             let detail = "tenant must be that of the job that succeeded, or left out";

@@ -37,6 +37,7 @@ mod secrets;
 mod slow_clients;
 mod tenants;
 mod timelines;
+mod unique;
 mod webhooks;
 mod worker_calls;
 mod workers;

@@ -23,6 +23,7 @@ impl History {
             JobCommand::RunNow => "run now",
             JobCommand::Edit(_) => "edit",
             JobCommand::Discard => "discard",
+            JobCommand::Expire => "expire",
         };
         let to = done.map(|job| job.progress.state);
         let event = Event::Commanded { command: word, to };
@@ -47,7 +48,8 @@ impl History {
                     self.broken(Invariant::SettledStays, id, why);
                 }
             }
-            JobCommand::RunNow | JobCommand::Edit(_) | JobCommand::Discard => {}
+            JobCommand::RunNow | JobCommand::Edit(_) | JobCommand::Discard | JobCommand::Expire => {
+            }
         }
         self.told(id, news, now);
     }

@@ -30,7 +30,9 @@ impl History {
             (EnqueueResult::Existing(id), _) if !self.jobs.contains_key(&id) => {
                 self.broken(Invariant::JobsStay, id, "it never was made");
             }
-            (EnqueueResult::Existing(id), _) => self.tell(now, id, Event::EnqueuedAgain),
+            (EnqueueResult::Existing(id) | EnqueueResult::Unique(id, _), _) => {
+                self.tell(now, id, Event::EnqueuedAgain);
+            }
         }
     }
 

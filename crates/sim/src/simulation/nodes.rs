@@ -86,7 +86,9 @@ impl Nodes {
             for _ in 0..backoff {
                 match store.enqueue(jobs.clone()).await {
                     Err(EnqueueError::Store(_)) => pause().await,
-                    Ok(_) | Err(EnqueueError::Conflict { .. }) => return,
+                    Ok(_) | Err(EnqueueError::Conflict { .. } | EnqueueError::NotUnique { .. }) => {
+                        return;
+                    }
                 }
             }
         });

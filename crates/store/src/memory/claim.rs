@@ -168,7 +168,9 @@ impl Tables {
         let is_probe = gates.iter().any(|gate| gate.limits.is_for_probes());
         let may_go = |id: JobId| {
             let job = self.job(id);
-            !is_probe || job.is_some_and(|job| job.guarantee == Guarantee::AtLeastOnce)
+            let may_start = job.as_ref().is_some_and(|job| !job.has_missed_start(now));
+            let may_probe = job.is_some_and(|job| job.guarantee == Guarantee::AtLeastOnce);
+            may_start && (!is_probe || may_probe)
         };
         let waiting = self.waiting.get(strip);
         let first = waiting.and_then(|jobs| jobs.iter().find(|(_, id)| may_go(*id)));

@@ -2,14 +2,15 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    convert::Infallible,
     sync::Arc,
 };
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Claim, CommandResult, CommitResult, FailureGroup, FailureKey, FailureMark, Fence, Job,
-    JobCommand, JobId, JobState, NewJob, Payload, StepName, Subscriptions, Timestamp, Transition,
-    WorkerName, limits::STEPS_MAX, on_command,
+    Claim, CommandRefusal, CommandResult, CommitResult, FailureGroup, FailureKey, FailureMark, Fence,
+    Job, JobCommand, JobId, JobState, NewJob, Payload, RefusalReason, StartDeadline, StepName,
+    Subscriptions, Tenant, Timestamp, Transition, Unique, WorkerName, limits::STEPS_MAX, on_command,
 };
 
 use super::{
@@ -26,6 +27,7 @@ use crate::{
         ClaimRequest, ClaimResult, CounterDifference, DocumentKind, EnqueueResult, JobStore,
         RenewResult, Renewal, SaveStepResult,
     },
+    unique::UniquePlan,
 };
 
 const LAST_ID: JobId = JobId::from_bits(u128::MAX);
@@ -86,6 +88,10 @@ impl JobStore for MemoryStore {
         Ok(self.with(|tables, now| tables.expired_leases(limit, now)))
     }
 
+    async fn expired_starts(&self, limit: usize) -> Result<Vec<JobId>, StoreError> {
+        Ok(self.with(|tables, now| tables.expired_starts(limit, now)))
+    }
+
     async fn run_command(
         &self,
         jobs: Vec<JobId>,
@@ -135,6 +141,17 @@ impl Tables {
     ) -> Result<Vec<EnqueueResult>, EnqueueError> {
         let mut keys_of_batch = BTreeMap::new();
         let mut ids_of_batch = BTreeSet::new();
+        let is_known = |new: &NewJob| {
+            let key = new.idempotency_key.clone();
+            key.is_some_and(|key| self.keys.contains_key(&(new.tenant.clone(), key)))
+        };
+        let others = jobs.iter().enumerate();
+        let others = others.filter(|(_, new)| !is_known(new));
+        let find = |new: &NewJob, unique: &Unique| {
+            Ok::<_, Infallible>(self.holder_of(&new.tenant, unique))
+        };
+        let Ok(plan) = UniquePlan::new(others, now, find);
+        let mut plan = plan?;
         let mut answers = Vec::with_capacity(jobs.len());
         for (index, new) in jobs.iter().enumerate() {
             let mut id = new.id;
@@ -152,16 +169,48 @@ impl Tables {
                 }
             }
             let exists = self.jobs.contains_key(&id) || !ids_of_batch.insert(id);
-            answers.push(if exists {
+            answers.push(if let Some(answer) = plan.answers.get(&index) {
+                *answer
+            } else if exists {
                 EnqueueResult::Existing(id)
             } else {
                 EnqueueResult::Created(id, now)
             });
         }
-        for new in jobs {
-            self.insert(new, now);
+        for (index, new) in jobs.into_iter().enumerate() {
+            if !plan.answers.contains_key(&index) {
+                self.insert(plan.creates.remove(&index).unwrap_or(new), now);
+            }
+        }
+        for (id, edit) in plan.edits {
+            // It waits, so nothing speaks against it.
+            let edit = JobCommand::Edit(edit);
+            let _edited = self.run_command(id, &edit, &Subscriptions::default(), now);
         }
         Ok(answers)
+    }
+
+    /// The unfinished job of a unique key: of several, the one that waits.
+    fn holder_of(&self, tenant: &Tenant, unique: &Unique) -> Option<Job> {
+        let has_key = |job: &&Job| {
+            let own = job.unique();
+            job.tenant == *tenant && own.is_some_and(|own| own.key == unique.key)
+        };
+        let jobs = self.jobs.values().map(|entry| &entry.job);
+        jobs.filter(|job| !job.progress.state.is_final())
+            .filter(has_key)
+            .min_by_key(|job| (job.progress.state, job.id))
+            .cloned()
+    }
+
+    fn expired_starts(&self, limit: usize, now: Timestamp) -> Vec<JobId> {
+        let jobs = self.jobs.values().map(|entry| &entry.job);
+        let late = jobs.filter(|job| job.has_missed_start(now));
+        let mut late: Vec<_> = late
+            .map(|job| (job.start_deadline().map(StartDeadline::at), job.id))
+            .collect();
+        late.sort_unstable();
+        late.into_iter().take(limit).map(|(_, id)| id).collect()
     }
 
     fn renew(&mut self, renewal: Renewal, now: Timestamp) -> RenewResult {
@@ -273,6 +322,14 @@ impl Tables {
         now: Timestamp,
     ) -> Result<Job, CommandError> {
         let job = self.job(id).ok_or(CommandError::NotFound(id))?;
+        if let (JobCommand::Retry { .. }, Some(unique)) = (command, job.unique())
+            && let Some(holder) = self.holder_of(&job.tenant, unique)
+            && unique.is_taken_by(&holder)
+            && holder.id != id
+        {
+            let reason = RefusalReason::UniqueKeyTaken;
+            return Err(CommandRefusal { job: id, reason }.into());
+        }
         let dead_letter = dead_letter_key(&job);
         let CommandResult { job, outbox } = on_command(job, command, subscriptions, now)?;
         self.update(job.clone());

@@ -3,8 +3,8 @@
 use std::{collections::HashMap, error::Error, sync::Arc};
 
 use steadfast_core::{
-    CommandResult, Fence, Job, JobCommand, JobId, JobState, NewJob, Payload, StepName, Sublane,
-    Subscriptions, Timestamp, limits::STEPS_MAX, on_command,
+    CommandRefusal, CommandResult, Fence, Job, JobCommand, JobId, JobState, NewJob, Payload,
+    RefusalReason, StepName, Sublane, Subscriptions, Timestamp, limits::STEPS_MAX, on_command,
 };
 
 use super::{
@@ -17,6 +17,7 @@ use super::{
     names::{LaneId, PolicyId},
     numbering::{job_rows, policy_id, with_numbers},
     session::{Conn, Session},
+    unique::Holders,
     values::{duration_micros, time, to_json},
 };
 use crate::{
@@ -149,9 +150,18 @@ pub(super) async fn run_command_in(
     let mut batch = LockedJobs::lock(session, ids).await?;
     let mut answers = Vec::with_capacity(ids.len());
     let mut outbox: Vec<NewJob> = Vec::new();
+    let is_retry = matches!(command, JobCommand::Retry { .. });
+    let mut holders = match is_retry {
+        true => Holders::lock(session, batch.unique_numbers()).await?.jobs,
+        false => Vec::new(),
+    };
     for id in ids {
         answers.push(match batch.jobs.get_mut(id) {
             None => Err(CommandError::NotFound(*id)),
+            Some(locked) if is_retry && locked.is_key_taken(&holders) => {
+                let reason = RefusalReason::UniqueKeyTaken;
+                Err(CommandRefusal { job: *id, reason }.into())
+            }
             Some(locked) => match on_command(locked.job.clone(), command, subscriptions, batch.now)
             {
                 Err(refused) => Err(refused.into()),
@@ -160,6 +170,9 @@ pub(super) async fn run_command_in(
                     outbox: deliveries,
                 }) => {
                     outbox.extend(deliveries);
+                    if is_retry && job.unique().is_some() {
+                        holders.push(job.clone());
+                    }
                     locked.job = job.clone();
                     locked.is_changed = true;
                     Ok(job)
@@ -189,6 +202,14 @@ struct LockedJob {
 }
 
 impl LockedJobs {
+    /// Of the unique keys of those that have ended.
+    fn unique_numbers(&self) -> Vec<i64> {
+        let ended = self.jobs.values().map(|locked| &locked.job);
+        let ended = ended.filter(|job| job.progress.state.is_final());
+        let numbers = ended.filter_map(|job| Some(job.unique()?.number(&job.tenant)));
+        numbers.collect()
+    }
+
     async fn lock(session: &Session<'_>, ids: &[JobId]) -> Result<Self, DriverError> {
         let keys: Vec<Key> = ids.iter().map(|id| (*id).into()).collect();
         let given = session.shared.clock.given();
@@ -230,6 +251,7 @@ impl LockedJobs {
         let mut counts = Counts::default();
         let mut tallies = FailureTallies::default();
         let mut rows = Vec::with_capacity(changed.len());
+        let mut without_deadline: Vec<Key> = Vec::new();
         for locked in changed {
             let LockedJob { before, job, .. } = locked;
             let policy = if job.policy == before.policy {
@@ -238,6 +260,9 @@ impl LockedJobs {
                 policy_id(session, &job.policy).await?
             };
             rows.push(AsRow(CommandRow { locked, policy }));
+            if before.start_deadline() != job.start_deadline() {
+                without_deadline.push(job.id.into());
+            }
             counts.move_job(locked.lane, &before.progress, &job.progress);
             tallies.resolve(dead_letter_key(before), job);
             locked.add_hints(hints);
@@ -246,6 +271,10 @@ impl LockedJobs {
             .execute(include_str!("sql/command.sql"), &[&rows])
             .await?;
         failures::append(session, &tallies).await?;
+        if !without_deadline.is_empty() {
+            let sql = include_str!("sql/start_deadline_clear.sql");
+            session.execute(sql, &[&without_deadline]).await?;
+        }
         counts.write(session).await
     }
 }
@@ -270,6 +299,20 @@ impl Composite for CommandRow<'_> {
 }
 
 impl LockedJob {
+    /// Whether it has ended, and one of these jobs has its unique key.
+    fn is_key_taken(&self, holders: &[Job]) -> bool {
+        let job = &self.job;
+        let Some(unique) = job.unique().filter(|_| job.progress.state.is_final()) else {
+            return false;
+        };
+        let others = holders.iter().filter(|holder| holder.id != job.id);
+        let mut others = others.filter(|holder| holder.tenant == job.tenant);
+        others.any(|holder| {
+            let has_key = holder.unique().is_some_and(|own| own.key == unique.key);
+            has_key && unique.is_taken_by(holder)
+        })
+    }
+
     fn sublane(&self) -> SublaneId {
         let (destination, key) = (
             self.job.destination.as_ref(),

@@ -7,24 +7,27 @@ use std::{
 };
 
 use steadfast_core::{
-    ConcurrencyKey, Destination, Guarantee, IdempotencyKey, JobId, NewJob, RunAt, Sublane, Tenant,
-    Timestamp, Traceparent,
+    ConcurrencyKey, Destination, Guarantee, IdempotencyKey, JobCommand, JobId, NewJob, RunAt,
+    StartBefore, Sublane, Subscriptions, Tenant, Timestamp, Traceparent,
 };
 
 use super::{
+    change::run_command_in,
     composite::{AsRow, Composite, Fields},
     driver_error::DriverError,
     key::Key,
     numbering::{NumberedJob, with_numbers},
     session::{Conn, Session},
+    unique,
     values::{duration_micros, time, to_json},
 };
 use crate::{
     due::{Level, Strip, SublaneId},
     error::EnqueueError,
     lane::Lane,
-    sql::values::nanos,
+    sql::{extras::StoredExtras, values::nanos},
     store::EnqueueResult,
+    unique::UniquePlan,
     wake::WakeReasons,
 };
 
@@ -37,10 +40,12 @@ pub(super) async fn enqueue(
     hints: &mut WakeReasons,
 ) -> Result<Answer, DriverError> {
     let numbered = with_numbers(&conn.session(), jobs.iter()).await?;
-    if jobs.iter().all(|job| job.idempotency_key.is_none()) {
+    let is_plain = |job: &NewJob| job.idempotency_key.is_none() && job.unique().is_none();
+    if jobs.iter().all(is_plain) {
         // One statement is a transaction by itself.
         let created = insert(&conn.session(), &numbered, hints).await?;
-        return Ok(Ok(answers(jobs, &HashMap::new(), created)));
+        let none = HashMap::new();
+        return Ok(Ok(answers(jobs, &none, created)));
     }
     let transaction = conn.begin().await?;
     let answer = enqueue_in(&transaction.session(), &numbered, hints).await?;
@@ -62,9 +67,22 @@ pub(super) async fn enqueue_in(
         Ok(existing) => existing,
         Err(conflict) => return Ok(Err(conflict)),
     };
-    let created = insert_others(session, jobs, &keys, &existing, hints).await?;
+    let plan = match unique::plan(session, jobs, &existing).await? {
+        Ok(plan) => plan,
+        Err(conflict) => return Ok(Err(conflict)),
+    };
+    let mut known: HashMap<usize, EnqueueResult> = existing
+        .iter()
+        .map(|(index, id)| (*index, EnqueueResult::Existing(*id)))
+        .collect();
+    known.extend(&plan.answers);
+    let created = insert_others(session, jobs, &keys, &known, &plan, hints).await?;
+    for (id, edit) in &plan.edits {
+        let (edit, none) = (JobCommand::Edit(edit.clone()), Subscriptions::default());
+        run_command_in(session, &[*id], &edit, &none, hints).await?;
+    }
     let jobs = jobs.iter().map(|numbered| numbered.job);
-    Ok(Ok(answers(jobs, &existing, created)))
+    Ok(Ok(answers(jobs, &known, created)))
 }
 
 /// Stores jobs that were made inside the store, where a key that exists is no error.
@@ -78,8 +96,9 @@ pub(super) async fn insert_unless_stored(
     }
     let keys = BatchKeys::insert(session, jobs).await?;
     let taken = (0..jobs.len()).filter(|index| !keys.is_free_for(*index, jobs));
-    let existing = taken.map(|index| (index, jobs[index].job.id)).collect();
-    insert_others(session, jobs, &keys, &existing, hints).await?;
+    let known = taken.map(|index| (index, EnqueueResult::Existing(jobs[index].job.id)));
+    let (known, plan) = (known.collect(), UniquePlan::default());
+    insert_others(session, jobs, &keys, &known, &plan, hints).await?;
     Ok(())
 }
 
@@ -87,11 +106,18 @@ async fn insert_others(
     session: &Session<'_>,
     jobs: &[NumberedJob<'_>],
     keys: &BatchKeys<'_>,
-    existing: &HashMap<usize, JobId>,
+    known: &HashMap<usize, EnqueueResult>,
+    plan: &UniquePlan,
     hints: &mut WakeReasons,
 ) -> Result<HashMap<JobId, Timestamp>, DriverError> {
-    let others = (0..jobs.len()).filter(|index| !existing.contains_key(index));
-    let others: Vec<NumberedJob<'_>> = others.map(|index| jobs[index]).collect();
+    let others = (0..jobs.len()).filter(|index| !known.contains_key(index));
+    let (planned, others): (Vec<usize>, Vec<usize>) =
+        others.partition(|index| plan.creates.contains_key(index));
+    let mut others: Vec<NumberedJob<'_>> = others.into_iter().map(|index| jobs[index]).collect();
+    if !planned.is_empty() {
+        let planned = planned.iter().filter_map(|index| plan.creates.get(index));
+        others.extend(with_numbers(session, planned).await?);
+    }
     let created = insert(session, &others, hints).await?;
     keys.delete_unless(session, jobs, &created).await?;
     Ok(created)
@@ -99,11 +125,11 @@ async fn insert_others(
 
 fn answers<'j>(
     jobs: impl IntoIterator<Item = &'j NewJob>,
-    existing: &HashMap<usize, JobId>,
+    known: &HashMap<usize, EnqueueResult>,
     mut created: HashMap<JobId, Timestamp>,
 ) -> Vec<EnqueueResult> {
-    let answer = |(index, job): (usize, &NewJob)| match existing.get(&index) {
-        Some(id) => EnqueueResult::Existing(*id),
+    let answer = |(index, job): (usize, &NewJob)| match known.get(&index) {
+        Some(known) => *known,
         // An id twice in one batch was stored for the first of the two.
         None => match created.remove(&job.id) {
             Some(at) => EnqueueResult::Created(job.id, at),
@@ -194,7 +220,17 @@ impl Composite for NumberedJob<'_> {
         fields.put(&key.map(ConcurrencyKey::as_str))?;
         fields.put(&key.map(|key| Sublane::key_number(&job.tenant, key)))?;
         fields.put(&job.traceparent().map(Traceparent::as_str))?;
-        fields.put(&None::<&str>)
+        let start_before = job.extras().and_then(|extras| extras.start_before);
+        let (start_before, start_within) = match start_before.map(|(before, _)| before) {
+            Some(StartBefore::At(time)) => (Some(time.as_micros()), None),
+            Some(StartBefore::After(wait)) => (None, Some(duration_micros(wait))),
+            None => (None, None),
+        };
+        let extras = StoredExtras::of(job);
+        fields.put(&extras.as_ref().map(to_json).transpose()?)?;
+        fields.put(&job.unique().map(|unique| unique.number(&job.tenant)))?;
+        fields.put(&start_before)?;
+        fields.put(&start_within)
     }
 }
 

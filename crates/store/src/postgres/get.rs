@@ -175,3 +175,15 @@ pub(super) async fn step_result(
     let result = found.first().map(|row| row.try_get("result")).transpose()?;
     Ok(result.map(Payload::from_stored))
 }
+
+/// Jobs that never started and may not start any more.
+pub(super) async fn expired_starts(
+    session: &Session<'_>,
+    limit: usize,
+) -> Result<Vec<JobId>, DriverError> {
+    let given = session.shared.clock.given();
+    let sql = include_str!("sql/expired_starts.sql");
+    let rows = session.query(sql, &[&given, &row_limit(limit)]).await?;
+    let id = |row: &Row| Ok(row.try_get::<_, Key>("id")?.job());
+    rows.iter().map(id).collect()
+}

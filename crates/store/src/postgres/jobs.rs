@@ -107,6 +107,13 @@ impl JobStore for PostgresStore {
         ))
     }
 
+    async fn expired_starts(&self, limit: usize) -> Result<Vec<JobId>, StoreError> {
+        on_connection!(self, "expired_starts", |conn| get::expired_starts(
+            &conn.session(),
+            limit
+        ))
+    }
+
     async fn run_command(
         &self,
         jobs: Vec<JobId>,

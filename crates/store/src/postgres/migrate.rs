@@ -25,6 +25,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0013_tags.sql"),
     include_str!("migrations/0014_queue_pauses.sql"),
     include_str!("migrations/0015_failures.sql"),
+    include_str!("migrations/0016_unique.sql"),
 ];
 
 /// The schema as it was found.

@@ -20,6 +20,7 @@ use crate::{
     damage::DamagedRow,
     sql::{
         columns::{AttemptColumns, JobColumns},
+        extras::StoredExtras,
         paging::Readable,
         values::{self, duration},
     },
@@ -72,6 +73,12 @@ impl JobRows {
         let priority = u8::try_from(row.try_get::<_, i16>(columns.priority)?).unwrap_or(u8::MAX);
         let is_at_most_once: bool = row.try_get(columns.at_most_once)?;
         let mut tags: Tags = json_option(row, columns.tags, "tags")?.unwrap_or_default();
+        let extras = json_option::<StoredExtras>(row, columns.extras, "extras")?;
+        let start_before = match &extras {
+            Some(_) => row.try_get(columns.start_before)?,
+            None => None,
+        };
+        let extras = extras.and_then(|extras| extras.read(start_before));
         let traceparent = match row.try_get::<_, Option<&str>>(columns.traceparent)? {
             Some(text) => Traceparent::new(text).ok(),
             None => Traceparent::take_from(&mut tags),
@@ -112,6 +119,7 @@ impl JobRows {
             )?,
             tags,
             traceparent,
+            extras,
             progress: progress(columns, row)?,
         })
     }

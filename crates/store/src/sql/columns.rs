@@ -45,7 +45,7 @@ columns! {
         cancel_requested, lease_until, started_at, first_started_at, finished_at, resolved_at,
         worker, snoozes, last_delay, reason, failure, note, at_most_once, timeout, lease,
         created_at, idempotency_key, schedule, tick, tags, payload, webhook,
-        destination, concurrency_key, traceparent,
+        destination, concurrency_key, traceparent, extras, start_before,
     }
 }
 

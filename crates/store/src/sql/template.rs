@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use steadfast_core::{
-    ConcurrencyKey, Destination, Guarantee, IdempotencyKey, Invalid, JobId, Kind, NewJob, Payload,
-    PolicyPatch, Priority, Queue, RetryPolicy, RunAt, ScheduleId, ScheduledRun, Tags, Tenant,
-    Timestamp, Webhook,
+    ConcurrencyKey, Destination, ExpiryAction, Guarantee, IdempotencyKey, Invalid, JobId, Kind,
+    NewJob, NewJobExtras, Payload, PolicyPatch, Priority, Queue, RetryPolicy, RunAt, ScheduleId,
+    ScheduledRun, StartBefore, Tags, Tenant, Timestamp, Webhook,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -38,6 +38,8 @@ pub(crate) struct Template {
     concurrency_key: Option<ConcurrencyKey>,
     #[serde(default, skip_serializing_if = "Tags::is_empty")]
     tags: Tags,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    start_before: Option<(StartBefore, ExpiryAction)>,
 }
 
 fn is_default(patch: &PolicyPatch) -> bool {
@@ -78,6 +80,7 @@ impl From<&NewJob> for Template {
             destination: job.destination.clone(),
             concurrency_key: job.concurrency_key.clone(),
             tags: job.tags().clone(),
+            start_before: job.extras().and_then(|extras| extras.start_before),
         }
     }
 }
@@ -95,7 +98,11 @@ impl TryFrom<Template> for NewJob {
         } = template;
         let mut job = Self::new(id, kind, payload, policy)
             .with_lease(template.lease)?
-            .with_tags(template.tags)?;
+            .with_tags(template.tags)?
+            .with_extras(NewJobExtras {
+                start_before: template.start_before,
+                ..NewJobExtras::default()
+            });
         if let Some(timeout) = template.timeout {
             job = job.with_timeout(timeout)?;
         }

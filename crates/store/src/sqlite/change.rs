@@ -2,8 +2,8 @@
 
 use rusqlite::{OptionalExtension, params};
 use steadfast_core::{
-    CommandResult, Fence, Job, JobCommand, JobId, Payload, StepName, Sublane, Subscriptions,
-    Timestamp, limits::STEPS_MAX, on_command,
+    CommandRefusal, CommandResult, Fence, Job, JobCommand, JobId, Payload, RefusalReason, StepName,
+    Sublane, Subscriptions, Timestamp, limits::STEPS_MAX, on_command,
 };
 
 use super::{
@@ -15,6 +15,7 @@ use super::{
     names::LaneId,
     rows::JobRow,
     session::{JobPosition, Session},
+    unique,
     values::job_key,
 };
 use crate::{
@@ -116,6 +117,15 @@ pub(super) fn run_command(
         Err(error) => return Err(error),
     };
     let JobRow { seq, lane, job } = row;
+    if let (JobCommand::Retry { .. }, Some(unique)) = (command, job.unique()) {
+        let Session { conn, names, .. } = session;
+        let holder = unique::find(conn, names, &job.tenant, unique)?;
+        if holder.is_some_and(|holder| holder.id != id && unique.is_taken_by(&holder)) {
+            let reason = RefusalReason::UniqueKeyTaken;
+            return Ok(Err(CommandRefusal { job: id, reason }.into()));
+        }
+    }
+    let start_deadline = job.start_deadline();
     let from = position(lane, &job);
     let dead_letter = dead_letter_key(&job);
     let (priority, policy, payload) = (job.priority, job.policy.clone(), job.payload.clone());
@@ -129,6 +139,10 @@ pub(super) fn run_command(
         failure_group: None,
     };
     write_progress(session, seq, new, None)?;
+    if job.start_deadline() != start_deadline {
+        let sql = include_str!("sql/start_deadline_clear.sql");
+        session.conn.prepare_cached(sql)?.execute([seq])?;
+    }
     if job.priority != priority || job.policy != policy || job.payload != payload {
         let Session {
             conn, names, now, ..

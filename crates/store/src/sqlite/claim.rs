@@ -19,7 +19,10 @@ use super::{
 };
 use crate::{
     due::{Head, Pick, SentJobs, Strip, SublaneId, Turn},
-    limits::{CLAIM_PAYLOAD_BYTES_MAX, CLAIMS_MAX, PROBE_JOBS_LOOKED_MAX, PROBE_LOOK_AGAIN},
+    limits::{
+        CLAIM_PAYLOAD_BYTES_MAX, CLAIMS_MAX, LATE_JOB_LOOK_AGAIN, PROBE_JOBS_LOOKED_MAX,
+        PROBE_LOOK_AGAIN,
+    },
     sql::paging::row_limit,
     store::{ClaimRequest, ClaimResult},
 };
@@ -257,7 +260,8 @@ fn read_due(
     let most = most.min(batch.remaining());
     // One more, to know what is next.
     let limit = row_limit(most.saturating_add(1));
-    let mut rows = select.query(params![lane, number, strip.level.number(), limit])?;
+    let at = now.as_micros();
+    let mut rows = select.query(params![lane, number, strip.level.number(), limit, at])?;
     let (mut due, mut unreadable) = (Vec::new(), Vec::new());
     let is_retry = strip.level.is_retry();
     let mut head = Head::None;
@@ -308,7 +312,8 @@ fn claim_probe(
     let columns = find_columns(&mut session.claim_columns, &select)?;
     let SublaneId { lane, number } = strip.sublane;
     let looked = row_limit(PROBE_JOBS_LOOKED_MAX);
-    let mut rows = select.query(params![lane, number, strip.level.number(), looked])?;
+    let at = session.now.as_micros();
+    let mut rows = select.query(params![lane, number, strip.level.number(), looked, at])?;
     let look_again = Head::LookAgainAt(session.now.plus(PROBE_LOOK_AGAIN));
     let Some(row) = rows.next()? else {
         return Ok((0, look_again));
@@ -370,6 +375,10 @@ fn claim_first_of_key(
     }
     if job.progress.run_at > session.now {
         return Ok((0, Head::At(job.progress.run_at)));
+    }
+    if job.has_missed_start(session.now) {
+        // Until the sweeper has ended it.
+        return Ok((0, Head::LookAgainAt(session.now.plus(LATE_JOB_LOOK_AGAIN))));
     }
     if pick.is_probe() && job.guarantee == Guarantee::AtMostOnce {
         let look_again = session.now.plus(PROBE_LOOK_AGAIN);

@@ -12,13 +12,14 @@ use super::{
     driver_error::DriverError,
     row_inserts::InsertedRows,
     session::Session,
+    unique,
     values::{job_id, job_key, schedule_key, to_json},
 };
 use crate::{
     due::{Level, Strip, SublaneId},
     error::EnqueueError,
     limits::PAYLOAD_INLINE_BYTES_MAX,
-    sql::values::nanos,
+    sql::{extras::StoredExtras, values::nanos},
     store::EnqueueResult,
 };
 
@@ -47,10 +48,18 @@ pub(super) fn enqueue_together(
                 continue;
             }
         };
+        let plan = match unique::plan(session, jobs, &existing)? {
+            Ok(plan) => plan,
+            Err(conflict) => {
+                answers.push(Err(conflict));
+                continue;
+            }
+        };
         let mut results = Vec::with_capacity(jobs.len());
         for (index, job) in jobs.iter().enumerate() {
-            results.push(match existing.get(&index) {
-                Some(id) => EnqueueResult::Existing(*id),
+            let known = existing.get(&index).map(|id| EnqueueResult::Existing(*id));
+            results.push(match known.or(plan.answers.get(&index).copied()) {
+                Some(known) => known,
                 None if is_plain(job) => {
                     let row = NewRow::of(session, job)?;
                     plain.rows.push((row, (request, index)));
@@ -59,10 +68,11 @@ pub(super) fn enqueue_together(
                 }
                 None => {
                     plain.insert_all(session)?;
-                    insert(session, job)?
+                    insert(session, plan.creates.get(&index).unwrap_or(job))?
                 }
             });
         }
+        unique::edit(session, &plan)?;
         answers.push(Ok(results));
     }
     plain.insert_all(session)?;
@@ -76,7 +86,7 @@ pub(super) fn enqueue_together(
 
 /// Whether the job's own row is all there is to write.
 fn is_plain(job: &NewJob) -> bool {
-    job.idempotency_key.is_none() && inline(&job.payload).is_some()
+    job.idempotency_key.is_none() && job.unique().is_none() && inline(&job.payload).is_some()
 }
 
 /// Jobs that are written together, and where their answers are: request and index.
@@ -204,7 +214,13 @@ fn insert_rows<'j, T>(
         row.bind(key.map(ConcurrencyKey::as_str))?;
         row.bind(key.map(|key| Sublane::key_number(&job.tenant, key)))?;
         row.bind(job.traceparent().map(Traceparent::as_str))?;
-        row.bind(None::<&str>)
+        let extras = StoredExtras::of(job);
+        row.bind(extras.as_ref().map(to_json).transpose()?)?;
+        row.bind(job.unique().map(|unique| unique.number(&job.tenant)))?;
+        row.bind(
+            job.start_deadline(*now)
+                .map(|deadline| deadline.at().as_micros()),
+        )
     })
 }
 

@@ -108,3 +108,15 @@ pub(super) fn step_result(
         .optional()?;
     Ok(result)
 }
+
+/// Jobs that never started and may not start any more.
+pub(super) fn expired_starts(
+    conn: &Connection,
+    now: Timestamp,
+    limit: usize,
+) -> Result<Vec<JobId>, DriverError> {
+    let mut statement = conn.prepare_cached(include_str!("sql/expired_starts.sql"))?;
+    let params = params![now.as_micros(), row_limit(limit)];
+    let found = statement.query_map(params, |row| Ok(job_id(row.get("id")?)))?;
+    Ok(found.collect::<Result<_, _>>()?)
+}

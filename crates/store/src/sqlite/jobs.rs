@@ -111,6 +111,14 @@ impl JobStore for SqliteStore {
         .await
     }
 
+    async fn expired_starts(&self, limit: usize) -> Result<Vec<JobId>, StoreError> {
+        let now = self.now();
+        self.read_for_node("expired_starts", move |reader| {
+            get::expired_starts(&reader.conn, now, limit)
+        })
+        .await
+    }
+
     async fn run_command(
         &self,
         jobs: Vec<JobId>,

@@ -20,6 +20,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0012_tags.sql"),
     include_str!("migrations/0013_queue_pauses.sql"),
     include_str!("migrations/0014_failures.sql"),
+    include_str!("migrations/0015_unique.sql"),
 ];
 
 /// The schema this binary knows.

@@ -21,6 +21,7 @@ use crate::{
     damage::{DamageLog, DamagedRow},
     sql::{
         columns::{AttemptColumns, JobColumns, columns},
+        extras::StoredExtras,
         paging::Readable,
         values::duration,
     },
@@ -102,6 +103,12 @@ impl JobRow {
         let name = names.lane(conn, lane)?;
         let is_at_most_once: bool = row.get(columns.at_most_once)?;
         let mut tags: Tags = json_option(row, columns.tags, "tags")?.unwrap_or_default();
+        let extras = json_option::<StoredExtras>(row, columns.extras, "extras")?;
+        let start_before = match &extras {
+            Some(_) => row.get(columns.start_before)?,
+            None => None,
+        };
+        let extras = extras.and_then(|extras| extras.read(start_before));
         let traceparent = match text_option(row, columns.traceparent)? {
             Some(text) => Traceparent::new(text).ok(),
             None => Traceparent::take_from(&mut tags),
@@ -141,6 +148,7 @@ impl JobRow {
             )?,
             tags,
             traceparent,
+            extras,
             created_at: time(row.get(columns.created_at)?),
             progress: progress(columns, row)?,
         };

@@ -160,7 +160,8 @@ fn first_row(
     let mut select = conn.prepare_cached(include_str!("sql/claim_due.sql"))?;
     let columns = JobRowColumns::find(&select)?;
     let SublaneId { lane, number } = strip.sublane;
-    let mut rows = select.query(params![lane, number, strip.level.number(), 1])?;
+    let at = now.as_micros();
+    let mut rows = select.query(params![lane, number, strip.level.number(), 1, at])?;
     match rows.next()? {
         Some(row) => JobRow::read_if_readable(conn, names, &columns, row),
         None => Ok(None),

@@ -40,6 +40,7 @@ macro_rules! for_each_verb {
                 save_claimed_step(job: JobId, fence: Fence, step: StepName, result: Payload) -> Result<SaveStepResult, StoreError>;
                 commit(transitions: Vec<Transition>) -> Result<Vec<CommitResult>, StoreError>;
                 expired_leases(limit: usize) -> Result<Vec<Claim>, StoreError>;
+                expired_starts(limit: usize) -> Result<Vec<JobId>, StoreError>;
                 run_command(jobs: Vec<JobId>, command: JobCommand, subscriptions: Arc<Subscriptions>) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
                 mark_failure(key: FailureKey, mark: FailureMark, by: Option<String>) -> Result<Option<FailureGroup>, StoreError>;
                 prune(ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;

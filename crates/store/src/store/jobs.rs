@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use steadfast_core::{
     Claim, CommitResult, Destination, FailureGroup, FailureKey, FailureMark, Fence, Gates, Job,
     JobCommand, JobId, Kind, NewJob, Payload, Queue, StepName, Subscriptions, Tenant, Timestamp,
-    Transition, WorkerName,
+    Transition, UniqueResult, WorkerName,
 };
 
 use super::BaseStore;
@@ -21,6 +21,9 @@ pub trait JobStore: BaseStore {
     /// them, if it was the same request, and is a conflict if it was not; a key twice in one
     /// batch counts as stored the second time. A job whose id is stored already is not stored
     /// again, and answers as existing.
+    ///
+    /// What becomes of a unique job is decided as [`Unique::decide`](steadfast_core::Unique::decide)
+    /// says, in the transaction that stores it; of callers at once, one comes first.
     async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<EnqueueResult>, EnqueueError>;
 
     /// Claims due jobs, the higher priority first, then the earlier `runAt`.
@@ -80,8 +83,13 @@ pub trait JobStore: BaseStore {
     /// be ended; nothing is changed.
     async fn expired_leases(&self, limit: usize) -> Result<Vec<Claim>, StoreError>;
 
+    /// Waiting jobs that never started and whose time to start has passed, the longest late first;
+    /// nothing is changed. A claim takes none of them.
+    async fn expired_starts(&self, limit: usize) -> Result<Vec<JobId>, StoreError>;
+
     /// Carries out a command on jobs, one after the other, as [`on_command`] decides, and answers
-    /// with the job as it then is. Its outbox is written with it or not at all.
+    /// with the job as it then is. Its outbox is written with it or not at all. A job whose unique
+    /// key another one has meanwhile is not retried.
     ///
     /// [`on_command`]: steadfast_core::on_command
     async fn run_command(
@@ -149,13 +157,15 @@ pub enum EnqueueResult {
     Created(JobId, Timestamp),
     /// There already was such a job; this is its id.
     Existing(JobId),
+    /// There already was a job with its unique key: its id, and what became of it.
+    Unique(JobId, UniqueResult),
 }
 
 impl EnqueueResult {
     /// The id of the stored job.
     pub fn id(self) -> JobId {
         match self {
-            Self::Created(id, _) | Self::Existing(id) => id,
+            Self::Created(id, _) | Self::Existing(id) | Self::Unique(id, _) => id,
         }
     }
 }

@@ -7,8 +7,8 @@ use steadfast_core::{
     Sublane, Timestamp,
 };
 use steadfast_store::{
-    BaseStore as _, EnqueueError, EnqueueResult, JobFilter, JobStore as _, PostgresStore,
-    QueryStore as _, Wakeups,
+    BaseStore as _, EnqueueError, EnqueueResult, JobFilter, JobPageRequest, JobStore as _,
+    PostgresStore, QueryStore as _, Wakeups,
     testing::Server,
     tokio_postgres::{self, Client, NoTls, error::SqlState},
 };
@@ -205,6 +205,12 @@ async fn sql_says_everything_a_job_can_be_asked() {
     let policy: Arc<RetryPolicy> = Arc::new(patch.build().unwrap());
     assert_eq!(job.policy, policy);
     assert_eq!(job.tags, [("a".to_owned(), "b".to_owned())].into());
+    let tagged = JobFilter {
+        tags: vec!["a:b".to_owned()],
+        ..JobFilter::default()
+    };
+    let tagged = store.list_jobs(tagged, JobPageRequest::first(2)).await;
+    assert_eq!(tagged.unwrap().items[0].id, job.id);
     let destination = job.destination.as_ref().map(Destination::as_str);
     assert_eq!(destination, Some("https://api.example.com"));
     let key = job.concurrency_key.as_ref().map(ConcurrencyKey::as_str);

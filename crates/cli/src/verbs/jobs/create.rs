@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value};
 use steadfast_api::{CreateJobRequest, CreateResult, HttpTargetRequest, JobBody, WebhookRequest};
-use steadfast_core::{Guarantee, JobLabel, Timestamp};
+use steadfast_core::{
+    ConflictAction, ExpiryAction, Guarantee, JobLabel, StartBefore, Timestamp, Unique, UniqueKey,
+    UniqueResult, UniqueScope,
+};
 
 use super::watch;
 use crate::{
@@ -81,6 +84,27 @@ pub struct Args {
     /// A key for safe repetition: the same command with the same key creates no second job.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
+    /// Make it the only job of this key: until it ends, or see --unique-while.
+    #[arg(long, value_name = "KEY")]
+    unique: Option<String>,
+    /// waiting or unfinished [default: unfinished].
+    #[arg(long, value_name = "STATE", requires = "unique")]
+    unique_while: Option<UniqueScope>,
+    /// What becomes of it if there is one: keep, replace or reject [default: keep].
+    #[arg(long, value_name = "ACTION", requires = "unique")]
+    on_conflict: Option<ConflictAction>,
+    /// Start a unique job only when no request for it has come for this long.
+    #[arg(long, value_name = "DURATION", requires = "unique")]
+    debounce: Option<DurationArg>,
+    /// The longest time from the first request to the start.
+    #[arg(long, value_name = "DURATION", requires = "debounce")]
+    debounce_max: Option<DurationArg>,
+    /// Never start it after this time, or this long after its creation.
+    #[arg(long, value_name = "TIME|DURATION")]
+    start_before: Option<StartBefore>,
+    /// What a job that has not started by then ends as: fail or cancel [default: fail].
+    #[arg(long, value_name = "ACTION", requires = "start_before")]
+    on_expiry: Option<ExpiryAction>,
     /// A tag, as name=value; may be repeated.
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
@@ -111,7 +135,11 @@ pub async fn run(server: &Server, args: Args) -> anyhow::Result<()> {
             }
             watch::one(server, &job.id.to_string()).await
         }
-        CreateResult::Job(job) => print_created(&job, created),
+        CreateResult::Job(job) => {
+            let result = job.unique_result.map(UniqueResult::as_str);
+            let result = result.map(|it| format!("has the key already and was {it}"));
+            print_created(&job, result.as_deref().unwrap_or(created))
+        }
         CreateResult::Schedule(schedule) => {
             let next = schedule.next_tick;
             let next = next.map_or("never".to_owned(), |next| moment(next, now()));
@@ -159,6 +187,17 @@ impl Args {
         Ok(fields.into())
     }
 
+    fn unique(&self) -> anyhow::Result<Option<Unique>> {
+        let Some(key) = &self.unique else {
+            return Ok(None);
+        };
+        Ok(Some(Unique {
+            key: UniqueKey::new(key).map_err(|error| usage(&error.to_string()))?,
+            scope: self.unique_while.unwrap_or(UniqueScope::Unfinished),
+            on_conflict: self.on_conflict.unwrap_or(ConflictAction::Keep),
+        }))
+    }
+
     fn fields(&self) -> anyhow::Result<CreateJobRequest> {
         let tags = parse_pairs(&self.tags, '=', "--tag")?;
         let http = match &self.target {
@@ -186,6 +225,11 @@ impl Args {
             destination: self.destination.clone(),
             concurrency_key: self.concurrency_key.clone(),
             idempotency_key: self.idempotency_key.clone(),
+            unique: self.unique()?,
+            debounce: self.debounce.map(|wait| wait.0.into()),
+            debounce_max: self.debounce_max.map(|wait| wait.0.into()),
+            start_before: self.start_before,
+            on_expiry: self.on_expiry,
             tags: Some(tags).filter(|tags| !tags.is_empty()),
             webhook: self.webhook.clone().map(|url| WebhookRequest {
                 url,

@@ -45,6 +45,10 @@ share AS MATERIALIZED (
                 job.state = 0 AND job.lane = pick.lane AND coalesce(job.sublane, 0) = pick.sublane
                 AND (job.priority * 2 + (job.attempt > job.attempts_before)::integer) = pick.level
                 AND job.run_at >= pick.low AND job.run_at <= (SELECT now FROM clock)
+                AND (
+                    job.start_before IS NULL OR job.start_before > (SELECT now FROM clock)
+                    OR job.attempt > 0 OR job.snoozes > 0
+                )
             ORDER BY job.run_at
             LIMIT least(pick.most, $15::bigint)
         ) AS first
@@ -65,6 +69,10 @@ held_in_order AS MATERIALIZED (
             job.state = 0 AND job.lane = share.lane AND coalesce(job.sublane, 0) = share.sublane
             AND (job.priority * 2 + (job.attempt > job.attempts_before)::integer) = share.level
             AND job.run_at >= share.low AND job.run_at <= (SELECT now FROM clock)
+            AND (
+                job.start_before IS NULL OR job.start_before > (SELECT now FROM clock)
+                OR job.attempt > 0 OR job.snoozes > 0
+            )
         ORDER BY job.run_at
         LIMIT share.size
         FOR UPDATE SKIP LOCKED
@@ -78,7 +86,12 @@ held_alone AS MATERIALIZED (
             job.id, job.lane, job.run_at / 60000000 AS due_minute,
             job.attempt > job.attempts_before AS is_retry, octet_length(job.payload) AS bytes
         FROM steadfast.job
-        WHERE job.id = pick.chosen AND job.state = 0 AND job.run_at <= (SELECT now FROM clock)
+        WHERE
+            job.id = pick.chosen AND job.state = 0 AND job.run_at <= (SELECT now FROM clock)
+            AND (
+                job.start_before IS NULL OR job.start_before > (SELECT now FROM clock)
+                OR job.attempt > 0 OR job.snoozes > 0
+            )
         FOR UPDATE SKIP LOCKED
     ) AS first
     WHERE pick.chosen IS NOT NULL
@@ -126,4 +139,5 @@ RETURNING
     job.last_delay, job.reason, job.failure, job.note, job.at_most_once, job.timeout, job.lease,
     job.created_at, job.idempotency_key, job.schedule, job.tick, job.tags, job.payload, job.webhook,
     job.destination, job.concurrency_key, job.traceparent, job.extras,
+    job.start_before,
     taken.number AS pick, (SELECT now FROM clock) AS now

@@ -8,7 +8,12 @@ FROM unnest($2::integer[], $3::bigint[], $4::integer[], $5::bigint[], $6::uuid[]
     WITH ORDINALITY AS strip (lane, sublane, level, low, chosen, number)
 CROSS JOIN LATERAL (
     SELECT due.id FROM (
-        SELECT job.id, job.run_at, job.at_most_once FROM steadfast.job
+        SELECT
+            job.id, job.run_at,
+            job.at_most_once OR (
+                job.start_before <= steadfast.time($1) AND job.attempt = 0 AND job.snoozes = 0
+            ) IS TRUE AS may_not_probe
+        FROM steadfast.job
         WHERE
             job.state = 0 AND job.lane = strip.lane AND coalesce(job.sublane, 0) = strip.sublane
             AND (job.priority * 2 + (job.attempt > job.attempts_before)::integer) = strip.level
@@ -16,7 +21,7 @@ CROSS JOIN LATERAL (
         ORDER BY job.run_at
         LIMIT $7::bigint
     ) AS due
-    WHERE NOT due.at_most_once AND (strip.chosen IS NULL OR due.id = strip.chosen)
+    WHERE NOT due.may_not_probe AND (strip.chosen IS NULL OR due.id = strip.chosen)
     ORDER BY due.run_at
     LIMIT 1
 ) AS first

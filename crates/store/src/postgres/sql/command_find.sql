@@ -8,6 +8,7 @@ SELECT
     job.last_delay, job.reason, job.failure, job.note, job.at_most_once, job.timeout, job.lease,
     job.created_at, job.idempotency_key, job.schedule, job.tick, job.tags, job.payload, job.webhook,
     job.destination, job.concurrency_key, job.traceparent, job.extras,
+    job.start_before,
     clock.now
 FROM (SELECT steadfast.time($1) AS now OFFSET 0) AS clock, steadfast.job
 WHERE job.id = ANY($2::uuid[])

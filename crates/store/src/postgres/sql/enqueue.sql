@@ -6,15 +6,16 @@ added AS (
     INSERT INTO steadfast.job (
         id, lane, policy, priority, run_at, at_most_once, timeout, lease, created_at,
         idempotency_key, schedule, tick, tags, payload, webhook, sublane, destination,
-        concurrency_key, key_number, traceparent, extras
+        concurrency_key, key_number, traceparent, extras, unique_number, start_before
     )
     SELECT
         new.id, new.lane, new.policy, new.priority,
         coalesce(new.run_at, least(clock.now + new.delay, 253402207200000000)),
         new.at_most_once, new.timeout, new.lease, clock.now, new.idempotency_key, new.schedule,
         new.tick, new.tags, new.payload, new.webhook, new.sublane, new.destination,
-        new.concurrency_key, new.key_number, new.traceparent, new.extras
-    FROM clock, unnest($2::steadfast.new_job_v3[]) AS new
+        new.concurrency_key, new.key_number, new.traceparent, new.extras, new.unique_number,
+        coalesce(new.start_before, least(clock.now + new.start_within, 253402207200000000))
+    FROM clock, unnest($2::steadfast.new_job_v4[]) AS new
     ON CONFLICT (id) DO NOTHING
     RETURNING job.id, job.lane, job.run_at, job.created_at
 ),

@@ -6,7 +6,8 @@ SELECT
     job.first_started_at, job.finished_at, job.resolved_at, job.worker, job.snoozes,
     job.last_delay, job.reason, job.failure, job.note, job.at_most_once, job.timeout, job.lease,
     job.created_at, job.idempotency_key, job.schedule, job.tick, job.tags, job.payload, job.webhook,
-    job.destination, job.concurrency_key, job.traceparent, job.extras
+    job.destination, job.concurrency_key, job.traceparent, job.extras,
+    job.start_before
 FROM steadfast.job
 WHERE job.state = 1 AND job.lease_until <= $1 AND job.lease_until >= $3
 ORDER BY job.lease_until

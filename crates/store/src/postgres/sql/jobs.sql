@@ -6,6 +6,7 @@ SELECT
     job.first_started_at, job.finished_at, job.resolved_at, job.worker, job.snoozes,
     job.last_delay, job.reason, job.failure, job.note, job.at_most_once, job.timeout, job.lease,
     job.created_at, job.idempotency_key, job.schedule, job.tick, job.tags, job.payload, job.webhook,
-    job.destination, job.concurrency_key, job.traceparent, job.extras
+    job.destination, job.concurrency_key, job.traceparent, job.extras,
+    job.start_before
 FROM steadfast.job
 WHERE job.id = ANY($1::uuid[])

@@ -8,6 +8,7 @@ SELECT
     job.created_at, job.idempotency_key, job.schedule, job.tick, job.tags,
     CASE WHEN job.lane = ANY($2::integer[]) THEN left(job.payload, $3) ELSE 'null' END AS payload,
     job.webhook,
-    job.destination, job.concurrency_key, job.traceparent, job.extras
+    job.destination, job.concurrency_key, job.traceparent, job.extras,
+    job.start_before
 FROM steadfast.job
 WHERE job.id = ANY($1::uuid[])

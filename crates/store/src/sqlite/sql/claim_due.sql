@@ -1,8 +1,10 @@
 -- The waiting jobs of one sublane and level, the earliest first, whether due or not.
--- Parameters: 1 lane, 2 sublane, 3 level, 4 limit. Rows: job_row. Locks: read.
+-- Parameters: 1 lane, 2 sublane, 3 level, 4 limit, 5 now: what may not start
+-- any more is left out. Rows: job_row. Locks: read.
 SELECT * FROM steadfast_job_row
 WHERE
     state = 0 AND lane = ?1 AND coalesce(sublane, 0) = ?2
     AND priority * 2 + (attempt > attempts_before) = ?3
+    AND (start_before IS NULL OR start_before > ?5 OR attempt > 0 OR snoozes > 0)
 ORDER BY run_at
 LIMIT ?4

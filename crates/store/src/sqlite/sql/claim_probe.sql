@@ -1,12 +1,13 @@
 -- Of the first waiting jobs of one sublane and level, whether due or not, the earliest that is tried
 -- again if it fails.
--- Parameters: 1 lane, 2 sublane, 3 level, 4 how many to look at. Rows: job_row, at most one.
--- Locks: read.
+-- Parameters: 1 lane, 2 sublane, 3 level, 4 how many to look at, 5 now: what may not start
+-- any more is left out. Rows: job_row, at most one. Locks: read.
 SELECT * FROM (
     SELECT * FROM steadfast_job_row
     WHERE
         state = 0 AND lane = ?1 AND coalesce(sublane, 0) = ?2
         AND priority * 2 + (attempt > attempts_before) = ?3
+        AND (start_before IS NULL OR start_before > ?5 OR attempt > 0 OR snoozes > 0)
     ORDER BY run_at
     LIMIT ?4
 )

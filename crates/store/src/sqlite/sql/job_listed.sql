@@ -5,6 +5,6 @@ SELECT
     lease_until, started_at, first_started_at, finished_at, resolved_at, worker, snoozes,
     last_delay, reason, failure, note, id, policy, at_most_once, timeout, lease, created_at,
     idempotency_key, schedule, tick, tags, 'null' AS payload, webhook, destination, concurrency_key,
-    traceparent, extras
+    traceparent, extras, start_before
 FROM steadfast_job
 WHERE seq = ?1

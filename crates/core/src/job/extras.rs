@@ -1,0 +1,112 @@
+//! What only some jobs have: most have nothing of it, and pay nothing for it.
+
+use super::{Job, NewJob};
+use crate::{
+    start_deadline::{ExpiryAction, StartBefore, StartDeadline},
+    time::Timestamp,
+    unique::{Debounce, Unique},
+};
+
+/// What only some jobs have.
+// Exhaustive on purpose: every store reads and writes each field.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobExtras {
+    /// Makes it the only one of its key.
+    pub unique: Option<Unique>,
+    /// Until when it may start its first attempt.
+    pub start_deadline: Option<StartDeadline>,
+}
+
+/// What only some requests for a job have.
+// Exhaustive on purpose: every store writes each field.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewJobExtras {
+    /// Makes it the only one of its key.
+    pub unique: Option<Unique>,
+    /// Lets it wait until no request for it has come for a while.
+    pub debounce: Option<Debounce>,
+    /// Until when it may start its first attempt, and what becomes of it then.
+    pub start_before: Option<(StartBefore, ExpiryAction)>,
+}
+
+impl NewJobExtras {
+    /// What a job that is stored at `now` has of this.
+    pub(super) fn stored(&self, now: Timestamp) -> JobExtras {
+        JobExtras {
+            unique: self.unique.clone(),
+            start_deadline: self.start_deadline(now),
+        }
+    }
+
+    fn start_deadline(&self, now: Timestamp) -> Option<StartDeadline> {
+        let (before, on_expiry) = self.start_before?;
+        let at = match before {
+            StartBefore::At(time) => time,
+            StartBefore::After(wait) => now.plus(wait),
+        };
+        Some(StartDeadline::stored(at, on_expiry))
+    }
+
+    /// What tells two requests apart, as texts.
+    pub(super) fn texts(&self) -> Vec<String> {
+        let mut texts = Vec::new();
+        if let Some(unique) = &self.unique {
+            let Unique {
+                key,
+                scope,
+                on_conflict,
+            } = unique;
+            texts.push(format!("unique {scope} {on_conflict} {key}"));
+        }
+        if let Some(debounce) = self.debounce {
+            texts.push(format!("debounce {debounce}"));
+        }
+        if let Some((before, on_expiry)) = self.start_before {
+            texts.push(format!("start before {before} {on_expiry}"));
+        }
+        texts
+    }
+}
+
+impl NewJob {
+    /// What it has of the extras; `None` if nothing.
+    pub fn extras(&self) -> Option<&NewJobExtras> {
+        self.extras.as_deref()
+    }
+
+    /// Replaces its extras.
+    #[must_use]
+    pub fn with_extras(mut self, extras: NewJobExtras) -> Self {
+        let is_empty = extras == NewJobExtras::default();
+        self.extras = (!is_empty).then(|| Box::new(extras));
+        self
+    }
+
+    /// What makes it the only one of its key.
+    pub fn unique(&self) -> Option<&Unique> {
+        self.extras()?.unique.as_ref()
+    }
+
+    /// Until when it may start its first attempt, if it is stored at `now`.
+    pub fn start_deadline(&self, now: Timestamp) -> Option<StartDeadline> {
+        self.extras()?.start_deadline(now)
+    }
+}
+
+impl Job {
+    /// What makes it the only one of its key.
+    pub fn unique(&self) -> Option<&Unique> {
+        self.extras.as_ref()?.unique.as_ref()
+    }
+
+    /// Until when it may start its first attempt.
+    pub fn start_deadline(&self) -> Option<StartDeadline> {
+        self.extras.as_ref()?.start_deadline
+    }
+
+    /// Whether it is too late for it to start its first attempt.
+    pub fn has_missed_start(&self, now: Timestamp) -> bool {
+        let deadline = self.start_deadline();
+        deadline.is_some_and(|deadline| deadline.is_missed(&self.progress, now))
+    }
+}

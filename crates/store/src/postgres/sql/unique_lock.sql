@@ -1,0 +1,8 @@
+-- Lets one transaction at a time decide about unique keys.
+-- Parameters: 1 numbers of keys, in order. Rows: none that matter. Locks: an advisory lock for each.
+SELECT pg_advisory_xact_lock(asked.number)
+FROM (
+    SELECT asked.number FROM unnest($1::bigint[]) WITH ORDINALITY AS asked (number, place)
+    ORDER BY asked.place
+    OFFSET 0
+) AS asked
