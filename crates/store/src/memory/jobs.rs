@@ -8,9 +8,10 @@ use std::{
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Claim, CommandRefusal, CommandResult, CommitResult, FailureGroup, FailureKey, FailureMark, Fence,
-    Job, JobCommand, JobId, JobState, NewJob, Payload, RefusalReason, StartDeadline, StepName,
-    Subscriptions, Tenant, Timestamp, Transition, Unique, WorkerName, limits::STEPS_MAX, on_command,
+    Claim, CommandRefusal, CommandResult, CommitResult, FailureGroup, FailureKey, FailureMark,
+    Fence, Job, JobCommand, JobId, JobState, NewJob, Payload, RefusalReason, StartDeadline,
+    StepName, Subscriptions, Tenant, Timestamp, Transition, Unique, WorkerName, limits::STEPS_MAX,
+    on_command,
 };
 
 use super::{
