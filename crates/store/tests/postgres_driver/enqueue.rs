@@ -296,6 +296,8 @@ async fn who_may_enqueue_still_may_after_the_function_was_replaced() {
              DROP TRIGGER tags_created ON steadfast.job; DROP TRIGGER tags_deleted ON steadfast.job;
              DROP FUNCTION steadfast.save_tags; DROP FUNCTION steadfast.delete_tags;
              DROP TABLE steadfast.tag; DROP TYPE steadfast.new_job_v3;
+             DROP TYPE steadfast.new_job_v4;
+             ALTER TABLE steadfast.job DROP COLUMN unique_number, DROP COLUMN start_before;
              ALTER TABLE steadfast.job DROP COLUMN traceparent, DROP COLUMN extras;
              ALTER TABLE steadfast.job DROP COLUMN failure_group;
              DROP TYPE steadfast.transition_v3; DROP TABLE steadfast.failure;
