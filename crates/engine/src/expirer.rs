@@ -1,6 +1,6 @@
 //! Ends jobs that did not start in time. A claim takes none of them, so that no job starts late
-//! however busy this is; here they get their end, and those who want to know are told. Any node may
-//! do it for all, and two at once do no harm.
+//! however busy this is; here they get their end, with their webhooks. Any node may do it for all, and
+//! two at once do no harm.
 
 use std::{sync::Arc, time::Duration};
 

@@ -150,12 +150,7 @@ pub fn job_facts(job: &JobBody, attempts: &[AttemptBody]) -> Vec<(&'static str, 
         ("schedule", job.schedule_id.map(|id| id.to_string())),
         ("worker", worker.map(ToString::to_string)),
         ("note", job.note.clone()),
-        (
-            "unique",
-            job.unique
-                .as_ref()
-                .map(|it| format!("{} while {}", it.key, it.scope)),
-        ),
+        ("unique", unique_text(job)),
         ("start before", start_before),
         (
             "payload",
@@ -176,6 +171,12 @@ pub fn job_facts(job: &JobBody, attempts: &[AttemptBody]) -> Vec<(&'static str, 
     }
     facts.push(("retry", explain::policy(job.retry.get())));
     facts
+}
+
+/// What makes a job the only one.
+fn unique_text(job: &JobBody) -> Option<String> {
+    let unique = job.unique.as_ref()?;
+    Some(format!("{} while {}", unique.key, unique.scope))
 }
 
 /// What each run of a schedule is, a fact per line.

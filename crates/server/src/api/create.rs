@@ -135,7 +135,7 @@ impl RequestReader<'_> {
         let tenant = query::tenant(body.tenant.as_deref(), self.caller)?;
         let retry = body.retry.clone().unwrap_or_default();
         let retry = retry.with_shorthands(&shorthands)?;
-        let mut request = self.work(&body)?.retry(retry);
+        let mut request = with_extras(self.work(&body)?.retry(retry), &body);
         if let Some(tenant) = tenant {
             request = request.tenant(tenant.as_str());
         }
@@ -171,21 +171,6 @@ impl RequestReader<'_> {
         }
         if let Some(key) = body.concurrency_key {
             request = request.concurrency_key(key);
-        }
-        if let Some(unique) = body.unique {
-            request = request.unique(unique);
-        }
-        if let Some(wait) = body.debounce {
-            request = request.debounce(wait.get());
-        }
-        if let Some(wait) = body.debounce_max {
-            request = request.debounce_max(wait.get());
-        }
-        if let Some(before) = body.start_before {
-            request = request.start_before(before);
-        }
-        if let Some(action) = body.on_expiry {
-            request = request.on_expiry(action);
         }
         if let Some(traceparent) = body.traceparent {
             request = request.traceparent(traceparent);
@@ -262,6 +247,26 @@ impl RequestReader<'_> {
         let job = JobRequest::new(Kind::http().as_str(), payload);
         Ok(job.default_timeout(self.app.settings.http_timeout))
     }
+}
+
+/// What only some requests have.
+fn with_extras(mut request: JobRequest, body: &CreateJobRequest) -> JobRequest {
+    if let Some(unique) = &body.unique {
+        request = request.unique(unique.clone());
+    }
+    if let Some(wait) = body.debounce {
+        request = request.debounce(wait.get());
+    }
+    if let Some(wait) = body.debounce_max {
+        request = request.debounce_max(wait.get());
+    }
+    if let Some(before) = body.start_before {
+        request = request.start_before(before);
+    }
+    if let Some(action) = body.on_expiry {
+        request = request.on_expiry(action);
+    }
+    request
 }
 
 /// The request that an HTTP job sends.

@@ -1,5 +1,5 @@
-//! Unique jobs. Whoever decides about a key holds an advisory lock on its number, so that of two
-//! nodes the second sees what the first has stored.
+//! Unique jobs. A transaction that decides about a key holds an advisory lock on its number, so that
+//! of two nodes the second sees what the first has stored.
 
 use std::collections::HashMap;
 
