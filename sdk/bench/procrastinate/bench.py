@@ -77,7 +77,7 @@ async def main() -> None:
             "startP50Ms": latencies[SINGLES // 2],
             "startP99Ms": latencies[SINGLES * 99 // 100],
         }
-        print(json.dumps(figures), file=sys.stderr)
+        print(json.dumps(figures, separators=(",", ":")), file=sys.stderr)
         worker.cancel()
         await asyncio.gather(worker, return_exceptions=True)
 
