@@ -314,6 +314,11 @@ type CreateJobRequest struct {
 	API string `json:"api,omitzero"`
 	// What is limited together within the tenant, such as the id of a customer; see gates.
 	ConcurrencyKey string `json:"concurrencyKey,omitzero"`
+	// Start a unique job only when no request for it has come for so long; each moves its start.
+	Debounce *Duration `json:"debounce,omitzero"`
+	// The longest time from the first request to the start, up to 24h; ten times `debounce` by
+	// default.
+	DebounceMax *Duration `json:"debounceMax,omitzero"`
 	// Not before this long from now.
 	Delay *Duration `json:"delay,omitzero"`
 	// The system that it calls, as an origin; gates and health go by it. An HTTP job has that of its
@@ -338,6 +343,8 @@ type CreateJobRequest struct {
 	MaxRetries *int `json:"maxRetries,omitzero"`
 	// Another word for `maxRetries`.
 	MaxRetryCount *int `json:"maxRetryCount,omitzero"`
+	// What it ends as then; `fail` by default.
+	OnExpiry ExpiryAction `json:"onExpiry,omitzero"`
 	// The input of the handler or worker: any JSON, up to 256 KiB by default.
 	Payload json.RawMessage `json:"payload,omitzero"`
 	// 0 to 9, higher first; 5 by default.
@@ -352,6 +359,9 @@ type CreateJobRequest struct {
 	RunAt time.Time `json:"runAt,omitzero"`
 	// Cron with 5 or 6 fields (seconds first), or `@hourly` and the like.
 	Schedule string `json:"schedule,omitzero"`
+	// Never start it late: a time, or how long after its creation. If its first attempt has not
+	// started by then, it ends with reason `expired_unstarted`.
+	StartBefore string `json:"startBefore,omitzero"`
 	// Names and values for finding it.
 	Tags map[string]string `json:"tags,omitzero"`
 	// The tenant it belongs to. Only for keys that see all tenants; other keys have their own.
@@ -365,6 +375,8 @@ type CreateJobRequest struct {
 	Traceparent string `json:"traceparent,omitzero"`
 	// How often it may start.
 	Type Guarantee `json:"type,omitzero"`
+	// Makes it the only job of its key within the tenant.
+	Unique *Unique `json:"unique,omitzero"`
 	// Short for `retry.backoff`: exponential or fixed, over the preset `patient`.
 	UseExponentialBackoff *bool `json:"useExponentialBackoff,omitzero"`
 	// Where events of this job are sent.
@@ -624,13 +636,14 @@ type EditScheduleRequest struct {
 type EndReason string
 
 const (
-	EndReasonAtMostOnce     EndReason = "at_most_once"
-	EndReasonCancelled      EndReason = "cancelled"
-	EndReasonRule           EndReason = "rule"
-	EndReasonNonRetryable   EndReason = "non_retryable"
-	EndReasonExhausted      EndReason = "exhausted"
-	EndReasonExpired        EndReason = "expired"
-	EndReasonOutcomeUnknown EndReason = "outcome_unknown"
+	EndReasonAtMostOnce       EndReason = "at_most_once"
+	EndReasonCancelled        EndReason = "cancelled"
+	EndReasonRule             EndReason = "rule"
+	EndReasonNonRetryable     EndReason = "non_retryable"
+	EndReasonExhausted        EndReason = "exhausted"
+	EndReasonExpired          EndReason = "expired"
+	EndReasonExpiredUnstarted EndReason = "expired_unstarted"
+	EndReasonOutcomeUnknown   EndReason = "outcome_unknown"
 )
 
 // Endpoint: An endpoint, without its secrets.
@@ -681,6 +694,14 @@ const (
 	EventTypeAlertFired      EventType = "alert.fired"
 	EventTypeAlertRenotified EventType = "alert.renotified"
 	EventTypeAlertResolved   EventType = "alert.resolved"
+)
+
+// ExpiryAction is one of a few words.
+type ExpiryAction string
+
+const (
+	ExpiryActionFail   ExpiryAction = "fail"
+	ExpiryActionCancel ExpiryAction = "cancel"
 )
 
 // FailRequest: A report that an attempt failed.
@@ -1025,6 +1046,8 @@ type Job struct {
 	MaxRetries int `json:"maxRetries"`
 	// The newest note of the handler or worker on its progress.
 	Note string `json:"note,omitzero"`
+	// What it ends as then.
+	OnExpiry ExpiryAction `json:"onExpiry,omitzero"`
 	// The input. Null for HTTP jobs, whose headers may hold secrets, and in lists and webhooks.
 	Payload json.RawMessage `json:"payload,omitzero"`
 	// 0 to 9, higher first.
@@ -1050,6 +1073,8 @@ type Job struct {
 	ScheduleID string `json:"scheduleId,omitzero"`
 	// The tick it is the run of.
 	ScheduledFor time.Time `json:"scheduledFor,omitzero"`
+	// When it is too late for its first attempt to start.
+	StartBefore time.Time `json:"startBefore,omitzero"`
 	// When its newest attempt started.
 	StartedAt time.Time `json:"startedAt,omitzero"`
 	// Names and values for finding it.
@@ -1062,6 +1087,10 @@ type Job struct {
 	Traceparent string `json:"traceparent,omitzero"`
 	// How often it may start.
 	Type Guarantee `json:"type"`
+	// What makes it the only job of its key.
+	Unique *Unique `json:"unique,omitzero"`
+	// In the answer to a create: what became of the job that had the unique key already.
+	UniqueResult UniqueResult `json:"uniqueResult,omitzero"`
 	// The gates at which a job waits that is due. In lists, only what gates say by themselves: pauses,
 	// holds, and what destinations asked for.
 	WaitingFor []Blocker `json:"waitingFor,omitzero"`
@@ -1699,6 +1728,25 @@ type TickList struct {
 	// Ticks to come, soonest first; only with the first page.
 	Upcoming []UpcomingTick `json:"upcoming"`
 }
+
+type Unique struct {
+	// What there is one of, such as `report:7`.
+	Key string `json:"key"`
+	// What becomes of a second one: the first is the answer, gets its payload, policy and time, or it
+	// is refused.
+	OnConflict string `json:"onConflict,omitzero"`
+	// For how long it is the only one: until it starts, or until it ends.
+	While string `json:"while,omitzero"`
+}
+
+// UniqueResult is one of a few words.
+type UniqueResult string
+
+const (
+	UniqueResultKept     UniqueResult = "kept"
+	UniqueResultMoved    UniqueResult = "moved"
+	UniqueResultReplaced UniqueResult = "replaced"
+)
 
 // UpcomingTick: A tick to come.
 type UpcomingTick struct {

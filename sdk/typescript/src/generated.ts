@@ -237,6 +237,13 @@ export interface CreateJobRequest {
   api?: string | null | undefined;
   /** What is limited together within the tenant, such as the id of a customer; see gates. */
   concurrencyKey?: string | null | undefined;
+  /** Start a unique job only when no request for it has come for so long; each moves its start. */
+  debounce?: Duration | null | undefined;
+  /**
+   * The longest time from the first request to the start, up to 24h; ten times `debounce` by
+   * default.
+   */
+  debounceMax?: Duration | null | undefined;
   /** Not before this long from now. */
   delay?: Duration | null | undefined;
   /**
@@ -265,6 +272,8 @@ export interface CreateJobRequest {
   maxRetries?: number | null | undefined;
   /** Another word for `maxRetries`. */
   maxRetryCount?: number | null | undefined;
+  /** What it ends as then; `fail` by default. */
+  onExpiry?: ExpiryAction | null | undefined;
   /** The input of the handler or worker: any JSON, up to 256 KiB by default. */
   payload?: unknown;
   /** 0 to 9, higher first; 5 by default. */
@@ -279,6 +288,11 @@ export interface CreateJobRequest {
   runAt?: string | null | undefined;
   /** Cron with 5 or 6 fields (seconds first), or `@hourly` and the like. */
   schedule?: string | null | undefined;
+  /**
+   * Never start it late: a time, or how long after its creation. If its first attempt has not
+   * started by then, it ends with reason `expired_unstarted`.
+   */
+  startBefore?: string | null | undefined;
   /** Names and values for finding it. */
   tags?: Record<string, string> | null | undefined;
   /** The tenant it belongs to. Only for keys that see all tenants; other keys have their own. */
@@ -294,6 +308,8 @@ export interface CreateJobRequest {
   traceparent?: string | null | undefined;
   /** How often it may start. */
   type?: Guarantee | null | undefined;
+  /** Makes it the only job of its key within the tenant. */
+  unique?: Unique | null | undefined;
   /** Short for `retry.backoff`: exponential or fixed, over the preset `patient`. */
   useExponentialBackoff?: boolean | null | undefined;
   /** Where events of this job are sent. */
@@ -544,7 +560,7 @@ export interface EditScheduleRequest {
   timezone?: string | null | undefined;
 }
 
-export type EndReason = "at_most_once" | "cancelled" | "rule" | "non_retryable" | "exhausted" | "expired" | "outcome_unknown";
+export type EndReason = "at_most_once" | "cancelled" | "rule" | "non_retryable" | "exhausted" | "expired" | "expired_unstarted" | "outcome_unknown";
 
 /** An endpoint, without its secrets. */
 export interface Endpoint {
@@ -583,6 +599,8 @@ export type EndpointWithSecret = Endpoint & {
 };
 
 export type EventType = "job.succeeded" | "job.failed" | "job.retrying" | "job.cancelled" | "alert.fired" | "alert.renotified" | "alert.resolved";
+
+export type ExpiryAction = "fail" | "cancel";
 
 /** A report that an attempt failed. */
 export interface FailRequest {
@@ -890,6 +908,8 @@ export interface Job {
   maxRetries: number;
   /** The newest note of the handler or worker on its progress. */
   note?: string | null | undefined;
+  /** What it ends as then. */
+  onExpiry?: ExpiryAction | null | undefined;
   /** The input. Null for HTTP jobs, whose headers may hold secrets, and in lists and webhooks. */
   payload?: unknown;
   /** 0 to 9, higher first. */
@@ -917,6 +937,8 @@ export interface Job {
   scheduleId?: string | null | undefined;
   /** The tick it is the run of. */
   scheduledFor?: string | null | undefined;
+  /** When it is too late for its first attempt to start. */
+  startBefore?: string | null | undefined;
   /** When its newest attempt started. */
   startedAt?: string | null | undefined;
   /** Names and values for finding it. */
@@ -929,6 +951,10 @@ export interface Job {
   traceparent?: string | null | undefined;
   /** How often it may start. */
   type: Guarantee;
+  /** What makes it the only job of its key. */
+  unique?: Unique | null | undefined;
+  /** In the answer to a create: what became of the job that had the unique key already. */
+  uniqueResult?: UniqueResult | null | undefined;
   /**
    * The gates at which a job waits that is due. In lists, only what gates say by themselves:
    * pauses, holds, and what destinations asked for.
@@ -1552,6 +1578,17 @@ export interface TickList {
   /** Ticks to come, soonest first; only with the first page. */
   upcoming: UpcomingTick[];
 }
+
+export interface Unique {
+  /** What there is one of, such as `report:7`. */
+  key: string;
+  /** What becomes of a second one: the first is the answer, gets its payload, policy and time, or it is refused. */
+  onConflict?: "keep" | "replace" | "reject" | undefined;
+  /** For how long it is the only one: until it starts, or until it ends. */
+  while?: "waiting" | "unfinished" | undefined;
+}
+
+export type UniqueResult = "kept" | "moved" | "replaced";
 
 /** A tick to come. */
 export interface UpcomingTick {

@@ -281,6 +281,14 @@ class CreateJobRequest(TypedDict):
     """Short for `http.url`: an address that gets a POST."""
     concurrencyKey: NotRequired[str | None]
     """What is limited together within the tenant, such as the id of a customer; see gates."""
+    debounce: NotRequired[Duration | None]
+    """Start a unique job only when no request for it has come for so long; each moves its
+    start.
+    """
+    debounceMax: NotRequired[Duration | None]
+    """The longest time from the first request to the start, up to 24h; ten times `debounce` by
+    default.
+    """
     delay: NotRequired[Duration | None]
     """Not before this long from now."""
     destination: NotRequired[str | None]
@@ -307,6 +315,8 @@ class CreateJobRequest(TypedDict):
     """Short for `retry.maxRetries`."""
     maxRetryCount: NotRequired[int | None]
     """Another word for `maxRetries`."""
+    onExpiry: NotRequired[ExpiryAction | None]
+    """What it ends as then; `fail` by default."""
     payload: NotRequired[Any]
     """The input of the handler or worker: any JSON, up to 256 KiB by default."""
     priority: NotRequired[int | None]
@@ -321,6 +331,10 @@ class CreateJobRequest(TypedDict):
     """Not before this time."""
     schedule: NotRequired[str | None]
     """Cron with 5 or 6 fields (seconds first), or `@hourly` and the like."""
+    startBefore: NotRequired[str | None]
+    """Never start it late: a time, or how long after its creation. If its first attempt has not
+    started by then, it ends with reason `expired_unstarted`.
+    """
     tags: NotRequired[dict[str, str] | None]
     """Names and values for finding it."""
     tenant: NotRequired[Name | None]
@@ -335,6 +349,8 @@ class CreateJobRequest(TypedDict):
     """
     type: NotRequired[Guarantee | None]
     """How often it may start."""
+    unique: NotRequired[Unique | None]
+    """Makes it the only job of its key within the tenant."""
     useExponentialBackoff: NotRequired[bool | None]
     """Short for `retry.backoff`: exponential or fixed, over the preset `patient`."""
     webhook: NotRequired[WebhookRequest | None]
@@ -594,7 +610,14 @@ class EditScheduleRequest(TypedDict):
 
 
 EndReason: TypeAlias = Literal[
-    "at_most_once", "cancelled", "rule", "non_retryable", "exhausted", "expired", "outcome_unknown"
+    "at_most_once",
+    "cancelled",
+    "rule",
+    "non_retryable",
+    "exhausted",
+    "expired",
+    "expired_unstarted",
+    "outcome_unknown",
 ]
 
 
@@ -646,6 +669,9 @@ EventType: TypeAlias = Literal[
     "alert.renotified",
     "alert.resolved",
 ]
+
+
+ExpiryAction: TypeAlias = Literal["fail", "cancel"]
 
 
 class FailRequest(TypedDict):
@@ -971,6 +997,8 @@ class Job(TypedDict):
     """How many retries each budget has."""
     note: NotRequired[str | None]
     """The newest note of the handler or worker on its progress."""
+    onExpiry: NotRequired[ExpiryAction | None]
+    """What it ends as then."""
     payload: NotRequired[Any]
     """The input. Null for HTTP jobs, whose headers may hold secrets, and in lists and webhooks."""
     priority: int
@@ -997,6 +1025,8 @@ class Job(TypedDict):
     """The schedule it is a run of."""
     scheduledFor: NotRequired[str | None]
     """The tick it is the run of."""
+    startBefore: NotRequired[str | None]
+    """When it is too late for its first attempt to start."""
     startedAt: NotRequired[str | None]
     """When its newest attempt started."""
     tags: dict[str, str]
@@ -1009,6 +1039,10 @@ class Job(TypedDict):
     """Its place in a distributed trace, as W3C Trace Context writes it."""
     type: Guarantee
     """How often it may start."""
+    unique: NotRequired[Unique | None]
+    """What makes it the only job of its key."""
+    uniqueResult: NotRequired[UniqueResult | None]
+    """In the answer to a create: what became of the job that had the unique key already."""
     waitingFor: NotRequired[list[Blocker]]
     """The gates at which a job waits that is due. In lists, only what gates say by themselves:
     pauses, holds, and what destinations asked for.
@@ -1679,6 +1713,19 @@ class TickList(TypedDict):
     """Ticks that have come, newest first."""
     upcoming: list[UpcomingTick]
     """Ticks to come, soonest first; only with the first page."""
+
+
+Unique = TypedDict(
+    "Unique",
+    {
+        "key": "str",
+        "onConflict": "NotRequired[Literal['keep', 'replace', 'reject']]",
+        "while": "NotRequired[Literal['waiting', 'unfinished']]",
+    },
+)
+
+
+UniqueResult: TypeAlias = Literal["kept", "moved", "replaced"]
 
 
 class UpcomingTick(TypedDict):
