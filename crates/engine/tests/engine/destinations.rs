@@ -322,9 +322,10 @@ async fn a_job_that_a_held_destination_or_a_paused_gate_keeps_back_is_not_overdu
             .queue(queue)
             .tenant("acme")
     };
-    let to_partner = job("default").destination(partner().as_str());
+    let partner = partner();
+    let to_partner = job("default").destination(partner.as_str());
     client.enqueue(to_partner).await.unwrap();
-    let hold = client.hold_destination(&partner(), None, None, None);
+    let hold = client.hold_destination(&partner, None, None, None);
     hold.await.unwrap();
     client.enqueue(job("b")).await.unwrap();
     let id = GateId::new(None, GateScope::Kind, "unheard-of").unwrap();
