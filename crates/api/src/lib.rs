@@ -30,6 +30,7 @@ mod gate;
 mod job;
 mod key;
 mod node;
+mod operation;
 mod policy;
 mod problem;
 mod query;
@@ -69,6 +70,11 @@ pub use gate::{GateBody, GateList, GateScope, SetGateRequest};
 pub use job::{HttpTargetBody, JobBody, JobList, PolicyBody, WebhookTargetBody};
 pub use key::{CreateKeyRequest, KeyBody, KeyList, KeyWithToken, Scope};
 pub use node::{AlertList, NodeBody, NodeList, WorkerBody, WorkerList};
+pub use operation::{
+    ActorBody, AuditBody, AuditList, AuditQuery, CreateOperationRequest, OperationBody,
+    OperationJobBody, OperationJobList, OperationJobQuery, OperationList, OperationQuery,
+    OutcomesBody,
+};
 pub use policy::{DelayRangeBody, PolicyPreviewAttempt, PolicyPreviewBody, PreviewPolicyRequest};
 pub use problem::ProblemBody;
 pub use query::{
@@ -83,5 +89,6 @@ pub use schedule::{
     TickBody, TickList, UpcomingTickBody,
 };
 pub use steadfast_core::{Blocker, QueueExplanation, StartExplanation};
+pub use steadfast_core::{OperationKind, OperationStatus};
 pub use testing::{AdvanceClockRequest, ClockBody, IdleBody, RunUntilIdleRequest};
 pub use webhook::{WebhookEventBody, webhook_job};

@@ -50,6 +50,7 @@ mod failures;
 mod gates;
 mod jobs;
 mod limits;
+mod operations;
 mod queues;
 mod request;
 mod schedules;

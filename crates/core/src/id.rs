@@ -97,6 +97,8 @@ id!(ScheduleId, "sch", "a schedule");
 id!(EndpointId, "end", "an endpoint");
 id!(KeyId, "key", "a key");
 id!(EventId, "evt", "an event");
+id!(OperationId, "opr", "an operation");
+id!(AuditId, "aud", "an audit record");
 
 fn uuid_v7(now: Timestamp, random: u64) -> u128 {
     let micros = u128::from(now.as_micros().unsigned_abs());

@@ -48,6 +48,7 @@ mod replay;
 mod due_forecast;
 mod flow;
 
+mod audit;
 mod operation;
 
 mod schedule;
@@ -84,6 +85,7 @@ pub use attempt::{
     Attempt, AttemptStatus, Claim, DecidedBy, Decision, EndedAttempt, Outcome, RetryBudget,
     StaleFence,
 };
+pub use audit::{Actor, AuditRecord};
 pub use batch::{BatchCounts, BatchEvent, BatchJobState, BatchStep};
 pub use command::{CommandRefusal, CommandResult, JobCommand, JobEdit, RefusalReason, on_command};
 pub use cron::{Cron, Dst, Tick};
@@ -113,7 +115,7 @@ pub use flow::{
     call_allowance,
 };
 pub use forecast::AttemptForecast;
-pub use id::{EndpointId, EventId, JobId, KeyId, ScheduleId};
+pub use id::{AuditId, EndpointId, EventId, JobId, KeyId, OperationId, ScheduleId};
 pub use invalid::Invalid;
 pub use job::{
     Fence, Job, JobExtras, JobProgress, NewJob, NewJobExtras, Priority, RunAt, ScheduledRun, Tags,
@@ -126,8 +128,9 @@ pub use name::{
 };
 pub use note::Note;
 pub use operation::{
-    CanaryRule, Operation, OperationEvent, OperationKind, OperationOutcomes, OperationProgress,
-    OperationRefusal, OperationRoom, OperationStatus, check_operation_target,
+    CanaryRule, Operation, OperationEvent, OperationJob, OperationKind, OperationOutcome,
+    OperationOutcomes, OperationProgress, OperationRefusal, OperationResult, OperationRoom,
+    OperationStatus, check_operation_target,
 };
 pub use payload::Payload;
 pub use policy::{

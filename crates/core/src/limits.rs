@@ -68,10 +68,13 @@ pub const STORM_JOBS_MIN: f64 = 100.0;
 
 /// Jobs that an operation works on in a second: more than a store commits.
 pub const OPERATION_PACE_MAX: u32 = 10_000;
-/// Jobs that an operation works on in one transaction: it must not hold up claims.
-pub const OPERATION_BATCH_MAX: u64 = 500;
+/// Jobs that an operation works on in one transaction: it must not hold up claims, and their
+/// payloads are in memory together.
+pub const OPERATION_BATCH_MAX: u64 = 200;
 /// Jobs that an operation can name one by one: a request of 350 kB.
 pub const OPERATION_IDS_MAX: usize = 10_000;
+/// Texts of an audit record: long enough for a filter, and a million records are no burden.
+pub const AUDIT_TEXT_BYTES_MAX: usize = 1_024;
 /// Jobs of the first stage of a canary: if they fail, little harm is done.
 pub const CANARY_JOBS: u64 = 3;
 /// How much of all jobs was tried after each of the next stages but the last, in percent.

@@ -7,6 +7,7 @@
 //! come next, and [`Operation::step`] is the one place that changes the progress.
 
 mod canary;
+mod job;
 mod progress;
 
 use std::{fmt, str::FromStr, sync::Arc, time::Duration};
@@ -24,6 +25,7 @@ use crate::{
 };
 
 pub use canary::CanaryRule;
+pub use job::{OperationJob, OperationOutcome, OperationResult};
 pub use progress::{OperationEvent, OperationOutcomes, OperationProgress, OperationRefusal};
 
 string_enum! {
@@ -79,8 +81,11 @@ pub struct Operation {
     /// The policy that jobs get; only of `edit_policy`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Arc<RetryPolicy>>,
-    /// How many jobs there were when it was created.
+    /// How many jobs there were when it was created, or are known to be by now.
     pub total: u64,
+    /// There may be more: the count was given up early.
+    #[serde(default)]
+    pub is_lower_bound: bool,
     /// How many jobs it may work on in a second; `None` for as many as there is time for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<u32>,
@@ -129,10 +134,17 @@ impl Operation {
             kind,
             policy,
             total,
+            is_lower_bound: false,
             pace: None,
             canary: None,
             progress: OperationProgress::new(total, now),
         })
+    }
+
+    /// Says that there may be more jobs than were counted.
+    pub fn with_lower_bound(mut self) -> Self {
+        self.is_lower_bound = true;
+        self
     }
 
     /// Sets how many jobs it may work on in a second, from 1 to [`limits::OPERATION_PACE_MAX`].

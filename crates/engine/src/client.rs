@@ -9,6 +9,7 @@ mod explain;
 mod failures;
 mod gates;
 mod nodes;
+mod operations;
 mod queues;
 mod schedules;
 
@@ -17,17 +18,20 @@ pub use destinations::{DestinationCounts, DestinationFilter, DestinationState};
 pub use error::ClientError;
 pub use explain::{ExplainRequest, WorkerPresence};
 pub use gates::GateUse;
+pub use operations::OperationRequest;
 
 use std::sync::Arc;
 
 use steadfast_core::{
-    Attempt, IdempotencyKey, Invalid, Job, JobCommand, JobEdit, JobId, JobState, NewJob, Payload,
-    Tenant, Timestamp, UniqueResult, limits,
+    Attempt, AuditRecord, IdempotencyKey, Invalid, Job, JobCommand, JobEdit, JobId, JobState,
+    NewJob, Payload, Tenant, Timestamp, UniqueResult, limits,
 };
 use steadfast_store::{
     AttemptCursor, AttemptOwner, CommandError, DamagedRows, EnqueueError, EnqueueResult, JobCount,
     JobFilter, JobPageRequest, LaneStats, MinuteStats, Page, PageRequest, Store, StoreError,
 };
+
+use tokio::sync::Notify;
 
 use crate::{
     attempt_signals::StopReason,
@@ -56,6 +60,8 @@ struct Inner {
     endpoints: Arc<DocumentCache<Endpoints>>,
     gates: Arc<GateCache>,
     payload_bytes_max: usize,
+    /// Tells the operation runner of this engine that there is work.
+    operation_created: Arc<Notify>,
 }
 
 /// The result of a request for a job, or for a schedule. Callers have to tell the two apart, so it
@@ -113,6 +119,7 @@ impl Client {
             endpoints,
             gates,
             payload_bytes_max,
+            operation_created: Arc::default(),
         }))
     }
 
@@ -130,6 +137,10 @@ impl Client {
 
     pub(crate) fn gate_cache(&self) -> &GateCache {
         &self.0.gates
+    }
+
+    pub(crate) fn operation_created(&self) -> &Arc<Notify> {
+        &self.0.operation_created
     }
 
     pub(crate) fn random(&self) -> &Random {
@@ -347,7 +358,7 @@ impl Client {
     /// Carries out a command on a job.
     pub async fn command(&self, id: JobId, command: JobCommand) -> Result<Job, ClientError> {
         self.check_command(&command)?;
-        let results = self.run_command(vec![id], command).await?;
+        let results = self.run_command(vec![id], command, None).await?;
         let result = results.into_iter().next();
         Ok(result.unwrap_or(Err(CommandError::NotFound(id)))?)
     }
@@ -363,7 +374,7 @@ impl Client {
         if ids.is_empty() {
             return Ok(0);
         }
-        let results = self.run_command(ids, command).await?;
+        let results = self.run_command(ids, command, None).await?;
         Ok(results.iter().filter(|result| result.is_ok()).count() as u64)
     }
 
@@ -384,6 +395,7 @@ impl Client {
         &self,
         ids: Vec<JobId>,
         command: JobCommand,
+        audit: Option<AuditRecord>,
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
         let endpoints = match command {
             // Only the end of a job is reported, so only what ends one must know of every endpoint.
@@ -393,10 +405,13 @@ impl Client {
             _ => self.endpoint_cache().get().await?,
         };
         let subscriptions = endpoints.subscriptions();
-        let results = self
-            .store()
-            .run_command(ids, command, subscriptions)
-            .await?;
+        let run = match audit {
+            None => self.store().run_command(ids, command, subscriptions),
+            Some(audit) => self
+                .store()
+                .run_audited_command(ids, command, subscriptions, audit),
+        };
+        let results = run.await?;
         for job in results.iter().flatten() {
             if job.progress.cancel_requested {
                 let inflight = &self.0.inflight;

@@ -36,6 +36,11 @@ pub struct EngineConfig {
     pub sweep_every: Duration,
     /// How long succeeded, cancelled and discarded jobs are kept; 7 days by default.
     pub retention: Duration,
+    /// How long operations that have ended are kept, with what they did to each job; 30 days by
+    /// default.
+    pub operation_retention: Duration,
+    /// How long it is kept who did what; 90 days by default.
+    pub audit_retention: Duration,
     /// How often the engine looks for jobs to delete; once a minute by default.
     pub prune_every: Duration,
     /// The longest Retry-After of another system that counts; 1 h by default, and 30 days at
@@ -61,6 +66,8 @@ impl Default for EngineConfig {
             grace: Duration::from_secs(30),
             sweep_every: Duration::from_secs(5),
             retention: 7 * steadfast_core::limits::DAY,
+            operation_retention: 30 * steadfast_core::limits::DAY,
+            audit_retention: 90 * steadfast_core::limits::DAY,
             prune_every: Duration::from_secs(60),
             retry_after_max: steadfast_core::limits::RETRY_AFTER_DEFAULT,
             payload_bytes_max: steadfast_core::limits::PAYLOAD_BYTES_DEFAULT,
@@ -121,6 +128,20 @@ impl EngineConfig {
     #[must_use]
     pub fn with_retention(mut self, retention: Duration) -> Self {
         self.retention = retention;
+        self
+    }
+
+    /// Sets [`EngineConfig::operation_retention`].
+    #[must_use]
+    pub fn with_operation_retention(mut self, retention: Duration) -> Self {
+        self.operation_retention = retention;
+        self
+    }
+
+    /// Sets [`EngineConfig::audit_retention`].
+    #[must_use]
+    pub fn with_audit_retention(mut self, retention: Duration) -> Self {
+        self.audit_retention = retention;
         self
     }
 

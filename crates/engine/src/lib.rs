@@ -9,7 +9,7 @@
 //! * The path of a job: `client` → store → `fetcher` → `executor` → `committer` → store.
 //!   `keeper` renews leases meanwhile, `sweeper` settles those that ran out, `schedule_runner`
 //!   fires schedules, `pruner` deletes old jobs, `watcher` checks the alerts,
-//!   `health_keeper` keeps the health of destinations, which `health_tallies` count, `node_heartbeat`
+//!   `operation_runner` carries on work on many jobs, `health_keeper` keeps the health of destinations, which `health_tallies` count, `node_heartbeat`
 //!   records that this node is alive, and `document_cache` holds what changes seldom.
 //! * `settle` is the only caller of core's `after_attempt`: every attempt ends there.
 //! * `request`, `schedule_request`, `client`: what a program asks of the engine.
@@ -41,6 +41,7 @@ mod health_keeper;
 mod health_tallies;
 mod keeper;
 mod node_heartbeat;
+mod operation_runner;
 mod pruner;
 mod schedule_runner;
 mod sweeper;
@@ -78,7 +79,7 @@ pub use attempt_signals::StopReason;
 pub use builder::EngineBuilder;
 pub use client::{
     BulkCommand, BulkResult, Client, ClientError, CreateResult, DestinationCounts,
-    DestinationFilter, DestinationState, ExplainRequest, GateUse, WorkerPresence,
+    DestinationFilter, DestinationState, ExplainRequest, GateUse, OperationRequest, WorkerPresence,
 };
 pub use config::EngineConfig;
 pub use context::{AttemptContext, Context};

@@ -44,6 +44,23 @@ pub const PRUNE_PAUSE: Duration = Duration::from_millis(20);
 pub const NEW_FAILURES_MAX: usize = 500;
 /// Looks for a fingerprint among the groups of failures of all tenants, if none is named.
 pub const FAILURE_LOOKS_MAX: usize = 10;
+/// How long old operations and audit records are deleted in one round: the rest has its turn.
+pub const PRUNE_ROUNDS_MAX: usize = 20;
+/// Open operations of a tenant: each is a steady load, and a person follows few.
+pub const OPERATIONS_OPEN_MAX: usize = 10;
+/// Open operations that a node reads in one round.
+pub const OPERATIONS_PER_ROUND: usize = 100;
+/// How often a node looks for operations that others have created.
+pub const OPERATION_POLL: Duration = Duration::from_secs(2);
+/// How often a node goes on with an operation that keeps to a pace.
+pub const OPERATION_PACE_STEP: Duration = Duration::from_millis(100);
+/// How long an operation is left to the node that was quicker. If that one dies, another goes on
+/// after this time.
+pub const OPERATION_ELSEWHERE: Duration = Duration::from_secs(2);
+/// How often a canary looks how its jobs do.
+pub const OUTCOMES_POLL: Duration = Duration::from_millis(500);
+/// Jobs whose outcomes are looked at together; their payloads are in memory.
+pub const OUTCOMES_BATCH_MAX: usize = 100;
 /// One page of a bulk command.
 pub const BULK_PAGE_MAX: usize = 500;
 /// Jobs that one count with a predicate looks at; beyond that it is "at least".

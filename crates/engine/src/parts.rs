@@ -18,8 +18,9 @@ use crate::{
     document_cache::DocumentCache, endpoints::Endpoints, executor::Executor, expirer::Expirer,
     fetcher::Fetcher, gates::GateCache, health_keeper::HealthKeeper, held_claims::ClaimReturner,
     inflight::Inflight, keeper::Keeper, node::NodeHandle, node_heartbeat::NodeHeartbeat,
-    notice::Announcer, pruner::Pruner, random::Random, role::Role, role_health::NodeHealth,
-    schedule_runner::ScheduleRunner, settle::Settler, sweeper::Sweeper, watcher::Watcher,
+    notice::Announcer, operation_runner::OperationRunner, pruner::Pruner, random::Random,
+    role::Role, role_health::NodeHealth, schedule_runner::ScheduleRunner, settle::Settler,
+    sweeper::Sweeper, watcher::Watcher,
 };
 
 pub struct Parts {
@@ -67,7 +68,8 @@ impl Parts {
             Arc::new(self.expirer(config.sweep_every)),
             Arc::new(self.schedule_runner()),
             Arc::new(self.watcher(config.watch_every)),
-            Arc::new(self.pruner(config.retention, config.prune_every)),
+            Arc::new(self.operation_runner()),
+            Arc::new(self.pruner(config)),
             Arc::new(self.node_heartbeat(slots)),
             self.endpoints.clone(),
             self.gates.clone(),
@@ -162,11 +164,22 @@ impl Parts {
         }
     }
 
-    pub fn pruner(&self, retention: Duration, every: Duration) -> Pruner {
+    pub fn operation_runner(&self) -> OperationRunner {
+        OperationRunner {
+            store: self.store.clone(),
+            endpoints: self.endpoints.clone(),
+            created: self.client.operation_created().clone(),
+            memory: Default::default(),
+        }
+    }
+
+    pub fn pruner(&self, config: &EngineConfig) -> Pruner {
         Pruner {
             store: self.store.clone(),
-            retention,
-            every,
+            retention: config.retention,
+            operation_retention: config.operation_retention,
+            audit_retention: config.audit_retention,
+            every: config.prune_every,
             names_pruned: std::sync::Mutex::default(),
         }
     }

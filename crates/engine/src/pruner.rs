@@ -1,4 +1,5 @@
-//! Deletes jobs whose retention is over, a few at a time, and names that no job has any more.
+//! Deletes jobs, operations and audit records whose retention is over, a few at a time, and names
+//! that no job has any more.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -17,6 +18,8 @@ use crate::{
 pub struct Pruner {
     pub store: Arc<dyn Store>,
     pub retention: Duration,
+    pub operation_retention: Duration,
+    pub audit_retention: Duration,
     pub every: Duration,
     /// When unused names were looked for last.
     pub names_pruned: Mutex<Option<Timestamp>>,
@@ -29,6 +32,22 @@ impl Pruner {
         self.store
             .prune(ended_before, limits::PRUNE_BATCH_MAX)
             .await
+    }
+
+    /// Deletes operations and audit records whose retention is over.
+    async fn prune_records(&self) -> Result<(), StoreError> {
+        let now = self.store.now();
+        let most = limits::PRUNE_BATCH_MAX;
+        for _ in 0..limits::PRUNE_ROUNDS_MAX {
+            let ended_before = now.minus(self.operation_retention);
+            let operations = self.store.prune_operations(ended_before, most).await?;
+            let before = now.minus(self.audit_retention);
+            let records = self.store.prune_audit(before, most).await?;
+            if operations.max(records) < most {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// The store looks once a day, however many nodes ask; it need not be asked all the time.
@@ -63,6 +82,7 @@ impl Role for Pruner {
         if self.prune().await? >= limits::PRUNE_BATCH_MAX {
             return Ok(Next::After(limits::PRUNE_PAUSE));
         }
+        self.prune_records().await?;
         self.prune_names().await?;
         Ok(Next::After(self.every))
     }

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use rand::{RngExt as _, SeedableRng as _, rngs::SmallRng};
-use steadfast_core::{Dice, JobId, ScheduleId, Timestamp};
+use steadfast_core::{AuditId, Dice, JobId, OperationId, ScheduleId, Timestamp};
 
 pub struct Random(Mutex<SmallRng>);
 
@@ -33,6 +33,14 @@ impl Random {
 
     pub fn schedule_id(&self, now: Timestamp) -> ScheduleId {
         ScheduleId::new(now, self.next())
+    }
+
+    pub fn operation_id(&self, now: Timestamp) -> OperationId {
+        OperationId::new(now, self.next())
+    }
+
+    pub fn audit_id(&self, now: Timestamp) -> AuditId {
+        AuditId::new(now, self.next())
     }
 
     pub fn suffix(&self) -> u32 {

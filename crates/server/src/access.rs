@@ -9,12 +9,12 @@ use axum::{
     extract::{FromRef, FromRequestParts},
     http::{StatusCode, header, request::Parts},
 };
-use steadfast_core::{Job, KeyId, Schedule, Tenant, limits::PAUSE_BY_BYTES_MAX};
+use steadfast_core::{Actor, Job, KeyId, Schedule, Tenant, limits::PAUSE_BY_BYTES_MAX};
 
 use steadfast_api::Scope;
 use steadfast_store::{DamagedRow, StoreError};
 
-use crate::{app::App, keys::Key, problem::Problem};
+use crate::{app::App, audit_trail::CallerSlot, keys::Key, problem::Problem};
 
 /// The sender of a request.
 #[derive(Clone, Debug)]
@@ -53,6 +53,15 @@ impl Caller {
             .map(|known| known.key.name.clone());
         let name = name.filter(|name| !name.is_empty() && name.len() <= PAUSE_BY_BYTES_MAX);
         Ok(Some(name.unwrap_or_else(|| id.to_string())))
+    }
+
+    /// Who it is, for audit records: its key, or the way by which it came.
+    pub async fn actor(&self, app: &App, way: &str) -> Result<Actor, Problem> {
+        let name = self.name(app).await?;
+        Ok(match (self.key, name) {
+            (Some(key), Some(name)) => Actor::of_key(key, name),
+            _ => Actor::named(way),
+        })
     }
 
     /// Whether a request would still be accepted: the key is not revoked, or none is needed yet.
@@ -228,7 +237,11 @@ macro_rules! permissions {
                 async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
                     let app = Arc::<App>::from_ref(state);
                     let caller = caller(parts, &app).await?;
-                    caller.may(&[$(Scope::$scope),+]).map(Self)
+                    let caller = caller.may(&[$(Scope::$scope),+])?;
+                    if let Some(slot) = parts.extensions.get::<CallerSlot>() {
+                        slot.set(&caller);
+                    }
+                    Ok(Self(caller))
                 }
             }
         )+

@@ -4,6 +4,7 @@
 //! so that its actions follow the same rules.
 
 mod alerts;
+mod audit;
 mod claims;
 pub mod create;
 mod create_jobs;
@@ -20,6 +21,7 @@ pub mod jobs;
 pub mod keys;
 mod nodes;
 mod on_success;
+pub mod operations;
 mod policies;
 pub mod query;
 pub mod queues;
@@ -55,6 +57,7 @@ use crate::{app::App, json::Json, problem::Problem};
         (name = "Workers", description = "Claim jobs and report how they ended"),
         (name = "Dead letters", description = "Jobs that were given up"),
         (name = "Failures", description = "What goes wrong, by cause"),
+        (name = "Operations", description = "Work on many jobs, and who did what"),
         (name = "Queues", description = "Counts by queue; pause and resume"),
         (name = "Flow control", description = "What limits the jobs of a queue, kind, tenant, destination or key"),
         (name = "Stats", description = "Counts and rates"),
@@ -114,6 +117,13 @@ pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(dead_letters::discard))
         .routes(routes!(failures::list))
         .routes(routes!(failures::read, failures::mark))
+        .routes(routes!(operations::create, operations::list))
+        .routes(routes!(operations::read))
+        .routes(routes!(operations::jobs))
+        .routes(routes!(operations::pause))
+        .routes(routes!(operations::resume))
+        .routes(routes!(operations::cancel))
+        .routes(routes!(audit::list))
         .routes(routes!(queues::list))
         .routes(routes!(queues::pause))
         .routes(routes!(queues::resume))

@@ -25,6 +25,7 @@ pub mod testing;
 mod access;
 mod api;
 mod app;
+mod audit_trail;
 mod body;
 mod connections;
 mod dashboard;

@@ -175,6 +175,13 @@ impl From<ClientError> for Problem {
             ClientError::Contended { .. } => {
                 Self::new(StatusCode::CONFLICT, "conflict", error.to_string())
             }
+            ClientError::OperationNotFound(id) => Self::not_found(id),
+            ClientError::OperationRefused(_) => {
+                Self::new(StatusCode::CONFLICT, "refused", error.to_string())
+            }
+            ClientError::TooManyOperations { .. } => {
+                Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many", error.to_string())
+            }
             ClientError::TooManyGates { .. } => {
                 Self::new(StatusCode::CONFLICT, "too_many", error.to_string())
             }

@@ -12,10 +12,12 @@ use axum::{
 };
 use utoipa_swagger_ui::SwaggerUi;
 
-use crate::{api, app::App, dashboard, health, problem::Problem, scrape};
+use crate::{api, app::App, audit_trail, dashboard, health, problem::Problem, scrape};
 
 pub fn router(app: Arc<App>) -> Router {
     let (api, description) = api::routes();
+    let record = middleware::from_fn_with_state(app.clone(), audit_trail::record);
+    let api = api.route_layer(record);
     let page = SwaggerUi::new("/api/docs").url("/api/v1/openapi.json", description);
     let page = Router::from(page).layer(middleware::map_response(async |response| {
         dashboard::with_docs_headers(response)

@@ -33,6 +33,7 @@ mod flow;
 mod keys;
 mod list;
 mod once;
+mod operations;
 mod outbox;
 mod pause;
 mod prune;
@@ -242,6 +243,18 @@ macro_rules! conformance_tests {
                 every_change_of_a_kind_moves_its_version
                 a_transition_is_sent_back_if_endpoints_changed_since
                 a_transition_that_no_endpoint_has_a_say_in_is_written_whatever_they_are
+            }
+            operations {
+                operations_are_kept_and_listed_newest_first
+                a_tenant_has_a_bounded_number_of_open_operations
+                a_batch_changes_jobs_and_counts_them_together
+                a_batch_from_an_older_revision_changes_nothing
+                a_job_that_does_not_match_any_more_is_left_alone
+                a_batch_without_jobs_moves_an_operation_on
+                each_outcome_is_counted_once
+                ended_operations_go_with_their_jobs
+                a_command_and_its_audit_record_are_stored_together
+                audit_records_are_found_by_what_is_asked
             }
             webhooks {
                 a_jobs_webhook_is_kept_with_it

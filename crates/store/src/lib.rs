@@ -63,12 +63,14 @@ pub use rusqlite;
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use steadfast_core::CommitResult;
 pub use store::{
-    Allowance, AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult,
+    Allowance, AttemptCursor, AttemptOwner, AuditFilter, BaseStore, ClaimRequest, ClaimResult,
     CounterDifference, Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions,
     DueSchedule, DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FireRequest,
-    FireResult, JobCount, JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats, Page,
-    PageRequest, QueryStore, RenewResult, Renewal, SaveStepResult, ScheduleCreateResult,
-    ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery, StartReading, Store, TickRecord,
+    FireResult, JobCount, JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats,
+    OperationBatch, OperationChange, OperationFilter, OperationJobFilter, OperationRecord,
+    OperationStore, Page, PageRequest, QueryStore, RenewResult, Renewal, SaveStepResult,
+    ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery,
+    StartReading, Store, TickRecord,
 };
 #[cfg(feature = "_testing")]
 #[doc(hidden)]

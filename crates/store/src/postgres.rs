@@ -38,6 +38,7 @@ mod mirror;
 mod names;
 mod numbering;
 mod open;
+mod operations;
 mod options;
 mod prune;
 mod queries;

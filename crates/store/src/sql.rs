@@ -4,7 +4,8 @@
 //! * `paging`, `listing`: how lists are walked. `counters`: which counts are stored already.
 //!   `waiting`: what waiting jobs are counted as at a time. `recount`: what repairs counters.
 //! * `policies`: the cache of retry policies. `name_use`: which numbers of names are in use.
-//!   `schedules`, `template`: schedules in columns. `extras`: what only some jobs have.
+//!   `schedules`, `template`: schedules in columns. `operations`: operations in columns. `extras`:
+//!   what only some jobs have.
 
 pub(crate) mod columns;
 pub(crate) mod counters;
@@ -12,6 +13,7 @@ pub(crate) mod extras;
 pub(crate) mod failures;
 pub(crate) mod listing;
 pub(crate) mod name_use;
+pub(crate) mod operations;
 pub(crate) mod paging;
 pub(crate) mod policies;
 pub(crate) mod prune_position;

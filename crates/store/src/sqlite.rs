@@ -33,6 +33,7 @@ mod log_mark;
 mod migrate;
 mod names;
 mod open;
+mod operations;
 mod options;
 mod prune;
 mod queries;

@@ -1,15 +1,16 @@
-//! The contract of every store: four small traits, and [`Store`] for all of them together.
+//! The contract of every store: five small traits, and [`Store`] for all of them together.
 //!
 //! * [`JobStore`]: the life of a job, from enqueue to retention.
 //! * [`QueryStore`]: looking at jobs, attempts and counts; nothing is changed.
 //! * [`ScheduleStore`]: schedules and their ticks.
 //! * [`DocumentStore`]: small records beside the jobs, such as endpoints and keys.
-//! * [`BaseStore`]: the time and the wake-ups that all four share.
+//! * [`OperationStore`]: work on many jobs, and who did what.
+//! * [`BaseStore`]: the time and the wake-ups that all five share.
 //!
 //! Stores write what core decides and decide nothing themselves; [`JobStore::claim`] is the one
 //! change a store makes on its own, because it must be atomic over many rows. Verbs take
 //! batches, because a commit costs the same for one job as for a thousand. Every sentence of
-//! the four contracts has a test in `conformance`.
+//! the five contracts has a test in `conformance`.
 
 mod documents;
 mod failures;
@@ -17,6 +18,7 @@ mod forward;
 mod jobs;
 #[cfg(feature = "_testing")]
 mod layer;
+mod operations;
 mod queries;
 mod schedules;
 mod start;
@@ -33,6 +35,10 @@ pub use jobs::{
 };
 #[cfg(feature = "_testing")]
 pub use layer::{LayeredStore, StoreLayer};
+pub use operations::{
+    AuditFilter, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
+    OperationRecord, OperationStore,
+};
 pub use queries::{
     AttemptCursor, AttemptOwner, JobCount, JobFilter, JobPageRequest, LaneStats, MinuteStats, Page,
     PageRequest, QueryStore,
@@ -59,8 +65,8 @@ pub trait BaseStore: Send + Sync + 'static {
     fn wakeups_for(&self, interest: WakeInterest) -> Wakeups;
 }
 
-/// A whole store. Whatever implements the four contracts is one; engines hold an
+/// A whole store. Whatever implements the five contracts is one; engines hold an
 /// `Arc<dyn Store>`, which is a store itself.
-pub trait Store: JobStore + QueryStore + ScheduleStore + DocumentStore {}
+pub trait Store: JobStore + QueryStore + ScheduleStore + DocumentStore + OperationStore {}
 
-impl<S: JobStore + QueryStore + ScheduleStore + DocumentStore> Store for S {}
+impl<S: JobStore + QueryStore + ScheduleStore + DocumentStore + OperationStore> Store for S {}

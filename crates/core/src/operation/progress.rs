@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Operation, OperationStatus};
+use super::{Operation, OperationOutcome, OperationStatus};
 use crate::{id::JobId, limits, time::Timestamp};
 
 /// How far an operation has come.
@@ -18,7 +18,8 @@ pub struct OperationProgress {
     pub worked: u64,
     /// Those that were changed; the others did not allow it, or were gone.
     pub changed: u64,
-    /// The last job that it has looked at: it goes on after it, in the order of ids.
+    /// The last job that it has looked at: it goes on with older ones, the newest id first, so that
+    /// jobs which are created meanwhile do not keep it from coming to an end.
     pub cursor: Option<JobId>,
     /// What became of the jobs that were tried again.
     pub outcomes: OperationOutcomes,
@@ -43,12 +44,26 @@ pub struct OperationOutcomes {
     pub failed_again: u64,
     /// It failed in another way.
     pub failed_otherwise: u64,
+    /// It was never tried, or no longer is known: a person has cancelled the job, say.
+    #[serde(default)]
+    pub unknown: u64,
 }
 
 impl OperationOutcomes {
-    /// Jobs that were tried.
+    /// Jobs that nothing more will be known of.
     pub fn total(&self) -> u64 {
-        self.succeeded + self.failed()
+        self.succeeded + self.failed() + self.unknown
+    }
+
+    /// Counts one more.
+    pub fn add(&mut self, outcome: OperationOutcome) {
+        let count = match outcome {
+            OperationOutcome::Succeeded => &mut self.succeeded,
+            OperationOutcome::FailedAgain => &mut self.failed_again,
+            OperationOutcome::FailedOtherwise => &mut self.failed_otherwise,
+            OperationOutcome::Unknown => &mut self.unknown,
+        };
+        *count += 1;
     }
 
     /// Jobs that failed, in whatever way.
@@ -141,7 +156,9 @@ impl Operation {
             OperationEvent::Resume => progress.status = OperationStatus::Running,
             OperationEvent::Cancel => progress.status = OperationStatus::Cancelled,
             _ if status == OperationStatus::Paused => return Err(OperationRefusal::Paused),
-            OperationEvent::Worked { cursor, .. } if progress.cursor >= Some(cursor) => {
+            OperationEvent::Worked { cursor, .. }
+                if progress.cursor.is_some_and(|last| cursor >= last) =>
+            {
                 return Err(OperationRefusal::WorkedAlready);
             }
             OperationEvent::Worked {
@@ -166,6 +183,8 @@ impl Operation {
         progress.changed = progress.changed.saturating_add(changed.min(jobs));
         progress.cursor = Some(cursor);
         progress.since = now;
+        // More jobs than were counted may match by now.
+        self.total = self.total.max(progress.worked);
         let jobs = u32::try_from(jobs).unwrap_or(u32::MAX);
         progress.next_at = next_at.plus(interval.saturating_mul(jobs));
     }
@@ -177,7 +196,8 @@ impl Operation {
         }
         if self.is_too_bad() {
             let outcomes = &self.progress.outcomes;
-            let (failed, total) = (outcomes.failed(), outcomes.total());
+            let failed = outcomes.failed();
+            let total = failed + outcomes.succeeded;
             return self.stop(format!("{failed} of {total} jobs failed again"), now);
         }
         while self.is_stage_over() {
@@ -206,9 +226,10 @@ impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, total, progress) = (self.kind, self.total, &self.progress);
         let (worked, changed) = (progress.worked, progress.changed);
+        let at_least = if self.is_lower_bound { "at least " } else { "" };
         write!(
             f,
-            "{kind} of {total} jobs is {}: {changed} changed",
+            "{kind} of {at_least}{total} jobs is {}: {changed} changed",
             progress.status
         )?;
         let refused = worked.saturating_sub(changed);
@@ -232,6 +253,9 @@ impl fmt::Display for Operation {
                 f,
                 "; {succeeded} succeeded, {again} failed again, {otherwise} failed otherwise"
             )?;
+            if outcomes.unknown > 0 {
+                write!(f, ", {} were not tried", outcomes.unknown)?;
+            }
         }
         match &progress.stop_reason {
             Some(reason) => write!(f, "; it stopped because {reason}"),

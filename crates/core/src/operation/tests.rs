@@ -19,13 +19,18 @@ fn step(operation: &Operation, event: OperationEvent) -> Operation {
     operation.step(event, T0).unwrap()
 }
 
+/// The id of the n-th job, the newest first.
+fn before(number: u64) -> JobId {
+    JobId::from_bits(u128::MAX - u128::from(number))
+}
+
 /// Works on as many jobs as there is room for, and changes all of them.
 fn work(operation: &Operation, now: Timestamp) -> Operation {
     let OperationRoom::Jobs(jobs) = operation.room(now) else {
         panic!("{:?}", operation.room(now));
     };
     let jobs = jobs.min(operation.total - operation.progress.worked);
-    let cursor = JobId::from_bits(u128::from(operation.progress.worked + jobs));
+    let cursor = before(operation.progress.worked + jobs);
     let event = OperationEvent::Worked {
         jobs,
         changed: jobs,
@@ -40,26 +45,24 @@ fn outcomes(succeeded: u64, failed_again: u64) -> OperationEvent {
         succeeded,
         failed_again,
         failed_otherwise,
+        unknown: 0,
     })
 }
 
 #[test]
 fn it_works_in_batches_until_no_job_is_left() {
-    let mut operation = requeue(1_200);
+    let mut operation = requeue(500);
     let mut batches = Vec::new();
     while operation.progress.worked < operation.total {
         let before = operation.progress.worked;
         operation = work(&operation, T0);
         batches.push(operation.progress.worked - before);
     }
-    assert_eq!(batches, [500, 500, 200]);
+    assert_eq!(batches, [200, 200, 100]);
     let done = step(&operation, OperationEvent::ReachedEnd);
     assert_eq!(done.progress.status, OperationStatus::Done);
     assert_eq!(done.room(at(1)), OperationRoom::Never);
-    assert_eq!(
-        done.to_string(),
-        "requeue of 1200 jobs is done: 1200 changed"
-    );
+    assert_eq!(done.to_string(), "requeue of 500 jobs is done: 500 changed");
     assert_eq!(requeue(0).progress.status, OperationStatus::Done);
 }
 
@@ -69,7 +72,7 @@ fn a_batch_is_counted_once_whichever_node_brings_it() {
     let event = OperationEvent::Worked {
         jobs: 5,
         changed: 4,
-        cursor: JobId::from_bits(5),
+        cursor: before(5),
     };
     let worked = step(&operation, event);
     assert_eq!((worked.progress.worked, worked.progress.changed), (5, 4));
@@ -82,7 +85,7 @@ fn commands_are_possible_as_the_table_says() {
     let worked = OperationEvent::Worked {
         jobs: 1,
         changed: 1,
-        cursor: JobId::from_bits(1),
+        cursor: before(1),
     };
     let paused = step(&running, OperationEvent::Pause);
     let stopped = step(&work(&canary(100), T0), outcomes(0, 2));
@@ -153,7 +156,9 @@ fn a_canary_goes_on_in_stages_as_long_as_jobs_succeed() {
         operation = step(&some, outcomes(worked, 0));
     }
     assert_eq!(stages, [3, 50, 250]);
-    operation = work(&work(&operation, T0), T0);
+    while operation.progress.worked < operation.total {
+        operation = work(&operation, T0);
+    }
     assert_eq!(operation.progress.worked, 1_000);
     assert_eq!(
         step(&operation, OperationEvent::ReachedEnd).progress.status,
@@ -193,14 +198,14 @@ fn jobs_that_refuse_have_no_outcome_and_are_not_waited_for() {
     let event = OperationEvent::Worked {
         jobs: 3,
         changed: 1,
-        cursor: JobId::from_bits(3),
+        cursor: before(3),
     };
     let first = step(&canary(1_000), event);
     assert_eq!(step(&first, outcomes(1, 0)).progress.stage, 1);
     let none = OperationEvent::Worked {
         jobs: 3,
         changed: 0,
-        cursor: JobId::from_bits(3),
+        cursor: before(3),
     };
     assert_eq!(step(&canary(1_000), none).progress.stage, 1);
 }
@@ -272,5 +277,64 @@ fn a_stored_operation_reads_back_as_it_was() {
     for operation in [work(&canary(50), T0), edit.unwrap().with_pace(7).unwrap()] {
         let text = serde_json::to_string(&operation).unwrap();
         assert_eq!(serde_json::from_str::<Operation>(&text).unwrap(), operation);
+    }
+}
+
+#[test]
+fn the_outcome_of_a_job_is_that_of_its_next_attempt() {
+    use crate::{Dice, Failure, FailureClass, Kind, NewJob, Outcome, Payload, Subscriptions};
+    use crate::{WorkerName, after_attempt, on_command};
+    let new = NewJob::new(
+        JobId::from_bits(7),
+        Kind::new("mail").unwrap(),
+        Payload::default(),
+        Arc::new(Preset::Http.policy()),
+    );
+    let worker = WorkerName::new("w").unwrap();
+    let claim = |job: crate::Job| job.claim(worker.clone(), None, T0);
+    let end = |job: crate::Job, outcome: Outcome| {
+        let mut job = job;
+        let ended = claim(job.clone()).end(outcome, T0);
+        job.progress = after_attempt(&ended, &Subscriptions::default(), Dice::new(0)).to;
+        job
+    };
+    let failure = |message: &str| Outcome::Failure {
+        failure: Failure::new(FailureClass::VALIDATION, message),
+        output: None,
+    };
+    let command = |job, command| {
+        on_command(job, &command, &Subscriptions::default(), T0)
+            .unwrap()
+            .job
+    };
+    let dead = end(new.into_job(T0), failure("no mailbox for user 12"));
+    let retry = || JobCommand::Retry { payload: None };
+    let waiting = command(dead, retry());
+    let worked = OperationJob::changed(&waiting);
+    let running = claim(waiting.clone()).job().clone();
+    let again = end(waiting.clone(), failure("no mailbox for user 99"));
+    let requeued = command(again.clone(), retry());
+    let success = Outcome::Success { output: None };
+    let cases = [
+        (Some(waiting.clone()), None),
+        (Some(running), None),
+        (
+            Some(end(waiting.clone(), success)),
+            Some(OperationOutcome::Succeeded),
+        ),
+        (Some(again), Some(OperationOutcome::FailedAgain)),
+        (
+            Some(end(waiting.clone(), failure("the disk is full"))),
+            Some(OperationOutcome::FailedOtherwise),
+        ),
+        (
+            Some(command(waiting, JobCommand::Cancel)),
+            Some(OperationOutcome::Unknown),
+        ),
+        (Some(requeued), Some(OperationOutcome::Unknown)),
+        (None, Some(OperationOutcome::Unknown)),
+    ];
+    for (number, (job, expected)) in cases.iter().enumerate() {
+        assert_eq!(worked.outcome_of(job.as_ref()), *expected, "case {number}");
     }
 }

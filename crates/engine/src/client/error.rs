@@ -1,6 +1,8 @@
 //! What can go wrong when a program asks something of the engine.
 
-use steadfast_core::{IdempotencyKey, Invalid, Queue, Schedule, ScheduleId};
+use steadfast_core::{
+    IdempotencyKey, Invalid, OperationId, OperationRefusal, Queue, Schedule, ScheduleId,
+};
 use steadfast_store::{CommandError, EnqueueError, StoreError};
 
 use crate::limits::REVISION_TRIES_MAX;
@@ -63,6 +65,18 @@ pub enum ClientError {
         /// As `paused by ann for 5m: the provider moves`.
         pause: String,
     },
+    /// There is no operation of this id.
+    #[error("there is no {0}")]
+    OperationNotFound(OperationId),
+    /// The operation does not allow it.
+    #[error("{0}")]
+    OperationRefused(OperationRefusal),
+    /// There are as many open operations as there may be.
+    #[error("{most} operations are open, and may not be more: cancel one, or wait for its end")]
+    TooManyOperations {
+        /// How many a tenant may have.
+        most: usize,
+    },
     /// The store took jobs and did not say what became of each.
     #[error("the store did not return a result for every job")]
     MissingResult,
@@ -73,7 +87,7 @@ impl ClientError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Store(error) | Self::Enqueue(EnqueueError::Store(error)) => error.is_transient(),
-            Self::Contended { .. } => true,
+            Self::Contended { .. } | Self::TooManyOperations { .. } => true,
             Self::Invalid(_)
             | Self::Enqueue(_)
             | Self::Command(_)
@@ -82,6 +96,8 @@ impl ClientError {
             | Self::NameTaken { .. }
             | Self::TooManyGates { .. }
             | Self::PausedForAll { .. }
+            | Self::OperationNotFound(_)
+            | Self::OperationRefused(_)
             | Self::MissingResult => false,
         }
     }

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     builder::EngineBuilder,
     client::Client,
+    config::EngineConfig,
     node::NodeHandle,
     parts::Parts,
     role::Role as _,
@@ -54,6 +55,11 @@ impl Roles {
             gates: self.0.gates.get().await?,
             ..self.0.request.clone()
         };
+        Ok(self.0.store.claim(request).await?.claims)
+    }
+
+    /// Claims due jobs of any kind, whether this node has a handler for it or not.
+    pub async fn claim_any(&self, request: ClaimRequest) -> Result<Vec<Claim>, StoreError> {
         Ok(self.0.store.claim(request).await?.claims)
     }
 
@@ -108,6 +114,12 @@ impl Roles {
         Ok(())
     }
 
+    /// One tick of the operation runner.
+    pub async fn operate(&self) -> Result<(), StoreError> {
+        self.0.operation_runner().tick().await?;
+        Ok(())
+    }
+
     /// One round of the watcher.
     pub async fn watch(&self) -> Result<usize, StoreError> {
         self.0.watcher(Duration::ZERO).watch().await
@@ -115,6 +127,7 @@ impl Roles {
 
     /// One round of the pruner.
     pub async fn prune(&self, retention: Duration) -> Result<usize, StoreError> {
-        self.0.pruner(retention, Duration::ZERO).prune().await
+        let config = EngineConfig::default().with_retention(retention);
+        self.0.pruner(&config).prune().await
     }
 }

@@ -15,6 +15,7 @@ mod flaky_store;
 mod gates;
 mod leases;
 mod log_lines;
+mod operations;
 mod polls;
 mod running;
 mod schedules;

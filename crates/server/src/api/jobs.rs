@@ -304,7 +304,8 @@ pub async fn run_now(
 }
 
 async fn command(app: &App, caller: &Caller, id: JobId, command: JobCommand) -> Answer<JobBody> {
-    find(app, caller, id).await?;
-    let job = app.client.command(id, command).await?;
+    let job = find(app, caller, id).await?;
+    let by = caller.actor(app, "api").await?;
+    let job = app.client.command_by(&job, command, by).await?;
     Ok(Json(job_body(app, job, app.client.now())))
 }

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use steadfast_core::{
-    Attempt, FailureGroup, FailureKey, Fence, IdempotencyKey, Job, JobId, JobState, NewJob,
-    Payload, Priority, Schedule, ScheduleId, StepName, Sublane, Tally, Tenant, Timestamp,
+    Attempt, AuditId, AuditRecord, FailureGroup, FailureKey, Fence, IdempotencyKey, Job, JobId,
+    JobState, NewJob, OperationId, Payload, Priority, Schedule, ScheduleId, StepName, Sublane,
+    Tally, Tenant, Timestamp,
 };
 
-use super::claim::Flow;
+use super::{claim::Flow, operations::OperationEntry};
 use crate::{
     lane::Lane,
     store::{Document, DocumentKind, TickRecord},
@@ -29,6 +30,8 @@ pub(super) struct Tables {
     pub(super) ticks: BTreeMap<(ScheduleId, Timestamp), TickRecord>,
     pub(super) documents: BTreeMap<(DocumentKind, String), Document>,
     pub(super) document_versions: BTreeMap<DocumentKind, u64>,
+    pub(super) operations: BTreeMap<OperationId, OperationEntry>,
+    pub(super) audit: BTreeMap<AuditId, AuditRecord>,
     /// When lanes without jobs were looked for last.
     pub(super) names_searched: Option<Timestamp>,
     pub(super) flow: Flow,

@@ -3,8 +3,9 @@
 use std::{collections::HashMap, error::Error, sync::Arc};
 
 use steadfast_core::{
-    CommandRefusal, CommandResult, Fence, Job, JobCommand, JobId, JobState, NewJob, Payload,
-    RefusalReason, StepName, Sublane, Subscriptions, Timestamp, limits::STEPS_MAX, on_command,
+    AuditRecord, CommandRefusal, CommandResult, Fence, Job, JobCommand, JobId, JobState, NewJob,
+    Payload, RefusalReason, StepName, Sublane, Subscriptions, Timestamp, limits::STEPS_MAX,
+    on_command,
 };
 
 use super::{
@@ -16,6 +17,7 @@ use super::{
     key::Key,
     names::{LaneId, PolicyId},
     numbering::{job_rows, policy_id, with_numbers},
+    operations,
     session::{Conn, Session},
     unique::Holders,
     values::{duration_micros, time, to_json},
@@ -120,6 +122,7 @@ pub(super) async fn run_command(
     jobs: &[JobId],
     command: &JobCommand,
     subscriptions: &Subscriptions,
+    audit: Option<&AuditRecord>,
     hints: &mut WakeReasons,
 ) -> Result<Vec<Result<Job, CommandError>>, DriverError> {
     // A number that is given inside a transaction is not cached.
@@ -134,6 +137,9 @@ pub(super) async fn run_command(
         answers.extend(
             run_command_in(&transaction.session(), some, command, subscriptions, hints).await?,
         );
+        if let Some(audit) = audit.filter(|_| answers.iter().any(Result::is_ok)) {
+            operations::save_audit(&transaction.session(), audit).await?;
+        }
         transaction.commit().await?;
     }
     Ok(answers)
@@ -147,6 +153,18 @@ pub(super) async fn run_command_in(
     subscriptions: &Subscriptions,
     hints: &mut WakeReasons,
 ) -> Result<Vec<Result<Job, CommandError>>, DriverError> {
+    run_command_if(session, ids, command, subscriptions, |_, _| true, hints).await
+}
+
+/// The same, as if a job were not there unless a condition holds.
+pub(super) async fn run_command_if(
+    session: &Session<'_>,
+    ids: &[JobId],
+    command: &JobCommand,
+    subscriptions: &Subscriptions,
+    only: impl Fn(&Job, Timestamp) -> bool,
+    hints: &mut WakeReasons,
+) -> Result<Vec<Result<Job, CommandError>>, DriverError> {
     let mut batch = LockedJobs::lock(session, ids).await?;
     let mut answers = Vec::with_capacity(ids.len());
     let mut outbox: Vec<NewJob> = Vec::new();
@@ -158,6 +176,7 @@ pub(super) async fn run_command_in(
     for id in ids {
         answers.push(match batch.jobs.get_mut(id) {
             None => Err(CommandError::NotFound(*id)),
+            Some(locked) if !only(&locked.job, batch.now) => Err(CommandError::NotFound(*id)),
             Some(locked) if is_retry && locked.is_key_taken(&holders) => {
                 let reason = RefusalReason::UniqueKeyTaken;
                 Err(CommandRefusal { job: *id, reason }.into())

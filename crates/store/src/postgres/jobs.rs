@@ -125,6 +125,7 @@ impl JobStore for PostgresStore {
             &jobs,
             &command,
             &subscriptions,
+            None,
             hints
         ))
     }

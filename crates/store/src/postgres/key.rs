@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use bytes::BytesMut;
-use steadfast_core::{JobId, ScheduleId};
+use steadfast_core::{AuditId, JobId, OperationId, ScheduleId};
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
 
 /// A public id in a column.
@@ -22,9 +22,25 @@ impl From<ScheduleId> for Key {
     }
 }
 
+impl From<OperationId> for Key {
+    fn from(id: OperationId) -> Self {
+        Self(id.bits())
+    }
+}
+
+impl From<AuditId> for Key {
+    fn from(id: AuditId) -> Self {
+        Self(id.bits())
+    }
+}
+
 impl Key {
     pub(super) fn job(self) -> JobId {
         JobId::from_bits(self.0)
+    }
+
+    pub(super) fn operation(self) -> OperationId {
+        OperationId::from_bits(self.0)
     }
 
     pub(super) fn schedule(self) -> ScheduleId {

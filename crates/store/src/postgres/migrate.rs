@@ -26,6 +26,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0014_queue_pauses.sql"),
     include_str!("migrations/0015_failures.sql"),
     include_str!("migrations/0016_unique.sql"),
+    include_str!("migrations/0017_operations.sql"),
 ];
 
 /// The schema as it was found.

@@ -110,12 +110,26 @@ pub(super) fn run_command(
     command: &JobCommand,
     subscriptions: &Subscriptions,
 ) -> Result<Result<Job, CommandError>, DriverError> {
+    run_command_if(session, id, command, subscriptions, |_| true)
+}
+
+/// The same, as if the job were not there unless a condition holds.
+pub(super) fn run_command_if(
+    session: &mut Session<'_>,
+    id: JobId,
+    command: &JobCommand,
+    subscriptions: &Subscriptions,
+    only: impl FnOnce(&Job) -> bool,
+) -> Result<Result<Job, CommandError>, DriverError> {
     let row = match get::job(session.conn, &mut session.names, id) {
         Ok(Some(row)) => row,
         // To a command, a job that cannot be read is none.
         Ok(None) | Err(DriverError::Damaged(_)) => return Ok(Err(CommandError::NotFound(id))),
         Err(error) => return Err(error),
     };
+    if !only(&row.job) {
+        return Ok(Err(CommandError::NotFound(id)));
+    }
     let JobRow { seq, lane, job } = row;
     if let (JobCommand::Retry { .. }, Some(unique)) = (command, job.unique()) {
         let Session { conn, names, .. } = session;

@@ -21,6 +21,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0013_queue_pauses.sql"),
     include_str!("migrations/0014_failures.sql"),
     include_str!("migrations/0015_unique.sql"),
+    include_str!("migrations/0016_operations.sql"),
 ];
 
 /// The schema this binary knows.

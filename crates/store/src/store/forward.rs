@@ -1,24 +1,26 @@
 //! A shared store is a store: `Arc<S>` forwards every verb.
 //!
-//! The table of verbs is written down here once, and compared with the four contracts by the
+//! The table of verbs is written down here once, and compared with the five contracts by the
 //! compiler. The futures of the inner store are passed on as they are, so that forwarding
 //! allocates nothing.
 
 use std::{pin::Pin, sync::Arc};
 
 use steadfast_core::{
-    Attempt, Claim, CommitResult, Destination, FailureGroup, FailureKey, FailureMark, Fence,
-    GateId, GateState, Gates, Job, JobCommand, JobId, JobState, NewJob, Payload, Schedule,
-    ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
+    Attempt, AuditId, AuditRecord, Claim, CommitResult, Destination, FailureGroup, FailureKey,
+    FailureMark, Fence, GateId, GateState, Gates, Job, JobCommand, JobId, JobState, NewJob,
+    OperationEvent, OperationId, OperationJob, OperationOutcome, Payload, Schedule, ScheduleId,
+    StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
 };
 
 use super::{
-    AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult, CounterDifference, Document,
-    DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions, DueSchedules, EnqueueResult,
-    FailureCursor, FailureFilter, FireRequest, FireResult, JobCount, JobFilter, JobPageRequest,
-    JobStore, LaneStats, MinuteStats, Page, PageRequest, QueryStore, RenewResult, Renewal,
-    SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore,
-    StartQuery, StartReading, TickRecord,
+    AttemptCursor, AttemptOwner, AuditFilter, BaseStore, ClaimRequest, ClaimResult,
+    CounterDifference, Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions,
+    DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FireRequest, FireResult, JobCount,
+    JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats, OperationBatch, OperationChange,
+    OperationFilter, OperationJobFilter, OperationRecord, OperationStore, Page, PageRequest,
+    QueryStore, RenewResult, Renewal, SaveStepResult, ScheduleCreateResult, ScheduleFilter,
+    ScheduleSaveResult, ScheduleStore, StartQuery, StartReading, TickRecord,
 };
 use crate::{
     damage::DamagedRows,
@@ -82,6 +84,21 @@ macro_rules! for_each_verb {
                 document_versions() -> Result<DocumentVersions, StoreError>;
                 delete_document(kind: DocumentKind, id: String) -> Result<bool, StoreError>;
                 delete_document_at(kind: DocumentKind, id: String, revision: u64) -> Result<bool, StoreError>;
+            }
+            OperationStore {
+                create_operation(operation: OperationRecord, jobs: Vec<JobId>, open_max: usize, audit: AuditRecord) -> Result<bool, StoreError>;
+                get_operation(id: OperationId) -> Result<Option<OperationRecord>, StoreError>;
+                list_operations(filter: OperationFilter, page: PageRequest<OperationId>) -> Result<Page<OperationRecord, OperationId>, StoreError>;
+                change_operation(id: OperationId, event: OperationEvent, audit: Option<AuditRecord>) -> Result<OperationChange, StoreError>;
+                work_operation(id: OperationId, revision: u64, batch: OperationBatch, subscriptions: Arc<Subscriptions>) -> Result<OperationChange, StoreError>;
+                save_outcomes(id: OperationId, outcomes: Vec<(JobId, OperationOutcome)>) -> Result<OperationChange, StoreError>;
+                list_operation_jobs(id: OperationId, filter: OperationJobFilter, page: PageRequest<JobId>) -> Result<Page<OperationJob, JobId>, StoreError>;
+                operations_of_job(job: JobId, limit: usize) -> Result<Vec<OperationRecord>, StoreError>;
+                prune_operations(ended_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
+                run_audited_command(jobs: Vec<JobId>, command: JobCommand, subscriptions: Arc<Subscriptions>, audit: AuditRecord) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
+                save_audit(record: AuditRecord) -> Result<(), StoreError>;
+                list_audit(filter: AuditFilter, page: PageRequest<AuditId>) -> Result<Page<AuditRecord, AuditId>, StoreError>;
+                prune_audit(before: Timestamp, limit: usize) -> Result<usize, StoreError>;
             }
         }
     };

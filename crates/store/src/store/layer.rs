@@ -4,18 +4,21 @@ use std::{ops::Deref, sync::Arc};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    Attempt, Claim, CommitResult, Destination, FailureGroup, FailureKey, FailureMark, Fence,
-    GateId, GateState, Gates, Job, JobCommand, JobId, JobState, NewJob, Payload, Schedule,
-    ScheduleId, StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
+    Attempt, AuditId, AuditRecord, Claim, CommitResult, Destination, FailureGroup, FailureKey,
+    FailureMark, Fence, GateId, GateState, Gates, Job, JobCommand, JobId, JobState, NewJob,
+    OperationEvent, OperationId, OperationJob, OperationOutcome, Payload, Schedule, ScheduleId,
+    StepName, Subscriptions, Tenant, Timestamp, Transition, WorkerName,
 };
 
 use super::{
-    AttemptCursor, AttemptOwner, BaseStore, ClaimRequest, ClaimResult, CounterDifference, Document,
-    DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions, DueSchedules, EnqueueResult,
-    FailureCursor, FailureFilter, FireRequest, FireResult, JobCount, JobFilter, JobPageRequest,
-    JobStore, LaneStats, MinuteStats, Page, PageRequest, QueryStore, RenewResult, Renewal,
-    SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore,
-    StartQuery, StartReading, Store, TickRecord, forward::for_each_verb,
+    AttemptCursor, AttemptOwner, AuditFilter, BaseStore, ClaimRequest, ClaimResult,
+    CounterDifference, Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions,
+    DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FireRequest, FireResult, JobCount,
+    JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats, OperationBatch, OperationChange,
+    OperationFilter, OperationJobFilter, OperationRecord, OperationStore, Page, PageRequest,
+    QueryStore, RenewResult, Renewal, SaveStepResult, ScheduleCreateResult, ScheduleFilter,
+    ScheduleSaveResult, ScheduleStore, StartQuery, StartReading, Store, TickRecord,
+    forward::for_each_verb,
 };
 use crate::{
     damage::DamagedRows,

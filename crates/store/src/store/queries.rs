@@ -1,8 +1,9 @@
 //! Looking at jobs, attempts and counts.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use steadfast_core::{
     Attempt, Destination, EndReason, FailureClass, FailureFingerprint, FailureGroup, Fence, GateId,
     GateState, Gates, Job, JobId, JobLabel, JobState, Kind, Queue, ScheduleId, Tally, Tenant,
@@ -120,7 +121,9 @@ pub trait QueryStore: BaseStore {
 ///
 /// Callers build it with `..JobFilter::default()`, so it is not `#[non_exhaustive]`, which
 /// forbids that.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+// A field that this version does not know narrows what is meant: it must not be passed over.
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct JobFilter {
     /// Jobs of this tenant.
     pub tenant: Option<Tenant>,
@@ -229,6 +232,30 @@ impl JobFilter {
                 self.failed_from.is_none_or(|from| at >= from)
                     && self.failed_before.is_none_or(|before| at < before)
             })
+    }
+}
+
+/// What is given, for people; `all` if nothing is.
+impl fmt::Display for JobFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = serde_json::to_value(self).map_err(|_| fmt::Error)?;
+        let fields = value.as_object().into_iter().flatten();
+        let is_given = |value: &serde_json::Value| {
+            let is_empty = value.as_array().is_some_and(Vec::is_empty);
+            !value.is_null() && *value != false && !is_empty
+        };
+        let given = fields.filter(|(_, value)| is_given(value));
+        let texts: Vec<String> = given
+            .map(|(name, value)| match value {
+                serde_json::Value::Bool(_) => name.clone(),
+                serde_json::Value::String(text) => format!("{name} {text}"),
+                other => format!("{name} {other}"),
+            })
+            .collect();
+        match texts.is_empty() {
+            true => f.write_str("all"),
+            false => f.write_str(&texts.join(", ")),
+        }
     }
 }
 

@@ -1,0 +1,326 @@
+//! Work on many jobs, and who did what.
+
+use std::sync::Arc;
+
+use steadfast_core::{
+    Actor, AuditRecord, CanaryRule, Job, JobCommand, JobId, Operation, OperationEvent, OperationId,
+    OperationJob, OperationKind, RetryPolicy, Tenant, check_operation_target,
+};
+use steadfast_store::{
+    AuditFilter, CommandError, JobCount, JobFilter, OperationChange, OperationFilter,
+    OperationJobFilter, OperationRecord, Page, PageRequest,
+};
+
+use super::{Client, ClientError};
+use crate::limits::{OPERATIONS_OPEN_MAX, OUTCOMES_BATCH_MAX};
+
+/// Work on many jobs, as a program asks for it.
+///
+/// ```
+/// use steadfast_core::{Actor, OperationKind};
+/// use steadfast_engine::{Client, OperationRequest};
+/// use steadfast_store::JobFilter;
+/// # use std::sync::Arc;
+/// # use steadfast_store::MemoryStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), steadfast_engine::ClientError> {
+/// # let client = Client::new(Arc::new(MemoryStore::default()));
+/// let mut request = OperationRequest::new(OperationKind::Requeue, Actor::named("nightly repair"));
+/// request.all = true;
+/// let operation = client.create_operation(request).await?;
+/// println!("{}", operation.operation);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct OperationRequest {
+    /// What is done to each job.
+    pub kind: OperationKind,
+    /// Who asks for it.
+    pub by: Actor,
+    /// Whose jobs it is for; `None` for those of all tenants.
+    pub tenant: Option<Tenant>,
+    /// The jobs, in place of a filter.
+    pub ids: Option<Vec<JobId>>,
+    /// Which jobs; requeue and discard are for dead letters whatever it says.
+    pub filter: JobFilter,
+    /// Must be set if the filter leaves nothing out.
+    pub all: bool,
+    /// The policy that the jobs get; only of `edit_policy`.
+    pub policy: Option<Arc<RetryPolicy>>,
+    /// How many jobs it may work on in a second.
+    pub pace: Option<u32>,
+    /// Tries a few jobs first.
+    pub canary: Option<CanaryRule>,
+}
+
+impl OperationRequest {
+    /// A request that selects no jobs yet.
+    pub fn new(kind: OperationKind, by: Actor) -> Self {
+        Self {
+            kind,
+            by,
+            tenant: None,
+            ids: None,
+            filter: JobFilter::default(),
+            all: false,
+            policy: None,
+            pace: None,
+            canary: None,
+        }
+    }
+
+    /// What its jobs must match: of the tenant, and dead letters where only those make sense.
+    fn filter(&self) -> JobFilter {
+        let is_for_dead_letters =
+            matches!(self.kind, OperationKind::Requeue | OperationKind::Discard);
+        JobFilter {
+            tenant: self.tenant.clone().or_else(|| self.filter.tenant.clone()),
+            dead_letters: self.filter.dead_letters || is_for_dead_letters,
+            ..self.filter.clone()
+        }
+    }
+
+    fn selects_all(&self) -> bool {
+        let filter = self.filter();
+        let everything = JobFilter {
+            tenant: filter.tenant.clone(),
+            dead_letters: filter.dead_letters,
+            ..JobFilter::default()
+        };
+        filter == everything
+    }
+}
+
+impl Client {
+    /// Stores an operation, which nodes then carry out.
+    pub async fn create_operation(
+        &self,
+        request: OperationRequest,
+    ) -> Result<OperationRecord, ClientError> {
+        let count = self.count_operation(&request).await?;
+        let now = self.now();
+        let (kind, policy) = (request.kind, request.policy.clone());
+        let mut operation = Operation::new(kind, policy, count.count, now)?;
+        if count.at_least {
+            operation = operation.with_lower_bound();
+        }
+        if let Some(pace) = request.pace {
+            operation = operation.with_pace(pace)?;
+        }
+        if let Some(canary) = request.canary {
+            operation = operation.with_canary(canary)?;
+        }
+        let filter = request.filter();
+        let mut jobs = request.ids.unwrap_or_default();
+        jobs.sort_unstable_by(|a, b| b.cmp(a));
+        jobs.dedup();
+        let is_named = !jobs.is_empty();
+        let record = OperationRecord {
+            id: self.random().operation_id(now),
+            tenant: filter.tenant.clone(),
+            by: request.by.clone(),
+            created_at: now,
+            finished_at: (count.count == 0).then_some(now),
+            filter,
+            is_named,
+            operation,
+            revision: 0,
+        };
+        let audit = self
+            .audit_record(request.by, "operation.create", record.id.to_string())
+            .of_tenant(record.tenant.clone())
+            .with_detail(describe(&record));
+        let most = OPERATIONS_OPEN_MAX;
+        let stored = self
+            .store()
+            .create_operation(record.clone(), jobs, most, audit);
+        if !stored.await? {
+            return Err(ClientError::TooManyOperations { most });
+        }
+        self.operation_created().notify_one();
+        Ok(record)
+    }
+
+    /// How many jobs an operation would look at; nothing is changed.
+    pub async fn count_operation(
+        &self,
+        request: &OperationRequest,
+    ) -> Result<JobCount, ClientError> {
+        let ids = request.ids.as_deref();
+        check_operation_target(ids, request.selects_all(), request.all)?;
+        // What is refused is refused before anything is counted.
+        let operation = Operation::new(request.kind, request.policy.clone(), 0, self.now())?;
+        if let Some(pace) = request.pace {
+            operation.clone().with_pace(pace)?;
+        }
+        if let Some(canary) = request.canary {
+            operation.clone().with_canary(canary)?;
+        }
+        if let Some(policy) = &request.policy {
+            self.levels().check(policy)?;
+        }
+        let filter = request.filter();
+        let Some(ids) = ids else {
+            return self.count(filter, u64::MAX).await;
+        };
+        let (now, command) = (self.now(), operation.command());
+        let mut ids = ids.to_vec();
+        ids.sort_unstable();
+        ids.dedup();
+        let mut count = 0;
+        for some in ids.chunks(OUTCOMES_BATCH_MAX) {
+            let jobs = self.jobs_of(some.to_vec()).await?;
+            let fits = |job: &&Job| filter.matches(job, now) && job.allows(&command).is_ok();
+            count += jobs.iter().flatten().filter(fits).count() as u64;
+        }
+        Ok(JobCount {
+            count,
+            at_least: false,
+        })
+    }
+
+    /// The operation of an id.
+    pub async fn operation(&self, id: OperationId) -> Result<Option<OperationRecord>, ClientError> {
+        Ok(self.store().get_operation(id).await?)
+    }
+
+    /// A page of the operations that match, newest first.
+    pub async fn operations(
+        &self,
+        filter: OperationFilter,
+        page: PageRequest<OperationId>,
+    ) -> Result<Page<OperationRecord, OperationId>, ClientError> {
+        Ok(self.store().list_operations(filter, page).await?)
+    }
+
+    /// A page of the jobs of an operation, newest id first.
+    pub async fn operation_jobs(
+        &self,
+        id: OperationId,
+        filter: OperationJobFilter,
+        page: PageRequest<JobId>,
+    ) -> Result<Page<OperationJob, JobId>, ClientError> {
+        Ok(self.store().list_operation_jobs(id, filter, page).await?)
+    }
+
+    /// The newest operations that have looked at a job, or will.
+    pub async fn operations_of_job(
+        &self,
+        job: JobId,
+        limit: usize,
+    ) -> Result<Vec<OperationRecord>, ClientError> {
+        Ok(self.store().operations_of_job(job, limit).await?)
+    }
+
+    /// Halts an operation until it is resumed.
+    pub async fn pause_operation(
+        &self,
+        id: OperationId,
+        by: Actor,
+    ) -> Result<OperationRecord, ClientError> {
+        self.change_operation(id, OperationEvent::Pause, "operation.pause", by)
+            .await
+    }
+
+    /// Lets a paused operation go on.
+    pub async fn resume_operation(
+        &self,
+        id: OperationId,
+        by: Actor,
+    ) -> Result<OperationRecord, ClientError> {
+        let resume = OperationEvent::Resume;
+        let record = self.change_operation(id, resume, "operation.resume", by);
+        let record = record.await?;
+        self.operation_created().notify_one();
+        Ok(record)
+    }
+
+    /// Ends an operation; the jobs that it has not come to are left alone.
+    pub async fn cancel_operation(
+        &self,
+        id: OperationId,
+        by: Actor,
+    ) -> Result<OperationRecord, ClientError> {
+        self.change_operation(id, OperationEvent::Cancel, "operation.cancel", by)
+            .await
+    }
+
+    async fn change_operation(
+        &self,
+        id: OperationId,
+        event: OperationEvent,
+        action: &str,
+        by: Actor,
+    ) -> Result<OperationRecord, ClientError> {
+        let known = self.operation(id).await?;
+        let known = known.ok_or(ClientError::OperationNotFound(id))?;
+        let audit = self.audit_record(by, action, id.to_string());
+        let audit = audit.of_tenant(known.tenant);
+        let change = self.store().change_operation(id, event, Some(audit));
+        match change.await? {
+            OperationChange::Done(record) => Ok(*record),
+            OperationChange::Refused(refusal) => Err(ClientError::OperationRefused(refusal)),
+            OperationChange::Outdated | OperationChange::NotFound => {
+                Err(ClientError::OperationNotFound(id))
+            }
+        }
+    }
+
+    /// Carries out a command on a job, and stores who did so with it.
+    pub async fn command_by(
+        &self,
+        job: &Job,
+        command: JobCommand,
+        by: Actor,
+    ) -> Result<Job, ClientError> {
+        self.check_command(&command)?;
+        let action = action_of(&command);
+        let audit = self.audit_record(by, action, job.id.to_string());
+        let audit = audit.of_tenant(Some(job.tenant.clone()));
+        let results = self.run_command(vec![job.id], command, Some(audit)).await?;
+        let result = results.into_iter().next();
+        Ok(result.unwrap_or(Err(CommandError::NotFound(job.id)))?)
+    }
+
+    /// A record of a command, to be stored with [`Client::save_audit`].
+    pub fn audit_record(&self, by: Actor, action: &str, subject: impl Into<String>) -> AuditRecord {
+        let now = self.now();
+        AuditRecord::new(self.random().audit_id(now), now, by, action, subject)
+    }
+
+    /// Stores who did what.
+    pub async fn save_audit(&self, record: AuditRecord) -> Result<(), ClientError> {
+        Ok(self.store().save_audit(record).await?)
+    }
+
+    /// A page of what was done, newest first.
+    pub async fn audit(
+        &self,
+        filter: AuditFilter,
+        page: PageRequest<steadfast_core::AuditId>,
+    ) -> Result<Page<AuditRecord, steadfast_core::AuditId>, ClientError> {
+        Ok(self.store().list_audit(filter, page).await?)
+    }
+}
+
+/// The name of a command in audit records.
+pub(super) fn action_of(command: &JobCommand) -> &'static str {
+    match command {
+        JobCommand::Cancel => "job.cancel",
+        JobCommand::Retry { .. } => "job.retry",
+        JobCommand::RunNow => "job.run_now",
+        JobCommand::Edit(_) => "job.edit",
+        JobCommand::Discard => "job.discard",
+    }
+}
+
+/// What an operation does, for its audit record.
+fn describe(record: &OperationRecord) -> String {
+    let Operation { kind, total, .. } = record.operation;
+    if record.is_named {
+        return format!("{kind} of {total} named jobs");
+    }
+    format!("{kind} of {total} jobs: {}", record.filter)
+}

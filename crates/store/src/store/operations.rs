@@ -1,0 +1,297 @@
+//! Work on many jobs, and who did what.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use steadfast_core::{
+    Actor, AuditId, AuditRecord, Job, JobCommand, JobId, Operation, OperationEvent, OperationId,
+    OperationJob, OperationOutcome, OperationRefusal, OperationResult, OperationStatus,
+    Subscriptions, Tenant, Timestamp,
+};
+
+use super::{BaseStore, JobFilter, Page, PageRequest};
+use crate::error::{CommandError, StoreError};
+
+/// The verbs of operations, and of the records that commands leave.
+#[async_trait]
+pub trait OperationStore: BaseStore {
+    /// Stores an operation that has not begun, with the jobs that it names, if it does, and with
+    /// its audit record. Answers whether it is stored: it is not if its tenant has `open_max` open
+    /// ones. One that is stored already stays as it is.
+    async fn create_operation(
+        &self,
+        operation: OperationRecord,
+        jobs: Vec<JobId>,
+        open_max: usize,
+        audit: AuditRecord,
+    ) -> Result<bool, StoreError>;
+
+    /// One operation, if it is stored.
+    async fn get_operation(&self, id: OperationId) -> Result<Option<OperationRecord>, StoreError>;
+
+    /// Operations that match, newest first.
+    async fn list_operations(
+        &self,
+        filter: OperationFilter,
+        page: PageRequest<OperationId>,
+    ) -> Result<Page<OperationRecord, OperationId>, StoreError>;
+
+    /// Does what an event makes of an operation, as [`Operation::step`] decides, and stores the
+    /// audit record with it or not at all.
+    async fn change_operation(
+        &self,
+        id: OperationId,
+        event: OperationEvent,
+        audit: Option<AuditRecord>,
+    ) -> Result<OperationChange, StoreError>;
+
+    /// Carries out an operation's command on a batch of its jobs, and stores their results and the
+    /// operation's progress in the same transaction. Nothing happens if the revision is not the
+    /// stored one. Jobs that do not match the operation's filter at that moment are left alone.
+    async fn work_operation(
+        &self,
+        id: OperationId,
+        revision: u64,
+        batch: OperationBatch,
+        subscriptions: Arc<Subscriptions>,
+    ) -> Result<OperationChange, StoreError>;
+
+    /// Stores how the next attempts of some jobs ended, and counts those that were not known yet.
+    async fn save_outcomes(
+        &self,
+        id: OperationId,
+        outcomes: Vec<(JobId, OperationOutcome)>,
+    ) -> Result<OperationChange, StoreError>;
+
+    /// Jobs of an operation, newest id first.
+    async fn list_operation_jobs(
+        &self,
+        id: OperationId,
+        filter: OperationJobFilter,
+        page: PageRequest<JobId>,
+    ) -> Result<Page<OperationJob, JobId>, StoreError>;
+
+    /// The newest operations that have looked at a job, or will, no more than `limit`.
+    async fn operations_of_job(
+        &self,
+        job: JobId,
+        limit: usize,
+    ) -> Result<Vec<OperationRecord>, StoreError>;
+
+    /// Deletes up to `limit` operations that have ended before a time, and jobs of them. Answers how
+    /// many rows that were; an operation whose jobs are many goes in several calls.
+    async fn prune_operations(
+        &self,
+        ended_before: Timestamp,
+        limit: usize,
+    ) -> Result<usize, StoreError>;
+
+    /// As [`run_command`](super::JobStore::run_command), and stores an audit record in the same
+    /// transaction if any job was changed.
+    async fn run_audited_command(
+        &self,
+        jobs: Vec<JobId>,
+        command: JobCommand,
+        subscriptions: Arc<Subscriptions>,
+        audit: AuditRecord,
+    ) -> Result<Vec<Result<Job, CommandError>>, StoreError>;
+
+    /// Stores an audit record; one that is stored already stays as it is.
+    async fn save_audit(&self, record: AuditRecord) -> Result<(), StoreError>;
+
+    /// Audit records that match, newest first.
+    async fn list_audit(
+        &self,
+        filter: AuditFilter,
+        page: PageRequest<AuditId>,
+    ) -> Result<Page<AuditRecord, AuditId>, StoreError>;
+
+    /// Deletes up to `limit` audit records from before a time, and answers how many.
+    async fn prune_audit(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError>;
+}
+
+/// A stored operation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OperationRecord {
+    /// Its id.
+    pub id: OperationId,
+    /// Whose jobs it is for; `None` for those of all tenants.
+    pub tenant: Option<Tenant>,
+    /// Who asked for it.
+    pub by: Actor,
+    /// When.
+    pub created_at: Timestamp,
+    /// When it ended.
+    pub finished_at: Option<Timestamp>,
+    /// What its jobs must match when they are worked on.
+    pub filter: JobFilter,
+    /// It is for named jobs, not for all that match.
+    pub is_named: bool,
+    /// What it does, and how far it has come.
+    pub operation: Operation,
+    /// Counts changes, so that no node works from what another has changed.
+    #[serde(skip)]
+    pub revision: u64,
+}
+
+impl OperationRecord {
+    /// Whether it has not ended.
+    pub fn is_open(&self) -> bool {
+        !self.operation.progress.status.is_final()
+    }
+
+    /// What an event makes of it. If that is nothing, its revision stays.
+    pub fn step(&self, event: OperationEvent, now: Timestamp) -> Result<Self, OperationRefusal> {
+        let operation = self.operation.step(event, now)?;
+        if operation == self.operation {
+            return Ok(self.clone());
+        }
+        let is_final = operation.progress.status.is_final();
+        Ok(Self {
+            operation,
+            finished_at: self.finished_at.or(is_final.then_some(now)),
+            revision: self.revision + 1,
+            ..self.clone()
+        })
+    }
+
+    /// What a batch makes of it, of which so many jobs were changed.
+    pub(crate) fn after_batch(
+        &self,
+        batch: &OperationBatch,
+        changed: usize,
+        now: Timestamp,
+    ) -> Result<Self, OperationRefusal> {
+        let mut next = self.clone();
+        if let Some(cursor) = batch.cursor {
+            let (jobs, changed) = (batch.jobs.len() as u64, changed as u64);
+            let worked = OperationEvent::Worked {
+                jobs,
+                changed,
+                cursor,
+            };
+            next = next.step(worked, now)?;
+        }
+        if batch.is_last && next.operation.progress.status == OperationStatus::Running {
+            next = next.step(OperationEvent::ReachedEnd, now)?;
+        }
+        Ok(next)
+    }
+
+    /// The row of a job after the command.
+    pub(crate) fn job_after(&self, id: JobId, result: &Result<Job, CommandError>) -> OperationJob {
+        match result {
+            Ok(job) => OperationJob::changed(job),
+            Err(CommandError::NotFound(_)) => OperationJob::refused(id, OperationResult::Gone),
+            Err(CommandError::Refused(refusal)) => OperationJob::refused(id, refusal.reason.into()),
+        }
+    }
+
+    /// Whether the outcome of a job that it has changed is waited for.
+    pub(crate) fn watches(&self, job: &OperationJob) -> bool {
+        self.operation.canary.is_some() && job.result == Some(OperationResult::Changed)
+    }
+}
+
+/// Jobs that an operation works on together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperationBatch {
+    /// The jobs, newest id first.
+    pub jobs: Vec<JobId>,
+    /// Where the operation goes on afterwards; `None` if it has not come further.
+    pub cursor: Option<JobId>,
+    /// No jobs are left after these.
+    pub is_last: bool,
+}
+
+/// The answer to a change of an operation.
+///
+/// Exhaustive, because callers must tell these cases apart.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OperationChange {
+    /// It is stored like this.
+    Done(Box<OperationRecord>),
+    /// It does not allow it.
+    Refused(OperationRefusal),
+    /// Another caller has changed it first; nothing was written.
+    Outdated,
+    /// There is no such operation.
+    NotFound,
+}
+
+/// Which operations are meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OperationFilter {
+    /// Those of this tenant.
+    pub tenant: Option<Tenant>,
+    /// Those that have not ended.
+    pub is_open: bool,
+}
+
+impl OperationFilter {
+    /// The reference meaning of the filter.
+    pub(crate) fn matches(&self, record: &OperationRecord) -> bool {
+        (self.tenant.is_none() || self.tenant == record.tenant)
+            && (!self.is_open || record.is_open())
+    }
+}
+
+/// Which jobs of an operation are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperationJobFilter {
+    /// All.
+    All,
+    /// Those whose turn has not come.
+    NotWorked,
+    /// Those that were changed, and whose outcome is waited for.
+    Watched,
+    /// Those that were left as they are.
+    NotChanged,
+}
+
+/// Which audit records are meant. What is given must all hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuditFilter {
+    /// Of this tenant.
+    pub tenant: Option<Tenant>,
+    /// About this.
+    pub subject: Option<String>,
+    /// Of this action; with a `.` at its end, of all that begin with it.
+    pub action: Option<String>,
+    /// By a caller of this name.
+    pub actor: Option<String>,
+    /// At this time or later.
+    pub from: Option<Timestamp>,
+    /// Before this time.
+    pub before: Option<Timestamp>,
+}
+
+impl AuditFilter {
+    /// The reference meaning of the filter; drivers must agree with it.
+    pub fn matches(&self, record: &AuditRecord) -> bool {
+        let is_any = |wanted: &Option<String>, found: &str| {
+            wanted.as_ref().is_none_or(|wanted| wanted == found)
+        };
+        let (low, high) = self.action_range();
+        (self.tenant.is_none() || self.tenant == record.tenant)
+            && is_any(&self.subject, &record.subject)
+            && is_any(&self.actor, &record.actor.name)
+            && record.action >= low
+            && record.action < high
+            && self.from.is_none_or(|from| record.at >= from)
+            && self.before.is_none_or(|before| record.at < before)
+    }
+
+    /// The actions that are meant, from the one up to the other.
+    pub(crate) fn action_range(&self) -> (String, String) {
+        match &self.action {
+            None => (String::new(), char::MAX.to_string()),
+            Some(prefix) if prefix.ends_with('.') => {
+                (prefix.clone(), format!("{prefix}{}", char::MAX))
+            }
+            Some(action) => (action.clone(), format!("{action}\u{1}")),
+        }
+    }
+}
