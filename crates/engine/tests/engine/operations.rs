@@ -224,7 +224,10 @@ async fn named_jobs_that_do_not_allow_it_have_their_reason() {
     let jobs = world
         .client
         .jobs(JobFilter::default(), PageRequest::first(5));
-    let ids: Vec<JobId> = jobs.await.unwrap().items.iter().map(|job| job.id).collect();
+    let jobs = jobs.await.unwrap().items;
+    let ids: Vec<JobId> = jobs.iter().map(|job| job.id).collect();
+    let is_waiting = |job: &&steadfast_core::Job| job.progress.state == JobState::Waiting;
+    let waiting = jobs.iter().find(is_waiting).unwrap().id;
     let mut retry = request(OperationKind::Retry);
     retry.all = false;
     let unknown = JobId::new(Timestamp::EPOCH, 4);
@@ -240,7 +243,7 @@ async fn named_jobs_that_do_not_allow_it_have_their_reason() {
     let left: Vec<_> = left.await.unwrap().items;
     let left: Vec<_> = left.iter().map(|row| (row.job, row.result)).collect();
     let expected = [
-        (ids[0], Some(OperationResult::Waiting)),
+        (waiting, Some(OperationResult::Waiting)),
         (unknown, Some(OperationResult::Gone)),
     ];
     assert_eq!(left, expected);
