@@ -7,7 +7,7 @@
 use std::sync::{Arc, OnceLock};
 
 use axum::{
-    extract::{MatchedPath, Request, State},
+    extract::{Request, State},
     http::{Method, header},
     middleware::Next,
     response::Response,
@@ -45,10 +45,7 @@ pub async fn record(State(app): State<Arc<App>>, mut request: Request, next: Nex
     if matches!(*request.method(), Method::GET | Method::HEAD) {
         return next.run(request).await;
     }
-    let pattern = request.extensions().get::<MatchedPath>();
-    let pattern = pattern.map(|path| path.as_str().to_owned());
-    let command =
-        pattern.and_then(|pattern| Command::of(request.method(), &pattern, request.uri().path()));
+    let command = Command::of(request.method(), request.uri().path());
     let Some(command) = command else {
         return next.run(request).await;
     };
@@ -94,29 +91,23 @@ struct Command {
 }
 
 impl Command {
-    fn of(method: &Method, pattern: &str, path: &str) -> Option<Self> {
-        let pattern = pattern.strip_prefix("/api/v1/")?;
+    /// A POST ends with its verb, unless it creates something.
+    fn of(method: &Method, path: &str) -> Option<Self> {
         let path = path.strip_prefix("/api/v1/")?;
-        let mut parts = pattern.split('/');
-        let things = parts.next()?;
+        let (things, names) = path.split_once('/').unwrap_or((path, ""));
         if RECORDED_ELSEWHERE.contains(&things) {
             return None;
         }
-        let verb = parts.filter(|part| !part.starts_with('{')).next_back();
-        let verb = verb.unwrap_or(match *method {
-            Method::POST => "create",
-            Method::PUT => "set",
-            Method::PATCH => "edit",
-            Method::DELETE => "delete",
-            _ => "change",
-        });
-        let names = pattern.split('/').zip(path.split('/'));
-        let names = names.filter(|(part, _)| part.starts_with('{'));
-        let names: Vec<&str> = names.map(|(_, name)| name).collect();
+        let (names, verb) = match *method {
+            Method::PUT => (names, "set"),
+            Method::PATCH => (names, "edit"),
+            Method::DELETE => (names, "delete"),
+            _ => names.rsplit_once('/').unwrap_or((names, "create")),
+        };
         let thing = things.strip_suffix('s').unwrap_or(things);
         Some(Self {
             action: format!("{thing}.{}", verb.replace('-', "_")),
-            subject: names.join("/"),
+            subject: names.to_owned(),
         })
     }
 }
@@ -127,42 +118,36 @@ mod tests {
 
     #[test]
     fn a_command_is_named_by_its_method_and_path() {
-        for (method, pattern, path, expected) in [
+        let queue = Some(("queue.pause", "mail"));
+        let run = Some(("schedule.run_now", "sch_1"));
+        for (method, path, expected) in [
             (
                 Method::PUT,
-                "gates/{scope}/{key}",
                 "gates/queue/mail",
                 Some(("gate.set", "queue/mail")),
             ),
-            (
-                Method::POST,
-                "queues/{name}/pause",
-                "queues/mail/pause",
-                Some(("queue.pause", "mail")),
-            ),
-            (
-                Method::POST,
-                "schedules/{id}/run-now",
-                "schedules/sch_1/run-now",
-                Some(("schedule.run_now", "sch_1")),
-            ),
-            (Method::POST, "keys", "keys", Some(("key.create", ""))),
+            (Method::POST, "queues/mail/pause", queue),
+            (Method::POST, "schedules/sch_1/run-now", run),
+            (Method::POST, "keys", Some(("key.create", ""))),
             (
                 Method::DELETE,
-                "endpoints/{id}",
                 "endpoints/end_1",
                 Some(("endpoint.delete", "end_1")),
             ),
-            (Method::POST, "jobs/{id}/cancel", "jobs/job_1/cancel", None),
-            (Method::POST, "claims", "claims", None),
+            (
+                Method::PATCH,
+                "failures/01ab",
+                Some(("failure.edit", "01ab")),
+            ),
+            (Method::POST, "jobs/job_1/cancel", None),
+            (Method::POST, "claims", None),
         ] {
-            let full = |text: &str| format!("/api/v1/{text}");
-            let command = Command::of(&method, &full(pattern), &full(path));
+            let command = Command::of(&method, &format!("/api/v1/{path}"));
             let expected = expected.map(|(action, subject)| Command {
                 action: action.to_owned(),
                 subject: subject.to_owned(),
             });
-            assert_eq!(command, expected, "{method} {pattern}");
+            assert_eq!(command, expected, "{method} {path}");
         }
     }
 }
