@@ -52,9 +52,14 @@ pub async fn record(State(app): State<Arc<App>>, mut request: Request, next: Nex
     let slot = CallerSlot::default();
     request.extensions_mut().insert(slot.clone());
     let response = next.run(request).await;
+    // What was created is named by the address of the response.
+    let created = response.headers().get(header::LOCATION);
+    let created = created.and_then(|location| location.to_str().ok());
+    let created = created.and_then(|location| location.rsplit('/').next());
+    let created = created.map(str::to_owned);
     let caller = slot.0.get().filter(|_| response.status().is_success());
-    if let Some(caller) = caller
-        && let Err(problem) = save(&app, caller, command, &response).await
+    if let Some(caller) = caller.cloned()
+        && let Err(problem) = save(&app, &caller, command, created).await
     {
         // The command was carried out, and its caller must learn of that.
         tracing::error!(problem = problem.detail, "a command left no audit record");
@@ -66,13 +71,10 @@ async fn save(
     app: &App,
     caller: &Caller,
     command: Command,
-    response: &Response,
+    created: Option<String>,
 ) -> Result<(), Problem> {
-    let created = response.headers().get(header::LOCATION);
-    let created = created.and_then(|location| location.to_str().ok());
-    let created = created.and_then(|location| location.rsplit('/').next());
     let subject = match command.subject.is_empty() {
-        true => created.unwrap_or("-").to_owned(),
+        true => created.unwrap_or_else(|| "-".to_owned()),
         false => command.subject,
     };
     let by = caller.actor(app, "api").await?;
