@@ -143,11 +143,11 @@ pub async fn operations_are_kept_and_listed_newest_first(f: Fixture) {
         is_open: true,
     };
     assert_eq!(list(open).await, [ids[0], ids[2]]);
-    let nobody = OperationId::from_bits(1);
-    assert_eq!(f.store.get_operation(nobody).await.unwrap(), None);
+    let unknown = OperationId::from_bits(1);
+    assert_eq!(f.store.get_operation(unknown).await.unwrap(), None);
     let change = f
         .store
-        .change_operation(nobody, OperationEvent::Pause, None);
+        .change_operation(unknown, OperationEvent::Pause, None);
     assert_eq!(change.await.unwrap(), OperationChange::NotFound);
 }
 
