@@ -62,7 +62,7 @@ impl Parts {
             roles.push(Arc::new(calls));
         }
         roles.push(Arc::new(self.fetcher(config.concurrency, ended, stop)));
-        let others: [Arc<dyn Role>; 10] = [
+        let others: [Arc<dyn Role>; 11] = [
             Arc::new(self.keeper()),
             Arc::new(self.sweeper(config.sweep_every)),
             Arc::new(self.expirer(config.sweep_every)),
