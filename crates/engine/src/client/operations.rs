@@ -313,6 +313,7 @@ pub(super) fn action_of(command: &JobCommand) -> &'static str {
         JobCommand::RunNow => "job.run_now",
         JobCommand::Edit(_) => "job.edit",
         JobCommand::Discard => "job.discard",
+        JobCommand::Expire => "job.expire",
     }
 }
 
