@@ -352,6 +352,11 @@ mod tests {
             ("lease", "a claim", hours(core::LEASE_MAX)),
             (keys, "a tenant", count(KEYS_PER_TENANT_MAX)),
             (keys, "a store", count(KEYS_MAX)),
+            (
+                "[groups of failures](failures.md)",
+                "a tenant",
+                count(core::FAILURE_GROUPS_MAX),
+            ),
             ("signed-in browsers", "a key", count(SESSIONS_PER_KEY_MAX)),
             (
                 "session of the dashboard",

@@ -257,6 +257,9 @@ pub const COUNTS_MOVED_MAX: i64 = 5_000;
 pub const LANE_ROWS_MIN: usize = 8;
 /// Groups of failures of a list are read so many at once: each is some kilobytes.
 pub const FAILURE_GROUPS_READ_MAX: usize = 200;
+/// Transactions that add tallies of failures to their groups before groups are read: many nodes may
+/// append more meanwhile.
+pub const FAILURE_FOLDS_MAX: usize = 50;
 /// Tallies of failures that one transaction adds to their groups, which all others wait for.
 pub const FAILURES_FOLDED_MAX: i64 = 500;
 /// Jobs of a list are read so many at once.

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     failures::{FailureTallies, StoredGroups},
-    limits::FAILURES_FOLDED_MAX,
+    limits::{FAILURE_FOLDS_MAX, FAILURES_FOLDED_MAX},
     sql::{
         failures::{FailureRow, FailureWalk},
         paging::row_limit,
@@ -46,9 +46,9 @@ pub(super) async fn append(
         .await
 }
 
-/// Adds what was appended to the groups, a little at a time.
+/// Adds what was appended to the groups, a little at a time, and not for ever if others append more.
 pub(super) async fn fold(conn: &mut Conn<'_>) -> Result<(), DriverError> {
-    loop {
+    for _ in 0..FAILURE_FOLDS_MAX {
         let sql = include_str!("sql/failure_waits.sql");
         let row = conn.session().query_one(sql, &[]).await?;
         if !row.try_get::<_, bool>("waits")? {
@@ -58,6 +58,7 @@ pub(super) async fn fold(conn: &mut Conn<'_>) -> Result<(), DriverError> {
         fold_some(&transaction.session()).await?;
         transaction.commit().await?;
     }
+    Ok(())
 }
 
 async fn fold_some(session: &Session<'_>) -> Result<(), DriverError> {
