@@ -41,6 +41,7 @@ impl FailureTallies {
         self.0.keys()
     }
 
+    #[cfg(feature = "postgres")]
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&FailureKey, &FailureTally)> {
         self.0.iter()
     }
