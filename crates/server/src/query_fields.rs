@@ -107,6 +107,10 @@ impl<'de> Deserializer<'de> for Values<'de> {
         self.single()?.deserialize_option(visitor)
     }
 
+    fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        self.single()?.deserialize_u64(visitor)
+    }
+
     fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
         self.single()?.deserialize_u64(visitor)
     }
@@ -125,7 +129,7 @@ impl<'de> Deserializer<'de> for Values<'de> {
     }
 
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u128 f32 f64 char str string bytes byte_buf unit
+        bool i8 i16 i32 i64 i128 u8 u128 f32 f64 char str string bytes byte_buf unit
         unit_struct newtype_struct tuple tuple_struct map struct identifier ignored_any
     }
 }
@@ -142,6 +146,10 @@ impl<'de> Deserializer<'de> for Text<'de> {
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
         visitor.visit_some(self)
+    }
+
+    fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        self.deserialize_u64(visitor)
     }
 
     fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
@@ -165,7 +173,7 @@ impl<'de> Deserializer<'de> for Text<'de> {
     }
 
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u128 f32 f64 char str string bytes byte_buf unit
+        bool i8 i16 i32 i64 i128 u8 u128 f32 f64 char str string bytes byte_buf unit
         unit_struct newtype_struct seq tuple tuple_struct map struct identifier ignored_any
     }
 }

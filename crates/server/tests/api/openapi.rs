@@ -45,7 +45,7 @@ fn operations() -> Vec<Operation> {
 fn every_operation_has_an_id_of_its_own_that_begins_with_a_verb() {
     const VERBS: &[&str] = &[
         "advance", "cancel", "claim", "create", "delete", "discard", "edit", "explain", "fail",
-        "get", "hold", "list", "pause", "preview", "release", "requeue", "resume", "retry",
+        "get", "hold", "list", "mark", "pause", "preview", "release", "requeue", "resume", "retry",
         "revoke", "rotate", "run", "save", "send", "set", "settle", "snooze", "stream", "succeed",
     ];
     let mut seen = BTreeSet::new();
@@ -82,6 +82,7 @@ fn the_document_holds_together() {
             "Schedules",
             "Workers",
             "Dead letters",
+            "Failures",
             "Queues",
             "Flow control",
             "Stats",
@@ -184,7 +185,10 @@ async fn every_request_body_has_an_example_that_works() {
                 false => "https%3A%2F%2Fapi.example.com",
             };
             let path = match prepare(&server, &id).await {
-                Some(prepared) => path.replace("{id}", &prepared).replace("{name}", "charge"),
+                Some(prepared) => path
+                    .replace("{id}", &prepared)
+                    .replace("{fingerprint}", &prepared)
+                    .replace("{name}", "charge"),
                 None => path
                     .replace("{scope}", "queue")
                     .replace("{key}", key)
@@ -209,6 +213,15 @@ async fn prepare(server: &Server, operation: &str) -> Option<String> {
             let id = http.create_id(json!({"kind": "k", "delay": "1h"})).await;
             http.command("jobs", &id, "cancel").await.is(200);
             Some(id)
+        }
+        "markFailure" => {
+            http.create_id(json!({"kind": "k", "retry": "once"})).await;
+            let claim = &http.claim("k", "20s").await[0];
+            let failure = json!({"failure": {"class": "error", "message": "no disk"}});
+            http.report(claim, "fail", failure).await.is(200);
+            let list = http.get("/api/v1/failures?text=no%20disk").await.is(200);
+            let print = list["failures"][0]["fingerprint"].as_str();
+            Some(print.unwrap().to_owned())
         }
         "editSchedule" => {
             let body = json!({"name": "s", "schedule": "0 3 * * *", "job": {"kind": "k"}});
