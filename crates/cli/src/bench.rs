@@ -17,6 +17,9 @@ use std::path::PathBuf;
 use figure::Report;
 
 #[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  steadfast bench --jobs 30000 --backlog 30000\n  steadfast bench --flow --held 300000"
+)]
 pub struct Args {
     /// Jobs per throughput figure.
     #[arg(long, default_value_t = 100_000)]
