@@ -238,7 +238,7 @@ fn ends_of_run(set: BitSet) -> Option<(u32, u32)> {
 /// `*/5` of minutes. `None` for `*/7`, whose last step is shorter, and for one value.
 fn step(set: BitSet, count: u32) -> Option<u32> {
     let step = (set & !1).trailing_zeros();
-    let is_even = set & 1 == 1 && step > 1 && step < count && count % step == 0;
+    let is_even = set & 1 == 1 && step > 1 && step < count && count.is_multiple_of(step);
     let evenly = (0..count)
         .step_by(usize::try_from(step).ok()?.max(1))
         .fold(0, |evenly: BitSet, value| evenly | 1 << value);
