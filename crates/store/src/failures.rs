@@ -128,7 +128,7 @@ mod tests {
         let messages = ["no disk", "no room", "no answer"];
         let observed = messages.map(|message| failed(message).observation.unwrap());
         let tenant = observed[0].key.tenant.clone();
-        stored.counts.insert(tenant.clone(), FAILURE_GROUPS_MAX - 1);
+        stored.counts.insert(tenant, FAILURE_GROUPS_MAX - 1);
         for (index, dead_letters) in [(0, 1), (1, 1), (2, 2)] {
             let mut tallies = FailureTallies::default();
             tallies.add(&observed[index]);

@@ -215,7 +215,7 @@ pub async fn a_fixed_failure_that_comes_back_has_regressed(f: Fixture) {
     f.ended(f.job(), permanent("row 1 is wrong")).await;
     let group = only_group(&f).await;
     let new = f.store.new_failures(10).await.unwrap();
-    assert_eq!(new, [group.clone()]);
+    assert_eq!(new, std::slice::from_ref(&group));
     let mark = async |mark| {
         let by = Some("kim".to_owned());
         let marked = f.store.mark_failure(group.key.clone(), mark, by).await;
