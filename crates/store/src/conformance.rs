@@ -30,6 +30,7 @@ mod expiry;
 mod failures;
 mod fire;
 mod flow;
+mod flow_model;
 mod keys;
 mod list;
 mod once;
@@ -310,10 +311,15 @@ macro_rules! conformance_tests {
                 an_ordered_key_runs_in_the_order_of_creation
                 a_retry_holds_back_those_behind_it
                 a_cancelled_job_lets_those_behind_it_go_on
+                an_older_job_that_comes_back_to_an_ordered_key_is_its_first_again
+                the_first_of_an_ordered_key_may_change_its_priority
                 retries_beyond_their_share_wait_and_first_attempts_do_not
                 a_caller_takes_no_more_for_a_destination_than_it_wants
                 a_probe_is_a_job_that_is_tried_again
                 destination_and_key_are_kept
+            }
+            flow_model {
+                random_work_starts_what_may_and_nothing_else
             }
             schedules {
                 a_schedule_is_stored_as_it_was_asked

@@ -33,7 +33,7 @@ use steadfast_core::{
 };
 
 use crate::{
-    limits::{DUE_VIEWS_MAX, IDLE_STRIPS_KEPT},
+    limits::{DUE_VIEWS_MAX, IDLE_STRIPS_KEPT, ORDER_POLL},
     store::ClaimRequest,
 };
 use gates::GateEntry;
@@ -69,6 +69,8 @@ pub(crate) struct DueIndex {
     /// What is known of gates that no sublane passes at present: starts count although the jobs have
     /// ended.
     idle_states: HashMap<GateNumber, GateState>,
+    /// When there are more of them, those are looked for that do not count any more.
+    idle_states_checked: usize,
     /// Gates that have let strips through which then did not start anything: others may.
     unused_room: BTreeSet<GateNumber>,
     /// Sublanes that gates have let through since the driver last asked.
@@ -116,6 +118,7 @@ impl DueIndex {
             gates: Arc::default(),
             states: HashMap::new(),
             idle_states: HashMap::new(),
+            idle_states_checked: 0,
             unused_room: BTreeSet::new(),
             opened: Vec::new(),
             openings: BTreeSet::new(),
@@ -287,6 +290,9 @@ impl DueIndex {
         for id in unused {
             self.drop_if_unused(id);
         }
+        let sublanes = &self.sublanes;
+        self.looks
+            .retain(|strip| sublanes.contains_key(&strip.sublane));
     }
 
     /// When a claim should look again: in the past if something is due already.
@@ -333,10 +339,12 @@ impl DueIndex {
             let sublane = sublane();
             let applied: Arc<[AppliedGate]> = gates.applying_to(&sublane).into();
             for gate in &*applied {
-                states.entry(gate.number).or_insert_with(|| GateEntry {
+                let known = states.entry(gate.number).or_insert_with(|| GateEntry {
                     gate: gate.clone(),
                     state: idle_states.remove(&gate.number).unwrap_or_default(),
+                    sublanes: 0,
                 });
+                known.sublanes += 1;
             }
             lists.add(&sublane, id);
             Entry {
@@ -388,6 +396,11 @@ impl DueIndex {
         let Some(gate) = entry.gates.iter().find(|gate| gate.limits.ordered) else {
             return;
         };
+        if self.writers == Writers::Many {
+            // Others may not say that an older job has come back to the key.
+            let now = self.now.unwrap_or(Timestamp::EPOCH);
+            self.openings.insert((now.plus(ORDER_POLL), gate.number));
+        }
         for view in &mut self.views {
             if view.wants(&entry.sublane) {
                 let share = self.shares.get(&entry.sublane.tenant);
@@ -430,7 +443,9 @@ impl DueIndex {
         }
         let sublane = entry.sublane.clone();
         self.lists.remove(&sublane, id);
-        self.sublanes.remove(&id);
+        if let Some(entry) = self.sublanes.remove(&id) {
+            self.leave_gates(&entry.gates);
+        }
     }
 
     /// What was due by a clock that was set back is not due any more.

@@ -143,6 +143,9 @@ pub const LOCKED_ROWS_RETRY: Duration = Duration::from_millis(50);
 pub const GATE_SILENCE: Duration = Duration::from_secs(5);
 /// A gate that other nodes fill is looked at again this often, in case no notification came.
 pub const GATE_POLL: Duration = Duration::from_secs(1);
+/// Jobs behind another one of their ordered key are looked at again this often, in case no notification
+/// came: seldom, because there may be one such job for each of many keys.
+pub const ORDER_POLL: Duration = Duration::from_secs(60);
 /// Ranges that one statement of a look at all of them finds.
 pub const MIRROR_SLICE: i64 = 1_000;
 /// A node looks at all ranges at least this often, if that is cheap.

@@ -5,11 +5,11 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use steadfast_core::{
     Claim, ConcurrencyKey, Destination, DestinationHealth, Failure, FailureClass, Gate,
     GateDefaults, GateId, GateLimits, GateScope, Gates, Guarantee, HealthInput, HealthRules,
-    HealthTally, HoldMode, JobCommand, JobId, NewJob, Outcome, Pause, Priority, Rate, RetryShare,
-    RunAt, Tenant, Weight,
+    HealthTally, HoldMode, JobCommand, JobEdit, JobId, NewJob, Outcome, Pause, Priority, Rate,
+    RetryShare, RunAt, Tenant, Weight,
 };
 
-use super::fixture::{Fixture, failure, ids_of, queue, request, secs, success, tenant};
+use super::fixture::{Fixture, failure, ids_of, permanent, queue, request, secs, success, tenant};
 use crate::{Allowance, ClaimRequest, store::ClaimResult};
 
 pub async fn tenants_take_turns(f: Fixture) {
@@ -266,6 +266,48 @@ pub async fn a_cancelled_job_lets_those_behind_it_go_on(f: Fixture) {
     assert_eq!(claim(&f, &gates, 10).await.claims.len(), 0);
     f.command(ids[0], JobCommand::Cancel).await;
     assert_eq!(ids_of(&claim(&f, &gates, 10).await.claims), [ids[1]]);
+}
+
+pub async fn an_older_job_that_comes_back_to_an_ordered_key_is_its_first_again(f: Fixture) {
+    let gates = ordered();
+    let jobs = vec![
+        keyed(&f, |_| {}),
+        keyed(&f, |job| job.priority = Priority::new(9).unwrap()),
+        keyed(&f, |_| {}),
+    ];
+    let ids = f.enqueue(jobs).await;
+    let only = async |id| {
+        let mut claims = claim(&f, &gates, 10).await.claims;
+        assert_eq!(ids_of(&claims), [id]);
+        claims.remove(0)
+    };
+    f.end(only(ids[0]).await, permanent("no")).await;
+    f.end(only(ids[1]).await, failure("later")).await;
+    assert_eq!(claim(&f, &gates, 10).await.claims.len(), 0);
+    f.command(ids[0], JobCommand::Retry { payload: None }).await;
+    let first = only(ids[0]).await;
+    f.clock
+        .advance(f.read(ids[1]).await.progress.run_at.since(f.now()));
+    assert_eq!(claim(&f, &gates, 10).await.claims.len(), 0);
+    f.end(first, success()).await;
+    f.end(only(ids[1]).await, success()).await;
+    only(ids[2]).await;
+}
+
+pub async fn the_first_of_an_ordered_key_may_change_its_priority(f: Fixture) {
+    let gates = ordered();
+    let urgent = Priority::new(9).unwrap();
+    let first = keyed(&f, |job| job.run_at = RunAt::After(secs(60)));
+    let second = keyed(&f, |job| job.priority = urgent);
+    let ids = f.enqueue(vec![first, second]).await;
+    assert_eq!(claim(&f, &gates, 10).await.claims.len(), 0);
+    let edit = JobEdit {
+        run_at: Some(f.now()),
+        priority: Some(urgent),
+        ..JobEdit::default()
+    };
+    f.command(ids[0], JobCommand::Edit(edit)).await;
+    assert_eq!(ids_of(&claim(&f, &gates, 10).await.claims), [ids[0]]);
 }
 
 pub async fn retries_beyond_their_share_wait_and_first_attempts_do_not(f: Fixture) {

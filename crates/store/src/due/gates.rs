@@ -1,9 +1,6 @@
 //! What gates hold back, and when they let it through.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
 use steadfast_core::{
     AppliedGate, ClosedBy, Destination, GateNumber, GateState, Gates, GatesChange, Room, Sublane,
@@ -17,6 +14,8 @@ use crate::limits::GATE_POLL;
 pub(super) struct GateEntry {
     pub gate: AppliedGate,
     pub state: GateState,
+    /// How many sublanes pass it; without any, it is forgotten.
+    pub sublanes: usize,
 }
 
 impl DueIndex {
@@ -60,7 +59,9 @@ impl DueIndex {
                         running: 0,
                         ..kept.unwrap_or_default()
                     },
+                    sublanes: 0,
                 });
+                known.sublanes += 1;
                 known.state.running = known.state.running.saturating_add(entry.running);
             }
         }
@@ -71,9 +72,6 @@ impl DueIndex {
         let affected = changed.iter();
         let affected = affected.flat_map(|destination| self.lists.of_destination(destination));
         let affected: Vec<SublaneId> = affected.copied().collect();
-        // What health decides is a gate of the destination, which sublanes of others do not have.
-        let mut gone: HashSet<GateNumber> = HashSet::new();
-        let mut kept: HashSet<GateNumber> = HashSet::new();
         let mut strips = Vec::new();
         for id in affected {
             let Some(entry) = self.sublanes.get_mut(&id) else {
@@ -83,15 +81,15 @@ impl DueIndex {
                 &mut entry.gates,
                 self.gates.applying_to(&entry.sublane).into(),
             );
-            gone.extend(before.iter().map(|gate| gate.number));
-            kept.extend(entry.gates.iter().map(|gate| gate.number));
             // Attempts are not counted where health decides, so what runs stays as it is.
             for gate in &*entry.gates {
                 let known = self.states.entry(gate.number).or_insert_with(|| GateEntry {
                     gate: gate.clone(),
                     state: GateState::default(),
+                    sublanes: 0,
                 });
                 known.gate = gate.clone();
+                known.sublanes += 1;
             }
             // What was passed over as long as only probes were let through may start now.
             let now = self.now;
@@ -105,9 +103,13 @@ impl DueIndex {
                     level: *level,
                 });
             }
-        }
-        for number in gone.difference(&kept) {
-            self.states.remove(number);
+            self.leave_gates(&before);
+            // What health decides next begins anew.
+            for gate in &*before {
+                if !self.states.contains_key(&gate.number) {
+                    self.idle_states.remove(&gate.number);
+                }
+            }
         }
         let states = &self.states;
         self.openings
@@ -123,6 +125,36 @@ impl DueIndex {
     /// The gates that hold.
     pub(crate) fn gates(&self) -> &Arc<Gates> {
         &self.gates
+    }
+
+    /// A sublane does not pass these gates any more. How one stands that no other sublane passes is kept
+    /// if it may still count here; where there are many writers, the database knows it.
+    pub(super) fn leave_gates(&mut self, gates: &[AppliedGate]) {
+        let now = self.now.unwrap_or(Timestamp::EPOCH);
+        for gate in gates {
+            let Some(known) = self.states.get_mut(&gate.number) else {
+                continue;
+            };
+            known.sublanes = known.sublanes.saturating_sub(1);
+            if known.sublanes > 0 {
+                continue;
+            }
+            let state = GateState {
+                running: 0,
+                ..known.state
+            };
+            self.states.remove(&gate.number);
+            self.unused_room.remove(&gate.number);
+            if self.writers == Writers::One && gate.limits.counts_starts() && state.matters_at(now)
+            {
+                self.idle_states.insert(gate.number, state);
+            }
+        }
+        // As often as their number doubles, which costs each of them little.
+        if self.idle_states.len() > 2 * self.idle_states_checked + 100 {
+            self.idle_states.retain(|_, state| state.matters_at(now));
+            self.idle_states_checked = self.idle_states.len();
+        }
     }
 
     /// Keeps what is known of gates that no sublane passes any more, for as long as it matters.
@@ -254,8 +286,11 @@ impl DueIndex {
                     let shares = &self.shares;
                     for view in &mut self.views {
                         let through = view.unpark(&park, room, |tenant| shares.get(tenant));
-                        self.opened
-                            .extend(through.iter().map(|strip| strip.sublane));
+                        // Many writers wake each other by what they say of their own changes.
+                        if self.writers == Writers::One {
+                            let through = through.iter().map(|strip| strip.sublane);
+                            self.opened.extend(through);
+                        }
                     }
                 }
                 Room::Closed(by) => {

@@ -55,6 +55,12 @@ impl Looks {
         Some(look.came)
     }
 
+    /// Forgets claims that look at other strips than these, because they have failed or find out that
+    /// nothing is known of them.
+    pub(super) fn retain(&mut self, is_kept: impl Fn(&Strip) -> bool) {
+        self.under_way.retain(|strip, _| is_kept(strip));
+    }
+
     #[cfg(test)]
     pub(super) fn count(&self, strip: Strip) -> usize {
         self.under_way.get(&strip).map_or(0, Vec::len)

@@ -1,4 +1,7 @@
-use steadfast_core::{Kind, Queue, Sublane, Tenant, Timestamp, WorkerName};
+use steadfast_core::{
+    Gate, GateDefaults, GateId, GateLimits, GateScope, Kind, Queue, Rate, Sublane, Tenant,
+    Timestamp, WorkerName,
+};
 
 use super::*;
 use crate::limits::TENANT_SHARES_MAX;
@@ -135,4 +138,32 @@ fn shares_of_many_tenants_are_bounded() {
         shares.charge(&tenant, 1, &gates);
     }
     assert!(shares.count() <= TENANT_SHARES_MAX);
+}
+
+/// Of gates there may be one for each concurrency key.
+#[test]
+fn how_a_gate_stands_is_known_while_jobs_pass_it_or_it_counts() {
+    let at_most = GateLimits {
+        max_running: Some(1),
+        ..GateLimits::default()
+    };
+    let rate = GateLimits {
+        rate: Rate::new(1, std::time::Duration::from_secs(60), 0).ok(),
+        ..GateLimits::default()
+    };
+    for (limits, counted) in [(at_most, 0), (rate, 1)] {
+        let mut index = DueIndex::new(Writers::One);
+        let id = GateId::new(None, GateScope::Queue, "default").unwrap();
+        let gates = Gates::new(1, [Gate { id, limits }], GateDefaults::default());
+        index.set_gates(&Arc::new(gates));
+        index.add(strip(), sublane, at(1));
+        let picks = plan(&mut index, 100);
+        index.finish(&picks[0], 1, Head::None, at(100));
+        assert_eq!(index.states.len(), 1);
+        index.remove_running(STRIP, at(101));
+        assert_eq!((index.states.len(), index.idle_states.len()), (0, counted));
+        index.add(strip(), sublane, at(102));
+        assert_eq!((index.states.len(), index.idle_states.len()), (1, 0));
+        assert_eq!(plan(&mut index, 103).len(), 1 - counted);
+    }
 }

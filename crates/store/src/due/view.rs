@@ -80,6 +80,9 @@ pub(super) struct View {
     ready: TenantOrder,
     later: BTreeSet<(Timestamp, Strip)>,
     parked: HashMap<Park, TenantOrder>,
+    /// The destinations among what holds strips back: every claim looks at these, and gates may be
+    /// many.
+    full: HashSet<Destination>,
     places: HashMap<Strip, PlacedStrip>,
 }
 
@@ -104,6 +107,7 @@ impl View {
             ready: TenantOrder::default(),
             later: BTreeSet::new(),
             parked: HashMap::new(),
+            full: HashSet::new(),
             places: HashMap::new(),
         }
     }
@@ -132,6 +136,9 @@ impl View {
         self.remove(strip);
         let place = match parked {
             Some(park) => {
+                if let Park::Destination(destination) = &park {
+                    self.full.insert(destination.clone());
+                }
                 let order = self.parked.entry(park.clone()).or_default();
                 order.insert(strip, tenant, share, run_at);
                 Whereabouts::Parked(park)
@@ -162,6 +169,9 @@ impl View {
         park: Park,
     ) {
         self.remove(strip);
+        if let Park::Destination(destination) = &park {
+            self.full.insert(destination.clone());
+        }
         let order = self.parked.entry(park.clone()).or_default();
         order.insert(strip, tenant, share, run_at);
         let placed = PlacedStrip {
@@ -189,6 +199,9 @@ impl View {
                     order.remove(strip, tenant, *run_at);
                     if order.is_empty() {
                         self.parked.remove(park);
+                        if let Park::Destination(destination) = park {
+                            self.full.remove(destination);
+                        }
                     }
                 }
             }
@@ -242,17 +255,11 @@ impl View {
         allowance: &dyn Fn(&Destination) -> usize,
         share: impl Fn(&Tenant) -> Share,
     ) {
-        let open: Vec<(Park, usize)> = self
-            .parked
-            .keys()
-            .filter_map(|park| match park {
-                Park::Destination(destination) => Some((park.clone(), allowance(destination))),
-                Park::Gate(_) | Park::Retries(_) => None,
-            })
-            .filter(|(_, room)| *room > 0)
-            .collect();
-        for (park, room) in open {
-            self.unpark(&park, room, &share);
+        let rooms = self.full.iter();
+        let rooms = rooms.map(|destination| (destination.clone(), allowance(destination)));
+        let open: Vec<(Destination, usize)> = rooms.filter(|(_, room)| *room > 0).collect();
+        for (destination, room) in open {
+            self.unpark(&Park::Destination(destination), room, &share);
         }
     }
 

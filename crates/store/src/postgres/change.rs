@@ -361,8 +361,10 @@ impl LockedJob {
             let sublane = Arc::new(Sublane::from(&self.job));
             hints.strip_waits(self.strip(&self.job), Some(sublane), progress.run_at);
         }
-        // Another job of an ordered key may be the first now.
-        if self.job.concurrency_key.is_some() && progress.state.is_final() {
+        // Another job of an ordered key may be the first now, or this one again.
+        let is_same =
+            before.progress.state == progress.state && self.strip(before) == self.strip(&self.job);
+        if self.job.concurrency_key.is_some() && !is_same {
             hints.attempt_ended(self.sublane());
         }
         // The end of a run may let a queued tick fire.

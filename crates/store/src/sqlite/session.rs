@@ -254,12 +254,17 @@ impl<'c> Session<'c> {
             .move_job(lane, Some(from.bucket), Some(to.bucket));
         if from.state == JobState::Waiting {
             self.due.index.remove(from.strip, from.run_at);
-            if to.state.is_final() {
-                self.due.index.order_changed(from.strip.sublane, self.now);
-            }
         }
         if to.state == JobState::Waiting {
             self.job_waits(to.strip, None, to.run_at);
+        }
+        // It was the first of an ordered key and is not any more, or the other way round.
+        let has_left = from.state == JobState::Waiting && to.state.is_final();
+        let has_come = to.state == JobState::Waiting && from.state != JobState::Running;
+        let is_elsewhere = from.state != JobState::Waiting || from.strip != to.strip;
+        if has_left || (has_come && is_elsewhere) {
+            self.due.index.order_changed(from.strip.sublane, self.now);
+            self.wake_opened();
         }
         if from.state == JobState::Running && to.state != JobState::Running {
             self.due.index.remove_running(from.strip.sublane, self.now);

@@ -10,7 +10,8 @@ use std::{
 };
 
 use steadfast_core::{
-    Dice, JobCommand, Payload, Subscriptions, Tally, Timestamp, Transition, after_attempt,
+    Dice, Gate, GateDefaults, GateId, GateLimits, GateScope, Gates, JobCommand, Payload,
+    Subscriptions, Tally, Timestamp, Transition, after_attempt,
 };
 use steadfast_store::{
     BaseStore as _, ClaimRequest, CommitResult, EnqueueResult, FireRequest, FireResult, JobFilter,
@@ -341,6 +342,41 @@ async fn a_caller_that_waits_too_long_for_a_lock_or_a_connection_gets_a_transien
         .await
         .unwrap();
     assert!(commanded[0].is_ok());
+}
+
+#[tokio::test]
+async fn a_row_that_was_set_aside_counts_at_no_gate() {
+    let database = TestDatabase::new();
+    let store = database.open().await;
+    let new = jobs(&store, 1);
+    let limits = GateLimits {
+        max_running: Some(1),
+        ..GateLimits::default()
+    };
+    let id = GateId::new(None, GateScope::Queue, new[0].queue.as_str()).unwrap();
+    let gates = Gates::new(1, [Gate { id, limits }], GateDefaults::default());
+    let gated = ClaimRequest {
+        gates: Arc::new(gates),
+        ..request(10)
+    };
+    let broken = new[0].id;
+    store.enqueue(new).await.unwrap();
+    database
+        .execute(&format!(
+            "UPDATE steadfast.job SET tags = '{{' WHERE id = '{:032x}'",
+            broken.bits()
+        ))
+        .await;
+    assert!(store.claim(gated.clone()).await.unwrap().claims.is_empty());
+    store.enqueue(jobs(&store, 1)).await.unwrap();
+    let claimed = async {
+        while store.claim(gated.clone()).await.unwrap().claims.is_empty() {
+            // sleep: a gate that was full is looked at again after a while.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let claimed = tokio::time::timeout(Duration::from_secs(20), claimed).await;
+    claimed.unwrap();
 }
 
 #[tokio::test]
