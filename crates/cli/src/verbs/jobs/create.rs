@@ -192,7 +192,7 @@ impl Args {
             return Ok(None);
         };
         Ok(Some(Unique {
-            key: UniqueKey::new(key).map_err(|error| usage(&error.to_string()))?,
+            key: UniqueKey::new(key).map_err(|error| usage(error.to_string()))?,
             scope: self.unique_while.unwrap_or(UniqueScope::Unfinished),
             on_conflict: self.on_conflict.unwrap_or(ConflictAction::Keep),
         }))
