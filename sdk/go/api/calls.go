@@ -45,6 +45,57 @@ func (c *Client) AllAlerts(ctx context.Context, params ListAlertsParams) iter.Se
 	})
 }
 
+// ListAuditParams is the query of [Client.ListAudit]; what is left empty is not sent.
+type ListAuditParams struct {
+	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	Tenant string
+	// About this: the id of a job or operation, the name of a queue, …
+	Subject string
+	// Of this action; `job.` for all that begin so.
+	Action string
+	// By a caller of this name.
+	By string
+	// At this time or later.
+	From time.Time
+	// Before this time.
+	Before time.Time
+	// How many, up to 500; 50 by default.
+	Limit int
+	// Where the page before ended: its nextCursor.
+	After string
+}
+
+func (p ListAuditParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "tenant", string(p.Tenant))
+	addText(v, "subject", string(p.Subject))
+	addText(v, "action", string(p.Action))
+	addText(v, "by", string(p.By))
+	addTime(v, "from", p.From)
+	addTime(v, "before", p.Before)
+	addInt(v, "limit", p.Limit)
+	addText(v, "after", string(p.After))
+	return v
+}
+
+// ListAudit: List who did what, newest first: every command that changed something.
+func (c *Client) ListAudit(ctx context.Context, params ListAuditParams) (*AuditList, error) {
+	answer := new(AuditList)
+	err := c.Call(ctx, "GET", "/audit", params.values(), nil, answer)
+	return answer, err
+}
+
+// AllAudit is every item of [Client.ListAudit], page by page.
+func (c *Client) AllAudit(ctx context.Context, params ListAuditParams) iter.Seq2[AuditRecord, error] {
+	return pages(func(after string) ([]AuditRecord, string, error) {
+		if after != "" {
+			params.After = after
+		}
+		page, err := c.ListAudit(ctx, params)
+		return page.Records, page.NextCursor, err
+	})
+}
+
 // ClaimJobs: Claim due jobs, waiting for the first if there is none.
 func (c *Client) ClaimJobs(ctx context.Context, request ClaimJobsRequest) (*ClaimList, error) {
 	answer := new(ClaimList)
@@ -267,6 +318,8 @@ type ListDeadLettersParams struct {
 	Text string
 	// With a newest failure of this class.
 	Class string
+	// With a newest failure of this fingerprint.
+	Fingerprint string
 	// Ended for this reason.
 	Reason EndReason
 	// How many, up to 500; 50 by default.
@@ -288,6 +341,7 @@ func (p ListDeadLettersParams) values() url.Values {
 	addTime(v, "failedBefore", p.FailedBefore)
 	addText(v, "text", string(p.Text))
 	addText(v, "class", string(p.Class))
+	addText(v, "fingerprint", string(p.Fingerprint))
 	addText(v, "reason", string(p.Reason))
 	addInt(v, "limit", p.Limit)
 	addText(v, "after", string(p.After))
@@ -380,6 +434,104 @@ func (c *Client) DeleteEndpoint(ctx context.Context, id string) error {
 func (c *Client) RotateEndpointSecret(ctx context.Context, id string, request RotateSecretRequest) (*EndpointWithSecret, error) {
 	answer := new(EndpointWithSecret)
 	err := c.Call(ctx, "POST", "/endpoints/"+url.PathEscape(id)+"/rotate", nil, request, answer)
+	return answer, err
+}
+
+// ListFailuresParams is the query of [Client.ListFailures]; what is left empty is not sent.
+type ListFailuresParams struct {
+	// In this state.
+	State FailureState
+	// Failures of this class.
+	Class string
+	// Failures with this HTTP status.
+	Status int
+	// Failures of jobs of this kind.
+	Kind string
+	// Failures of jobs that call this system, as `https://api.example.com`.
+	Destination string
+	// Failures of jobs of this queue.
+	Queue string
+	// With this text in the pattern or in the newest message, in any case.
+	Text string
+	// Seen at this time or later.
+	Since time.Time
+	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	Tenant string
+	// How many, up to 500; 50 by default.
+	Limit int
+	// Where the page before ended: its nextCursor.
+	After string
+}
+
+func (p ListFailuresParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "state", string(p.State))
+	addText(v, "class", string(p.Class))
+	addInt(v, "status", p.Status)
+	addText(v, "kind", string(p.Kind))
+	addText(v, "destination", string(p.Destination))
+	addText(v, "queue", string(p.Queue))
+	addText(v, "text", string(p.Text))
+	addTime(v, "since", p.Since)
+	addText(v, "tenant", string(p.Tenant))
+	addInt(v, "limit", p.Limit)
+	addText(v, "after", string(p.After))
+	return v
+}
+
+// ListFailures: List groups of failures, those with the most failures first.
+func (c *Client) ListFailures(ctx context.Context, params ListFailuresParams) (*FailureList, error) {
+	answer := new(FailureList)
+	err := c.Call(ctx, "GET", "/failures", params.values(), nil, answer)
+	return answer, err
+}
+
+// AllFailures is every item of [Client.ListFailures], page by page.
+func (c *Client) AllFailures(ctx context.Context, params ListFailuresParams) iter.Seq2[FailureGroup, error] {
+	return pages(func(after string) ([]FailureGroup, string, error) {
+		if after != "" {
+			params.After = after
+		}
+		page, err := c.ListFailures(ctx, params)
+		return page.Failures, page.NextCursor, err
+	})
+}
+
+// GetFailureParams is the query of [Client.GetFailure]; what is left empty is not sent.
+type GetFailureParams struct {
+	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	Tenant string
+}
+
+func (p GetFailureParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "tenant", string(p.Tenant))
+	return v
+}
+
+// GetFailure: Read a group of failures.
+func (c *Client) GetFailure(ctx context.Context, fingerprint string, params GetFailureParams) (*FailureGroup, error) {
+	answer := new(FailureGroup)
+	err := c.Call(ctx, "GET", "/failures/"+url.PathEscape(fingerprint), params.values(), nil, answer)
+	return answer, err
+}
+
+// MarkFailureParams is the query of [Client.MarkFailure]; what is left empty is not sent.
+type MarkFailureParams struct {
+	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	Tenant string
+}
+
+func (p MarkFailureParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "tenant", string(p.Tenant))
+	return v
+}
+
+// MarkFailure: Say that a failure is known, or that its cause is fixed.
+func (c *Client) MarkFailure(ctx context.Context, fingerprint string, params MarkFailureParams, request MarkFailureRequest) (*FailureGroup, error) {
+	answer := new(FailureGroup)
+	err := c.Call(ctx, "PATCH", "/failures/"+url.PathEscape(fingerprint), params.values(), request, answer)
 	return answer, err
 }
 
@@ -519,6 +671,8 @@ type ListJobsParams struct {
 	Text string
 	// With a newest failure of this class.
 	Class string
+	// With a newest failure of this fingerprint.
+	Fingerprint string
 	// Ended for this reason.
 	Reason EndReason
 	// How many, up to 500; 50 by default.
@@ -540,6 +694,7 @@ func (p ListJobsParams) values() url.Values {
 	addTime(v, "failedBefore", p.FailedBefore)
 	addText(v, "text", string(p.Text))
 	addText(v, "class", string(p.Class))
+	addText(v, "fingerprint", string(p.Fingerprint))
 	addText(v, "reason", string(p.Reason))
 	addInt(v, "limit", p.Limit)
 	addText(v, "after", string(p.After))
@@ -728,6 +883,117 @@ func (c *Client) AllNodes(ctx context.Context, params ListNodesParams) iter.Seq2
 		page, err := c.ListNodes(ctx, params)
 		return page.Nodes, page.NextCursor, err
 	})
+}
+
+// ListOperationsParams is the query of [Client.ListOperations]; what is left empty is not sent.
+type ListOperationsParams struct {
+	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	Tenant string
+	// Only those that have not ended.
+	Open bool
+	// How many, up to 500; 50 by default.
+	Limit int
+	// Where the page before ended: its nextCursor.
+	After string
+}
+
+func (p ListOperationsParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "tenant", string(p.Tenant))
+	addText(v, "open", string(p.Open))
+	addInt(v, "limit", p.Limit)
+	addText(v, "after", string(p.After))
+	return v
+}
+
+// ListOperations: List operations, newest first.
+func (c *Client) ListOperations(ctx context.Context, params ListOperationsParams) (*OperationList, error) {
+	answer := new(OperationList)
+	err := c.Call(ctx, "GET", "/operations", params.values(), nil, answer)
+	return answer, err
+}
+
+// AllOperations is every item of [Client.ListOperations], page by page.
+func (c *Client) AllOperations(ctx context.Context, params ListOperationsParams) iter.Seq2[Operation, error] {
+	return pages(func(after string) ([]Operation, string, error) {
+		if after != "" {
+			params.After = after
+		}
+		page, err := c.ListOperations(ctx, params)
+		return page.Operations, page.NextCursor, err
+	})
+}
+
+// CreateOperation: Work on many jobs: requeue, discard, cancel, retry, edit their policy, or run
+// them now.
+func (c *Client) CreateOperation(ctx context.Context, request CreateOperationRequest) (*BulkResult, error) {
+	answer := new(BulkResult)
+	err := c.Call(ctx, "POST", "/operations", nil, request, answer)
+	return answer, err
+}
+
+// GetOperation: Read an operation: how far it has come, and its report.
+func (c *Client) GetOperation(ctx context.Context, id string) (*Operation, error) {
+	answer := new(Operation)
+	err := c.Call(ctx, "GET", "/operations/"+url.PathEscape(id), nil, nil, answer)
+	return answer, err
+}
+
+// CancelOperation: End an operation. What it has done stays done; the rest is left alone.
+func (c *Client) CancelOperation(ctx context.Context, id string) (*Operation, error) {
+	answer := new(Operation)
+	err := c.Call(ctx, "POST", "/operations/"+url.PathEscape(id)+"/cancel", nil, nil, answer)
+	return answer, err
+}
+
+// ListOperationJobsParams is the query of [Client.ListOperationJobs]; what is left empty is not sent.
+type ListOperationJobsParams struct {
+	// Only those that were left as they are.
+	NotChanged bool
+	// How many, up to 500; 50 by default.
+	Limit int
+	// Where the page before ended: its nextCursor.
+	After string
+}
+
+func (p ListOperationJobsParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "notChanged", string(p.NotChanged))
+	addInt(v, "limit", p.Limit)
+	addText(v, "after", string(p.After))
+	return v
+}
+
+// ListOperationJobs: List the jobs of an operation, with what was done to each.
+func (c *Client) ListOperationJobs(ctx context.Context, id string, params ListOperationJobsParams) (*OperationJobList, error) {
+	answer := new(OperationJobList)
+	err := c.Call(ctx, "GET", "/operations/"+url.PathEscape(id)+"/jobs", params.values(), nil, answer)
+	return answer, err
+}
+
+// AllOperationJobs is every item of [Client.ListOperationJobs], page by page.
+func (c *Client) AllOperationJobs(ctx context.Context, id string, params ListOperationJobsParams) iter.Seq2[OperationJob, error] {
+	return pages(func(after string) ([]OperationJob, string, error) {
+		if after != "" {
+			params.After = after
+		}
+		page, err := c.ListOperationJobs(ctx, id, params)
+		return page.Jobs, page.NextCursor, err
+	})
+}
+
+// PauseOperation: Halt an operation until it is resumed. What it has done stays done.
+func (c *Client) PauseOperation(ctx context.Context, id string) (*Operation, error) {
+	answer := new(Operation)
+	err := c.Call(ctx, "POST", "/operations/"+url.PathEscape(id)+"/pause", nil, nil, answer)
+	return answer, err
+}
+
+// ResumeOperation: Let a paused operation go on.
+func (c *Client) ResumeOperation(ctx context.Context, id string) (*Operation, error) {
+	answer := new(Operation)
+	err := c.Call(ctx, "POST", "/operations/"+url.PathEscape(id)+"/resume", nil, nil, answer)
+	return answer, err
 }
 
 // PreviewPolicy: Preview the whole timetable of a policy.

@@ -7,6 +7,14 @@ import (
 	"time"
 )
 
+// Actor: Who gave a command.
+type Actor struct {
+	// `key_…`; null while the server needs no key.
+	Key string `json:"key,omitzero"`
+	// The name of the key, or the way by which the command came: `api` or `dashboard`.
+	Name string `json:"name"`
+}
+
 // AdvanceClockRequest: A request to move the clock of the store.
 type AdvanceClockRequest struct {
 	// How far.
@@ -54,6 +62,8 @@ const (
 	AlertRuleExhausted   AlertRule = "exhausted"
 	AlertRuleOverdue     AlertRule = "overdue"
 	AlertRuleDestination AlertRule = "destination"
+	AlertRuleNewFailure  AlertRule = "new_failure"
+	AlertRuleRegressed   AlertRule = "regressed"
 )
 
 // AlertStatus is one of a few words.
@@ -81,6 +91,7 @@ const (
 	AlertUnitJobs    AlertUnit = "jobs"
 	AlertUnitShare   AlertUnit = "share"
 	AlertUnitSeconds AlertUnit = "seconds"
+	AlertUnitCauses  AlertUnit = "causes"
 )
 
 // Attempt: One attempt, and what followed it.
@@ -142,6 +153,32 @@ const (
 	AttemptStatusCancelled AttemptStatus = "CANCELLED"
 	AttemptStatusReleased  AttemptStatus = "RELEASED"
 )
+
+// AuditList: A page of what was done.
+type AuditList struct {
+	// Where to go on, as `after`; null at the end of the list.
+	NextCursor string `json:"nextCursor,omitzero"`
+	// The newest first.
+	Records []AuditRecord `json:"records"`
+}
+
+// AuditRecord: One command, and who gave it.
+type AuditRecord struct {
+	// What was done, as `job.cancel` or `gate.set`.
+	Action string `json:"action"`
+	// Who gave it.
+	Actor Actor `json:"actor"`
+	// When it was carried out.
+	At time.Time `json:"at"`
+	// More about it, for people.
+	Detail string `json:"detail,omitzero"`
+	// `aud_…`
+	ID string `json:"id"`
+	// What it was done to.
+	Subject string `json:"subject"`
+	// Whose jobs or settings; null for those of all tenants.
+	Tenant string `json:"tenant,omitzero"`
+}
 
 // Backoff is one of a few words.
 type Backoff string
@@ -402,6 +439,32 @@ type CreateKeyRequest struct {
 	Tenant string `json:"tenant,omitzero"`
 }
 
+// CreateOperationRequest: Work on many jobs: those of `ids`, or all that match `filter`.
+type CreateOperationRequest struct {
+	// Must be true if the filter leaves nothing out.
+	All *bool `json:"all,omitzero"`
+	// Only count the jobs.
+	DryRun *bool `json:"dryRun,omitzero"`
+	// Which share of the jobs of a canary may fail again, from 0 to 1; 0.2 by default.
+	FailShareMax *float64 `json:"failShareMax,omitzero"`
+	// Which jobs, in the fields of the list of jobs, without `limit` and `after`.
+	Filter map[string]string `json:"filter,omitzero"`
+	// Ids of jobs, up to 10,000.
+	IDs []string `json:"ids,omitzero"`
+	// What is done to each job: `requeue` and `discard` are for dead letters, `cancel`, `retry`,
+	// `edit_policy` and `run_now` for any.
+	Kind string `json:"kind"`
+	// `canary` tries three jobs first, then 5 %, 25 % and all of them, and stops if too many fail
+	// again; `all`, the default, does not wait.
+	Mode string `json:"mode,omitzero"`
+	// How many jobs it may work on in a second; the setting `bulkRate` by default.
+	Pace *int `json:"pace,omitzero"`
+	// The policy that the jobs get; only of `edit_policy`.
+	Retry RetryPolicyInput `json:"retry,omitzero"`
+	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	Tenant string `json:"tenant,omitzero"`
+}
+
 // CreateScheduleRequest: A schedule to be created, or updated if its name exists: a rule
 // (`schedule` or `every`), and the job that each tick makes.
 type CreateScheduleRequest struct {
@@ -442,6 +505,8 @@ type DeadLettersRequest struct {
 	FailedBefore time.Time `json:"failedBefore,omitzero"`
 	// Ended `failed` at this time or later.
 	FailedFrom time.Time `json:"failedFrom,omitzero"`
+	// With a newest failure of this fingerprint.
+	Fingerprint string `json:"fingerprint,omitzero"`
 	// Created at this time or later; when it failed does not matter.
 	From time.Time `json:"from,omitzero"`
 	// Ids of dead letters, up to 1,000.
@@ -714,15 +779,87 @@ type FailRequest struct {
 
 // Failure: What went wrong
 type Failure struct {
-	Class      string `json:"class"`
-	HTTPStatus *int   `json:"httpStatus,omitzero"`
-	Message    string `json:"message"`
+	Class       string `json:"class"`
+	Fingerprint string `json:"fingerprint,omitzero"`
+	HTTPStatus  *int   `json:"httpStatus,omitzero"`
+	Message     string `json:"message"`
 	// The worker says that no retry can cure it, whatever its class
 	Permanent  *bool  `json:"permanent,omitzero"`
 	RetryAfter string `json:"retryAfter,omitzero"`
 	// The stack trace; only in the attempts of a job
 	Trace string `json:"trace,omitzero"`
 }
+
+// FailureExample: One failure of a group.
+type FailureExample struct {
+	// When it ended.
+	At time.Time `json:"at"`
+	// The number of the attempt.
+	Attempt int `json:"attempt"`
+	// What went wrong.
+	Failure Failure `json:"failure"`
+	// Whose attempt it was.
+	JobID string `json:"jobId"`
+}
+
+// FailureGroup: Failures of one cause, of one tenant.
+type FailureGroup struct {
+	// The class of the failures.
+	Class string `json:"class,omitzero"`
+	// How many attempts failed.
+	Count int `json:"count"`
+	// How many of the jobs are dead letters now.
+	DeadLetters int `json:"deadLetters"`
+	// Which systems the jobs call, some of them if there are many.
+	Destinations []string `json:"destinations"`
+	// The newest of them.
+	Example *FailureExample `json:"example,omitzero"`
+	// What they have in common. `0000000000000000` stands for all failures beyond the number of groups
+	// that a tenant may have.
+	Fingerprint string `json:"fingerprint"`
+	// When the first of them ended.
+	FirstSeen time.Time `json:"firstSeen"`
+	// How many in each hour of the last week, the present hour last.
+	Hours []int `json:"hours"`
+	// Their HTTP status, if they have one.
+	HTTPStatus *int `json:"httpStatus,omitzero"`
+	// How many jobs they were of. A job that failed otherwise in between counts again.
+	Jobs int `json:"jobs"`
+	// The kinds of the jobs, some of them if there are many.
+	Kinds []string `json:"kinds"`
+	// When the newest of them ended.
+	LastSeen time.Time `json:"lastSeen"`
+	// Who said so last, by the name of the key.
+	MarkedBy string `json:"markedBy,omitzero"`
+	// The message without its changing parts.
+	Pattern string `json:"pattern"`
+	// The queues of the jobs, some of them if there are many.
+	Queues []string `json:"queues"`
+	// What is known of the cause.
+	State FailureState `json:"state"`
+	// When that was written.
+	StateSince time.Time `json:"stateSince"`
+	// Whose jobs failed.
+	Tenant string `json:"tenant"`
+	// Versions of the workers that ran them, as far as they are known.
+	WorkerVersions []string `json:"workerVersions"`
+}
+
+// FailureList: A page of groups of failures.
+type FailureList struct {
+	// The groups, those with the most failures first.
+	Failures []FailureGroup `json:"failures"`
+	// Where to go on, as `after`; null at the end of the list.
+	NextCursor string `json:"nextCursor,omitzero"`
+}
+
+// FailureMark is one of a few words.
+type FailureMark string
+
+const (
+	FailureMarkKnown FailureMark = "known"
+	FailureMarkFixed FailureMark = "fixed"
+)
 
 // FailureRequest: What went wrong, in the worker's words.
 type FailureRequest struct {
@@ -741,6 +878,16 @@ type FailureRequest struct {
 	// The stack trace, kept with the attempt; of one over 64 KiB the middle is left out.
 	Trace string `json:"trace,omitzero"`
 }
+
+// FailureState is one of a few words.
+type FailureState string
+
+const (
+	FailureStateNew       FailureState = "new"
+	FailureStateKnown     FailureState = "known"
+	FailureStateFixed     FailureState = "fixed"
+	FailureStateRegressed FailureState = "regressed"
+)
 
 // Gate: A gate, with its present use where that is known.
 type Gate struct {
@@ -1181,6 +1328,13 @@ type Lease struct {
 	TimedOut *bool `json:"timedOut,omitzero"`
 }
 
+// MarkFailureRequest: What a person says of a group of failures.
+type MarkFailureRequest struct {
+	// `known`: a person has looked at it. `fixed`: it is repaired, and being seen again is worth an
+	// alert.
+	State FailureMark `json:"state"`
+}
+
 // MinuteList: Attempts by the minute.
 type MinuteList struct {
 	// Oldest first; minutes without an attempt are left out.
@@ -1229,6 +1383,86 @@ type NodeList struct {
 	NextCursor string `json:"nextCursor,omitzero"`
 	// By name.
 	Nodes []Node `json:"nodes"`
+}
+
+// Operation: Work on many jobs, and how far it has come.
+type Operation struct {
+	// There may be more than `total`: counting stopped early.
+	AtLeast bool `json:"atLeast"`
+	// Who asked for it.
+	By Actor `json:"by"`
+	// Those that were changed; the others did not allow it.
+	Changed int `json:"changed"`
+	// When it was created.
+	CreatedAt time.Time `json:"createdAt"`
+	// Which jobs, for people.
+	Filter string `json:"filter"`
+	// When it ended.
+	FinishedAt time.Time `json:"finishedAt,omitzero"`
+	// `opr_…`
+	ID string `json:"id"`
+	// It is for named jobs.
+	IsNamed bool `json:"isNamed"`
+	// What is done to each job.
+	Kind string `json:"kind"`
+	// `all` or `canary`.
+	Mode string `json:"mode"`
+	// How the next attempts of the jobs of a canary ended.
+	Outcomes OperationOutcomes `json:"outcomes"`
+	// How many jobs it may work on in a second.
+	Pace *int `json:"pace,omitzero"`
+	// What was done and what was not, as a sentence.
+	Report string `json:"report"`
+	// The stage of a canary, from 0 to 3.
+	Stage int `json:"stage"`
+	// `running`, `paused`, `done`, `cancelled`, or `stopped` if failures came back.
+	Status string `json:"status"`
+	// Why it has stopped itself.
+	StopReason string `json:"stopReason,omitzero"`
+	// Whose jobs; null for those of all tenants.
+	Tenant string `json:"tenant,omitzero"`
+	// How many jobs there are.
+	Total int `json:"total"`
+	// Jobs that it has looked at.
+	Worked int `json:"worked"`
+}
+
+// OperationJob: What an operation did to a job.
+type OperationJob struct {
+	// `job_…`
+	Job string `json:"job"`
+	// How the next attempt ended, if a canary watches that.
+	Outcome string `json:"outcome,omitzero"`
+	// `changed`, or why not; null if its turn has not come.
+	Result string `json:"result,omitzero"`
+}
+
+// OperationJobList: A page of the jobs of an operation.
+type OperationJobList struct {
+	// The newest id first.
+	Jobs []OperationJob `json:"jobs"`
+	// Where to go on, as `after`; null at the end of the list.
+	NextCursor string `json:"nextCursor,omitzero"`
+}
+
+// OperationList: A page of operations.
+type OperationList struct {
+	// Where to go on, as `after`; null at the end of the list.
+	NextCursor string `json:"nextCursor,omitzero"`
+	// The newest first.
+	Operations []Operation `json:"operations"`
+}
+
+// OperationOutcomes: How the next attempts of jobs ended.
+type OperationOutcomes struct {
+	// They failed as before.
+	FailedAgain int `json:"failedAgain"`
+	// They failed in another way.
+	FailedOtherwise int `json:"failedOtherwise"`
+	// They succeeded.
+	Succeeded int `json:"succeeded"`
+	// It will not be known.
+	Unknown int `json:"unknown"`
 }
 
 // OverlapPolicy is one of a few words.

@@ -1,5 +1,13 @@
 // Made from docs/openapi.json by scripts/generate.mjs; do not edit.
 
+/** Who gave a command. */
+export interface Actor {
+  /** `key_…`; null while the server needs no key. */
+  key?: string | null | undefined;
+  /** The name of the key, or the way by which the command came: `api` or `dashboard`. */
+  name: string;
+}
+
 /** A request to move the clock of the store. */
 export interface AdvanceClockRequest {
   /** How far. */
@@ -38,13 +46,13 @@ export interface AlertList {
   nextCursor?: string | null | undefined;
 }
 
-export type AlertRule = "dlq" | "retry_rate" | "exhausted" | "overdue" | "destination";
+export type AlertRule = "dlq" | "retry_rate" | "exhausted" | "overdue" | "destination" | "new_failure" | "regressed";
 
 export type AlertStatus = "ok" | "pending" | "firing";
 
 export type AlertSubject = "jobs" | "deliveries" | "notifications";
 
-export type AlertUnit = "jobs" | "share" | "seconds";
+export type AlertUnit = "jobs" | "share" | "seconds" | "causes";
 
 /** One attempt, and what followed it. */
 export interface Attempt {
@@ -95,6 +103,32 @@ export interface AttemptList {
 }
 
 export type AttemptStatus = "SUCCESS" | "FAILED" | "LOST" | "SNOOZED" | "CANCELLED" | "RELEASED";
+
+/** A page of what was done. */
+export interface AuditList {
+  /** Where to go on, as `after`; null at the end of the list. */
+  nextCursor?: string | null | undefined;
+  /** The newest first. */
+  records: AuditRecord[];
+}
+
+/** One command, and who gave it. */
+export interface AuditRecord {
+  /** What was done, as `job.cancel` or `gate.set`. */
+  action: string;
+  /** Who gave it. */
+  actor: Actor;
+  /** When it was carried out. */
+  at: string;
+  /** More about it, for people. */
+  detail?: string | null | undefined;
+  /** `aud_…` */
+  id: string;
+  /** What it was done to. */
+  subject: string;
+  /** Whose jobs or settings; null for those of all tenants. */
+  tenant?: Name | null | undefined;
+}
 
 export type Backoff = "exponential" | "linear" | "fixed" | "fibonacci" | "delays";
 
@@ -337,6 +371,36 @@ export interface CreateKeyRequest {
   tenant?: Name | null | undefined;
 }
 
+/** Work on many jobs: those of `ids`, or all that match `filter`. */
+export interface CreateOperationRequest {
+  /** Must be true if the filter leaves nothing out. */
+  all?: boolean | undefined;
+  /** Only count the jobs. */
+  dryRun?: boolean | undefined;
+  /** Which share of the jobs of a canary may fail again, from 0 to 1; 0.2 by default. */
+  failShareMax?: number | null | undefined;
+  /** Which jobs, in the fields of the list of jobs, without `limit` and `after`. */
+  filter?: Record<string, unknown> | null | undefined;
+  /** Ids of jobs, up to 10,000. */
+  ids?: string[] | null | undefined;
+  /**
+   * What is done to each job: `requeue` and `discard` are for dead letters, `cancel`, `retry`,
+   * `edit_policy` and `run_now` for any.
+   */
+  kind: string;
+  /**
+   * `canary` tries three jobs first, then 5 %, 25 % and all of them, and stops if too many fail
+   * again; `all`, the default, does not wait.
+   */
+  mode?: string | null | undefined;
+  /** How many jobs it may work on in a second; the setting `bulkRate` by default. */
+  pace?: number | null | undefined;
+  /** The policy that the jobs get; only of `edit_policy`. */
+  retry?: RetryPolicyInput | null | undefined;
+  /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+  tenant?: Name | null | undefined;
+}
+
 /** What `POST /jobs` takes: one job, or many at once. */
 export type CreateRequest = CreateJobRequest | CreateJobsRequest;
 
@@ -387,6 +451,8 @@ export interface DeadLettersRequest {
   failedBefore?: string | null | undefined;
   /** Ended `failed` at this time or later. */
   failedFrom?: string | null | undefined;
+  /** With a newest failure of this fingerprint. */
+  fingerprint?: Fingerprint | null | undefined;
   /** Created at this time or later; when it failed does not matter. */
   from?: string | null | undefined;
   /** Ids of dead letters, up to 1,000. */
@@ -613,6 +679,7 @@ export interface FailRequest {
 /** What went wrong */
 export interface Failure {
   class: string;
+  fingerprint?: Fingerprint | undefined;
   httpStatus?: number | undefined;
   message: string;
   /** The worker says that no retry can cure it, whatever its class */
@@ -621,6 +688,73 @@ export interface Failure {
   /** The stack trace; only in the attempts of a job */
   trace?: string | undefined;
 }
+
+/** One failure of a group. */
+export interface FailureExample {
+  /** When it ended. */
+  at: string;
+  /** The number of the attempt. */
+  attempt: number;
+  /** What went wrong. */
+  failure: Failure;
+  /** Whose attempt it was. */
+  jobId: string;
+}
+
+/** Failures of one cause, of one tenant. */
+export interface FailureGroup {
+  /** The class of the failures. */
+  class?: string | null | undefined;
+  /** How many attempts failed. */
+  count: number;
+  /** How many of the jobs are dead letters now. */
+  deadLetters: number;
+  /** Which systems the jobs call, some of them if there are many. */
+  destinations: string[];
+  /** The newest of them. */
+  example?: FailureExample | null | undefined;
+  /**
+   * What they have in common. `0000000000000000` stands for all failures beyond the number of
+   * groups that a tenant may have.
+   */
+  fingerprint: Fingerprint;
+  /** When the first of them ended. */
+  firstSeen: string;
+  /** How many in each hour of the last week, the present hour last. */
+  hours: number[];
+  /** Their HTTP status, if they have one. */
+  httpStatus?: number | null | undefined;
+  /** How many jobs they were of. A job that failed otherwise in between counts again. */
+  jobs: number;
+  /** The kinds of the jobs, some of them if there are many. */
+  kinds: string[];
+  /** When the newest of them ended. */
+  lastSeen: string;
+  /** Who said so last, by the name of the key. */
+  markedBy?: string | null | undefined;
+  /** The message without its changing parts. */
+  pattern: string;
+  /** The queues of the jobs, some of them if there are many. */
+  queues: string[];
+  /** What is known of the cause. */
+  state: FailureState;
+  /** When that was written. */
+  stateSince: string;
+  /** Whose jobs failed. */
+  tenant: Name;
+  /** Versions of the workers that ran them, as far as they are known. */
+  workerVersions: string[];
+}
+
+/** A page of groups of failures. */
+export interface FailureList {
+  /** The groups, those with the most failures first. */
+  failures: FailureGroup[];
+  /** Where to go on, as `after`; null at the end of the list. */
+  nextCursor?: string | null | undefined;
+}
+
+export type FailureMark = "known" | "fixed";
 
 /** What went wrong, in the worker's words. */
 export interface FailureRequest {
@@ -643,6 +777,11 @@ export interface FailureRequest {
   /** The stack trace, kept with the attempt; of one over 64 KiB the middle is left out. */
   trace?: string | null | undefined;
 }
+
+export type FailureState = "new" | "known" | "fixed" | "regressed";
+
+/** What failures of one cause have in common */
+export type Fingerprint = string;
 
 /** A gate, with its present use where that is known. */
 export type Gate = GateSettings & {
@@ -1040,6 +1179,15 @@ export interface Lease {
   timedOut?: boolean | undefined;
 }
 
+/** What a person says of a group of failures. */
+export interface MarkFailureRequest {
+  /**
+   * `known`: a person has looked at it. `fixed`: it is repaired, and being seen again is worth an
+   * alert.
+   */
+  state: FailureMark;
+}
+
 /** Attempts by the minute. */
 export interface MinuteList {
   /** Oldest first; minutes without an attempt are left out. */
@@ -1082,6 +1230,86 @@ export interface NodeList {
   nextCursor?: string | null | undefined;
   /** By name. */
   nodes: Node[];
+}
+
+/** Work on many jobs, and how far it has come. */
+export interface Operation {
+  /** There may be more than `total`: counting stopped early. */
+  atLeast: boolean;
+  /** Who asked for it. */
+  by: Actor;
+  /** Those that were changed; the others did not allow it. */
+  changed: number;
+  /** When it was created. */
+  createdAt: string;
+  /** Which jobs, for people. */
+  filter: string;
+  /** When it ended. */
+  finishedAt?: string | null | undefined;
+  /** `opr_…` */
+  id: string;
+  /** It is for named jobs. */
+  isNamed: boolean;
+  /** What is done to each job. */
+  kind: string;
+  /** `all` or `canary`. */
+  mode: string;
+  /** How the next attempts of the jobs of a canary ended. */
+  outcomes: OperationOutcomes;
+  /** How many jobs it may work on in a second. */
+  pace?: number | null | undefined;
+  /** What was done and what was not, as a sentence. */
+  report: string;
+  /** The stage of a canary, from 0 to 3. */
+  stage: number;
+  /** `running`, `paused`, `done`, `cancelled`, or `stopped` if failures came back. */
+  status: string;
+  /** Why it has stopped itself. */
+  stopReason?: string | null | undefined;
+  /** Whose jobs; null for those of all tenants. */
+  tenant?: Name | null | undefined;
+  /** How many jobs there are. */
+  total: number;
+  /** Jobs that it has looked at. */
+  worked: number;
+}
+
+/** What an operation did to a job. */
+export interface OperationJob {
+  /** `job_…` */
+  job: string;
+  /** How the next attempt ended, if a canary watches that. */
+  outcome?: string | null | undefined;
+  /** `changed`, or why not; null if its turn has not come. */
+  result?: string | null | undefined;
+}
+
+/** A page of the jobs of an operation. */
+export interface OperationJobList {
+  /** The newest id first. */
+  jobs: OperationJob[];
+  /** Where to go on, as `after`; null at the end of the list. */
+  nextCursor?: string | null | undefined;
+}
+
+/** A page of operations. */
+export interface OperationList {
+  /** Where to go on, as `after`; null at the end of the list. */
+  nextCursor?: string | null | undefined;
+  /** The newest first. */
+  operations: Operation[];
+}
+
+/** How the next attempts of jobs ended. */
+export interface OperationOutcomes {
+  /** They failed as before. */
+  failedAgain: number;
+  /** They failed in another way. */
+  failedOtherwise: number;
+  /** They succeeded. */
+  succeeded: number;
+  /** It will not be known. */
+  unknown: number;
 }
 
 export type OverlapPolicy = "skip" | "allow" | "queueOne" | "replace";
@@ -1687,6 +1915,28 @@ export interface Operations {
     };
     answer: AlertList;
   };
+  /** List who did what, newest first: every command that changed something. */
+  listAudit: {
+    query?: {
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+      /** About this: the id of a job or operation, the name of a queue, … */
+      subject?: string | undefined;
+      /** Of this action; `job.` for all that begin so. */
+      action?: string | undefined;
+      /** By a caller of this name. */
+      by?: string | undefined;
+      /** At this time or later. */
+      from?: string | undefined;
+      /** Before this time. */
+      before?: string | undefined;
+      /** How many, up to 500; 50 by default. */
+      limit?: number | undefined;
+      /** Where the page before ended: its nextCursor. */
+      after?: string | undefined;
+    };
+    answer: AuditList;
+  };
   /** Claim due jobs, waiting for the first if there is none. */
   claimJobs: {
     body: ClaimJobsRequest;
@@ -1878,6 +2128,8 @@ export interface Operations {
       text?: string | undefined;
       /** With a newest failure of this class. */
       class?: string | undefined;
+      /** With a newest failure of this fingerprint. */
+      fingerprint?: Fingerprint | undefined;
       /** Ended for this reason. */
       reason?: EndReason | undefined;
       /** How many, up to 500; 50 by default. */
@@ -1933,6 +2185,59 @@ export interface Operations {
     };
     body?: RotateSecretRequest | null | undefined;
     answer: EndpointWithSecret;
+  };
+  /** List groups of failures, those with the most failures first. */
+  listFailures: {
+    query?: {
+      /** In this state. */
+      state?: FailureState | undefined;
+      /** Failures of this class. */
+      class?: string | undefined;
+      /** Failures with this HTTP status. */
+      status?: number | undefined;
+      /** Failures of jobs of this kind. */
+      kind?: Kind | undefined;
+      /** Failures of jobs that call this system, as `https://api.example.com`. */
+      destination?: string | undefined;
+      /** Failures of jobs of this queue. */
+      queue?: Name | undefined;
+      /** With this text in the pattern or in the newest message, in any case. */
+      text?: string | undefined;
+      /** Seen at this time or later. */
+      since?: string | undefined;
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+      /** How many, up to 500; 50 by default. */
+      limit?: number | undefined;
+      /** Where the page before ended: its nextCursor. */
+      after?: string | undefined;
+    };
+    answer: FailureList;
+  };
+  /** Read a group of failures. */
+  getFailure: {
+    path: {
+      /** The fingerprint of its failures */
+      fingerprint: string;
+    };
+    query?: {
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+    };
+    answer: FailureGroup;
+  };
+  /** Say that a failure is known, or that its cause is fixed. */
+  markFailure: {
+    path: {
+      /** The fingerprint of its failures */
+      fingerprint: string;
+    };
+    query?: {
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+    };
+    body: MarkFailureRequest;
+    answer: FailureGroup;
   };
   /**
    * List gates: what limits the jobs of a queue, kind, tenant, destination or concurrency key, and
@@ -2035,6 +2340,8 @@ export interface Operations {
       text?: string | undefined;
       /** With a newest failure of this class. */
       class?: string | undefined;
+      /** With a newest failure of this fingerprint. */
+      fingerprint?: Fingerprint | undefined;
       /** Ended for this reason. */
       reason?: EndReason | undefined;
       /** How many, up to 500; 50 by default. */
@@ -2149,6 +2456,73 @@ export interface Operations {
       after?: string | undefined;
     };
     answer: NodeList;
+  };
+  /** List operations, newest first. */
+  listOperations: {
+    query?: {
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+      /** Only those that have not ended. */
+      open?: boolean | undefined;
+      /** How many, up to 500; 50 by default. */
+      limit?: number | undefined;
+      /** Where the page before ended: its nextCursor. */
+      after?: string | undefined;
+    };
+    answer: OperationList;
+  };
+  /** Work on many jobs: requeue, discard, cancel, retry, edit their policy, or run them now. */
+  createOperation: {
+    body: CreateOperationRequest;
+    answer: BulkResult | Operation;
+  };
+  /** Read an operation: how far it has come, and its report. */
+  getOperation: {
+    path: {
+      /** opr_… */
+      id: string;
+    };
+    answer: Operation;
+  };
+  /** End an operation. What it has done stays done; the rest is left alone. */
+  cancelOperation: {
+    path: {
+      /** opr_… */
+      id: string;
+    };
+    answer: Operation;
+  };
+  /** List the jobs of an operation, with what was done to each. */
+  listOperationJobs: {
+    path: {
+      /** opr_… */
+      id: string;
+    };
+    query?: {
+      /** Only those that were left as they are. */
+      notChanged?: boolean | undefined;
+      /** How many, up to 500; 50 by default. */
+      limit?: number | undefined;
+      /** Where the page before ended: its nextCursor. */
+      after?: string | undefined;
+    };
+    answer: OperationJobList;
+  };
+  /** Halt an operation until it is resumed. What it has done stays done. */
+  pauseOperation: {
+    path: {
+      /** opr_… */
+      id: string;
+    };
+    answer: Operation;
+  };
+  /** Let a paused operation go on. */
+  resumeOperation: {
+    path: {
+      /** opr_… */
+      id: string;
+    };
+    answer: Operation;
   };
   /** Preview the whole timetable of a policy. */
   previewPolicy: {
@@ -2333,6 +2707,7 @@ export interface Operations {
 /** The method and the path of each operation, below /api/v1. */
 export const OPERATIONS: { readonly [Name in keyof Operations]: readonly [method: string, path: string] } = {
   listAlerts: ["GET", "/alerts"],
+  listAudit: ["GET", "/audit"],
   claimJobs: ["POST", "/claims"],
   sendHeartbeats: ["POST", "/claims/heartbeat"],
   settleAttempts: ["POST", "/claims/settle"],
@@ -2356,6 +2731,9 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: readonly [method
   createEndpoint: ["POST", "/endpoints"],
   deleteEndpoint: ["DELETE", "/endpoints/{id}"],
   rotateEndpointSecret: ["POST", "/endpoints/{id}/rotate"],
+  listFailures: ["GET", "/failures"],
+  getFailure: ["GET", "/failures/{fingerprint}"],
+  markFailure: ["PATCH", "/failures/{fingerprint}"],
   listGates: ["GET", "/gates"],
   getGate: ["GET", "/gates/{scope}/{key}"],
   setGate: ["PUT", "/gates/{scope}/{key}"],
@@ -2374,6 +2752,13 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: readonly [method
   createKey: ["POST", "/keys"],
   revokeKey: ["DELETE", "/keys/{id}"],
   listNodes: ["GET", "/nodes"],
+  listOperations: ["GET", "/operations"],
+  createOperation: ["POST", "/operations"],
+  getOperation: ["GET", "/operations/{id}"],
+  cancelOperation: ["POST", "/operations/{id}/cancel"],
+  listOperationJobs: ["GET", "/operations/{id}/jobs"],
+  pauseOperation: ["POST", "/operations/{id}/pause"],
+  resumeOperation: ["POST", "/operations/{id}/resume"],
   previewPolicy: ["POST", "/policies/preview"],
   listQueues: ["GET", "/queues"],
   explainQueue: ["GET", "/queues/{name}/explain"],

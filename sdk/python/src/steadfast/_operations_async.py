@@ -43,6 +43,37 @@ class AsyncOperations:
             ),
         )
 
+    async def list_audit(
+        self,
+        *,
+        tenant: types.Name | None = None,
+        subject: str | None = None,
+        action: str | None = None,
+        by: str | None = None,
+        from_: str | None = None,
+        before: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> types.AuditList:
+        """List who did what, newest first: every command that changed something."""
+        return cast(
+            "types.AuditList",
+            await self.request(
+                "GET",
+                "/api/v1/audit",
+                query={
+                    "tenant": tenant,
+                    "subject": subject,
+                    "action": action,
+                    "by": by,
+                    "from": from_,
+                    "before": before,
+                    "limit": limit,
+                    "after": after,
+                },
+            ),
+        )
+
     async def claim_jobs(self, body: types.ClaimJobsRequest) -> types.ClaimList:
         """Claim due jobs, waiting for the first if there is none."""
         return cast("types.ClaimList", await self.request("POST", "/api/v1/claims", body=body))
@@ -215,6 +246,7 @@ class AsyncOperations:
         failed_before: str | None = None,
         text: str | None = None,
         class_: str | None = None,
+        fingerprint: types.Fingerprint | None = None,
         reason: types.EndReason | None = None,
         limit: int | None = None,
         after: str | None = None,
@@ -237,6 +269,7 @@ class AsyncOperations:
                     "failedBefore": failed_before,
                     "text": text,
                     "class": class_,
+                    "fingerprint": fingerprint,
                     "reason": reason,
                     "limit": limit,
                     "after": after,
@@ -292,6 +325,68 @@ class AsyncOperations:
         return cast(
             "types.EndpointWithSecret",
             await self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/rotate", body=body),
+        )
+
+    async def list_failures(
+        self,
+        *,
+        state: types.FailureState | None = None,
+        class_: str | None = None,
+        status: int | None = None,
+        kind: types.Kind | None = None,
+        destination: str | None = None,
+        queue: types.Name | None = None,
+        text: str | None = None,
+        since: str | None = None,
+        tenant: types.Name | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> types.FailureList:
+        """List groups of failures, those with the most failures first."""
+        return cast(
+            "types.FailureList",
+            await self.request(
+                "GET",
+                "/api/v1/failures",
+                query={
+                    "state": state,
+                    "class": class_,
+                    "status": status,
+                    "kind": kind,
+                    "destination": destination,
+                    "queue": queue,
+                    "text": text,
+                    "since": since,
+                    "tenant": tenant,
+                    "limit": limit,
+                    "after": after,
+                },
+            ),
+        )
+
+    async def get_failure(
+        self, fingerprint: str, *, tenant: types.Name | None = None
+    ) -> types.FailureGroup:
+        """Read a group of failures."""
+        return cast(
+            "types.FailureGroup",
+            await self.request(
+                "GET", f"/api/v1/failures/{quote(fingerprint, safe='')}", query={"tenant": tenant}
+            ),
+        )
+
+    async def mark_failure(
+        self, fingerprint: str, body: types.MarkFailureRequest, *, tenant: types.Name | None = None
+    ) -> types.FailureGroup:
+        """Say that a failure is known, or that its cause is fixed."""
+        return cast(
+            "types.FailureGroup",
+            await self.request(
+                "PATCH",
+                f"/api/v1/failures/{quote(fingerprint, safe='')}",
+                query={"tenant": tenant},
+                body=body,
+            ),
         )
 
     async def list_gates(
@@ -388,6 +483,7 @@ class AsyncOperations:
         failed_before: str | None = None,
         text: str | None = None,
         class_: str | None = None,
+        fingerprint: types.Fingerprint | None = None,
         reason: types.EndReason | None = None,
         limit: int | None = None,
         after: str | None = None,
@@ -410,6 +506,7 @@ class AsyncOperations:
                     "failedBefore": failed_before,
                     "text": text,
                     "class": class_,
+                    "fingerprint": fingerprint,
                     "reason": reason,
                     "limit": limit,
                     "after": after,
@@ -519,6 +616,75 @@ class AsyncOperations:
         return cast(
             "types.NodeList",
             await self.request("GET", "/api/v1/nodes", query={"limit": limit, "after": after}),
+        )
+
+    async def list_operations(
+        self,
+        *,
+        tenant: types.Name | None = None,
+        open: bool | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> types.OperationList:
+        """List operations, newest first."""
+        return cast(
+            "types.OperationList",
+            await self.request(
+                "GET",
+                "/api/v1/operations",
+                query={"tenant": tenant, "open": open, "limit": limit, "after": after},
+            ),
+        )
+
+    async def create_operation(self, body: types.CreateOperationRequest) -> types.BulkResult:
+        """Work on many jobs: requeue, discard, cancel, retry, edit their policy, or run them
+        now.
+        """
+        return cast("types.BulkResult", await self.request("POST", "/api/v1/operations", body=body))
+
+    async def get_operation(self, id: str) -> types.Operation:
+        """Read an operation: how far it has come, and its report."""
+        return cast(
+            "types.Operation", await self.request("GET", f"/api/v1/operations/{quote(id, safe='')}")
+        )
+
+    async def cancel_operation(self, id: str) -> types.Operation:
+        """End an operation. What it has done stays done; the rest is left alone."""
+        return cast(
+            "types.Operation",
+            await self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/cancel"),
+        )
+
+    async def list_operation_jobs(
+        self,
+        id: str,
+        *,
+        not_changed: bool | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> types.OperationJobList:
+        """List the jobs of an operation, with what was done to each."""
+        return cast(
+            "types.OperationJobList",
+            await self.request(
+                "GET",
+                f"/api/v1/operations/{quote(id, safe='')}/jobs",
+                query={"notChanged": not_changed, "limit": limit, "after": after},
+            ),
+        )
+
+    async def pause_operation(self, id: str) -> types.Operation:
+        """Halt an operation until it is resumed. What it has done stays done."""
+        return cast(
+            "types.Operation",
+            await self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/pause"),
+        )
+
+    async def resume_operation(self, id: str) -> types.Operation:
+        """Let a paused operation go on."""
+        return cast(
+            "types.Operation",
+            await self.request("POST", f"/api/v1/operations/{quote(id, safe='')}/resume"),
         )
 
     async def preview_policy(self, body: types.PreviewPolicyRequest) -> types.PolicyPreview:

@@ -9,6 +9,15 @@ if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
 
+class Actor(TypedDict):
+    """Who gave a command."""
+
+    key: NotRequired[str | None]
+    """`key_…`; null while the server needs no key."""
+    name: str
+    """The name of the key, or the way by which the command came: `api` or `dashboard`."""
+
+
 class AdvanceClockRequest(TypedDict):
     """A request to move the clock of the store."""
 
@@ -50,7 +59,9 @@ class AlertList(TypedDict):
     """Where to go on, as `after`; null at the end of the list."""
 
 
-AlertRule: TypeAlias = Literal["dlq", "retry_rate", "exhausted", "overdue", "destination"]
+AlertRule: TypeAlias = Literal[
+    "dlq", "retry_rate", "exhausted", "overdue", "destination", "new_failure", "regressed"
+]
 
 
 AlertStatus: TypeAlias = Literal["ok", "pending", "firing"]
@@ -59,7 +70,7 @@ AlertStatus: TypeAlias = Literal["ok", "pending", "firing"]
 AlertSubject: TypeAlias = Literal["jobs", "deliveries", "notifications"]
 
 
-AlertUnit: TypeAlias = Literal["jobs", "share", "seconds"]
+AlertUnit: TypeAlias = Literal["jobs", "share", "seconds", "causes"]
 
 
 class Attempt(TypedDict):
@@ -113,6 +124,34 @@ class AttemptList(TypedDict):
 
 
 AttemptStatus: TypeAlias = Literal["SUCCESS", "FAILED", "LOST", "SNOOZED", "CANCELLED", "RELEASED"]
+
+
+class AuditList(TypedDict):
+    """A page of what was done."""
+
+    nextCursor: NotRequired[str | None]
+    """Where to go on, as `after`; null at the end of the list."""
+    records: list[AuditRecord]
+    """The newest first."""
+
+
+class AuditRecord(TypedDict):
+    """One command, and who gave it."""
+
+    action: str
+    """What was done, as `job.cancel` or `gate.set`."""
+    actor: Actor
+    """Who gave it."""
+    at: str
+    """When it was carried out."""
+    detail: NotRequired[str | None]
+    """More about it, for people."""
+    id: str
+    """`aud_…`"""
+    subject: str
+    """What it was done to."""
+    tenant: NotRequired[Name | None]
+    """Whose jobs or settings; null for those of all tenants."""
 
 
 Backoff: TypeAlias = Literal["exponential", "linear", "fixed", "fibonacci", "delays"]
@@ -379,6 +418,35 @@ class CreateKeyRequest(TypedDict):
     """The tenant it is for. A key of scope `worker` or `read` is for all tenants by default."""
 
 
+class CreateOperationRequest(TypedDict):
+    """Work on many jobs: those of `ids`, or all that match `filter`."""
+
+    all: NotRequired[bool]
+    """Must be true if the filter leaves nothing out."""
+    dryRun: NotRequired[bool]
+    """Only count the jobs."""
+    failShareMax: NotRequired[float | None]
+    """Which share of the jobs of a canary may fail again, from 0 to 1; 0.2 by default."""
+    filter: NotRequired[dict[str, Any] | None]
+    """Which jobs, in the fields of the list of jobs, without `limit` and `after`."""
+    ids: NotRequired[list[str] | None]
+    """Ids of jobs, up to 10,000."""
+    kind: str
+    """What is done to each job: `requeue` and `discard` are for dead letters, `cancel`,
+    `retry`, `edit_policy` and `run_now` for any.
+    """
+    mode: NotRequired[str | None]
+    """`canary` tries three jobs first, then 5 %, 25 % and all of them, and stops if too many
+    fail again; `all`, the default, does not wait.
+    """
+    pace: NotRequired[int | None]
+    """How many jobs it may work on in a second; the setting `bulkRate` by default."""
+    retry: NotRequired[RetryPolicyInput | None]
+    """The policy that the jobs get; only of `edit_policy`."""
+    tenant: NotRequired[Name | None]
+    """Of this tenant. Only for keys that see all tenants; other keys have their own."""
+
+
 CreateRequest: TypeAlias = "CreateJobRequest | CreateJobsRequest"
 """What `POST /jobs` takes: one job, or many at once."""
 
@@ -424,6 +492,7 @@ DeadLettersRequest = TypedDict(
         "dryRun": "NotRequired[bool]",
         "failedBefore": "NotRequired[str | None]",
         "failedFrom": "NotRequired[str | None]",
+        "fingerprint": "NotRequired[Fingerprint | None]",
         "from": "NotRequired[str | None]",
         "ids": "NotRequired[list[str] | None]",
         "kind": "NotRequired[Kind | None]",
@@ -687,6 +756,7 @@ Failure = TypedDict(
     "Failure",
     {
         "class": "str",
+        "fingerprint": "NotRequired[Fingerprint]",
         "httpStatus": "NotRequired[int]",
         "message": "str",
         "permanent": "NotRequired[bool]",
@@ -695,6 +765,59 @@ Failure = TypedDict(
     },
 )
 """What went wrong"""
+
+
+class FailureExample(TypedDict):
+    """One failure of a group."""
+
+    at: str
+    """When it ended."""
+    attempt: int
+    """The number of the attempt."""
+    failure: Failure
+    """What went wrong."""
+    jobId: str
+    """Whose attempt it was."""
+
+
+FailureGroup = TypedDict(
+    "FailureGroup",
+    {
+        "class": "NotRequired[str | None]",
+        "count": "int",
+        "deadLetters": "int",
+        "destinations": "list[str]",
+        "example": "NotRequired[FailureExample | None]",
+        "fingerprint": "Fingerprint",
+        "firstSeen": "str",
+        "hours": "list[int]",
+        "httpStatus": "NotRequired[int | None]",
+        "jobs": "int",
+        "kinds": "list[str]",
+        "lastSeen": "str",
+        "markedBy": "NotRequired[str | None]",
+        "pattern": "str",
+        "queues": "list[str]",
+        "state": "FailureState",
+        "stateSince": "str",
+        "tenant": "Name",
+        "workerVersions": "list[str]",
+    },
+)
+"""Failures of one cause, of one tenant."""
+
+
+class FailureList(TypedDict):
+    """A page of groups of failures."""
+
+    failures: list[FailureGroup]
+    """The groups, those with the most failures first."""
+    nextCursor: NotRequired[str | None]
+    """Where to go on, as `after`; null at the end of the list."""
+
+
+FailureMark: TypeAlias = Literal["known", "fixed"]
+
 
 FailureRequest = TypedDict(
     "FailureRequest",
@@ -708,6 +831,12 @@ FailureRequest = TypedDict(
     },
 )
 """What went wrong, in the worker's words."""
+
+FailureState: TypeAlias = Literal["new", "known", "fixed", "regressed"]
+
+
+Fingerprint: TypeAlias = "str"
+"""What failures of one cause have in common"""
 
 
 class GateSettings(TypedDict):
@@ -1135,6 +1264,15 @@ class Lease(TypedDict):
     """The deadline is over: stop. The attempt fails with class `timeout`."""
 
 
+class MarkFailureRequest(TypedDict):
+    """What a person says of a group of failures."""
+
+    state: FailureMark
+    """`known`: a person has looked at it. `fixed`: it is repaired, and being seen again is
+    worth an alert.
+    """
+
+
 class MinuteList(TypedDict):
     """Attempts by the minute."""
 
@@ -1200,6 +1338,91 @@ class NodeList(TypedDict):
     """Where to go on, as `after`; null at the end of the list."""
     nodes: list[Node]
     """By name."""
+
+
+class Operation(TypedDict):
+    """Work on many jobs, and how far it has come."""
+
+    atLeast: bool
+    """There may be more than `total`: counting stopped early."""
+    by: Actor
+    """Who asked for it."""
+    changed: int
+    """Those that were changed; the others did not allow it."""
+    createdAt: str
+    """When it was created."""
+    filter: str
+    """Which jobs, for people."""
+    finishedAt: NotRequired[str | None]
+    """When it ended."""
+    id: str
+    """`opr_…`"""
+    isNamed: bool
+    """It is for named jobs."""
+    kind: str
+    """What is done to each job."""
+    mode: str
+    """`all` or `canary`."""
+    outcomes: OperationOutcomes
+    """How the next attempts of the jobs of a canary ended."""
+    pace: NotRequired[int | None]
+    """How many jobs it may work on in a second."""
+    report: str
+    """What was done and what was not, as a sentence."""
+    stage: int
+    """The stage of a canary, from 0 to 3."""
+    status: str
+    """`running`, `paused`, `done`, `cancelled`, or `stopped` if failures came back."""
+    stopReason: NotRequired[str | None]
+    """Why it has stopped itself."""
+    tenant: NotRequired[Name | None]
+    """Whose jobs; null for those of all tenants."""
+    total: int
+    """How many jobs there are."""
+    worked: int
+    """Jobs that it has looked at."""
+
+
+class OperationJob(TypedDict):
+    """What an operation did to a job."""
+
+    job: str
+    """`job_…`"""
+    outcome: NotRequired[str | None]
+    """How the next attempt ended, if a canary watches that."""
+    result: NotRequired[str | None]
+    """`changed`, or why not; null if its turn has not come."""
+
+
+class OperationJobList(TypedDict):
+    """A page of the jobs of an operation."""
+
+    jobs: list[OperationJob]
+    """The newest id first."""
+    nextCursor: NotRequired[str | None]
+    """Where to go on, as `after`; null at the end of the list."""
+
+
+class OperationList(TypedDict):
+    """A page of operations."""
+
+    nextCursor: NotRequired[str | None]
+    """Where to go on, as `after`; null at the end of the list."""
+    operations: list[Operation]
+    """The newest first."""
+
+
+class OperationOutcomes(TypedDict):
+    """How the next attempts of jobs ended."""
+
+    failedAgain: int
+    """They failed as before."""
+    failedOtherwise: int
+    """They failed in another way."""
+    succeeded: int
+    """They succeeded."""
+    unknown: int
+    """It will not be known."""
 
 
 OverlapPolicy: TypeAlias = Literal["skip", "allow", "queueOne", "replace"]
