@@ -254,7 +254,7 @@ impl<'f> World<'f> {
         }
     }
 
-    /// Nothing is left that may start, and the caller is told to come back in time.
+    /// Nothing is left that may start, and the caller learns to come back in time.
     fn check_left(
         &self,
         jobs: &BTreeMap<JobId, Job>,
