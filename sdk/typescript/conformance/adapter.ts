@@ -8,7 +8,7 @@ import {
   RetryAfterError,
   SnoozeError,
   Steadfast,
-} from "steadfast";
+} from "steadfast-jobs";
 import { z } from "zod";
 
 const { CONCURRENCY, GRACE, LEASE, QUEUE = "default" } = process.env;

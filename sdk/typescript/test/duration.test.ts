@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { RetryAfterError, SnoozeError } from "steadfast";
+import { RetryAfterError, SnoozeError } from "steadfast-jobs";
 
 const delayMs = (duration: string | number) => new SnoozeError(duration).delayMs;
 

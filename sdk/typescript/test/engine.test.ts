@@ -10,8 +10,8 @@ import {
   RetryAfterError,
   SnoozeError,
   Steadfast,
-} from "steadfast";
-import { TestEngine } from "steadfast/testing";
+} from "steadfast-jobs";
+import { TestEngine } from "steadfast-jobs/testing";
 import * as v from "valibot";
 import { z } from "zod";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError, ConnectionError, type HttpRequest, Steadfast } from "steadfast";
+import { ApiError, ConnectionError, type HttpRequest, Steadfast } from "steadfast-jobs";
 
 /** A client whose first requests fail like this. */
 function failing(...failures: (Error | Response)[]) {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { VERSION } from "steadfast";
+import { VERSION } from "steadfast-jobs";
 
 const root = join(import.meta.dirname, "../..");
 const read = (path: string) => readFileSync(join(root, path), "utf8");
@@ -23,4 +23,9 @@ test("only the part for tests imports a module of Node, and none imports a packa
 test("the version is that of the package and of the workspace", () => {
   assert.equal(VERSION, JSON.parse(read("package.json")).version);
   assert.match(read("../../Cargo.toml"), new RegExp(`^version = "${VERSION}"$`, "m"));
+});
+
+test("a project can have the library and the package of the program", () => {
+  const program = JSON.parse(read("../../packaging/npm/package.json"));
+  assert.notEqual(JSON.parse(read("package.json")).name, program.name);
 });

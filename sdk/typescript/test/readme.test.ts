@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
-import { startServer } from "steadfast/testing";
+import { startServer } from "steadfast-jobs/testing";
 
 const root = join(import.meta.dirname, "../..");
 

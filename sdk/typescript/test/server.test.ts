@@ -10,8 +10,8 @@ import {
   Steadfast,
   type Worker,
   type WorkerRecord,
-} from "steadfast";
-import { startServer, type TestServer } from "steadfast/testing";
+} from "steadfast-jobs";
+import { startServer, type TestServer } from "steadfast-jobs/testing";
 
 const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 let server: TestServer;

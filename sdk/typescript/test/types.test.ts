@@ -1,5 +1,5 @@
 // Compiled, not run: the types of payloads and results follow from the definition.
-import { type JobHandle, Steadfast } from "steadfast";
+import { type JobHandle, Steadfast } from "steadfast-jobs";
 import * as v from "valibot";
 import { z } from "zod";
 

@@ -4,8 +4,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import express from "express";
-import { verifyWebhook, type WebhookEvent, WebhookSignatureError } from "steadfast";
-import { webhookReceiver } from "steadfast/express";
+import { verifyWebhook, type WebhookEvent, WebhookSignatureError } from "steadfast-jobs";
+import { webhookReceiver } from "steadfast-jobs/express";
 
 const secret = `whsec_${Buffer.from("a secret of at least 24 bytes").toString("base64")}`;
 const other = `whsec_${Buffer.from("another secret, also 24 bytes").toString("base64")}`;

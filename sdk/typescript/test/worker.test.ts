@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type ClaimList, type Logger, type SettlementRequest, Steadfast } from "steadfast";
+import { type ClaimList, type Logger, type SettlementRequest, Steadfast } from "steadfast-jobs";
 
 const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 const turn = () => new Promise((resolve) => setImmediate(resolve));

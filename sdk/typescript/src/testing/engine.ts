@@ -291,7 +291,7 @@ export class TestEngine {
       this.#end(this.#find(id), "cancelled", "cancelled");
       return Response.json(this.job(id));
     }
-    const detail = `${request.method} ${path} needs a server: use startServer of steadfast/testing`;
+    const detail = `${request.method} ${path} needs a server: use startServer of steadfast-jobs/testing`;
     return Response.json({ status: 501, code: "not_implemented", detail }, { status: 422 });
   }
 }

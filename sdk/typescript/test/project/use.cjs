@@ -1,8 +1,8 @@
 // The same package from CommonJS.
 const assert = require("node:assert/strict");
-const { Steadfast } = require("steadfast");
-const { webhookReceiver } = require("steadfast/express");
-const { TestEngine } = require("steadfast/testing");
+const { Steadfast } = require("steadfast-jobs");
+const { webhookReceiver } = require("steadfast-jobs/express");
+const { TestEngine } = require("steadfast-jobs/testing");
 
 const steadfast = new Steadfast();
 const double = steadfast.job("double", { run: (n) => n * 2 });

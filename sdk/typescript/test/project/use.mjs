@@ -1,8 +1,8 @@
 // Run by check.sh in an empty project that has the packed package and nothing else.
 import assert from "node:assert/strict";
-import { Steadfast } from "steadfast";
-import { webhookReceiver } from "steadfast/express";
-import { startServer, TestEngine } from "steadfast/testing";
+import { Steadfast } from "steadfast-jobs";
+import { webhookReceiver } from "steadfast-jobs/express";
+import { startServer, TestEngine } from "steadfast-jobs/testing";
 
 const server = await startServer({ clock: "system" });
 const steadfast = new Steadfast({ url: server.url });
