@@ -188,6 +188,9 @@ impl Operation {
         if self.progress.status != OperationStatus::Running {
             return OperationRoom::Never;
         }
+        if self.progress.is_at_end {
+            return OperationRoom::AfterOutcomes;
+        }
         // More jobs than were counted may match by now; without stages they are all taken.
         let left = match self.stage_end() {
             Some(end) => end.saturating_sub(self.progress.worked),

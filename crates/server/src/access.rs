@@ -3,7 +3,7 @@
 //! The signature of a handler names the permission it needs ([`Reads`], [`Writes`], [`Works`]), so
 //! no handler can forget to check it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::{
     extract::{FromRef, FromRequestParts},
@@ -24,6 +24,8 @@ pub struct Caller {
     pub tenant: Option<Tenant>,
     /// Its key; `None` for an anonymous caller.
     pub key: Option<KeyId>,
+    /// The tenant that its request turned out to be about, where an audit record needs it.
+    pub about: Option<Arc<OnceLock<Tenant>>>,
 }
 
 impl Caller {
@@ -32,6 +34,7 @@ impl Caller {
         scope: Scope::Admin,
         tenant: None,
         key: None,
+        about: None,
     };
 
     pub fn of(key: &Key) -> Self {
@@ -39,7 +42,21 @@ impl Caller {
             scope: key.scope,
             tenant: key.tenant.clone(),
             key: Some(key.id),
+            about: None,
         }
+    }
+
+    /// Remembers which tenant its request is about.
+    fn note_tenant(&self, tenant: &Tenant) {
+        if let Some(about) = &self.about {
+            about.get_or_init(|| tenant.clone());
+        }
+    }
+
+    /// The tenant that its request is about, as far as that is known.
+    pub fn tenant_of_request(&self) -> Option<Tenant> {
+        let about = self.about.as_ref().and_then(|about| about.get());
+        self.tenant.as_ref().or(about).cloned()
     }
 
     /// What people call it: the name of its key.
@@ -124,6 +141,7 @@ impl Caller {
     /// A job, if it exists for this caller.
     pub fn job(&self, job: Option<Job>, id: impl std::fmt::Display) -> Result<Job, Problem> {
         job.filter(|job| self.sees(&job.tenant))
+            .inspect(|job| self.note_tenant(&job.tenant))
             .ok_or_else(|| Problem::not_found(id))
     }
 
@@ -158,11 +176,15 @@ impl Caller {
     ) -> Result<Schedule, Problem> {
         schedule
             .filter(|schedule| self.sees(schedule.tenant()))
+            .inspect(|schedule| self.note_tenant(schedule.tenant()))
             .ok_or_else(|| Problem::not_found(id))
     }
 
     /// The tenant of a request: the caller's own, or the one it names if it may see all.
     pub fn choose(&self, named: Option<Tenant>) -> Result<Option<Tenant>, Problem> {
+        if let Some(named) = &named {
+            self.note_tenant(named);
+        }
         match (&self.tenant, named) {
             (None, named) => Ok(named),
             (Some(own), None) => Ok(Some(own.clone())),
@@ -237,8 +259,9 @@ macro_rules! permissions {
                 async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
                     let app = Arc::<App>::from_ref(state);
                     let caller = caller(parts, &app).await?;
-                    let caller = caller.may(&[$(Scope::$scope),+])?;
+                    let mut caller = caller.may(&[$(Scope::$scope),+])?;
                     if let Some(slot) = parts.extensions.get::<CallerSlot>() {
+                        caller.about = Some(Arc::default());
                         slot.set(&caller);
                     }
                     Ok(Self(caller))

@@ -59,7 +59,7 @@ pub async fn record(State(app): State<Arc<App>>, mut request: Request, next: Nex
     let created = created.map(str::to_owned);
     let caller = slot.0.get().filter(|_| response.status().is_success());
     if let Some(caller) = caller.cloned()
-        && let Err(problem) = save(&app, &caller, command, created).await
+        && let Err(problem) = save(&app, &caller, "api", command, created).await
     {
         // The command was carried out, and its caller must learn of that.
         tracing::error!(problem = problem.detail, "a command left no audit record");
@@ -67,9 +67,11 @@ pub async fn record(State(app): State<Arc<App>>, mut request: Request, next: Nex
     response
 }
 
-async fn save(
+/// Stores a command that was carried out, which came this way.
+pub async fn save(
     app: &App,
     caller: &Caller,
+    way: &str,
     command: Command,
     created: Option<String>,
 ) -> Result<(), Problem> {
@@ -77,19 +79,19 @@ async fn save(
         true => created.unwrap_or_else(|| "-".to_owned()),
         false => command.subject,
     };
-    let by = caller.actor(app, "api").await?;
+    let by = caller.actor(app, way).await?;
     let record = app.client.audit_record(by, &command.action, subject);
-    let record = record.of_tenant(caller.tenant.clone());
+    let record = record.of_tenant(caller.tenant_of_request());
     Ok(app.client.save_audit(record).await?)
 }
 
 /// A command, as its address tells.
 #[derive(Debug, PartialEq)]
-struct Command {
+pub struct Command {
     /// As `gate.set`.
-    action: String,
+    pub action: String,
     /// What its path names.
-    subject: String,
+    pub subject: String,
 }
 
 impl Command {

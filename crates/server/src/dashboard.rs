@@ -36,6 +36,7 @@ pub(crate) mod lane_stats_cache;
 mod live;
 mod nodes;
 mod overview;
+mod page_audit;
 mod page_error;
 mod payload_view;
 mod queues;
@@ -59,7 +60,8 @@ use axum::{
 
 use crate::{App, dashboard::page_error::PageError, problem::Problem};
 
-pub fn router() -> Router<Arc<App>> {
+pub fn router(app: Arc<App>) -> Router<Arc<App>> {
+    let record = middleware::from_fn_with_state(app, page_audit::record);
     Router::new()
         .route("/", get(overview::page))
         .route("/sign-in", get(sign_in::page).post(sign_in::sign_in))
@@ -98,6 +100,7 @@ pub fn router() -> Router<Arc<App>> {
         .route("/simulator", get(simulator::page))
         .route("/ui/events", get(live::events))
         .route("/ui/{*file}", get(assets::asset))
+        .route_layer(record)
         .layer(middleware::map_response(async |response| {
             frame::with_security_headers(response)
         }))

@@ -107,6 +107,10 @@ impl<'de> Deserializer<'de> for Values<'de> {
         self.single()?.deserialize_option(visitor)
     }
 
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        self.single()?.deserialize_bool(visitor)
+    }
+
     fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
         self.single()?.deserialize_u64(visitor)
     }
@@ -129,12 +133,12 @@ impl<'de> Deserializer<'de> for Values<'de> {
     }
 
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u128 f32 f64 char str string bytes byte_buf unit
+        i8 i16 i32 i64 i128 u8 u128 f32 f64 char str string bytes byte_buf unit
         unit_struct newtype_struct tuple tuple_struct map struct identifier ignored_any
     }
 }
 
-/// The value of a field. A number is text that is one.
+/// The value of a field. A number, or true or false, is text that is one.
 struct Text<'de>(Cow<'de, str>);
 
 impl<'de> Deserializer<'de> for Text<'de> {
@@ -146,6 +150,13 @@ impl<'de> Deserializer<'de> for Text<'de> {
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
         visitor.visit_some(self)
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        match self.0.parse() {
+            Ok(is_set) => visitor.visit_bool(is_set),
+            Err(_) => Err(de::Error::custom("must be true or false")),
+        }
     }
 
     fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
@@ -173,7 +184,7 @@ impl<'de> Deserializer<'de> for Text<'de> {
     }
 
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u128 f32 f64 char str string bytes byte_buf unit
+        i8 i16 i32 i64 i128 u8 u128 f32 f64 char str string bytes byte_buf unit
         unit_struct newtype_struct seq tuple tuple_struct map struct identifier ignored_any
     }
 }

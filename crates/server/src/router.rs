@@ -26,7 +26,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(scrape::metrics))
-        .merge(dashboard::router())
+        .merge(dashboard::router(app.clone()))
         .fallback(not_found)
         .method_not_allowed_fallback(|| async {
             let detail = "this address has other methods; see /api/docs";

@@ -65,7 +65,10 @@ impl Operation {
         };
         let progress = &self.progress;
         let refused = progress.worked.saturating_sub(progress.changed);
-        let end = self.stage_end().unwrap_or(self.total);
+        let end = match progress.is_at_end {
+            true => progress.worked,
+            false => self.stage_end().unwrap_or(self.total),
+        };
         let tried = end.saturating_sub(refused).max(progress.changed);
         progress.outcomes.failed() as f64 > canary.fail_share_max * tried as f64
     }

@@ -29,6 +29,9 @@ pub struct OperationProgress {
     pub since: Timestamp,
     /// When the next job may be worked on, for its pace.
     pub(super) next_at: Timestamp,
+    /// No job is left to work on; a canary then waits for the outcomes of its last stage.
+    #[serde(default)]
+    pub is_at_end: bool,
     /// Why it has stopped itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
@@ -133,6 +136,7 @@ impl OperationProgress {
             stage: 0,
             since: now,
             next_at: Timestamp::EPOCH,
+            is_at_end: false,
             stop_reason: None,
         }
     }
@@ -166,7 +170,12 @@ impl Operation {
                 changed,
                 cursor,
             } => next.count(jobs, changed, cursor, now),
-            OperationEvent::ReachedEnd => progress.status = OperationStatus::Done,
+            OperationEvent::ReachedEnd => {
+                progress.is_at_end = true;
+                if self.canary.is_none() {
+                    progress.status = OperationStatus::Done;
+                }
+            }
         }
         if next.progress.status != status {
             next.progress.since = now;
@@ -200,6 +209,15 @@ impl Operation {
             let total = failed + outcomes.succeeded;
             return self.stop(format!("{failed} of {total} jobs failed again"), now);
         }
+        let has_waited = now.since(self.progress.since) >= limits::CANARY_WAIT_MAX;
+        if self.progress.is_at_end {
+            // Nothing is left that could be left alone.
+            if self.missing() == 0 || has_waited {
+                self.progress.status = OperationStatus::Done;
+                self.progress.since = now;
+            }
+            return;
+        }
         while self.is_stage_over() {
             self.progress.stage += 1;
             self.progress.since = now;
@@ -208,10 +226,16 @@ impl Operation {
             .stage_end()
             .is_some_and(|end| self.progress.worked >= end);
         if is_waiting && now.since(self.progress.since) >= limits::CANARY_WAIT_MAX {
-            let missing = self.progress.changed - self.progress.outcomes.total();
+            let missing = self.missing();
             let wait = crate::duration::format(limits::CANARY_WAIT_MAX);
             self.stop(format!("{missing} jobs were not tried within {wait}"), now);
         }
+    }
+
+    /// Jobs that were changed, and of which nothing is known yet.
+    fn missing(&self) -> u64 {
+        let known = self.progress.outcomes.total();
+        self.progress.changed.saturating_sub(known)
     }
 
     fn stop(&mut self, reason: String, now: Timestamp) {
@@ -256,6 +280,10 @@ impl fmt::Display for Operation {
             if outcomes.unknown > 0 {
                 write!(f, ", {} were not tried", outcomes.unknown)?;
             }
+        }
+        let missing = self.missing();
+        if self.canary.is_some() && progress.is_at_end && missing > 0 {
+            write!(f, "; of {missing} it is not known yet")?;
         }
         match &progress.stop_reason {
             Some(reason) => write!(f, "; it stopped because {reason}"),

@@ -160,9 +160,20 @@ fn a_canary_goes_on_in_stages_as_long_as_jobs_succeed() {
         operation = work(&operation, T0);
     }
     assert_eq!(operation.progress.worked, 1_000);
+    // The last stage waits for its outcomes too, and may be the bad one.
+    let end = step(&operation, OperationEvent::ReachedEnd);
+    assert_eq!(end.progress.status, OperationStatus::Running);
+    assert_eq!(end.room(at(1)), OperationRoom::AfterOutcomes);
+    let done = step(&end, outcomes(999, 1));
+    assert_eq!(done.progress.status, OperationStatus::Done);
+    let bad = step(&end, outcomes(250, 201));
+    assert_eq!(bad.progress.status, OperationStatus::Stopped);
+    let late = T0.plus(limits::CANARY_WAIT_MAX);
+    let late = end.step(OperationEvent::Checked, late).unwrap();
     assert_eq!(
-        step(&operation, OperationEvent::ReachedEnd).progress.status,
-        OperationStatus::Done
+        late.to_string(),
+        "requeue of 1000 jobs is done: 1000 changed; 250 succeeded, 0 failed again, 0 failed \
+         otherwise; of 750 it is not known yet"
     );
 }
 

@@ -102,7 +102,17 @@ impl Client {
         let count = self.count_operation(&request).await?;
         let now = self.now();
         let (kind, policy) = (request.kind, request.policy.clone());
-        let mut operation = Operation::new(kind, policy, count.count, now)?;
+        let filter = request.filter();
+        let mut jobs = request.ids.unwrap_or_default();
+        jobs.sort_unstable_by(|a, b| b.cmp(a));
+        jobs.dedup();
+        let is_named = !jobs.is_empty();
+        // Each job that was named has a result, also one that does not allow it.
+        let total = match is_named {
+            true => jobs.len() as u64,
+            false => count.count,
+        };
+        let mut operation = Operation::new(kind, policy, total, now)?;
         if count.at_least {
             operation = operation.with_lower_bound();
         }
@@ -112,17 +122,12 @@ impl Client {
         if let Some(canary) = request.canary {
             operation = operation.with_canary(canary)?;
         }
-        let filter = request.filter();
-        let mut jobs = request.ids.unwrap_or_default();
-        jobs.sort_unstable_by(|a, b| b.cmp(a));
-        jobs.dedup();
-        let is_named = !jobs.is_empty();
         let record = OperationRecord {
             id: self.random().operation_id(now),
             tenant: filter.tenant.clone(),
             by: request.by.clone(),
             created_at: now,
-            finished_at: (count.count == 0).then_some(now),
+            finished_at: (total == 0).then_some(now),
             filter,
             is_named,
             operation,
@@ -143,7 +148,8 @@ impl Client {
         Ok(record)
     }
 
-    /// How many jobs an operation would look at; nothing is changed.
+    /// How many jobs an operation would change; nothing is changed. Refuses ids of which none is
+    /// that of a job of its tenant.
     pub async fn count_operation(
         &self,
         request: &OperationRequest,
@@ -169,11 +175,18 @@ impl Client {
         let mut ids = ids.to_vec();
         ids.sort_unstable();
         ids.dedup();
-        let mut count = 0;
+        let (mut count, mut is_known) = (0, false);
         for some in ids.chunks(OUTCOMES_BATCH_MAX) {
             let jobs = self.jobs_of(some.to_vec()).await?;
+            let tenants = jobs.iter().flatten().map(|job| &job.tenant);
+            is_known |= tenants
+                .into_iter()
+                .any(|of| filter.tenant.as_ref().is_none_or(|own| own == of));
             let fits = |job: &&Job| filter.matches(job, now) && job.allows(&command).is_ok();
             count += jobs.iter().flatten().filter(fits).count() as u64;
+        }
+        if let Some(id) = ids.first().filter(|_| !is_known) {
+            return Err(CommandError::NotFound(*id).into());
         }
         Ok(JobCount {
             count,
@@ -282,6 +295,22 @@ impl Client {
         let results = self.run_command(vec![job.id], command, Some(audit)).await?;
         let result = results.into_iter().next();
         Ok(result.unwrap_or(Err(CommandError::NotFound(job.id)))?)
+    }
+
+    /// Carries out a command on each of these jobs, as [`Client::command_each`] does, and stores this
+    /// record of it with that.
+    pub async fn command_each_by(
+        &self,
+        ids: Vec<JobId>,
+        command: JobCommand,
+        audit: AuditRecord,
+    ) -> Result<u64, ClientError> {
+        self.check_command(&command)?;
+        if ids.is_empty() {
+            return Ok(0);
+        }
+        let results = self.run_command(ids, command, Some(audit)).await?;
+        Ok(results.iter().filter(|result| result.is_ok()).count() as u64)
     }
 
     /// A record of a command, to be stored with [`Client::save_audit`].

@@ -1,10 +1,12 @@
 //! Dead letters: listed, requeued, or discarded, one or all that match.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use axum::extract::State;
 use steadfast_api::{BulkResult, DeadLettersRequest, JobList, JobQuery};
-use steadfast_core::{FailureClass, JobCommand, JobId, Kind, Queue, limits as core_limits};
+use steadfast_core::{
+    AuditRecord, FailureClass, JobCommand, JobId, Kind, Queue, limits as core_limits,
+};
 use steadfast_store::{JobCount, JobFilter};
 
 use super::{
@@ -108,6 +110,10 @@ async fn resolve(
         app.client.count(filter, limits::COUNT_MAX).await?
     } else {
         let _permit = app.try_bulk_work(caller.tenant.as_ref())?;
+        // Before it begins: the client may hang up while it is under way.
+        let audit = audit_record(app, caller, &command, filter.to_string()).await?;
+        let audit = audit.of_tenant(filter.tenant.clone());
+        app.client.save_audit(audit).await?;
         let bulk = app.client.command_matching(filter, command);
         JobCount {
             count: bulk.rate(app.settings.bulk_rate).run().await?.changed,
@@ -145,22 +151,42 @@ async fn by_ids(
     let jobs = app.client.jobs_of(parsed).await?.into_iter().flatten();
     let visible = jobs.filter(|job| caller.sees(&job.tenant) && job.is_dead_letter());
     let mut found = Vec::new();
+    let mut tenants = BTreeSet::new();
     for job in visible {
         if let Some(payload) = &body.payload {
             checked_payload(&job, payload.clone())?;
         }
         found.push(job.id);
+        tenants.insert(job.tenant);
     }
     let count = if body.dry_run {
         found.len() as u64
     } else {
-        app.client.command_each(found, command).await?
+        let names: Vec<String> = found.iter().map(JobId::to_string).collect();
+        let audit = audit_record(app, caller, &command, names.join(" ")).await?;
+        let of_one = tenants.pop_first().filter(|_| tenants.is_empty());
+        let audit = audit.of_tenant(of_one);
+        app.client.command_each_by(found, command, audit).await?
     };
     Ok(Json(BulkResult {
         count,
         dry_run: body.dry_run,
         at_least: false,
     }))
+}
+
+async fn audit_record(
+    app: &App,
+    caller: &Caller,
+    command: &JobCommand,
+    subject: String,
+) -> Result<AuditRecord, Problem> {
+    let action = match command {
+        JobCommand::Discard => "dlq.discard",
+        _ => "dlq.requeue",
+    };
+    let by = caller.actor(app, "api").await?;
+    Ok(app.client.audit_record(by, action, subject))
 }
 
 fn dead_letter_filter(body: &DeadLettersRequest, caller: &Caller) -> Result<JobFilter, Problem> {

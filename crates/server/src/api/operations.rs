@@ -84,6 +84,12 @@ async fn request(
         let detail = "filter must be without limit and after: an operation has no pages";
         return Err(Problem::invalid("filter", detail));
     }
+    if let (Some(own), Some(other)) = (&body.tenant, &query.tenant)
+        && own != other
+    {
+        let detail = format!("tenant is {own:?} and that of the filter {other:?}: name it once");
+        return Err(Problem::invalid("tenant", detail));
+    }
     let named = body.tenant.as_deref().or(query.tenant.as_deref());
     let tenant = query::tenant(named, caller)?;
     let filter = query::job_filter(&query, caller).map_err(|problem| problem.within("filter"))?;

@@ -11,7 +11,7 @@ use axum::{
     http::{HeaderMap, header, request::Parts, uri::Authority},
 };
 
-use super::{fields::Fields, page_error::PageError};
+use super::{fields::Fields, page_audit::FormSlot, page_error::PageError};
 use crate::{
     App,
     access::{self, Caller, Writes},
@@ -132,7 +132,9 @@ impl FromRequest<Arc<App>> for Editor {
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, PageError> {
         let (mut parts, body) = request.into_parts();
         app.own_hosts.require_own_page(&parts.headers)?;
-        let viewer = Viewer::from_request_parts(&mut parts, app).await?;
+        let mut viewer = Viewer::from_request_parts(&mut parts, app).await?;
+        viewer.caller.about = Some(Arc::default());
+        let slot = parts.extensions.get::<FormSlot>().cloned();
         viewer.caller.clone().may(&[Scope::Admin, Scope::Tenant])?;
         let bytes = body::collect(
             Request::from_parts(parts, body),
@@ -140,6 +142,9 @@ impl FromRequest<Arc<App>> for Editor {
         )
         .await?;
         let form = Fields::parse(&bytes);
+        if let Some(slot) = slot {
+            slot.set(&viewer.caller, &form);
+        }
         Ok(Self { viewer, form })
     }
 }

@@ -30,6 +30,7 @@ mod manual;
 mod manual_clock;
 mod metrics;
 mod openapi;
+mod operations;
 mod outbound;
 mod policies;
 mod schedules;
