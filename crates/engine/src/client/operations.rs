@@ -148,8 +148,8 @@ impl Client {
         Ok(record)
     }
 
-    /// How many jobs an operation would change; nothing is changed. Refuses ids of which none is
-    /// that of a job of its tenant.
+    /// How many jobs match, and of named ones how many allow it; nothing is changed. Refuses ids of
+    /// which none is that of a job of its tenant.
     pub async fn count_operation(
         &self,
         request: &OperationRequest,

@@ -139,6 +139,10 @@ async fn named_jobs_have_their_results_in_pages_and_the_report_counts_them() {
     let rest = results(http, &id, &format!("?limit=2&after={next}")).await;
     assert_eq!(rest, json!([all[2]]));
 
+    let edit = json!({"kind": "edit_policy", "ids": [waits], "retry": {"baseDelay": "3s"}});
+    ended(http, &create(http, edit).await).await;
+    assert_eq!(http.read_job(&waits).await["retry"]["baseDelay"], "3s");
+
     // None of them allows it, and each says why.
     let id = create(http, json!({"kind": "discard", "ids": [waits]})).await;
     let none = ended(http, &id).await;
@@ -151,6 +155,7 @@ async fn named_jobs_have_their_results_in_pages_and_the_report_counts_them() {
     assert!(rows[0][1].is_string(), "{rows}");
 }
 
+// long: a table of requests
 #[tokio::test]
 async fn what_is_wrong_is_named() {
     let server = Server::start().await;
@@ -435,4 +440,45 @@ async fn commands_of_the_dashboard_leave_their_records() {
         ])
     );
     assert_eq!(records[2]["tenant"], "default");
+}
+
+#[tokio::test]
+async fn a_canary_waits_for_the_outcomes_of_each_stage_and_of_the_last() {
+    let server = Server::start().await;
+    let http = &server.http;
+    for number in 0..4 {
+        dead(http, "a", number, "no disk").await;
+    }
+    let id = create(
+        http,
+        json!({"kind": "requeue", "all": true, "mode": "canary"}),
+    )
+    .await;
+    let worked = async |count: u64| {
+        until("jobs to be requeued", || async {
+            let operation = read(http, &id).await;
+            (operation["worked"] == count).then_some(operation)
+        })
+        .await
+    };
+    let succeed = async |count: usize| {
+        let mut ended = 0;
+        while ended < count {
+            for claim in http.claim("mail", "20s").await {
+                http.report(&claim, "succeed", json!({})).await.is(200);
+                ended += 1;
+            }
+        }
+    };
+    assert_eq!(worked(3).await["status"], "running");
+    succeed(3).await;
+    assert_eq!(worked(4).await["status"], "running", "one is not known yet");
+    succeed(1).await;
+    let done = ended(http, &id).await;
+    assert_eq!(
+        (&done["status"], &done["mode"]),
+        (&json!("done"), &json!("canary"))
+    );
+    assert_eq!(done["outcomes"]["succeeded"], 4);
+    assert_eq!(done["stopReason"], Value::Null);
 }
