@@ -222,7 +222,8 @@ impl Client {
         Ok(jobs)
     }
 
-    /// Stores jobs and returns them. Only those that existed before have to be read.
+    /// Stores jobs and returns them. Only those that existed before have to be read, and those whose
+    /// time the store decides.
     async fn store_all(&self, jobs: Vec<NewJob>) -> Result<Vec<CreateResult>, ClientError> {
         let results = self.store().enqueue(jobs.clone()).await;
         let results = match results {
@@ -231,10 +232,12 @@ impl Client {
             }
             results => results?,
         };
-        let existing: Vec<JobId> = results
+        let waits = |job: &NewJob| job.extras().is_some_and(|it| it.debounce.is_some());
+        let existing: Vec<JobId> = jobs
             .iter()
-            .filter_map(|result| match result {
-                EnqueueResult::Created(..) => None,
+            .zip(&results)
+            .filter_map(|(job, result)| match result {
+                EnqueueResult::Created(..) => waits(job).then_some(job.id),
                 EnqueueResult::Existing(id) | EnqueueResult::Unique(id, _) => Some(*id),
             })
             .collect();
@@ -248,6 +251,10 @@ impl Client {
         pairs
             .map(|(job, result)| {
                 Ok(match result {
+                    EnqueueResult::Created(id, _) if waits(&job) => {
+                        let job = existing.next().flatten();
+                        CreateResult::New(job.ok_or(CommandError::NotFound(id))?)
+                    }
                     EnqueueResult::Created(_, at) => CreateResult::New(job.into_job(at)),
                     EnqueueResult::Existing(id) => {
                         let job = existing.next().flatten();

@@ -201,10 +201,8 @@ async fn a_trace_is_kept_with_the_attempt_and_not_with_the_job() {
     let trace = "Traceback:\n  at a\n  at b";
     let body = json!({"failure": {"class": "KeyError", "message": "no", "trace": trace}});
     let job = server.http.report(&claim, "fail", body).await.is(200);
-    assert_eq!(
-        job["failure"],
-        json!({"class": "KeyError", "message": "no"})
-    );
+    assert_eq!(job["failure"]["class"], "KeyError");
+    assert_eq!(job["failure"]["trace"], Value::Null);
     let attempts = server.http.attempts(&id).await;
     assert_eq!(attempts[0]["failure"]["trace"], trace);
     let page = server.http.get(&format!("/jobs/{id}")).await;
