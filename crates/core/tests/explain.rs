@@ -227,7 +227,11 @@ fn applied(job: &Job, scope: GateScope, key: &str, patch: GatePatch) -> AppliedG
         .over(&id, &Default::default(), Some("ann"), T0)
         .unwrap();
     let gates = Gates::new(1, [Gate { id, limits }], GateDefaults::default());
-    gates.applying_to(&Sublane::from(job)).remove(0)
+    let call = Sublane {
+        kind: Kind::http(),
+        ..Sublane::from(job)
+    };
+    gates.applying_to(&call).remove(0)
 }
 
 fn at_gate(gate: AppliedGate, state: GateState) -> Vec<GateReading> {
@@ -265,7 +269,11 @@ fn health_gate(job: &Job, health: DestinationHealth) -> AppliedGate {
     let mut defaults = GateDefaults::default();
     defaults.destination.hold = Some(HoldMode::Auto);
     let gates = Gates::new(1, [], defaults).with_health([(destination, Arc::new(health))]);
-    gates.applying_to(&Sublane::from(job)).remove(0)
+    let call = Sublane {
+        kind: Kind::http(),
+        ..Sublane::from(job)
+    };
+    gates.applying_to(&call).remove(0)
 }
 
 fn unhealthy(outcome: &Outcome, jobs: u128) -> DestinationHealth {

@@ -900,7 +900,7 @@ type ListOperationsParams struct {
 func (p ListOperationsParams) values() url.Values {
 	v := url.Values{}
 	addText(v, "tenant", string(p.Tenant))
-	addText(v, "open", string(p.Open))
+	addBool(v, "open", p.Open)
 	addInt(v, "limit", p.Limit)
 	addText(v, "after", string(p.After))
 	return v
@@ -958,7 +958,7 @@ type ListOperationJobsParams struct {
 
 func (p ListOperationJobsParams) values() url.Values {
 	v := url.Values{}
-	addText(v, "notChanged", string(p.NotChanged))
+	addBool(v, "notChanged", p.NotChanged)
 	addInt(v, "limit", p.Limit)
 	addText(v, "after", string(p.After))
 	return v

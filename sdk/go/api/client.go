@@ -205,6 +205,12 @@ func addInt(v url.Values, name string, value int) {
 	}
 }
 
+func addBool(v url.Values, name string, value bool) {
+	if value {
+		v.Set(name, "true")
+	}
+}
+
 func addTime(v url.Values, name string, value time.Time) {
 	if !value.IsZero() {
 		v.Set(name, value.UTC().Format(time.RFC3339Nano))

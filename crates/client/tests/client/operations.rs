@@ -399,6 +399,7 @@ async fn every_operation_of_the_api_has_a_method() {
         include_str!("../../src/failures.rs"),
         include_str!("../../src/gates.rs"),
         include_str!("../../src/jobs.rs"),
+        include_str!("../../src/operations.rs"),
         include_str!("../../src/queues.rs"),
         include_str!("../../src/schedules.rs"),
     ];

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use steadfast_core::{
     Claim, ConcurrencyKey, Destination, DestinationHealth, Failure, FailureClass, Gate,
     GateDefaults, GateId, GateLimits, GateScope, Gates, Guarantee, HealthInput, HealthRules,
-    HealthTally, HoldMode, JobCommand, JobEdit, JobId, NewJob, Outcome, Pause, Priority, Rate,
-    RetryShare, RunAt, Tenant, Weight,
+    HealthTally, HoldMode, JobCommand, JobEdit, JobId, Kind, NewJob, Outcome, Pause, Priority,
+    Rate, RetryShare, RunAt, Tenant, Weight,
 };
 
 use super::fixture::{Fixture, failure, ids_of, permanent, queue, request, secs, success, tenant};
@@ -370,6 +370,7 @@ pub async fn a_probe_is_a_job_that_is_tried_again(f: Fixture) {
     };
     let to = |guarantee| {
         f.job_with(|job| {
+            job.kind = Kind::http();
             job.destination = Some(destination.clone());
             job.guarantee = guarantee;
         })
