@@ -227,10 +227,8 @@ fn applied(job: &Job, scope: GateScope, key: &str, patch: GatePatch) -> AppliedG
         .over(&id, &Default::default(), Some("ann"), T0)
         .unwrap();
     let gates = Gates::new(1, [Gate { id, limits }], GateDefaults::default());
-    let call = Sublane {
-        kind: Kind::http(),
-        ..Sublane::from(job)
-    };
+    let mut call = Sublane::from(job);
+    call.kind = Kind::http();
     gates.applying_to(&call).remove(0)
 }
 
@@ -269,10 +267,8 @@ fn health_gate(job: &Job, health: DestinationHealth) -> AppliedGate {
     let mut defaults = GateDefaults::default();
     defaults.destination.hold = Some(HoldMode::Auto);
     let gates = Gates::new(1, [], defaults).with_health([(destination, Arc::new(health))]);
-    let call = Sublane {
-        kind: Kind::http(),
-        ..Sublane::from(job)
-    };
+    let mut call = Sublane::from(job);
+    call.kind = Kind::http();
     gates.applying_to(&call).remove(0)
 }
 
