@@ -8,7 +8,6 @@ mod broken_polls;
 mod disk;
 mod disk_full;
 mod frozen;
-mod gates;
 mod hostile;
 mod http;
 mod kill_cycles;
