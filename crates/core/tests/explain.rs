@@ -227,9 +227,7 @@ fn applied(job: &Job, scope: GateScope, key: &str, patch: GatePatch) -> AppliedG
         .over(&id, &Default::default(), Some("ann"), T0)
         .unwrap();
     let gates = Gates::new(1, [Gate { id, limits }], GateDefaults::default());
-    let mut call = Sublane::from(job);
-    call.kind = Kind::http();
-    gates.applying_to(&call).remove(0)
+    gates.applying_to(&Sublane::from(job)).remove(0)
 }
 
 fn at_gate(gate: AppliedGate, state: GateState) -> Vec<GateReading> {

@@ -453,7 +453,7 @@ impl Client {
     /// Counts by tenant, queue and kind; `recent` as in [`Client::stats`].
     pub async fn lanes(&self, since: Timestamp) -> Result<Vec<LaneStats>, ClientError> {
         let mut lanes = self.store().lane_stats(since).await?;
-        let gates = self.gate_cache().refresh().await?;
+        let gates = self.gate_cache().refresh_all().await?;
         mark_paused(&gates, &mut lanes, self.now());
         Ok(lanes)
     }

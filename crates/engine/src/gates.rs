@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use crate::{
     document_cache::{DocumentCache, decode_documents},
-    limits::GATES_REFRESH_EVERY,
+    limits::{GATES_READS_MAX, GATES_REFRESH_EVERY},
     role::{Next, Role},
 };
 
@@ -117,7 +117,8 @@ impl GateCache {
 
     /// The gates of single keys as they are set now, without defaults.
     pub async fn set_gates(&self) -> Result<Vec<Gate>, StoreError> {
-        let set = self.set.refresh_if_changed().await?;
+        self.refresh_all().await?;
+        let set = self.set.get().await?;
         Ok(set.gates.clone())
     }
 
@@ -130,39 +131,51 @@ impl GateCache {
 
     /// The gates that hold; the first caller waits until they are read.
     pub async fn get(&self) -> Result<Arc<Gates>, StoreError> {
-        let (set, health) = (self.set.get().await?, self.health.get().await?);
-        Ok(self.put_together(&set, &health))
+        let latest = self.latest();
+        match latest.version() {
+            0 => self.refresh_all().await,
+            _ => Ok(latest),
+        }
     }
 
-    /// The gates as they are now, for a caller that has changed them.
-    pub async fn refresh(&self) -> Result<Arc<Gates>, StoreError> {
-        let (set, health) = (
-            self.set.refresh_if_changed().await?,
-            self.health.get().await?,
-        );
-        Ok(self.put_together(&set, &health))
-    }
-
-    /// The gates as they are now, for a caller that has changed what is known of a destination.
-    pub async fn refresh_health(&self) -> Result<Arc<Gates>, StoreError> {
-        let (set, health) = (
-            self.set.get().await?,
-            self.health.refresh_if_changed().await?,
-        );
-        Ok(self.put_together(&set, &health))
-    }
-
-    /// The gates as they are now, for a caller that may have missed changes of others.
+    /// The gates as they are now, for a caller that has changed them, or may have missed changes of
+    /// others.
+    ///
+    /// Nodes on one store compare their versions, so one version must mean one content: gates and
+    /// health are taken together as they stood at one time. What changes while it is read is read
+    /// again.
     pub async fn refresh_all(&self) -> Result<Arc<Gates>, StoreError> {
-        let versions = self.store.document_versions().await?;
-        let set = self.set.refresh_if_older(&versions).await?;
-        let health = self.health.refresh_if_older(&versions).await?;
-        Ok(self.put_together(&set, &health))
+        let mut reads = 1;
+        loop {
+            let versions = self.store.document_versions().await?;
+            let set = self.set.refresh_if_older(&versions).await?;
+            let health = self.health.refresh_if_older(&versions).await?;
+            if self.knows(&set, &health) {
+                return Ok(self.latest());
+            }
+            // What is listed can be newer than the version that was read before it.
+            let after = self.store.document_versions().await?;
+            let kinds = [DocumentKind::Gate, DocumentKind::Destination];
+            let is_whole = kinds
+                .iter()
+                .all(|&kind| versions.of(kind) == after.of(kind));
+            if is_whole || reads == GATES_READS_MAX {
+                return Ok(self.put_together(&set, &health));
+            }
+            reads += 1;
+        }
     }
 
     /// The gates that were put together last; none if that has not happened yet.
     pub fn latest(&self) -> Arc<Gates> {
         self.lock().gates.clone()
+    }
+
+    fn knows(&self, set: &VersionedGates, health: &VersionedHealth) -> bool {
+        let latest = self.lock();
+        latest.gates.version() > 0
+            && latest.set_version == set.version
+            && latest.health_version == health.version
     }
 
     fn put_together(&self, set: &VersionedGates, health: &VersionedHealth) -> Arc<Gates> {
@@ -171,7 +184,7 @@ impl GateCache {
         let is_same = set.version == latest.set_version && health.version == latest.health_version;
         let is_first = latest.gates.version() == 0;
         if is_first || (is_newer && !is_same) {
-            // Both only grow, so no two contents have one sum. Gates that were never read have 0.
+            // Both only grow, and are of one time, so no two contents have one sum. Gates that were never read have 0.
             let sum = set.version + health.version + 1;
             // A new version costs every claim, and most news of destinations is about counts.
             // Another node on the same store may have seen what was changed and undone meanwhile.

@@ -150,7 +150,7 @@ impl HealthKeeper {
             changed += result.changes();
         }
         if changed > 0 {
-            self.gates.refresh_health().await?;
+            self.gates.refresh_all().await?;
         }
         Ok(changed)
     }

@@ -73,6 +73,10 @@ pub const BULK_RATE_DEFAULT: NonZeroU32 = NonZeroU32::new(5_000).unwrap();
 
 // Waiting.
 
+/// Gates and the health of destinations that go on changing while they are read are taken as they
+/// are after so many reads; the next round puts them right.
+pub const GATES_READS_MAX: usize = 10;
+
 /// The safety net under wake-ups: nothing is found later than this.
 pub const POLL: Duration = Duration::from_secs(5);
 /// How soon a program that waits for a job learns that another node has ended it.

@@ -89,6 +89,7 @@ async def test_a_request_is_given_up_in_time_and_can_be_ended_from_one_side() ->
         await reader.read()  # Until the other side is closed; what was on its way is still sent.
         writer.write(ANSWERS[0][0])
         writer.close()
+        await writer.wait_closed()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     connection = HttpConnection(Settings(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"))

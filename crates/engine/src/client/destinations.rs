@@ -84,7 +84,7 @@ impl Client {
         after: Option<&Destination>,
         max: usize,
     ) -> Result<Vec<DestinationState>, ClientError> {
-        let gates = self.gate_cache().refresh_health().await?;
+        let gates = self.gate_cache().refresh_all().await?;
         let (now, tenant) = (self.now(), filter.tenant.as_ref());
         let wanted = gates
             .known_destinations()
@@ -144,7 +144,7 @@ impl Client {
         destination: &Destination,
         tenant: Option<&Tenant>,
     ) -> Result<DestinationState, ClientError> {
-        let gates = self.gate_cache().refresh_health().await?;
+        let gates = self.gate_cache().refresh_all().await?;
         Ok(state_of(&gates, destination, tenant, self.now()))
     }
 
@@ -205,7 +205,7 @@ impl Client {
         destination: &Destination,
         command: &HoldCommand,
     ) -> Result<DestinationState, ClientError> {
-        let gates = self.gate_cache().refresh_health().await?;
+        let gates = self.gate_cache().refresh_all().await?;
         let is_known = gates.health(destination, None).is_some();
         if !is_known && gates.health_count() >= DESTINATIONS_MAX {
             let expected = format!(

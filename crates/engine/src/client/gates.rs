@@ -45,7 +45,7 @@ impl Client {
         if of.is_empty() {
             return Ok(Vec::new());
         }
-        let gates = self.gate_cache().refresh().await?;
+        let gates = self.gate_cache().refresh_all().await?;
         let states = self.store().gate_states(of.to_vec(), gates.clone()).await?;
         let now = self.now();
         let uses = of.iter().zip(&states).map(|(id, state)| {
@@ -122,7 +122,7 @@ impl Client {
             .store()
             .delete_document(DocumentKind::Gate, document_id(id))
             .await?;
-        self.gate_cache().refresh().await?;
+        self.gate_cache().refresh_all().await?;
         Ok(deleted)
     }
 
@@ -160,7 +160,7 @@ impl Client {
                 matches!(saved, DocumentSaveResult::Done(_))
             };
             if is_written {
-                self.gate_cache().refresh().await?;
+                self.gate_cache().refresh_all().await?;
                 return Ok(gate);
             }
         }
