@@ -276,7 +276,9 @@ fn unhealthy(outcome: &Outcome, jobs: u128) -> DestinationHealth {
         let mut job = due_job();
         job.id = JobId::from_bits(number);
         let claim = job.claim(WorkerName::new("node-1").unwrap(), None, T0);
-        tally.add(&claim.end(outcome.clone(), at(1)), None);
+        let ended = claim.end(outcome.clone(), at(1));
+        tally.add(&ended, None);
+        tally.add_retry_after(&ended);
     }
     let report = tally.take_report("node-1", at(1));
     let input = HealthInput {
