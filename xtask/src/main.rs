@@ -10,10 +10,10 @@
 
 mod bench;
 mod check;
-mod dist;
 mod fuzz;
 mod libraries;
 mod needs;
+mod packaging;
 mod process;
 mod prove;
 mod steps;
@@ -77,7 +77,7 @@ pub const VERBS: &[Verb] = &[
         name: "dist",
         takes: "[--check] [--url URL]",
         about: "all packages, built and tried: archive, .deb, image, wheel, npm, chart, formula",
-        run: dist::run,
+        run: packaging::run,
     },
     Verb {
         name: "prove",

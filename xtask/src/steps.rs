@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::process::{self, CommandOutput};
-use crate::{VerbResult, dist, fuzz, libraries, root, supply_chain, test_programs, tidy};
+use crate::{VerbResult, fuzz, libraries, packaging, root, supply_chain, test_programs, tidy};
 
 pub struct Step {
     pub name: &'static str,
@@ -162,7 +162,7 @@ impl Step {
             Action::Cargo(args) => verdict_of(run_cargo(args)?),
             Action::Tests => verdict_of(test_programs::run()?),
             Action::Fuzz => verdict_of(fuzz::run(&root(), fuzz::SEED, fuzz::EXAMPLES)?),
-            Action::Packages => verdict_of(dist::check(&root())?),
+            Action::Packages => verdict_of(packaging::check(&root())?),
             Action::Libraries => {
                 let report = libraries::check(&root(), &[])?;
                 let (passed, _, output) = verdict_of(report.output);
