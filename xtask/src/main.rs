@@ -10,6 +10,7 @@
 
 mod bench;
 mod check;
+mod docs;
 mod fuzz;
 mod libraries;
 mod needs;
@@ -78,6 +79,12 @@ pub const VERBS: &[Verb] = &[
         takes: "[--check] [--url URL]",
         about: "all packages, built and tried: archive, .deb, image, wheel, npm, chart, formula",
         run: packaging::run,
+    },
+    Verb {
+        name: "docs",
+        takes: "[--check] [page …]",
+        about: "the book of docs as a site in target/book; --check runs what its pages show",
+        run: docs::run,
     },
     Verb {
         name: "prove",

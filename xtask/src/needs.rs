@@ -49,6 +49,12 @@ const NEEDS: &[Need] = &[
         why: "the API is fuzzed by a Python program, and one of the libraries is for Python",
     },
     Need {
+        what: "curl and openssl",
+        check: || succeeds("curl", &["--version"]) && succeeds("openssl", &["version"]),
+        install: Install::Apt("curl openssl"),
+        why: "commands of the book are run",
+    },
+    Need {
         what: "PostgreSQL",
         // Debian keeps the server's programs off the path.
         check: || {

@@ -4,7 +4,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::process::{self, CommandOutput};
-use crate::{VerbResult, fuzz, libraries, packaging, root, supply_chain, test_programs, tidy};
+use crate::{
+    VerbResult, docs, fuzz, libraries, packaging, root, supply_chain, test_programs, tidy,
+};
 
 pub struct Step {
     pub name: &'static str,
@@ -25,6 +27,8 @@ pub enum Action {
     Libraries,
     /// The packages of the program that the tests built.
     Packages,
+    /// What the book shows, with that program.
+    Book,
 }
 
 struct Verdict {
@@ -163,6 +167,11 @@ impl Step {
             Action::Tests => verdict_of(test_programs::run()?),
             Action::Fuzz => verdict_of(fuzz::run(&root(), fuzz::SEED, fuzz::EXAMPLES)?),
             Action::Packages => verdict_of(packaging::check(&root())?),
+            Action::Book => {
+                let report = docs::check(&root())?;
+                let (passed, _, output) = verdict_of(report.output);
+                (passed, report.note, output)
+            }
             Action::Libraries => {
                 let report = libraries::check(&root(), &[])?;
                 let (passed, _, output) = verdict_of(report.output);
@@ -186,6 +195,7 @@ impl Step {
             Action::Fuzz => "cargo xtask fuzz".to_owned(),
             Action::Libraries => "cargo xtask libraries".to_owned(),
             Action::Packages => "cargo xtask dist --check".to_owned(),
+            Action::Book => "cargo xtask docs --check".to_owned(),
         }
     }
 

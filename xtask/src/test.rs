@@ -41,6 +41,7 @@ fn all(filter: &[String]) -> Vec<Step> {
         // The tests wait more than they compute.
         Step::new("libraries", Action::Libraries).beside(),
         Step::new("packages", Action::Packages).beside(),
+        Step::new("book", Action::Book).beside(),
         tests,
         Step::new("fuzzing", Action::Fuzz),
     ]

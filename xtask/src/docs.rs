@@ -1,0 +1,151 @@
+//! `cargo xtask docs`: the book in `docs`, made into a site and put to the test.
+//!
+//! Everything that a page shows is checked: links and anchors lead somewhere, commands of `console`
+//! blocks print what stands below them, settings are accepted by the program, options exist, and
+//! the reference of the command line is what `--help` says.
+
+mod book;
+mod html;
+mod inline;
+mod markdown;
+mod reference;
+mod search;
+mod session;
+mod syntax;
+
+use std::path::{Path, PathBuf};
+
+use crate::process::{self, CommandOutput};
+use crate::{VerbResult, fuzz, root};
+use book::Book;
+
+const USAGE: &str = "usage: cargo xtask docs [--check] [--update] [--bin FILE] [page …]";
+
+#[derive(Default)]
+struct Options {
+    /// Run what the pages show.
+    check: bool,
+    /// Write the generated pages first.
+    update: bool,
+    binary: Option<PathBuf>,
+    /// Only pages whose path contains one of these.
+    pages: Vec<String>,
+}
+
+pub fn run(args: &[String]) -> VerbResult {
+    let options = Options::parse(args)?;
+    let root = root();
+    if options.update || options.check {
+        let binary = match &options.binary {
+            Some(binary) => binary.clone(),
+            None => build(&root)?,
+        };
+        if options.update {
+            reference::update(&root, &binary)?;
+        }
+        if options.check {
+            let report = check_pages(&root, &binary, &options.pages)?;
+            process::show(&report.output);
+            println!("{}", report.note);
+            if !report.output.success {
+                return Err("the book is not true".to_owned());
+            }
+        }
+    }
+    let (book, findings) = Book::load(&root)?;
+    for finding in &findings {
+        println!("{finding}");
+    }
+    if !findings.is_empty() {
+        return Err(format!("{} findings", findings.len()));
+    }
+    let to = process::target_directory(&root).join("book");
+    book.write(&root, &to)?;
+    println!(
+        "{} pages: {}",
+        book.pages.len(),
+        to.join("index.html").display()
+    );
+    Ok(())
+}
+
+/// What was found out about the book.
+pub struct Report {
+    pub output: CommandOutput,
+    /// What is run, and the pages of which nothing is.
+    pub note: String,
+}
+
+/// All that can be checked, with the program that the tests built.
+pub fn check(root: &Path) -> Result<Report, String> {
+    let binary = process::target_directory(root).join("debug/steadfast");
+    if !binary.exists() {
+        return Err(format!("{} is not built", binary.display()));
+    }
+    check_pages(root, &binary, &[])
+}
+
+fn check_pages(root: &Path, binary: &Path, only: &[String]) -> Result<Report, String> {
+    let (book, mut findings) = Book::load(root)?;
+    let mut notes = Vec::new();
+    let (mut run, mut read_only) = (0, Vec::new());
+    let commands = reference::Commands::read(binary)?;
+    findings.extend(reference::check(root, &commands)?);
+    for page in &book.pages {
+        if !only.is_empty() && !only.iter().any(|part| page.path.contains(part.as_str())) {
+            continue;
+        }
+        let has = |language| page.document.codes().any(|code| code.language == language);
+        if has("console") {
+            run += 1;
+        } else if has("sh") {
+            read_only.push(page.path.trim_start_matches("docs/"));
+        }
+        findings.extend(commands.check_page(page));
+        findings.extend(syntax::check_page(root, binary, page, &mut notes)?);
+        findings.extend(session::check_page(root, binary, page, &mut notes)?);
+    }
+    let success = findings.is_empty();
+    notes.append(&mut findings);
+    let note = format!(
+        "{run} pages run; commands only read: {}",
+        read_only.join(", ")
+    );
+    let output = CommandOutput {
+        success,
+        lines: notes,
+    };
+    Ok(Report { output, note })
+}
+
+fn build(root: &Path) -> Result<PathBuf, String> {
+    let mut build = process::cargo(root);
+    build.args(fuzz::BUILD);
+    let built =
+        process::run_quietly(build).map_err(|error| format!("cannot start cargo: {error}"))?;
+    if !built.success {
+        process::show(&built);
+        return Err("the program does not build".to_owned());
+    }
+    Ok(process::target_directory(root).join("debug/steadfast"))
+}
+
+impl Options {
+    fn parse(args: &[String]) -> Result<Options, String> {
+        let mut options = Options::default();
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            match arg.as_str() {
+                "--check" => options.check = true,
+                "--update" => options.update = true,
+                "--bin" => {
+                    let file = args.next().ok_or(USAGE)?;
+                    options.binary = Some(PathBuf::from(file));
+                }
+                page if !page.starts_with('-') => options.pages.push(page.to_owned()),
+                _ => return Err(USAGE.to_owned()),
+            }
+        }
+        Ok(options)
+    }
+}
