@@ -1,7 +1,7 @@
 //! Many jobs at once.
 
 use serde::{Deserialize, Serialize};
-use steadfast_core::{EndReason, FailureFingerprint, Payload, ScheduleId, Timestamp};
+use steadfast_core::{EndReason, FailureFingerprint, OperationId, Payload, ScheduleId, Timestamp};
 
 #[cfg(feature = "openapi")]
 use crate::schema::{EndReasonSchema, FingerprintSchema, KindSchema, NameSchema};
@@ -84,6 +84,11 @@ pub struct BulkResult {
     pub count: u64,
     /// Whether it was a dry run.
     pub dry_run: bool,
-    /// Counting stopped here: there are at least this many.
+    /// Counting stopped here: there are at least this many. Of work that goes on, it is the count so
+    /// far.
     pub at_least: bool,
+    /// The operation that does the work, `opr_…`; absent if it was done at once, or only counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub operation: Option<OperationId>,
 }

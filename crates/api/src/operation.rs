@@ -1,6 +1,6 @@
 //! Work on many jobs, and who did what.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use steadfast_core::{
     Actor, AuditId, AuditRecord, JobId, KeyId, Operation, OperationId, OperationJob, OperationKind,
     OperationOutcome, OperationOutcomes, OperationResult, OperationStatus, PolicyPatch, Tenant,
@@ -25,7 +25,11 @@ pub struct CreateOperationRequest {
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>))]
     pub ids: Option<Vec<JobId>>,
     /// Which jobs, in the fields of the list of jobs, without `limit` and `after`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "with_tags"
+    )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub filter: Option<JobQuery>,
     /// Must be true if the filter leaves nothing out.
@@ -52,6 +56,23 @@ pub struct CreateOperationRequest {
     /// Only count the jobs.
     #[serde(default)]
     pub dry_run: bool,
+}
+
+/// A query leaves its tags to the client, which repeats their name; in JSON they are a list, and one
+/// that was left out would widen the filter.
+fn with_tags<S: Serializer>(query: &Option<JobQuery>, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Filter<'a> {
+        #[serde(flatten)]
+        query: &'a JobQuery,
+        #[serde(skip_serializing_if = "<[String]>::is_empty")]
+        tag: &'a [String],
+    }
+    let filter = query.as_ref().map(|query| Filter {
+        query,
+        tag: &query.tag,
+    });
+    filter.serialize(serializer)
 }
 
 impl CreateOperationRequest {
@@ -371,4 +392,22 @@ pub struct AuditQuery {
     /// Where the page before ended: its nextCursor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tags_of_a_filter_are_sent() {
+        let mut request = CreateOperationRequest::new(OperationKind::Cancel);
+        request.filter = Some(JobQuery {
+            queue: Some("mail".to_owned()),
+            tag: vec!["order:1".to_owned(), "order:2".to_owned()],
+            ..JobQuery::default()
+        });
+        let json = serde_json::to_string(&request).unwrap();
+        let read: CreateOperationRequest = serde_json::from_str(&json).unwrap();
+        assert_eq!(read, request, "{json}");
+    }
 }

@@ -31,8 +31,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use verbs::{
-    alerts, destinations, dlq, doctor, endpoints, failures, gates, jobs, keys, migrate, policy,
-    queues, schedules, stats, workers,
+    alerts, audit, destinations, dlq, doctor, endpoints, failures, gates, jobs, keys, migrate,
+    operations, policy, queues, schedules, stats, workers,
 };
 
 /// A durable job scheduler and job queue whose speciality is retry.
@@ -62,6 +62,10 @@ enum Verb {
     Dlq(dlq::Args),
     /// Failures by cause: how often, since when, and whether they are fixed.
     Failures(failures::Args),
+    /// Operations: work on many jobs, followed and halted.
+    Operations(operations::Args),
+    /// Audit: who did what.
+    Audit(audit::Args),
     /// Queues: how full they are, and whether they are paused.
     Queues(queues::Args),
     /// Gates: how much of one thing may run, and how fast it may start.
@@ -111,6 +115,8 @@ async fn dispatch(verb: Verb) -> anyhow::Result<()> {
         Verb::Schedules(args) => schedules::run(args).await,
         Verb::Dlq(args) => dlq::run(args).await,
         Verb::Failures(args) => failures::run(args).await,
+        Verb::Operations(args) => operations::run(args).await,
+        Verb::Audit(args) => audit::run(args).await,
         Verb::Queues(args) => queues::run(args).await,
         Verb::Gates(args) => gates::run(args).await,
         Verb::Destinations(args) => destinations::run(args).await,

@@ -27,8 +27,6 @@ pub const OPEN_FILES_RESERVED: u64 = 1_024;
 /// once, as after a restart, wait for seconds until they try again. The system may allow fewer.
 pub const LISTEN_QUEUE_MAX: u32 = 4_096;
 
-/// A page of bulk work on dead letters: the most ids that the API accepts in one request.
-pub const DEAD_LETTER_PAGE: usize = 500;
 /// The page size of lists unless the caller gives one: what a person scrolls through.
 pub const LIST_DEFAULT: usize = 50;
 /// Ticks of a schedule in a list unless the caller gives a number.
@@ -60,6 +58,8 @@ pub const STORE_LOG_CAUSES_MAX: usize = 64;
 
 /// How often `jobs watch ID` asks for the job: a person sees no shorter delay.
 pub const WATCH_EVERY: Duration = Duration::from_millis(250);
+/// How soon an operation is asked for first: few jobs are done at once.
+pub const FOLLOW_FIRST: Duration = Duration::from_millis(20);
 /// More attempts than this between two requests of `jobs watch` scroll by unread.
 pub const WATCH_ATTEMPTS_MAX: usize = 20;
 /// How often a progress bar is redrawn.

@@ -1,6 +1,8 @@
 //! The commands, one file per subject.
 
 pub mod alerts;
+pub mod audit;
+pub mod bulk;
 pub mod destinations;
 pub mod dlq;
 pub mod doctor;
@@ -10,6 +12,7 @@ pub mod gates;
 pub mod jobs;
 pub mod keys;
 pub mod migrate;
+pub mod operations;
 pub mod policy;
 pub mod queues;
 pub mod schedules;

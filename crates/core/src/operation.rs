@@ -159,6 +159,14 @@ impl Operation {
         Ok(self)
     }
 
+    /// Leaves out jobs that are created after it: it begins with those of this time and goes on with
+    /// older ones.
+    pub fn with_jobs_until(mut self, at: Timestamp) -> Self {
+        let next = at.plus(Duration::from_millis(1));
+        self.progress.cursor = Some(JobId::new(Timestamp::from_millis(next.as_millis()), 0));
+        self
+    }
+
     /// Lets it try a few jobs first. Only jobs that are tried again can show whether that works.
     pub fn with_canary(mut self, canary: CanaryRule) -> Result<Self, Invalid> {
         if !matches!(self.kind, OperationKind::Requeue | OperationKind::Retry) {

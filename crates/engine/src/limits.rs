@@ -52,6 +52,10 @@ pub const OPERATIONS_OPEN_MAX: usize = 10;
 pub const OPERATIONS_PER_ROUND: usize = 100;
 /// How often a node looks for operations that others have created.
 pub const OPERATION_POLL: Duration = Duration::from_secs(2);
+/// How soon a caller that waits for an operation looks first: few jobs are done at once.
+pub const OPERATION_WAIT_FIRST: Duration = Duration::from_millis(10);
+/// How often it looks after a while.
+pub const OPERATION_WAIT_EVERY: Duration = Duration::from_millis(250);
 /// How often a node goes on with an operation that keeps to a pace.
 pub const OPERATION_PACE_STEP: Duration = Duration::from_millis(100);
 /// How long an operation is left to the node that was quicker. If that one dies, another goes on

@@ -15,9 +15,7 @@ use steadfast_engine::{BulkCommand, Client, DocumentCache, NodeHandle, http::Out
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    dashboard::{
-        bulk_tracker::BulkTracker, lane_stats_cache::LaneStatsCache, sign_in_limiter::SignInLimiter,
-    },
+    dashboard::{lane_stats_cache::LaneStatsCache, sign_in_limiter::SignInLimiter},
     job_waits::JobWaits,
     keys::Keys,
     limits,
@@ -48,7 +46,7 @@ pub struct Settings {
     pub connections_per_address: usize,
     /// How long an HTTP job may take by default.
     pub http_timeout: Duration,
-    /// How many jobs a second one bulk request changes at most.
+    /// How many jobs a second one operation changes, unless it has a pace of its own.
     pub bulk_rate: NonZeroU32,
     /// How many endpoints a tenant may have. Those that it has already stay.
     pub endpoints_per_tenant: usize,
@@ -88,8 +86,6 @@ pub struct App {
     pub(crate) sessions: Sessions,
     /// Counts for the pages of the dashboard.
     pub(crate) lane_stats: LaneStatsCache,
-    /// The bulk actions that run on this node.
-    pub(crate) bulk: BulkTracker,
     /// Bounds the wrong keys that wait for their response.
     pub(crate) sign_ins: SignInLimiter,
     /// Its settings.
@@ -98,8 +94,6 @@ pub struct App {
     pub metrics: Arc<Metrics>,
     /// The JSON of policies that were answered lately.
     pub(crate) policy_json: PolicyJsonCache,
-    /// One permit for each piece of work on many jobs, of the API and of the dashboard.
-    pub(crate) bulk_work: Arc<TenantLimiter>,
     /// One permit for each event stream.
     pub(crate) streams: Arc<TenantLimiter>,
     /// One permit for each request that waits: for jobs, or for events.
@@ -151,17 +145,12 @@ impl App {
             keys: Keys::cache(node.store()),
             sessions: Sessions::new(node.store()),
             lane_stats: LaneStatsCache::default(),
-            bulk: BulkTracker::default(),
             sign_ins: SignInLimiter::default(),
             node,
             own_hosts: OwnHosts::new(unknown_address, &settings.allowed_hosts),
             settings,
             metrics,
             policy_json: PolicyJsonCache::default(),
-            bulk_work: TenantLimiter::new(
-                limits::BULK_ACTIONS_MAX,
-                limits::BULK_ACTIONS_PER_TENANT_MAX,
-            ),
             streams: TenantLimiter::new(
                 limits::EVENT_STREAMS_MAX,
                 limits::EVENT_STREAMS_PER_TENANT_MAX,
@@ -200,22 +189,6 @@ impl App {
             };
             let status = axum::http::StatusCode::SERVICE_UNAVAILABLE;
             Problem::new(status, "too_many_waiting", detail)
-        })
-    }
-
-    /// A permit to work on many jobs, which is a steady load on the store for as long as it takes.
-    pub(crate) fn try_bulk_work(&self, tenant: Option<&Tenant>) -> Result<TenantPermit, Problem> {
-        self.bulk_work.try_acquire(tenant).map_err(|reached| {
-            let detail = match reached {
-                LimitReached::Tenant(most) => format!(
-                    "{most} bulk actions of this tenant already run on this node, which is the \
-                     limit; try again when one has ended"
-                ),
-                LimitReached::Node => {
-                    "this node is busy with bulk actions; try again when one has ended".to_owned()
-                }
-            };
-            Problem::new(axum::http::StatusCode::TOO_MANY_REQUESTS, "busy", detail)
         })
     }
 

@@ -15,8 +15,8 @@
 
 mod alerts;
 mod assets;
+mod audit;
 mod bulk;
-pub(crate) mod bulk_tracker;
 mod chart;
 mod credential;
 mod dead_letters;
@@ -35,6 +35,7 @@ mod keys;
 pub(crate) mod lane_stats_cache;
 mod live;
 mod nodes;
+mod operations;
 mod overview;
 mod page_audit;
 mod page_error;
@@ -84,6 +85,10 @@ pub fn router(app: Arc<App>) -> Router<Arc<App>> {
         .route("/dead-letters", get(dead_letters::page))
         .route("/failures", get(failures::page))
         .route("/failures/act", post(failures::act))
+        .route("/operations", get(operations::page))
+        .route("/operations/{id}", get(operations::detail_page))
+        .route("/operations/{id}/act", post(operations::act))
+        .route("/audit", get(audit::page))
         .route("/queues", get(queues::page))
         .route("/queues/act", post(queues::act))
         .route("/queues/why", get(start::queue_page))

@@ -238,12 +238,15 @@ pub const SIMULATOR_ROWS_MAX: usize = 30;
 /// Jobs that fail together in the simulator: enough for a smooth picture.
 pub const HERD_JOBS: u64 = 1_000;
 
-/// Most bulk actions are over by then, and the response can give the result.
+/// Most operations are over by then, and the page can say what was done.
 pub const BULK_WAIT_MAX: Duration = Duration::from_secs(2);
-/// Bulk actions of a node at the same time: each is a steady load on the store.
-pub const BULK_ACTIONS_MAX: usize = 4;
-/// Bulk actions of one tenant at the same time: others find room.
-pub const BULK_ACTIONS_PER_TENANT_MAX: usize = 2;
+/// How long a requeue or discard of all that match is waited for: proxies and clients give up after
+/// thirty seconds, and the operation goes on anyway.
+pub const DEAD_LETTERS_WAIT_MAX: Duration = Duration::from_secs(20);
+/// Open operations on the pages of jobs and dead letters; all of them have a page of their own.
+pub const OPEN_OPERATIONS_SHOWN: usize = 5;
+/// Commands and operations on the page of a job, the newest first.
+pub const JOB_COMMANDS_SHOWN: usize = 20;
 
 /// How long the answer to a wrong key takes. A key cannot be guessed; this keeps it from being
 /// tried quickly.
@@ -261,7 +264,6 @@ const _: () = assert!(
 const _: () = assert!(CONNECTIONS_MIN / WAITS_SHARE.1 * WAITS_SHARE.0 >= WAITS_PER_TENANT_SHARE.1);
 const _: () = assert!(EVENT_STREAMS_PER_TENANT_MAX < EVENT_STREAMS_MAX);
 const _: () = assert!(KEYS_PER_TENANT_MAX < KEYS_MAX);
-const _: () = assert!(BULK_ACTIONS_PER_TENANT_MAX < BULK_ACTIONS_MAX);
 
 #[cfg(test)]
 mod tests {
@@ -297,7 +299,7 @@ mod tests {
         let waits = CONNECTIONS_DEFAULT / WAITS_SHARE.1 * WAITS_SHARE.0;
         let of_tenant = waits / WAITS_PER_TENANT_SHARE.1 * WAITS_PER_TENANT_SHARE.0;
         let (waiting, streams) = ("requests that wait for jobs or events", "event streams");
-        let (keys, bulk) = ("API keys", "bulk actions at once, of API and dashboard");
+        let keys = "API keys";
         let (node, tenant, request) = ("a node", "a tenant, on a node", "a request");
         let head_time = "time for the head of a request, idle time included";
         let write_time = "time in which a client reads nothing of its response";
@@ -363,8 +365,6 @@ mod tests {
                 "a browser",
                 hours(SESSION_TIME_MAX),
             ),
-            (bulk, tenant, count(BULK_ACTIONS_PER_TENANT_MAX)),
-            (bulk, node, count(BULK_ACTIONS_MAX)),
             (
                 "wrong keys that wait for their response",
                 node,

@@ -1,26 +1,18 @@
 //! `steadfast dlq`: dead letters, requeued or discarded.
-//!
-//! All dead letters that match are changed page by page from here, and not in one long request, so
-//! that there is progress to show, and a lost connection leaves nothing in doubt.
-
-use std::{num::NonZeroU32, time::Duration};
 
 use clap::Subcommand;
-use indicatif::{ProgressBar, ProgressStyle};
-use steadfast::job::BulkCommand;
 use steadfast_api::{BulkResult, DeadLettersRequest};
 use steadfast_client::Request;
-use steadfast_core::{Payload, ScheduleId};
-use tokio::time::Instant;
+use steadfast_core::{OperationKind, Payload};
 
 use super::{
-    confirm,
+    bulk::{self, BulkArgs, BulkWork, CanaryArgs},
     jobs::{JobFilterArgs, print_jobs},
     read_optional_json,
 };
 use crate::{
     exit::{ExitError, usage},
-    limits::{DEAD_LETTER_PAGE, LIST_DEFAULT, PROGRESS_EVERY},
+    limits::LIST_DEFAULT,
     output::{self, print_line},
     server_args::{Server, ServerArgs},
     show::quantity,
@@ -45,7 +37,7 @@ enum Verb {
     )]
     List {
         #[command(flatten)]
-        filter: JobFilterArgs,
+        filter: Box<JobFilterArgs>,
         /// How many, up to 500.
         #[arg(long, default_value_t = LIST_DEFAULT)]
         limit: usize,
@@ -55,11 +47,13 @@ enum Verb {
     },
     /// Requeue dead letters, each with a new retry budget.
     #[command(
-        after_help = "Examples:\n  steadfast dlq requeue job_…\n  steadfast dlq requeue job_… --payload '{\"user\": 8}'\n  steadfast dlq requeue --text 'connection refused' --dry-run\n  steadfast dlq requeue --all --yes"
+        after_help = "Examples:\n  steadfast dlq requeue job_…\n  steadfast dlq requeue job_… --payload '{\"user\": 8}'\n  steadfast dlq requeue --text 'connection refused' --dry-run\n  steadfast dlq requeue --fingerprint 01725bb71d23924e --mode canary --yes\n  steadfast dlq requeue --all --pace 50 --yes --detach"
     )]
     Requeue {
         #[command(flatten)]
-        selection: Selection,
+        selection: Box<BulkArgs>,
+        #[command(flatten)]
+        canary: CanaryArgs,
         /// A new payload for all of them; only with ids. JSON, @FILE, or -.
         #[arg(long, value_name = "JSON", requires = "ids")]
         payload: Option<String>,
@@ -70,58 +64,8 @@ enum Verb {
     )]
     Discard {
         #[command(flatten)]
-        selection: Selection,
+        selection: Box<BulkArgs>,
     },
-}
-
-#[derive(clap::Args)]
-struct Selection {
-    /// The dead letters by id; or describe them with the options below.
-    #[arg(value_name = "ID")]
-    ids: Vec<String>,
-    #[command(flatten)]
-    filter: JobFilterArgs,
-    /// Every dead letter, or all that the options describe.
-    #[arg(long, conflicts_with = "ids")]
-    all: bool,
-    /// Only count them.
-    #[arg(long)]
-    dry_run: bool,
-    /// How many a second at most.
-    #[arg(long, value_name = "N", default_value_t = BulkCommand::RATE_DEFAULT)]
-    rate: NonZeroU32,
-    /// Do not ask for confirmation.
-    #[arg(long, short)]
-    yes: bool,
-}
-
-#[derive(Clone, Copy)]
-enum Action {
-    Requeue,
-    Discard,
-}
-
-impl Action {
-    fn verb(self) -> &'static str {
-        match self {
-            Self::Requeue => "requeue",
-            Self::Discard => "discard",
-        }
-    }
-
-    fn past(self) -> &'static str {
-        match self {
-            Self::Requeue => "requeued",
-            Self::Discard => "discarded",
-        }
-    }
-
-    fn request(self, server: &Server, body: &DeadLettersRequest) -> Request<BulkResult> {
-        match self {
-            Self::Requeue => server.client.requeue_dead_letters(body),
-            Self::Discard => server.client.discard_dead_letters(body),
-        }
-    }
 }
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
@@ -140,171 +84,66 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
                 None => Ok(()),
             }
         }
-        Verb::Requeue { selection, payload } => {
+        Verb::Requeue {
+            selection,
+            canary,
+            payload,
+        } => {
             let payload = read_optional_json(payload.as_ref(), "--payload")?;
-            apply(server, Action::Requeue, selection, payload).await
+            let work = BulkWork {
+                canary,
+                ..BulkWork::on_dead_letters(OperationKind::Requeue)
+            };
+            apply(server, work, &selection, payload).await
         }
-        Verb::Discard { selection } => apply(server, Action::Discard, selection, None).await,
+        Verb::Discard { selection } => {
+            let work = BulkWork::on_dead_letters(OperationKind::Discard);
+            apply(server, work, &selection, None).await
+        }
     }
 }
 
+/// Named dead letters are changed at once, unless the work is to be done in another way.
 async fn apply(
     server: &Server,
-    action: Action,
-    selection: Selection,
+    work: BulkWork,
+    selection: &BulkArgs,
     payload: Option<Payload>,
 ) -> anyhow::Result<()> {
-    let verb = action.verb();
+    let is_operation = selection.detach || selection.pace.is_some() || work.canary.mode.is_some();
+    if is_operation && payload.is_some() {
+        let sentence = "--payload goes with ids alone; leave out --mode, --pace and --detach";
+        return Err(usage(sentence));
+    }
     let has_filter = selection.filter != JobFilterArgs::default();
-    if !selection.ids.is_empty() {
-        if has_filter {
-            return Err(usage("pass ids, or options that describe them; not both"));
-        }
-        return apply_to_ids(server, action, selection, payload).await;
+    if selection.ids.is_empty() || is_operation || has_filter {
+        return bulk::run(server, &work, selection).await;
     }
-    if !has_filter && !selection.all {
-        return Err(usage(format!(
-            "choose the dead letters to {verb}: pass ids, options such as --class timeout, or --all"
-        )));
-    }
-    let schedule = selection.filter.schedule_id(server).await?;
-    let body = selection.dry_run_request(schedule);
-    let count = server.fetch(action.request(server, &body)).await?;
-    if selection.dry_run {
-        return print_result(server, action, &count);
-    }
-    if count.count == 0 {
-        let nothing = BulkResult {
-            dry_run: false,
-            ..count
-        };
-        if server.json {
-            return output::print_json(&nothing);
-        }
-        return Ok(print_line!("no dead letter matches: nothing to {verb}")?);
-    }
-    let question = format!("{verb} {}?", dead_letters(&count));
-    confirm(&question, selection.yes)?;
-    let done = apply_by_page(server, action, &selection, count.count).await?;
-    let result = BulkResult {
-        count: done,
-        dry_run: false,
-        at_least: false,
-    };
-    print_result(server, action, &result)
-}
-
-impl Selection {
-    fn dry_run_request(&self, schedule: Option<ScheduleId>) -> DeadLettersRequest {
-        let filter = self.filter.clone();
-        DeadLettersRequest {
-            all: self.all,
-            tenant: filter.tenant,
-            queue: filter.queue,
-            kind: filter.kind,
-            schedule,
-            reason: filter.reason,
-            tags: filter.tags,
-            class: filter.class,
-            fingerprint: filter.fingerprint,
-            text: filter.text,
-            from: filter.from,
-            before: filter.before,
-            failed_from: filter.failed_from,
-            failed_before: filter.failed_before,
-            dry_run: true,
-            ..DeadLettersRequest::default()
-        }
-    }
-}
-
-async fn apply_to_ids(
-    server: &Server,
-    action: Action,
-    selection: Selection,
-    payload: Option<Payload>,
-) -> anyhow::Result<()> {
     let body = DeadLettersRequest {
-        ids: Some(selection.ids),
+        ids: Some(selection.ids.clone()),
         payload,
         dry_run: selection.dry_run,
         ..DeadLettersRequest::default()
     };
-    let result = server.fetch(action.request(server, &body)).await?;
+    let result = server.fetch(request(server, work.kind, &body)).await?;
     if result.count == 0 {
         let sentence = "none of these is a dead letter (not_found)";
         return Err(ExitError::NotFound(sentence.to_owned()).into());
     }
-    print_result(server, action, &result)
-}
-
-/// From the newest to the oldest: a job that fails again meanwhile is newer and is not met twice.
-async fn apply_by_page(
-    server: &Server,
-    action: Action,
-    selection: &Selection,
-    total: u64,
-) -> anyhow::Result<u64> {
-    let schedule = selection.filter.schedule_id(server).await?;
-    let bar = progress_bar(total);
-    let mut done = 0;
-    let mut after = None;
-    loop {
-        let page_begin = Instant::now();
-        let query = selection
-            .filter
-            .clone()
-            .query(schedule, DEAD_LETTER_PAGE, after);
-        let page = server
-            .fetch(server.client.list_dead_letters(&query))
-            .await?;
-        if !page.jobs.is_empty() {
-            let body = DeadLettersRequest {
-                ids: Some(page.jobs.iter().map(|job| job.id.to_string()).collect()),
-                ..DeadLettersRequest::default()
-            };
-            done += server.fetch(action.request(server, &body)).await?.count;
-            bar.set_position(done);
-        }
-        after = page.next_cursor;
-        if after.is_none() {
-            break;
-        }
-        let count = u32::try_from(page.jobs.len()).unwrap_or(u32::MAX);
-        let page_time = Duration::from_secs(1) * count / selection.rate.get();
-        tokio::time::sleep_until(page_begin + page_time).await;
-    }
-    bar.finish_and_clear();
-    Ok(done)
-}
-
-/// Hidden if it is one page, or if standard error is not a terminal.
-fn progress_bar(total: u64) -> ProgressBar {
-    if total <= DEAD_LETTER_PAGE as u64 {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(total);
-    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} {eta}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.enable_steady_tick(PROGRESS_EVERY);
-    bar
-}
-
-fn print_result(server: &Server, action: Action, result: &BulkResult) -> anyhow::Result<()> {
     if server.json {
-        return output::print_json(result);
+        return output::print_json(&result);
     }
-    let dead_letters = dead_letters(result);
-    if result.dry_run {
-        print_line!("would {} {dead_letters}", action.verb())?;
-    } else {
-        print_line!("{dead_letters} {}", action.past())?;
+    let count = quantity(result.count, "dead letter", "dead letters");
+    match result.dry_run {
+        true => print_line!("would {} {count}", work.kind)?,
+        false => print_line!("{count} {}", work.past())?,
     }
     Ok(())
 }
 
-fn dead_letters(result: &BulkResult) -> String {
-    let at_least = if result.at_least { "at least " } else { "" };
-    let count = quantity(result.count, "dead letter", "dead letters");
-    format!("{at_least}{count}")
+fn request(server: &Server, kind: OperationKind, body: &DeadLettersRequest) -> Request<BulkResult> {
+    match kind {
+        OperationKind::Discard => server.client.discard_dead_letters(body),
+        _ => server.client.requeue_dead_letters(body),
+    }
 }

@@ -7,9 +7,13 @@ mod watch;
 use clap::Subcommand;
 use steadfast_api::{AttemptBody, EditJobRequest, JobBody, PageQuery, RetryJobRequest};
 use steadfast_client::Request;
-use steadfast_core::{JobId, Timestamp};
+use steadfast_core::{JobId, OperationKind, Timestamp};
 
-use super::{read_optional_json, schedules::schedule_id};
+use super::{
+    bulk::{self, BulkWork, CanaryArgs, JobBulkArgs},
+    read_optional_json,
+    schedules::schedule_id,
+};
 use crate::{
     exit::usage,
     limits::{HISTORY_DEFAULT, SHOW_ATTEMPTS_MAX},
@@ -59,21 +63,38 @@ enum Verb {
     #[command(after_help = "Example:\n  steadfast jobs why job_…")]
     Why { id: String },
     /// Cancel a job: at once if it waits; a running attempt is asked to stop.
-    #[command(after_help = "Example:\n  steadfast jobs cancel job_…")]
-    Cancel { id: String },
+    #[command(
+        after_help = "Examples:\n  steadfast jobs cancel job_…\n  steadfast jobs cancel --queue mail --label retrying --dry-run\n  steadfast jobs cancel --tag order:4711 --yes"
+    )]
+    Cancel(Box<JobBulkArgs>),
     /// Retry a job that failed or was cancelled, with a new retry budget.
     #[command(
-        after_help = "Examples:\n  steadfast jobs retry job_…\n  steadfast jobs retry job_… --payload '{\"user\": 8}'"
+        after_help = "Examples:\n  steadfast jobs retry job_…\n  steadfast jobs retry job_… --payload '{\"user\": 8}'\n  steadfast jobs retry --queue mail --label cancelled --mode canary --yes"
     )]
     Retry {
-        id: String,
-        /// A new payload: JSON, @FILE, or - for standard input.
-        #[arg(long, value_name = "JSON")]
+        #[command(flatten)]
+        selection: Box<JobBulkArgs>,
+        #[command(flatten)]
+        canary: CanaryArgs,
+        /// A new payload, for one job: JSON, @FILE, or - for standard input.
+        #[arg(long, value_name = "JSON", requires = "ids")]
         payload: Option<String>,
     },
     /// Run a waiting job now.
-    #[command(after_help = "Example:\n  steadfast jobs run-now job_…")]
-    RunNow { id: String },
+    #[command(
+        after_help = "Examples:\n  steadfast jobs run-now job_…\n  steadfast jobs run-now --queue mail --label scheduled --pace 20 --yes"
+    )]
+    RunNow(Box<JobBulkArgs>),
+    /// Give waiting jobs another retry policy.
+    #[command(
+        after_help = "Examples:\n  steadfast jobs edit-policy patient --queue mail --yes\n  steadfast jobs edit-policy '{\"maxRetries\": 9}' --tag order:4711 --dry-run"
+    )]
+    EditPolicy {
+        /// The policy: a preset's name, or JSON.
+        policy: RetryArg,
+        #[command(flatten)]
+        selection: Box<JobBulkArgs>,
+    },
     /// Change a waiting job.
     #[command(
         after_help = "Examples:\n  steadfast jobs edit job_… --priority 9\n  steadfast jobs edit job_… --run-at 2026-12-24T18:00:00Z --retry patient"
@@ -124,13 +145,26 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
             history(&server, &id, limit).await
         }
         Verb::Why { id } => why(&server, &id).await,
-        Verb::Cancel { id } => cancel(&server, &id).await,
-        Verb::Retry { id, payload } => {
-            let payload = read_optional_json(payload.as_ref(), "--payload")?;
-            let request = client.retry_job(id, &RetryJobRequest { payload });
-            change(&server, request, "will be retried").await
+        Verb::Cancel(args) => match args.single_id() {
+            Some(id) => cancel(&server, id).await,
+            None => args.run(&server, OperationKind::Cancel).await,
+        },
+        Verb::Retry {
+            selection,
+            canary,
+            payload,
+        } => retry(&server, &selection, canary, payload.as_ref()).await,
+        Verb::RunNow(args) => match args.single_id() {
+            Some(id) => change(&server, client.run_job_now(id), "is due now").await,
+            None => args.run(&server, OperationKind::RunNow).await,
+        },
+        Verb::EditPolicy { policy, selection } => {
+            let work = BulkWork {
+                retry: Some(policy.0),
+                ..BulkWork::on_jobs(OperationKind::EditPolicy, selection.label)
+            };
+            bulk::run(&server, &work, &selection.bulk).await
         }
-        Verb::RunNow { id } => change(&server, client.run_job_now(id), "is due now").await,
         Verb::Edit(edit) => {
             let request = client.edit_job(&edit.id, &edit.request()?);
             change(&server, request, "changed").await
@@ -167,6 +201,29 @@ async fn why(server: &Server, id: &str) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+async fn retry(
+    server: &Server,
+    selection: &JobBulkArgs,
+    canary: CanaryArgs,
+    payload: Option<&String>,
+) -> anyhow::Result<()> {
+    let payload = read_optional_json(payload, "--payload")?;
+    match selection.single_id() {
+        Some(id) if canary.mode.is_none() => {
+            let request = server.client.retry_job(id, &RetryJobRequest { payload });
+            change(server, request, "will be retried").await
+        }
+        _ if payload.is_some() => Err(usage("--payload is for one job; pass its id alone")),
+        _ => {
+            let work = BulkWork {
+                canary,
+                ..BulkWork::on_jobs(OperationKind::Retry, selection.label)
+            };
+            bulk::run(server, &work, &selection.bulk).await
+        }
+    }
 }
 
 async fn cancel(server: &Server, id: &str) -> anyhow::Result<()> {

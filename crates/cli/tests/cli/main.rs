@@ -6,6 +6,7 @@ mod demo;
 mod doctor;
 mod help;
 mod node;
+mod operations;
 #[path = "../common/process.rs"]
 mod process;
 mod readme;

@@ -84,7 +84,9 @@ fn mask_ids(text: &str) -> String {
             continue;
         }
         match word.split_once('_') {
-            Some((kind @ ("job" | "sch" | "end" | "key" | "sf"), digits)) if digits.len() >= 26 => {
+            Some((kind @ ("job" | "sch" | "end" | "key" | "opr" | "sf"), digits))
+                if digits.len() >= 26 =>
+            {
                 masked.push_str(kind);
                 masked.push_str("_…");
             }

@@ -1,18 +1,22 @@
 //! Work on many jobs, and who did what.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
     Actor, AuditRecord, CanaryRule, Job, JobCommand, JobId, Operation, OperationEvent, OperationId,
-    OperationJob, OperationKind, RetryPolicy, Tenant, check_operation_target,
+    OperationJob, OperationKind, OperationStatus, RetryPolicy, Tenant, check_operation_target,
 };
 use steadfast_store::{
     AuditFilter, CommandError, JobCount, JobFilter, OperationChange, OperationFilter,
     OperationJobFilter, OperationRecord, Page, PageRequest,
 };
 
+use tokio::time::Instant;
+
 use super::{Client, ClientError};
-use crate::limits::{OPERATIONS_OPEN_MAX, OUTCOMES_BATCH_MAX};
+use crate::limits::{
+    OPERATION_WAIT_EVERY, OPERATION_WAIT_FIRST, OPERATIONS_OPEN_MAX, OUTCOMES_BATCH_MAX,
+};
 
 /// Work on many jobs, as a program asks for it.
 ///
@@ -20,7 +24,7 @@ use crate::limits::{OPERATIONS_OPEN_MAX, OUTCOMES_BATCH_MAX};
 /// use steadfast_core::{Actor, OperationKind};
 /// use steadfast_engine::{Client, OperationRequest};
 /// use steadfast_store::JobFilter;
-/// # use std::sync::Arc;
+/// # use std::{sync::Arc, time::Duration};
 /// # use steadfast_store::MemoryStore;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -116,6 +120,9 @@ impl Client {
         if count.at_least {
             operation = operation.with_lower_bound();
         }
+        if !is_named {
+            operation = operation.with_jobs_until(now);
+        }
         if let Some(pace) = request.pace {
             operation = operation.with_pace(pace)?;
         }
@@ -197,6 +204,29 @@ impl Client {
     /// The operation of an id.
     pub async fn operation(&self, id: OperationId) -> Result<Option<OperationRecord>, ClientError> {
         Ok(self.store().get_operation(id).await?)
+    }
+
+    /// Waits until an operation has ended or is paused, at most for so long, and returns it as it
+    /// then is; `None` if there is no such operation.
+    pub async fn wait_for_operation(
+        &self,
+        id: OperationId,
+        at_most: Duration,
+    ) -> Result<Option<OperationRecord>, ClientError> {
+        let end = Instant::now() + at_most;
+        let mut pause = OPERATION_WAIT_FIRST;
+        loop {
+            let record = self.operation(id).await?;
+            let is_running = record
+                .as_ref()
+                .is_some_and(|it| it.operation.progress.status == OperationStatus::Running);
+            let now = Instant::now();
+            if !is_running || now >= end {
+                return Ok(record);
+            }
+            tokio::time::sleep_until(end.min(now + pause)).await;
+            pause = (pause * 2).min(OPERATION_WAIT_EVERY);
+        }
     }
 
     /// A page of the operations that match, newest first.

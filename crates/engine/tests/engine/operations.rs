@@ -103,6 +103,21 @@ fn request(kind: OperationKind) -> OperationRequest {
 }
 
 #[tokio::test]
+async fn jobs_that_are_created_after_the_request_are_left_alone() {
+    let world = World::new(1);
+    world.enqueue(3).await;
+    let mut request = OperationRequest::new(OperationKind::Cancel, Actor::named("ann"));
+    request.all = true;
+    let operation = world.client.create_operation(request).await.unwrap();
+    world.clock.advance(Duration::from_millis(2));
+    world.enqueue(2).await;
+    let done = world.operate(&operation).await.operation;
+    assert_eq!(done.progress.status, OperationStatus::Done);
+    assert_eq!((done.progress.worked, done.progress.changed), (3, 3));
+    assert_eq!(world.states(JobState::Waiting).await, 2);
+}
+
+#[tokio::test]
 async fn two_nodes_requeue_each_dead_letter_once() {
     let world = World::new(2);
     world.dead_letters(500).await;

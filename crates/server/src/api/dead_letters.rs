@@ -5,13 +5,15 @@ use std::{collections::BTreeSet, sync::Arc};
 use axum::extract::State;
 use steadfast_api::{BulkResult, DeadLettersRequest, JobList, JobQuery};
 use steadfast_core::{
-    AuditRecord, FailureClass, JobCommand, JobId, Kind, Queue, limits as core_limits,
+    AuditRecord, FailureClass, JobCommand, JobId, Kind, OperationKind, Queue, limits as core_limits,
 };
+use steadfast_engine::OperationRequest;
 use steadfast_store::{JobCount, JobFilter};
 
 use super::{
     Answer,
     jobs::{checked_payload, list_page},
+    operations::create_and_wait,
     query,
 };
 use crate::{
@@ -44,10 +46,9 @@ pub async fn list(
 
 /// Requeue dead letters, each with a fresh retry budget.
 ///
-/// All that match are requeued a page at a time, at most as many a second as the setting
-/// `bulkRate` allows, so that the queue is not flooded. The work ends when the client hangs up or
-/// the node stops: what was requeued until then stays requeued, and the same request again goes
-/// on with the rest.
+/// All that match are requeued by an operation, at most as many a second as the setting `bulkRate`
+/// allows, so that the queue is not flooded. It goes on if the client hangs up or the node stops.
+/// One that takes longer than 20 seconds is answered with `atLeast`, and is followed by its id.
 #[utoipa::path(
     post, path = "/dlq/requeue", tag = "Dead letters", operation_id = "requeueDeadLetters",
     request_body(content = DeadLettersRequest, example = json!({"queue": "images", "class": "timeout"})),
@@ -64,7 +65,7 @@ pub async fn requeue(
 
 /// Discard dead letters without trying them again.
 ///
-/// As for requeueing, `bulkRate` bounds its speed, and it ends when the client hangs up.
+/// As for requeueing, an operation does the work, and `bulkRate` bounds its speed.
 #[utoipa::path(
     post, path = "/dlq/discard", tag = "Dead letters", operation_id = "discardDeadLetters",
     request_body(content = DeadLettersRequest, example = json!({"kind": "resize-image", "dryRun": true})),
@@ -106,24 +107,41 @@ async fn resolve(
         let detail = "this would change every dead letter; send \"all\": true to do that";
         return Err(Problem::invalid("all", detail));
     }
-    let JobCount { count, at_least } = if body.dry_run {
-        app.client.count(filter, limits::COUNT_MAX).await?
-    } else {
-        let _permit = app.try_bulk_work(caller.tenant.as_ref())?;
-        // Before it begins: the client may hang up while it is under way.
-        let audit = audit_record(app, caller, &command, filter.to_string()).await?;
-        let audit = audit.of_tenant(filter.tenant.clone());
-        app.client.save_audit(audit).await?;
-        let bulk = app.client.command_matching(filter, command);
-        JobCount {
-            count: bulk.rate(app.settings.bulk_rate).run().await?.changed,
-            at_least: false,
-        }
+    if body.dry_run {
+        let JobCount { count, at_least } = app.client.count(filter, limits::COUNT_MAX).await?;
+        return Ok(Json(BulkResult {
+            count,
+            dry_run: true,
+            at_least,
+            operation: None,
+        }));
+    }
+    by_operation(app, caller, filter, &command).await
+}
+
+/// An operation does the work, and goes on if the client hangs up.
+async fn by_operation(
+    app: &App,
+    caller: &Caller,
+    filter: JobFilter,
+    command: &JobCommand,
+) -> Answer<BulkResult> {
+    let _permit = app.try_wait(caller.tenant.as_ref())?;
+    let kind = match command {
+        JobCommand::Discard => OperationKind::Discard,
+        _ => OperationKind::Requeue,
     };
+    let by = caller.actor(app, "api").await?;
+    let mut request = OperationRequest::new(kind, by);
+    request.filter = filter;
+    request.all = true;
+    request.pace = Some(app.settings.bulk_rate.get());
+    let record = create_and_wait(app, request, limits::DEAD_LETTERS_WAIT_MAX).await?;
     Ok(Json(BulkResult {
-        count,
-        dry_run: body.dry_run,
-        at_least,
+        count: record.operation.progress.changed,
+        dry_run: false,
+        at_least: record.is_open(),
+        operation: Some(record.id),
     }))
 }
 
@@ -172,6 +190,7 @@ async fn by_ids(
         count,
         dry_run: body.dry_run,
         at_least: false,
+        operation: None,
     }))
 }
 

@@ -1,6 +1,6 @@
 //! Work on many jobs: created, followed, halted.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     extract::State,
@@ -65,6 +65,7 @@ pub async fn create(
             count: count.count,
             dry_run: true,
             at_least: count.at_least,
+            operation: None,
         })
         .into_response());
     }
@@ -72,6 +73,17 @@ pub async fn create(
     let location = format!("/api/v1/operations/{}", record.id);
     let body = Json(operation_body(record));
     Ok((StatusCode::CREATED, [("location", location)], body).into_response())
+}
+
+/// Creates an operation, and waits for its end, at most for so long.
+pub async fn create_and_wait(
+    app: &App,
+    request: OperationRequest,
+    at_most: Duration,
+) -> Result<OperationRecord, Problem> {
+    let record = app.client.create_operation(request).await?;
+    let found = app.client.wait_for_operation(record.id, at_most).await?;
+    Ok(found.unwrap_or(record))
 }
 
 async fn request(

@@ -1,25 +1,26 @@
 //! One action on many jobs: the selected ones, or all that match.
 //!
-//! A million jobs take minutes, and a browser does not wait that long. So the action continues
-//! in the background, a page of jobs at a time, and pages show its progress.
-
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+//! A million jobs take minutes, and a browser does not wait that long. So the action is an
+//! operation, which any node carries on; a small one has ended before the browser has its answer.
 
 use askama::Template;
-use steadfast_core::{JobId, limits as core_limits};
+use steadfast_core::{CanaryRule, JobId, OperationKind, limits as core_limits};
+use steadfast_engine::OperationRequest;
 use steadfast_store::JobFilter;
 
 use super::{
-    bulk_tracker::{BulkAction, BulkOperation, MatchCount},
     fields::Fields,
-    frame::{Frame, redirect_back, render},
+    format::thousands,
+    frame::{Frame, redirect_back, redirect_to, render},
     page_error::{PageError, PageResult},
     viewer::{Editor, Viewer},
 };
-use crate::{App, api::query, limits};
+use crate::{
+    App,
+    api::{operations::create_and_wait, query},
+    limits,
+    problem::Problem,
+};
 
 #[derive(Template)]
 #[template(path = "confirm.html")]
@@ -30,6 +31,7 @@ struct ConfirmPage {
     filters: Vec<(&'static str, String)>,
     dead_letters: bool,
     back: String,
+    pace: u32,
 }
 
 impl ConfirmPage {
@@ -52,98 +54,130 @@ impl ConfirmPage {
     }
 }
 
+/// What is done to each job.
+#[derive(Clone, Copy)]
+enum BulkAction {
+    Cancel,
+    Retry,
+    Discard,
+}
+
+impl BulkAction {
+    fn parse(name: Option<&str>) -> Result<Self, Problem> {
+        match name {
+            Some("cancel") => Ok(Self::Cancel),
+            Some("retry") => Ok(Self::Retry),
+            Some("discard") => Ok(Self::Discard),
+            _ => Err(Problem::invalid("action", "there is no such action")),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Cancel => "cancel",
+            Self::Retry => "retry",
+            Self::Discard => "discard",
+        }
+    }
+
+    fn kind(self, dead_letters: bool) -> OperationKind {
+        match self {
+            Self::Cancel => OperationKind::Cancel,
+            Self::Retry if dead_letters => OperationKind::Requeue,
+            Self::Retry => OperationKind::Retry,
+            Self::Discard => OperationKind::Discard,
+        }
+    }
+}
+
+/// How many jobs match, as far as they were counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct MatchCount {
+    counted: u64,
+    /// There may be more than were counted.
+    is_lower_bound: bool,
+}
+
+impl MatchCount {
+    fn text(self) -> String {
+        let at_least = if self.is_lower_bound { "at least " } else { "" };
+        format!("{at_least}{}", thousands(self.counted))
+    }
+}
+
 pub async fn act(editor: Editor) -> PageResult {
     let Editor { viewer, form } = editor;
     let action = BulkAction::parse(form.get("action"))?;
     let back = form.get("back").unwrap_or("/jobs");
-    if form.get("scope") == Some("selected") {
-        let number = act_on_selected(&viewer, &form, action).await?;
-        return Ok(match number {
-            Some(number) => redirect_back(back, action.name(), Some(number)),
-            None => redirect_back(back, "nothing", None),
-        });
-    }
     let dead_letters = form.get("deadLetters").is_some();
-    let filter = JobFilter {
-        dead_letters,
-        ..query::job_filter(&form.job_query()?, &viewer.caller)?
-    };
-    let matches = count_matches(&viewer.app, &filter).await?;
-    if form.get("confirmed").is_none() {
-        let section = if dead_letters {
-            "/dead-letters"
-        } else {
-            "/jobs"
-        };
-        return render(&ConfirmPage {
-            frame: Frame::of(&viewer, section, "Confirm"),
-            action: action.name(),
-            matches,
-            filters: form.filters(),
-            dead_letters,
-            back: back.to_owned(),
-        });
-    }
-    let operation = BulkOperation {
-        tenant: filter.tenant.clone(),
-        action,
-        matches,
-        done: AtomicU64::new(0),
-        _permit: viewer.app.try_bulk_work(viewer.caller.tenant.as_ref())?,
-    };
-    act_on_matches(&viewer.app, operation, filter, back).await
-}
-
-/// Starts an operation, and waits a moment for it to end.
-async fn act_on_matches(
-    app: &Arc<App>,
-    operation: BulkOperation,
-    filter: JobFilter,
-    back: &str,
-) -> PageResult {
-    let operation = app.bulk.start(operation);
-    let running = tokio::spawn({
-        let (app, operation) = (app.clone(), operation.clone());
-        async move { run(operation, &app, filter).await }
-    });
-    match tokio::time::timeout(limits::BULK_WAIT_MAX, running).await {
-        Ok(Ok(Err(error))) => Err(error),
-        Ok(_) => {
-            let number = operation.done.load(Ordering::Relaxed);
-            Ok(redirect_back(back, operation.action.name(), Some(number)))
+    let by = viewer.caller.actor(&viewer.app, "dashboard").await?;
+    let mut request = OperationRequest::new(action.kind(dead_letters), by);
+    if form.get("scope") == Some("selected") {
+        let ids = form.all("id").take(core_limits::BULK_JOBS_MAX);
+        let ids: Vec<JobId> = ids.filter_map(|id| id.parse().ok()).collect();
+        if ids.is_empty() {
+            return Ok(redirect_back(back, "nothing", None));
         }
-        Err(_) => Ok(redirect_back(back, "working", None)),
+        request.tenant.clone_from(&viewer.caller.tenant);
+        request.ids = Some(ids);
+    } else {
+        request.filter = JobFilter {
+            dead_letters,
+            ..query::job_filter(&form.job_query()?, &viewer.caller)?
+        };
+        if form.get("confirmed").is_none() {
+            return confirm(&viewer, &form, action, &request.filter, back).await;
+        }
+        request.all = true;
     }
+    request.pace = Some(pace(&viewer.app, &form)?);
+    request.canary = form.get("canary").map(|_| CanaryRule::default());
+    let wait = match request.canary {
+        // It waits for outcomes, which are looked at on its page.
+        Some(_) => std::time::Duration::ZERO,
+        None => limits::BULK_WAIT_MAX,
+    };
+    let record = create_and_wait(&viewer.app, request, wait).await?;
+    if record.is_open() {
+        return Ok(redirect_to(&format!("/operations/{}", record.id)));
+    }
+    let changed = record.operation.progress.changed;
+    Ok(redirect_back(back, action.name(), Some(changed)))
 }
 
-/// `None` if no job was selected.
-async fn act_on_selected(
+async fn confirm(
     viewer: &Viewer,
     form: &Fields,
     action: BulkAction,
-) -> Result<Option<u64>, PageError> {
-    let ids = form.all("id").take(core_limits::BULK_JOBS_MAX);
-    let ids: Vec<JobId> = ids.filter_map(|id| id.parse().ok()).collect();
-    if ids.is_empty() {
-        return Ok(None);
-    }
-    let jobs = viewer.app.client.jobs_of(ids).await?.into_iter().flatten();
-    let visible = jobs.filter(|job| viewer.caller.sees(&job.tenant));
-    let ids: Vec<JobId> = visible.map(|job| job.id).collect();
-    let client = &viewer.app.client;
-    Ok(Some(client.command_each(ids, action.command()).await?))
+    filter: &JobFilter,
+    back: &str,
+) -> PageResult {
+    let section = match filter.dead_letters {
+        true => "/dead-letters",
+        false => "/jobs",
+    };
+    render(&ConfirmPage {
+        frame: Frame::of(viewer, section, "Confirm"),
+        action: action.name(),
+        matches: count_matches(&viewer.app, filter).await?,
+        filters: form.filters(),
+        dead_letters: filter.dead_letters,
+        back: back.to_owned(),
+        pace: viewer.app.settings.bulk_rate.get(),
+    })
 }
 
-/// Applies the action of an operation to every job that matches, a page at a time.
-async fn run(operation: Arc<BulkOperation>, app: &App, filter: JobFilter) -> Result<(), PageError> {
-    let command = operation.action.command();
-    app.client
-        .command_matching(filter, command)
-        .rate(app.settings.bulk_rate)
-        .on_progress(move |so_far| operation.done.store(so_far.changed, Ordering::Relaxed))
-        .run()
-        .await?;
-    Ok(())
+/// How many jobs a second, as the form says or as the settings do.
+fn pace(app: &App, form: &Fields) -> Result<u32, Problem> {
+    match form.get("pace").map(str::parse) {
+        None => Ok(app.settings.bulk_rate.get()),
+        Some(Ok(pace)) => Ok(pace),
+        Some(Err(_)) => {
+            let most = core_limits::OPERATION_PACE_MAX;
+            let detail = format!("pace must be a number from 1 to {most}");
+            Err(Problem::invalid("pace", detail))
+        }
+    }
 }
 
 /// The jobs that match a filter; counting stops at a limit.

@@ -6,12 +6,12 @@ use steadfast_engine::Stats;
 use steadfast_store::{FailureFilter, JobFilter, JobPageRequest, PageRequest};
 
 use super::{
-    bulk_tracker::BulkProgress,
     failures::FailureRow,
     fields::Fields,
     format::thousands,
     frame::{Frame, render},
     jobs::{JobRow, list_jobs},
+    operations::{OperationRow, open_operations},
     page_error::PageResult,
     viewer::Viewer,
 };
@@ -31,7 +31,7 @@ struct DeadLettersPage {
     first: Option<String>,
     total: String,
     back: String,
-    bulk: Vec<BulkProgress>,
+    bulk: Vec<OperationRow>,
     shows_tenants: bool,
 }
 
@@ -68,7 +68,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
         first: page.after.map(|_| here(&[("after", "")])),
         total: thousands(stats.dead_letters),
         back: here(&[]),
-        bulk: viewer.app.bulk.progress(viewer.caller.tenant.as_ref()),
+        bulk: open_operations(&viewer.app, viewer.caller.tenant.as_ref(), &frame).await?,
         shows_tenants: viewer.caller.tenant.is_none(),
         fields: viewer.fields,
         frame,

@@ -25,12 +25,13 @@ const DOCS_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe
     script-src 'self'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; \
     form-action 'none'; frame-ancestors 'none'; base-uri 'none'";
 
-const SECTIONS: [(&str, &str); 13] = [
+const SECTIONS: [(&str, &str); 15] = [
     ("/", "Overview"),
     ("/jobs", "Jobs"),
     ("/schedules", "Schedules"),
     ("/dead-letters", "Dead letters"),
     ("/failures", "Failures"),
+    ("/operations", "Operations"),
     ("/queues", "Queues"),
     ("/gates", "Gates"),
     ("/destinations", "Destinations"),
@@ -38,6 +39,7 @@ const SECTIONS: [(&str, &str); 13] = [
     ("/alerts", "Alerts"),
     ("/endpoints", "Endpoints"),
     ("/keys", "Keys"),
+    ("/audit", "Audit"),
     ("/simulator", "Simulator"),
 ];
 
@@ -136,7 +138,6 @@ fn action_message(fields: &Fields) -> Option<String> {
         "run-now" => format!("Scheduled {jobs} to run now."),
         "edit" => "Saved the payload.".to_owned(),
         "discard" => format!("Discarded {jobs}."),
-        "working" => "This takes a while and continues in the background.".to_owned(),
         "nothing" => "No job was selected, so nothing was changed.".to_owned(),
         "create" => "Created.".to_owned(),
         "saved" => "Saved.".to_owned(),
@@ -144,6 +145,7 @@ fn action_message(fields: &Fields) -> Option<String> {
         "set" => "Set. It holds on all nodes within two seconds.".to_owned(),
         "hold" => "Held. No job starts for it until it is released.".to_owned(),
         "release" => "Released. Jobs start again, faster from second to second.".to_owned(),
+        "ended" => "Ended. The jobs that it had not come to are left alone.".to_owned(),
         "pause" => "Paused.".to_owned(),
         "resume" => "Resumed.".to_owned(),
         "delete" => "Deleted.".to_owned(),

@@ -8,14 +8,16 @@ use steadfast_core::{
     explain::{self, brief},
     tag_text,
 };
-use steadfast_store::{JobFilter, JobPageRequest, PageRequest};
+use steadfast_store::{AuditFilter, JobFilter, JobPageRequest, PageRequest};
 
 use super::{
+    audit::AuditRow,
     chart::{self, Svg},
     fields::parse_id,
     format::{Countdown, Excerpt, PageTime},
     frame::{Frame, redirect_back, render},
     jobs::JobRow,
+    operations::OperationRow,
     page_error::{PageError, PageResult},
     payload_view,
     start::StartPanel,
@@ -53,6 +55,10 @@ struct JobDetailPage {
     allowed: AllowedActions,
     /// Why it has not started, if it waits.
     start: Option<StartPanel>,
+    /// Who did what to it, the newest first.
+    commands: Vec<AuditRow>,
+    /// The operations that have looked at it, the newest first.
+    operations: Vec<OperationRow>,
 }
 
 /// The actions that make sense for the job as it stands.
@@ -203,6 +209,8 @@ pub async fn page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         finished: job.progress.finished_at.map(|at| frame.time(at)),
         allowed: AllowedActions::of(&job),
         start: start_panel(&viewer, &job, &frame).await?,
+        commands: commands(&viewer.app, &job, &frame).await?,
+        operations: operations(&viewer, &job, &frame).await?,
         job,
         frame,
     })
@@ -317,6 +325,39 @@ async fn deliveries(app: &App, job: &Job, frame: &Frame) -> Result<Vec<JobRow>, 
     Ok(listed.map(|job| JobRow::of(&job, frame)).collect())
 }
 
+/// The newest commands on this job.
+async fn commands(app: &App, job: &Job, frame: &Frame) -> Result<Vec<AuditRow>, PageError> {
+    let filter = AuditFilter {
+        tenant: Some(job.tenant.clone()),
+        subject: Some(job.id.to_string()),
+        ..AuditFilter::default()
+    };
+    let page = PageRequest::first(limits::JOB_COMMANDS_SHOWN);
+    let found = app.client.audit(filter, page).await?.items.into_iter();
+    Ok(found.map(|record| AuditRow::of(record, frame)).collect())
+}
+
+/// The newest operations on this job that the viewer may see.
+async fn operations(
+    viewer: &Viewer,
+    job: &Job,
+    frame: &Frame,
+) -> Result<Vec<OperationRow>, PageError> {
+    let client = &viewer.app.client;
+    let found = client.operations_of_job(job.id, limits::JOB_COMMANDS_SHOWN);
+    let found = found.await?;
+    let rows = found.iter().map(|record| {
+        let is_visible = match &record.tenant {
+            Some(tenant) => viewer.caller.sees(tenant),
+            None => viewer.caller.tenant.is_none(),
+        };
+        let mut row = OperationRow::of(record, frame);
+        row.has_page = is_visible;
+        row
+    });
+    Ok(rows.collect())
+}
+
 pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
     let Editor { viewer, form } = editor;
     let job = find(&viewer, &id).await?;
@@ -341,7 +382,8 @@ pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
         }
         _ => return Err(Problem::invalid("action", "there is no such action").into()),
     };
-    viewer.app.client.command(job.id, command).await?;
+    let by = viewer.caller.actor(&viewer.app, "dashboard").await?;
+    viewer.app.client.command_by(&job, command, by).await?;
     let here = format!("/jobs/{}", job.id);
     Ok(redirect_back(form.get("back").unwrap_or(&here), did, None))
 }

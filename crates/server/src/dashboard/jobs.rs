@@ -6,10 +6,10 @@ use steadfast_engine::Stats;
 use steadfast_store::{JobFilter, JobPageRequest};
 
 use super::{
-    bulk_tracker::BulkProgress,
     fields::Fields,
     format::{PageTime, shorten, thousands},
     frame::{Frame, render},
+    operations::{OperationRow, open_operations},
     overview::count_of_label,
     page_error::{PageError, PageResult},
     viewer::Viewer,
@@ -29,7 +29,7 @@ struct JobListPage {
     next: Option<String>,
     first: Option<String>,
     back: String,
-    bulk: Vec<BulkProgress>,
+    bulk: Vec<OperationRow>,
     shows_tenants: bool,
 }
 
@@ -103,7 +103,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
         next,
         first: page.after.map(|_| here(&[("after", "")])),
         back: here(&[]),
-        bulk: viewer.app.bulk.progress(viewer.caller.tenant.as_ref()),
+        bulk: open_operations(&viewer.app, viewer.caller.tenant.as_ref(), &frame).await?,
         shows_tenants: viewer.caller.tenant.is_none(),
         fields: viewer.fields,
         frame,

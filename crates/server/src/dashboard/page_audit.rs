@@ -60,6 +60,10 @@ fn is_done(path: &str, status: StatusCode, form: &Fields) -> bool {
 fn command(path: &str, form: &Fields) -> Option<Command> {
     let mut parts = path.trim_start_matches('/').split('/');
     let things = parts.next()?;
+    // Commands on jobs and operations are stored together with their record.
+    if matches!(things, "jobs" | "operations") {
+        return None;
+    }
     let thing = things.strip_suffix('s').unwrap_or(things);
     let (named, verb) = match (parts.next()?, parts.next()) {
         ("act", None) => (None, form.get("action")?),
@@ -74,7 +78,7 @@ fn command(path: &str, form: &Fields) -> Option<Command> {
     };
     let subject = match named {
         Some(id) => id.to_owned(),
-        None => subject(form)?,
+        None => subject(form),
     };
     Some(Command {
         action: format!("{thing}.{}", verb.replace('-', "_")),
@@ -82,34 +86,11 @@ fn command(path: &str, form: &Fields) -> Option<Command> {
     })
 }
 
-/// What a form names: things by their ids, one by its name, or jobs by a filter. `None` if nothing
-/// was selected.
-fn subject(form: &Fields) -> Option<String> {
-    let scope = form.get("scope");
-    let ids: Vec<&str> = form.all("id").collect();
-    if scope != Some("all") && !ids.is_empty() {
-        return Some(ids.join(" "));
-    }
-    if scope == Some("selected") {
-        return None;
-    }
-    let names = ["fingerprint", "destination", "key", "name"];
+/// What a form names: a thing by its id or its name.
+fn subject(form: &Fields) -> String {
+    let names = ["id", "fingerprint", "destination", "key", "name", "queue"];
     let name = names.iter().find_map(|name| form.get(name));
-    if let Some(name) = name.filter(|_| scope != Some("all")) {
-        return Some(name.to_owned());
-    }
-    let filters = form.filters().into_iter();
-    let mut texts: Vec<String> = filters
-        .map(|(name, value)| format!("{name} {value}"))
-        .collect();
-    if form.get("deadLetters").is_some() {
-        texts.insert(0, "deadLetters".to_owned());
-    }
-    match (scope, form.get("queue")) {
-        (None, Some(queue)) => Some(queue.to_owned()),
-        _ if texts.is_empty() => Some("all".to_owned()),
-        _ => Some(texts.join(", ")),
-    }
+    name.unwrap_or("all").to_owned()
 }
 
 #[cfg(test)]
@@ -119,27 +100,9 @@ mod tests {
     #[test]
     fn a_form_is_named_as_the_command_of_the_api() {
         for (path, form, expected) in [
-            (
-                "/jobs/job_1/act",
-                "action=run-now",
-                Some("job.run_now job_1"),
-            ),
-            ("/jobs/act", "scope=selected&action=cancel", None),
-            (
-                "/jobs/act",
-                "scope=selected&action=cancel&id=job_1&id=job_2&queue=a",
-                Some("job.cancel job_1 job_2"),
-            ),
-            (
-                "/jobs/act",
-                "scope=all&action=retry&deadLetters=1&queue=a&confirmed=1",
-                Some("job.retry deadLetters, queue a"),
-            ),
-            (
-                "/jobs/act",
-                "scope=all&action=cancel",
-                Some("job.cancel all"),
-            ),
+            ("/jobs/job_1/act", "action=run-now", None),
+            ("/jobs/act", "scope=selected&action=cancel&id=job_1", None),
+            ("/operations/opr_1/act", "action=pause", None),
             (
                 "/queues/act",
                 "action=pause&queue=mail",

@@ -366,7 +366,9 @@ async fn each_command_leaves_one_record_of_its_tenant() {
     let dry = json!({"queue": "a", "dryRun": true});
     admin.post(requeue, dry).await.is(200);
     let by_filter = json!({"queue": "a"});
-    assert_eq!(admin.post(requeue, by_filter).await.is(200)["count"], 1);
+    let requeued = admin.post(requeue, by_filter).await.is(200);
+    assert_eq!(requeued["count"], 1);
+    let operation = requeued["operation"].clone();
     let discard = json!({"ids": [b, a]});
     let done = admin.post("/api/v1/dlq/discard", discard).await.is(200);
     assert_eq!(done["count"], 1);
@@ -386,7 +388,7 @@ async fn each_command_leaves_one_record_of_its_tenant() {
             ["queue.pause", "mail", "acme"],
             ["job.cancel", a, "default"],
             ["dlq.discard", b, "default"],
-            ["dlq.requeue", "queue a, deadLetters", null],
+            ["operation.create", operation, null],
         ])
     );
     assert!(
@@ -426,6 +428,14 @@ async fn commands_of_the_dashboard_leave_their_records() {
     let all = "scope=all&action=cancel&queue=a";
     assert_eq!(form("/jobs/act", all).await, 200);
     assert_eq!(form("/jobs/act", &format!("{all}&confirmed=1")).await, 303);
+    let list = http.get(OPERATIONS).await.is(200);
+    let operation = &list["operations"][0];
+    assert_eq!(
+        (&operation["kind"], &operation["changed"]),
+        (&json!("cancel"), &json!(1))
+    );
+    let pause = format!("/operations/{}/act", operation["id"].as_str().unwrap());
+    assert_eq!(form(&pause, "action=pause").await, 409, "it has ended");
     let records = audit(http, "").await;
     let told: Vec<Value> = records
         .iter()
@@ -434,7 +444,7 @@ async fn commands_of_the_dashboard_leave_their_records() {
     assert_eq!(
         json!(told),
         json!([
-            ["job.cancel", "queue a", "dashboard"],
+            ["operation.create", operation["id"], "dashboard"],
             ["queue.pause", "mail", "dashboard"],
             ["job.run_now", job, "dashboard"],
         ])

@@ -6,6 +6,7 @@ mod in_browser;
 mod job_page;
 mod large_store;
 mod node;
+mod operations;
 mod pages;
 mod screenshots;
 mod seed;

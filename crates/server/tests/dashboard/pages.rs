@@ -9,7 +9,7 @@ use crate::{
     seed,
 };
 
-pub const PAGES: [&str; 20] = [
+pub const PAGES: [&str; 24] = [
     "/",
     "/?span=day",
     "/jobs",
@@ -19,6 +19,10 @@ pub const PAGES: [&str; 20] = [
     "/dead-letters?reason=exhausted",
     "/failures",
     "/failures?state=new&class=http",
+    "/operations",
+    "/operations?open=1",
+    "/audit",
+    "/audit?action=job.&by=ann&subject=job_1",
     "/queues",
     "/gates",
     "/destinations",

@@ -24,6 +24,8 @@ async fn the_main_pages_fit_the_window_in_every_theme_and_size() {
         ("schedule-form", "/schedules/new".to_owned()),
         ("jobs", "/jobs".to_owned()),
         ("gates", "/gates".to_owned()),
+        ("operations", "/operations".to_owned()),
+        ("audit", "/audit".to_owned()),
         (
             "destinations",
             "/destinations?show=https%3A%2F%2Fapi.warehouse.example".to_owned(),

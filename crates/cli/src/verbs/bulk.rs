@@ -1,0 +1,221 @@
+//! One thing done to many jobs: named ones, or all that options describe.
+//!
+//! The server does the work, as an operation that any node carries on, and it is followed from
+//! here: a lost connection leaves nothing in doubt.
+
+use std::num::NonZeroU32;
+
+use steadfast_api::CreateOperationRequest;
+use steadfast_core::{JobId, JobLabel, OperationKind, OperationStatus, PolicyPatch};
+
+use super::{confirm, jobs::JobFilterArgs, operations};
+use crate::{
+    exit::{ExitError, usage},
+    output::{self, print_line},
+    server_args::Server,
+    show::quantity,
+};
+
+/// Which jobs, and how they are worked through.
+#[derive(clap::Args)]
+pub struct BulkArgs {
+    /// The jobs by id; or describe them with the options below.
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    #[command(flatten)]
+    pub filter: JobFilterArgs,
+    /// All that there are, or all that the options describe.
+    #[arg(long, conflicts_with = "ids")]
+    pub all: bool,
+    /// Only count them.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// How many a second at most [default: the server's bulkRate].
+    #[arg(long, alias = "rate", value_name = "N")]
+    pub pace: Option<NonZeroU32>,
+    /// Do not wait for the end: the server goes on by itself.
+    #[arg(long)]
+    pub detach: bool,
+    /// Do not ask for confirmation.
+    #[arg(long, short)]
+    pub yes: bool,
+}
+
+/// The same for jobs of any label.
+#[derive(clap::Args)]
+pub struct JobBulkArgs {
+    /// scheduled, ready, running, retrying, succeeded, failed or cancelled.
+    #[arg(long, conflicts_with = "ids")]
+    pub label: Option<JobLabel>,
+    #[command(flatten)]
+    pub bulk: BulkArgs,
+}
+
+impl JobBulkArgs {
+    /// Whether one job is named and nothing else is said, so that it can be changed at once.
+    pub fn single_id(&self) -> Option<&str> {
+        let bulk = &self.bulk;
+        let is_plain = !bulk.dry_run && !bulk.detach && bulk.pace.is_none();
+        match bulk.ids.as_slice() {
+            [id] if is_plain && bulk.filter == JobFilterArgs::default() => Some(id),
+            _ => None,
+        }
+    }
+
+    /// Does this to them.
+    pub async fn run(&self, server: &Server, kind: OperationKind) -> anyhow::Result<()> {
+        run(server, &BulkWork::on_jobs(kind, self.label), &self.bulk).await
+    }
+}
+
+/// Trying a few first.
+#[derive(clap::Args, Default)]
+pub struct CanaryArgs {
+    /// canary tries three first, then 5 %, 25 % and all, and stops if too many fail again.
+    #[arg(long, value_name = "MODE", value_parser = ["all", "canary"])]
+    pub mode: Option<String>,
+    /// The share that may fail again before a canary stops, from 0 to 1 [default: 0.2].
+    #[arg(long, value_name = "SHARE", requires = "mode")]
+    pub fail_share_max: Option<f64>,
+}
+
+/// What is done to each of them.
+pub struct BulkWork {
+    pub kind: OperationKind,
+    /// One of them, and many.
+    pub nouns: (&'static str, &'static str),
+    pub label: Option<JobLabel>,
+    pub retry: Option<PolicyPatch>,
+    pub canary: CanaryArgs,
+}
+
+impl BulkWork {
+    pub fn on_jobs(kind: OperationKind, label: Option<JobLabel>) -> Self {
+        Self {
+            kind,
+            nouns: ("job", "jobs"),
+            label,
+            retry: None,
+            canary: CanaryArgs::default(),
+        }
+    }
+
+    pub fn on_dead_letters(kind: OperationKind) -> Self {
+        Self {
+            nouns: ("dead letter", "dead letters"),
+            ..Self::on_jobs(kind, None)
+        }
+    }
+
+    fn verb(&self) -> &'static str {
+        match self.kind {
+            OperationKind::Requeue => "requeue",
+            OperationKind::Discard => "discard",
+            OperationKind::Cancel => "cancel",
+            OperationKind::Retry => "retry",
+            OperationKind::EditPolicy => "change the policy of",
+            OperationKind::RunNow => "run now",
+        }
+    }
+
+    pub fn past(&self) -> &'static str {
+        match self.kind {
+            OperationKind::Requeue => "requeued",
+            OperationKind::Discard => "discarded",
+            OperationKind::Cancel => "cancelled, or asked to stop",
+            OperationKind::Retry => "will be retried",
+            OperationKind::EditPolicy => "given the new policy",
+            OperationKind::RunNow => "made due now",
+        }
+    }
+
+    fn amount(&self, count: u64, at_least: bool) -> String {
+        let at_least = if at_least { "at least " } else { "" };
+        format!("{at_least}{}", quantity(count, self.nouns.0, self.nouns.1))
+    }
+}
+
+impl BulkArgs {
+    async fn request(
+        &self,
+        server: &Server,
+        work: &BulkWork,
+    ) -> anyhow::Result<CreateOperationRequest> {
+        let has_filter = self.filter != JobFilterArgs::default() || work.label.is_some();
+        let mut request = CreateOperationRequest::new(work.kind);
+        match (self.ids.is_empty(), has_filter) {
+            (false, true) => {
+                return Err(usage("pass ids, or options that describe them; not both"));
+            }
+            (false, false) => {
+                let ids: Result<Vec<JobId>, _> = self.ids.iter().map(|id| id.parse()).collect();
+                request.ids = Some(ids.map_err(|error| usage(format!("{error}")))?);
+            }
+            (true, false) if !self.all => {
+                let (verb, many) = (work.verb(), work.nouns.1);
+                return Err(usage(format!(
+                    "choose the {many} to {verb}: pass ids, options such as --class timeout, or --all"
+                )));
+            }
+            (true, _) => {
+                let schedule = self.filter.schedule_id(server).await?;
+                let mut filter = self.filter.clone().query(schedule, 1, None);
+                filter.limit = None;
+                filter.label = work.label;
+                request.filter = Some(filter);
+            }
+        }
+        request.all = self.all;
+        request.retry.clone_from(&work.retry);
+        request.pace = self.pace.map(NonZeroU32::get);
+        request.mode.clone_from(&work.canary.mode);
+        request.fail_share_max = work.canary.fail_share_max;
+        Ok(request)
+    }
+}
+
+/// Counts them, asks, has the server work through them, and follows that.
+pub async fn run(server: &Server, work: &BulkWork, args: &BulkArgs) -> anyhow::Result<()> {
+    let request = args.request(server, work).await?;
+    let counted = server
+        .fetch(server.client.count_operation(&request))
+        .await?;
+    let (verb, amount) = (work.verb(), work.amount(counted.count, counted.at_least));
+    if args.dry_run {
+        return match server.json {
+            true => output::print_json(&counted),
+            false => Ok(print_line!("would {verb} {amount}")?),
+        };
+    }
+    if counted.count == 0 && request.ids.is_none() && !server.json {
+        let noun = work.nouns.0;
+        return Ok(print_line!("no {noun} matches: nothing to {verb}")?);
+    }
+    if counted.count > 0 && request.ids.is_none() {
+        confirm(&format!("{verb} {amount}?"), args.yes)?;
+    }
+    let operation = server
+        .fetch(server.client.create_operation(&request))
+        .await?;
+    if args.detach {
+        return match server.json {
+            true => output::print_json(&operation),
+            false => Ok(print_line!("{}", operations::detached(&operation))?),
+        };
+    }
+    let operation = operations::follow(server, operation).await?;
+    if server.json || operation.status != OperationStatus::Done {
+        return operations::print_end(server, &operation);
+    }
+    print_line!("{} {}", work.amount(operation.changed, false), work.past())?;
+    let refused = operation.worked.saturating_sub(operation.changed);
+    if refused > 0 {
+        let id = operation.id;
+        let amount = work.amount(refused, false);
+        print_line!("{amount} did not allow it: steadfast operations results {id} --not-changed")?;
+    }
+    match operation.changed {
+        0 if request.ids.is_some() => Err(ExitError::Reported.into()),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,299 @@
+//! `steadfast operations`: work on many jobs, followed and halted.
+
+use anyhow::Context as _;
+use clap::Subcommand;
+use indicatif::{ProgressBar, ProgressStyle};
+use steadfast_api::{OperationBody, OperationJobQuery, OperationList, OperationQuery};
+use steadfast_core::OperationStatus;
+
+use crate::{
+    exit::ExitError,
+    limits::{FOLLOW_FIRST, LIST_DEFAULT, PROGRESS_EVERY, WATCH_EVERY},
+    output::{self, print_line},
+    server_args::{Server, ServerArgs},
+    show::{age, moment, now, plain_table, status_cell, table_lines, thousands},
+};
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "Operations are created by `dlq requeue`, `dlq discard`, `jobs cancel`, `jobs retry`, `jobs run-now`\nand `jobs edit-policy`.\n\nExamples:\n  steadfast operations list --open\n  steadfast operations show opr_… --watch\n  steadfast operations results opr_… --not-changed\n  steadfast operations pause opr_…"
+)]
+pub struct Args {
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// List operations, newest first.
+    #[command(
+        after_help = "Examples:\n  steadfast operations list\n  steadfast operations list --open"
+    )]
+    List {
+        /// Only this tenant; for keys that see all tenants.
+        #[arg(long)]
+        tenant: Option<String>,
+        /// Only those that have not ended.
+        #[arg(long)]
+        open: bool,
+        /// How many, up to 500.
+        #[arg(long, default_value_t = LIST_DEFAULT)]
+        limit: usize,
+        /// Continue after this cursor, which the page before ended with.
+        #[arg(long, value_name = "CURSOR")]
+        after: Option<String>,
+    },
+    /// Show an operation: which jobs, how far it has come, and by whom it was created.
+    #[command(
+        after_help = "Examples:\n  steadfast operations show opr_…\n  steadfast operations show opr_… --watch"
+    )]
+    Show {
+        id: String,
+        /// Follow it to its end.
+        #[arg(long)]
+        watch: bool,
+    },
+    /// List the jobs of an operation, with what was done to each.
+    #[command(
+        after_help = "Examples:\n  steadfast operations results opr_…\n  steadfast operations results opr_… --not-changed"
+    )]
+    Results {
+        id: String,
+        /// Only those that were left as they are.
+        #[arg(long)]
+        not_changed: bool,
+        /// How many, up to 500.
+        #[arg(long, default_value_t = LIST_DEFAULT)]
+        limit: usize,
+        /// Continue after this cursor, which the page before ended with.
+        #[arg(long, value_name = "CURSOR")]
+        after: Option<String>,
+    },
+    /// Print what an operation did and what it did not, as a sentence.
+    #[command(
+        after_help = "The exit code is 1 if the operation was cancelled or has stopped itself.\n\nExample:\n  steadfast operations report opr_…"
+    )]
+    Report { id: String },
+    /// Halt an operation until it is resumed.
+    #[command(after_help = "Example:\n  steadfast operations pause opr_…")]
+    Pause { id: String },
+    /// Let a paused operation go on.
+    #[command(after_help = "Example:\n  steadfast operations resume opr_…")]
+    Resume { id: String },
+    /// End an operation; the jobs that it has not come to are left alone.
+    #[command(after_help = "Example:\n  steadfast operations cancel opr_…")]
+    Cancel { id: String },
+}
+
+pub async fn run(args: Args) -> anyhow::Result<()> {
+    let server = &args.server.connect()?;
+    let client = &server.client;
+    let changed = match args.verb {
+        Verb::List {
+            tenant,
+            open,
+            limit,
+            after,
+        } => {
+            let query = OperationQuery {
+                tenant,
+                open: open.then_some(true),
+                limit: Some(limit),
+                after,
+            };
+            let list = server.call(client.list_operations(&query)).await?;
+            return list.as_ref().map_or(Ok(()), print_list);
+        }
+        Verb::Show { id, watch } => return show(server, &id, watch).await,
+        Verb::Results {
+            id,
+            not_changed,
+            limit,
+            after,
+        } => {
+            let query = OperationJobQuery {
+                not_changed: not_changed.then_some(true),
+                limit: Some(limit),
+                after,
+            };
+            return print_results(server, &id, &query).await;
+        }
+        Verb::Report { id } => {
+            let operation = server.fetch(client.get_operation(&id)).await?;
+            return print_end(server, &operation);
+        }
+        Verb::Pause { id } => client.pause_operation(&id),
+        Verb::Resume { id } => client.resume_operation(&id),
+        Verb::Cancel { id } => client.cancel_operation(&id),
+    };
+    if let Some(operation) = server.call(changed).await? {
+        print_line!("{}: {}", operation.id, operation.report)?;
+    }
+    Ok(())
+}
+
+/// Shows progress until an operation has ended, or is paused.
+pub async fn follow(
+    server: &Server,
+    mut operation: OperationBody,
+) -> anyhow::Result<OperationBody> {
+    let bar = ProgressBar::new(operation.total);
+    let style = ProgressStyle::with_template("{prefix} {bar:30} {pos}/{len} {msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.set_prefix(operation.id.to_string());
+    let mut pause = FOLLOW_FIRST;
+    while operation.status == OperationStatus::Running {
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(WATCH_EVERY);
+        if pause == WATCH_EVERY {
+            bar.enable_steady_tick(PROGRESS_EVERY);
+        }
+        let id = operation.id;
+        let fetched = server.fetch(server.client.get_operation(id)).await;
+        operation = fetched.with_context(|| detached(&operation))?;
+        bar.set_length(operation.total.max(operation.worked));
+        bar.set_position(operation.worked);
+        bar.set_message(progress_text(&operation));
+    }
+    bar.finish_and_clear();
+    Ok(operation)
+}
+
+fn progress_text(operation: &OperationBody) -> String {
+    if operation.mode != "canary" {
+        return String::new();
+    }
+    let outcomes = &operation.outcomes;
+    let failed = outcomes.failed_again + outcomes.failed_otherwise;
+    format!("{} succeeded, {failed} failed again", outcomes.succeeded)
+}
+
+/// What to say of an operation that is not followed any more.
+pub fn detached(operation: &OperationBody) -> String {
+    let id = operation.id;
+    format!("{id} goes on by itself; follow it with `steadfast operations show {id} --watch`")
+}
+
+/// A report; one that was not carried to its end is a failure of the command.
+pub fn print_end(server: &Server, operation: &OperationBody) -> anyhow::Result<()> {
+    match server.json {
+        true => output::print_json(operation)?,
+        false => print_line!("{}: {}", operation.id, operation.report)?,
+    }
+    check_end(operation)
+}
+
+/// Whether it was carried to its end, as an exit code.
+pub fn check_end(operation: &OperationBody) -> anyhow::Result<()> {
+    match operation.status {
+        OperationStatus::Stopped | OperationStatus::Cancelled => Err(ExitError::Reported.into()),
+        _ => Ok(()),
+    }
+}
+
+async fn show(server: &Server, id: &str, watch: bool) -> anyhow::Result<()> {
+    if watch {
+        let operation = server.fetch(server.client.get_operation(id)).await?;
+        return print_end(server, &follow(server, operation).await?);
+    }
+    let Some(operation) = server.call(server.client.get_operation(id)).await? else {
+        return Ok(());
+    };
+    let now = now();
+    print_line!("{}: {}", operation.id, operation.report)?;
+    let jobs = match operation.is_named {
+        true => "named one by one",
+        false => operation.filter.as_str(),
+    };
+    let mut facts = vec![
+        ("jobs", jobs.to_owned()),
+        ("worked", worked(&operation)),
+        ("by", operation.by.name.clone()),
+        ("created", moment(operation.created_at, now)),
+    ];
+    facts.extend(operation.finished_at.map(|at| ("ended", moment(at, now))));
+    facts.extend(
+        operation
+            .tenant
+            .as_ref()
+            .map(|it| ("tenant", it.to_string())),
+    );
+    facts.extend(
+        operation
+            .pace
+            .map(|pace| ("pace", format!("{pace} a second"))),
+    );
+    if operation.mode == "canary" {
+        let stage = format!(
+            "{} of 4; {}",
+            operation.stage + 1,
+            progress_text(&operation)
+        );
+        facts.push(("stage", stage));
+    }
+    for (name, fact) in facts {
+        print_line!("  {name:<8} {fact}")?;
+    }
+    Ok(())
+}
+
+/// How many of how many.
+fn worked(operation: &OperationBody) -> String {
+    let at_least = if operation.at_least { "at least " } else { "" };
+    let total = thousands(operation.total);
+    format!("{} of {at_least}{total}", thousands(operation.worked))
+}
+
+fn print_list(list: &OperationList) -> anyhow::Result<()> {
+    if list.operations.is_empty() {
+        return Ok(print_line!("no operations")?);
+    }
+    let now = now();
+    let mut table = plain_table(["id", "kind", "", "worked", "changed", "by", "age", "jobs"]);
+    for operation in &list.operations {
+        let jobs = match operation.is_named {
+            true => "named",
+            false => operation.filter.as_str(),
+        };
+        table.add_row(vec![
+            operation.id.to_string().into(),
+            operation.kind.as_str().into(),
+            status_cell(operation.status.as_str()),
+            worked(operation).into(),
+            thousands(operation.changed).into(),
+            operation.by.name.as_str().into(),
+            age(operation.created_at, now).into(),
+            jobs.into(),
+        ]);
+    }
+    print_line!("{}", table_lines(&table))?;
+    if let Some(next) = &list.next_cursor {
+        print_line!("more: --after {next}")?;
+    }
+    Ok(())
+}
+
+async fn print_results(server: &Server, id: &str, query: &OperationJobQuery) -> anyhow::Result<()> {
+    let request = server.client.list_operation_jobs(id, query);
+    let Some(list) = server.call(request).await? else {
+        return Ok(());
+    };
+    if list.jobs.is_empty() {
+        return Ok(print_line!("no jobs")?);
+    }
+    let mut table = plain_table(["job", "result", "next attempt"]);
+    for job in &list.jobs {
+        let result = job.result.map_or("to do", |result| result.as_str());
+        let outcome = job.outcome.map_or("", |outcome| outcome.as_str());
+        table.add_row([job.job.to_string().as_str(), result, outcome]);
+    }
+    print_line!("{}", table_lines(&table))?;
+    if let Some(next) = &list.next_cursor {
+        print_line!("more: --after {next}")?;
+    }
+    Ok(())
+}
+
+const _: () = assert!(FOLLOW_FIRST.as_nanos() < WATCH_EVERY.as_nanos());

@@ -1,0 +1,62 @@
+//! Work on many jobs, and who did what.
+
+use insta::assert_snapshot;
+
+use crate::{
+    commands::{DEAD_PORT, start},
+    transcript::Transcript,
+};
+
+#[test]
+fn work_on_many_jobs_is_counted_followed_halted_and_recorded() {
+    let node = start();
+    let create = |queue: &str, tag: &str| {
+        let later = [
+            "--delay", "1h", "--queue", queue, "--tag", tag, "--retry", "once",
+        ];
+        let created = node.json(&[&["jobs", "create", DEAD_PORT][..], &later].concat());
+        created["id"].as_str().unwrap().to_owned()
+    };
+    let tagged = create("mail", "order=1");
+    for tag in ["order=2", "order=3"] {
+        create("mail", tag);
+    }
+    let mut transcript = Transcript::new(&node);
+    transcript.run(&["operations", "list"]);
+    transcript.run(&["jobs", "cancel"]);
+    transcript.run(&["jobs", "cancel", "--queue", "mail"]);
+    transcript.run(&["jobs", "cancel", "--tag", "order:1", "--dry-run"]);
+    transcript.run(&["jobs", "cancel", "--tag", "order:1", "--yes"]);
+    assert_eq!(node.json(&["jobs", "show", &tagged])["label"], "cancelled");
+    transcript.run(&["jobs", "edit-policy", "patient", "--queue", "mail", "--yes"]);
+    transcript.run(&["jobs", "list", "--queue", "mail"]);
+    transcript.run(&["jobs", "retry", "--label", "cancelled", "--payload", "1"]);
+    let canary = ["jobs", "retry", "--label", "cancelled", "--mode", "canary"];
+    transcript.run(&[&canary[..], &["--dry-run"]].concat());
+    // One a second: it is not over before it is paused.
+    let slow = ["jobs", "cancel", "--queue", "mail", "--pace", "1", "--yes"];
+    let started = node.json(&[&slow[..], &["--detach"]].concat());
+    let id = started["id"].as_str().unwrap();
+    let cancelled = node.run(&["operations", "cancel", id]);
+    assert_eq!(cancelled.code, 0, "{cancelled:?}");
+    let report = node.run(&["operations", "report", id]);
+    assert_eq!(report.code, 1, "{report:?}");
+    assert!(
+        report.out.contains("cancel of 3 jobs is cancelled: "),
+        "{report:?}"
+    );
+    transcript.run(&["operations", "pause", id]);
+    let none = node.json(&["jobs", "run-now", "--queue", "mail", "--pace", "1", "--yes"]);
+    assert_eq!(none["status"], "done", "{none}");
+    let named = node.run(&["jobs", "cancel", &tagged, &tagged]);
+    assert_eq!(named.code, 1, "{named:?}");
+    assert!(named.out.contains("did not allow it"), "{named:?}");
+    let list = node.json(&["operations", "list"]);
+    let last = list["operations"][0]["id"].as_str().unwrap();
+    transcript.run(&["operations", "results", last]);
+    transcript.run(&["operations", "show", last]);
+    transcript.run(&["operations", "show", last, "--watch"]);
+    transcript.run(&["audit", "--action", "operation."]);
+    transcript.run(&["audit", "--subject", "no such thing"]);
+    assert_snapshot!(transcript.finish());
+}

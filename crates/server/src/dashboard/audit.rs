@@ -1,0 +1,99 @@
+//! Who did what.
+
+use askama::Template;
+use steadfast_core::{AuditId, AuditRecord};
+use steadfast_store::{AuditFilter, PageRequest};
+
+use super::{
+    fields::Fields,
+    format::{PageTime, shorten},
+    frame::{Frame, render},
+    operations::here,
+    page_error::PageResult,
+    viewer::Viewer,
+};
+use crate::{api::query, limits};
+
+#[derive(Template)]
+#[template(path = "audit.html")]
+struct AuditPage {
+    frame: Frame,
+    fields: Fields,
+    rows: Vec<AuditRow>,
+    next: Option<String>,
+    first: Option<String>,
+    shows_tenants: bool,
+}
+
+/// A command on a page.
+pub struct AuditRow {
+    pub at: PageTime,
+    pub by: String,
+    pub action: String,
+    pub subject: String,
+    /// The page of what it was done to, if that has one.
+    pub address: Option<String>,
+    pub detail: String,
+    pub tenant: String,
+}
+
+impl AuditRow {
+    pub fn of(record: AuditRecord, frame: &Frame) -> Self {
+        let tenant = record.tenant.map(|tenant| tenant.to_string());
+        Self {
+            at: frame.time(record.at),
+            by: record.actor.name,
+            action: record.action,
+            address: address(&record.subject),
+            subject: shorten(&record.subject, limits::CELL_CHARS_MAX),
+            detail: record.detail.unwrap_or_default(),
+            tenant: tenant.unwrap_or_else(|| "all".to_owned()),
+        }
+    }
+}
+
+/// Jobs, operations and schedules have pages of their own.
+fn address(subject: &str) -> Option<String> {
+    let is_id = |prefix: &str| {
+        let rest = subject.strip_prefix(prefix);
+        rest.is_some_and(|rest| rest.chars().all(|c| c.is_ascii_alphanumeric()))
+    };
+    let pages = [
+        ("job_", "jobs"),
+        ("opr_", "operations"),
+        ("sch_", "schedules"),
+    ];
+    let page = pages.iter().find(|(prefix, _)| is_id(prefix));
+    page.map(|(_, page)| format!("/{page}/{subject}"))
+}
+
+pub async fn page(viewer: Viewer) -> PageResult {
+    let fields = &viewer.fields;
+    let text = |name: &str| fields.get(name).map(str::to_owned);
+    let filter = AuditFilter {
+        tenant: query::tenant(fields.get("tenant"), &viewer.caller)?,
+        subject: text("subject"),
+        action: text("action"),
+        actor: text("by"),
+        from: None,
+        before: None,
+    };
+    let after: Option<AuditId> = fields.get("after").map(str::parse).transpose()?;
+    let page = PageRequest {
+        limit: limits::PAGE_DEFAULT,
+        after,
+    };
+    let found = viewer.app.client.audit(filter, page).await?;
+    let frame = Frame::of(&viewer, "/audit", "Audit");
+    let rows = found.items.into_iter();
+    render(&AuditPage {
+        rows: rows.map(|record| AuditRow::of(record, &frame)).collect(),
+        next: found
+            .next
+            .map(|next| here(fields, "/audit", &next.to_string())),
+        first: after.map(|_| here(fields, "/audit", "")),
+        shows_tenants: viewer.caller.tenant.is_none(),
+        fields: viewer.fields,
+        frame,
+    })
+}

@@ -1,0 +1,238 @@
+//! Work on many jobs: how far it has come, what was done to each job, and its halts.
+
+use askama::Template;
+use axum::extract::Path;
+use steadfast_core::{JobId, OperationId, OperationJob, OperationStatus, Tenant};
+use steadfast_store::{OperationFilter, OperationJobFilter, OperationRecord, Page, PageRequest};
+
+use super::{
+    fields::{Fields, parse_id},
+    format::{PageTime, shorten, thousands},
+    frame::{Frame, redirect_back, render},
+    page_error::{PageError, PageResult},
+    viewer::{Editor, Viewer},
+};
+use crate::{App, api, limits, problem::Problem};
+
+#[derive(Template)]
+#[template(path = "operations.html")]
+struct OperationsPage {
+    frame: Frame,
+    rows: Vec<OperationRow>,
+    is_open_only: bool,
+    next: Option<String>,
+    first: Option<String>,
+    shows_tenants: bool,
+}
+
+#[derive(Template)]
+#[template(path = "operation.html")]
+struct OperationPage {
+    frame: Frame,
+    row: OperationRow,
+    jobs: Vec<ResultRow>,
+    is_not_changed_only: bool,
+    next: Option<String>,
+    first: Option<String>,
+}
+
+/// What was done to a job.
+struct ResultRow {
+    job: JobId,
+    result: Option<String>,
+    outcome: Option<String>,
+}
+
+impl ResultRow {
+    fn of(job: &OperationJob) -> Self {
+        let words = |name: &str| name.replace('_', " ");
+        Self {
+            job: job.job,
+            result: job.result.map(|result| words(result.as_str())),
+            outcome: job.outcome.map(|outcome| words(outcome.as_str())),
+        }
+    }
+}
+
+/// An operation on a page.
+pub struct OperationRow {
+    pub id: OperationId,
+    pub kind: &'static str,
+    pub status: &'static str,
+    pub chip: &'static str,
+    pub is_open: bool,
+    /// Whether the viewer may look at it.
+    pub has_page: bool,
+    pub is_paused: bool,
+    pub worked: u64,
+    pub worked_text: String,
+    pub total: u64,
+    pub total_text: String,
+    pub changed: String,
+    pub by: String,
+    pub created_at: PageTime,
+    pub finished_at: Option<PageTime>,
+    pub tenant: String,
+    /// Which jobs.
+    pub jobs: String,
+    pub pace: Option<u32>,
+    /// The stage and the outcomes of a canary.
+    pub canary: Option<CanaryText>,
+    pub report: String,
+}
+
+/// How the jobs of a canary are doing.
+pub struct CanaryText {
+    pub stage: usize,
+    pub succeeded: String,
+    pub failed: String,
+}
+
+impl OperationRow {
+    pub fn of(record: &OperationRecord, frame: &Frame) -> Self {
+        let operation = &record.operation;
+        let progress = &operation.progress;
+        let at_least = match operation.is_lower_bound {
+            true => "at least ",
+            false => "",
+        };
+        Self {
+            id: record.id,
+            kind: operation.kind.as_str(),
+            status: progress.status.as_str(),
+            chip: match progress.status {
+                OperationStatus::Running => "chip-running",
+                OperationStatus::Paused => "chip-paused",
+                OperationStatus::Done => "chip-succeeded",
+                OperationStatus::Cancelled => "chip-cancelled",
+                OperationStatus::Stopped => "chip-failed",
+            },
+            is_open: record.is_open(),
+            has_page: true,
+            is_paused: progress.status == OperationStatus::Paused,
+            worked: progress.worked,
+            worked_text: thousands(progress.worked),
+            total: operation.total.max(progress.worked).max(1),
+            total_text: format!("{at_least}{}", thousands(operation.total)),
+            changed: thousands(progress.changed),
+            by: record.by.name.clone(),
+            created_at: frame.time(record.created_at),
+            finished_at: record.finished_at.map(|at| frame.time(at)),
+            tenant: record
+                .tenant
+                .as_ref()
+                .map_or("all", Tenant::as_str)
+                .to_owned(),
+            jobs: match record.is_named {
+                true => "named one by one".to_owned(),
+                false => shorten(&record.filter.to_string(), limits::CELL_CHARS_MAX),
+            },
+            pace: operation.pace,
+            canary: operation.canary.map(|_| CanaryText {
+                stage: progress.stage + 1,
+                succeeded: thousands(progress.outcomes.succeeded),
+                failed: thousands(progress.outcomes.failed()),
+            }),
+            report: operation.to_string(),
+        }
+    }
+}
+
+/// The newest operations that are under way, for the pages of the jobs that they change.
+pub async fn open_operations(
+    app: &App,
+    tenant: Option<&Tenant>,
+    frame: &Frame,
+) -> Result<Vec<OperationRow>, PageError> {
+    let filter = OperationFilter {
+        tenant: tenant.cloned(),
+        is_open: true,
+    };
+    let page = PageRequest::first(limits::OPEN_OPERATIONS_SHOWN);
+    let open = app.client.operations(filter, page).await?;
+    let rows = open.items.iter();
+    Ok(rows.map(|record| OperationRow::of(record, frame)).collect())
+}
+
+pub async fn page(viewer: Viewer) -> PageResult {
+    let fields = &viewer.fields;
+    let is_open_only = fields.get("open").is_some();
+    let filter = OperationFilter {
+        tenant: viewer.caller.tenant.clone(),
+        is_open: is_open_only,
+    };
+    let after: Option<OperationId> = fields.get("after").map(str::parse).transpose()?;
+    let page = PageRequest {
+        limit: limits::PAGE_DEFAULT,
+        after,
+    };
+    let found = viewer.app.client.operations(filter, page).await?;
+    let frame = Frame::of(&viewer, "/operations", "Operations");
+    let rows = found.items.iter();
+    render(&OperationsPage {
+        rows: rows
+            .map(|record| OperationRow::of(record, &frame))
+            .collect(),
+        is_open_only,
+        next: found
+            .next
+            .map(|next| here(fields, "/operations", &next.to_string())),
+        first: after.map(|_| here(fields, "/operations", "")),
+        shows_tenants: viewer.caller.tenant.is_none(),
+        frame,
+    })
+}
+
+/// The address of a page of a list, without what an action said on it.
+pub fn here(fields: &Fields, path: &str, after: &str) -> String {
+    let query = fields.query_with(&[("after", after), ("did", ""), ("n", "")]);
+    match query.is_empty() {
+        true => path.to_owned(),
+        false => format!("{path}?{query}"),
+    }
+}
+
+pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
+    let id: OperationId = parse_id(&id)?;
+    let record = api::operations::find(&viewer.app, &viewer.caller, id).await?;
+    let fields = &viewer.fields;
+    let is_not_changed_only = fields.get("notChanged").is_some();
+    let filter = match is_not_changed_only {
+        true => OperationJobFilter::NotChanged,
+        false => OperationJobFilter::All,
+    };
+    let after: Option<JobId> = fields.get("after").map(str::parse).transpose()?;
+    let page = PageRequest {
+        limit: limits::PAGE_DEFAULT,
+        after,
+    };
+    let client = &viewer.app.client;
+    let jobs: Page<OperationJob, JobId> = client.operation_jobs(id, filter, page).await?;
+    let title = format!("{} {id}", record.operation.kind);
+    let frame = Frame::of(&viewer, "/operations", title);
+    let path = format!("/operations/{id}");
+    render(&OperationPage {
+        row: OperationRow::of(&record, &frame),
+        jobs: jobs.items.iter().map(ResultRow::of).collect(),
+        is_not_changed_only,
+        next: jobs.next.map(|next| here(fields, &path, &next.to_string())),
+        first: after.map(|_| here(fields, &path, "")),
+        frame,
+    })
+}
+
+pub async fn act(Path(id): Path<String>, editor: Editor) -> PageResult {
+    let Editor { viewer, form } = editor;
+    let id: OperationId = parse_id(&id)?;
+    api::operations::find(&viewer.app, &viewer.caller, id).await?;
+    let by = viewer.caller.actor(&viewer.app, "dashboard").await?;
+    let client = &viewer.app.client;
+    let did = match form.get("action") {
+        Some("pause") => client.pause_operation(id, by).await.map(|_| "pause"),
+        Some("resume") => client.resume_operation(id, by).await.map(|_| "resume"),
+        Some("cancel") => client.cancel_operation(id, by).await.map(|_| "ended"),
+        _ => return Err(Problem::invalid("action", "there is no such action").into()),
+    };
+    let here = format!("/operations/{id}");
+    Ok(redirect_back(form.get("back").unwrap_or(&here), did?, None))
+}
