@@ -303,6 +303,7 @@ macro_rules! conformance_tests {
                 room_that_one_cannot_use_is_for_others
                 starts_count_although_their_jobs_have_ended
                 an_attempt_that_ran_before_its_gate_was_set_counts
+                an_attempt_counts_at_no_gate_after_its_end
                 a_gate_that_is_raised_lets_more_start
                 a_gate_of_one_tenant_is_for_its_own_jobs
                 every_gate_of_a_job_must_be_open

@@ -141,6 +141,8 @@ pub const CLAIM_LOOK_ROWS_MAX: usize = 2_000;
 pub const LOCKED_ROWS_RETRY: Duration = Duration::from_millis(50);
 /// A claim that holds gates and is not heard of for so long loses them.
 pub const GATE_SILENCE: Duration = Duration::from_secs(5);
+/// How often a node says of a gate that it uses it. Gates that were not used for a day and more are deleted.
+pub const GATE_USE_NOTED_EVERY: Duration = Duration::from_secs(60 * 60);
 /// A gate that other nodes fill is looked at again this often, in case no notification came.
 pub const GATE_POLL: Duration = Duration::from_secs(1);
 /// Jobs behind another one of their ordered key are looked at again this often, in case no notification
@@ -304,6 +306,7 @@ const _: () = assert!(MESSAGE_STRIPS * 70 < NOTIFY_BYTES_MAX);
 const _: () = assert!(
     NUMBERS_REMEMBERED.as_secs() + NAME_USE_NOTED_EVERY.as_secs() < NAME_SEARCH_EVERY.as_secs() / 2
 );
+const _: () = assert!(GATE_USE_NOTED_EVERY.as_secs() < NAME_SEARCH_EVERY.as_secs() / 2);
 const _: () = assert!(PRESENT_ROWS_OF_LANE_MIN <= PRESENT_ROWS_OF_LANE_MAX);
 const _: () = assert!(POLICIES_RECENT_MAX < POLICIES_CACHED_MAX);
 const _: () = assert!(LIST_ROWS_MIN <= ROWS_EXAMINED_MAX && JOBS_READ_MAX <= ROWS_EXAMINED_MAX);

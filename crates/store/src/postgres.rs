@@ -6,7 +6,8 @@
 //!   `migrations/`.
 //! * `inner`, `session`: how verbs get a connection, and what they work with. `trust` says which
 //!   connections survive a failover; `time` is the database's; `names` and `numbering` give names their numbers.
-//! * `listen`: wake-ups between nodes. `mirror`: what this node knows of where jobs wait.
+//! * `listen`: wake-ups between nodes. `mirror`, `known_gates`: what this node knows of where jobs wait, and
+//!   of gates.
 //! * `jobs`: the contract of a job's life; its verbs are in `enqueue`, `claim`, `commit`,
 //!   `change` and `prune`.
 //! * `queries`: the contract of looking; its verbs are in `get`, `list`, `stats` and `damage`.
@@ -31,6 +32,7 @@ mod get;
 mod inner;
 mod jobs;
 mod key;
+mod known_gates;
 mod list;
 mod listen;
 mod migrate;

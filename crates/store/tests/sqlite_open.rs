@@ -4,12 +4,15 @@
 
 mod sqlite_common;
 
-use std::{fs, sync::Arc};
+use std::{fs, sync::Arc, time::Duration};
 
-use steadfast_core::{Gate, JobCommand, JobId};
+use steadfast_core::{
+    Gate, GateDefaults, GateId, GateLimits, GateScope, Gates, JobCommand, JobId, Rate, limits::DAY,
+};
 use steadfast_store::{
-    BaseStore as _, DocumentKind, DocumentStore as _, JobFilter, JobStore as _, OpenError,
-    PageRequest, QueryStore as _, SqliteOptions, SqliteStore, rusqlite::Connection,
+    BaseStore as _, ClaimRequest, DocumentKind, DocumentStore as _, JobFilter, JobStore as _,
+    ManualClock, OpenError, PageRequest, QueryStore as _, SqliteOptions, SqliteStore,
+    rusqlite::Connection,
 };
 
 use sqlite_common::{TestDatabase, job, jobs, request, success};
@@ -522,4 +525,42 @@ async fn a_new_file_and_its_log_are_for_their_owner_only_and_an_old_one_is_left_
     let store = database.open();
     store.enqueue(jobs(&store, 1)).await.unwrap();
     assert_eq!(["", "-wal", "-shm"].map(mode), [0o640; 3]);
+}
+
+#[tokio::test]
+async fn how_gates_stood_long_ago_is_deleted() {
+    let (database, clock) = (TestDatabase::new(), ManualClock::default());
+    let options = SqliteOptions::default().clock(clock.clone());
+    let store = SqliteStore::open(&database.file, options).unwrap();
+    let limits = GateLimits {
+        rate: Some(Rate::new(1, Duration::from_secs(60), 0).unwrap()),
+        ..GateLimits::default()
+    };
+    let id = GateId::new(None, GateScope::Kind, job(&store).kind.as_str()).unwrap();
+    let gates = Arc::new(Gates::new(
+        1,
+        [Gate { id, limits }],
+        GateDefaults::default(),
+    ));
+    let gated = || ClaimRequest {
+        gates: gates.clone(),
+        ..request(10)
+    };
+    let rows = || {
+        let conn = Connection::open(&database.file).unwrap();
+        let sql = "SELECT count(*) FROM steadfast_gate";
+        conn.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap()
+    };
+    store.enqueue(jobs(&store, 3)).await.unwrap();
+    store.prune_names(0).await.unwrap();
+    clock.advance(DAY);
+    assert_eq!(store.claim(gated()).await.unwrap().claims.len(), 1);
+    store.prune_names(0).await.unwrap();
+    assert_eq!(rows(), 1, "it still holds others back");
+    assert_eq!(store.claim(gated()).await.unwrap().claims.len(), 0);
+    clock.advance(DAY);
+    store.prune_names(0).await.unwrap();
+    assert_eq!(rows(), 0);
+    assert_eq!(store.claim(gated()).await.unwrap().claims.len(), 1);
+    assert_eq!(rows(), 1);
 }

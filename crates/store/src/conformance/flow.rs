@@ -123,6 +123,25 @@ pub async fn an_attempt_that_ran_before_its_gate_was_set_counts(f: Fixture) {
     assert_eq!(claim(&f, &gates, 10).await.claims.len(), 1);
 }
 
+pub async fn an_attempt_counts_at_no_gate_after_its_end(f: Fixture) {
+    f.enqueue(f.jobs(3)).await;
+    let by_queue = || gate(None, GateScope::Queue, "default", at_most(1));
+    let by_kind = || gate(None, GateScope::Kind, "mail", at_most(1));
+    // It is counted at one gate, then at both, then that one is deleted and set again.
+    let first = claim(&f, &gates(1, [by_queue()]), 10).await.claims;
+    assert_eq!(first.len(), 1);
+    let both = gates(2, [by_queue(), by_kind()]);
+    assert_eq!(claim(&f, &both, 10).await.claims.len(), 0);
+    let one = gates(3, [by_kind()]);
+    assert_eq!(claim(&f, &one, 10).await.claims.len(), 0);
+    f.end(first.into_iter().next().unwrap(), success()).await;
+    let both = gates(4, [by_queue(), by_kind()]);
+    let second = claim(&f, &both, 10).await.claims;
+    assert_eq!(second.len(), 1);
+    f.end(second.into_iter().next().unwrap(), success()).await;
+    assert_eq!(claim(&f, &both, 10).await.claims.len(), 1);
+}
+
 pub async fn a_gate_that_is_raised_lets_more_start(f: Fixture) {
     f.enqueue(f.jobs(5)).await;
     let low = gates(1, [gate(None, GateScope::Queue, "default", at_most(1))]);

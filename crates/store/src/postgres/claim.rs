@@ -35,9 +35,9 @@ use crate::{
     sql::{paging::row_limit, values::state},
     store::{ClaimRequest, ClaimResult},
 };
-use gates::{counts, fit, gate_array, insert_gates, lock_gates, save_gates};
+use gates::{counts, fit, gate_array, insert_gates, lock_gates};
 
-pub(super) use gates::{GateRow, use_gates};
+pub(super) use gates::{read_gates, uncount_ended, use_gates};
 
 pub(super) async fn claim(
     conn: &mut Conn<'_>,
@@ -192,22 +192,17 @@ async fn claim_plan(
         insert_gates(conn, &counting).await?;
         let transaction = conn.begin().await?;
         let session = transaction.session();
-        let mut states = lock_gates(&session, &counting).await?;
-        fit(&mut picks, &states, session.shared.clock.now());
+        let mut held = lock_gates(&session, &counting).await?;
+        fit(&mut picks, &held.states, session.shared.clock.now());
         find_first_of_keys(&session, &mut picks).await?;
         find_probes(&session, &mut picks).await?;
         let found = take(&session, request, &picks, &sizes).await?;
-        save_gates(&session, &picks, &found, &mut states).await?;
+        held.save(&session, &picks, &found).await?;
         transaction.commit().await?;
-        let now = conn.shared.clock.now();
-        let mut due = conn.shared.due.lock();
-        for (number, state) in states {
-            due.index.set_state(number, state, now);
-        }
-        drop(due);
+        held.learn(conn.shared, found.turn);
         found
     };
-    let TakenJobs { claims, found } = found;
+    let TakenJobs { claims, found, .. } = found;
     let picks = plan.turns.into_iter().flat_map(|turn| turn.picks);
     Ok(FoundJobs {
         claims,
@@ -342,6 +337,8 @@ impl FirstOfKey {
 struct TakenJobs {
     claims: Vec<Claim>,
     found: Vec<FoundAtPick>,
+    /// The turn in which they were counted at gates, if they were.
+    turn: Option<i64>,
 }
 
 async fn take(
@@ -409,9 +406,19 @@ async fn take(
         at.is_held = pick.most > 0 && !successful.contains(&pick.turn);
     }
     Ok(TakenJobs {
+        turn: turn(&rows)?,
         claims: read(session, rows).await?,
         found,
     })
+}
+
+/// The turn in which jobs were counted at gates; that of all of them is the same.
+fn turn(rows: &[Row]) -> Result<Option<i64>, DriverError> {
+    let turns: Vec<Option<i64>> = rows
+        .iter()
+        .map(|row| row.try_get("gate_turn"))
+        .collect::<Result<_, _>>()?;
+    Ok(turns.into_iter().flatten().next())
 }
 
 async fn take_rows(

@@ -27,6 +27,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0015_failures.sql"),
     include_str!("migrations/0016_unique.sql"),
     include_str!("migrations/0017_operations.sql"),
+    include_str!("migrations/0018_gate_turns.sql"),
 ];
 
 /// The schema as it was found.

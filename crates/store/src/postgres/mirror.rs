@@ -11,12 +11,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use steadfast_core::{ConcurrencyKey, Destination, GateNumber, Gates, Sublane};
+use steadfast_core::{ConcurrencyKey, Destination, Gates, Sublane};
 use tokio_postgres::Row;
 
 use super::{
     damage::pass_over,
     driver_error::DriverError,
+    known_gates::KnownGates,
     names::LaneId,
     numbering::load_lanes,
     session::Session,
@@ -44,8 +45,7 @@ pub(super) struct MirrorState {
     /// Something changed of which nothing is known.
     is_stale: bool,
     synced: Option<LastSync>,
-    /// Gates that have a row.
-    pub known_gates: HashSet<GateNumber>,
+    pub known_gates: KnownGates,
     /// The version of the gates at which running attempts were last counted.
     counted_version: u64,
 }
@@ -75,7 +75,7 @@ impl Default for DueMirror {
             unknown: HashSet::new(),
             is_stale: true,
             synced: None,
-            known_gates: HashSet::new(),
+            known_gates: KnownGates::default(),
             counted_version: 0,
         };
         Self {
@@ -95,7 +95,7 @@ impl DueMirror {
     pub(super) fn forget(&self) {
         let mut state = self.lock();
         state.synced = None;
-        state.known_gates.clear();
+        state.known_gates = KnownGates::default();
     }
 
     /// Takes note of what a write of this node or another one has made due.
@@ -173,6 +173,7 @@ impl DueMirror {
                 });
                 let now = session.shared.clock.now();
                 state.index.forget_idle(now);
+                state.known_gates.forget_unused(now);
             }
             Err(_) => state.is_stale = true,
         }
@@ -252,9 +253,14 @@ impl MirrorState {
     /// The gates that hold from now on. Answers with those at which the attempts that run must still
     /// be counted.
     pub(super) fn set_gates(&mut self, gates: &Arc<Gates>) -> Option<Arc<Gates>> {
-        self.index.set_gates(gates);
-        let gates = self.index.gates();
-        (gates.version() > self.counted_version).then(|| gates.clone())
+        let was_counted = self.index.gates().version() <= self.counted_version;
+        let is_changed = self.index.set_gates(gates);
+        let gates = self.index.gates().clone();
+        if was_counted && !is_changed {
+            // Attempts are not counted where the health of a destination decides.
+            self.set_counted(&gates);
+        }
+        (gates.version() > self.counted_version).then_some(gates)
     }
 
     /// The attempts that run are counted at these gates.

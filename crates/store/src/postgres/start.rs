@@ -12,7 +12,7 @@ use steadfast_core::{
 use tokio_postgres::types::ToSql;
 
 use super::{
-    claim::{GateRow, use_gates},
+    claim::{read_gates, use_gates},
     driver_error::DriverError,
     get,
     key::Key,
@@ -147,22 +147,12 @@ async fn read_states<'g>(
     session: &Session<'_>,
     gates: impl Iterator<Item = &'g AppliedGate> + Clone,
 ) -> Result<HashMap<GateNumber, GateState>, DriverError> {
-    let numbers: Vec<i64> = gates.clone().map(|gate| gate.number.0).collect();
-    let mut states: HashMap<GateNumber, GateState> = HashMap::new();
-    let sql = include_str!("sql/start_gates.sql");
-    for row in session.query(sql, &[&numbers]).await? {
-        let GateRow { number, state } = GateRow::read(&row)?;
-        states.insert(number, state);
-    }
-    let sql = include_str!("sql/gate_running.sql");
-    for row in session.query(sql, &[&counted(gates)]).await? {
-        let running: i64 = row.try_get("count")?;
-        let state = states
-            .entry(GateNumber(row.try_get("number")?))
-            .or_default();
-        state.running = u32::try_from(running).unwrap_or(u32::MAX);
-    }
-    Ok(states)
+    let numbers: Vec<i64> = gates.map(|gate| gate.number.0).collect();
+    let rows = read_gates(session, &numbers).await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (row.number, row.state))
+        .collect())
 }
 
 /// The numbers of those gates that count what runs.
@@ -180,8 +170,9 @@ async fn holders(
         return Ok(holders);
     }
     let sql = include_str!("sql/start_holders.sql");
+    let lows = session.shared.due.lock().known_gates.lows(numbers);
     let limit = row_limit(GATE_HOLDERS_MAX);
-    for row in session.query(sql, &[&numbers, &limit]).await? {
+    for row in session.query(sql, &[&numbers, &lows, &limit]).await? {
         let of = holders.entry(GateNumber(row.try_get("number")?));
         of.or_default().push(GateHolder {
             job: row.try_get::<_, Key>("id")?.job(),

@@ -1,4 +1,4 @@
-//! Deleting lanes and policies that nothing uses.
+//! Deleting lanes, policies and gates that nothing uses.
 //!
 //! One node a day looks for them. A job may be written by a transaction that began before and is not
 //! visible yet, so nothing is deleted while one goes on that was under way at the last search, and
@@ -20,7 +20,8 @@ use super::{
 };
 use crate::{
     error::StoreError,
-    limits::{NAME_SEARCH_EVERY, NAME_SEARCH_STEP, NAMES_DELETED_MAX},
+    limits::{NAME_SEARCH_EVERY, NAME_SEARCH_STEP, NAMES_DELETED_MAX, PRUNE_BATCHES_MAX},
+    minutes::minute,
     sql::{name_use::unused_before, paging::row_limit},
 };
 
@@ -31,7 +32,22 @@ impl PostgresStore {
             return Ok(0);
         };
         let before = unused_before(last);
+        self.delete_gates(before).await?;
         Ok(self.delete_lanes(before, keep).await? + self.delete_policies(before, keep).await?)
+    }
+
+    /// Gates that were not used since then. A node that uses one says so at least every hour.
+    async fn delete_gates(&self, before: i64) -> Result<(), StoreError> {
+        for _ in 0..PRUNE_BATCHES_MAX {
+            let deleted = on_connection!(self, "prune_names", |conn| delete_gates(
+                conn.session(),
+                before
+            ))?;
+            if deleted < NAME_SEARCH_STEP {
+                break;
+            }
+        }
+        Ok(())
     }
 
     async fn delete_lanes(&self, before: i64, keep: usize) -> Result<usize, StoreError> {
@@ -130,6 +146,23 @@ async fn begin(session: &Session<'_>) -> Result<Option<Timestamp>, DriverError> 
     // A clock that was set back says nothing of what was used since.
     let is_past: bool = row.try_get("is_past")?;
     Ok(is_past.then_some(time(row.try_get("at")?)))
+}
+
+async fn delete_gates(session: Session<'_>, before: i64) -> Result<usize, DriverError> {
+    let now = session.shared.clock.now();
+    let started = now.minus(steadfast_core::limits::PROBE_LOST_AFTER);
+    let row = session
+        .query_one(
+            include_str!("sql/gate_delete.sql"),
+            &[
+                &before,
+                &started.as_micros(),
+                &minute(now),
+                &row_limit(NAME_SEARCH_STEP),
+            ],
+        )
+        .await?;
+    Ok(usize::try_from(row.try_get::<_, i64>("deleted")?).unwrap_or(0))
 }
 
 /// Numbers that were not used for long, if there are many of their sort.

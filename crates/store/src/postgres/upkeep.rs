@@ -1,11 +1,14 @@
 //! What a store does now and then in the background: it measures the database's clock again,
-//! moves changes of counts into the totals and failures into their groups, and counts lanes anew that older nodes have touched.
+//! moves changes of counts into the totals and failures into their groups, and counts anew what may be
+//! counted wrong: lanes that older nodes have touched, and attempts at gates that were set meanwhile.
 
 use std::{sync::Weak, time::Instant};
 
 use tokio::time;
 
-use super::{counts, driver_error::DriverError, failures, inner::Inner, recount, session::Session};
+use super::{
+    claim, counts, driver_error::DriverError, failures, inner::Inner, recount, session::Session,
+};
 use crate::limits::{NAME_SEARCH_EVERY, RECOUNT_INTERVAL, UPKEEP_INTERVAL};
 
 /// Goes on until the store is dropped.
@@ -39,6 +42,7 @@ async fn run_once(store: &Inner, recounted: &mut Option<Instant>) -> Result<(), 
         if recounted.is_none_or(|at| at.elapsed() >= RECOUNT_INTERVAL) {
             *recounted = Some(Instant::now());
             counts::fold_rest(&conn.session()).await?;
+            claim::uncount_ended(&conn.session()).await?;
             let lanes = recount::recount_noted(&mut conn).await?;
             tracing::debug!(lanes, "lanes counted anew");
         }

@@ -1,4 +1,4 @@
-//! Deleting lanes and policies that nothing uses.
+//! Deleting lanes, policies and how gates stood that nothing uses.
 //!
 //! What a search finds out by reading takes many short looks, so that others are served in between.
 //! The writer then deletes what is still as old as it was: a number that was looked up meanwhile says
@@ -7,12 +7,13 @@
 use std::collections::HashSet;
 
 use rusqlite::{Connection, params};
-use steadfast_core::Timestamp;
+use steadfast_core::{Timestamp, limits::PROBE_LOST_AFTER};
 
 use super::{SqliteStore, driver_error::DriverError, session::Session, values::time};
 use crate::{
     error::StoreError,
-    limits::{NAME_SEARCH_EVERY, NAME_SEARCH_STEP, NAMES_DELETED_MAX},
+    limits::{NAME_SEARCH_EVERY, NAME_SEARCH_STEP, NAMES_DELETED_MAX, PRUNE_BATCHES_MAX},
+    minutes::minute,
     sql::{name_use::unused_before, paging::row_limit},
 };
 
@@ -23,6 +24,7 @@ impl SqliteStore {
         let Some(last) = self.write(OPERATION, 1, begin).await? else {
             return Ok(0);
         };
+        self.delete_gates().await?;
         let before = unused_before(last);
         let sql = include_str!("sql/names_unused_lanes.sql");
         let mut lanes = self.find_old(sql, before, keep).await?;
@@ -48,6 +50,19 @@ impl SqliteStore {
             }
         }
         Ok(deleted)
+    }
+
+    /// How gates stood that nothing has passed lately; the writer remembers what still counts.
+    async fn delete_gates(&self) -> Result<(), StoreError> {
+        for _ in 0..PRUNE_BATCHES_MAX {
+            let deleted = self
+                .write(OPERATION, NAME_SEARCH_STEP, delete_gates)
+                .await?;
+            if deleted < NAME_SEARCH_STEP {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Numbers that were not used for long, if there are many of their sort.
@@ -141,6 +156,14 @@ fn begin(session: &mut Session<'_>) -> Result<Option<Timestamp>, DriverError> {
         ])?;
     // A clock that was set back says nothing of what was used since.
     Ok((noted > 0 && last <= *now).then_some(last))
+}
+
+fn delete_gates(session: &mut Session<'_>) -> Result<usize, DriverError> {
+    let started = session.now.minus(PROBE_LOST_AFTER).as_micros();
+    let sql = include_str!("sql/gate_delete.sql");
+    let limit = row_limit(NAME_SEARCH_STEP);
+    let values = params![started, minute(session.now), limit];
+    Ok(session.conn.prepare_cached(sql)?.execute(values)?)
 }
 
 fn delete(

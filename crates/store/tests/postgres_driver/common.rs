@@ -46,7 +46,7 @@ impl TestDatabase {
 
     /// A connection as a user of the database has one.
     pub async fn client(&self) -> Client {
-        let url = format!("{} application_name=user", Server::shared().url());
+        let url = format!("{} application_name=user", self.url);
         let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
         tokio::spawn(connection);
         client

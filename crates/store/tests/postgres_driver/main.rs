@@ -5,6 +5,7 @@
 mod common;
 
 mod enqueue;
+mod gates;
 mod names;
 mod open;
 mod plans;

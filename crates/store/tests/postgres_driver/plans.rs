@@ -26,10 +26,15 @@ const PLANS: &[((&str, &str), &[&str])] = &[
         sql!("start_holders"),
         &["gate_running_pkey on gate_running", "job_pkey on job"],
     ),
-    (sql!("start_gates"), &["gate_pkey on gate"]),
     (sql!("due_strips"), &["job_due on job", "job_pkey on job"]),
     (sql!("due_found"), &["job_due on job"]),
-    (sql!("gate_running"), &["gate_running_pkey on gate_running"]),
+    (
+        sql!("gate_state"),
+        &[
+            "gate_running_pkey on gate_running",
+            "gate_state_pkey on gate_state",
+        ],
+    ),
     (sql!("damaged_find"), &["job_set_aside on job"]),
     (sql!("commit"), &["job_pkey on job"]),
     (sql!("command"), &["job_pkey on job"]),

@@ -15,7 +15,7 @@ use crate::{
     postgres::{
         driver_error::DriverError,
         key::Key,
-        session::{Conn, Session},
+        session::{Conn, PoolContext, Session},
         values::time,
     },
 };
@@ -60,30 +60,52 @@ async fn count_running(session: &Session<'_>, gates: &Gates) -> Result<(), Drive
     session.execute(sql, &[&jobs, &arrays]).await
 }
 
-/// Gates that are used for the first time get a row, in a transaction of their own.
+/// Takes out what was counted at a gate while its end was stored, which did not see that.
+pub(in crate::postgres) async fn uncount_ended(session: &Session<'_>) -> Result<(), DriverError> {
+    let sql = include_str!("../sql/gate_uncount.sql");
+    let row = session.query_one(sql, &[]).await?;
+    let ended: i64 = row.try_get("ended")?;
+    if ended > 0 {
+        tracing::debug!(ended, "attempts at gates had ended");
+    }
+    Ok(())
+}
+
+/// Gates that are used get a row, in a transaction of their own, and it is noted now and then that they
+/// are used.
 pub(super) async fn insert_gates(
     conn: &Conn<'_>,
     gates: &HashSet<GateNumber>,
 ) -> Result<(), DriverError> {
+    let now = conn.shared.clock.now();
     let new: Vec<i64> = {
         let due = conn.shared.due.lock();
-        let new = gates.difference(&due.known_gates);
+        let new = gates.iter();
+        let new = new.filter(|number| !due.known_gates.has(number, now));
         new.map(|number| number.0).collect()
     };
     if new.is_empty() {
         return Ok(());
     }
     let sql = include_str!("../sql/gate_insert.sql");
-    conn.session().execute(sql, &[&new]).await?;
-    conn.shared.due.lock().known_gates.extend(gates);
+    let given = conn.shared.clock.given();
+    conn.session().execute(sql, &[&given, &new]).await?;
+    let noted = new.into_iter().map(GateNumber);
+    conn.shared.due.lock().known_gates.note(noted, now);
     Ok(())
+}
+
+/// Gates that the transaction holds.
+pub(super) struct HeldGates {
+    pub states: HashMap<GateNumber, GateState>,
+    readings: Vec<GateRow>,
 }
 
 /// Holds gates, as far as they are free, and reads how they stand.
 pub(super) async fn lock_gates(
     session: &Session<'_>,
     gates: &HashSet<GateNumber>,
-) -> Result<HashMap<GateNumber, GateState>, DriverError> {
+) -> Result<HeldGates, DriverError> {
     let numbers: Vec<i64> = gates.iter().map(|number| number.0).collect();
     let silence = GATE_SILENCE.as_millis().to_string();
     let lock = async {
@@ -91,47 +113,61 @@ pub(super) async fn lock_gates(
         session.query(sql, &[&numbers, &silence]).await
     };
     // Sent together; the second sees what was committed before the first got its locks.
-    let running = async {
-        let sql = include_str!("../sql/gate_running.sql");
-        session.query(sql, &[&numbers]).await
-    };
-    let (locked, running) = future::join(lock, running).await;
-    let mut states = HashMap::new();
+    let (locked, readings) = future::join(lock, read_gates(session, &numbers)).await;
+    let mut held = HashSet::new();
     for row in locked? {
-        let GateRow { number, state } = GateRow::read(&row)?;
-        states.insert(number, state);
+        held.insert(GateNumber(row.try_get("number")?));
     }
-    for row in running? {
-        let number = GateNumber(row.try_get("number")?);
-        if let Some(state) = states.get_mut(&number) {
-            let running: i64 = row.try_get("count")?;
-            state.running = u32::try_from(running).unwrap_or(u32::MAX);
-        }
-    }
-    Ok(states)
+    let mut readings = readings?;
+    readings.retain(|row| held.contains(&row.number));
+    let states = readings.iter().map(|row| (row.number, row.state));
+    Ok(HeldGates {
+        states: states.collect(),
+        readings,
+    })
 }
 
-/// How a gate stands, without how many attempts run.
+/// How gates stand.
+pub(in crate::postgres) async fn read_gates(
+    session: &Session<'_>,
+    numbers: &[i64],
+) -> Result<Vec<GateRow>, DriverError> {
+    let lows = session.shared.due.lock().known_gates.lows(numbers);
+    let sql = include_str!("../sql/gate_state.sql");
+    let rows = session.query(sql, &[&numbers, &lows]).await?;
+    rows.iter().map(GateRow::read).collect()
+}
+
+/// How a gate stands.
 pub(in crate::postgres) struct GateRow {
     pub number: GateNumber,
     pub state: GateState,
+    /// In which turn that was stored.
+    turn: i64,
+    /// The first turn in which an attempt was counted that runs.
+    first: Option<i64>,
 }
 
 impl GateRow {
-    pub(in crate::postgres) fn read(row: &Row) -> Result<Self, DriverError> {
+    fn read(row: &Row) -> Result<Self, DriverError> {
+        let number = |column| -> Result<i64, DriverError> {
+            Ok(row.try_get::<_, Option<i64>>(column)?.unwrap_or_default())
+        };
         let count = |column| -> Result<u32, DriverError> {
-            Ok(u32::try_from(row.try_get::<_, i64>(column)?).unwrap_or(u32::MAX))
+            Ok(u32::try_from(number(column)?).unwrap_or(u32::MAX))
         };
         let state = GateState {
-            running: 0,
-            next_start: time(row.try_get("next_start")?),
-            minute: row.try_get("minute")?,
+            running: count("running")?,
+            next_start: time(number("next_start")?),
+            minute: number("minute")?,
             starts: count("starts")?,
             retries: count("retries")?,
         };
         Ok(Self {
-            number: GateNumber(row.try_get("number")?),
+            number: GateNumber(number("number")?),
             state,
+            turn: number("turn")?,
+            first: row.try_get("first")?,
         })
     }
 }
@@ -177,49 +213,69 @@ pub(super) fn gate_array(gates: &[AppliedGate]) -> Option<String> {
     (!numbers.is_empty()).then(|| format!("{{{}}}", numbers.join(",")))
 }
 
-/// Stores how the gates stand after what was taken.
-pub(super) async fn save_gates(
-    session: &Session<'_>,
-    picks: &[SqlPick<'_>],
-    taken: &TakenJobs,
-    states: &mut HashMap<GateNumber, GateState>,
-) -> Result<(), DriverError> {
-    let now = session.shared.clock.now();
-    let mut changed = HashSet::new();
-    for (pick, found) in picks.iter().zip(&taken.found) {
-        let starts = u32::try_from(found.taken).unwrap_or(u32::MAX);
-        let is_retry = pick.pick.strip.level.is_retry();
-        let retries = if is_retry { starts } else { 0 };
-        for gate in pick.pick.gates.iter().filter(|_| starts > 0) {
-            if let Some(state) = states.get_mut(&gate.number) {
-                *state = gate.limits.after_starts(state, starts, retries, now);
-                if gate.limits.counts_starts() {
-                    changed.insert(gate.number);
+impl HeldGates {
+    /// Stores how the gates stand after what was taken.
+    pub(super) async fn save(
+        &mut self,
+        session: &Session<'_>,
+        picks: &[SqlPick<'_>],
+        taken: &TakenJobs,
+    ) -> Result<(), DriverError> {
+        let now = session.shared.clock.now();
+        let mut changed = HashSet::new();
+        for (pick, found) in picks.iter().zip(&taken.found) {
+            let starts = u32::try_from(found.taken).unwrap_or(u32::MAX);
+            let is_retry = pick.pick.strip.level.is_retry();
+            let retries = if is_retry { starts } else { 0 };
+            for gate in pick.pick.gates.iter().filter(|_| starts > 0) {
+                if let Some(state) = self.states.get_mut(&gate.number) {
+                    *state = gate.limits.after_starts(state, starts, retries, now);
+                    if gate.limits.counts_starts() {
+                        changed.insert(gate.number);
+                    }
                 }
             }
         }
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let changed: Vec<(&GateRow, GateState)> = self
+            .readings
+            .iter()
+            .filter(|row| changed.contains(&row.number))
+            .filter_map(|row| Some((row, *self.states.get(&row.number)?)))
+            .collect();
+        let column = |value: fn(&GateRow, &GateState) -> i64| -> Vec<i64> {
+            let values = changed.iter().map(|(row, state)| value(row, state));
+            values.collect()
+        };
+        session
+            .execute(
+                include_str!("../sql/gate_save.sql"),
+                &[
+                    &column(|row, _| row.number.0),
+                    &column(|row, _| row.turn),
+                    &column(|_, state| state.next_start.as_micros()),
+                    &column(|_, state| state.minute),
+                    &column(|_, state| state.starts.into()),
+                    &column(|_, state| state.retries.into()),
+                ],
+            )
+            .await
     }
-    if changed.is_empty() {
-        return Ok(());
+
+    /// What is known once the transaction has committed, which took its jobs in this turn.
+    pub(super) fn learn(self, shared: &PoolContext, turn: Option<i64>) {
+        let now = shared.clock.now();
+        let mut due = shared.due.lock();
+        for row in &self.readings {
+            // What comes later has a later turn, because the gate was held.
+            if let Some(low) = row.first.or(turn) {
+                due.known_gates.set_low(row.number, low);
+            }
+        }
+        for (number, state) in self.states {
+            due.index.set_state(number, state, now);
+        }
     }
-    let changed: Vec<(GateNumber, GateState)> = changed
-        .into_iter()
-        .filter_map(|number| Some((number, *states.get(&number)?)))
-        .collect();
-    let column = |value: fn(&GateState) -> i64| -> Vec<i64> {
-        changed.iter().map(|(_, state)| value(state)).collect()
-    };
-    let numbers: Vec<i64> = changed.iter().map(|(number, _)| number.0).collect();
-    session
-        .execute(
-            include_str!("../sql/gate_save.sql"),
-            &[
-                &numbers,
-                &column(|state| state.next_start.as_micros()),
-                &column(|state| state.minute),
-                &column(|state| state.starts.into()),
-                &column(|state| state.retries.into()),
-            ],
-        )
-        .await
 }

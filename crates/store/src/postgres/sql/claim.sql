@@ -13,9 +13,10 @@
 -- 11 worker, 12 lease in microseconds in place of each job's own, or null, 13 how many bytes of
 -- payloads are enough, 14 whether leases end with the timeout, which is in nanoseconds, at the
 -- latest, 15 how many entries to look at for each pick.
--- Rows: the jobs as claimed, in no order, then their pick and now. Locks: the rows, as far as they
--- are free.
+-- Rows: the jobs as claimed, in no order, then the turn in which they were counted at gates, their
+-- pick and now. Locks: the rows, as far as they are free.
 WITH clock AS MATERIALIZED (SELECT steadfast.time($1) AS now),
+turn AS MATERIALIZED (SELECT nextval('steadfast.gate_turn') AS number),
 pick AS MATERIALIZED (
     SELECT
         pick.number, pick.lane, pick.sublane, pick.level, pick.low, pick.most, pick.chosen,
@@ -112,8 +113,9 @@ counted AS (
     GROUP BY lane, due_minute
 ),
 counted_at_gates AS (
-    INSERT INTO steadfast.gate_running (gate, job)
-    SELECT gate.number, taken.id FROM taken CROSS JOIN LATERAL unnest(taken.gates) AS gate (number)
+    INSERT INTO steadfast.gate_running (gate, turn, job)
+    SELECT gate.number, (SELECT number FROM turn), taken.id
+    FROM taken CROSS JOIN LATERAL unnest(taken.gates) AS gate (number)
     ON CONFLICT DO NOTHING
 )
 UPDATE steadfast.job SET
@@ -129,7 +131,8 @@ UPDATE steadfast.job SET
     started_at = (SELECT now FROM clock),
     first_started_at = coalesce(job.first_started_at, (SELECT now FROM clock)),
     note = NULL,
-    gates = taken.gates
+    gates = taken.gates,
+    gate_turn = CASE WHEN taken.gates IS NOT NULL THEN (SELECT number FROM turn) END
 FROM taken
 WHERE job.id = taken.id
 RETURNING
@@ -140,4 +143,4 @@ RETURNING
     job.created_at, job.idempotency_key, job.schedule, job.tick, job.tags, job.payload, job.webhook,
     job.destination, job.concurrency_key, job.traceparent, job.extras,
     job.start_before,
-    taken.number AS pick, (SELECT now FROM clock) AS now
+    job.gate_turn, taken.number AS pick, (SELECT now FROM clock) AS now

@@ -41,7 +41,8 @@ written AS (
         )
         AND (NOT new.must_have_expired OR job.lease_until <= (SELECT now FROM clock))
     RETURNING
-        job.id, job.lane, coalesce(job.sublane, 0) AS sublane, job.priority, job.gates, job.schedule,
+        job.id, job.lane, coalesce(job.sublane, 0) AS sublane, job.priority, job.gates, job.gate_turn,
+        job.schedule,
         job.state, job.resolved_at,
         CASE WHEN job.state = 0 THEN job.run_at / 60000000 END AS due_minute,
         job.state = 0 AND job.attempt > job.attempts_before AS is_retry,
@@ -80,8 +81,12 @@ counted AS (
 ),
 released AS (
     DELETE FROM steadfast.gate_running
-    USING (SELECT id, unnest(gates) AS gate FROM written WHERE gates IS NOT NULL) AS passed
-    WHERE gate_running.gate = passed.gate AND gate_running.job = passed.id
+    USING (
+        SELECT id, coalesce(gate_turn, 0) AS turn, unnest(gates) AS gate FROM written WHERE gates IS NOT NULL
+    ) AS passed
+    WHERE
+        gate_running.gate = passed.gate AND gate_running.turn IN (0, passed.turn)
+        AND gate_running.job = passed.id
 )
 SELECT
     id, lane, sublane, priority, gates IS NOT NULL AS is_gated, schedule IS NOT NULL AS is_run

@@ -1,7 +1,14 @@
--- Stores how gates stand, which the transaction holds.
--- Parameters: 1 numbers, 2 next starts, 3 minutes, 4 starts, 5 retries. Rows: none. Locks: none more.
-UPDATE steadfast.gate SET
-    next_start = new.next_start, minute = new.minute, starts = new.starts, retries = new.retries
-FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
-    AS new (number, next_start, minute, starts, retries)
-WHERE gate.number = new.number
+-- Stores how gates stand, which the transaction holds, in place of how they stood.
+-- Parameters: 1 numbers, 2 turns of the states before, 3 next starts, 4 minutes, 5 starts, 6 retries.
+-- Rows: none. Locks: none more.
+WITH new AS MATERIALIZED (
+    SELECT * FROM unnest(
+        $1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[]
+    ) AS new (gate, before, next_start, minute, starts, retries)
+),
+gone AS (
+    DELETE FROM steadfast.gate_state USING new
+    WHERE gate_state.gate = new.gate AND gate_state.turn = new.before
+)
+INSERT INTO steadfast.gate_state (gate, turn, next_start, minute, starts, retries)
+SELECT gate, nextval('steadfast.gate_turn'), next_start, minute, starts, retries FROM new

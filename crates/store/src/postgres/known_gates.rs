@@ -1,0 +1,60 @@
+//! What this node remembers of the rows of gates.
+
+use std::collections::HashMap;
+
+use steadfast_core::{GateNumber, Timestamp};
+
+use crate::limits::GATE_USE_NOTED_EVERY;
+
+/// Gates that have a row, which says that they are used.
+#[derive(Default)]
+pub(super) struct KnownGates(HashMap<GateNumber, KnownGate>);
+
+struct KnownGate {
+    noted: Timestamp,
+    /// Below this turn, no counted attempt runs.
+    low: i64,
+}
+
+impl KnownGate {
+    fn is_fresh(&self, now: Timestamp) -> bool {
+        // A clock that was set back says nothing of how long ago it was.
+        now >= self.noted && now < self.noted.plus(GATE_USE_NOTED_EVERY)
+    }
+}
+
+impl KnownGates {
+    /// Whether a gate has a row, and it need not be noted again that it is used.
+    pub(super) fn has(&self, number: &GateNumber, now: Timestamp) -> bool {
+        self.0.get(number).is_some_and(|known| known.is_fresh(now))
+    }
+
+    pub(super) fn note(&mut self, numbers: impl Iterator<Item = GateNumber>, noted: Timestamp) {
+        for number in numbers {
+            let known = self.0.entry(number);
+            known.or_insert(KnownGate { noted, low: 0 }).noted = noted;
+        }
+    }
+
+    /// The turns below which nothing runs that was counted in a turn.
+    pub(super) fn lows(&self, numbers: &[i64]) -> Vec<i64> {
+        let low = |number: &i64| {
+            self.0
+                .get(&GateNumber(*number))
+                .map_or(0, |known| known.low)
+        };
+        numbers.iter().map(low).collect()
+    }
+
+    pub(super) fn set_low(&mut self, number: GateNumber, low: i64) {
+        if let Some(known) = self.0.get_mut(&number) {
+            // Two claims may tell this in another order than they held the gate.
+            known.low = known.low.max(low);
+        }
+    }
+
+    /// Forgets gates that were not used lately.
+    pub(super) fn forget_unused(&mut self, now: Timestamp) {
+        self.0.retain(|_, known| known.is_fresh(now));
+    }
+}

@@ -1,0 +1,137 @@
+//! What is stored of gates: what ended is not walked over, and nothing stays for ever.
+
+use std::{sync::Arc, time::Duration};
+
+use steadfast_core::{Gate, GateDefaults, GateId, GateLimits, GateScope, Gates, Rate, limits::DAY};
+use steadfast_store::{ClaimRequest, JobStore as _, ManualClock, PostgresStore};
+
+use crate::common::{TestDatabase, job, jobs, request, success};
+
+/// One gate of all jobs, which counts what runs and what starts.
+fn gated(max: usize) -> ClaimRequest {
+    let limits = GateLimits {
+        max_running: Some(10_000),
+        rate: Some(Rate::new(10_000, Duration::from_secs(1), 10_000).unwrap()),
+        ..GateLimits::default()
+    };
+    let id = GateId::new(None, GateScope::Kind, "mail").unwrap();
+    let gates = Gates::new(1, [Gate { id, limits }], GateDefaults::default());
+    ClaimRequest {
+        gates: Arc::new(gates),
+        ..request(max)
+    }
+}
+
+async fn number(database: &TestDatabase, sql: &str) -> i64 {
+    let client = database.client().await;
+    let row = client.query_one(&database.sql(sql), &[]).await.unwrap();
+    row.get(0)
+}
+
+#[tokio::test]
+async fn what_has_ended_is_not_walked_over_at_a_gate() {
+    const ROUNDS: usize = 20;
+    const JOBS: usize = 50;
+    let mut database = TestDatabase::new();
+    // A database of its own: what is held here must not keep other tests' rows.
+    database
+        .execute(&format!("CREATE DATABASE {}", database.schema))
+        .await;
+    database.url = format!("{} dbname={}", database.url, database.schema);
+    let holder = database.client().await;
+    let snapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1";
+    holder.batch_execute(snapshot).await.unwrap();
+    let store = database.open().await;
+    for _ in 0..ROUNDS {
+        store.enqueue(jobs(&store, JOBS)).await.unwrap();
+        let mut left = JOBS;
+        while left > 0 {
+            let claims = store.claim(gated(left)).await.unwrap().claims;
+            left -= claims.len();
+            let ends = claims.into_iter().map(|claim| success(&store, claim));
+            store.commit(ends.collect()).await.unwrap();
+        }
+    }
+    drop(store);
+    // A connection says what it has read when it ends.
+    let told = "SELECT coalesce(sum(idx_scan), 0)::bigint FROM pg_stat_user_indexes
+         WHERE schemaname || '.' = 'steadfast.' AND relname IN ('gate', 'gate_running', 'gate_state')";
+    let scans = i64::try_from(ROUNDS * JOBS).unwrap();
+    let wait = async {
+        while number(&database, told).await < scans {
+            // sleep: the server adds up what its connections read in the background
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), wait)
+        .await
+        .unwrap();
+    let read = number(&database, &told.replace("idx_scan", "idx_tup_read")).await;
+    let walked = scans * i64::try_from(ROUNDS).unwrap() / 2;
+    assert!(
+        read < walked / 2,
+        "{read} entries were read; walking over all would be {walked}"
+    );
+}
+
+#[tokio::test]
+async fn gates_that_were_not_used_for_long_are_deleted_and_come_back() {
+    let (database, clock) = (TestDatabase::new(), ManualClock::default());
+    let options = database.options().clock(clock.clone());
+    let store = PostgresStore::open(&database.url, options).await.unwrap();
+    store.enqueue(vec![job(&store)]).await.unwrap();
+    let mut claims = store.claim(gated(1)).await.unwrap().claims;
+    let rows = "SELECT (SELECT count(*) FROM steadfast.gate) + (SELECT count(*) FROM steadfast.gate_state)";
+    let search = async || {
+        for _ in 0..300 {
+            store.prune_names(0).await.unwrap();
+            if number(&database, rows).await == 0 {
+                break;
+            }
+            // sleep: what other tests do on the same server has to end first
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            clock.advance(DAY);
+        }
+        number(&database, rows).await
+    };
+    for _ in 0..5 {
+        store.prune_names(0).await.unwrap();
+        clock.advance(DAY);
+    }
+    assert_eq!(number(&database, rows).await, 2, "an attempt runs there");
+    let end = success(&store, claims.remove(0));
+    store.commit(vec![end]).await.unwrap();
+    assert_eq!(search().await, 0);
+    store.enqueue(vec![job(&store)]).await.unwrap();
+    assert_eq!(store.claim(gated(1)).await.unwrap().claims.len(), 1);
+    assert_eq!(number(&database, rows).await, 2);
+}
+
+#[tokio::test]
+async fn what_was_counted_while_it_ended_is_taken_out() {
+    let database = TestDatabase::new();
+    let store = database.open().await;
+    store.enqueue(vec![job(&store)]).await.unwrap();
+    let claims = store.claim(request(1)).await.unwrap().claims;
+    // It is counted because the gate is new.
+    assert!(store.claim(gated(1)).await.unwrap().claims.is_empty());
+    let rows = "SELECT count(*) FROM steadfast.gate_running";
+    assert_eq!(number(&database, rows).await, 1);
+    let lost =
+        "INSERT INTO steadfast.gate_running (gate, turn, job) SELECT 7, 0, gen_random_uuid()";
+    database.execute(lost).await;
+    // A node that starts looks at once, as others do now and then.
+    let other = database.open().await;
+    let wait = async {
+        while number(&database, rows).await != 1 {
+            // sleep: this is done in the background
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), wait)
+        .await
+        .unwrap();
+    let ends = claims.into_iter().map(|claim| success(&other, claim));
+    other.commit(ends.collect()).await.unwrap();
+    assert_eq!(number(&database, rows).await, 0);
+}
