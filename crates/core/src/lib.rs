@@ -137,7 +137,9 @@ pub use policy::{
     Backoff, DelayRange, DelaySource, Dice, Jitter, PolicyPatch, Preset, Preview, PreviewRow,
     RetryDelay, RetryPolicy, RetryRule, RuleAction, RuleMatch, Shorthands, StatusRange,
 };
-pub use replay::{RecordedAttempt, RecordedFailure, ReplayFigures, ReplayHistory, ReplayReport};
+pub use replay::{
+    RecordedAttempt, RecordedFailure, ReplayFigures, ReplayHistory, ReplayPolicies, ReplayReport,
+};
 pub use schedule::Schedule;
 pub use start_deadline::{ExpiryAction, StartBefore, StartDeadline};
 pub use state::{EndReason, Guarantee, JobLabel, JobState};

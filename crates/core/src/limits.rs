@@ -44,6 +44,15 @@ pub const FAILURE_GROUPS_MAX: usize = 10_000;
 
 /// Attempts that a replay reads: some hundred megabytes at most, and a few seconds.
 pub const REPLAY_ATTEMPTS_MAX: usize = 200_000;
+/// Attempts that a replay makes for each policy: a hundred retries of every job of a long record would
+/// take minutes.
+pub const REPLAY_STEPS_MAX: u64 = 1_000_000;
+/// How far back a replay looks: what has succeeded is usually deleted after a week, and what has
+/// failed is not, so a longer record would show more failures than there were.
+pub const REPLAY_SPAN: RangeInclusive<Duration> =
+    Duration::from_secs(60)..=Duration::from_secs(7 * 24 * 60 * 60);
+/// How far back it looks unless a time is given.
+pub const REPLAY_SPAN_DEFAULT: Duration = DAY;
 /// What was observed this long before or after an attempt may stand for it: outages that are
 /// shorter make no policy worth a comparison.
 pub const REPLAY_NEAR: Duration = Duration::from_secs(60);

@@ -23,6 +23,7 @@ use crate::{
     failure::{Failure, FailureFingerprint},
     flow::Destination,
     id::JobId,
+    invalid::Invalid,
     job::{Job, NewJob},
     lifecycle::after_attempt,
     limits,
@@ -70,8 +71,10 @@ impl RecordedAttempt {
             AttemptStatus::Success => None,
             AttemptStatus::Failed | AttemptStatus::Lost => {
                 let failure = record.failure.as_ref()?;
+                let fingerprint = failure.fingerprint;
+                let of_now = || FailureFingerprint::of(failure, kind, destination);
                 Some(RecordedFailure {
-                    fingerprint: FailureFingerprint::of(failure, kind, destination),
+                    fingerprint: fingerprint.unwrap_or_else(of_now),
                     failure: Arc::new(failure.without_trace()),
                 })
             }
@@ -104,6 +107,15 @@ impl RecordedAttempt {
             },
         }
     }
+}
+
+/// The policies of one job that are compared.
+#[derive(Clone, Copy, Debug)]
+pub struct ReplayPolicies<'p> {
+    /// The one that was used.
+    pub old: &'p Arc<RetryPolicy>,
+    /// The other one.
+    pub new: &'p Arc<RetryPolicy>,
 }
 
 /// What came of jobs under a policy.
@@ -187,30 +199,40 @@ impl fmt::Display for ReplayReport {
 }
 
 impl ReplayHistory {
-    /// Runs two policies over the record: the one that was used, and another one. The seed decides
-    /// every roll, so that a replay can be repeated.
-    pub fn replay(
+    /// Runs two policies of each job over the record: the one that was used, and another one. Jobs
+    /// without policies are only used to see what happened. The seed decides every roll, so that a
+    /// replay can be repeated; [`limits::REPLAY_STEPS_MAX`] attempts are the most.
+    pub fn replay<'p>(
         &self,
-        old: &Arc<RetryPolicy>,
-        new: &Arc<RetryPolicy>,
+        policies: impl Fn(JobId) -> Option<ReplayPolicies<'p>>,
         seed: u64,
-    ) -> ReplayReport {
-        let (old, new) = (self.simulate(old, seed), self.simulate(new, seed));
+    ) -> Result<ReplayReport, Invalid> {
+        let policies = self.runs().iter().filter_map(|run| {
+            let first = self.attempts_of(run).first()?;
+            Some((run, policies(first.job)?))
+        });
+        let policies: Vec<(&Run, ReplayPolicies<'_>)> = policies.collect();
+        let recorded = self.recorded(policies.iter().map(|(run, _)| *run));
+        let most = limits::REPLAY_STEPS_MAX;
+        let old = policies.iter().map(|(run, of)| (*run, of.old));
+        let old = self.simulate(old, seed, most)?;
+        let new = policies.iter().map(|(run, of)| (*run, of.new));
+        let new = self.simulate(new, seed, most)?;
         let known = |simulation: &Simulation| {
             let is_known = simulation.observed_share() >= limits::REPLAY_OBSERVED_MIN;
             is_known.then(|| simulation.counter.figures())
         };
-        ReplayReport {
-            recorded: self.recorded(),
+        Ok(ReplayReport {
+            recorded,
             old: known(&old),
             new: known(&new),
             observed_share: new.observed_share(),
-        }
+        })
     }
 
-    fn recorded(&self) -> ReplayFigures {
+    fn recorded<'r>(&self, runs: impl Iterator<Item = &'r Run>) -> ReplayFigures {
         let mut counter = Counter::default();
-        for run in self.runs() {
+        for run in runs {
             counter.figures.jobs += 1;
             let attempts = self.attempts_of(run);
             for attempt in attempts {
@@ -228,12 +250,23 @@ impl ReplayHistory {
         counter.figures()
     }
 
-    fn simulate(&self, policy: &Arc<RetryPolicy>, seed: u64) -> Simulation {
+    fn simulate<'r>(
+        &'r self,
+        runs: impl Iterator<Item = (&'r Run, &'r Arc<RetryPolicy>)>,
+        seed: u64,
+        most: u64,
+    ) -> Result<Simulation, Invalid> {
         let mut simulation = Simulation::default();
-        for run in self.runs() {
+        for (run, policy) in runs {
             self.simulate_run(run, policy, seed, &mut simulation);
+            if simulation.counter.figures.attempts > most {
+                let expected = format!(
+                    "must come to at most {most} attempts over this history; choose a shorter time"
+                );
+                return Err(Invalid::new("retry", "too much to replay", expected));
+            }
         }
-        simulation
+        Ok(simulation)
     }
 
     fn simulate_run(

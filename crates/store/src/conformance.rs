@@ -223,6 +223,7 @@ macro_rules! conformance_tests {
             attempts {
                 attempts_of_a_job_are_its_own_newest_first
                 attempts_that_ended_together_are_met_once_each
+                attempts_of_several_jobs_come_whole_and_in_their_order
                 attempts_of_a_schedule_are_those_of_all_its_runs
                 attempts_of_several_runs_are_in_the_order_they_ended
                 a_record_reads_back_to_the_last_digit

@@ -92,6 +92,7 @@ const PLANS: &[((&str, &str), &str)] = &[
     ),
     (sql!("list_runs"), "steadfast_job_run (schedule=? AND id<?)"),
     (sql!("attempts_of_job"), "PRIMARY KEY (job=?)"),
+    (sql!("attempts_of_jobs"), "PRIMARY KEY (job=?)"),
     (
         sql!("attempts_of_schedule"),
         "PRIMARY KEY (schedule=? AND (finished_at,job,fence)<(?,?,?))",

@@ -88,10 +88,22 @@ fn patient() -> Arc<RetryPolicy> {
     )
 }
 
+fn replay(
+    history: &ReplayHistory,
+    old: &Arc<RetryPolicy>,
+    new: &Arc<RetryPolicy>,
+    seed: u64,
+) -> ReplayReport {
+    let policies = ReplayPolicies { old, new };
+    history.replay(|_| Some(policies), seed).unwrap()
+}
+
+fn recorded(history: &ReplayHistory) -> ReplayFigures {
+    history.recorded(history.runs().iter())
+}
+
 fn figures_of(world: World, policy: &Arc<RetryPolicy>, seed: u64) -> ReplayFigures {
-    ReplayHistory::new(run(world, policy, 2, seed))
-        .unwrap()
-        .recorded()
+    recorded(&ReplayHistory::new(run(world, policy, 2, seed)).unwrap())
 }
 
 /// Replays `new` over the record of `old`, and compares with what `new` really does: the counts may
@@ -99,7 +111,7 @@ fn figures_of(world: World, policy: &Arc<RetryPolicy>, seed: u64) -> ReplayFigur
 /// moves their count by its root, so three of those are added.
 fn check(world: World, old: &Arc<RetryPolicy>, new: &Arc<RetryPolicy>) {
     let history = ReplayHistory::new(run(world, old, 2, 1)).unwrap();
-    let report = history.replay(old, new, 99);
+    let report = replay(&history, old, new, 99);
     let truth = figures_of(world, new, 2);
     let known = report.new.unwrap_or_else(|| panic!("{report}"));
     let near = |a: u64, b: u64| a.abs_diff(b) <= 3 + b / 20;
@@ -163,7 +175,7 @@ fn the_policy_that_was_used_gives_what_was_recorded() {
     let policy = Arc::new(steady.build().unwrap());
     for world in [outage as World, bad_jobs, rate_limit, everything] {
         let history = ReplayHistory::new(run(world, &policy, 2, 1)).unwrap();
-        let report = history.replay(&policy, &policy, 5);
+        let report = replay(&history, &policy, &policy, 5);
         assert_eq!(report.old, Some(report.recorded));
         assert_eq!(report.new, report.old);
         assert_eq!(report.observed_share, 1.0);
@@ -180,7 +192,7 @@ fn where_too_little_was_observed_it_does_not_know() {
     let slow = Arc::new(slow.build().unwrap());
     let world: World = |_, second, _| (second % 600 == 0).then_some(("not yet", 503));
     let history = ReplayHistory::new(run(world, &quick(), 600, 1)).unwrap();
-    let report = history.replay(&quick(), &slow, 1);
+    let report = replay(&history, &quick(), &slow, 1);
     assert!(
         !report.is_known() && report.observed_share < 0.2,
         "{report:?}"
@@ -198,14 +210,14 @@ fn retries_beyond_the_record_are_not_observed() {
     let week = PolicyPatch::fixed(7 * 24 * 3600 * SECOND).jitter(Jitter::None);
     let week = week.build().unwrap();
     let history = ReplayHistory::new(run(outage, &quick(), 2, 1)).unwrap();
-    let report = history.replay(&quick(), &Arc::new(week), 1);
+    let report = replay(&history, &quick(), &Arc::new(week), 1);
     assert_eq!((report.new, report.observed_share), (None, 0.0));
 }
 
 #[test]
 fn without_attempts_there_is_nothing_to_say() {
     let history = ReplayHistory::new(Vec::new()).unwrap();
-    let report = history.replay(&quick(), &patient(), 1);
+    let report = replay(&history, &quick(), &patient(), 1);
     assert_eq!(report.new, Some(ReplayFigures::default()));
 }
 
@@ -235,7 +247,7 @@ fn a_job_that_was_requeued_counts_again_and_one_cut_off_does_not_count() {
         // Its first attempt was before the time that was asked for.
         attempt(2, 3, 5, failure(), true),
     ]);
-    let recorded = history.unwrap().recorded();
+    let recorded = recorded(&history.unwrap());
     assert_eq!((recorded.jobs, recorded.attempts), (2, 3));
     assert_eq!((recorded.successes, recorded.dead_letters), (1, 1));
 }
@@ -256,4 +268,38 @@ fn too_many_attempts_are_refused() {
             most + 1
         )
     );
+}
+
+#[test]
+fn each_job_has_its_own_policies_and_one_without_does_not_count() {
+    let attempts = run(outage, &quick(), 2, 1);
+    let middle = JobId::new(T0.plus(1650 * SECOND), 0);
+    let history = ReplayHistory::new(attempts).unwrap();
+    let (quick, patient) = (quick(), patient());
+    let half = |job: JobId| {
+        let new = if job < middle { &patient } else { &quick };
+        Some(ReplayPolicies { old: &quick, new })
+    };
+    let mixed = history.replay(half, 7).unwrap().new.unwrap().dead_letters;
+    let all = replay(&history, &quick, &quick, 7)
+        .new
+        .unwrap()
+        .dead_letters;
+    assert!(0 < mixed && mixed < all, "{mixed} of {all}");
+    let none = history.replay(|_| None, 7).unwrap();
+    assert_eq!(none.recorded, ReplayFigures::default());
+}
+
+#[test]
+fn a_policy_that_makes_too_many_attempts_is_refused() {
+    let history = ReplayHistory::new(run(outage, &quick(), 60, 1)).unwrap();
+    let (quick, patient) = (quick(), patient());
+    let runs = || history.runs().iter().map(|run| (run, &patient));
+    let attempts = history.simulate(runs(), 1, u64::MAX).unwrap();
+    let attempts = attempts.counter.figures.attempts;
+    assert!(attempts > replay(&history, &quick, &quick, 1).recorded.jobs);
+    assert!(history.simulate(runs(), 1, attempts).is_ok());
+    let error = history.simulate(runs(), 1, attempts - 1).err().unwrap();
+    let expected = format!("must come to at most {} attempts", attempts - 1);
+    assert!(error.to_string().contains(&expected), "{error}");
 }

@@ -1,12 +1,12 @@
 //! The history: every record, newest first, of a job or of all runs of a schedule.
 
 use steadfast_core::{
-    Attempt, Dice, JobCommand, JobId, Outcome, ScheduleId, ScheduledRun, Subscriptions,
+    Attempt, Dice, JobCommand, JobId, Outcome, Payload, ScheduleId, ScheduledRun, Subscriptions,
     after_attempt,
 };
 
 use super::fixture::{Fixture, failure, held, ids_of, permanent, secs, success};
-use crate::{AttemptCursor, AttemptOwner, CommitResult, PageRequest};
+use crate::{AttemptCursor, AttemptOwner, CommitResult, Page, PageRequest};
 
 pub async fn attempts_of_a_job_are_its_own_newest_first(f: Fixture) {
     f.ended(f.job(), success()).await;
@@ -40,6 +40,66 @@ pub async fn attempts_that_ended_together_are_met_once_each(f: Fixture) {
     sorted.reverse();
     assert_eq!(cursors, sorted);
     assert_eq!(cursors.len(), 10);
+}
+
+pub async fn attempts_of_several_jobs_come_whole_and_in_their_order(f: Fixture) {
+    let mut ids = Vec::new();
+    for attempts in [2, 0, 3, 1] {
+        let id = f.enqueue_one(f.job()).await;
+        for number in 0..attempts {
+            let output = Some(Payload::from_json("[1]").unwrap());
+            let outcome = match number + 1 == attempts {
+                true => Outcome::Success { output },
+                false => failure("not yet"),
+            };
+            let claim = f.claim_of(id).await;
+            let job = f.end(claim, outcome).await;
+            f.clock.set(job.progress.run_at.max(f.now()));
+        }
+        ids.push(id);
+        if attempts == 0 {
+            f.command(id, JobCommand::Cancel).await;
+        }
+    }
+    ids.insert(1, f.id());
+    let [first, _, _, third, last] = ids[..] else {
+        panic!("{ids:?}");
+    };
+    let read = async |jobs: &[JobId], limit| {
+        let jobs = jobs.to_vec();
+        f.store.attempts_of_jobs(jobs, limit).await.unwrap()
+    };
+    let all = read(&ids, 6).await;
+    let expected = [(first, 2), (third, 3), (last, 1)];
+    let expected = expected.map(|(id, fences)| (1..=fences).map(move |fence| (id, fence)));
+    let expected: Vec<(JobId, u32)> = expected.into_iter().flatten().collect();
+    let found = |page: &Page<Attempt, JobId>| -> Vec<(JobId, u32)> {
+        let items = page.items.iter();
+        items.map(|it| (it.job, it.fence.0)).collect()
+    };
+    assert_eq!((found(&all), all.next), (expected.clone(), None));
+    assert!(all.items.iter().all(|it| it.output.is_none()));
+    let failed = f.attempts_of(third).await.pop();
+    assert_eq!(all.items.get(2), failed.as_ref(), "all else is as it was");
+
+    // It ends between two jobs, and goes on with the next.
+    let page = read(&ids, 4).await;
+    assert_eq!(
+        (found(&page), page.next),
+        (expected[..2].to_vec(), Some(third))
+    );
+    let page = read(&[third, last], 3).await;
+    assert_eq!(
+        (found(&page), page.next),
+        (expected[2..5].to_vec(), Some(last))
+    );
+    // Of a job with more than the limit, the first.
+    let page = read(&[third, last], 2).await;
+    assert_eq!(
+        (found(&page), page.next),
+        (expected[2..4].to_vec(), Some(last))
+    );
+    assert_eq!(read(&[], 5).await.next, None);
 }
 
 pub async fn attempts_of_a_schedule_are_those_of_all_its_runs(f: Fixture) {

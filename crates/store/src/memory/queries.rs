@@ -68,6 +68,14 @@ impl QueryStore for MemoryStore {
         Ok(self.with(|tables, _| tables.attempts(of, page)))
     }
 
+    async fn attempts_of_jobs(
+        &self,
+        jobs: Vec<JobId>,
+        limit: usize,
+    ) -> Result<Page<Attempt, JobId>, StoreError> {
+        Ok(self.with(|tables, _| tables.attempts_of_jobs(&jobs, limit)))
+    }
+
     async fn lane_stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError> {
         Ok(self.with(|tables, now| tables.lane_stats(since, now)))
     }
@@ -182,6 +190,26 @@ impl Tables {
         let mut attempts: Vec<_> = stored.flat_map(|stored| stored.attempts.values()).collect();
         attempts.sort_by_key(|attempt| std::cmp::Reverse(AttemptCursor::of(attempt)));
         page_of(attempts.into_iter(), page, AttemptCursor::of)
+    }
+
+    fn attempts_of_jobs(&self, jobs: &[JobId], limit: usize) -> Page<Attempt, JobId> {
+        let mut items: Vec<Attempt> = Vec::new();
+        for job in jobs {
+            let stored = self.jobs.get(job).into_iter();
+            let own = stored.flat_map(|stored| stored.attempts.values());
+            let own = own.take(limit).map(|attempt| Attempt {
+                output: None,
+                note: None,
+                ..attempt.clone()
+            });
+            let own: Vec<Attempt> = own.collect();
+            if items.len() + own.len() > limit {
+                let next = Some(*job);
+                return Page { items, next };
+            }
+            items.extend(own);
+        }
+        Page { items, next: None }
     }
 
     fn lane_stats(&self, since: Timestamp, now: Timestamp) -> Vec<LaneStats> {

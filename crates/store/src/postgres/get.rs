@@ -18,6 +18,7 @@ use crate::{
     limits::PAYLOAD_HEAD_CHARS,
     listed_payload::listed,
     sql::{paging::row_limit, values::state},
+    store::Page,
 };
 
 /// The jobs of these ids, in their order.
@@ -54,6 +55,24 @@ pub(super) async fn job_states(
         states.insert(row.try_get::<_, Key>("id")?.job(), state);
     }
     Ok(ids.iter().map(|id| states.get(id).copied()).collect())
+}
+
+pub(super) async fn attempts_of_jobs(
+    session: &Session<'_>,
+    jobs: &[JobId],
+    limit: usize,
+) -> Result<Page<Attempt, JobId>, DriverError> {
+    let keys: Vec<Key> = jobs.iter().map(|id| (*id).into()).collect();
+    let sql = include_str!("sql/attempts_of_jobs.sql");
+    let found = session.query(sql, &[&keys, &row_limit(limit)]).await?;
+    // No job has more than the limit, so the last row is of another job than the first.
+    let next = match found.get(limit) {
+        Some(row) => Some(row.try_get::<_, Key>("job")?.job()),
+        None => None,
+    };
+    let mut items = rows::attempts(session, &found)?.items;
+    items.retain(|attempt| Some(attempt.job) != next);
+    Ok(Page { items, next })
 }
 
 /// The jobs of these ids that can be read, as lists show them, in no order. `lanes` are those

@@ -68,6 +68,18 @@ impl QueryStore for PostgresStore {
         ))
     }
 
+    async fn attempts_of_jobs(
+        &self,
+        jobs: Vec<JobId>,
+        limit: usize,
+    ) -> Result<Page<Attempt, JobId>, StoreError> {
+        on_connection!(self, "attempts_of_jobs", |conn| get::attempts_of_jobs(
+            &conn.session(),
+            &jobs,
+            limit
+        ))
+    }
+
     async fn lane_stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError> {
         let now = self.now();
         on_connection!(self, "lane_stats", |conn| stats::lane_stats(

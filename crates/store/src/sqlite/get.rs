@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 use steadfast_core::{
-    Claim, Fence, Job, JobId, JobState, Payload, StepName, Timestamp, WorkerName,
+    Attempt, Claim, Fence, Job, JobId, JobState, Payload, StepName, Timestamp, WorkerName,
 };
 
 use super::{
@@ -10,10 +10,10 @@ use super::{
     driver_error::DriverError,
     names::Names,
     readers::Reader,
-    rows::{JobRow, JobRowColumns},
+    rows::{self, JobRow, JobRowColumns},
     values::{job_id, job_key, state},
 };
-use crate::sql::paging::row_limit;
+use crate::{sql::paging::row_limit, store::Page};
 
 pub(super) fn job(
     conn: &Connection,
@@ -39,6 +39,29 @@ pub(super) fn jobs(reader: &mut Reader, ids: &[JobId]) -> Result<Vec<Option<Job>
             Err(error) => Err(error),
         })
         .collect()
+}
+
+pub(super) fn attempts_of_jobs(
+    reader: &mut Reader,
+    jobs: &[JobId],
+    limit: usize,
+) -> Result<Page<Attempt, JobId>, DriverError> {
+    let sql = include_str!("sql/attempts_of_jobs.sql");
+    let mut statement = reader.conn.prepare_cached(sql)?;
+    let damage = reader.names.damage();
+    let mut items = Vec::new();
+    let mut rows_read = 0;
+    for job in jobs {
+        let found = statement.query(params![job_key(*job), row_limit(limit)])?;
+        let found = rows::attempts(found, &damage)?;
+        rows_read += found.items.len() + found.damaged;
+        if rows_read > limit {
+            let next = Some(*job);
+            return Ok(Page { items, next });
+        }
+        items.extend(found.items);
+    }
+    Ok(Page { items, next: None })
 }
 
 pub(super) fn job_states(

@@ -69,6 +69,17 @@ impl QueryStore for SqliteStore {
         .await
     }
 
+    async fn attempts_of_jobs(
+        &self,
+        jobs: Vec<JobId>,
+        limit: usize,
+    ) -> Result<Page<Attempt, JobId>, StoreError> {
+        self.read("attempts_of_jobs", move |reader| {
+            get::attempts_of_jobs(reader, &jobs, limit)
+        })
+        .await
+    }
+
     async fn lane_stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError> {
         let now = self.now();
         self.read("lane_stats", move |reader| {

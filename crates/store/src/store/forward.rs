@@ -56,6 +56,7 @@ macro_rules! for_each_verb {
                 list_jobs(filter: JobFilter, page: JobPageRequest) -> Result<Page<Job, JobId>, StoreError>;
                 count_jobs(filter: JobFilter, most: u64) -> Result<JobCount, StoreError>;
                 list_attempts(of: AttemptOwner, page: PageRequest<AttemptCursor>) -> Result<Page<Attempt, AttemptCursor>, StoreError>;
+                attempts_of_jobs(jobs: Vec<JobId>, limit: usize) -> Result<Page<Attempt, JobId>, StoreError>;
                 lane_stats(since: Timestamp) -> Result<Vec<LaneStats>, StoreError>;
                 minute_stats(tenant: Option<Tenant>, since: Timestamp) -> Result<Vec<MinuteStats>, StoreError>;
                 list_failures(filter: FailureFilter, page: PageRequest<FailureCursor>) -> Result<Page<FailureGroup, FailureCursor>, StoreError>;

@@ -45,6 +45,16 @@ pub trait QueryStore: BaseStore {
         page: PageRequest<AttemptCursor>,
     ) -> Result<Page<Attempt, AttemptCursor>, StoreError>;
 
+    /// Attempt records of several jobs, without their outputs and notes: in the order of the jobs,
+    /// those of a job in the order of its claims. A page holds at most `limit` and ends between two
+    /// jobs, and `next` is the job that the next one begins with; of a job with more than `limit`
+    /// attempts it holds the first.
+    async fn attempts_of_jobs(
+        &self,
+        jobs: Vec<JobId>,
+        limit: usize,
+    ) -> Result<Page<Attempt, JobId>, StoreError>;
+
     /// Counts by tenant, queue and kind; `recent` counts attempts that ended in the minute of
     /// `since` or later. A lane is listed while it holds jobs or has counts.
     async fn lane_stats(&self, since: Timestamp) -> Result<Vec<LaneStats>, StoreError>;

@@ -46,6 +46,7 @@ const PLANS: &[((&str, &str), &[&str])] = &[
     (sql!("cancel_requests"), &["job_cancel on job"]),
     (sql!("attempts_find"), &["attempt_pkey on attempt"]),
     (sql!("attempts_of_job"), &["attempt_pkey on attempt"]),
+    (sql!("attempts_of_jobs"), &["attempt_pkey on attempt"]),
     (
         sql!("attempts_of_schedule"),
         &["attempt_of_schedule on attempt"],
