@@ -75,7 +75,10 @@ pub use operation::{
     OperationJobBody, OperationJobList, OperationJobQuery, OperationList, OperationQuery,
     OutcomesBody,
 };
-pub use policy::{DelayRangeBody, PolicyPreviewAttempt, PolicyPreviewBody, PreviewPolicyRequest};
+pub use policy::{
+    DelayRangeBody, PolicyPreviewAttempt, PolicyPreviewBody, PolicyReplayBody,
+    PreviewPolicyRequest, ReplayFiguresBody, ReplayPolicyRequest,
+};
 pub use problem::ProblemBody;
 pub use query::{
     JobQuery, MinutesQuery, PageQuery, ScheduleQuery, TenantPageQuery, TenantQuery, WaitQuery,

@@ -1,10 +1,12 @@
 //! Retry policies, without running anything.
 
 use serde::{Deserialize, Serialize};
-use steadfast_core::{DelayRange, PolicyPatch, Preview, RetryPolicy, duration};
+use steadfast_core::{
+    DelayRange, PolicyPatch, Preview, ReplayFigures, ReplayReport, RetryPolicy, Timestamp, duration,
+};
 
 #[cfg(feature = "openapi")]
-use crate::schema::{PolicyPatchSchema, PolicySchema};
+use crate::schema::{NameSchema, PolicyPatchSchema, PolicySchema};
 
 /// A policy to be looked at.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -85,6 +87,113 @@ impl From<RetryPolicy> for PolicyPreviewBody {
             attempts: attempts.collect(),
             gives_up: gives_up.into(),
             retry,
+        }
+    }
+}
+
+/// Another policy, and the jobs over whose attempts it is run: at least one of `queue`, `kind` and
+/// `destination`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ReplayPolicyRequest {
+    /// The other policy: what jobs would have got that were created with this `retry`.
+    #[serde(skip_serializing_if = "PolicyPatch::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<PolicyPatchSchema>))]
+    pub retry: PolicyPatch,
+    /// Jobs of this queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
+    pub queue: Option<String>,
+    /// Jobs of this kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
+    pub kind: Option<String>,
+    /// Jobs that call this system, as `https://api.example.com`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destination: Option<String>,
+    /// Jobs that were created at this time or later, at most a week ago; a day ago by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub since: Option<Timestamp>,
+    /// Of this tenant. Only for keys that see all tenants; other keys have their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<NameSchema>))]
+    pub tenant: Option<String>,
+}
+
+/// What a policy would have done, beside what was done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = PolicyReplay))]
+#[non_exhaustive]
+pub struct PolicyReplayBody {
+    /// The jobs were created at this time or later.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub since: Timestamp,
+    /// Whether there were more attempts than are read, so that older jobs were left out.
+    pub is_cut: bool,
+    /// The result as a sentence; that it is not known, if too little was observed.
+    pub summary: String,
+    /// For which share of the retries of the other policy something was observed near their time,
+    /// from 0 to 1. Below 0.8 there is no `new`.
+    pub observed_share: f64,
+    /// What is on record.
+    pub recorded: ReplayFiguresBody,
+    /// The policies that were used, replayed as the other one: how far this is from the record is how
+    /// far `new` may be from the truth.
+    pub old: Option<ReplayFiguresBody>,
+    /// The other policy; null if too little was observed to know.
+    pub new: Option<ReplayFiguresBody>,
+}
+
+/// What came of jobs under a policy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ReplayFigures))]
+#[non_exhaustive]
+pub struct ReplayFiguresBody {
+    /// Jobs; one that was requeued counts again.
+    pub jobs: u64,
+    /// Attempts that were made for them.
+    pub attempts: u64,
+    /// How many of them succeeded.
+    pub successes: u64,
+    /// How many of them became dead letters.
+    pub dead_letters: u64,
+    /// From the start of the first attempt to success, for half of those that succeeded.
+    pub time_to_success_p50_ms: Option<u64>,
+    /// The same for 95 of 100.
+    pub time_to_success_p95_ms: Option<u64>,
+    /// Attempts that started in the fullest minute.
+    pub peak_starts_per_minute: u64,
+}
+
+impl From<ReplayFigures> for ReplayFiguresBody {
+    fn from(figures: ReplayFigures) -> Self {
+        Self {
+            jobs: figures.jobs,
+            attempts: figures.attempts,
+            successes: figures.successes,
+            dead_letters: figures.dead_letters,
+            time_to_success_p50_ms: figures.time_to_success_p50.map(duration::millis),
+            time_to_success_p95_ms: figures.time_to_success_p95.map(duration::millis),
+            peak_starts_per_minute: figures.peak_starts_per_minute,
+        }
+    }
+}
+
+impl PolicyReplayBody {
+    /// A report over the jobs that were created since a time.
+    pub fn new(report: &ReplayReport, since: Timestamp, is_cut: bool) -> Self {
+        Self {
+            since,
+            is_cut,
+            summary: report.to_string(),
+            observed_share: report.observed_share,
+            recorded: report.recorded.into(),
+            old: report.old.map(Into::into),
+            new: report.new.map(Into::into),
         }
     }
 }

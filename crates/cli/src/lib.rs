@@ -124,7 +124,7 @@ async fn dispatch(verb: Verb) -> anyhow::Result<()> {
         Verb::Stats(args) => stats::run(args).await,
         Verb::Alerts(args) => alerts::run(args).await,
         Verb::Endpoints(args) => endpoints::run(args).await,
-        Verb::Policy(args) => policy::run(args),
+        Verb::Policy(args) => policy::run(args).await,
         Verb::Keys(args) => keys::run(args).await,
         Verb::Migrate(args) => migrate::run(args).await,
         Verb::Doctor(args) => doctor::run(*args).await,

@@ -4,6 +4,7 @@ mod attempt;
 mod execution;
 mod job;
 mod policy;
+mod replay;
 mod start;
 mod table;
 mod text;
@@ -13,6 +14,7 @@ pub use attempt::{attempt_name, attempt_result, attempt_summary, describe_failur
 pub use execution::execution_log;
 pub use job::{is_cancel_pending, job_facts, job_table, job_title, template_facts};
 pub use policy::policy_table;
+pub use replay::replay_table;
 pub use start::{queue_lines, start_lines};
 pub use steadfast_core::explain::brief;
 pub use table::{boxed_table, plain_table, status_cell, table_lines, terminal_width};

@@ -4,8 +4,9 @@ use http::Method;
 use serde::{Deserialize, Serialize};
 use steadfast_api::{
     AlertList, BulkResult, DeadLettersRequest, JobList, JobQuery, MinuteList, MinutesQuery,
-    NodeList, PageQuery, PauseQueueRequest, PolicyPreviewBody, PreviewPolicyRequest,
-    QueueExplanation, QueueList, StatsBody, TenantPageQuery, TenantQuery, WorkerList,
+    NodeList, PageQuery, PauseQueueRequest, PolicyPreviewBody, PolicyReplayBody,
+    PreviewPolicyRequest, QueueExplanation, QueueList, ReplayPolicyRequest, StatsBody,
+    TenantPageQuery, TenantQuery, WorkerList,
 };
 
 use crate::{
@@ -118,6 +119,11 @@ impl Client {
     /// What a retry policy would do to a job that always fails at once.
     pub fn preview_policy(&self, policy: &PreviewPolicyRequest) -> Request<PolicyPreviewBody> {
         self.post_json("previewPolicy", "/policies/preview", policy)
+    }
+
+    /// What another policy would have done with the attempts that were really made.
+    pub fn replay_policy(&self, request: &ReplayPolicyRequest) -> Request<PolicyReplayBody> {
+        self.post_json("replayPolicy", "/policies/replay", request)
     }
 
     /// Whether the process is alive; needs no key.

@@ -168,6 +168,9 @@ impl ReplayReport {
 /// The report as sentences.
 impl fmt::Display for ReplayReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.recorded.jobs == 0 {
+            return f.write_str("there are no attempts to replay");
+        }
         let percent = |share: f64| (share * 100.0).floor();
         let Some(new) = &self.new else {
             let near = duration::format(limits::REPLAY_NEAR);

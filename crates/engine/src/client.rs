@@ -11,6 +11,7 @@ mod gates;
 mod nodes;
 mod operations;
 mod queues;
+mod replay;
 mod schedules;
 
 pub use bulk::{BulkCommand, BulkResult};
@@ -19,6 +20,7 @@ pub use error::ClientError;
 pub use explain::{ExplainRequest, WorkerPresence};
 pub use gates::GateUse;
 pub use operations::OperationRequest;
+pub use replay::{ReplayRecord, ReplayRequest};
 
 use std::sync::Arc;
 

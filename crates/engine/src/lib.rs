@@ -79,7 +79,8 @@ pub use attempt_signals::StopReason;
 pub use builder::EngineBuilder;
 pub use client::{
     BulkCommand, BulkResult, Client, ClientError, CreateResult, DestinationCounts,
-    DestinationFilter, DestinationState, ExplainRequest, GateUse, OperationRequest, WorkerPresence,
+    DestinationFilter, DestinationState, ExplainRequest, GateUse, OperationRequest, ReplayRecord,
+    ReplayRequest, WorkerPresence,
 };
 pub use config::EngineConfig;
 pub use context::{AttemptContext, Context};

@@ -65,6 +65,12 @@ pub const OPERATION_ELSEWHERE: Duration = Duration::from_secs(2);
 pub const OUTCOMES_POLL: Duration = Duration::from_millis(500);
 /// Jobs whose outcomes are looked at together; their payloads are in memory.
 pub const OUTCOMES_BATCH_MAX: usize = 100;
+/// Jobs that a replay reads at once.
+pub const REPLAY_JOBS_PAGE: usize = 250;
+/// Attempts that a replay reads at once: each may carry a stack trace of 64 KiB.
+pub const REPLAY_ATTEMPTS_PAGE: usize = 1_000;
+/// Jobs that a replay looks at, of which those of one destination may be few: some seconds.
+pub const REPLAY_JOBS_MAX: usize = 200_000;
 /// One page of a bulk command.
 pub const BULK_PAGE_MAX: usize = 500;
 /// Jobs that one count with a predicate looks at; beyond that it is "at least".

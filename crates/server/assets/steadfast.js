@@ -142,7 +142,10 @@
     };
     simulator.addEventListener("input", () => {
       clearTimeout(delay);
-      delay = setTimeout(simulate, 120);
+      // A replay reads many jobs, so it waits until the person has finished typing.
+      const data = new FormData(simulator);
+      const replays = ["queue", "kind", "destination"].some((name) => data.get(name));
+      delay = setTimeout(simulate, replays ? 1000 : 120);
     });
   }
 

@@ -22,7 +22,7 @@ pub mod keys;
 mod nodes;
 mod on_success;
 pub mod operations;
-mod policies;
+pub mod policies;
 pub mod query;
 pub mod queues;
 pub mod schedules;
@@ -144,6 +144,7 @@ pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(endpoints::delete))
         .routes(routes!(endpoints::rotate))
         .routes(routes!(policies::preview))
+        .routes(routes!(policies::replay))
         .routes(routes!(keys::create, keys::list))
         .routes(routes!(keys::delete))
         .routes(routes!(events::events))

@@ -94,6 +94,8 @@ pub struct App {
     pub metrics: Arc<Metrics>,
     /// The JSON of policies that were answered lately.
     pub(crate) policy_json: PolicyJsonCache,
+    /// One permit for each replay of a policy.
+    pub(crate) replays: Arc<TenantLimiter>,
     /// One permit for each event stream.
     pub(crate) streams: Arc<TenantLimiter>,
     /// One permit for each request that waits: for jobs, or for events.
@@ -151,6 +153,7 @@ impl App {
             settings,
             metrics,
             policy_json: PolicyJsonCache::default(),
+            replays: TenantLimiter::new(limits::REPLAYS_MAX, limits::REPLAYS_PER_TENANT_MAX),
             streams: TenantLimiter::new(
                 limits::EVENT_STREAMS_MAX,
                 limits::EVENT_STREAMS_PER_TENANT_MAX,
@@ -189,6 +192,15 @@ impl App {
             };
             let status = axum::http::StatusCode::SERVICE_UNAVAILABLE;
             Problem::new(status, "too_many_waiting", detail)
+        })
+    }
+
+    /// A permit to replay a policy, which reads many jobs and keeps a core busy.
+    pub(crate) fn try_replay(&self, tenant: Option<&Tenant>) -> Result<TenantPermit, Problem> {
+        self.replays.try_acquire(tenant).map_err(|_| {
+            let detail = "a policy is being replayed on this node; try again when that has ended";
+            let status = axum::http::StatusCode::TOO_MANY_REQUESTS;
+            Problem::new(status, "busy", detail.to_owned())
         })
     }
 

@@ -247,6 +247,11 @@ pub const DEAD_LETTERS_WAIT_MAX: Duration = Duration::from_secs(20);
 pub const OPEN_OPERATIONS_SHOWN: usize = 5;
 /// Commands and operations on the page of a job, the newest first.
 pub const JOB_COMMANDS_SHOWN: usize = 20;
+/// Replays of a node at the same time: each has some hundred megabytes and keeps a core busy for
+/// seconds.
+pub const REPLAYS_MAX: usize = 2;
+/// Replays of one tenant at the same time: another one finds room.
+pub const REPLAYS_PER_TENANT_MAX: usize = 1;
 
 /// How long the answer to a wrong key takes. A key cannot be guessed; this keeps it from being
 /// tried quickly.

@@ -1,21 +1,24 @@
-//! `steadfast policy preview`: what a retry policy would do, without doing it. Needs no server.
+//! `steadfast policy`: what a retry policy would do, and what it would have done.
 
 use std::time::Duration;
 
 use clap::Subcommand;
 use serde_json::{Map, Value, json};
-use steadfast_api::PolicyPreviewBody;
-use steadfast_core::{RetryPolicy, explain};
+use steadfast_api::{PolicyPreviewBody, PolicyReplayBody, ReplayPolicyRequest};
+use steadfast_core::explain;
 
 use crate::{
     exit::usage,
     output::{self, print_line},
+    server_args::ServerArgs,
     settings::{DurationArg, RetryArg},
-    show::{brief, policy_table, quantity, table_lines},
+    show::{brief, moment, now, policy_table, quantity, replay_table, table_lines, thousands},
 };
 
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  steadfast policy preview patient")]
+#[command(
+    after_help = "Examples:\n  steadfast policy preview patient\n  steadfast policy replay patient --queue default"
+)]
 pub struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -23,8 +26,10 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Print the timetable of a job that always fails at once.
+    /// Print the timetable of a job that always fails at once. Needs no server.
     Preview(PreviewArgs),
+    /// Run a policy over the attempts that were really made, and compare.
+    Replay(ReplayArgs),
 }
 
 #[derive(clap::Args)]
@@ -32,7 +37,42 @@ enum Verb {
     after_help = "Presets: http, queue, patient, webhook, conservative, aggressive, once.\n\nExamples:\n  steadfast policy preview http\n  steadfast policy preview patient --max-retries 8 --jitter none\n  steadfast policy preview '{\"delays\": [\"30s\", \"5m\", \"1h\"], \"maxRetries\": 5}'\n  steadfast policy preview --backoff linear --base-delay 10s --max-retries 6"
 )]
 struct PreviewArgs {
-    /// A preset's name, or JSON as in the API [default: queue].
+    #[command(flatten)]
+    policy: PolicyArgs,
+    /// Print JSON, for programs.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "The policy stands for the `retry` of each job, over the settings of its queue. At least one of\n--queue, --kind and --destination is needed.\n\nExamples:\n  steadfast policy replay patient --queue default\n  steadfast policy replay --max-retries 8 --base-delay 10s --kind http --last 3d\n  steadfast policy replay --max-delay 10m --destination https://api.example.com"
+)]
+struct ReplayArgs {
+    #[command(flatten)]
+    policy: PolicyArgs,
+    /// Jobs of this queue.
+    #[arg(long)]
+    queue: Option<String>,
+    /// Jobs of this kind.
+    #[arg(long)]
+    kind: Option<String>,
+    /// Jobs that call this system, as https://api.example.com.
+    #[arg(long, value_name = "ORIGIN")]
+    destination: Option<String>,
+    /// Jobs that were created in this time, up to 7d [default: 24h].
+    #[arg(long, value_name = "DURATION")]
+    last: Option<DurationArg>,
+    /// Jobs of this tenant; for keys that see all tenants.
+    #[arg(long)]
+    tenant: Option<String>,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+#[derive(clap::Args)]
+struct PolicyArgs {
+    /// A preset's name, or JSON as in the API.
     policy: Option<RetryArg>,
     /// Retries after the first attempt.
     #[arg(long, value_name = "N")]
@@ -61,14 +101,19 @@ struct PreviewArgs {
     /// Give up when this much time has passed since the first attempt.
     #[arg(long, value_name = "DURATION")]
     max_elapsed: Option<DurationArg>,
-    /// Print JSON, for programs.
-    #[arg(long)]
-    json: bool,
 }
 
-pub fn run(args: Args) -> anyhow::Result<()> {
-    let Verb::Preview(args) = args.verb;
-    let preview = PolicyPreviewBody::from(args.policy()?);
+pub async fn run(args: Args) -> anyhow::Result<()> {
+    match args.verb {
+        Verb::Preview(args) => preview(&args),
+        Verb::Replay(args) => replay(args).await,
+    }
+}
+
+fn preview(args: &PreviewArgs) -> anyhow::Result<()> {
+    let policy = args.policy.patch()?.build();
+    let policy = policy.map_err(|error| usage(format!("invalid policy: {error}")))?;
+    let preview = PolicyPreviewBody::from(policy);
     if args.json {
         return output::print_json(&preview);
     }
@@ -88,9 +133,56 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     )?)
 }
 
-impl PreviewArgs {
+async fn replay(args: ReplayArgs) -> anyhow::Result<()> {
+    let request = ReplayPolicyRequest {
+        retry: args.policy.patch()?.0,
+        queue: args.queue,
+        kind: args.kind,
+        destination: args.destination,
+        since: args.last.map(|last| now().minus(last.0)),
+        tenant: args.tenant,
+    };
+    let server = args.server.connect()?;
+    match server.call(server.client.replay_policy(&request)).await? {
+        Some(replay) => print_replay(&replay),
+        None => Ok(()),
+    }
+}
+
+fn print_replay(replay: &PolicyReplayBody) -> anyhow::Result<()> {
+    if replay.recorded.jobs == 0 {
+        return Ok(print_line!("{}", replay.summary)?);
+    }
+    let jobs = quantity(replay.recorded.jobs, "job", "jobs");
+    let since = moment(replay.since, now());
+    let cut = if replay.is_cut {
+        "; there are more, which are too many to replay"
+    } else {
+        ""
+    };
+    print_line!("{jobs} since {since}{cut}\n")?;
+    print_line!("{}\n", table_lines(&replay_table(replay)))?;
+    if replay.new.is_none() {
+        return Ok(print_line!("{}", replay.summary)?);
+    }
+    let percent = (100.0 * replay.observed_share).floor();
+    print_line!(
+        "For {percent} % of the retries of this policy something was observed near their time."
+    )?;
+    match replay.old {
+        Some(old) if old != replay.recorded => Ok(print_line!(
+            "The policies that were used, replayed the same way: {} succeeded, {} and {}.",
+            thousands(old.successes),
+            quantity(old.dead_letters, "dead letter", "dead letters"),
+            quantity(old.attempts, "attempt", "attempts"),
+        )?),
+        _ => Ok(()),
+    }
+}
+
+impl PolicyArgs {
     /// Flags override the named policy.
-    fn policy(&self) -> anyhow::Result<RetryPolicy> {
+    fn patch(&self) -> anyhow::Result<RetryArg> {
         let mut fields = match json!(self.policy.clone().unwrap_or_default()) {
             Value::Object(fields) => fields,
             _ => Map::new(),
@@ -117,8 +209,6 @@ impl PreviewArgs {
             }
         }
         let invalid = |error: &dyn std::fmt::Display| usage(format!("invalid policy: {error}"));
-        let retry: RetryArg =
-            serde_json::from_value(Value::Object(fields)).map_err(|error| invalid(&error))?;
-        retry.build().map_err(|error| invalid(&error))
+        serde_json::from_value(Value::Object(fields)).map_err(|error| invalid(&error))
     }
 }

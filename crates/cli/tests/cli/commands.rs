@@ -595,3 +595,28 @@ fn a_policy_is_previewed_without_a_server() {
     assert_eq!(wrong.code, 2);
     assert!(wrong.err.contains("hope"), "{wrong:?}");
 }
+
+#[test]
+fn a_policy_is_replayed_over_what_has_happened() {
+    let node = start();
+    for _ in 0..3 {
+        dead_letter(&node);
+    }
+    let replay = |args: &[&str]| {
+        let args: Vec<&str> = ["policy", "replay"].iter().chain(args).copied().collect();
+        node.run(&args)
+    };
+    let shown = replay(&["once", "--destination", "http://127.0.0.1:1"]);
+    assert_eq!(shown.code, 0, "{shown:?}");
+    // Whether all starts are in one minute is a matter of chance.
+    let lines = shown.out.lines().skip(1).enumerate();
+    let lines = lines.filter(|(index, _)| !(8..10).contains(index));
+    let lines: Vec<&str> = lines.map(|(_, line)| line).collect();
+    assert_snapshot!(lines.join("\n"));
+    let unknown = replay(&["--kind", "http", "--base-delay", "20m"]);
+    assert!(unknown.out.contains("80 % are needed"), "{unknown:?}");
+    let none = replay(&["--queue", "empty"]);
+    assert_eq!(none.out, "there are no attempts to replay\n");
+    let all = replay(&["patient"]);
+    assert!(all.code != 0 && all.err.contains("queue"), "{all:?}");
+}

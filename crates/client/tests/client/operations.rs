@@ -8,9 +8,10 @@ use steadfast_client::api::{
     CreateKeyRequest, CreateResult, CreateScheduleRequest, DeadLettersRequest, DurationText,
     EditJobRequest, EditScheduleRequest, FailRequest, FailureRequest, FenceQuery, GateScope,
     HeartbeatEntry, HeartbeatRequest, HeartbeatsRequest, JobQuery, MinutesQuery, PageQuery,
-    PreviewPolicyRequest, ReleaseRequest, RetryJobRequest, RotateSecretRequest, SaveStepRequest,
-    ScheduleQuery, Scope, SetGateRequest, SettleRequest, SettlementOutcome, SettlementRequest,
-    SnoozeRequest, SucceedRequest, TenantPageQuery, TenantQuery, WaitQuery,
+    PreviewPolicyRequest, ReleaseRequest, ReplayPolicyRequest, RetryJobRequest,
+    RotateSecretRequest, SaveStepRequest, ScheduleQuery, Scope, SetGateRequest, SettleRequest,
+    SettlementOutcome, SettlementRequest, SnoozeRequest, SucceedRequest, TenantPageQuery,
+    TenantQuery, WaitQuery,
 };
 use steadfast_core::{AttemptStatus, JobLabel, Payload, PolicyPatch};
 
@@ -290,6 +291,13 @@ async fn queues_are_paused_and_figures_are_read() {
     };
     let preview = client.preview_policy(&policy).await.unwrap();
     assert_eq!(preview.attempts.len(), 3);
+    let replay = ReplayPolicyRequest {
+        retry: policy.retry,
+        queue: Some("default".to_owned()),
+        ..ReplayPolicyRequest::default()
+    };
+    let replay = client.replay_policy(&replay).await.unwrap();
+    assert_eq!(replay.recorded.jobs, 0);
     let health = client.get_health().await.unwrap();
     assert_eq!(
         (health.status.as_str(), health.node.is_some()),

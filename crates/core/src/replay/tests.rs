@@ -219,6 +219,7 @@ fn without_attempts_there_is_nothing_to_say() {
     let history = ReplayHistory::new(Vec::new()).unwrap();
     let report = replay(&history, &quick(), &patient(), 1);
     assert_eq!(report.new, Some(ReplayFigures::default()));
+    assert_eq!(report.to_string(), "there are no attempts to replay");
 }
 
 #[test]

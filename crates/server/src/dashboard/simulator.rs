@@ -1,7 +1,11 @@
-//! The policy simulator: the timetable of a retry policy, without running a job.
+//! The policy simulator: the timetable of a retry policy, without running a job, and what it would
+//! have done with the attempts that were really made.
+
+use std::time::Duration;
 
 use askama::Template;
 use serde_json::{Map, Value, json};
+use steadfast_api::{PolicyReplayBody, ReplayFiguresBody, ReplayPolicyRequest};
 use steadfast_core::{
     Jitter, PolicyPatch, Preset, RetryPolicy,
     explain::{self, brief},
@@ -15,7 +19,11 @@ use super::{
     page_error::PageResult,
     viewer::Viewer,
 };
-use crate::limits;
+use crate::{
+    api::{policies::run_replay, query},
+    limits,
+    problem::Problem,
+};
 
 const PRESET_DEFAULT: Preset = Preset::Http;
 
@@ -29,6 +37,8 @@ struct SimulatorPage {
     backoffs: [&'static str; 5],
     jitters: [&'static str; 5],
     outcome: Result<Simulation, String>,
+    /// What the policy would have done, if jobs were chosen.
+    replay: Option<Result<Replay, String>>,
 }
 
 impl SimulatorPage {
@@ -48,6 +58,20 @@ struct Simulation {
     curve: Option<Svg>,
     herd: Option<HerdSummary>,
     json: String,
+}
+
+/// The policy against the record.
+struct Replay {
+    summary: String,
+    is_cut: bool,
+    rows: Vec<ReplayRow>,
+}
+
+struct ReplayRow {
+    name: &'static str,
+    recorded: String,
+    old: String,
+    new: String,
 }
 
 struct TimetableRow {
@@ -73,10 +97,15 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let fields = viewer.fields.clone();
     let preset = fields.get("preset").unwrap_or(PRESET_DEFAULT.name());
     let preset: Preset = preset.parse().unwrap_or(PRESET_DEFAULT);
-    let outcome = patch(&fields, preset).and_then(|(patch, json)| {
-        let policy = patch.build().map_err(|error| error.to_string())?;
-        Ok(simulate(&policy, &fields, json))
-    });
+    let mut replay = None;
+    let outcome = match patch(&fields, preset) {
+        Ok((patch, json)) => {
+            replay = replay_chosen(&viewer, &patch).await;
+            let policy = patch.build().map_err(|error| error.to_string());
+            policy.map(|policy| simulate(&policy, &fields, json))
+        }
+        Err(error) => Err(error),
+    };
     render(&SimulatorPage {
         frame: Frame::of(&viewer, "/simulator", "Policy simulator"),
         preset: preset.name(),
@@ -84,8 +113,66 @@ pub async fn page(viewer: Viewer) -> PageResult {
         backoffs: ["exponential", "linear", "fixed", "fibonacci", "delays"],
         jitters: ["none", "proportional", "full", "equal", "decorrelated"],
         outcome,
+        replay,
         fields,
     })
+}
+
+/// Replays the policy if the form names a queue, kind or destination.
+async fn replay_chosen(viewer: &Viewer, retry: &PolicyPatch) -> Option<Result<Replay, String>> {
+    let field = |name| viewer.fields.get(name).map(str::to_owned);
+    let request = ReplayPolicyRequest {
+        retry: retry.clone(),
+        queue: field("queue"),
+        kind: field("kind"),
+        destination: field("destination"),
+        ..ReplayPolicyRequest::default()
+    };
+    if request.queue.is_none() && request.kind.is_none() && request.destination.is_none() {
+        return None;
+    }
+    let run = async || -> Result<PolicyReplayBody, Problem> {
+        let tenant = query::tenant(viewer.fields.get("tenant"), &viewer.caller)?;
+        run_replay(&viewer.app, request, tenant).await
+    };
+    let result = run().await;
+    Some(match result {
+        Ok(body) => Ok(Replay::new(&body)),
+        Err(problem) => Err(problem.detail),
+    })
+}
+
+impl Replay {
+    fn new(body: &PolicyReplayBody) -> Self {
+        let row = |name, show: fn(&ReplayFiguresBody) -> String| ReplayRow {
+            name,
+            recorded: show(&body.recorded),
+            old: body.old.as_ref().map_or("not known".to_owned(), show),
+            new: body.new.as_ref().map_or("not known".to_owned(), show),
+        };
+        Self {
+            summary: body.summary.clone(),
+            is_cut: body.is_cut,
+            rows: vec![
+                row("Succeeded", |it| thousands(it.successes)),
+                row("Dead letters", |it| thousands(it.dead_letters)),
+                row("Attempts", |it| thousands(it.attempts)),
+                row("Time to success, half", |it| {
+                    span(it.time_to_success_p50_ms)
+                }),
+                row("Time to success, 95 %", |it| {
+                    span(it.time_to_success_p95_ms)
+                }),
+                row("Starts in a minute, at most", |it| {
+                    thousands(it.peak_starts_per_minute)
+                }),
+            ],
+        }
+    }
+}
+
+fn span(millis: Option<u64>) -> String {
+    millis.map_or("–".to_owned(), |it| brief(Duration::from_millis(it)))
 }
 
 /// The policy that the form describes, and the JSON for it.

@@ -45,8 +45,9 @@ fn operations() -> Vec<Operation> {
 fn every_operation_has_an_id_of_its_own_that_begins_with_a_verb() {
     const VERBS: &[&str] = &[
         "advance", "cancel", "claim", "create", "delete", "discard", "edit", "explain", "fail",
-        "get", "hold", "list", "mark", "pause", "preview", "release", "requeue", "resume", "retry",
-        "revoke", "rotate", "run", "save", "send", "set", "settle", "snooze", "stream", "succeed",
+        "get", "hold", "list", "mark", "pause", "preview", "release", "replay", "requeue",
+        "resume", "retry", "revoke", "rotate", "run", "save", "send", "set", "settle", "snooze",
+        "stream", "succeed",
     ];
     let mut seen = BTreeSet::new();
     for operation in operations() {
@@ -57,7 +58,7 @@ fn every_operation_has_an_id_of_its_own_that_begins_with_a_verb() {
         assert!(id.chars().all(|c| c.is_ascii_alphanumeric()), "{id}");
         assert!(seen.insert(id.clone()), "{id} is there twice");
     }
-    assert_eq!(seen.len(), 73);
+    assert_eq!(seen.len(), 74);
 }
 
 #[test]
@@ -169,7 +170,7 @@ async fn every_request_body_has_an_example_that_works() {
     })
     .await;
     let examples = examples();
-    assert_eq!(examples.len(), 30);
+    assert_eq!(examples.len(), 31);
     for (operation, examples) in examples {
         let Operation {
             path,

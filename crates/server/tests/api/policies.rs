@@ -1,8 +1,10 @@
 //! What follows a failure: by status, by Retry-After, by rule, by preset.
 
 use serde_json::{Value, json};
+use steadfast_server::keys::Scope;
 
 use crate::{
+    client::Http,
     server::{Server, id_of, millis, time},
     target::{Target, says},
 };
@@ -199,4 +201,110 @@ async fn a_target_that_takes_too_long_is_a_timeout_and_is_retried() {
     let attempts = server.http.attempts(&id).await;
     assert_eq!(attempts[0]["failure"]["class"], "timeout");
     assert_eq!(attempts[1]["status"], "SUCCESS");
+}
+
+/// Makes jobs of a queue whose two attempts fail.
+async fn dead(http: &Http, queue: &str, count: usize) {
+    let retry = json!({"backoff": "fixed", "baseDelay": "10ms", "jitter": "none", "maxRetries": 1});
+    for _ in 0..count {
+        let body = json!({"kind": "mail", "queue": queue, "retry": retry});
+        http.create(body).await;
+        for _ in 0..2 {
+            let claim = &http.claim("mail", "20s").await[0];
+            let failure = json!({"failure": {"class": "error", "message": "no"}});
+            http.report(claim, "fail", failure).await.is(200);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_policy_is_replayed_over_the_attempts_that_were_made() {
+    let server = Server::start().await;
+    dead(&server.http, "a", 3).await;
+    dead(&server.http, "b", 1).await;
+    let replay = |body: Value| {
+        let http = server.http.clone();
+        async move { http.post("/api/v1/policies/replay", body).await.is(200) }
+    };
+    let shown = replay(json!({"queue": "a", "retry": "once"})).await;
+    assert_eq!(shown["recorded"]["jobs"], 3, "{shown:#}");
+    assert_eq!(shown["recorded"]["attempts"], 6);
+    assert_eq!(shown["recorded"]["deadLetters"], 3);
+    assert_eq!(shown["old"], shown["recorded"]);
+    assert_eq!(shown["new"]["attempts"], 3);
+    assert_eq!(
+        (&shown["observedShare"], &shown["isCut"]),
+        (&json!(1.0), &json!(false))
+    );
+    let summary = "3 jobs: 3 attempts instead of 6, 3 dead letters instead of 3";
+    assert!(
+        shown["summary"].as_str().unwrap().starts_with(summary),
+        "{shown:#}"
+    );
+    let shown = replay(json!({"kind": "mail", "retry": {"baseDelay": "10ms"}})).await;
+    assert_eq!(shown["recorded"]["jobs"], 4);
+
+    // Nothing was observed hours later.
+    let shown =
+        replay(json!({"queue": "a", "retry": {"backoff": "fixed", "baseDelay": "20m"}})).await;
+    assert_eq!(
+        (&shown["new"], &shown["observedShare"]),
+        (&Value::Null, &json!(0.0))
+    );
+    let summary = "it is not known what this policy would have done";
+    assert!(
+        shown["summary"].as_str().unwrap().starts_with(summary),
+        "{shown:#}"
+    );
+
+    let body = json!({"destination": "https://nowhere.example.com"});
+    assert_eq!(
+        replay(body).await["summary"],
+        "there are no attempts to replay"
+    );
+    for (body, field, text) in [
+        (
+            json!({"retry": "once"}),
+            "queue",
+            "or a kind or a destination",
+        ),
+        (
+            json!({"queue": "a", "since": "2020-01-01T00:00:00Z"}),
+            "since",
+            "between 1m and 7d ago",
+        ),
+        (
+            json!({"queue": "a", "retry": {"maxRetries": 101}}),
+            "retry.maxRetries",
+            "100",
+        ),
+        (json!({"queue": "a", "policy": "once"}), "policy", "retry"),
+    ] {
+        let refused = server
+            .http
+            .post("/api/v1/policies/replay", body)
+            .await
+            .is(422);
+        assert_eq!(refused["field"], field, "{refused:#}");
+        assert!(
+            refused["detail"].as_str().unwrap().contains(text),
+            "{refused:#}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_replay_sees_the_jobs_of_its_tenant_alone() {
+    let server = Server::start().await;
+    let http = server.key(Scope::Admin, None).await;
+    dead(&http, "a", 1).await;
+    let body = json!({"queue": "a", "retry": "once"});
+    let own = server.key(Scope::Read, Some("other")).await;
+    let shown = own
+        .post("/api/v1/policies/replay", body.clone())
+        .await
+        .is(200);
+    assert_eq!(shown["recorded"]["jobs"], 0, "{shown:#}");
+    let shown = http.post("/api/v1/policies/replay", body).await.is(200);
+    assert_eq!(shown["recorded"]["jobs"], 1, "{shown:#}");
 }

@@ -9,7 +9,7 @@ use crate::{
     seed,
 };
 
-pub const PAGES: [&str; 24] = [
+pub const PAGES: [&str; 25] = [
     "/",
     "/?span=day",
     "/jobs",
@@ -34,6 +34,7 @@ pub const PAGES: [&str; 24] = [
     "/simulator",
     "/simulator?preset=patient&jitter=decorrelated&maxRetries=100&retry=9",
     "/simulator?preset=once",
+    "/simulator?preset=once&queue=default",
 ];
 
 async fn check_pages(node: &TestNode, pages: impl IntoIterator<Item = String>) {
