@@ -23,7 +23,7 @@ pub const DEAD_PORT: &str = "http://127.0.0.1:1/";
 const ONE_RETRY: &str = r#"{"maxRetries": 1, "baseDelay": "10ms", "jitter": "none"}"#;
 
 /// A job that has failed for good.
-fn dead_letter(node: &Node) -> String {
+pub fn dead_letter(node: &Node) -> String {
     let created = node.json(&["jobs", "create", DEAD_PORT, "--retry", ONE_RETRY]);
     let id = created["id"].as_str().unwrap().to_owned();
     node.until(&["jobs", "show", &id], |job| job["label"] == "failed");
@@ -568,55 +568,4 @@ fn a_reader_that_closes_the_output_is_no_error() {
     let err = read_to_end(child.stderr.take().unwrap());
     assert!(child.wait().unwrap().success(), "{err}");
     assert_eq!(err, "");
-}
-
-#[test]
-fn a_policy_is_previewed_without_a_server() {
-    let dir = dir();
-    let mut text = String::new();
-    for args in [
-        &["policy", "preview", "http", "--jitter", "none"][..],
-        &["policy", "preview", "once"],
-        &["policy", "preview", "queue"],
-    ] {
-        let output = run(args, &dir);
-        assert_eq!(output.code, 0, "{output:?}");
-        text += &format!("$ steadfast {}\n{}\n", args.join(" "), output.out);
-    }
-    assert_snapshot!(text);
-    let json = run(
-        &["policy", "preview", r#"{"delays": ["1s", "9s"]}"#, "--json"],
-        &dir,
-    );
-    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
-    assert_eq!(json["attempts"].as_array().unwrap().len(), 4);
-    assert_eq!(json["retry"]["backoff"], "delays");
-    let wrong = run(&["policy", "preview", "--backoff", "hope"], &dir);
-    assert_eq!(wrong.code, 2);
-    assert!(wrong.err.contains("hope"), "{wrong:?}");
-}
-
-#[test]
-fn a_policy_is_replayed_over_what_has_happened() {
-    let node = start();
-    for _ in 0..3 {
-        dead_letter(&node);
-    }
-    let replay = |args: &[&str]| {
-        let args: Vec<&str> = ["policy", "replay"].iter().chain(args).copied().collect();
-        node.run(&args)
-    };
-    let shown = replay(&["once", "--destination", "http://127.0.0.1:1"]);
-    assert_eq!(shown.code, 0, "{shown:?}");
-    // Whether all starts are in one minute is a matter of chance.
-    let lines = shown.out.lines().skip(1).enumerate();
-    let lines = lines.filter(|(index, _)| !(8..10).contains(index));
-    let lines: Vec<&str> = lines.map(|(_, line)| line).collect();
-    assert_snapshot!(lines.join("\n"));
-    let unknown = replay(&["--kind", "http", "--base-delay", "20m"]);
-    assert!(unknown.out.contains("80 % are needed"), "{unknown:?}");
-    let none = replay(&["--queue", "empty"]);
-    assert_eq!(none.out, "there are no attempts to replay\n");
-    let all = replay(&["patient"]);
-    assert!(all.code != 0 && all.err.contains("queue"), "{all:?}");
 }

@@ -7,6 +7,7 @@ mod doctor;
 mod help;
 mod node;
 mod operations;
+mod policies;
 #[path = "../common/process.rs"]
 mod process;
 mod readme;

@@ -71,7 +71,7 @@ impl Client {
     /// Reads the attempts that a replay needs; [`ReplayRecord::replay`] runs it.
     pub async fn replay_record(&self, request: ReplayRequest) -> Result<ReplayRecord, ClientError> {
         let since = request.checked_since(self.now())?;
-        let mut reading = Reading::new(self, &request, since)?;
+        let mut builder = RecordBuilder::new(self, &request, since)?;
         let filter = JobFilter {
             tenant: request.tenant.clone(),
             queue: request.queue.clone(),
@@ -84,17 +84,17 @@ impl Client {
             let jobs = self.jobs(filter.clone(), page).await?;
             jobs_read += jobs.items.len();
             let is_over = jobs.items.last().is_some_and(|job| job.created_at < since);
-            reading.add_jobs(jobs.items).await?;
+            builder.add_jobs(jobs.items).await?;
             page.after = jobs.next;
-            if is_over || page.after.is_none() || reading.is_cut {
+            if is_over || page.after.is_none() || builder.is_cut {
                 break;
             }
             if jobs_read >= REPLAY_JOBS_MAX {
-                reading.is_cut = true;
+                builder.is_cut = true;
                 break;
             }
         }
-        reading.finish()
+        builder.finish()
     }
 }
 
@@ -118,7 +118,7 @@ impl ReplayRequest {
 }
 
 /// What has been read so far.
-struct Reading<'a> {
+struct RecordBuilder<'a> {
     client: &'a Client,
     request: &'a ReplayRequest,
     since: Timestamp,
@@ -131,13 +131,13 @@ struct Reading<'a> {
     is_cut: bool,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> RecordBuilder<'a> {
     fn new(
         client: &'a Client,
         request: &'a ReplayRequest,
         since: Timestamp,
     ) -> Result<Self, Invalid> {
-        let mut reading = Self {
+        let mut builder = Self {
             client,
             request,
             since,
@@ -148,12 +148,12 @@ impl<'a> Reading<'a> {
             is_cut: false,
         };
         // A policy that breaks a rule is refused even if there are no jobs.
-        reading.new_policy(
+        builder.new_policy(
             &request.tenant.clone().unwrap_or_default(),
             &request.queue.clone().unwrap_or_default(),
             &request.kind.clone().unwrap_or_else(Kind::http),
         )?;
-        Ok(reading)
+        Ok(builder)
     }
 
     /// Adds a page of jobs, newest first, with their attempts.

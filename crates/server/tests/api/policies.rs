@@ -217,6 +217,7 @@ async fn dead(http: &Http, queue: &str, count: usize) {
     }
 }
 
+// long: one history, and every question about it
 #[tokio::test]
 async fn a_policy_is_replayed_over_the_attempts_that_were_made() {
     let server = Server::start().await;
