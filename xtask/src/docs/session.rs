@@ -4,7 +4,8 @@
 //! `…` stands for any text within a line, and alone on a line for any lines; how many spaces stand
 //! between words is not compared. A command without
 //! output below it only has to succeed. "```console exit=1" says how the last command of a block
-//! ends, and "```python file=a.py" writes a file that the commands after it find. Port 7373 is that
+//! ends, "```console needs=go" leaves a block out where that program is missing, and "```python
+//! file=a.py" writes a file that the commands after it find. Port 7373 is that
 //! of the server, and every other port of this machine stands for one that is free.
 
 use std::collections::BTreeMap;
@@ -37,12 +38,17 @@ pub fn check_page(
     page: &Page,
     notes: &mut Vec<String>,
 ) -> Result<Findings, String> {
-    let is_session = |code: &Code| code.language == "console";
-    let unread = page
-        .document
-        .codes()
-        .filter(|code| code.language == "sh")
-        .count();
+    let is_session = |code: &Code| code.language == "console" && missing(code).is_none();
+    for code in page.document.codes() {
+        if let Some(program) = missing(code) {
+            notes.push(format!(
+                "{}:{}: left out, {program} is missing",
+                page.path, code.line
+            ));
+        }
+    }
+    let is_unread = |code: &&Code| code.language == "sh" && code.option("file").is_none();
+    let unread = page.document.codes().filter(is_unread).count();
     if unread > 0 {
         notes.push(format!(
             "{}: {unread} sh blocks are read and not run",
@@ -84,13 +90,21 @@ fn script(page: &Page) -> String {
                 code.text
             );
         }
-        if code.language == "console" {
+        if code.language == "console" && missing(code).is_none() {
             for line in lines_of(code) {
                 let _ = write!(script, "{}\nprintf '\\036%s\\n' \"$?\"\n", line.command);
             }
         }
     }
     script
+}
+
+/// The program that "needs=go" asks for, if it is not on this machine.
+fn missing(code: &Code) -> Option<&str> {
+    let program = code.option("needs")?;
+    let path = env::var_os("PATH").unwrap_or_default();
+    let is_there = env::split_paths(&path).any(|directory| directory.join(program).exists());
+    (!is_there).then_some(program)
 }
 
 fn lines_of(code: &Code) -> Vec<Line> {

@@ -138,6 +138,65 @@ mod tests {
         assert!(!verified(&new, b"{}"));
     }
 
+    /// Stands in docs/webhooks.md, too.
+    fn verify(secret: &str, id: &str, timestamp: &str, signatures: &str, body: &[u8]) -> bool {
+        use base64::{Engine as _, prelude::BASE64_STANDARD};
+        use hmac::{Hmac, KeyInit as _, Mac as _};
+
+        let Ok(now) = std::time::UNIX_EPOCH.elapsed() else {
+            return false;
+        };
+        let is_recent = |sent: u64| now.as_secs().abs_diff(sent) <= 300;
+        let key = secret.strip_prefix("whsec_").unwrap_or_default();
+        let Ok(key) = BASE64_STANDARD.decode(key) else {
+            return false;
+        };
+        let is_signed = |signature: &str| {
+            let code = signature.strip_prefix("v1,").unwrap_or_default();
+            let (Ok(code), Ok(mut mac)) = (
+                BASE64_STANDARD.decode(code),
+                Hmac::<sha2::Sha256>::new_from_slice(&key),
+            ) else {
+                return false;
+            };
+            mac.update(format!("{id}.{timestamp}.").as_bytes());
+            mac.update(body);
+            mac.verify_slice(&code).is_ok()
+        };
+        !key.is_empty()
+            && timestamp.parse().is_ok_and(is_recent)
+            && signatures.split(' ').any(is_signed)
+    }
+
+    #[test]
+    fn what_the_book_shows_accepts_a_delivery_and_nothing_else() {
+        let (old, new) = (SigningKey::generate(), SigningKey::generate());
+        let now_secs = SystemClock.now().as_millis() / 1_000;
+        let signature = sign("msg_1", now_secs, b"{}", &[new.clone(), old.clone()]);
+        let now = now_secs.to_string();
+        for secret in [&old, &new] {
+            assert!(verify(&secret.reveal(), "msg_1", &now, &signature, b"{}"));
+        }
+        let secret = new.reveal();
+        let late_secs = now_secs - 301;
+        let late = sign("msg_1", late_secs, b"{}", &[new]);
+        for (secret, id, timestamp, signature, body) in [
+            (secret.as_str(), "msg_1", &now, &signature, b"[]"),
+            (secret.as_str(), "msg_2", &now, &signature, b"{}"),
+            (
+                secret.as_str(),
+                "msg_1",
+                &late_secs.to_string(),
+                &late,
+                b"{}",
+            ),
+            (secret.as_str(), "msg_1", &now, &late, b"{}"),
+            ("whsec_", "msg_1", &now, &signature, b"{}"),
+        ] {
+            assert!(!verify(secret, id, timestamp, signature, body));
+        }
+    }
+
     #[test]
     fn a_secret_is_read_as_it_was_revealed_and_never_shown() {
         let secret = SigningKey::generate();
