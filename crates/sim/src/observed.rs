@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use steadfast_core::{
-    EventType, Job, JobCommand, JobId, JobState, NewJob, Payload, Schedule, StepName,
+    EventType, Gates, Job, JobCommand, JobId, JobState, NewJob, Payload, Schedule, StepName,
     Subscriptions, TickRule, Timestamp, Transition,
 };
 use steadfast_store::{
@@ -95,6 +95,16 @@ impl StoreLayer for ObservedStore {
         history.claimed(&request, &claimed.claims, self.inner.now());
         history.explained(&request, &claimed.claims, &before, &after);
         Ok(claimed)
+    }
+
+    async fn read_start(
+        &self,
+        of: StartQuery,
+        gates: Arc<Gates>,
+    ) -> Result<Option<StartReading>, StoreError> {
+        let reading = self.inner.read_start(of, gates.clone()).await?;
+        self.history.lock().follow_gates(&gates, self.inner.now());
+        Ok(reading)
     }
 
     async fn renew(&self, mut renewals: Vec<Renewal>) -> Result<Vec<RenewResult>, StoreError> {

@@ -25,7 +25,7 @@ const EXPLAINED_MAX: usize = 3;
 /// What is known of gates.
 #[derive(Default)]
 pub struct ExpectedFlow {
-    /// Those of the newest version that a claim was made with: they hold.
+    /// Those of the newest version that the store was asked with: they hold.
     gates: Arc<Gates>,
     /// Which of them apply, as far as that was asked.
     applied: BTreeMap<Sublane, Arc<[AppliedGate]>>,
@@ -141,8 +141,8 @@ fn minute(now: Timestamp) -> i64 {
 }
 
 impl History {
-    /// The gates that a claim was made with hold from now on, unless newer ones do.
-    pub(super) fn follow_gates(&mut self, gates: &Arc<Gates>, now: Timestamp) {
+    /// The gates that a store was asked with hold from now on, unless newer ones do.
+    pub fn follow_gates(&mut self, gates: &Arc<Gates>, now: Timestamp) {
         let flow = &mut self.flow;
         if gates.version() > flow.gates.version() {
             flow.gates = gates.clone();
