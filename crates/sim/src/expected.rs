@@ -1,6 +1,6 @@
 //! A job as the answers of the store say it must be.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use steadfast_core::{
     Attempt, Fence, Guarantee, IdempotencyKey, Job, JobState, Kind, Payload, Priority, Queue,
@@ -44,6 +44,8 @@ pub struct ExpectedClaim {
     /// Its index in the history.
     pub index: usize,
     pub starts: u32,
+    /// For how long its destination was held since the first attempt, as the claimant knew it.
+    pub held: Duration,
     /// The record with which it was settled, where that leaves one.
     pub settled: Option<Option<Attempt>>,
 }

@@ -8,6 +8,7 @@ mod changes;
 mod claims;
 mod ends;
 mod flow;
+mod holds;
 mod ticks;
 
 use std::{
@@ -25,6 +26,7 @@ use steadfast_store::CommitResult;
 use crate::{Counters, Invariant, expected::ExpectedJob};
 pub use ends::CommitObservation;
 use flow::ExpectedFlow;
+use holds::ExpectedProbes;
 pub use ticks::ExpectedSchedule;
 
 /// What happened, as far as a reader needs it to see why.
@@ -119,6 +121,9 @@ pub struct History {
     pub(crate) keys: BTreeMap<(Tenant, IdempotencyKey), JobId>,
     pub(crate) schedules: BTreeMap<ScheduleId, ExpectedSchedule>,
     pub(crate) flow: ExpectedFlow,
+    probes: ExpectedProbes,
+    /// How often the clock was set back.
+    set_backs: u32,
     pub(crate) counters: Counters,
     violation: Option<Violation>,
 }

@@ -22,9 +22,9 @@ use steadfast_core::{
     Subscriptions, Timestamp, Transition,
 };
 use steadfast_store::{
-    ClaimRequest, ClaimResult, CommandError, CommitResult, EnqueueError, EnqueueResult,
-    FireRequest, FireResult, JobFilter, JobPageRequest, LayeredStore, Page, RenewResult, Renewal,
-    StartQuery, StartReading, Store, StoreError, StoreLayer,
+    ClaimRequest, ClaimResult, CommandError, CommitResult, Document, DocumentKind, EnqueueError,
+    EnqueueResult, FireRequest, FireResult, JobFilter, JobPageRequest, LayeredStore, Page,
+    RenewResult, Renewal, StartQuery, StartReading, Store, StoreError, StoreLayer,
 };
 
 use crate::{Backend, Invariant};
@@ -95,6 +95,9 @@ bugs! {
     PauseWithoutEnd breaks OpenGates: "a pause does not end when it should",
     TokenLost breaks OpenGates: "an attempt that was lost counts for ever",
     DeletedGateHolds breaks OpenGates: "a gate that was deleted still holds",
+    HoldIgnored breaks HoldsLetProbesPass: "jobs start although their destination is held",
+    WaitNotShared breaks WaitsAreShared: "only the job that was asked to wait does",
+    HoldNotRemembered breaks HeldTimeIsFree: "how long a destination was held is forgotten",
     ExplainCountsNothing breaks ExplainAgrees: "explain does not see what runs",
     TenantStarved breaks SharesAreFair: "one tenant goes before all others",
     WeightIgnored breaks SharesAreFair: "all tenants weigh the same",
@@ -122,12 +125,14 @@ impl Bug {
     /// Whether it is about gates and shares.
     fn is_of_flow(self) -> bool {
         use Invariant::{
-            OpenGates, OrderKept, PausesHold, RetriesLimited, RunningLimited, SharesAreFair,
-            StartsLimited,
+            HoldsLetProbesPass, OpenGates, OrderKept, PausesHold, RetriesLimited, RunningLimited,
+            SharesAreFair, StartsLimited, WaitsAreShared,
         };
         matches!(
             self.breaks(),
-            OpenGates
+            HoldsLetProbesPass
+                | WaitsAreShared
+                | OpenGates
                 | OrderKept
                 | PausesHold
                 | RetriesLimited
@@ -253,6 +258,14 @@ impl StoreLayer for BuggyStore {
             }
         }
         Ok(reading)
+    }
+
+    async fn list_documents(&self, kind: DocumentKind) -> Result<Vec<Document>, StoreError> {
+        let mut documents = self.inner.list_documents(kind).await?;
+        if self.bug == Bug::HoldNotRemembered && kind == DocumentKind::Destination {
+            documents.iter_mut().for_each(flow::forget_holds);
+        }
+        Ok(documents)
     }
 
     async fn fire_schedules(

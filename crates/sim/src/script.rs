@@ -1,6 +1,7 @@
 //! What handlers do: whatever the seed says, for as long as the clock says.
 
 use std::{
+    collections::BTreeSet,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -11,7 +12,7 @@ use std::{
 use async_trait::async_trait;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use serde::{Deserialize, Serialize};
-use steadfast_core::{Failure, FailureClass, Job, Kind, Outcome, Payload, StepName};
+use steadfast_core::{Destination, Failure, FailureClass, Job, Kind, Outcome, Payload, StepName};
 use steadfast_engine::{
     AttemptContext, Context, EngineBuilder, Handler, JobError, JobKind, JobRequest, Notice,
     Observer,
@@ -45,6 +46,8 @@ pub struct Script {
     pub history: SharedHistory,
     random: Mutex<StdRng>,
     calm: AtomicBool,
+    /// Destinations that do not work.
+    down: Mutex<BTreeSet<Destination>>,
     observer_panics: AtomicU64,
 }
 
@@ -59,6 +62,10 @@ pub enum End {
     Panic,
     /// Only a timeout ends it.
     Hang,
+    /// Its destination cannot be reached.
+    Unreachable,
+    /// Its destination asks to be called later.
+    AskToWait(u64),
 }
 
 struct Plan {
@@ -76,6 +83,7 @@ impl Script {
             history,
             random: Mutex::new(StdRng::seed_from_u64(seed)),
             calm: AtomicBool::new(false),
+            down: Mutex::default(),
             observer_panics: AtomicU64::new(0),
         })
     }
@@ -88,6 +96,21 @@ impl Script {
     /// From now on, most attempts succeed, and soon.
     pub fn calm_down(&self) {
         self.calm.store(true, Ordering::Relaxed);
+        self.down.lock().unwrap().clear();
+    }
+
+    /// A destination stops working, or works again.
+    pub fn toggle(&self, destination: Destination) {
+        let mut down = self.down.lock().unwrap();
+        if !down.remove(&destination) {
+            down.insert(destination);
+        }
+    }
+
+    fn is_down(&self, job: &Job) -> bool {
+        let down = self.down.lock().unwrap();
+        let destination = job.destination.as_ref();
+        destination.is_some_and(|destination| down.contains(destination))
     }
 
     pub fn set_up(self: &Arc<Self>, builder: EngineBuilder) -> EngineBuilder<Arc<Self>> {
@@ -96,6 +119,7 @@ impl Script {
             .state(self.clone())
             .handler(|_: X, context| act(context))
             .handler(|_: Y, context| act(context))
+            .raw_handler(Kind::http().as_str(), deliver.clone())
             .raw_handler(Kind::webhook().as_str(), deliver)
             .observer(Arc::new(PanickingObserver(self.clone())))
     }
@@ -103,6 +127,12 @@ impl Script {
     pub fn end(&self, job: &Job) -> End {
         let mut random = self.random.lock().unwrap();
         let calm = self.calm.load(Ordering::Relaxed);
+        if self.is_down(job) && random.random_ratio(9, 10) {
+            return match random.random_range(0..12) {
+                0 => End::AskToWait(random.random_range(1..20)),
+                _ => End::Unreachable,
+            };
+        }
         match random.random_range(0..100) {
             0..70 if calm => End::Succeed,
             0..40 => End::Succeed,
@@ -185,6 +215,10 @@ async fn act(context: Context<Arc<Script>>) -> Result<(), JobError> {
         End::Snooze(secs) => Err(JobError::Snooze(Duration::from_secs(secs))),
         End::CallOff => Err(JobError::Cancel("pointless".to_owned())),
         End::Panic => panic!("{PANIC}"),
+        End::Unreachable | End::AskToWait(_) => match outcome(plan.end) {
+            Outcome::Failure { failure, .. } => Err(JobError::Failure(failure)),
+            _ => Ok(()),
+        },
     }
 }
 
@@ -211,7 +245,11 @@ pub fn outcome(end: End) -> Outcome {
     };
     match end {
         End::Succeed | End::Hang => Outcome::Success { output: None },
-        End::Fail | End::Panic => failed(FailureClass::CONNECTION, "no answer"),
+        End::AskToWait(secs) => Outcome::Failure {
+            failure: Failure::http(429, "later").with_retry_after(Duration::from_secs(secs)),
+            output: None,
+        },
+        End::Fail | End::Panic | End::Unreachable => failed(FailureClass::CONNECTION, "no answer"),
         End::FailForGood => failed(FailureClass::VALIDATION, "it will never work"),
         End::Snooze(secs) => Outcome::Snoozed(Duration::from_secs(secs)),
         End::CallOff => Outcome::Cancelled {

@@ -11,7 +11,7 @@ mod nodes;
 use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
-use steadfast_core::JobId;
+use steadfast_core::{HoldMode, JobId};
 use steadfast_store::{
     Clock as _, LayeredStore, ManualClock, MemoryStore, SqliteOptions, SqliteStore, Store, rusqlite,
 };
@@ -88,6 +88,10 @@ impl Simulation {
     fn new(seed: u64, backend: Backend, bug: Option<Bug>) -> Self {
         let mut random = StdRng::seed_from_u64(seed);
         let has_gates = random.random_ratio(2, 3);
+        let hold = match random.random_range(0..3) {
+            0 => HoldMode::Watch,
+            _ => HoldMode::Auto,
+        };
         let clock = ManualClock::default();
         let mut directory = None;
         let store: Arc<dyn Store> = match backend {
@@ -120,7 +124,7 @@ impl Simulation {
         };
         let faulty = LayeredStore(FaultInjector::new(below_faults, random.random()));
         let script = Script::new(clock.clone(), history.clone(), random.random());
-        let nodes = Nodes::new(Arc::new(faulty.clone()), script.clone(), &mut random);
+        let nodes = Nodes::new(Arc::new(faulty.clone()), script.clone(), hold, &mut random);
         Self {
             random,
             clock,
@@ -201,6 +205,10 @@ impl Simulation {
             98 if self.has_gates && random.random_ratio(1, 3) => {
                 self.nodes.enqueue_mass(random, &inbox, now);
             }
+            99 if self.has_gates => match random.random_range(0..3) {
+                0 => self.nodes.hold(random, &inbox, now),
+                _ => self.script.toggle(workload::any_destination(random)),
+            },
             _ => {}
         }
         for _ in 0..self.random.random_range(0..16) {

@@ -14,11 +14,11 @@ use steadfast_core::{
 use steadfast_store::{Document, DocumentKind};
 
 use crate::script::REMOTE;
-pub use flow::{document, gate, mass, queue_pause};
+pub use flow::{any_destination, defaults, document, gate, mass, queue_pause};
 
 pub const TENANTS: [&str; 2] = ["acme", "zeta"];
 const QUEUES: [&str; 2] = ["a", "b"];
-const KINDS: [&str; 4] = ["x", "x", "y", REMOTE];
+const KINDS: [&str; 5] = ["x", "x", "y", REMOTE, "http"];
 /// Few, so that they are used again.
 const KEYS: u64 = 10;
 
@@ -36,6 +36,11 @@ fn secs(random: &mut StdRng, most: u64) -> Duration {
 
 fn policy(random: &mut StdRng) -> Arc<RetryPolicy> {
     let patch = PolicyPatch::fixed(secs(random, 8)).max_retries(random.random_range(0..4));
+    let most = Duration::from_secs(random.random_range(30..90));
+    let patch = match random.random_ratio(1, 3) {
+        true => patch.max_elapsed(most),
+        false => patch,
+    };
     Arc::new(patch.build().unwrap())
 }
 

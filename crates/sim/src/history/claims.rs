@@ -56,6 +56,7 @@ impl History {
         let mut running = self.running();
         for claim in claims {
             self.check_gates(claim, &mut running, now);
+            self.check_holds(claim, now);
             self.check_claim(request, claim, now);
         }
         self.check_left(request, claims, &running, now);
@@ -141,6 +142,7 @@ impl History {
         let claim = ExpectedClaim {
             index,
             starts: 0,
+            held: Self::held(job, &request.gates, now),
             settled: None,
         };
         known.claims.insert(fence, claim);

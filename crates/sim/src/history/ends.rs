@@ -49,7 +49,10 @@ impl History {
         let cancel_is_news = known.cancel_requested && !cancel_requested;
         let may_write = holds && lease_is_over && !cancel_is_news;
         match answer {
-            CommitResult::Done if may_write => self.ended(seen, now),
+            CommitResult::Done if may_write => {
+                self.check_age(transition, seen.before.as_ref());
+                self.ended(seen, now);
+            }
             CommitResult::Done if was_written(&known, seen) => self.unchanged(seen),
             CommitResult::Done if cancel_is_news && holds => {
                 let why = "an attempt ended as if no cancel had been requested";

@@ -10,8 +10,8 @@ use std::{
 };
 
 use steadfast_core::{
-    AppliedGate, Claim, GateLimits, GateNumber, GateState, Gates, JobId, JobState, Priority, Rate,
-    Room, Sublane, Tenant, Timestamp, limits,
+    AppliedGate, Claim, ClosedBy, GateLimits, GateNumber, GateState, Gates, JobId, JobState,
+    Priority, Rate, Room, Sublane, Tenant, Timestamp, limits,
 };
 use steadfast_store::ClaimRequest;
 
@@ -26,7 +26,7 @@ const EXPLAINED_MAX: usize = 3;
 #[derive(Default)]
 pub struct ExpectedFlow {
     /// Those of the newest version that the store was asked with: they hold.
-    gates: Arc<Gates>,
+    pub(super) gates: Arc<Gates>,
     /// Which of them apply, as far as that was asked.
     applied: BTreeMap<Sublane, Arc<[AppliedGate]>>,
     known: BTreeMap<GateNumber, ExpectedGate>,
@@ -158,6 +158,8 @@ impl History {
         for gate in self.flow.known.values_mut() {
             gate.starts.clear();
         }
+        self.probes.clear();
+        self.set_backs += 1;
     }
 
     pub(super) fn running(&mut self) -> RunningCounts {
@@ -290,8 +292,15 @@ impl History {
                 ..expected.state
             };
             let room = gate.limits.room_for(&state, known.guarantee, is_retry, now);
-            if matches!(room, Room::Closed(_)) {
+            if let Room::Closed(by) = room {
                 openness = Openness::Closed;
+                match by {
+                    ClosedBy::Hold { .. } | ClosedBy::HeldByHand { .. } => {
+                        self.exercise(Invariant::HoldsLetProbesPass);
+                    }
+                    ClosedBy::RetryAfter(_) => self.exercise(Invariant::WaitsAreShared),
+                    _ => {}
+                }
             }
             if gate.limits.paused.is_some() && openness == Openness::Closed {
                 self.exercise(Invariant::PausesHold);

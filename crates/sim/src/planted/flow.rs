@@ -6,12 +6,13 @@ use std::{
 };
 
 use steadfast_core::{
-    Claim, Gate, GateDefaults, GateId, GateLimits, GateScope, Gates, Job, JobLabel, Tenant,
+    Claim, Destination, Gate, GateId, GateLimits, GateScope, Gates, HoldMode, Job, JobLabel,
+    Payload, Tenant,
 };
-use steadfast_store::{ClaimRequest, ClaimResult, JobFilter, StoreError};
+use steadfast_store::{ClaimRequest, ClaimResult, Document, JobFilter, StoreError};
 
 use super::{Bug, BuggyStore};
-use crate::workload::TENANTS;
+use crate::workload::{self, TENANTS};
 
 /// So many claims are made under one version of gates at most.
 const CLAIMS_MAX: u64 = 1_000_000;
@@ -48,7 +49,18 @@ impl BuggyStore {
         let claims = self.claims.fetch_add(1, Ordering::Relaxed);
         let version = gates.version() * CLAIMS_MAX + claims;
         let set = set.into_iter().map(|(id, limits)| Gate { id, limits });
-        Ok(Arc::new(Gates::new(version, set, GateDefaults::default())))
+        // Which setting there is can be seen from what it does to any destination.
+        let anywhere = Destination::new("https://anywhere.example.org").unwrap();
+        let mut defaults = workload::defaults(gates.usual_hold_mode(&anywhere));
+        match self.bug {
+            Bug::HoldIgnored => defaults.destination.hold = Some(HoldMode::Watch),
+            Bug::WaitNotShared => defaults.destination.share_retry_after = Some(false),
+            _ => {}
+        }
+        let health = gates.healths();
+        let health = health.map(|(subject, health)| (subject, health.clone()));
+        let twisted = Gates::new(version, set, defaults).with_health(health);
+        Ok(Arc::new(twisted))
     }
 
     fn twist_limits(&self, id: &GateId, limits: &mut GateLimits, facts: &Facts) {
@@ -84,6 +96,9 @@ impl BuggyStore {
             }
             Bug::RetryShareIgnored => limits.retry_share = None,
             Bug::WeightIgnored => limits.weight = None,
+            // Those that are set have taken over what was set for all.
+            Bug::HoldIgnored => limits.hold = None,
+            Bug::WaitNotShared => limits.share_retry_after = None,
             _ => {}
         }
     }
@@ -127,6 +142,16 @@ impl BuggyStore {
         let next_due = others.next_due;
         Ok(ClaimResult { claims, next_due })
     }
+}
+
+/// A destination that looks as if it had never been held.
+pub(super) fn forget_holds(document: &mut Document) {
+    let mut body: serde_json::Value = document.body.decode().unwrap();
+    if let Some(fields) = body.as_object_mut() {
+        fields.remove("hold");
+        fields.remove("pastHolds");
+    }
+    document.body = Payload::encode(&body).unwrap();
 }
 
 fn add(limit: &mut Option<u32>, more: u32) {

@@ -3,8 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use rand::{RngExt as _, rngs::StdRng};
-use steadfast_core::{Claim, Gate, JobId, Kind, Outcome, Timestamp, WorkerName};
-use steadfast_engine::{EngineConfig, HeldClaims, NodeHandle, Settlement, testing::Roles};
+use steadfast_core::{Claim, Gate, HoldMode, JobId, Kind, Outcome, Timestamp, WorkerName};
+use steadfast_engine::{
+    DestinationFilter, EngineConfig, HeldClaims, NodeHandle, Settlement, testing::Roles,
+};
 use steadfast_store::{
     ClaimRequest, Clock as _, DocumentKind, EnqueueError, JobStore as _, Renewal, Store, StoreError,
 };
@@ -23,6 +25,8 @@ pub struct Nodes {
     store: Arc<FaultyStore>,
     script: Arc<Script>,
     nodes: Vec<Alive>,
+    /// What follows if a destination does not work.
+    hold: HoldMode,
 }
 
 struct Alive {
@@ -31,11 +35,17 @@ struct Alive {
 }
 
 impl Nodes {
-    pub fn new(store: Arc<FaultyStore>, script: Arc<Script>, random: &mut StdRng) -> Self {
+    pub fn new(
+        store: Arc<FaultyStore>,
+        script: Arc<Script>,
+        hold: HoldMode,
+        random: &mut StdRng,
+    ) -> Self {
         let mut nodes = Self {
             store,
             script,
             nodes: Vec::new(),
+            hold,
         };
         for node in 0..NODES {
             let alive = nodes.start(node, random.random());
@@ -61,7 +71,9 @@ impl Nodes {
     }
 
     fn start(&self, node: usize, seed: u64) -> Alive {
-        let config = EngineConfig::default().with_worker(worker(&format!("node-{node}")));
+        let config = EngineConfig::default()
+            .with_worker(worker(&format!("node-{node}")))
+            .with_gate_defaults(workload::defaults(self.hold));
         let script = self.script.clone();
         let set_up = |builder| script.set_up(builder).config(config);
         let roles = Roles::new(self.store.clone(), seed, set_up).unwrap();
@@ -134,7 +146,10 @@ impl Nodes {
 
     pub fn keep(&self, random: &mut StdRng, inbox: &Inbox) {
         let (node, roles) = self.any(random);
-        inbox.spawn(node, async move { forgive(roles.keep().await) });
+        inbox.spawn(node, async move {
+            forgive(roles.keep().await);
+            forgive(roles.keep_health().await);
+        });
     }
 
     pub fn sweep(&self, random: &mut StdRng, inbox: &Inbox) {
@@ -205,12 +220,34 @@ impl Nodes {
         inbox.spawn(node, async move { forgive(roles.refresh_gates().await) });
     }
 
+    /// A person holds a destination, or releases it.
+    pub fn hold(&self, random: &mut StdRng, inbox: &Inbox, now: Timestamp) {
+        let destination = workload::any_destination(random);
+        let releases = random.random_ratio(1, 2);
+        let until = random.random_ratio(1, 2);
+        let until = until.then(|| now.plus(Duration::from_secs(random.random_range(5..40))));
+        let (node, roles) = self.any(random);
+        inbox.spawn(node, async move {
+            let client = roles.client();
+            // Refused if the time has come meanwhile, or if others were faster each time.
+            let _refused = match releases {
+                true => client.release_destination(&destination, None).await,
+                false => {
+                    let held = client.hold_destination(&destination, Some("a person"), None, until);
+                    held.await
+                }
+            };
+        });
+    }
+
     /// All roles of a node, and a worker at its door.
     pub fn do_everything(&self, node: usize, inbox: &Inbox) {
         let roles = self.nodes[node].roles.clone();
         let (script, spawner) = (self.script.clone(), inbox.clone());
         inbox.spawn(node, async move {
             forgive(roles.refresh_gates().await);
+            release_all(&roles).await;
+            forgive(roles.keep_health().await);
             forgive(roles.keep().await);
             forgive(roles.sweep().await);
             forgive(roles.fire().await);
@@ -282,6 +319,19 @@ async fn work(door: NodeHandle, script: Arc<Script>, claim: Claim) {
     }
     if script.chance(20) {
         forgive(door.settle(vec![settlement], None).await);
+    }
+}
+
+/// What a person holds for good would keep jobs from their end.
+async fn release_all(roles: &Roles) {
+    let client = roles.client();
+    let filter = DestinationFilter::default();
+    let known = client.destinations(&filter, None, 10).await;
+    for state in known.unwrap_or_default() {
+        if state.health.held_by_hand().is_some() {
+            let released = client.release_destination(&state.destination, None);
+            let _refused = released.await;
+        }
     }
 }
 

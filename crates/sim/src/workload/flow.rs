@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use rand::{RngExt as _, rngs::StdRng, seq::IndexedRandom as _};
 use steadfast_core::{
-    ConcurrencyKey, Destination, Gate, GateId, GateLimits, GateScope, JobId, NewJob, Pause,
-    Payload, Rate, RetryShare, RunAt, Tenant, Timestamp, Weight,
+    ConcurrencyKey, Destination, Gate, GateDefaults, GateId, GateLimits, GateScope, HealthPatch,
+    HoldMode, JobId, NewJob, Pause, Payload, Rate, RetryShare, RunAt, Tenant, Timestamp, Weight,
 };
 use steadfast_store::{Document, DocumentKind};
 
@@ -20,6 +20,25 @@ pub fn destination(random: &mut StdRng) -> Option<Destination> {
     let is_known = random.random_ratio(1, 2);
     let destination = Destination::new(DESTINATIONS.choose(random).unwrap()).unwrap();
     is_known.then_some(destination)
+}
+
+/// One that some jobs call.
+pub fn any_destination(random: &mut StdRng) -> Destination {
+    Destination::new(DESTINATIONS.choose(random).unwrap()).unwrap()
+}
+
+/// What holds for all destinations: few failures are enough, and holds are short.
+pub fn defaults(hold: HoldMode) -> GateDefaults {
+    let mut defaults = GateDefaults::default();
+    defaults.destination.hold = Some(hold);
+    defaults.destination.health = HealthPatch {
+        min_attempts: Some(4),
+        min_jobs: Some(2),
+        failed_share: Some(0.6),
+        window: Some(Duration::from_secs(60)),
+        max_hold: Some(Duration::from_secs(120)),
+    };
+    defaults
 }
 
 pub fn concurrency_key(random: &mut StdRng) -> Option<ConcurrencyKey> {

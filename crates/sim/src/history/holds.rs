@@ -1,0 +1,144 @@
+//! Destinations that are held: what may start there is told anew from what nodes knew of them, without
+//! asking the rules of claims.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use steadfast_core::{
+    Claim, Destination, DestinationHealth, EndReason, Gates, Guarantee, HoldMode, Incident, Job,
+    Tenant, Timestamp, Transition, limits,
+};
+
+use super::History;
+use crate::{Invariant, expected::ExpectedJob};
+
+/// A retry may be due so much after the end of its attempt, and is given up if that is too late.
+const DELAY_MAX: Duration = Duration::from_secs(20);
+/// How far the clock is set back at most.
+const CLOCK_BACK_MAX: Duration = Duration::from_secs(5);
+
+/// Probes of destinations, as all tenants see them or as one does: from when one might start, and when
+/// one did.
+#[derive(Default)]
+pub struct ExpectedProbes(BTreeMap<(Destination, Option<Tenant>), (Timestamp, Timestamp)>);
+
+impl ExpectedProbes {
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl History {
+    /// One claim, before it is noted.
+    pub(super) fn check_holds(&mut self, claim: &Claim, now: Timestamp) {
+        let (job, gates) = (claim.job(), self.flow.gates.clone());
+        let Some(destination) = &job.destination else {
+            return;
+        };
+        let mode = gates.hold_mode(&job.tenant, destination);
+        let for_all = gates.health(destination, None);
+        let own = gates.health(destination, Some(&job.tenant));
+        for health in for_all.into_iter().chain(own) {
+            if health.held_by_hand().is_some() {
+                let why = "claimed while a person holds its destination";
+                self.broken(Invariant::HoldsLetProbesPass, job.id, why);
+            }
+            if health.retry_after(now).is_some() && gates.shares_retry_after(destination) {
+                let why = "claimed before the time that its destination asked for";
+                self.broken(Invariant::WaitsAreShared, job.id, why);
+            }
+        }
+        if mode != HoldMode::Auto {
+            return;
+        }
+        let for_all = for_all.filter(|_| job.kind.is_call());
+        match for_all.filter(|health| health.keeps_back(mode)) {
+            Some(health) => self.check_probe(job, health, None, now),
+            None => {
+                if let Some(health) = own {
+                    self.check_probe(job, health, Some(&job.tenant), now);
+                }
+            }
+        }
+    }
+
+    fn check_probe(
+        &mut self,
+        job: &Job,
+        health: &DestinationHealth,
+        tenant: Option<&Tenant>,
+        now: Timestamp,
+    ) {
+        let (Some(due), Some(destination)) = (health.next_probe_at(), &job.destination) else {
+            return;
+        };
+        let key = (destination.clone(), tenant.cloned());
+        let last = self.probes.0.insert(key, (due, now));
+        let is_second = last.is_some_and(|(of, started)| {
+            of == due && now.since(started) < limits::PROBE_LOST_AFTER
+        });
+        self.exercise(Invariant::HoldsLetProbesPass);
+        if now < due || is_second || job.guarantee != Guarantee::AtLeastOnce {
+            let why = format!("claimed while its destination is held until a probe at {due}");
+            self.broken(Invariant::HoldsLetProbesPass, job.id, why);
+        }
+    }
+
+    /// For how long a job was held since its first attempt, as its claimant knows.
+    pub(super) fn held(job: &Job, gates: &Gates, now: Timestamp) -> Duration {
+        let (Some(destination), Some(first)) = (&job.destination, job.progress.first_started_at)
+        else {
+            return Duration::ZERO;
+        };
+        if gates.hold_mode(&job.tenant, destination) != HoldMode::Auto {
+            return Duration::ZERO;
+        }
+        let for_all = gates.health(destination, None);
+        let for_all = for_all.filter(|_| job.kind.is_call());
+        let own = gates.health(destination, Some(&job.tenant));
+        let held = |health: &DestinationHealth| {
+            let past = health.past_incidents().iter().chain(health.incident());
+            past.map(|incident| overlap(incident, first, now))
+                .sum::<Duration>()
+        };
+        let known = for_all.into_iter().chain(own);
+        // Those of both may overlap.
+        known
+            .map(|health| held(health))
+            .max()
+            .unwrap_or(Duration::ZERO)
+    }
+
+    /// A job that was given up because of its age was old enough without the time in which it was held.
+    pub(super) fn check_age(&mut self, transition: &Transition, job: Option<&Job>) {
+        let is_given_up = transition.to.reason == Some(EndReason::Expired);
+        // Whoever finds a lost attempt may know less than its claimant did.
+        let is_checked = is_given_up && !transition.guard.lease_expired;
+        let Some(job) = job.filter(|_| is_checked) else {
+            return;
+        };
+        let known: Option<&ExpectedJob> = self.jobs.get(&job.id);
+        let claim = known.and_then(|known| known.claims.get(&transition.guard.fence));
+        let (Some(claim), Some(most)) = (claim, job.policy.max_elapsed()) else {
+            return;
+        };
+        let (Some(first), Some(ended)) = (job.progress.first_started_at, transition.to.finished_at)
+        else {
+            return;
+        };
+        let held = claim.held;
+        if held.is_zero() {
+            return;
+        }
+        self.exercise(Invariant::HeldTimeIsFree);
+        let age = ended.since(first).saturating_sub(held);
+        if age + DELAY_MAX + CLOCK_BACK_MAX * self.set_backs < most {
+            let why = format!("given up at the age of {age:?}, {held:?} of it held, of {most:?}");
+            self.broken(Invariant::HeldTimeIsFree, job.id, why);
+        }
+    }
+}
+
+fn overlap(incident: &Incident, from: Timestamp, to: Timestamp) -> Duration {
+    let end = incident.given_up_at.or(incident.ended_at).unwrap_or(to);
+    end.min(to).since(incident.began_at.max(from))
+}
