@@ -1,4 +1,4 @@
-//! Destinations that are held: what may start there is told anew from what nodes knew of them, without
+//! Destinations that are held: what may start there is found anew from what nodes knew of them, without
 //! asking the rules of claims.
 
 use std::{collections::BTreeMap, time::Duration};
@@ -111,7 +111,7 @@ impl History {
     /// A job that was given up because of its age was old enough without the time in which it was held.
     pub(super) fn check_age(&mut self, transition: &Transition, job: Option<&Job>) {
         let is_given_up = transition.to.reason == Some(EndReason::Expired);
-        // Whoever finds a lost attempt may know less than its claimant did.
+        // The node that finds a lost attempt may know less than its claimant did.
         let is_checked = is_given_up && !transition.guard.lease_expired;
         let Some(job) = job.filter(|_| is_checked) else {
             return;
