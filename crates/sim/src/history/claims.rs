@@ -1,5 +1,7 @@
 //! From the making of a job to the start of its attempts.
 
+use std::time::Duration;
+
 use steadfast_core::{
     Claim, Fence, Guarantee, Job, JobId, JobState, NewJob, Payload, StepName, Timestamp,
 };
@@ -126,10 +128,11 @@ impl History {
                 self.broken(invariant, id, why);
             }
         }
-        self.note_claim(job, fence);
+        let held = Self::held(job, &request.gates, now);
+        self.note_claim(job, fence, held);
     }
 
-    fn note_claim(&mut self, job: &Job, fence: Fence) {
+    fn note_claim(&mut self, job: &Job, fence: Fence, held: Duration) {
         let index = self.entries.len();
         let Some(known) = self.jobs.get_mut(&job.id) else {
             return;
@@ -142,7 +145,7 @@ impl History {
         let claim = ExpectedClaim {
             index,
             starts: 0,
-            held: Self::held(job, &request.gates, now),
+            held,
             settled: None,
         };
         known.claims.insert(fence, claim);
