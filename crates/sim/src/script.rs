@@ -128,8 +128,8 @@ impl Script {
         let mut random = self.random.lock().unwrap();
         let calm = self.calm.load(Ordering::Relaxed);
         if self.is_down(job) && random.random_ratio(9, 10) {
-            return match random.random_range(0..12) {
-                0 => End::AskToWait(random.random_range(1..20)),
+            return match random.random_range(0..4) {
+                0 => End::AskToWait(random.random_range(1..30)),
                 _ => End::Unreachable,
             };
         }

@@ -201,14 +201,12 @@ impl Simulation {
             90 => self.set_clock_ahead(),
             91 => self.set_clock_back(),
             92..95 if self.has_gates => self.nodes.set_gate(random, &inbox, now),
-            95..98 if self.has_gates => self.nodes.refresh_gates(random, &inbox),
+            95..97 if self.has_gates => self.nodes.refresh_gates(random, &inbox),
+            97 if self.has_gates => self.nodes.toggle(random, &inbox, now),
             98 if self.has_gates && random.random_ratio(1, 3) => {
                 self.nodes.enqueue_mass(random, &inbox, now);
             }
-            99 if self.has_gates => match random.random_range(0..3) {
-                0 => self.nodes.hold(random, &inbox, now),
-                _ => self.script.toggle(workload::any_destination(random)),
-            },
+            99 if self.has_gates => self.nodes.hold(random, &inbox, now),
             _ => {}
         }
         for _ in 0..self.random.random_range(0..16) {

@@ -14,7 +14,7 @@ use steadfast_core::{
 use steadfast_store::{Document, DocumentKind};
 
 use crate::script::REMOTE;
-pub use flow::{any_destination, defaults, document, gate, mass, queue_pause};
+pub use flow::{any_destination, calls, defaults, document, gate, mass, queue_pause};
 
 pub const TENANTS: [&str; 2] = ["acme", "zeta"];
 const QUEUES: [&str; 2] = ["a", "b"];
@@ -145,7 +145,7 @@ pub fn schedule(random: &mut StdRng, number: u64, now: Timestamp) -> Schedule {
         MissedTickPolicy::RunOnce,
         MissedTickPolicy::RunAll,
     ];
-    let every = Duration::from_secs(random.random_range(5..40));
+    let every = Duration::from_secs(random.random_range(30..90));
     let timetable = Timetable::new(TickRule::Every(every))
         .and_then(|timetable| timetable.with_max_runs(Some(random.random_range(3..9))))
         .unwrap()

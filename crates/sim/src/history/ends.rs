@@ -50,7 +50,7 @@ impl History {
         let may_write = holds && lease_is_over && !cancel_is_news;
         match answer {
             CommitResult::Done if may_write => {
-                self.check_age(transition, seen.before.as_ref());
+                self.check_age(transition, seen.before.as_ref(), now);
                 self.ended(seen, now);
             }
             CommitResult::Done if was_written(&known, seen) => self.unchanged(seen),

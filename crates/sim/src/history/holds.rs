@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use steadfast_core::{
     Claim, Destination, DestinationHealth, EndReason, Gates, Guarantee, HoldMode, Incident, Job,
-    Tenant, Timestamp, Transition, limits,
+    JobState, Tenant, Timestamp, Transition, limits,
 };
 
 use super::History;
@@ -108,11 +108,12 @@ impl History {
             .unwrap_or(Duration::ZERO)
     }
 
-    /// A job that was given up because of its age was old enough without the time in which it was held.
-    pub(super) fn check_age(&mut self, transition: &Transition, job: Option<&Job>) {
+    /// An attempt failed: the time in which its destination was held does not make a job too old.
+    pub(super) fn check_age(&mut self, transition: &Transition, job: Option<&Job>, now: Timestamp) {
         let is_given_up = transition.to.reason == Some(EndReason::Expired);
+        let is_failed = is_given_up || transition.to.state == JobState::Waiting;
         // The node that finds a lost attempt may know less than its claimant did.
-        let is_checked = is_given_up && !transition.guard.lease_expired;
+        let is_checked = is_failed && !transition.guard.lease_expired;
         let Some(job) = job.filter(|_| is_checked) else {
             return;
         };
@@ -121,17 +122,16 @@ impl History {
         let (Some(claim), Some(most)) = (claim, job.policy.max_elapsed()) else {
             return;
         };
-        let (Some(first), Some(ended)) = (job.progress.first_started_at, transition.to.finished_at)
-        else {
+        let Some(first) = job.progress.first_started_at else {
             return;
         };
-        let held = claim.held;
-        if held.is_zero() {
+        let (held, age) = (claim.held, now.since(first));
+        if held.is_zero() || age < most {
             return;
         }
         self.exercise(Invariant::HeldTimeIsFree);
-        let age = ended.since(first).saturating_sub(held);
-        if age + DELAY_MAX + CLOCK_BACK_MAX * self.set_backs < most {
+        let age = age.saturating_sub(held);
+        if is_given_up && age + DELAY_MAX + CLOCK_BACK_MAX * self.set_backs < most {
             let why = format!("given up at the age of {age:?}, {held:?} of it held, of {most:?}");
             self.broken(Invariant::HeldTimeIsFree, job.id, why);
         }

@@ -203,6 +203,15 @@ impl Nodes {
         inbox.spawn(node, async move { drop(store.enqueue(jobs).await) });
     }
 
+    /// A destination stops working or works again, and there are jobs that call it.
+    pub fn toggle(&self, random: &mut StdRng, inbox: &Inbox, now: Timestamp) {
+        let destination = workload::any_destination(random);
+        let jobs = workload::calls(random, &destination, now);
+        self.script.toggle(destination);
+        let (store, (node, _)) = (self.store.clone(), self.any(random));
+        inbox.spawn(node, async move { drop(store.enqueue(jobs).await) });
+    }
+
     /// A person sets a gate, or deletes it.
     pub fn set_gate(&self, random: &mut StdRng, inbox: &Inbox, now: Timestamp) {
         let gate = workload::gate(random, now);

@@ -1,11 +1,12 @@
 //! Gates that people set, and jobs that come in masses.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use rand::{RngExt as _, rngs::StdRng, seq::IndexedRandom as _};
 use steadfast_core::{
-    ConcurrencyKey, Destination, Gate, GateDefaults, GateId, GateLimits, GateScope, HealthPatch,
-    HoldMode, JobId, NewJob, Pause, Payload, Rate, RetryShare, RunAt, Tenant, Timestamp, Weight,
+    ConcurrencyKey, Destination, Gate, GateDefaults, GateId, GateLimits, GateScope, Guarantee,
+    HealthPatch, HoldMode, JobId, Kind, NewJob, Pause, Payload, PolicyPatch, Rate, RetryShare,
+    RunAt, Tenant, Timestamp, Weight,
 };
 use steadfast_store::{Document, DocumentKind};
 
@@ -15,6 +16,8 @@ const DESTINATIONS: [&str; 2] = ["https://one.example.org", "https://two.example
 const CONCURRENCY_KEYS: [&str; 2] = ["customer-1", "customer-2"];
 /// As many as come at once.
 const MASS: usize = 10;
+/// As many as call a destination that stops working.
+const CALLS: usize = 6;
 
 pub fn destination(random: &mut StdRng) -> Option<Destination> {
     let is_known = random.random_ratio(1, 2);
@@ -61,6 +64,25 @@ pub fn mass(random: &mut StdRng, now: Timestamp) -> Vec<NewJob> {
         }
     }
     jobs
+}
+
+/// Jobs that call one destination as long as their age allows.
+pub fn calls(random: &mut StdRng, destination: &Destination, now: Timestamp) -> Vec<NewJob> {
+    let calls = (0..CALLS).map(|_| {
+        let id = JobId::new(now, random.random());
+        let delay = Duration::from_secs(random.random_range(1..4));
+        let most = Duration::from_secs(random.random_range(5..40));
+        let patch = PolicyPatch::fixed(delay).max_retries(20).max_elapsed(most);
+        let mut job = random_job(random, id);
+        job.kind = Kind::http();
+        job.destination = Some(destination.clone());
+        job.policy = Arc::new(patch.build().unwrap());
+        job.guarantee = Guarantee::AtLeastOnce;
+        job.run_at = RunAt::Now;
+        job.webhook = None;
+        job
+    });
+    calls.collect()
 }
 
 /// A gate that a person might set.
