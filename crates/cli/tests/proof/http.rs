@@ -41,6 +41,10 @@ impl Http {
         self.call("POST", path, &body.to_string())
     }
 
+    pub fn put(&mut self, path: &str, body: &Value) -> Option<Answer> {
+        self.call("PUT", path, &body.to_string())
+    }
+
     /// The text at a path that has no JSON.
     pub fn text(&mut self, path: &str) -> Option<String> {
         let (_, body) = self.exchange("GET", path, "")?;

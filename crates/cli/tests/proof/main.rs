@@ -8,6 +8,7 @@ mod broken_polls;
 mod disk;
 mod disk_full;
 mod frozen;
+mod gates;
 mod hostile;
 mod http;
 mod kill_cycles;
