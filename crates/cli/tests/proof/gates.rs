@@ -210,10 +210,10 @@ fn jobs(target: &str, round: &str, queue: &str, count: usize) -> Vec<Value> {
     (0..count).map(job).collect()
 }
 
-fn set_gates(node: &Node) {
+fn set_gates(nodes: &[Node]) {
     let put = |path: &str, body: Value| {
         let path = format!("/api/v1/gates/{path}");
-        let answer = node.http().unwrap().put(&path, &body).unwrap();
+        let answer = nodes[0].http().unwrap().put(&path, &body).unwrap();
         assert!(matches!(answer.status, 200 | 201), "{answer:?}");
     };
     put("queue/running", json!({"maxRunning": RUNNING_MAX}));
@@ -223,6 +223,10 @@ fn set_gates(node: &Node) {
     for key in 0..KEYS {
         let path = format!("key/key-{key}?tenant=default");
         put(&path, json!({"ordered": true}));
+    }
+    // They hold on all nodes within two seconds; a node that is asked for them has them at once.
+    for node in nodes {
+        node.get("/api/v1/gates");
     }
 }
 
@@ -237,7 +241,7 @@ fn limits_hold_while_nodes_are_killed_and_connections_are_cut() {
     let url = target.url.as_str();
     let start = || [(); 3].map(|()| Node::start_on(&store, dir.path()));
     let mut nodes = start();
-    set_gates(&nodes[0]);
+    set_gates(&nodes);
     let (mut expected, mut of_key) = (0, 0);
     for round in 0..rounds {
         let name = format!("round-{round}");

@@ -331,7 +331,8 @@ impl Gates {
     }
 
     /// What follows from the health of their destination for the jobs of a sublane: for all tenants,
-    /// and for its own. While it is held for all, what the tenant sees alone does not matter.
+    /// and for its own. While it is held for all, no second probe is sent for the tenant alone; what
+    /// the tenant was asked to wait for, or holds by hand, counts all the same.
     fn health_gates(&self, sublane: &Sublane) -> impl Iterator<Item = AppliedGate> {
         let destination = sublane.destination.as_ref();
         let known = destination.and_then(|destination| self.health.get_key_value(destination));
@@ -341,10 +342,14 @@ impl Gates {
             let for_all = known.get(None);
             let is_held_for_all = for_all.is_some_and(|health| health.keeps_back(mode_for_all));
             let own = known.get(Some(&sublane.tenant));
-            let own = own.filter(|_| !is_held_for_all);
+            let own_mode = match is_held_for_all {
+                true => HoldMode::Off,
+                false => mode,
+            };
+            let tenant = Some(&sublane.tenant);
             [
                 for_all.and_then(|it| self.health_gate(destination, None, it, mode_for_all)),
-                own.and_then(|it| self.health_gate(destination, Some(&sublane.tenant), it, mode)),
+                own.and_then(|it| self.health_gate(destination, tenant, it, own_mode)),
             ]
         });
         gates.into_iter().flatten().flatten()

@@ -197,7 +197,7 @@ fn counting_goes_on_without_a_change_and_a_hold_changes_its_destination_alone() 
 fn what_fails_for_all_holds_calls_and_what_fails_for_a_tenant_holds_that_tenant() {
     let now = Timestamp::from_millis(1_767_225_600_000);
     let destination = Destination::of_url("https://api.example.com").unwrap();
-    let failing = |tenants: &[&str]| {
+    let failing_with = |tenants: &[&str], failure: Failure| {
         let mut tally = HealthTally::default();
         for number in 0..40_usize {
             let policy = Arc::new(Preset::Http.policy());
@@ -205,12 +205,12 @@ fn what_fails_for_all_holds_calls_and_what_fails_for_a_tenant_holds_that_tenant(
             let mut job = NewJob::new(id, Kind::http(), Payload::default(), policy);
             job.tenant = Tenant::new(tenants[number % tenants.len()]).unwrap();
             let worker = WorkerName::new("n").unwrap();
-            let failure = Failure::new(FailureClass::CONNECTION, "refused");
             let outcome = Outcome::Failure {
-                failure,
+                failure: failure.clone(),
                 output: None,
             };
             let ended = job.into_job(now).claim(worker, None, now).end(outcome, now);
+            tally.add_retry_after(&ended);
             match tenants.len() {
                 1 => tally.add(&ended, None),
                 _ => tally.add_for_all(&ended, None),
@@ -225,6 +225,8 @@ fn what_fails_for_all_holds_calls_and_what_fails_for_a_tenant_holds_that_tenant(
         let change = health.step(input, &HealthRules::default(), now).unwrap();
         Arc::new(change.health)
     };
+    let refused = Failure::new(FailureClass::CONNECTION, "refused");
+    let failing = |tenants: &[&str]| failing_with(tenants, refused.clone());
     let mut defaults = GateDefaults::default();
     defaults.destination.hold = Some(HoldMode::Auto);
     let gates = Gates::new(1, [], defaults);
@@ -245,7 +247,17 @@ fn what_fails_for_all_holds_calls_and_what_fails_for_a_tenant_holds_that_tenant(
         assert_eq!(applied(&of_tenant, "b", kind), []);
     }
     let all = HealthSubject::from(destination);
-    let both = [(own, failing(&["a"])), (all, failing(&["a", "b"]))];
+    let for_all = failing(&["a", "b"]);
+    // What one tenant was asked to wait for counts for it, whatever is known for all.
+    let busy = Failure::http(503, "busy").with_retry_after(Duration::from_secs(9));
+    let asked = [
+        (own.clone(), failing_with(&["a"], busy)),
+        (all.clone(), for_all.clone()),
+    ];
+    let asked = gates.clone().with_health(asked);
+    assert_eq!(applied(&asked, "a", "http"), [None, Some("a".to_owned())]);
+    assert_eq!(applied(&asked, "b", "http"), [None]);
+    let both = [(own, failing(&["a"])), (all, for_all)];
     let both = gates.with_health(both);
     assert_eq!(applied(&both, "a", "http"), [None]);
     assert_eq!(applied(&both, "b", "http"), [None]);
