@@ -50,8 +50,12 @@ impl History {
         if mode != HoldMode::Auto {
             return;
         }
-        let for_all = for_all.filter(|_| job.kind.is_call());
-        match for_all.filter(|health| health.keeps_back(mode)) {
+        // Calls tell nothing of what workers do there; what a person holds and releases is for all.
+        let mode_for_all = match job.kind.is_call() {
+            true => mode,
+            false => HoldMode::Off,
+        };
+        match for_all.filter(|health| health.keeps_back(mode_for_all)) {
             Some(health) => self.check_probe(job, health, None, now),
             None => {
                 if let Some(health) = own {
