@@ -193,40 +193,42 @@ fn counting_goes_on_without_a_change_and_a_hold_changes_its_destination_alone() 
     assert_eq!(before.change_since(&gates(0, Vec::new())), only_one);
 }
 
+/// A destination as it looks after calls of these tenants have failed.
+fn failing_with(tenants: &[&str], failure: &Failure, now: Timestamp) -> Arc<DestinationHealth> {
+    let mut tally = HealthTally::default();
+    for number in 0..40_usize {
+        let policy = Arc::new(Preset::Http.policy());
+        let id = JobId::from_bits(number as u128);
+        let mut job = NewJob::new(id, Kind::http(), Payload::default(), policy);
+        job.tenant = Tenant::new(tenants[number % tenants.len()]).unwrap();
+        let worker = WorkerName::new("n").unwrap();
+        let outcome = Outcome::Failure {
+            failure: failure.clone(),
+            output: None,
+        };
+        let ended = job.into_job(now).claim(worker, None, now).end(outcome, now);
+        tally.add_retry_after(&ended);
+        match tenants.len() {
+            1 => tally.add(&ended, None),
+            _ => tally.add_for_all(&ended, None),
+        }
+    }
+    let report = tally.take_report("n", now);
+    let input = HealthInput {
+        report: Some(&report),
+        ..HealthInput::default()
+    };
+    let health = DestinationHealth::default();
+    let change = health.step(input, &HealthRules::default(), now).unwrap();
+    Arc::new(change.health)
+}
+
 #[test]
 fn what_fails_for_all_holds_calls_and_what_fails_for_a_tenant_holds_that_tenant() {
     let now = Timestamp::from_millis(1_767_225_600_000);
     let destination = Destination::of_url("https://api.example.com").unwrap();
-    let failing_with = |tenants: &[&str], failure: Failure| {
-        let mut tally = HealthTally::default();
-        for number in 0..40_usize {
-            let policy = Arc::new(Preset::Http.policy());
-            let id = JobId::from_bits(number as u128);
-            let mut job = NewJob::new(id, Kind::http(), Payload::default(), policy);
-            job.tenant = Tenant::new(tenants[number % tenants.len()]).unwrap();
-            let worker = WorkerName::new("n").unwrap();
-            let outcome = Outcome::Failure {
-                failure: failure.clone(),
-                output: None,
-            };
-            let ended = job.into_job(now).claim(worker, None, now).end(outcome, now);
-            tally.add_retry_after(&ended);
-            match tenants.len() {
-                1 => tally.add(&ended, None),
-                _ => tally.add_for_all(&ended, None),
-            }
-        }
-        let report = tally.take_report("n", now);
-        let input = HealthInput {
-            report: Some(&report),
-            ..HealthInput::default()
-        };
-        let health = DestinationHealth::default();
-        let change = health.step(input, &HealthRules::default(), now).unwrap();
-        Arc::new(change.health)
-    };
     let refused = Failure::new(FailureClass::CONNECTION, "refused");
-    let failing = |tenants: &[&str]| failing_with(tenants, refused.clone());
+    let failing = |tenants: &[&str]| failing_with(tenants, &refused, now);
     let mut defaults = GateDefaults::default();
     defaults.destination.hold = Some(HoldMode::Auto);
     let gates = Gates::new(1, [], defaults);
@@ -251,7 +253,7 @@ fn what_fails_for_all_holds_calls_and_what_fails_for_a_tenant_holds_that_tenant(
     // What one tenant was asked to wait for counts for it, whatever is known for all.
     let busy = Failure::http(503, "busy").with_retry_after(Duration::from_secs(9));
     let asked = [
-        (own.clone(), failing_with(&["a"], busy)),
+        (own.clone(), failing_with(&["a"], &busy, now)),
         (all.clone(), for_all.clone()),
     ];
     let asked = gates.clone().with_health(asked);
