@@ -5,6 +5,9 @@ use std::{fmt, sync::Arc};
 use crate::state::JobState::{Cancelled, Failed, Running, Succeeded, Waiting};
 use crate::{
     delivery::Subscriptions,
+    dependencies::{
+        DependantDecision, DependantRefusal, blocked_run_at, dependant_allows, requested_run_at,
+    },
     id::JobId,
     job::{Job, JobExtras, JobProgress, NewJob, Priority},
     payload::Payload,
@@ -34,6 +37,8 @@ pub enum JobCommand {
     Discard,
     /// End it because it did not start in time. The sweeper's own.
     Expire,
+    /// Do what follows from the jobs that it waits for. The node's own.
+    Follow(DependantDecision),
 }
 
 /// Changes to a job that waits. A field that is `None` stays as it is; write
@@ -79,6 +84,12 @@ pub enum RefusalReason {
     UniqueKeyTaken,
     /// The job may still start in time, has started, or has no such time.
     NotExpired,
+    /// The job waits for other jobs.
+    Blocked,
+    /// The job waits for no other job, or has to go on waiting.
+    NotBlocked,
+    /// A job that it waits for has failed, so it would fail again at once.
+    PrerequisiteFailed,
 }
 
 impl fmt::Display for CommandRefusal {
@@ -96,6 +107,13 @@ impl fmt::Display for CommandRefusal {
                 "has a unique key that another job has now; cancel that one, or wait for it to end"
             }
             RefusalReason::NotExpired => "is not late",
+            RefusalReason::NotBlocked => "does not wait for other jobs",
+            RefusalReason::Blocked => {
+                return write!(f, "{} {}", self.job, DependantRefusal::Blocked);
+            }
+            RefusalReason::PrerequisiteFailed => {
+                return write!(f, "{} {}", self.job, DependantRefusal::PrerequisiteFailed);
+            }
         };
         write!(f, "{} {text}", self.job)
     }
@@ -138,6 +156,32 @@ pub fn on_command(
     Ok(CommandResult { job, outbox })
 }
 
+/// The same for a job that was created to wait for others. `decision` is what follows from where
+/// they stand at present: one that is retried while it has to wait waits again.
+pub fn on_dependant_command(
+    job: Job,
+    command: &JobCommand,
+    decision: DependantDecision,
+    subscriptions: &Subscriptions,
+    now: Timestamp,
+) -> Result<CommandResult, CommandRefusal> {
+    let id = job.id;
+    let mut result = on_command(job, command, subscriptions, now)?;
+    let reason = match dependant_allows(command, decision) {
+        Ok(()) => None,
+        Err(DependantRefusal::Blocked) => Some(RefusalReason::Blocked),
+        Err(DependantRefusal::PrerequisiteFailed) => Some(RefusalReason::PrerequisiteFailed),
+    };
+    if let Some(reason) = reason {
+        return Err(CommandRefusal { job: id, reason });
+    }
+    let progress = &mut result.job.progress;
+    if matches!(command, JobCommand::Retry { .. }) && decision == DependantDecision::Wait {
+        progress.run_at = blocked_run_at(progress.run_at);
+    }
+    Ok(result)
+}
+
 impl Job {
     /// Whether the job, as it stands, allows a command.
     pub fn allows(&self, command: &JobCommand) -> Result<(), CommandRefusal> {
@@ -155,12 +199,20 @@ impl Job {
                 may_have_started.then_some(RefusalReason::StartsAtMostOnce)
             }
 
+            (JobCommand::RunNow, Waiting) if self.is_blocked() => Some(RefusalReason::Blocked),
             (JobCommand::RunNow | JobCommand::Edit(_), Waiting) => None,
             (JobCommand::RunNow | JobCommand::Edit(_), Running) => Some(RefusalReason::Running),
             (JobCommand::RunNow | JobCommand::Edit(_), _) => Some(RefusalReason::AlreadyEnded),
 
             (JobCommand::Expire, Waiting) => None,
             (JobCommand::Expire, _) => Some(RefusalReason::NotExpired),
+
+            (JobCommand::Follow(DependantDecision::Release | DependantDecision::Fail), Waiting)
+                if self.is_blocked() =>
+            {
+                None
+            }
+            (JobCommand::Follow(_), _) => Some(RefusalReason::NotBlocked),
 
             (JobCommand::Discard, _) if progress.is_dead_letter() => None,
             (JobCommand::Discard, _) => Some(RefusalReason::NotADeadLetter),
@@ -172,6 +224,7 @@ impl Job {
 
 /// The job after a command that it allows.
 fn apply(mut job: Job, command: &JobCommand, now: Timestamp) -> Job {
+    let is_blocked = job.is_blocked();
     let progress = &mut job.progress;
     match command {
         JobCommand::Cancel if progress.state == Running => progress.cancel_requested = true,
@@ -192,7 +245,10 @@ fn apply(mut job: Job, command: &JobCommand, now: Timestamp) -> Job {
         JobCommand::RunNow => progress.run_at = progress.run_at.min(now),
         JobCommand::Edit(edit) => {
             let edit = edit.clone();
-            progress.run_at = edit.run_at.unwrap_or(progress.run_at);
+            let run_at = edit
+                .run_at
+                .map(|at| if is_blocked { blocked_run_at(at) } else { at });
+            progress.run_at = run_at.unwrap_or(progress.run_at);
             job.payload = edit.payload.unwrap_or(job.payload);
             job.policy = edit.policy.unwrap_or(job.policy);
             job.priority = edit.priority.unwrap_or(job.priority);
@@ -207,6 +263,15 @@ fn apply(mut job: Job, command: &JobCommand, now: Timestamp) -> Job {
             };
             progress.finished_at = Some(now);
             progress.reason = Some(EndReason::ExpiredUnstarted);
+        }
+        JobCommand::Follow(DependantDecision::Wait) => {}
+        JobCommand::Follow(DependantDecision::Release) => {
+            progress.run_at = requested_run_at(progress.run_at).max(now);
+        }
+        JobCommand::Follow(DependantDecision::Fail) => {
+            progress.state = Failed;
+            progress.finished_at = Some(now);
+            progress.reason = Some(EndReason::PrerequisiteFailed);
         }
     }
     job

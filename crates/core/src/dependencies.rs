@@ -7,8 +7,14 @@
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
 use crate::{
-    command::JobCommand, id::JobId, invalid::Invalid, job::JobProgress, limits, state::JobState,
+    command::JobCommand,
+    id::JobId,
+    invalid::Invalid,
+    job::{Job, JobProgress},
+    limits,
+    state::JobState,
     string_enum,
+    time::Timestamp,
 };
 
 string_enum! {
@@ -21,6 +27,44 @@ string_enum! {
         Fail = "fail",
         /// It runs, as soon as all have ended.
         Run = "run",
+    }
+}
+
+/// From when on a time to run is that of a job that waits for others: 6000-01-01. No claim takes such a
+/// job, and nothing else has to be known of it for that.
+const BLOCKED_FROM: Timestamp = Timestamp::from_micros(127_174_492_800_000_000);
+
+/// The time that stands for this one while a job waits for others.
+pub fn blocked_run_at(run_at: Timestamp) -> Timestamp {
+    Timestamp::from_micros(BLOCKED_FROM.as_micros() + run_at.as_micros())
+}
+
+/// The time that was asked for, of a job that may wait for others.
+pub(crate) fn requested_run_at(run_at: Timestamp) -> Timestamp {
+    match run_at < BLOCKED_FROM {
+        true => run_at,
+        false => Timestamp::from_micros(run_at.as_micros() - BLOCKED_FROM.as_micros()),
+    }
+}
+
+impl Job {
+    /// What it does if one of the jobs that it was created to wait for fails; `None` if it was not.
+    pub fn on_failure(&self) -> Option<OnFailure> {
+        self.extras.as_ref()?.after
+    }
+
+    /// Whether it waits for other jobs, so that it cannot be claimed.
+    pub fn is_blocked(&self) -> bool {
+        let JobProgress { state, run_at, .. } = self.progress;
+        state == JobState::Waiting && run_at >= BLOCKED_FROM && self.on_failure().is_some()
+    }
+
+    /// From when the job may be claimed; if it waits for others, from when at the earliest.
+    pub fn earliest_run_at(&self) -> Timestamp {
+        match self.on_failure() {
+            Some(_) => requested_run_at(self.progress.run_at),
+            None => self.progress.run_at,
+        }
     }
 }
 
@@ -91,10 +135,15 @@ impl PrerequisiteState {
         let Some(progress) = progress else {
             return Self::GivenUp;
         };
-        match progress.state {
+        Self::from_row(progress.state, progress.resolved_at.is_some())
+    }
+
+    /// Where a job stands, by its state and whether it was discarded.
+    pub fn from_row(state: JobState, is_resolved: bool) -> Self {
+        match state {
             JobState::Waiting | JobState::Running => Self::Unfinished,
             JobState::Succeeded => Self::Succeeded,
-            JobState::Failed if progress.resolved_at.is_some() => Self::GivenUp,
+            JobState::Failed if is_resolved => Self::GivenUp,
             JobState::Failed | JobState::Cancelled => Self::Failed,
         }
     }
@@ -191,7 +240,8 @@ pub fn dependant_allows(
             | JobCommand::RunNow
             | JobCommand::Edit(_)
             | JobCommand::Discard
-            | JobCommand::Expire,
+            | JobCommand::Expire
+            | JobCommand::Follow(_),
             _,
         ) => Ok(()),
     }
@@ -207,11 +257,10 @@ mod tests {
     use crate::{
         command::{JobEdit, on_command},
         delivery::Subscriptions,
-        job::{Job, NewJob},
+        job::NewJob,
         name::Kind,
         payload::Payload,
         policy::Preset,
-        time::Timestamp,
     };
 
     const STATES: [PrerequisiteState; 4] = [

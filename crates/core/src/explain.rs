@@ -101,6 +101,7 @@ pub fn reason(reason: EndReason) -> &'static str {
         EndReason::Exhausted => "no retries left",
         EndReason::Expired => "maxElapsed has passed",
         EndReason::ExpiredUnstarted => "not started in time",
+        EndReason::PrerequisiteFailed => "a job that it waited for did not succeed",
         EndReason::OutcomeUnknown => "outcome unknown",
     }
 }

@@ -87,12 +87,15 @@ pub use attempt::{
 };
 pub use audit::{Actor, AuditRecord};
 pub use batch::{BatchCounts, BatchEvent, BatchJobState, BatchStep};
-pub use command::{CommandRefusal, CommandResult, JobCommand, JobEdit, RefusalReason, on_command};
+pub use command::{
+    CommandRefusal, CommandResult, JobCommand, JobEdit, RefusalReason, on_command,
+    on_dependant_command,
+};
 pub use cron::{Cron, Dst, Tick};
 pub use delivery::{DeliveryPolicy, JobRenderer, Subscription, Subscriptions, WebhookEvent};
 pub use dependencies::{
     DependantDecision, DependantRefusal, Dependencies, OnFailure, PrerequisiteCounts,
-    PrerequisiteState, dependant_allows,
+    PrerequisiteState, blocked_run_at, dependant_allows,
 };
 pub use due_forecast::{
     DueCount, DueFacts, DueForecast, DueMinute, ForecastError, MinuteOutcomes, RetryRate,

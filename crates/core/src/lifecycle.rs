@@ -368,8 +368,10 @@ impl From<EndReason> for DecidedBy {
             EndReason::Rule => Self::Rule,
             EndReason::NonRetryable => Self::NonRetryable,
             EndReason::Exhausted => Self::Exhausted,
-            // No attempt is decided by the latter.
-            EndReason::Expired | EndReason::ExpiredUnstarted => Self::Expired,
+            // No attempt is decided by the latter two.
+            EndReason::Expired | EndReason::ExpiredUnstarted | EndReason::PrerequisiteFailed => {
+                Self::Expired
+            }
             EndReason::OutcomeUnknown => Self::OutcomeUnknown,
         }
     }

@@ -79,6 +79,8 @@ string_enum! {
         Expired = "expired",
         /// `startBefore` had passed before its first attempt started.
         ExpiredUnstarted = "expired_unstarted",
+        /// A job that it waited for ended without success.
+        PrerequisiteFailed = "prerequisite_failed",
         /// The attempt of an AT_MOST_ONCE job was lost: it may or may not have taken effect.
         OutcomeUnknown = "outcome_unknown",
     }

@@ -408,7 +408,7 @@ impl Client {
     ) -> Result<Vec<Result<Job, CommandError>>, StoreError> {
         let endpoints = match command {
             // Only the end of a job is reported, so only what ends one must know of every endpoint.
-            JobCommand::Cancel | JobCommand::Expire => {
+            JobCommand::Cancel | JobCommand::Expire | JobCommand::Follow(_) => {
                 self.endpoint_cache().refresh_if_changed().await?
             }
             _ => self.endpoint_cache().get().await?,

@@ -18,6 +18,7 @@ mod fixture;
 mod planned;
 mod workload;
 
+mod after;
 mod attempts;
 mod claim;
 mod command;
@@ -104,6 +105,21 @@ macro_rules! conformance_tests {
                 a_late_job_is_cancelled_if_it_asks_for_that
                 a_late_job_that_a_person_retries_may_start
                 late_jobs_are_found_in_batches
+            }
+            after {
+                a_job_starts_when_all_that_it_waits_for_have_succeeded
+                a_job_waits_for_its_time_as_well
+                a_job_after_one_that_has_succeeded_starts_at_once
+                what_a_failure_means_is_as_the_job_says
+                a_dead_letter_that_is_requeued_and_succeeds_releases_those_behind_it
+                a_dead_letter_that_is_discarded_fails_those_behind_it
+                commands_to_a_job_that_waits_for_others_are_as_its_table_says
+                a_job_must_wait_for_jobs_of_its_tenant_that_exist
+                retention_keeps_what_a_deleted_job_was
+                many_that_wait_for_one_are_released_in_batches
+                the_time_of_a_blocked_job_can_be_edited
+                a_request_that_is_repeated_waits_once
+                callers_at_once_release_each_job_once
             }
             keys {
                 a_known_key_answers_with_its_job

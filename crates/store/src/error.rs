@@ -234,6 +234,14 @@ pub enum EnqueueError {
         /// Why it could not be taken.
         conflict: UniqueConflict,
     },
+    /// A job that it is to wait for is not there, or belongs to another tenant.
+    #[error("there is no {job} to run after")]
+    UnknownPrerequisite {
+        /// Which job of the batch.
+        index: usize,
+        /// The job that is not there.
+        job: JobId,
+    },
     /// The store could not do it.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -243,7 +251,9 @@ impl EnqueueError {
     /// Whether the same call may succeed later.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Conflict { .. } | Self::NotUnique { .. } => false,
+            Self::Conflict { .. } | Self::NotUnique { .. } | Self::UnknownPrerequisite { .. } => {
+                false
+            }
             Self::Store(error) => error.is_transient(),
         }
     }

@@ -33,6 +33,7 @@ mod due;
 mod error;
 mod failures;
 mod lane;
+mod links;
 mod listed_payload;
 mod memory;
 mod minutes;
@@ -66,11 +67,11 @@ pub use store::{
     Allowance, AttemptCursor, AttemptOwner, AuditFilter, BaseStore, ClaimRequest, ClaimResult,
     CounterDifference, Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions,
     DueSchedule, DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FireRequest,
-    FireResult, JobCount, JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats,
-    OperationBatch, OperationChange, OperationFilter, OperationJobFilter, OperationRecord,
-    OperationStore, Page, PageRequest, QueryStore, RenewResult, Renewal, SaveStepResult,
-    ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery,
-    StartReading, Store, TickRecord,
+    FireResult, FollowedLinks, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore, LaneStats,
+    LinkStore, MinuteStats, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
+    OperationRecord, OperationStore, Page, PageRequest, QueryStore, RenewResult, Renewal,
+    SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore,
+    StartQuery, StartReading, Store, TickRecord,
 };
 #[cfg(feature = "_testing")]
 #[doc(hidden)]

@@ -7,6 +7,7 @@ mod claim;
 mod documents;
 mod failures;
 mod jobs;
+mod links;
 mod operations;
 mod queries;
 mod schedules;

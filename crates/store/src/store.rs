@@ -1,16 +1,17 @@
-//! The contract of every store: five small traits, and [`Store`] for all of them together.
+//! The contract of every store: six small traits, and [`Store`] for all of them together.
 //!
 //! * [`JobStore`]: the life of a job, from enqueue to retention.
 //! * [`QueryStore`]: looking at jobs, attempts and counts; nothing is changed.
 //! * [`ScheduleStore`]: schedules and their ticks.
 //! * [`DocumentStore`]: small records beside the jobs, such as endpoints and keys.
 //! * [`OperationStore`]: work on many jobs, and who did what.
-//! * [`BaseStore`]: the time and the wake-ups that all five share.
+//! * [`LinkStore`]: jobs that wait for others.
+//! * [`BaseStore`]: the time and the wake-ups that all six share.
 //!
 //! Stores write what core decides and decide nothing themselves; [`JobStore::claim`] is the one
 //! change a store makes on its own, because it must be atomic over many rows. Verbs take
 //! batches, because a commit costs the same for one job as for a thousand. Every sentence of
-//! the five contracts has a test in `conformance`.
+//! the six contracts has a test in `conformance`.
 
 mod documents;
 mod failures;
@@ -18,6 +19,7 @@ mod forward;
 mod jobs;
 #[cfg(feature = "_testing")]
 mod layer;
+mod links;
 mod operations;
 mod queries;
 mod schedules;
@@ -35,6 +37,7 @@ pub use jobs::{
 };
 #[cfg(feature = "_testing")]
 pub use layer::{LayeredStore, StoreLayer};
+pub use links::{FollowedLinks, JobLinks, LinkStore};
 pub use operations::{
     AuditFilter, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
     OperationRecord, OperationStore,
@@ -65,8 +68,14 @@ pub trait BaseStore: Send + Sync + 'static {
     fn wakeups_for(&self, interest: WakeInterest) -> Wakeups;
 }
 
-/// A whole store. Whatever implements the five contracts is one; engines hold an
+/// A whole store. Whatever implements the six contracts is one; engines hold an
 /// `Arc<dyn Store>`, which is a store itself.
-pub trait Store: JobStore + QueryStore + ScheduleStore + DocumentStore + OperationStore {}
+pub trait Store:
+    JobStore + QueryStore + ScheduleStore + DocumentStore + OperationStore + LinkStore
+{
+}
 
-impl<S: JobStore + QueryStore + ScheduleStore + DocumentStore + OperationStore> Store for S {}
+impl<S: JobStore + QueryStore + ScheduleStore + DocumentStore + OperationStore + LinkStore> Store
+    for S
+{
+}

@@ -237,11 +237,11 @@ impl StartFacts<'_> {
         let mut blockers = Vec::new();
         if self.job.progress.state == JobState::Waiting {
             blockers.extend(self.run_at(now));
-            blockers.extend(
-                self.runs_after
-                    .iter()
-                    .map(|job| self.runs_after_job(job, now)),
-            );
+            let others = self.runs_after.iter();
+            blockers.extend(others.map(|job| self.runs_after_job(job, now)));
+            if self.job.is_blocked() && self.runs_after.is_empty() {
+                blockers.push(sentence::runs_after_others());
+            }
             blockers.extend(self.ordered(now));
             let gates = self.gates.iter();
             blockers.extend(gates.flat_map(|gate| self.at_gate(gate, now)));

@@ -2,6 +2,7 @@
 
 use super::{Job, NewJob};
 use crate::{
+    dependencies::{Dependencies, OnFailure},
     start_deadline::{ExpiryAction, StartBefore, StartDeadline},
     time::Timestamp,
     unique::{Debounce, Unique},
@@ -15,6 +16,8 @@ pub struct JobExtras {
     pub unique: Option<Unique>,
     /// Until when it may start its first attempt.
     pub start_deadline: Option<StartDeadline>,
+    /// It waits for other jobs, and what it does if one of them fails.
+    pub after: Option<OnFailure>,
 }
 
 /// What only some requests for a job have.
@@ -27,6 +30,8 @@ pub struct NewJobExtras {
     pub debounce: Option<Debounce>,
     /// Until when it may start its first attempt, and what becomes of it then.
     pub start_before: Option<(StartBefore, ExpiryAction)>,
+    /// The jobs that it waits for.
+    pub after: Option<Dependencies>,
 }
 
 impl NewJobExtras {
@@ -35,6 +40,7 @@ impl NewJobExtras {
         JobExtras {
             unique: self.unique.clone(),
             start_deadline: self.start_deadline(now),
+            after: self.after.as_ref().map(Dependencies::on_failure),
         }
     }
 
@@ -64,6 +70,10 @@ impl NewJobExtras {
         if let Some((before, on_expiry)) = self.start_before {
             texts.push(format!("start before {before} {on_expiry}"));
         }
+        if let Some(after) = &self.after {
+            texts.push(format!("after {}", after.on_failure()));
+            texts.extend(after.after().iter().map(ToString::to_string));
+        }
         texts
     }
 }
@@ -85,6 +95,11 @@ impl NewJob {
     /// What makes it the only one of its key.
     pub fn unique(&self) -> Option<&Unique> {
         self.extras()?.unique.as_ref()
+    }
+
+    /// The jobs that it waits for.
+    pub fn after(&self) -> Option<&Dependencies> {
+        self.extras()?.after.as_ref()
     }
 
     /// Until when it may start its first attempt, if it is stored at `now`.

@@ -6,6 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Job, JobProgress, NewJobExtras, Priority, ScheduledRun, Tags};
 use crate::{
+    dependencies::blocked_run_at,
     duration,
     flow::Destination,
     id::JobId,
@@ -76,6 +77,7 @@ pub struct NewJob {
     tags: Tags,
     traceparent: Option<Traceparent>,
     pub(super) extras: Option<Box<NewJobExtras>>,
+    is_blocked: bool,
 }
 
 /// When a job becomes due, by the store's clock.
@@ -128,6 +130,7 @@ impl NewJob {
             tags: Tags::new(),
             traceparent: None,
             extras: None,
+            is_blocked: false,
         }
     }
 
@@ -227,7 +230,23 @@ impl NewJob {
 
     /// When the job becomes due if it is stored at `now`.
     pub fn due(&self, now: Timestamp) -> Timestamp {
-        self.run_at.due(now)
+        self.stored_run_at().due(now)
+    }
+
+    /// Lets it wait for other jobs once it is stored.
+    pub fn block(&mut self) {
+        self.is_blocked = true;
+    }
+
+    /// When it becomes due, as a store writes it.
+    pub fn stored_run_at(&self) -> RunAt {
+        let blocked = blocked_run_at(Timestamp::EPOCH).since(Timestamp::EPOCH);
+        match self.run_at {
+            run_at if !self.is_blocked => run_at,
+            RunAt::Now => RunAt::After(blocked),
+            RunAt::After(delay) => RunAt::After(delay.saturating_add(blocked)),
+            RunAt::At(time) => RunAt::At(blocked_run_at(time)),
+        }
     }
 
     /// The job that exists once this is stored at `now`: waiting, without any attempt.

@@ -373,6 +373,7 @@ pub(super) fn action_of(command: &JobCommand) -> &'static str {
         JobCommand::Edit(_) => "job.edit",
         JobCommand::Discard => "job.discard",
         JobCommand::Expire => "job.expire",
+        JobCommand::Follow(_) => "job.follow",
     }
 }
 

@@ -24,6 +24,7 @@ impl History {
             JobCommand::Edit(_) => "edit",
             JobCommand::Discard => "discard",
             JobCommand::Expire => "expire",
+            JobCommand::Follow(_) => "follow",
         };
         let to = done.map(|job| job.progress.state);
         let event = Event::Commanded { command: word, to };
@@ -48,7 +49,11 @@ impl History {
                     self.broken(Invariant::SettledStays, id, why);
                 }
             }
-            JobCommand::RunNow | JobCommand::Edit(_) | JobCommand::Discard | JobCommand::Expire => {
+            JobCommand::RunNow
+            | JobCommand::Edit(_)
+            | JobCommand::Discard
+            | JobCommand::Expire
+            | JobCommand::Follow(_) => {
             }
         }
         self.told(id, news, now);

@@ -11,7 +11,7 @@ use steadfast_core::{
     Claim, CommandRefusal, CommandResult, CommitResult, FailureGroup, FailureKey, FailureMark,
     Fence, Job, JobCommand, JobId, JobState, NewJob, Payload, RefusalReason, StartDeadline,
     StepName, Subscriptions, Tenant, Timestamp, Transition, Unique, WorkerName, limits::STEPS_MAX,
-    on_command,
+    on_command, on_dependant_command,
 };
 
 use super::{
@@ -153,6 +153,7 @@ impl Tables {
         };
         let Ok(plan) = UniquePlan::new(others, now, find);
         let mut plan = plan?;
+        let mut dependants = self.plan_dependants(&jobs, &plan)?;
         let mut answers = Vec::with_capacity(jobs.len());
         for (index, new) in jobs.iter().enumerate() {
             let mut id = new.id;
@@ -179,8 +180,12 @@ impl Tables {
             });
         }
         for (index, new) in jobs.into_iter().enumerate() {
-            if !plan.answers.contains_key(&index) {
-                self.insert(plan.creates.remove(&index).unwrap_or(new), now);
+            if plan.answers.contains_key(&index) {
+                continue;
+            }
+            match dependants.remove(&index) {
+                Some(dependant) => self.insert_dependant(dependant, now),
+                None => self.insert(plan.creates.remove(&index).unwrap_or(new), now),
             }
         }
         for (id, edit) in plan.edits {
@@ -332,7 +337,11 @@ impl Tables {
             return Err(CommandRefusal { job: id, reason }.into());
         }
         let dead_letter = dead_letter_key(&job);
-        let CommandResult { job, outbox } = on_command(job, command, subscriptions, now)?;
+        let changed = match self.decision_for(&job, command) {
+            Some(decision) => on_dependant_command(job, command, decision, subscriptions, now)?,
+            None => on_command(job, command, subscriptions, now)?,
+        };
+        let CommandResult { job, outbox } = changed;
         self.update(job.clone());
         let mut tallies = FailureTallies::default();
         tallies.resolve(dead_letter, &job);

@@ -8,7 +8,7 @@ use steadfast_core::{
     Tally, Tenant, Timestamp,
 };
 
-use super::{claim::Flow, operations::OperationEntry};
+use super::{claim::Flow, links::Links, operations::OperationEntry};
 use crate::{
     lane::Lane,
     store::{Document, DocumentKind, TickRecord},
@@ -32,6 +32,7 @@ pub(super) struct Tables {
     pub(super) document_versions: BTreeMap<DocumentKind, u64>,
     pub(super) operations: BTreeMap<OperationId, OperationEntry>,
     pub(super) audit: BTreeMap<AuditId, AuditRecord>,
+    pub(super) links: Links,
     /// When lanes without jobs were looked for last.
     pub(super) names_searched: Option<Timestamp>,
     pub(super) flow: Flow,
@@ -120,6 +121,7 @@ impl Tables {
         let old = std::mem::replace(&mut stored.job, job.clone());
         self.index(&old, false);
         self.index(&job, true);
+        self.note_change(&old, &job);
         // What ends may open a gate.
         if self.flow.has_gates() && old.progress.state != job.progress.state {
             self.wakes.wake_all();
@@ -135,6 +137,7 @@ impl Tables {
             return;
         };
         self.index(&job, false);
+        self.note_removal(&job);
         if let Some(key) = job.idempotency_key {
             self.keys.remove(&(job.tenant, key));
         }

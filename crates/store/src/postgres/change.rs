@@ -3,9 +3,9 @@
 use std::{collections::HashMap, error::Error, sync::Arc};
 
 use steadfast_core::{
-    AuditRecord, CommandRefusal, CommandResult, Fence, Job, JobCommand, JobId, JobState, NewJob,
-    Payload, RefusalReason, StepName, Sublane, Subscriptions, Timestamp, limits::STEPS_MAX,
-    on_command,
+    AuditRecord, CommandRefusal, CommandResult, DependantDecision, Fence, Job, JobCommand, JobId,
+    JobState, NewJob, Payload, RefusalReason, StepName, Sublane, Subscriptions, Timestamp,
+    limits::STEPS_MAX, on_command, on_dependant_command,
 };
 
 use super::{
@@ -15,6 +15,7 @@ use super::{
     driver_error::DriverError,
     enqueue, failures, get,
     key::Key,
+    links,
     names::{LaneId, PolicyId},
     numbering::{job_rows, policy_id, with_numbers},
     operations,
@@ -173,6 +174,8 @@ pub(super) async fn run_command_if(
         true => Holders::lock(session, batch.unique_numbers()).await?.jobs,
         false => Vec::new(),
     };
+    let locked = batch.jobs.values().map(|locked| &locked.job);
+    let decisions = links::decisions_for(session, locked, command).await?;
     for id in ids {
         answers.push(match batch.jobs.get_mut(id) {
             None => Err(CommandError::NotFound(*id)),
@@ -181,8 +184,13 @@ pub(super) async fn run_command_if(
                 let reason = RefusalReason::UniqueKeyTaken;
                 Err(CommandRefusal { job: *id, reason }.into())
             }
-            Some(locked) => match on_command(locked.job.clone(), command, subscriptions, batch.now)
-            {
+            Some(locked) => match on_locked(
+                locked.job.clone(),
+                command,
+                decisions.get(id).copied(),
+                subscriptions,
+                batch.now,
+            ) {
                 Err(refused) => Err(refused.into()),
                 Ok(CommandResult {
                     job,
@@ -203,6 +211,19 @@ pub(super) async fn run_command_if(
     let outbox = with_numbers(session, outbox.iter()).await?;
     enqueue::insert_unless_stored(session, &outbox, hints).await?;
     Ok(answers)
+}
+
+fn on_locked(
+    job: Job,
+    command: &JobCommand,
+    decision: Option<DependantDecision>,
+    subscriptions: &Subscriptions,
+    now: Timestamp,
+) -> Result<CommandResult, CommandRefusal> {
+    match decision {
+        Some(decision) => on_dependant_command(job, command, decision, subscriptions, now),
+        None => on_command(job, command, subscriptions, now),
+    }
 }
 
 /// Jobs that a transaction has locked, as they were and as they will be.
@@ -366,6 +387,10 @@ impl LockedJob {
             before.progress.state == progress.state && self.strip(before) == self.strip(&self.job);
         if self.job.concurrency_key.is_some() && !is_same {
             hints.attempt_ended(self.sublane());
+        }
+        // Others may wait for it.
+        if progress.state.is_final() {
+            hints.links_changed();
         }
         // The end of a run may let a queued tick fire.
         if progress.state.is_final() && self.job.scheduled_run.is_some() {

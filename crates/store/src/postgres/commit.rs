@@ -157,6 +157,9 @@ async fn write(
         if row.try_get("is_run")? {
             runs.insert(job);
         }
+        if row.try_get("has_links")? {
+            hints.links_changed();
+        }
     }
     for Transition { job, to, .. } in batch {
         if let (Some((lane, sublane, priority)), JobState::Waiting) = (written.get(job), to.state) {

@@ -16,6 +16,7 @@ use super::{
     composite::{AsRow, Composite, Fields},
     driver_error::DriverError,
     key::Key,
+    links,
     numbering::{NumberedJob, with_numbers},
     session::{Conn, Session},
     unique,
@@ -40,7 +41,11 @@ pub(super) async fn enqueue(
     hints: &mut WakeReasons,
 ) -> Result<Answer, DriverError> {
     let numbered = with_numbers(&conn.session(), jobs.iter()).await?;
-    let is_plain = |job: &NewJob| job.idempotency_key.is_none() && job.unique().is_none();
+    let is_plain = |job: &NewJob| {
+        let extras = job.extras();
+        job.idempotency_key.is_none()
+            && extras.is_none_or(|extras| extras.unique.is_none() && extras.after.is_none())
+    };
     if jobs.iter().all(is_plain) {
         // One statement is a transaction by itself.
         let created = insert(&conn.session(), &numbered, hints).await?;
@@ -76,7 +81,13 @@ pub(super) async fn enqueue_in(
         .map(|(index, id)| (*index, EnqueueResult::Existing(*id)))
         .collect();
     known.extend(&plan.answers);
+    let mut plan = plan;
+    let dependants = match links::plan(session, jobs, &known, &mut plan).await? {
+        Ok(dependants) => dependants,
+        Err(unknown) => return Ok(Err(unknown)),
+    };
     let created = insert_others(session, jobs, &keys, &known, &plan, hints).await?;
+    links::save(session, &dependants, &created, hints).await?;
     for (id, edit) in &plan.edits {
         let (edit, none) = (JobCommand::Edit(edit.clone()), Subscriptions::default());
         run_command_in(session, &[*id], &edit, &none, hints).await?;
@@ -193,7 +204,7 @@ impl Composite for NumberedJob<'_> {
     fn put(&self, fields: &mut Fields<'_>) -> Result<(), Box<dyn Error + Sync + Send>> {
         let Self { job, lane, policy } = self;
         // A requested time; other times count from the database's now.
-        let (run_at, delay) = match job.run_at {
+        let (run_at, delay) = match job.stored_run_at() {
             RunAt::Now => (None, 0),
             RunAt::After(delay) => (None, duration_micros(delay)),
             RunAt::At(time) => (Some(time.as_micros()), 0),

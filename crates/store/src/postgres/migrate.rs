@@ -28,6 +28,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0016_unique.sql"),
     include_str!("migrations/0017_operations.sql"),
     include_str!("migrations/0018_gate_turns.sql"),
+    include_str!("migrations/0019_links.sql"),
 ];
 
 /// The schema as it was found.

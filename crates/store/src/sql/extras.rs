@@ -2,7 +2,9 @@
 //! columns of its own.
 
 use serde::{Deserialize, Serialize};
-use steadfast_core::{ExpiryAction, JobExtras, NewJob, StartDeadline, Timestamp, Unique};
+use steadfast_core::{
+    Dependencies, ExpiryAction, JobExtras, NewJob, OnFailure, StartDeadline, Timestamp, Unique,
+};
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -11,6 +13,8 @@ pub(crate) struct StoredExtras {
     unique: Option<Unique>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     on_expiry: Option<ExpiryAction>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    after: Option<OnFailure>,
 }
 
 impl StoredExtras {
@@ -20,6 +24,7 @@ impl StoredExtras {
         Some(Self {
             unique: extras.unique.clone(),
             on_expiry: extras.start_before.map(|(_, on_expiry)| on_expiry),
+            after: extras.after.as_ref().map(Dependencies::on_failure),
         })
     }
 
@@ -32,6 +37,7 @@ impl StoredExtras {
         let extras = JobExtras {
             unique: self.unique,
             start_deadline,
+            after: self.after,
         };
         (extras != JobExtras::default()).then(|| Box::new(extras))
     }

@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, params};
 use steadfast_core::{
     CommandRefusal, CommandResult, Fence, Job, JobCommand, JobId, Payload, RefusalReason, StepName,
-    Sublane, Subscriptions, Timestamp, limits::STEPS_MAX, on_command,
+    Sublane, Subscriptions, Timestamp, limits::STEPS_MAX, on_command, on_dependant_command,
 };
 
 use super::{
@@ -11,7 +11,7 @@ use super::{
     counts::Bucket,
     driver_error::DriverError,
     enqueue::{inline, insert_unless_stored, save_large},
-    get,
+    get, links,
     names::LaneId,
     rows::JobRow,
     session::{JobPosition, Session},
@@ -143,7 +143,11 @@ pub(super) fn run_command_if(
     let from = position(lane, &job);
     let dead_letter = dead_letter_key(&job);
     let (priority, policy, payload) = (job.priority, job.policy.clone(), job.payload.clone());
-    let CommandResult { job, outbox } = match on_command(job, command, subscriptions, session.now) {
+    let changed = match links::decision_for(session, &job, command)? {
+        Some(decision) => on_dependant_command(job, command, decision, subscriptions, session.now),
+        None => on_command(job, command, subscriptions, session.now),
+    };
+    let CommandResult { job, outbox } = match changed {
         Ok(changed) => changed,
         Err(refused) => return Ok(Err(refused.into())),
     };

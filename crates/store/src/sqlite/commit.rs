@@ -184,6 +184,7 @@ pub(super) fn write_progress(
     let expired_by = guard
         .filter(|(_, guard)| guard.lease_expired)
         .map(|_| session.now.as_micros());
+    let changes_before = session.conn.total_changes();
     let changed = session.hot.progress.on(session.conn)?.execute(params![
         seq,
         state_number(to.state),
@@ -209,6 +210,10 @@ pub(super) fn write_progress(
         guard.map(|(job, _)| job_key(job)),
         failure_group,
     ])?;
+    // A trigger has noted that others may wait for it.
+    if session.conn.total_changes() - changes_before > changed as u64 {
+        session.wakes.links_changed();
+    }
     Ok(changed > 0)
 }
 

@@ -10,6 +10,7 @@ use steadfast_core::{
 
 use super::{
     driver_error::DriverError,
+    links,
     row_inserts::InsertedRows,
     session::Session,
     unique,
@@ -55,6 +56,20 @@ pub(super) fn enqueue_together(
                 continue;
             }
         };
+        let mut dependants = HashMap::new();
+        if jobs.iter().any(|job| job.after().is_some()) {
+            // It may wait for one of those.
+            plain.insert_all(session)?;
+            let is_known =
+                |index| existing.contains_key(&index) || plan.answers.contains_key(&index);
+            dependants = match links::plan(session, jobs, &plan, is_known)? {
+                Ok(dependants) => dependants,
+                Err(unknown) => {
+                    answers.push(Err(unknown));
+                    continue;
+                }
+            };
+        }
         let mut results = Vec::with_capacity(jobs.len());
         for (index, job) in jobs.iter().enumerate() {
             let known = existing.get(&index).map(|id| EnqueueResult::Existing(*id));
@@ -68,7 +83,10 @@ pub(super) fn enqueue_together(
                 }
                 None => {
                     plain.insert_all(session)?;
-                    insert(session, plan.creates.get(&index).unwrap_or(job))?
+                    match dependants.get(&index) {
+                        Some(dependant) => links::insert(session, dependant)?,
+                        None => insert(session, plan.creates.get(&index).unwrap_or(job))?,
+                    }
                 }
             });
         }
@@ -86,7 +104,10 @@ pub(super) fn enqueue_together(
 
 /// Whether the job's own row is all there is to write.
 fn is_plain(job: &NewJob) -> bool {
-    job.idempotency_key.is_none() && job.unique().is_none() && inline(&job.payload).is_some()
+    let extras = job.extras();
+    job.idempotency_key.is_none()
+        && extras.is_none_or(|extras| extras.unique.is_none() && extras.after.is_none())
+        && inline(&job.payload).is_some()
 }
 
 /// Jobs that are written together, and where their answers are: request and index.
@@ -226,7 +247,10 @@ fn insert_rows<'j, T>(
 
 /// Stores a job without a key or with one that no other job has, unless its id is stored
 /// already.
-fn insert(session: &mut Session<'_>, job: &NewJob) -> Result<EnqueueResult, DriverError> {
+pub(super) fn insert(
+    session: &mut Session<'_>,
+    job: &NewJob,
+) -> Result<EnqueueResult, DriverError> {
     let row = NewRow::of(session, job)?;
     if insert_rows(session, &[row], |row| *row)?.stored == 0 {
         return Ok(EnqueueResult::Existing(job.id));

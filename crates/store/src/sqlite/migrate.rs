@@ -22,6 +22,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0014_failures.sql"),
     include_str!("migrations/0015_unique.sql"),
     include_str!("migrations/0016_operations.sql"),
+    include_str!("migrations/0017_links.sql"),
 ];
 
 /// The schema this binary knows.

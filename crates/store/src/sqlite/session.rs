@@ -47,6 +47,7 @@ pub(super) struct Session<'c> {
 pub(super) struct PendingWakes {
     lanes: Vec<(LaneId, WaitingJobs)>,
     schedules: bool,
+    links: bool,
     everything: bool,
 }
 
@@ -77,6 +78,11 @@ impl PendingWakes {
     /// A schedule may be due, or a run has ended for which a tick waits.
     pub(super) fn schedule_waits(&mut self) {
         self.schedules = true;
+    }
+
+    /// Something has happened to a job that others wait for.
+    pub(super) fn links_changed(&mut self) {
+        self.links = true;
     }
 
     pub(super) fn wake_all(&mut self) {
@@ -295,6 +301,7 @@ impl<'c> Session<'c> {
         let PendingWakes {
             lanes,
             schedules,
+            links,
             everything,
         } = std::mem::take(&mut self.wakes);
         if everything {
@@ -303,6 +310,9 @@ impl<'c> Session<'c> {
         let mut reasons = WakeReasons::default();
         if schedules {
             reasons.schedule_waits();
+        }
+        if links {
+            reasons.links_changed();
         }
         for (id, waiting) in lanes {
             match self.names.lane(self.conn, id) {

@@ -1,6 +1,6 @@
 //! A shared store is a store: `Arc<S>` forwards every verb.
 //!
-//! The table of verbs is written down here once, and compared with the five contracts by the
+//! The table of verbs is written down here once, and compared with the six contracts by the
 //! compiler. The futures of the inner store are passed on as they are, so that forwarding
 //! allocates nothing.
 
@@ -16,11 +16,12 @@ use steadfast_core::{
 use super::{
     AttemptCursor, AttemptOwner, AuditFilter, BaseStore, ClaimRequest, ClaimResult,
     CounterDifference, Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions,
-    DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FireRequest, FireResult, JobCount,
-    JobFilter, JobPageRequest, JobStore, LaneStats, MinuteStats, OperationBatch, OperationChange,
-    OperationFilter, OperationJobFilter, OperationRecord, OperationStore, Page, PageRequest,
-    QueryStore, RenewResult, Renewal, SaveStepResult, ScheduleCreateResult, ScheduleFilter,
-    ScheduleSaveResult, ScheduleStore, StartQuery, StartReading, TickRecord,
+    DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FireRequest, FireResult,
+    FollowedLinks, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore, LaneStats, LinkStore,
+    MinuteStats, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
+    OperationRecord, OperationStore, Page, PageRequest, QueryStore, RenewResult, Renewal,
+    SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore,
+    StartQuery, StartReading, TickRecord,
 };
 use crate::{
     damage::DamagedRows,
@@ -100,6 +101,10 @@ macro_rules! for_each_verb {
                 save_audit(record: AuditRecord) -> Result<(), StoreError>;
                 list_audit(filter: AuditFilter, page: PageRequest<AuditId>) -> Result<Page<AuditRecord, AuditId>, StoreError>;
                 prune_audit(before: Timestamp, limit: usize) -> Result<usize, StoreError>;
+            }
+            LinkStore {
+                follow_links(limit: usize, subscriptions: Arc<Subscriptions>) -> Result<FollowedLinks, StoreError>;
+                job_links(job: JobId, dependants_max: u64) -> Result<JobLinks, StoreError>;
             }
         }
     };

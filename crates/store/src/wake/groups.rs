@@ -154,6 +154,9 @@ impl Groups {
             let schedules = Arc::new(WakeInterest::Schedules);
             self.wake_group(&schedules, usize::MAX, wakers);
         }
+        if reasons.links {
+            self.wake_group(&Arc::new(WakeInterest::Links), usize::MAX, wakers);
+        }
         let mut concerns_others = reasons.schedules;
         for (lane, waiting) in &reasons.jobs {
             concerns_others |= self.wake_for_jobs(lane, *waiting, now, wakers);

@@ -22,6 +22,8 @@ pub enum WakeInterest {
     Everything,
     /// A schedule that may be due.
     Schedules,
+    /// Something has happened to a job that others wait for.
+    Links,
     /// A job that a claim could take; lists are sorted, and empty ones mean any.
     #[non_exhaustive]
     Jobs {
@@ -76,6 +78,8 @@ impl WakeInterest {
 pub(crate) struct WakeReasons {
     pub(super) jobs: HashMap<Lane, WaitingJobs>,
     pub(super) schedules: bool,
+    /// Something has happened to a job that others wait for. Only this node has to know.
+    pub(super) links: bool,
     /// All callers look, whatever they wait for.
     pub(super) all_callers: bool,
     /// Nothing is known of what it is.
@@ -121,7 +125,7 @@ impl WakeReasons {
         #[cfg(not(feature = "postgres"))]
         let has_ended = false;
         let wakes_all = self.all_callers || self.everything;
-        self.jobs.is_empty() && !self.schedules && !wakes_all && !has_ended
+        self.jobs.is_empty() && !self.schedules && !self.links && !wakes_all && !has_ended
     }
 
     /// A job waits in a strip.
@@ -194,6 +198,7 @@ impl WakeReasons {
     #[cfg(feature = "postgres")]
     pub(crate) fn add(&mut self, other: &Self) {
         self.schedules |= other.schedules;
+        self.links |= other.links;
         self.all_callers |= other.all_callers;
         if other.everything {
             self.wake_all();
@@ -212,6 +217,11 @@ impl WakeReasons {
     /// A schedule may be due, or a run has ended for which a tick waits.
     pub(crate) fn schedule_waits(&mut self) {
         self.schedules = true;
+    }
+
+    /// Something has happened to a job that others wait for.
+    pub(crate) fn links_changed(&mut self) {
+        self.links = true;
     }
 
     /// Something changed of which nothing is known.

@@ -74,7 +74,7 @@ impl StartFacts<'_> {
     }
 
     pub(super) fn run_at(&self, now: Timestamp) -> Option<Blocker> {
-        let run_at = self.job.progress.run_at;
+        let run_at = self.job.earliest_run_at();
         if run_at <= now {
             return None;
         }
@@ -503,6 +503,12 @@ fn cause(cause: &IncidentCause) -> String {
             None => "a person held it before".to_owned(),
         },
     }
+}
+
+/// For a job whose prerequisites are not known, or have just ended.
+pub(super) fn runs_after_others() -> Blocker {
+    let sentence = "It runs after other jobs.".to_owned();
+    Blocker::new(BlockerKind::RunsAfter, sentence, None, String::new())
 }
 
 /// `Queue mail`, `The key customer 7 of tenant acme`.

@@ -42,7 +42,7 @@ written AS (
         AND (NOT new.must_have_expired OR job.lease_until <= (SELECT now FROM clock))
     RETURNING
         job.id, job.lane, coalesce(job.sublane, 0) AS sublane, job.priority, job.gates, job.gate_turn,
-        job.schedule,
+        job.schedule, job.links,
         job.state, job.resolved_at,
         CASE WHEN job.state = 0 THEN job.run_at / 60000000 END AS due_minute,
         job.state = 0 AND job.attempt > job.attempts_before AS is_retry,
@@ -89,5 +89,6 @@ released AS (
         AND gate_running.job = passed.id
 )
 SELECT
-    id, lane, sublane, priority, gates IS NOT NULL AS is_gated, schedule IS NOT NULL AS is_run
+    id, lane, sublane, priority, gates IS NOT NULL AS is_gated, schedule IS NOT NULL AS is_run,
+    links IS NOT NULL AS has_links
 FROM written

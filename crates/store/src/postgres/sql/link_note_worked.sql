@@ -1,0 +1,3 @@
+-- Notes up to which dependant the work is done.
+-- Parameters: 1 number of the note, 2 job id. Rows: none. Locks: the row.
+UPDATE steadfast.link_note SET worked_to = $2 WHERE link_note.seq = $1

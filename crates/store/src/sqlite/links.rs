@@ -1,0 +1,296 @@
+//! Jobs that wait for others.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use async_trait::async_trait;
+use rusqlite::{Connection, OptionalExtension, params};
+use steadfast_core::{
+    DependantDecision, Job, JobCommand, JobId, NewJob, PrerequisiteState, Subscriptions,
+};
+
+use super::{
+    SqliteStore, change,
+    driver_error::DriverError,
+    enqueue, get,
+    session::Session,
+    values::{job_id, job_key, state},
+};
+use crate::{
+    error::{EnqueueError, StoreError},
+    links::{
+        HAS_DEPENDANTS, HAS_PREREQUISITES, NewDependant, asks_prerequisites, decide, result_of,
+        stored_state,
+    },
+    sql::paging::row_limit,
+    store::{EnqueueResult, FollowedLinks, JobCount, JobLinks, LinkStore},
+    unique::UniquePlan,
+};
+
+#[async_trait]
+impl LinkStore for SqliteStore {
+    async fn follow_links(
+        &self,
+        limit: usize,
+        subscriptions: Arc<Subscriptions>,
+    ) -> Result<FollowedLinks, StoreError> {
+        // Most looks find nothing, and need no transaction.
+        let is_idle = self.read_for_node("follow_links", |reader| Ok(notes(&reader.conn, 1)?));
+        if is_idle.await?.is_empty() {
+            return Ok(FollowedLinks::default());
+        }
+        self.write("follow_links", limit, move |session| {
+            follow(session, limit, &subscriptions)
+        })
+        .await
+    }
+
+    async fn job_links(&self, job: JobId, dependants_max: u64) -> Result<JobLinks, StoreError> {
+        self.read("job_links", move |reader| {
+            let sql = include_str!("sql/dependants_count.sql");
+            let most = i64::try_from(dependants_max).unwrap_or(i64::MAX);
+            let count: i64 = reader
+                .conn
+                .prepare_cached(sql)?
+                .query_row(params![job_key(job), most.saturating_add(1)], |row| {
+                    row.get("count")
+                })?;
+            Ok(JobLinks {
+                after: prerequisites(&reader.conn, job)?,
+                dependants: JobCount::up_to(u64::try_from(count).unwrap_or(0), dependants_max),
+            })
+        })
+        .await
+    }
+}
+
+/// The jobs of a batch that wait for others, as they are to be stored.
+pub(super) fn plan(
+    session: &Session<'_>,
+    jobs: &[NewJob],
+    unique: &UniquePlan,
+    is_known: impl Fn(usize) -> bool,
+) -> Result<Result<HashMap<usize, NewDependant>, EnqueueError>, DriverError> {
+    let mut dependants = HashMap::new();
+    for (index, job) in jobs.iter().enumerate() {
+        if is_known(index) {
+            continue;
+        }
+        let job = unique.creates.get(&index).unwrap_or(job);
+        let find_own = |id| {
+            let found = find(session.conn, id)?;
+            let own = found.filter(|(tenant, _)| tenant == job.tenant.as_str());
+            Ok::<_, DriverError>(own.map(|(_, state)| state))
+        };
+        match NewDependant::new(index, job, find_own)? {
+            Ok(dependant) => dependants.extend(dependant.map(|dependant| (index, dependant))),
+            // Its answer was lost, and what it waited for is gone.
+            Err(_) if find(session.conn, job.id)?.is_some() => {}
+            Err(unknown) => return Ok(Err(unknown)),
+        }
+    }
+    Ok(Ok(dependants))
+}
+
+/// A job and its tenant, as one that another waits for.
+fn find(conn: &Connection, id: JobId) -> Result<Option<(String, PrerequisiteState)>, DriverError> {
+    let found: Option<(String, i64, bool)> = conn
+        .prepare_cached(include_str!("sql/prerequisite_find.sql"))?
+        .query_row([job_key(id)], |row| {
+            let is_resolved = row.get("is_resolved")?;
+            Ok((row.get("tenant")?, row.get("state")?, is_resolved))
+        })
+        .optional()?;
+    let Some((tenant, number, is_resolved)) = found else {
+        return Ok(None);
+    };
+    let state = PrerequisiteState::from_row(state(number)?, is_resolved);
+    Ok(Some((tenant, state)))
+}
+
+/// Stores a job that waits for others, unless its id is stored already.
+pub(super) fn insert(
+    session: &mut Session<'_>,
+    new: &NewDependant,
+) -> Result<EnqueueResult, DriverError> {
+    let answer = enqueue::insert(session, &new.job)?;
+    if !matches!(answer, EnqueueResult::Created(..)) {
+        return Ok(answer);
+    }
+    let key = job_key(new.job.id);
+    for (other, state) in &new.prerequisites {
+        let sql = include_str!("sql/dependency_insert.sql");
+        let params = params![key, job_key(*other), result_of(*state)];
+        session.conn.prepare_cached(sql)?.execute(params)?;
+    }
+    for other in new.open() {
+        mark(session.conn, other, HAS_DEPENDANTS)?;
+    }
+    mark(session.conn, new.job.id, HAS_PREREQUISITES)?;
+    if new.must_fail {
+        let sql = include_str!("sql/link_note_insert.sql");
+        session.conn.prepare_cached(sql)?.execute([key])?;
+        session.wakes.links_changed();
+    }
+    Ok(answer)
+}
+
+fn mark(conn: &Connection, job: JobId, bit: i16) -> Result<(), DriverError> {
+    let sql = include_str!("sql/links_mark.sql");
+    conn.prepare_cached(sql)?
+        .execute(params![job_key(job), bit])?;
+    Ok(())
+}
+
+/// The jobs that a job waits for, in the order of their ids.
+fn prerequisites(
+    conn: &Connection,
+    job: JobId,
+) -> Result<Vec<(JobId, PrerequisiteState)>, DriverError> {
+    let mut statement = conn.prepare_cached(include_str!("sql/dependencies.sql"))?;
+    let mut rows = statement.query([job_key(job)])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let number: Option<i64> = row.get("state")?;
+        let is_resolved = row.get("is_resolved")?;
+        let state = number.map(state).transpose()?;
+        let state = state.map(|state| PrerequisiteState::from_row(state, is_resolved));
+        let id = job_id(row.get("prerequisite")?);
+        found.push((id, stored_state(row.get("result")?, state)));
+    }
+    Ok(found)
+}
+
+/// What follows for a job from where its prerequisites stand, if a command has to know.
+pub(super) fn decision_for(
+    session: &Session<'_>,
+    job: &Job,
+    command: &JobCommand,
+) -> Result<Option<DependantDecision>, DriverError> {
+    let Some(on_failure) = asks_prerequisites(job, command) else {
+        return Ok(None);
+    };
+    let states = prerequisites(session.conn, job.id)?;
+    let states = states.into_iter().map(|(_, state)| state);
+    Ok(Some(decide(on_failure, states)))
+}
+
+/// Something has happened to a job that others wait for.
+struct LinkNote {
+    seq: i64,
+    job: JobId,
+    dependant: Option<JobId>,
+    worked_to: JobId,
+}
+
+fn notes(conn: &Connection, limit: usize) -> Result<Vec<LinkNote>, DriverError> {
+    let mut statement = conn.prepare_cached(include_str!("sql/link_notes.sql"))?;
+    let notes = statement.query_map([row_limit(limit)], |row| {
+        let worked_to: Option<[u8; 16]> = row.get("worked_to")?;
+        Ok(LinkNote {
+            seq: row.get("seq")?,
+            job: job_id(row.get("job")?),
+            dependant: row.get::<_, Option<_>>("dependant")?.map(job_id),
+            worked_to: worked_to.map_or(JobId::from_bits(0), job_id),
+        })
+    })?;
+    Ok(notes.collect::<Result<_, _>>()?)
+}
+
+/// Does what follows from some of what has happened.
+fn follow(
+    session: &mut Session<'_>,
+    limit: usize,
+    subscriptions: &Subscriptions,
+) -> Result<FollowedLinks, DriverError> {
+    let notes = notes(session.conn, limit)?;
+    let mut has_more = notes.len() == limit;
+    // Those that wait, and whether one that they wait for may have failed.
+    let mut found: BTreeMap<JobId, bool> = BTreeMap::new();
+    for note in notes {
+        let room = limit.saturating_sub(found.len());
+        if room == 0 {
+            has_more = true;
+            break;
+        }
+        let (some, may_have_failed) = dependants_of(session, &note, room)?;
+        if note.dependant.is_none() && some.len() == room {
+            has_more = true;
+            let last = some.last().copied().unwrap_or(note.worked_to);
+            let sql = include_str!("sql/link_note_worked.sql");
+            let params = params![note.seq, job_key(last)];
+            session.conn.prepare_cached(sql)?.execute(params)?;
+        } else {
+            let sql = include_str!("sql/link_note_delete.sql");
+            session.conn.prepare_cached(sql)?.execute([note.seq])?;
+        }
+        for id in some {
+            *found.entry(id).or_default() |= may_have_failed;
+        }
+    }
+    let mut changed = Vec::new();
+    for (id, may_have_failed) in found {
+        if let Some(decision) = decision(session, id, may_have_failed)? {
+            let command = JobCommand::Follow(decision);
+            changed.extend(change::run_command(session, id, &command, subscriptions)?.ok());
+        }
+    }
+    Ok(FollowedLinks { changed, has_more })
+}
+
+/// Some of those that a note concerns, and whether the one that they wait for may have failed.
+fn dependants_of(
+    session: &Session<'_>,
+    note: &LinkNote,
+    room: usize,
+) -> Result<(Vec<JobId>, bool), DriverError> {
+    if let Some(dependant) = note.dependant {
+        return Ok((vec![dependant], true));
+    }
+    let params = params![job_key(note.job), job_key(note.worked_to), row_limit(room)];
+    let some: Vec<JobId> = session
+        .conn
+        .prepare_cached(include_str!("sql/dependants.sql"))?
+        .query_map(params, |row| Ok(job_id(row.get("job")?)))?
+        .collect::<Result<_, _>>()?;
+    let state = find(session.conn, note.job)?.map(|(_, state)| state);
+    if let Some(result) = state.map(result_of).filter(|result| *result != 0) {
+        let mut end = session
+            .conn
+            .prepare_cached(include_str!("sql/dependency_end.sql"))?;
+        for id in &some {
+            end.execute(params![job_key(*id), job_key(note.job), result])?;
+        }
+    }
+    Ok((some, state != Some(PrerequisiteState::Succeeded)))
+}
+
+/// What a job does that waits for others; `None` if it does not, or has to go on waiting.
+fn decision(
+    session: &mut Session<'_>,
+    id: JobId,
+    may_have_failed: bool,
+) -> Result<Option<DependantDecision>, DriverError> {
+    let job = match get::job(session.conn, &mut session.names, id) {
+        Ok(row) => row.map(|row| row.job).filter(Job::is_blocked),
+        Err(DriverError::Damaged(_)) => None,
+        Err(error) => return Err(error),
+    };
+    let Some(on_failure) = job.as_ref().and_then(Job::on_failure) else {
+        return Ok(None);
+    };
+    if !may_have_failed {
+        let is_unfinished: bool = session
+            .conn
+            .prepare_cached(include_str!("sql/dependency_unfinished.sql"))?
+            .query_row([job_key(id)], |row| row.get("is_unfinished"))?;
+        if is_unfinished {
+            return Ok(None);
+        }
+    }
+    let states = prerequisites(session.conn, id)?;
+    let decision = decide(on_failure, states.into_iter().map(|(_, state)| state));
+    Ok(Some(decision).filter(|decision| *decision != DependantDecision::Wait))
+}
