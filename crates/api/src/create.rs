@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::value::RawValue;
 use steadfast_core::{
-    EventType, ExpiryAction, Guarantee, Payload, PolicyPatch, StartBefore, Tags, Timestamp, Unique,
+    EventType, ExpiryAction, Guarantee, JobId, OnFailure, Payload, PolicyPatch, StartBefore, Tags,
+    Timestamp, Unique,
 };
 
 #[cfg(feature = "openapi")]
 use crate::schema::{
-    EventTypeSchema, ExpiryActionSchema, GuaranteeSchema, KindSchema, NameSchema,
+    EventTypeSchema, ExpiryActionSchema, GuaranteeSchema, KindSchema, NameSchema, OnFailureSchema,
     PolicyPatchSchema, UniqueSchema,
 };
 use crate::{DurationText, JobBody, JobList, ScheduleBody, edit};
@@ -143,6 +144,15 @@ pub struct CreateJobRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<ExpiryActionSchema>))]
     pub on_expiry: Option<ExpiryAction>,
+    /// Start it only when these jobs have ended, up to 1,000 of the same tenant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>, min_items = 1, max_items = 1000))]
+    pub after: Option<Vec<JobId>>,
+    /// What it does if one of those ends without success: it goes on `wait`ing (the default), until
+    /// that is requeued and succeeds; it `fail`s; or it `run`s as soon as all have ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<OnFailureSchema>))]
+    pub on_failure: Option<OnFailure>,
     /// Where events of this job are sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook: Option<WebhookRequest>,

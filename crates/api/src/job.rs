@@ -6,15 +6,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use steadfast_core::{
     Blocker, ConcurrencyKey, Destination, EndReason, EndpointId, EventType, ExpiryAction, Failure,
-    Guarantee, IdempotencyKey, Job, JobId, JobLabel, Kind, Note, Payload, Queue, RetryPolicy,
-    ScheduleId, StartDeadline, Tags, Tenant, Timestamp, Unique, UniqueResult, Webhook,
-    WebhookTarget, WorkerName, duration, explain,
+    Guarantee, IdempotencyKey, Job, JobId, JobLabel, Kind, Note, OnFailure, Payload,
+    PrerequisiteState, Queue, RetryPolicy, ScheduleId, StartDeadline, Tags, Tenant, Timestamp,
+    Unique, UniqueResult, Webhook, WebhookTarget, WorkerName, duration, explain,
 };
 
 #[cfg(feature = "openapi")]
 use crate::schema::{
     BlockerSchema, EndReasonSchema, EventTypeSchema, ExpiryActionSchema, FailureSchema,
-    GuaranteeSchema, LabelSchema, PolicySchema, UniqueResultSchema, UniqueSchema,
+    GuaranteeSchema, LabelSchema, OnFailureSchema, PolicySchema, PrerequisiteStateSchema,
+    UniqueResultSchema, UniqueSchema,
 };
 
 /// A page of jobs.
@@ -150,7 +151,20 @@ pub struct JobBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<ExpiryActionSchema>, required = false))]
     pub on_expiry: Option<ExpiryAction>,
-    /// The gates at which a job waits that is due. In lists, only what gates say by themselves:
+    /// The jobs that it was created to wait for. Only if the job is read by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(required = false))]
+    pub after: Option<Vec<PrerequisiteBody>>,
+    /// What it does if one of those ends without success.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<OnFailureSchema>, required = false))]
+    pub on_failure: Option<OnFailure>,
+    /// How many jobs wait for it, or did; at most 10,000 are counted. Only if the job is read by
+    /// itself, and there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(required = false))]
+    pub dependants: Option<u64>,
+    /// The jobs that it waits for, and the gates at which a job waits that is due. In lists, only what gates say by themselves:
     /// pauses, holds, and what destinations asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<BlockerSchema>, required = false))]
@@ -178,6 +192,7 @@ impl JobBody {
         let note = job.progress.note.as_deref().map(Note::read);
         let Note { text, percent } = note.unwrap_or_default();
         let deadline = job.start_deadline();
+        let (on_failure, run_at) = (job.on_failure(), job.earliest_run_at());
         Self {
             label: job.label(now),
             explanation: job.progress.reason.map(|it| explain::reason(it).to_owned()),
@@ -205,7 +220,7 @@ impl JobBody {
             idempotency_key: job.idempotency_key,
             attempt: job.progress.attempt,
             attempts_before: job.progress.attempts_before,
-            run_at: job.progress.run_at,
+            run_at,
             started_at: job.progress.started_at,
             finished_at: job.progress.finished_at,
             failure: job.progress.failure,
@@ -216,6 +231,9 @@ impl JobBody {
             note: text,
             progress: percent,
             cancel_requested: job.progress.cancel_requested,
+            after: None,
+            on_failure,
+            dependants: None,
             unique: job.extras.and_then(|extras| extras.unique),
             unique_result: None,
             start_before: deadline.map(StartDeadline::at),
@@ -223,6 +241,26 @@ impl JobBody {
             waiting_for: Vec::new(),
             resolved_at: job.progress.resolved_at,
         }
+    }
+}
+
+/// A job that another one waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Prerequisite))]
+#[non_exhaustive]
+pub struct PrerequisiteBody {
+    /// Its id.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub id: JobId,
+    /// Where it stands. One that was discarded or deleted without success is `given_up`.
+    #[cfg_attr(feature = "openapi", schema(value_type = PrerequisiteStateSchema))]
+    pub state: PrerequisiteState,
+}
+
+impl PrerequisiteBody {
+    /// A job that stands like this.
+    pub fn new(id: JobId, state: PrerequisiteState) -> Self {
+        Self { id, state }
     }
 }
 

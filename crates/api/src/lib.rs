@@ -67,7 +67,7 @@ pub use failure::{
     FailureExampleBody, FailureGroupBody, FailureList, FailureQuery, MarkFailureRequest,
 };
 pub use gate::{GateBody, GateList, GateScope, SetGateRequest};
-pub use job::{HttpTargetBody, JobBody, JobList, PolicyBody, WebhookTargetBody};
+pub use job::{HttpTargetBody, JobBody, JobList, PolicyBody, PrerequisiteBody, WebhookTargetBody};
 pub use key::{CreateKeyRequest, KeyBody, KeyList, KeyWithToken, Scope};
 pub use node::{AlertList, NodeBody, NodeList, WorkerBody, WorkerList};
 pub use operation::{

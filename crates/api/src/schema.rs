@@ -114,6 +114,10 @@ words! {
     GuaranteeSchema as "Guarantee": Guarantee::ALL;
     /// Of [`ExpiryAction`](steadfast_core::ExpiryAction).
     ExpiryActionSchema as "ExpiryAction": steadfast_core::ExpiryAction::ALL;
+    /// Of [`OnFailure`](steadfast_core::OnFailure).
+    OnFailureSchema as "OnFailure": steadfast_core::OnFailure::ALL;
+    /// Of [`PrerequisiteState`](steadfast_core::PrerequisiteState).
+    PrerequisiteStateSchema as "PrerequisiteState": steadfast_core::PrerequisiteState::ALL;
     /// Of [`UniqueResult`](steadfast_core::UniqueResult).
     UniqueResultSchema as "UniqueResult": steadfast_core::UniqueResult::ALL;
     /// Of [`EndReason`].

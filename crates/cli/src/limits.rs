@@ -11,6 +11,9 @@ pub use steadfast_core::limits::RETRY_AFTER_MAX;
 pub const PAYLOAD_BYTES_RANGE: RangeInclusive<usize> =
     1024..=steadfast_core::limits::PAYLOAD_BYTES_MAX;
 
+/// Jobs that are named of those that a job waits for: `--json` has them all.
+pub const AFTER_SHOWN_MAX: usize = 5;
+
 /// Sweeping without a pause would keep the store busy for nothing.
 pub const SWEEP_EVERY_MIN: Duration = Duration::from_millis(100);
 /// How long responses that were under way may take after the node has stopped.

@@ -114,18 +114,19 @@ impl Dependencies {
     }
 }
 
-/// Where a job stands that another one waits for.
-// Exhaustive on purpose: every store must count each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PrerequisiteState {
-    /// It has not ended.
-    Unfinished,
-    /// It has succeeded.
-    Succeeded,
-    /// It has ended without success, and may be retried.
-    Failed,
-    /// It has ended without success and was discarded or deleted: it will never succeed.
-    GivenUp,
+string_enum! {
+    /// Where a job stands that another one waits for.
+    // Exhaustive on purpose: every store must count each.
+    PrerequisiteState, "state" {
+        /// It has not ended.
+        Unfinished = "unfinished",
+        /// It has succeeded.
+        Succeeded = "succeeded",
+        /// It has ended without success, and may be retried.
+        Failed = "failed",
+        /// It has ended without success and was discarded or deleted: it will never succeed.
+        GivenUp = "given_up",
+    }
 }
 
 impl PrerequisiteState {

@@ -40,6 +40,7 @@ mod health_documents;
 mod health_keeper;
 mod health_tallies;
 mod keeper;
+mod link_runner;
 mod node_heartbeat;
 mod operation_runner;
 mod pruner;

@@ -87,6 +87,16 @@ pub const BULK_RATE_DEFAULT: NonZeroU32 = NonZeroU32::new(5_000).unwrap();
 /// are after so many reads; the next round puts them right.
 pub const GATES_READS_MAX: usize = 10;
 
+/// Jobs that wait for others and are released or ended in one transaction: short enough that a claim
+/// does not wait for it.
+pub const LINK_BATCH_MAX: usize = 200;
+/// How soon a node finds what another has left behind that died: its own ends wake it.
+pub const LINK_POLL: Duration = Duration::from_secs(2);
+/// Jobs that an explanation names of those that a job waits for.
+pub const EXPLAINED_PREREQUISITES_MAX: usize = 10;
+/// Up to how many jobs that wait for one are counted.
+pub const DEPENDANTS_COUNT_MAX: u64 = 10_000;
+
 /// The safety net under wake-ups: nothing is found later than this.
 pub const POLL: Duration = Duration::from_secs(5);
 /// How soon a program that waits for a job learns that another node has ended it.

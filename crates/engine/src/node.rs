@@ -227,6 +227,13 @@ impl NodeHandle {
             every: Duration::ZERO,
         };
         while expirer.expire().await? > 0 {}
+        let endpoints = self.client.endpoint_cache().refresh_if_changed().await?;
+        let follow = || {
+            let subscriptions = endpoints.subscriptions();
+            self.store
+                .follow_links(limits::LINK_BATCH_MAX, subscriptions)
+        };
+        while follow().await?.has_more {}
         Ok(())
     }
 

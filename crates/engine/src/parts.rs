@@ -17,10 +17,10 @@ use crate::{
     call_slots::CallSlots, claim_pause::ClaimPause, client::Client, config::EngineConfig,
     document_cache::DocumentCache, endpoints::Endpoints, executor::Executor, expirer::Expirer,
     fetcher::Fetcher, gates::GateCache, health_keeper::HealthKeeper, held_claims::ClaimReturner,
-    inflight::Inflight, keeper::Keeper, node::NodeHandle, node_heartbeat::NodeHeartbeat,
-    notice::Announcer, operation_runner::OperationRunner, pruner::Pruner, random::Random,
-    role::Role, role_health::NodeHealth, schedule_runner::ScheduleRunner, settle::Settler,
-    sweeper::Sweeper, watcher::Watcher,
+    inflight::Inflight, keeper::Keeper, link_runner::LinkRunner, node::NodeHandle,
+    node_heartbeat::NodeHeartbeat, notice::Announcer, operation_runner::OperationRunner,
+    pruner::Pruner, random::Random, role::Role, role_health::NodeHealth,
+    schedule_runner::ScheduleRunner, settle::Settler, sweeper::Sweeper, watcher::Watcher,
 };
 
 pub struct Parts {
@@ -62,10 +62,11 @@ impl Parts {
             roles.push(Arc::new(calls));
         }
         roles.push(Arc::new(self.fetcher(config.concurrency, ended, stop)));
-        let others: [Arc<dyn Role>; 11] = [
+        let others: [Arc<dyn Role>; 12] = [
             Arc::new(self.keeper()),
             Arc::new(self.sweeper(config.sweep_every)),
             Arc::new(self.expirer(config.sweep_every)),
+            Arc::new(self.link_runner()),
             Arc::new(self.schedule_runner()),
             Arc::new(self.watcher(config.watch_every)),
             Arc::new(self.operation_runner()),
@@ -161,6 +162,14 @@ impl Parts {
             store: self.store.clone(),
             client: self.client.clone(),
             every,
+        }
+    }
+
+    pub fn link_runner(&self) -> LinkRunner {
+        LinkRunner {
+            store: self.store.clone(),
+            endpoints: self.endpoints.clone(),
+            wakeups: Mutex::new(self.store.wakeups_for(WakeInterest::Links)),
         }
     }
 

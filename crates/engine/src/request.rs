@@ -4,9 +4,10 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde::{Serialize, de::DeserializeOwned};
 use steadfast_core::{
-    ConcurrencyKey, Debounce, Destination, ExpiryAction, Guarantee, IdempotencyKey, Invalid, JobId,
-    Kind, NewJob, NewJobExtras, Payload, PolicyPatch, Priority, Queue, RunAt, StartBefore,
-    StartDeadline, Tags, Tenant, Timestamp, Traceparent, Unique, Webhook, duration,
+    ConcurrencyKey, Debounce, Dependencies, Destination, ExpiryAction, Guarantee, IdempotencyKey,
+    Invalid, JobId, Kind, NewJob, NewJobExtras, OnFailure, Payload, PolicyPatch, Priority, Queue,
+    RunAt, StartBefore, StartDeadline, Tags, Tenant, Timestamp, Traceparent, Unique, Webhook,
+    duration,
 };
 
 use crate::policy_levels::PolicyLevels;
@@ -68,6 +69,8 @@ pub struct JobRequest {
     debounce_max: Option<Duration>,
     start_before: Option<StartBefore>,
     on_expiry: Option<ExpiryAction>,
+    after: Option<Vec<JobId>>,
+    on_failure: Option<OnFailure>,
 }
 
 /// Where an HTTP job calls; `None` if its address has no origin.
@@ -126,6 +129,8 @@ impl JobRequest {
             debounce_max: None,
             start_before: None,
             on_expiry: None,
+            after: None,
+            on_failure: None,
         }
     }
 
@@ -293,10 +298,53 @@ impl JobRequest {
         self
     }
 
+    /// Start it only when these jobs have ended, which must exist; up to
+    /// [`AFTER_JOBS_MAX`](steadfast_core::limits::AFTER_JOBS_MAX) of them.
+    #[must_use]
+    pub fn after(mut self, jobs: impl IntoIterator<Item = JobId>) -> Self {
+        self.after = Some(jobs.into_iter().collect());
+        self
+    }
+
+    /// What it does if one of those ends without success; it goes on waiting by default.
+    #[must_use]
+    pub fn on_failure(mut self, action: OnFailure) -> Self {
+        self.on_failure = Some(action);
+        self
+    }
+
+    /// The jobs that it waits for.
+    fn dependencies(&self, id: JobId) -> Result<Option<Dependencies>, Invalid> {
+        let Some(after) = &self.after else {
+            return match self.on_failure {
+                Some(action) => Err(Invalid::new("onFailure", action, "must come with after")),
+                None => Ok(None),
+            };
+        };
+        if let Some(wait) = self.debounce {
+            let expected = "must be left out of a job that runs after others";
+            return Err(Invalid::new("debounce", duration::format(wait), expected));
+        }
+        let on_failure = self.on_failure.unwrap_or(OnFailure::Wait);
+        Dependencies::new(id, after.iter().copied(), on_failure).map(Some)
+    }
+
+    /// Refuses jobs to wait for, where there can be none.
+    fn check_no_prerequisites(&self, expected: &str) -> Result<(), Invalid> {
+        match &self.after {
+            Some(after) => {
+                let value = format!("a list of {}", after.len());
+                Err(Invalid::new("after", value, expected))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Refuses what a job that is made with the success of another cannot have.
     pub(crate) fn check_outbox(&self) -> Result<(), Invalid> {
         let expected = "must be left out: a job that is made with the success of another is made in \
                         any case";
+        self.check_no_prerequisites(expected)?;
         match &self.unique {
             Some(unique) => Err(Invalid::new("unique", &unique.key, expected)),
             None => Ok(()),
@@ -304,7 +352,8 @@ impl JobRequest {
     }
 
     /// What only some jobs have.
-    fn extras(&self, due: Timestamp, now: Timestamp) -> Result<NewJobExtras, Invalid> {
+    fn extras(&self, id: JobId, now: Timestamp) -> Result<NewJobExtras, Invalid> {
+        let due = self.run_at.due(now);
         let unique = self.unique.as_ref();
         let debounce = match (self.debounce, self.debounce_max) {
             (Some(wait), most) => Some(Debounce::new(wait, most, unique)?),
@@ -333,6 +382,7 @@ impl JobRequest {
             unique: self.unique.clone(),
             debounce,
             start_before,
+            after: self.dependencies(id)?,
         })
     }
 
@@ -353,6 +403,7 @@ impl JobRequest {
             let expected = "must be left out: overlap of the schedule says what its runs do";
             return Err(Invalid::new("unique", &unique.key, expected));
         }
+        self.check_no_prerequisites("must be left out: a run of a schedule waits for no job")?;
         if let Some(StartBefore::At(time)) = self.start_before {
             let expected = "must be a duration as \"10m\": each run has a time of its own";
             return Err(Invalid::new("startBefore", time, expected));
@@ -376,9 +427,11 @@ impl JobRequest {
             || self.debounce.is_some()
             || self.debounce_max.is_some()
             || self.start_before.is_some()
-            || self.on_expiry.is_some();
+            || self.on_expiry.is_some()
+            || self.after.is_some()
+            || self.on_failure.is_some();
         let extras = match has_extras {
-            true => Some(self.extras(self.run_at.due(now), now)?),
+            true => Some(self.extras(id, now)?),
             false => None,
         };
         let own = [&self.kind_retry, &self.retry];

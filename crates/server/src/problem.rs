@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use steadfast_api::ProblemBody;
-use steadfast_core::Invalid;
+use steadfast_core::{Dependencies, Invalid};
 use steadfast_engine::{ClaimError, ClientError, SettleError};
 use steadfast_store::{CommandError, EnqueueError, StoreError};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response as ResponseSchema, ResponseBuilder};
@@ -140,6 +140,10 @@ impl From<EnqueueError> for Problem {
             EnqueueError::NotUnique { .. } => {
                 let detail = error.to_string();
                 Self::new(StatusCode::CONFLICT, "unique_conflict", detail).at("unique")
+            }
+            EnqueueError::UnknownPrerequisite { job, .. } => {
+                let detail = Dependencies::unknown(job).to_string();
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unknown_job", detail).at("after")
             }
             EnqueueError::Store(error) => error.into(),
         }

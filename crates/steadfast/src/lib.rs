@@ -218,8 +218,9 @@ pub mod job {
         Attempt, AttemptForecast, AttemptStatus, CommandRefusal, ConflictAction, Debounce,
         EndReason, ExpiryAction, Failure, FailureClass, Fence, Guarantee, IdempotencyKey, Job,
         JobCommand, JobEdit, JobExtras, JobId, JobLabel, JobProgress, JobState, NewJob,
-        NewJobExtras, Priority, RefusalReason, RunAt, ScheduledRun, StartBefore, StartDeadline,
-        Tags, Tally, Traceparent, Unique, UniqueConflict, UniqueKey, UniqueResult, UniqueScope,
+        NewJobExtras, OnFailure, PrerequisiteState, Priority, RefusalReason, RunAt, ScheduledRun,
+        StartBefore, StartDeadline, Tags, Tally, Traceparent, Unique, UniqueConflict, UniqueKey,
+        UniqueResult, UniqueScope,
     };
     #[doc(inline)]
     pub use steadfast_engine::{BulkCommand, BulkResult, CreateResult, JobRequest, Stats};

@@ -4,13 +4,13 @@ use std::{collections::BTreeSet, time::Duration};
 
 use comfy_table::Table;
 use steadfast_api::{AttemptBody, JobBody};
-use steadfast_core::{JobLabel, Timestamp, explain};
+use steadfast_core::{JobLabel, OnFailure, Timestamp, explain};
 
 use super::{
     brief, describe_failure, moment, now, plain_table, relative, shorten, status_cell,
     terminal_width,
 };
-use crate::limits::{FAILURE_CHARS_MAX, SUMMARY_CHARS_MAX};
+use crate::limits::{AFTER_SHOWN_MAX, FAILURE_CHARS_MAX, SUMMARY_CHARS_MAX};
 
 /// The name of a job for people: its `jobName`, its request, or its kind.
 pub fn job_title(job: &JobBody) -> String {
@@ -152,6 +152,8 @@ pub fn job_facts(job: &JobBody, attempts: &[AttemptBody]) -> Vec<(&'static str, 
         ("note", job.note.clone()),
         ("unique", unique_text(job)),
         ("start before", start_before),
+        ("after", after_text(job)),
+        ("dependants", job.dependants.map(|count| count.to_string())),
         (
             "payload",
             job.payload
@@ -171,6 +173,19 @@ pub fn job_facts(job: &JobBody, attempts: &[AttemptBody]) -> Vec<(&'static str, 
     }
     facts.push(("retry", explain::policy(job.retry.get())));
     facts
+}
+
+/// The jobs that a job waits for, as far as they have room.
+fn after_text(job: &JobBody) -> Option<String> {
+    let after = job.after.as_ref()?;
+    let some = after.iter().take(AFTER_SHOWN_MAX);
+    let some = some.map(|other| format!("{} ({})", other.id, other.state));
+    let mut texts: Vec<String> = some.collect();
+    if after.len() > AFTER_SHOWN_MAX {
+        texts.push(format!("{} more", after.len() - AFTER_SHOWN_MAX));
+    }
+    let on_failure = job.on_failure.map_or("wait", OnFailure::as_str);
+    Some(format!("{}; if one fails: {on_failure}", texts.join(", ")))
 }
 
 /// What makes a job the only one.

@@ -330,6 +330,9 @@ impl Gates {
     /// or have started: who has closed a gate or holds a destination, and what destinations asked
     /// for.
     pub fn known_blockers(&self, job: &Job, is_of_tenant: bool, now: Timestamp) -> Vec<Blocker> {
+        if job.is_blocked() {
+            return vec![sentence::runs_after_others()];
+        }
         if job.progress.state != JobState::Waiting || job.progress.run_at > now {
             return Vec::new();
         }

@@ -1,13 +1,18 @@
 //! Why jobs have not started, and when they will.
 
 use steadfast_core::{
-    Blocker, BlockerKind, Job, JobId, JobState, Kind, Queue, QueueExplanation, QueueFacts,
-    StartExplanation, StartFacts, Sublane, Tenant, Timestamp, WorkerName, WorkerReading,
+    Blocker, BlockerKind, Job, JobId, JobReading, JobState, Kind, PrerequisiteState, Queue,
+    QueueExplanation, QueueFacts, StartExplanation, StartFacts, Sublane, Tenant, Timestamp,
+    WorkerName, WorkerReading,
 };
-use steadfast_store::{PageRequest, StartQuery, StartReading};
+use steadfast_store::{JobLinks, PageRequest, StartQuery, StartReading};
 
 use super::{Client, ClientError};
-use crate::{limits::START_PACE_WINDOW, node_heartbeat::NodeState, stats::Stats};
+use crate::{
+    limits::{DEPENDANTS_COUNT_MAX, EXPLAINED_PREREQUISITES_MAX, START_PACE_WINDOW},
+    node_heartbeat::NodeState,
+    stats::Stats,
+};
 
 /// A worker that claims jobs over HTTP, as far as a server has seen it.
 #[derive(Clone, Debug)]
@@ -129,12 +134,36 @@ impl Client {
         };
         let facts = StartFacts {
             last_attempt: last_attempt.as_ref(),
+            runs_after: self.runs_after(job, now).await?,
             workers,
             starts_per_second,
             is_of_tenant: request.is_of_tenant,
             ..reading.facts()
         };
         Ok(facts.explain(now))
+    }
+
+    /// Some of the jobs that a job waits for and that have not succeeded.
+    async fn runs_after(&self, job: &Job, now: Timestamp) -> Result<Vec<JobReading>, ClientError> {
+        if !job.is_blocked() {
+            return Ok(Vec::new());
+        }
+        let links = self.store().job_links(job.id, 0).await?;
+        let open = links.after.into_iter();
+        let open = open.filter(|(_, state)| *state != PrerequisiteState::Succeeded);
+        let some = open.take(EXPLAINED_PREREQUISITES_MAX).map(|(id, _)| id);
+        let some = self.store().get_jobs(some.collect()).await?;
+        let readings = some.into_iter().flatten().map(|other| JobReading {
+            job: other.id,
+            label: other.label(now),
+            run_at: other.earliest_run_at(),
+        });
+        Ok(readings.collect())
+    }
+
+    /// What a job has to do with others: those that it waits for, and how many wait for it.
+    pub async fn links(&self, id: JobId) -> Result<JobLinks, ClientError> {
+        Ok(self.store().job_links(id, DEPENDANTS_COUNT_MAX).await?)
     }
 
     /// How many jobs of a tenant have lately ended in a second, which is about how many start.
@@ -182,13 +211,23 @@ impl Client {
         Ok(reading)
     }
 
-    /// At which gates a job that is due waits, if it does.
+    /// At which gates a job that is due waits, or for which jobs, if it does.
     pub async fn waiting_for(
         &self,
         job: &Job,
         is_of_tenant: bool,
     ) -> Result<Vec<Blocker>, ClientError> {
         let now = self.now();
+        if job.is_blocked() {
+            let reading = StartReading::new(job.clone());
+            let facts = StartFacts {
+                runs_after: self.runs_after(job, now).await?,
+                ..reading.facts()
+            };
+            let mut blockers = facts.explain(now).blockers;
+            blockers.retain(|blocker| blocker.kind == BlockerKind::RunsAfter);
+            return Ok(blockers);
+        }
         let gates = self.gate_cache().get().await?;
         let is_due = job.progress.state == JobState::Waiting && job.progress.run_at <= now;
         if !is_due || gates.applying_to(&Sublane::from(job)).is_empty() {

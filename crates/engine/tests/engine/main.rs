@@ -5,6 +5,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod after;
 mod alerts;
 mod bulk;
 mod client;

@@ -266,6 +266,12 @@ fn with_extras(mut request: JobRequest, body: &CreateJobRequest) -> JobRequest {
     if let Some(action) = body.on_expiry {
         request = request.on_expiry(action);
     }
+    if let Some(after) = &body.after {
+        request = request.after(after.iter().copied());
+    }
+    if let Some(action) = body.on_failure {
+        request = request.on_failure(action);
+    }
     request
 }
 

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use axum::extract::State;
 use steadfast_api::{
     AttemptBody, AttemptList, EditJobRequest, JobBody, JobList, JobQuery, PageQuery,
-    RetryJobRequest, WaitQuery,
+    PrerequisiteBody, RetryJobRequest, WaitQuery,
 };
 use steadfast_core::{
     Attempt, AttemptStatus, Job, JobCommand, JobEdit, JobId, JobState, Kind, Payload, Priority,
@@ -98,7 +98,12 @@ pub async fn read(
     let result = result_of(&app, &job).await?;
     let is_of_tenant = caller.tenant.is_some();
     let waiting_for = app.client.waiting_for(&job, is_of_tenant).await?;
+    let links = app.client.links(id).await?;
     let mut body = job_body(&app, job, app.client.now());
+    let after = links.after.into_iter();
+    let after = after.map(|(id, state)| PrerequisiteBody::new(id, state));
+    body.after = Some(after.collect()).filter(|after: &Vec<_>| !after.is_empty());
+    body.dependants = Some(links.dependants.count).filter(|count| *count > 0);
     body.result = result;
     body.waiting_for = waiting_for;
     Ok(Json(body))

@@ -8,7 +8,7 @@ use steadfast_core::{
     explain::{self, brief},
     tag_text,
 };
-use steadfast_store::{AuditFilter, JobFilter, JobPageRequest, PageRequest};
+use steadfast_store::{AuditFilter, JobFilter, JobLinks, JobPageRequest, PageRequest};
 
 use super::{
     audit::AuditRow,
@@ -59,6 +59,7 @@ struct JobDetailPage {
     commands: Vec<AuditRow>,
     /// The operations that have looked at it, the newest first.
     operations: Vec<OperationRow>,
+    links: JobLinks,
 }
 
 /// The actions that make sense for the job as it stands.
@@ -185,8 +186,8 @@ pub async fn page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         forecast.len(),
         job.label(frame.now)
     );
-    let is_due_later = job.progress.state == JobState::Waiting && job.progress.run_at > frame.now;
-    let next = frame.time(job.progress.run_at);
+    let is_due_later = job.progress.state == JobState::Waiting && job.earliest_run_at() > frame.now;
+    let next = frame.time(job.earliest_run_at());
     let attempts = listed.items.iter();
     render(&JobDetailPage {
         row: JobRow::of(&job, &frame),
@@ -211,6 +212,7 @@ pub async fn page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         start: start_panel(&viewer, &job, &frame).await?,
         commands: commands(&viewer.app, &job, &frame).await?,
         operations: operations(&viewer, &job, &frame).await?,
+        links: viewer.app.client.links(job.id).await?,
         job,
         frame,
     })

@@ -65,7 +65,7 @@ impl JobRow {
             queue: job.queue.to_string(),
             tenant: job.tenant.to_string(),
             attempts: format!("{attempts} of {}", job.policy.max_attempts()),
-            run_at: frame.time(job.progress.run_at),
+            run_at: frame.time(job.earliest_run_at()),
             created_at: frame.time(job.created_at),
             failure: failure.unwrap_or_default(),
             failure_address: failure_address(job),

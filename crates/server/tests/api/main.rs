@@ -11,6 +11,7 @@ mod server;
 mod target;
 
 mod access;
+mod after;
 mod alerts;
 mod bad_input;
 mod broken_polls;

@@ -53,8 +53,7 @@ impl History {
             | JobCommand::Edit(_)
             | JobCommand::Discard
             | JobCommand::Expire
-            | JobCommand::Follow(_) => {
-            }
+            | JobCommand::Follow(_) => {}
         }
         self.told(id, news, now);
     }

@@ -98,7 +98,12 @@ impl Nodes {
             for _ in 0..backoff {
                 match store.enqueue(jobs.clone()).await {
                     Err(EnqueueError::Store(_)) => pause().await,
-                    Ok(_) | Err(EnqueueError::Conflict { .. } | EnqueueError::NotUnique { .. }) => {
+                    Ok(_)
+                    | Err(
+                        EnqueueError::Conflict { .. }
+                        | EnqueueError::NotUnique { .. }
+                        | EnqueueError::UnknownPrerequisite { .. },
+                    ) => {
                         return;
                     }
                 }

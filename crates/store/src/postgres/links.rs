@@ -66,7 +66,7 @@ async fn links_of(
     let counted = session
         .query(sql, &[&Key::from(job), &most.saturating_add(1)])
         .await?;
-    let count = counted.first().map_or(Ok(0), |row| row.try_get("count"))?;
+    let count: i64 = counted.first().map_or(Ok(0), |row| row.try_get("count"))?;
     let mut after = prerequisites(session, &[job]).await?;
     Ok(JobLinks {
         after: after.remove(&job).unwrap_or_default(),

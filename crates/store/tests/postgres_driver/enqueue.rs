@@ -302,6 +302,9 @@ async fn who_may_enqueue_still_may_after_the_function_was_replaced() {
              ALTER TABLE steadfast.job DROP COLUMN failure_group;
              DROP TYPE steadfast.transition_v3; DROP TABLE steadfast.failure;
              DROP TABLE steadfast.failure_change;
+             ALTER TABLE steadfast.job DROP COLUMN links CASCADE;
+             DROP FUNCTION steadfast.links_changed; DROP FUNCTION steadfast.links_deleted;
+             DROP TABLE steadfast.dependency, steadfast.batch, steadfast.batch_job, steadfast.link_note;
              UPDATE steadfast.schema_version SET version = 10",
         )
         .await;

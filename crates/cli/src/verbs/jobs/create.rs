@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 use steadfast_api::{CreateJobRequest, CreateResult, HttpTargetRequest, JobBody, WebhookRequest};
 use steadfast_core::{
-    ConflictAction, ExpiryAction, Guarantee, JobLabel, StartBefore, Timestamp, Unique, UniqueKey,
-    UniqueResult, UniqueScope,
+    ConflictAction, ExpiryAction, Guarantee, JobId, JobLabel, OnFailure, StartBefore, Timestamp,
+    Unique, UniqueKey, UniqueResult, UniqueScope,
 };
 
 use super::watch;
@@ -105,6 +105,12 @@ pub struct Args {
     /// What a job that has not started by then ends as: fail or cancel [default: fail].
     #[arg(long, value_name = "ACTION", requires = "start_before")]
     on_expiry: Option<ExpiryAction>,
+    /// Start it only when this job has ended; may be repeated.
+    #[arg(long, value_name = "JOB")]
+    after: Vec<JobId>,
+    /// If one of those ends without success: wait, fail or run [default: wait].
+    #[arg(long, value_name = "ACTION", requires = "after")]
+    on_failure: Option<OnFailure>,
     /// A tag, as name=value; may be repeated.
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
@@ -230,6 +236,8 @@ impl Args {
             debounce_max: self.debounce_max.map(|wait| wait.0.into()),
             start_before: self.start_before,
             on_expiry: self.on_expiry,
+            after: Some(self.after.clone()).filter(|after| !after.is_empty()),
+            on_failure: self.on_failure,
             tags: Some(tags).filter(|tags| !tags.is_empty()),
             webhook: self.webhook.clone().map(|url| WebhookRequest {
                 url,
