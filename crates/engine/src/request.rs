@@ -411,6 +411,16 @@ impl JobRequest {
         Ok(())
     }
 
+    fn has_extras(&self) -> bool {
+        self.unique.is_some()
+            || self.debounce.is_some()
+            || self.debounce_max.is_some()
+            || self.start_before.is_some()
+            || self.on_expiry.is_some()
+            || self.after.is_some()
+            || self.on_failure.is_some()
+    }
+
     /// Checks everything and resolves the retry policy.
     pub(crate) fn build(
         self,
@@ -423,14 +433,7 @@ impl JobRequest {
         let queue = queue.unwrap_or_default();
         let tenant = tenant.unwrap_or_default();
         let kind = Kind::new(&self.kind)?;
-        let has_extras = self.unique.is_some()
-            || self.debounce.is_some()
-            || self.debounce_max.is_some()
-            || self.start_before.is_some()
-            || self.on_expiry.is_some()
-            || self.after.is_some()
-            || self.on_failure.is_some();
-        let extras = match has_extras {
+        let extras = match self.has_extras() {
             true => Some(self.extras(id, now)?),
             false => None,
         };

@@ -37,7 +37,7 @@ impl LinkStore for SqliteStore {
         subscriptions: Arc<Subscriptions>,
     ) -> Result<FollowedLinks, StoreError> {
         // Most looks find nothing, and need no transaction.
-        let is_idle = self.read_for_node("follow_links", |reader| Ok(notes(&reader.conn, 1)?));
+        let is_idle = self.read_for_node("follow_links", |reader| notes(&reader.conn, 1));
         if is_idle.await?.is_empty() {
             return Ok(FollowedLinks::default());
         }
