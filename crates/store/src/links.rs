@@ -8,9 +8,9 @@ use steadfast_core::{
 use crate::error::EnqueueError;
 
 /// The bit of a job that others wait for.
-pub(crate) const HAS_DEPENDANTS: i16 = 1;
+pub(crate) const HAS_DEPENDANTS: i16 = 1; // not a limit: a bit
 /// The bit of a job that waits for others.
-pub(crate) const HAS_PREREQUISITES: i16 = 2;
+pub(crate) const HAS_PREREQUISITES: i16 = 2; // not a limit: a bit
 
 /// A job that waits for others, on its way into a store.
 pub(crate) struct NewDependant {

@@ -144,6 +144,7 @@ pub fn job_facts(job: &JobBody, attempts: &[AttemptBody]) -> Vec<(&'static str, 
         format!("{words} ({reason})")
     });
     let worker = job.worker.as_ref().filter(|_| job.finished_at.is_none());
+    let payload = job.payload.as_ref().map(|it| it.as_str().to_owned());
     let start_before = job.start_before.map(|at| moment(at, now));
     let optional = [
         ("reason", reason),
@@ -154,12 +155,7 @@ pub fn job_facts(job: &JobBody, attempts: &[AttemptBody]) -> Vec<(&'static str, 
         ("start before", start_before),
         ("after", after_text(job)),
         ("dependants", job.dependants.map(|count| count.to_string())),
-        (
-            "payload",
-            job.payload
-                .as_ref()
-                .map(|payload| payload.as_str().to_owned()),
-        ),
+        ("payload", payload),
     ];
     for (name, value) in optional {
         facts.extend(
