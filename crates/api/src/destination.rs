@@ -28,6 +28,10 @@ pub struct DestinationList {
 pub struct DestinationBody {
     /// Its origin, as `https://api.example.com`.
     pub destination: String,
+    /// The tenant whose attempts alone show this, and whose jobs alone it concerns; null if it is so
+    /// for all.
+    #[serde(default)]
+    pub tenant: Option<String>,
     /// Whether calling it makes sense at present.
     #[cfg_attr(feature = "openapi", schema(value_type = HealthStatusSchema))]
     pub status: HealthStatus,
@@ -107,6 +111,7 @@ impl DestinationBody {
         let rules = settings.rules;
         Self {
             destination: destination.to_string(),
+            tenant: settings.tenant.map(|tenant| tenant.to_string()),
             status: health.status(now),
             hold: settings.hold,
             share_retry_after: settings.share_retry_after,
@@ -175,8 +180,10 @@ impl DestinationBody {
 }
 
 /// The settings of a destination that are in force.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DestinationSettings {
+    /// Whose jobs alone it concerns, if not all.
+    pub tenant: Option<Tenant>,
     /// What follows if it is found unhealthy.
     pub hold: HoldMode,
     /// Whether a `Retry-After` that one job received counts for all.

@@ -166,6 +166,7 @@ fn print_list(list: &DestinationList) -> anyhow::Result<()> {
     let now = now();
     let mut table = plain_table([
         "destination",
+        "tenant",
         "status",
         "hold",
         "last minute",
@@ -176,6 +177,7 @@ fn print_list(list: &DestinationList) -> anyhow::Result<()> {
         let incident = destination.incident.as_ref();
         table.add_row(vec![
             destination.destination.as_str().into(),
+            destination.tenant.as_deref().unwrap_or("all").into(),
             status_cell(destination.describe_status()),
             destination.hold.as_str().into(),
             recent(destination).into(),
@@ -212,6 +214,9 @@ fn print_destination(body: &DestinationBody) -> anyhow::Result<()> {
         false => "counts for the job that got it",
     };
     print_line!("  hold {}; a Retry-After {share}", body.hold)?;
+    if let Some(tenant) = &body.tenant {
+        print_line!("  this is so for jobs of tenant {tenant} only")?;
+    }
     let recent = recent(body);
     if !recent.is_empty() {
         print_line!("  in the last minute {recent}")?;

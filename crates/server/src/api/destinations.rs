@@ -245,6 +245,7 @@ fn origin(text: &str) -> Result<Destination, Invalid> {
 /// What a caller may know of a destination.
 pub fn body_of(state: &DestinationState, caller: &Caller, now: Timestamp) -> DestinationBody {
     let settings = DestinationSettings {
+        tenant: state.tenant.clone(),
         hold: state.hold,
         share_retry_after: state.shares_retry_after,
         rules: state.rules,

@@ -140,6 +140,9 @@ fn row_of(body: DestinationBody, tenant: Option<&Tenant>, frame: &Frame) -> Dest
 
 fn notes(body: &DestinationBody, frame: &Frame) -> Vec<String> {
     let mut notes = Vec::new();
+    if let Some(tenant) = &body.tenant {
+        notes.push(format!("for jobs of tenant {tenant} only"));
+    }
     match (&body.held_by_hand, &body.incident) {
         (Some(hold), _) => notes.push(hold.describe(frame.now)),
         (None, Some(incident)) => notes.push(incident.cause.clone()),

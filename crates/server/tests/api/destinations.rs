@@ -208,3 +208,31 @@ async fn where_attempts_go_on_nothing_is_said_to_be_held() {
     }
     assert!(!held.contains("go on as their policies"), "{held}");
 }
+
+#[tokio::test]
+async fn what_concerns_one_tenant_says_so() {
+    let server = Server::start().await;
+    let http = &server.http;
+    let now = server.client().now();
+    let health = json!({
+        "phase": {"is": "held", "nextProbeAt": now.plus(Duration::from_secs(60))},
+        "incident": {
+            "beganAt": now, "failedAttempts": 20, "failedProbes": 0, "tenants": ["acme"],
+            "cause": {"is": "failures", "attempts": 20, "failed": 20, "jobs": 9},
+        },
+    });
+    let of_acme = "https://api.example.com acme";
+    server.save_health(of_acme, &health).await;
+    let for_all = "https://all.example.com";
+    server.save_health(for_all, &health).await;
+    let list = http.get("/api/v1/destinations").await.is(200);
+    let tenants: Vec<&Value> = list["destinations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|destination| &destination["tenant"])
+        .collect();
+    assert_eq!(tenants, [&Value::Null, &json!("acme")]);
+    let page = http.get("/destinations").await.body;
+    assert_eq!(page.matches("for jobs of tenant acme only").count(), 1);
+}
