@@ -4,6 +4,7 @@
 //! blocks print what stands below them, settings are accepted by the program, options exist, and
 //! the reference of the command line is what `--help` says.
 
+mod animation;
 mod book;
 mod html;
 mod inline;
@@ -19,7 +20,8 @@ use crate::process::{self, CommandOutput};
 use crate::{VerbResult, fuzz, root};
 use book::Book;
 
-const USAGE: &str = "usage: cargo xtask docs [--check] [--update] [--bin FILE] [page …]";
+const USAGE: &str =
+    "usage: cargo xtask docs [--check] [--update] [--animate] [--bin FILE] [page …]";
 
 #[derive(Default)]
 struct Options {
@@ -27,6 +29,8 @@ struct Options {
     check: bool,
     /// Write the generated pages first.
     update: bool,
+    /// Make the picture of the README from a run of the demo.
+    animate: bool,
     binary: Option<PathBuf>,
     /// Only pages whose path contains one of these.
     pages: Vec<String>,
@@ -35,13 +39,16 @@ struct Options {
 pub fn run(args: &[String]) -> VerbResult {
     let options = Options::parse(args)?;
     let root = root();
-    if options.update || options.check {
+    if options.update || options.check || options.animate {
         let binary = match &options.binary {
             Some(binary) => binary.clone(),
             None => build(&root)?,
         };
         if options.update {
             reference::update(&root, &binary)?;
+        }
+        if options.animate {
+            animation::update(&root, &binary)?;
         }
         if options.check {
             let report = check_pages(&root, &binary, &options.pages)?;
@@ -143,6 +150,7 @@ impl Options {
             match arg.as_str() {
                 "--check" => options.check = true,
                 "--update" => options.update = true,
+                "--animate" => options.animate = true,
                 "--bin" => {
                     let file = args.next().ok_or(USAGE)?;
                     options.binary = Some(PathBuf::from(file));

@@ -39,6 +39,7 @@ impl Scenario {
 }
 
 pub const PANICKY: &str = "panicky";
+const BUSY: &str = "busy";
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario {
@@ -75,7 +76,7 @@ pub const SCENARIOS: &[Scenario] = &[
         "A retry cannot fix a 404, so none was wasted on it.",
     ),
     Scenario::new(
-        "busy",
+        BUSY,
         200,
         "its target answers 429 with Retry-After: 2; then it works",
         "The target asked for 2 s and got them, although the policy said 200 ms.",
@@ -137,9 +138,14 @@ impl Scenario {
     fn request(&self, target: &Target) -> CreateJobRequest {
         let retry = PolicyPatch::exponential(Duration::from_millis(self.base_delay_ms));
         let is_handler = self.name == PANICKY;
+        let url = if self.name == BUSY {
+            &target.busy_url
+        } else {
+            &target.url
+        };
         CreateJobRequest {
             kind: is_handler.then(|| self.name.to_owned()),
-            api: (!is_handler).then(|| format!("{}/{}", target.url, self.name)),
+            api: (!is_handler).then(|| format!("{url}/{}", self.name)),
             job_name: (!is_handler).then(|| self.name.to_owned()),
             retry: Some(retry.max_retries(3).jitter(Jitter::None)),
             timeout: self

@@ -20,6 +20,9 @@ use crate::limits::DEMO_SLOW;
 
 pub struct Target {
     pub url: String,
+    /// The same target as another destination: what it asks for with Retry-After counts for all
+    /// jobs of a destination, and would hold up the others.
+    pub busy_url: String,
     pub secret: String,
     verified: watch::Receiver<u32>,
 }
@@ -34,7 +37,9 @@ struct TargetState {
 impl Target {
     pub async fn start() -> anyhow::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let busy_listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
+        let busy_url = format!("http://{}", busy_listener.local_addr()?);
         let key = SigningKey::generate();
         let secret = key.reveal();
         let (sender, verified) = watch::channel(0);
@@ -47,9 +52,12 @@ impl Target {
             .route("/webhook", post(receive))
             .route("/{path}", post(respond))
             .with_state(state);
+        let busy_router = router.clone();
+        tokio::spawn(async move { axum::serve(busy_listener, busy_router).await });
         tokio::spawn(async move { axum::serve(listener, router).await });
         Ok(Self {
             url,
+            busy_url,
             secret,
             verified,
         })

@@ -8,7 +8,7 @@ use crate::{
     limits,
     output::print_line,
     server_args::ServerArgs,
-    show::{age, moment, now, plain_table, shorten, status_cell, table_lines},
+    show::{age, moment, now, plain_table, quantity, shorten, status_cell, table_lines},
 };
 
 #[derive(clap::Args)]
@@ -182,10 +182,10 @@ fn print_group(group: &FailureGroupBody) -> anyhow::Result<()> {
         print_line!("  marked by {by}")?;
     }
     print_line!(
-        "  {} failures of {} jobs, {} dead letters",
-        group.count,
-        group.jobs,
-        group.dead_letters
+        "  {} of {}, {}",
+        quantity(group.count, "failure", "failures"),
+        quantity(group.jobs, "job", "jobs"),
+        quantity(group.dead_letters, "dead letter", "dead letters")
     )?;
     print_line!("  first seen {}", moment(group.first_seen, now))?;
     print_line!("  last seen {}", moment(group.last_seen, now))?;

@@ -73,6 +73,21 @@ fn a_demo_that_is_kept_answers_requests_and_names_its_dashboard() {
     assert!(dashboard, "{printed:?}");
     let listed = output_of(steadfast(&["dlq", "list", "--url", url], dir.path()));
     assert_eq!(listed.out.lines().count(), 3, "{listed:?}");
+    let jobs = output_of(steadfast(
+        &["jobs", "list", "--json", "--url", url],
+        dir.path(),
+    ));
+    let jobs: serde_json::Value = serde_json::from_str(&jobs.out).unwrap();
+    let destination_of = |path: &str| {
+        let jobs = jobs["jobs"].as_array().unwrap();
+        let is_it = |url: &str| url.ends_with(path);
+        let job = jobs
+            .iter()
+            .find(|job| job["http"]["url"].as_str().is_some_and(is_it));
+        job.unwrap()["destination"].clone()
+    };
+    // Its Retry-After counts for all jobs of its destination.
+    assert_ne!(destination_of("/busy"), destination_of("/flaky"));
     let pid = demo.id().to_string();
     assert!(
         Command::new("kill")
