@@ -9,6 +9,7 @@ mod book;
 mod html;
 mod inline;
 mod markdown;
+mod operations;
 mod reference;
 mod search;
 mod session;
@@ -46,6 +47,7 @@ pub fn run(args: &[String]) -> VerbResult {
         };
         if options.update {
             reference::update(&root, &binary)?;
+            operations::update(&root)?;
         }
         if options.animate {
             animation::update(&root, &binary)?;
@@ -98,6 +100,7 @@ fn check_pages(root: &Path, binary: &Path, only: &[String]) -> Result<Report, St
     let (mut run, mut read_only) = (0, Vec::new());
     let commands = reference::Commands::read(binary)?;
     findings.extend(reference::check(root, &commands)?);
+    findings.extend(operations::check(root)?);
     for page in &book.pages {
         if !only.is_empty() && !only.iter().any(|part| page.path.contains(part.as_str())) {
             continue;
