@@ -41,6 +41,31 @@ pub struct CreateEndpointRequest {
     pub tenant: Option<String>,
 }
 
+/// Changes to an endpoint; what is left out stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct EditEndpointRequest {
+    /// Where deliveries are sent, those that wait too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// For people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Which events are sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<EventTypeSchema>>))]
+    pub events: Option<Vec<EventType>>,
+    /// `standard` or `slack`; of deliveries to come.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<BodyFormatSchema>))]
+    pub format: Option<BodyFormat>,
+    /// The retry policy of deliveries to come, over the preset `webhook`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<PolicyPatchSchema>))]
+    pub retry: Option<PolicyPatch>,
+}
+
 /// A change of the secret that signs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -78,8 +103,11 @@ pub struct EndpointBody {
     pub format: BodyFormat,
     /// How many secrets sign at the moment.
     pub live_secrets: usize,
-    /// Whether nothing is sent.
+    /// Whether nothing is sent; deliveries wait until it is enabled.
     pub disabled: bool,
+    /// Why it was disabled, if its target said that it is gone.
+    #[serde(default)]
+    pub disabled_reason: Option<String>,
     /// When it was created.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Timestamp,
@@ -97,6 +125,7 @@ impl EndpointBody {
             format: endpoint.format,
             live_secrets: endpoint.live_secrets(now).count(),
             disabled: endpoint.disabled,
+            disabled_reason: endpoint.disabled_reason.clone(),
             created_at: endpoint.created_at,
         }
     }

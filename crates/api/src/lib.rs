@@ -60,7 +60,8 @@ pub use destination::{
 };
 pub use duration::DurationText;
 pub use endpoint::{
-    CreateEndpointRequest, EndpointBody, EndpointList, EndpointWithSecret, RotateSecretRequest,
+    CreateEndpointRequest, EditEndpointRequest, EndpointBody, EndpointList, EndpointWithSecret,
+    RotateSecretRequest,
 };
 pub use event::JobEventBody;
 pub use failure::{

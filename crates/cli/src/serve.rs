@@ -118,6 +118,8 @@ fn start(
         .with_grace(settings.grace.0)
         .with_sweep_every(settings.sweep_every.0)
         .with_retention(settings.retention.0)
+        .with_operation_retention(settings.operation_retention.0)
+        .with_audit_retention(settings.audit_retention.0)
         .with_retry_after_max(settings.retry_after_max.0)
         .with_payload_bytes_max(settings.payload_bytes_max)
         .with_gate_defaults(settings.gate_defaults()?)

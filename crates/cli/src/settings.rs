@@ -72,12 +72,16 @@ pub struct Settings {
     pub grace: DurationArg,
     pub sweep_every: DurationArg,
     pub retention: DurationArg,
+    /// How long operations are kept after their end.
+    pub operation_retention: DurationArg,
+    /// How long it is known who did what.
+    pub audit_retention: DurationArg,
     pub http_timeout: DurationArg,
     /// The most retries that a job may ask for.
     pub max_retries: u32,
     /// The largest payload of a job, in bytes.
     pub payload_bytes_max: usize,
-    /// How many jobs a second one bulk request changes at most.
+    /// How many jobs a second an operation changes, unless it has a pace of its own.
     pub bulk_rate: NonZeroU32,
     /// The longest Retry-After of another system that counts.
     pub retry_after_max: DurationArg,
@@ -176,6 +180,8 @@ impl Default for Settings {
             grace: DurationArg(engine.grace),
             sweep_every: DurationArg(engine.sweep_every),
             retention: DurationArg(engine.retention),
+            operation_retention: DurationArg(engine.operation_retention),
+            audit_retention: DurationArg(engine.audit_retention),
             http_timeout: DurationArg(server.http_timeout),
             max_retries: MAX_RETRIES,
             payload_bytes_max: engine.payload_bytes_max,

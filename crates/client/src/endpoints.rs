@@ -4,8 +4,9 @@ use std::fmt::Display;
 
 use http::Method;
 use steadfast_api::{
-    CreateEndpointRequest, CreateKeyRequest, EndpointList, EndpointWithSecret, KeyList,
-    KeyWithToken, PageQuery, RotateSecretRequest, TenantPageQuery,
+    CreateEndpointRequest, CreateKeyRequest, EditEndpointRequest, EndpointBody, EndpointList,
+    EndpointWithSecret, JobBody, JobList, KeyList, KeyWithToken, PageQuery, RotateSecretRequest,
+    TenantPageQuery,
 };
 
 use crate::{
@@ -22,6 +23,48 @@ impl Client {
     /// All endpoints, oldest first, without their secrets.
     pub fn list_endpoints(&self, query: &TenantPageQuery) -> Request<EndpointList> {
         self.get("listEndpoints", "/endpoints").query(query)
+    }
+
+    /// One endpoint, without its secrets.
+    pub fn get_endpoint(&self, id: impl Display) -> Request<EndpointBody> {
+        self.get("getEndpoint", &endpoint_path(id, ""))
+    }
+
+    /// Changes an endpoint; what the request leaves out stays as it is.
+    pub fn edit_endpoint(
+        &self,
+        id: impl Display,
+        edit: &EditEndpointRequest,
+    ) -> Request<EndpointBody> {
+        self.operation("editEndpoint", Method::PATCH, &endpoint_path(id, ""))
+            .json(edit)
+    }
+
+    /// Enables an endpoint, and sends the deliveries that wait for it.
+    pub fn enable_endpoint(&self, id: impl Display) -> Request<EndpointBody> {
+        self.post("enableEndpoint", &endpoint_path(id, "/enable"))
+    }
+
+    /// Disables an endpoint; its deliveries wait.
+    pub fn disable_endpoint(&self, id: impl Display) -> Request<EndpointBody> {
+        self.post("disableEndpoint", &endpoint_path(id, "/disable"))
+    }
+
+    /// Sends a test event to an endpoint, and returns the delivery.
+    pub fn test_endpoint(&self, id: impl Display) -> Request<JobBody> {
+        self.post("testEndpoint", &endpoint_path(id, "/test"))
+    }
+
+    /// A page of the deliveries to an endpoint, newest first.
+    pub fn list_deliveries(&self, id: impl Display, page: &PageQuery) -> Request<JobList> {
+        self.get("listDeliveries", &endpoint_path(id, "/deliveries"))
+            .query(page)
+    }
+
+    /// Sends a delivery that has ended once more.
+    pub fn resend_delivery(&self, id: impl Display) -> Request<JobBody> {
+        let path = format!("/deliveries/{}/resend", path_segment(id));
+        self.post("resendDelivery", &path)
     }
 
     /// Deletes an endpoint and cancels its deliveries.
@@ -55,4 +98,8 @@ impl Client {
         let path = format!("/keys/{}", path_segment(id));
         self.operation("revokeKey", Method::DELETE, &path)
     }
+}
+
+fn endpoint_path(id: impl Display, verb: &str) -> String {
+    format!("/endpoints/{}{verb}", path_segment(id))
 }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
+    endpoint::Endpoint,
     flow::Destination,
     id::{EndpointId, EventId, JobId},
     job::{Job, NewJob},
@@ -181,18 +182,13 @@ impl Subscriptions {
     /// The deliveries of an event to the endpoints of its tenant.
     pub fn deliver(&self, event: &WebhookEvent) -> Vec<NewJob> {
         self.subscribed(&event.tenant, event.event)
-            .filter_map(|subscription| {
-                let subscriber = Subscriber {
-                    target: WebhookTarget::Endpoint {
-                        endpoint: subscription.endpoint,
-                    },
-                    destination: subscription.destination.clone(),
-                    format: subscription.format,
-                    retry: &subscription.retry,
-                };
-                event.delivery(&subscriber, &self.policy)
-            })
+            .filter_map(|subscription| self.deliver_to(event, subscription))
             .collect()
+    }
+
+    /// The delivery of an event to one endpoint, whether or not that is subscribed to it.
+    pub fn deliver_to(&self, event: &WebhookEvent, to: &Subscription) -> Option<NewJob> {
+        event.delivery(&Subscriber::of(to), &self.policy)
     }
 
     fn subscribed(&self, tenant: &Tenant, event: EventType) -> impl Iterator<Item = &Subscription> {
@@ -208,7 +204,50 @@ struct Subscriber<'a> {
     retry: &'a PolicyPatch,
 }
 
+impl<'a> Subscriber<'a> {
+    fn of(subscription: &'a Subscription) -> Self {
+        Self {
+            target: WebhookTarget::Endpoint {
+                endpoint: subscription.endpoint,
+            },
+            destination: subscription.destination.clone(),
+            format: subscription.format,
+            retry: &subscription.retry,
+        }
+    }
+}
+
 impl WebhookEvent {
+    /// An event about an endpoint. The seed tells it apart from others of the same time.
+    pub fn of_endpoint(
+        event: EventType,
+        endpoint: &Endpoint,
+        reason: Option<&str>,
+        at: Timestamp,
+        seed: String,
+    ) -> Self {
+        let Endpoint {
+            id,
+            tenant,
+            description,
+            ..
+        } = endpoint;
+        let text = match reason {
+            Some(reason) => format!("endpoint {id} of {tenant} is disabled: {reason}"),
+            None => format!("test of endpoint {id} of {tenant}"),
+        };
+        Self {
+            event,
+            tenant: tenant.clone(),
+            at,
+            data: json!({"endpoint": id, "description": description, "reason": reason}),
+            text,
+            seed,
+            tags: BTreeMap::new(),
+            traceparent: None,
+        }
+    }
+
     fn id(&self) -> EventId {
         EventId::new(self.at, self.number(""))
     }
@@ -265,6 +304,9 @@ impl WebhookEvent {
         let mut tags = self.tags.clone();
         tags.insert("event".to_owned(), self.event.to_string());
         tags.insert("eventId".to_owned(), self.id().to_string());
+        if let WebhookTarget::Endpoint { endpoint } = &to.target {
+            tags.insert("endpoint".to_owned(), endpoint.to_string());
+        }
         let job = job.with_tags(tags).ok()?;
         Some(match &self.traceparent {
             Some(trace) => job.with_traceparent(trace),

@@ -31,9 +31,12 @@ pub struct Endpoint {
     pub retry: PolicyPatch,
     /// The newest first. All that have not expired sign, so that a receiver may change over.
     pub secrets: Vec<EndpointSecret>,
-    /// Whether nothing is delivered.
+    /// Whether nothing is sent; its deliveries wait.
     #[serde(default)]
     pub disabled: bool,
+    /// Why it was disabled, if a node has done that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disabled_reason: Option<String>,
     /// When it was created.
     pub created_at: Timestamp,
 }
@@ -72,14 +75,15 @@ impl Endpoint {
         self.secrets.truncate(limits::ENDPOINT_SECRETS_MAX);
     }
 
-    /// Its subscription, unless it is disabled.
-    pub fn subscription(&self) -> Option<Subscription> {
-        (!self.disabled).then(|| Subscription {
+    /// Its subscription. That of a disabled endpoint goes on: its deliveries wait, and are sent when
+    /// it is enabled.
+    pub fn subscription(&self) -> Subscription {
+        Subscription {
             endpoint: self.id,
             destination: Destination::of_url(&self.url),
             events: self.events.clone(),
             format: self.format,
             retry: self.retry.clone(),
-        })
+        }
     }
 }

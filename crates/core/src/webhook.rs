@@ -30,6 +30,10 @@ string_enum! {
         AlertRenotified = "alert.renotified",
         /// An alert stopped firing.
         AlertResolved = "alert.resolved",
+        /// An endpoint was disabled, because its target says that it is gone.
+        EndpointDisabled = "endpoint.disabled",
+        /// A person tries an endpoint; it is sent to that one alone.
+        EndpointTest = "endpoint.test",
     }
 }
 
@@ -39,19 +43,25 @@ impl EventType {
 
     /// The queue that its deliveries wait in.
     pub fn delivery_queue(self) -> Queue {
-        if self.is_of_jobs() {
+        if self.is_of_jobs() || self == Self::EndpointTest {
             Queue::webhooks()
         } else {
             Queue::alerts()
         }
     }
 
-    /// Whether it is about a job, and not about an alert.
+    /// Whether it is about a job, and not about an alert or an endpoint.
     pub fn is_of_jobs(self) -> bool {
-        !matches!(
+        matches!(
             self,
-            Self::AlertFired | Self::AlertRenotified | Self::AlertResolved
+            Self::JobSucceeded | Self::JobFailed | Self::JobRetrying | Self::JobCancelled
         )
+    }
+
+    /// What endpoints can be sent without being asked about: all but tests.
+    pub fn subscribable() -> impl Iterator<Item = Self> {
+        let all = Self::ALL.iter().copied();
+        all.filter(|event| *event != Self::EndpointTest)
     }
 }
 
@@ -138,7 +148,7 @@ impl Webhook {
         let policy = self.retry.over(&Preset::Webhook.policy());
         policy.map_err(|error| error.within("retry"))?;
         if let Some(event) = self.events.iter().find(|event| !event.is_of_jobs()) {
-            let expected = "must be events of jobs; alerts go to endpoints";
+            let expected = "must be events of jobs; others go to endpoints";
             return Err(Invalid::new("events", event, expected));
         }
         Ok(())

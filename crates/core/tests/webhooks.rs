@@ -222,6 +222,7 @@ fn a_delivery_is_a_job_of_the_same_tenant_with_the_webhook_preset() {
     assert_eq!(
         *delivery.tags(),
         Tags::from([
+            ("endpoint".to_owned(), endpoint.to_string()),
             ("event".to_owned(), "job.succeeded".to_owned()),
             ("eventId".to_owned(), event),
             ("job".to_owned(), JobId::from_bits(1).to_string()),
@@ -384,6 +385,7 @@ fn endpoint() -> Endpoint {
             expires_at: None,
         }],
         disabled: false,
+        disabled_reason: None,
         created_at: T0,
     }
 }
@@ -396,9 +398,9 @@ fn live(endpoint: &Endpoint, now: Timestamp) -> Vec<&str> {
 }
 
 #[test]
-fn an_endpoint_subscribes_to_its_events_unless_it_is_disabled() {
+fn an_endpoint_subscribes_to_its_events_also_while_it_is_disabled() {
     let mut endpoint = endpoint();
-    let subscription = endpoint.subscription().unwrap();
+    let subscription = endpoint.subscription();
     assert_eq!(subscription.events, endpoint.events);
     let subscriptions = subscriptions("acme", [subscription]);
     let event_of = |event| WebhookEvent {
@@ -423,8 +425,9 @@ fn an_endpoint_subscribes_to_its_events_unless_it_is_disabled() {
             .len(),
         0
     );
+    // Its deliveries wait; they are not lost.
     endpoint.disabled = true;
-    assert!(endpoint.subscription().is_none());
+    assert_eq!(endpoint.subscription().events, endpoint.events);
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod schedules;
 
 pub use bulk::{BulkCommand, BulkResult};
 pub use destinations::{DestinationCounts, DestinationFilter, DestinationState};
+pub use endpoints::endpoint_deliveries;
 pub use error::ClientError;
 pub use explain::{ExplainRequest, WorkerPresence};
 pub use gates::GateUse;

@@ -32,9 +32,7 @@ impl Endpoints {
             .with_policy(policy)
             .at_version(version);
         for (_, endpoint) in decode_documents::<Endpoint>(documents) {
-            if let Some(subscription) = endpoint.subscription() {
-                subscriptions.subscribe(endpoint.tenant.clone(), subscription);
-            }
+            subscriptions.subscribe(endpoint.tenant.clone(), endpoint.subscription());
         }
         Self {
             subscriptions: Arc::new(subscriptions),

@@ -81,7 +81,7 @@ pub use builder::EngineBuilder;
 pub use client::{
     BulkCommand, BulkResult, Client, ClientError, CreateResult, DestinationCounts,
     DestinationFilter, DestinationState, ExplainRequest, GateUse, OperationRequest, ReplayRecord,
-    ReplayRequest, WorkerPresence,
+    ReplayRequest, WorkerPresence, endpoint_deliveries,
 };
 pub use config::EngineConfig;
 pub use context::{AttemptContext, Context};

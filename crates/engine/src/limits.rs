@@ -273,9 +273,12 @@ pub mod http {
     /// How long a delivery waits at first that finds its endpoint disabled; twice as long each
     /// time it finds it still so.
     pub const DISABLED_SNOOZE: Duration = Duration::from_secs(60);
-    /// The most that a delivery waits for a disabled endpoint before it looks again. Each look
-    /// is an attempt record, and a job is snoozed a thousand times at most: ten days like this.
-    pub const DISABLED_SNOOZE_MAX: Duration = Duration::from_secs(15 * 60);
+    /// The most that a delivery waits for a disabled endpoint before it looks again: each look is an
+    /// attempt record. Enabling the endpoint sends it at once.
+    pub const DISABLED_SNOOZE_MAX: Duration = Duration::from_secs(60 * 60);
+    /// How long a delivery waits for a disabled endpoint in all; then it is a dead letter. Endpoints
+    /// that are forgotten must not collect deliveries for ever.
+    pub const DISABLED_WAIT_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
     /// How long a delivery waits whose endpoint was changed or deleted just before it was sent; its
     /// next attempt says what becomes of it.
     pub const UNWANTED_SNOOZE: Duration = Duration::from_secs(1);

@@ -47,7 +47,7 @@ impl Caller {
     }
 
     /// Remembers which tenant its request is about.
-    fn note_tenant(&self, tenant: &Tenant) {
+    pub fn note_tenant(&self, tenant: &Tenant) {
         if let Some(about) = &self.about {
             about.get_or_init(|| tenant.clone());
         }

@@ -140,9 +140,7 @@ pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(stats::read))
         .routes(routes!(stats::minutes))
         .routes(routes!(alerts::list))
-        .routes(routes!(endpoints::create, endpoints::list))
-        .routes(routes!(endpoints::delete))
-        .routes(routes!(endpoints::rotate))
+        .merge(endpoint_routes())
         .routes(routes!(policies::preview))
         .routes(routes!(policies::replay))
         .routes(routes!(keys::create, keys::list))
@@ -155,6 +153,18 @@ pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
     OpenApiRouter::with_openapi(Description::openapi())
         .nest("/api/v1", api)
         .split_for_parts()
+}
+
+fn endpoint_routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(endpoints::create, endpoints::list))
+        .routes(routes!(endpoints::read, endpoints::edit, endpoints::delete))
+        .routes(routes!(endpoints::enable))
+        .routes(routes!(endpoints::disable))
+        .routes(routes!(endpoints::test))
+        .routes(routes!(endpoints::deliveries))
+        .routes(routes!(endpoints::resend))
+        .routes(routes!(endpoints::rotate))
 }
 
 /// The description of the API as it is checked in.

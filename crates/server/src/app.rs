@@ -204,6 +204,12 @@ impl App {
         })
     }
 
+    /// How many jobs a second an operation changes that has no pace of its own.
+    pub(crate) fn bulk_pace(&self) -> u32 {
+        let most = steadfast_core::limits::OPERATION_PACE_MAX;
+        self.settings.bulk_rate.get().min(most)
+    }
+
     /// Waits for the first key, and restricts where jobs may connect to.
     pub(crate) async fn restrict_with_keys(&self) {
         let Some(rules) = &self.settings.restrict_with_keys else {

@@ -108,7 +108,10 @@ impl Command {
             Method::DELETE => (names, "delete"),
             _ => names.rsplit_once('/').unwrap_or((names, "create")),
         };
-        let thing = things.strip_suffix('s').unwrap_or(things);
+        let thing = match things {
+            "deliveries" => "delivery",
+            _ => things.strip_suffix('s').unwrap_or(things),
+        };
         Some(Self {
             action: format!("{thing}.{}", verb.replace('-', "_")),
             subject: names.to_owned(),

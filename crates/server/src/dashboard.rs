@@ -100,6 +100,7 @@ pub fn router(app: Arc<App>) -> Router<Arc<App>> {
         .route("/alerts", get(alerts::page))
         .route("/endpoints", get(endpoints::page))
         .route("/endpoints/act", post(endpoints::act))
+        .route("/endpoints/{id}", get(endpoints::detail_page))
         .route("/keys", get(keys::page))
         .route("/keys/act", post(keys::act))
         .route("/simulator", get(simulator::page))

@@ -123,6 +123,7 @@ pub fn endpoint(now: Timestamp) -> Document {
         retry: soon(),
         secrets: Vec::new(),
         disabled: false,
+        disabled_reason: None,
         created_at: now,
     };
     Document {

@@ -75,6 +75,12 @@ pub struct Flags {
     /// How long succeeded, cancelled and discarded jobs are kept [default: 7d].
     #[arg(long, env = "STEADFAST_RETENTION", value_name = "DURATION")]
     pub retention: Option<DurationArg>,
+    /// How long operations are kept after their end [default: 30d].
+    #[arg(long, env = "STEADFAST_OPERATION_RETENTION", value_name = "DURATION")]
+    pub operation_retention: Option<DurationArg>,
+    /// How long audit records are kept [default: 90d].
+    #[arg(long, env = "STEADFAST_AUDIT_RETENTION", value_name = "DURATION")]
+    pub audit_retention: Option<DurationArg>,
     /// The timeout of HTTP jobs that set none [default: 30s].
     #[arg(long, env = "STEADFAST_HTTP_TIMEOUT", value_name = "DURATION")]
     pub http_timeout: Option<DurationArg>,
@@ -84,7 +90,7 @@ pub struct Flags {
     /// The largest payload of a job, in bytes [default: 262144].
     #[arg(long, env = "STEADFAST_PAYLOAD_BYTES_MAX", value_name = "BYTES")]
     pub payload_bytes_max: Option<usize>,
-    /// How many jobs a second one bulk request changes at most [default: 5000].
+    /// How many jobs a second an operation changes, unless it has a pace [default: 5000].
     #[arg(long, env = "STEADFAST_BULK_RATE", value_name = "N")]
     pub bulk_rate: Option<NonZeroU32>,
     /// The longest Retry-After of another system that counts [default: 1h].
@@ -155,6 +161,8 @@ impl Flags {
         set(&self.grace, &mut settings.grace);
         set(&self.sweep_every, &mut settings.sweep_every);
         set(&self.retention, &mut settings.retention);
+        set(&self.operation_retention, &mut settings.operation_retention);
+        set(&self.audit_retention, &mut settings.audit_retention);
         set(&self.http_timeout, &mut settings.http_timeout);
         set(&self.max_retries, &mut settings.max_retries);
         set(&self.payload_bytes_max, &mut settings.payload_bytes_max);

@@ -204,7 +204,8 @@ pub async fn run(server: &Server, work: &BulkWork, args: &BulkArgs) -> anyhow::R
         };
     }
     let operation = operations::follow(server, operation).await?;
-    if server.json || operation.status != OperationStatus::Done {
+    let is_canary = operation.mode == "canary";
+    if server.json || is_canary || operation.status != OperationStatus::Done {
         return operations::print_end(server, &operation);
     }
     print_line!("{} {}", work.amount(operation.changed, false), work.past())?;

@@ -2,13 +2,17 @@
 
 use clap::Subcommand;
 use steadfast_api::{
-    CreateEndpointRequest, EndpointList, EndpointWithSecret, RotateSecretRequest, TenantPageQuery,
+    CreateEndpointRequest, EditEndpointRequest, EndpointBody, EndpointList, EndpointWithSecret,
+    JobBody, PageQuery, RotateSecretRequest, TenantPageQuery,
 };
+use steadfast_client::Request;
 use steadfast_core::{BodyFormat, EventType};
 
+use super::jobs::{follow_job, print_jobs};
 use crate::{
+    limits::LIST_DEFAULT,
     output::{self, print_line},
-    server_args::ServerArgs,
+    server_args::{Server, ServerArgs},
     settings::{DurationArg, RetryArg},
     show::{age, now, plain_table, table_lines},
 };
@@ -38,6 +42,50 @@ enum Verb {
         after_help = "Examples:\n  steadfast endpoints create https://example.com/steadfast\n  steadfast endpoints create https://example.com/oncall --events alert.fired,alert.resolved"
     )]
     Create(Box<CreateArgs>),
+    /// Show an endpoint.
+    #[command(after_help = "Example:\n  steadfast endpoints show end_…")]
+    Show { id: String },
+    /// Change an endpoint; what is not given stays as it is.
+    #[command(
+        after_help = "Examples:\n  steadfast endpoints edit end_… --to https://example.com/v2\n  steadfast endpoints edit end_… --events job.failed,endpoint.disabled"
+    )]
+    Edit(Box<EditArgs>),
+    /// Enable an endpoint, and send the deliveries that wait for it.
+    #[command(after_help = "Example:\n  steadfast endpoints enable end_…")]
+    Enable { id: String },
+    /// Disable an endpoint: its deliveries wait until it is enabled, at most for seven days.
+    #[command(after_help = "Example:\n  steadfast endpoints disable end_…")]
+    Disable { id: String },
+    /// Send a test event, and follow its delivery.
+    #[command(
+        after_help = "The exit code is 1 if the delivery fails.\n\nExample:\n  steadfast endpoints test end_…"
+    )]
+    Test {
+        id: String,
+        /// Do not follow the delivery.
+        #[arg(long)]
+        detach: bool,
+    },
+    /// List the deliveries to an endpoint, newest first.
+    #[command(
+        after_help = "`jobs history` shows the attempts of one.\n\nExamples:\n  steadfast endpoints deliveries end_…\n  steadfast jobs history job_…"
+    )]
+    Deliveries {
+        id: String,
+        /// How many, up to 500.
+        #[arg(long, default_value_t = LIST_DEFAULT)]
+        limit: usize,
+        /// Continue after this cursor, which the page before ended with.
+        #[arg(long, value_name = "CURSOR")]
+        after: Option<String>,
+    },
+    /// Send a delivery that has ended once more.
+    #[command(after_help = "Example:\n  steadfast endpoints resend job_…")]
+    Resend {
+        /// The delivery, job_….
+        #[arg(value_name = "DELIVERY")]
+        id: String,
+    },
     /// Delete an endpoint; its deliveries are cancelled.
     #[command(after_help = "Example:\n  steadfast endpoints delete end_…")]
     Delete { id: String },
@@ -57,7 +105,7 @@ struct CreateArgs {
     #[arg(value_name = "URL")]
     target: String,
     /// Which events, separated by commas: job.succeeded, job.failed, job.retrying, job.cancelled,
-    /// alert.fired, alert.renotified, alert.resolved [default: the first two].
+    /// alert.fired, alert.renotified, alert.resolved, endpoint.disabled [default: the first two].
     #[arg(long, value_delimiter = ',')]
     events: Option<Vec<EventType>>,
     /// standard (Standard Webhooks), or slack for one line of text [default: standard].
@@ -72,6 +120,26 @@ struct CreateArgs {
     /// For this tenant; for keys that see all tenants.
     #[arg(long)]
     tenant: Option<String>,
+}
+
+#[derive(clap::Args)]
+struct EditArgs {
+    id: String,
+    /// The URL that receives them, those that wait too.
+    #[arg(long, value_name = "URL")]
+    to: Option<String>,
+    /// Which events, separated by commas.
+    #[arg(long, value_delimiter = ',')]
+    events: Option<Vec<EventType>>,
+    /// standard or slack.
+    #[arg(long)]
+    format: Option<BodyFormat>,
+    /// A description for people.
+    #[arg(long)]
+    description: Option<String>,
+    /// The retry policy of deliveries to come: a preset's name, or JSON.
+    #[arg(long, value_name = "POLICY")]
+    retry: Option<RetryArg>,
 }
 
 pub async fn run(args: Args) -> anyhow::Result<()> {
@@ -110,11 +178,86 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
                 None => Ok(()),
             }
         }
+        Verb::Show { id } => {
+            let endpoint = server.call(client.get_endpoint(&id)).await?;
+            endpoint.as_ref().map_or(Ok(()), print_facts)
+        }
+        Verb::Edit(edit) => change(&server, client.edit_endpoint(&edit.id, &edit.request())).await,
+        Verb::Enable { id } => change(&server, client.enable_endpoint(&id)).await,
+        Verb::Disable { id } => change(&server, client.disable_endpoint(&id)).await,
+        Verb::Test { id, detach } => {
+            let request = client.test_endpoint(&id);
+            if detach || server.json {
+                return print_delivery(&server, request).await;
+            }
+            let delivery = server.fetch(request).await?;
+            follow_job(&server, &delivery.id.to_string()).await
+        }
+        Verb::Deliveries { id, limit, after } => {
+            let page = PageQuery {
+                limit: Some(limit),
+                after,
+            };
+            match server.call(client.list_deliveries(&id, &page)).await? {
+                Some(list) => print_jobs(&list, "no deliveries"),
+                None => Ok(()),
+            }
+        }
+        Verb::Resend { id } => print_delivery(&server, client.resend_delivery(&id)).await,
         Verb::Delete { id } => {
             if server.call(client.delete_endpoint(&id)).await?.is_some() {
                 print_line!("{id} deleted")?;
             }
             Ok(())
+        }
+    }
+}
+
+async fn change(server: &Server, request: Request<EndpointBody>) -> anyhow::Result<()> {
+    let endpoint = server.call(request).await?;
+    endpoint.as_ref().map_or(Ok(()), print_facts)
+}
+
+async fn print_delivery(server: &Server, request: Request<JobBody>) -> anyhow::Result<()> {
+    if let Some(delivery) = server.call(request).await? {
+        print_line!(
+            "{} is sent: steadfast jobs show {}",
+            delivery.id,
+            delivery.id
+        )?;
+    }
+    Ok(())
+}
+
+fn print_facts(endpoint: &EndpointBody) -> anyhow::Result<()> {
+    let state = match (endpoint.disabled, &endpoint.disabled_reason) {
+        (false, _) => "enabled".to_owned(),
+        (true, None) => "disabled: its deliveries wait".to_owned(),
+        (true, Some(reason)) => format!("disabled: {reason}"),
+    };
+    print_line!("{} {state}", endpoint.id)?;
+    let events: Vec<&str> = endpoint.events.iter().map(|event| event.as_str()).collect();
+    for (name, fact) in [
+        ("url", endpoint.url.as_str()),
+        ("events", &events.join(", ")),
+        ("format", endpoint.format.as_str()),
+        ("about", &endpoint.description),
+    ] {
+        if !fact.is_empty() {
+            print_line!("  {name:<7} {fact}")?;
+        }
+    }
+    Ok(())
+}
+
+impl EditArgs {
+    fn request(&self) -> EditEndpointRequest {
+        EditEndpointRequest {
+            url: self.to.clone(),
+            description: self.description.clone(),
+            events: self.events.clone(),
+            format: self.format,
+            retry: self.retry.clone().map(|retry| retry.0),
         }
     }
 }
@@ -144,11 +287,14 @@ fn print_list(list: &EndpointList) -> anyhow::Result<()> {
         return Ok(print_line!("no endpoints")?);
     }
     let now = now();
-    let mut table = plain_table(["id", "tenant", "url", "events", "format", "secrets", "age"]);
+    let mut table = plain_table([
+        "id", "", "tenant", "url", "events", "format", "secrets", "age",
+    ]);
     for endpoint in &list.endpoints {
         let events: Vec<&str> = endpoint.events.iter().map(|event| event.as_str()).collect();
         table.add_row(vec![
             endpoint.id.to_string(),
+            if endpoint.disabled { "disabled" } else { "" }.to_owned(),
             endpoint.tenant.to_string(),
             endpoint.url.clone(),
             events.join(","),

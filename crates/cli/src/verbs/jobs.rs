@@ -24,6 +24,7 @@ use crate::{
 };
 
 pub use list::{JobFilterArgs, print_jobs};
+pub use watch::one as follow_job;
 
 #[derive(clap::Args)]
 #[command(

@@ -60,3 +60,46 @@ fn work_on_many_jobs_is_counted_followed_halted_and_recorded() {
     transcript.run(&["audit", "--subject", "no such thing"]);
     assert_snapshot!(transcript.finish());
 }
+
+#[test]
+fn endpoints_are_changed_halted_and_their_deliveries_listed() {
+    let node = start();
+    let created = node.json(&[
+        "endpoints",
+        "create",
+        DEAD_PORT,
+        "--events",
+        "job.cancelled",
+    ]);
+    let id = created["id"].as_str().unwrap();
+    let mut transcript = Transcript::new(&node);
+    transcript.run(&["endpoints", "deliveries", id]);
+    transcript.run(&["endpoints", "edit", id]);
+    let events = ["--events", "job.cancelled,endpoint.disabled"];
+    transcript.run(
+        &[
+            &["endpoints", "edit", id, "--description", "orders"][..],
+            &events,
+        ]
+        .concat(),
+    );
+    transcript.run(&["endpoints", "disable", id]);
+    transcript.run(&["endpoints", "test", id]);
+    let job = node.json(&["jobs", "create", DEAD_PORT, "--delay", "1h"]);
+    let job = job["id"].as_str().unwrap();
+    assert_eq!(node.run(&["jobs", "cancel", job]).code, 0);
+    let waiting = node.until(&["endpoints", "deliveries", id], |list| {
+        list["jobs"][0]["label"] == "scheduled"
+    });
+    let delivery = waiting["jobs"][0]["id"].as_str().unwrap();
+    transcript.run(&["endpoints", "list"]);
+    transcript.run(&["endpoints", "resend", delivery]);
+    transcript.run(&["endpoints", "enable", id]);
+    transcript.run(&["endpoints", "show", "end_0"]);
+    let sent = node.run(&["endpoints", "test", id, "--detach"]);
+    assert!(
+        sent.out.contains(" is sent: steadfast jobs show job_"),
+        "{sent:?}"
+    );
+    assert_snapshot!(transcript.finish());
+}

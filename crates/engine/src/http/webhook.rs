@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, header::CONTENT_TYPE};
 use http_body_util::Full;
 use steadfast_core::{
-    Failure, FailureClass, Job, Outcome, Timestamp, WebhookSecret, WebhookTarget,
+    Failure, FailureClass, Job, Outcome, Timestamp, WebhookSecret, WebhookTarget, duration,
 };
 
 use super::{
@@ -22,8 +22,11 @@ use super::{
 use crate::{
     context::AttemptContext,
     handler::Handler,
-    limits::http::{DISABLED_SNOOZE, DISABLED_SNOOZE_MAX, LOOKUP_SNOOZE},
+    limits::http::{DISABLED_SNOOZE, DISABLED_SNOOZE_MAX, DISABLED_WAIT_MAX, LOOKUP_SNOOZE},
 };
+
+/// The status of a target that is gone for good.
+const GONE: u16 = 410; // not a limit: a status of HTTP
 
 /// Sends the deliveries that transitions put in the outbox.
 pub struct WebhookHandler {
@@ -59,11 +62,35 @@ impl Handler for WebhookHandler {
             attempt: &attempt,
             url: &destination.url,
         };
-        self.outbound.attempt(request, &attempt, &wanted).await
+        let outcome = self.outbound.attempt(request, &attempt, &wanted).await;
+        if is_gone(&outcome) {
+            disable_endpoint(&attempt).await;
+        }
+        outcome
     }
 
     fn has_own_timeout(&self) -> bool {
         true
+    }
+}
+
+/// Whether the target says that it is gone for good.
+fn is_gone(outcome: &Outcome) -> bool {
+    let Outcome::Failure { failure, .. } = outcome else {
+        return false;
+    };
+    failure.http_status == Some(GONE)
+}
+
+/// If that fails, the next delivery tries it again.
+async fn disable_endpoint(attempt: &AttemptContext) {
+    let target = attempt.job().webhook.as_ref().map(|it| &it.target);
+    let Some(WebhookTarget::Endpoint { endpoint }) = target else {
+        return;
+    };
+    let disabled = attempt.client().disable_gone_endpoint(*endpoint).await;
+    if let Err(error) = disabled {
+        tracing::warn!(%endpoint, %error, "its target is gone, and it could not be disabled");
     }
 }
 
@@ -101,7 +128,7 @@ async fn destination(attempt: &AttemptContext, now: Timestamp) -> Result<Destina
                 message: "the endpoint was deleted".to_owned(),
             })?;
             if endpoint.disabled {
-                return Err(Outcome::Snoozed(disabled_snooze(attempt.job())));
+                return Err(while_disabled(attempt.job(), now));
             }
             Ok(Destination {
                 url: endpoint.url.clone(),
@@ -116,6 +143,16 @@ async fn destination(attempt: &AttemptContext, now: Timestamp) -> Result<Destina
 }
 
 /// A disabled endpoint may be enabled again, and then nothing is lost.
+fn while_disabled(job: &Job, now: Timestamp) -> Outcome {
+    if now.since(job.created_at) < DISABLED_WAIT_MAX {
+        return Outcome::Snoozed(disabled_snooze(job));
+    }
+    let waited = duration::format(DISABLED_WAIT_MAX);
+    let message = format!("the endpoint was disabled for {waited}; enable it, and send this again");
+    let error = Failure::new(FailureClass::named("endpoint_disabled"), message);
+    failure(error.into_permanent())
+}
+
 fn disabled_snooze(job: &Job) -> Duration {
     let doublings = 1_u32.checked_shl(job.progress.snoozes);
     let delay = doublings.and_then(|times| DISABLED_SNOOZE.checked_mul(times));

@@ -109,6 +109,7 @@ async fn endpoint(client: &Client, tenant: &str, number: u128, events: &[EventTy
             expires_at: None,
         }],
         disabled: false,
+        disabled_reason: None,
         created_at: client.now(),
     };
     client.create_endpoint(endpoint).await.unwrap();

@@ -97,6 +97,7 @@ async fn a_change_that_always_comes_second_is_given_up() {
         retry: PolicyPatch::default(),
         secrets: Vec::new(),
         disabled: false,
+        disabled_reason: None,
         created_at: client.now(),
     };
     client.create_endpoint(endpoint).await.unwrap();

@@ -84,6 +84,7 @@ fn endpoint_of(url: &str) -> Endpoint {
         retry: PolicyPatch::default(),
         secrets: Vec::new(),
         disabled: false,
+        disabled_reason: None,
         created_at: Timestamp::EPOCH,
     }
 }

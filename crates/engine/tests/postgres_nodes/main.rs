@@ -248,6 +248,7 @@ fn endpoint(id: EndpointId) -> Endpoint {
         retry: PolicyPatch::default(),
         secrets: Vec::new(),
         disabled: false,
+        disabled_reason: None,
         created_at: Timestamp::EPOCH,
     }
 }

@@ -135,7 +135,7 @@ async fn by_operation(
     let mut request = OperationRequest::new(kind, by);
     request.filter = filter;
     request.all = true;
-    request.pace = Some(app.settings.bulk_rate.get());
+    request.pace = Some(app.bulk_pace());
     let record = create_and_wait(app, request, limits::DEAD_LETTERS_WAIT_MAX).await?;
     Ok(Json(BulkResult {
         count: record.operation.progress.changed,

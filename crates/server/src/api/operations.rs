@@ -133,7 +133,7 @@ async fn request(
     };
     request.all = body.all;
     request.policy = policy;
-    request.pace = Some(body.pace.unwrap_or(app.settings.bulk_rate.get()));
+    request.pace = Some(body.pace.unwrap_or(app.bulk_pace()));
     request.canary = canary;
     Ok(request)
 }

@@ -163,14 +163,14 @@ async fn confirm(
         filters: form.filters(),
         dead_letters: filter.dead_letters,
         back: back.to_owned(),
-        pace: viewer.app.settings.bulk_rate.get(),
+        pace: viewer.app.bulk_pace(),
     })
 }
 
 /// How many jobs a second, as the form says or as the settings do.
 fn pace(app: &App, form: &Fields) -> Result<u32, Problem> {
     match form.get("pace").map(str::parse) {
-        None => Ok(app.settings.bulk_rate.get()),
+        None => Ok(app.bulk_pace()),
         Some(Ok(pace)) => Ok(pace),
         Some(Err(_)) => {
             let most = core_limits::OPERATION_PACE_MAX;

@@ -1,22 +1,27 @@
 //! Endpoints. The secret of an endpoint is shown once, on the page that created or rotated it.
 
 use askama::Template;
-use axum::extract::State;
+use axum::extract::{Path, State};
 use serde_json::json;
 use steadfast_api::{EndpointBody, EndpointWithSecret, RotateSecretRequest};
-use steadfast_core::{EndpointId, EventType};
+use steadfast_core::{BodyFormat, EndpointId, EventType, Job, JobId};
+use steadfast_store::JobPageRequest;
 
 use super::{
     credential::NewCredential,
     deletion::Deletion,
+    fields::{Fields, parse_id},
     frame::{Frame, redirect_back, render},
-    page_error::PageResult,
+    jobs::JobRow,
+    operations::here,
+    page_error::{PageError, PageResult},
     viewer::{Editor, Viewer},
 };
 use crate::{
     api,
     body::{Body, Id, MaybeBody},
     json::Json,
+    limits,
     problem::Problem,
 };
 
@@ -25,7 +30,7 @@ use crate::{
 struct EndpointsPage {
     frame: Frame,
     rows: Vec<EndpointBody>,
-    events: &'static [EventType],
+    events: Vec<EventType>,
     created: Option<NewCredential>,
     shows_tenants: bool,
 }
@@ -46,9 +51,64 @@ async fn page_with(viewer: Viewer, created: Option<EndpointWithSecret>) -> PageR
     render(&EndpointsPage {
         rows: rows.collect(),
         frame: Frame::of(&viewer, "/endpoints", "Endpoints"),
-        events: EventType::ALL,
+        events: EventType::subscribable().collect(),
         created: created.map(NewCredential::secret),
         shows_tenants: viewer.caller.tenant.is_none(),
+    })
+}
+
+#[derive(Template)]
+#[template(path = "endpoint.html")]
+struct EndpointPage {
+    frame: Frame,
+    row: EndpointBody,
+    /// Each event, and whether it is sent.
+    events: Vec<(EventType, bool)>,
+    formats: &'static [BodyFormat],
+    deliveries: Vec<DeliveryRow>,
+    next: Option<String>,
+    first: Option<String>,
+}
+
+/// A delivery on a page.
+struct DeliveryRow {
+    row: JobRow,
+    event: String,
+    /// It has ended, and can be sent again.
+    has_ended: bool,
+}
+
+pub async fn detail_page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
+    let id: EndpointId = parse_id(&id)?;
+    let endpoint = api::endpoints::find(&viewer.app, &viewer.caller, id).await?;
+    let after: Option<JobId> = viewer.fields.get("after").map(str::parse).transpose()?;
+    let page = JobPageRequest {
+        limit: limits::PAGE_DEFAULT,
+        after,
+    };
+    let found = viewer.app.client.deliveries(&endpoint, page).await?;
+    let frame = Frame::of(&viewer, "/endpoints", "Endpoint");
+    let delivery = |job: &Job| DeliveryRow {
+        row: JobRow::of(job, &frame),
+        event: job.tags.get("event").cloned().unwrap_or_default(),
+        has_ended: job.progress.state.is_final(),
+    };
+    let mut row = EndpointBody::new(&endpoint, frame.now);
+    row.url = viewer.caller.endpoint_url(&row.url);
+    let path = format!("/endpoints/{id}");
+    let events = EventType::subscribable();
+    render(&EndpointPage {
+        events: events
+            .map(|it| (it, endpoint.events.contains(&it)))
+            .collect(),
+        formats: BodyFormat::ALL,
+        deliveries: found.items.iter().map(delivery).collect(),
+        next: found
+            .next
+            .map(|next| here(&viewer.fields, &path, &next.to_string())),
+        first: after.map(|_| here(&viewer.fields, &path, "")),
+        row,
+        frame,
     })
 }
 
@@ -59,13 +119,45 @@ async fn confirm_deletion(viewer: &Viewer, id: EndpointId) -> PageResult {
     let endpoint = endpoint.ok_or_else(|| Problem::not_found(id))?;
     let deletion = Deletion {
         name: endpoint.url.clone(),
-        consequence: "It receives no more webhooks, and its secrets are lost.",
+        consequence: "It receives no more webhooks, its secrets are lost, and deliveries that wait for it are cancelled. To halt it for a while, disable it.",
         verb: "Delete endpoint",
         path: "/endpoints/act".to_owned(),
         id: id.to_string(),
         back: "/endpoints".to_owned(),
     };
     deletion.page(viewer, "/endpoints")
+}
+
+/// Enables or disables an endpoint, or sends something to it.
+async fn halt_or_send(
+    viewer: &Viewer,
+    form: &Fields,
+    action: &str,
+) -> Result<&'static str, PageError> {
+    let Viewer { app, caller, .. } = viewer;
+    let by = caller.actor(app, "dashboard").await?;
+    if action == "resend" {
+        api::endpoints::resend_by(app, caller, form.id("id")?, by).await?;
+        return Ok("resend");
+    }
+    let endpoint = api::endpoints::find(app, caller, form.id("id")?).await?;
+    let (id, tenant) = (endpoint.id, caller.tenant.as_ref());
+    let client = &app.client;
+    match action {
+        "enable" => {
+            let pace = Some(app.bulk_pace());
+            client.enable_endpoint(id, tenant, by, pace).await?;
+            Ok("enable")
+        }
+        "disable" => {
+            client.disable_endpoint(id, tenant).await?;
+            Ok("disable")
+        }
+        _ => {
+            api::endpoints::send_test(app, &endpoint).await?;
+            Ok("test")
+        }
+    }
 }
 
 /// Calls the API's own functions, so that the same rules hold.
@@ -94,6 +186,24 @@ pub async fn act(editor: Editor) -> PageResult {
             let body = MaybeBody(RotateSecretRequest::default());
             let Json(rotated) = api::endpoints::rotate(app, writes, id, body).await?;
             rotated
+        }
+        Some("edit") => {
+            let id: EndpointId = form.id("id")?;
+            let events: Vec<&str> = form.all("event").collect();
+            let body = json!({
+                "url": form.value("url"),
+                "description": form.value("description"),
+                "format": form.get("format"),
+                "events": events,
+            });
+            let body = Body(crate::body::parse(body.to_string().as_bytes())?);
+            api::endpoints::edit(app, writes, Id(id), body).await?;
+            return Ok(redirect_back(&format!("/endpoints/{id}"), "saved", None));
+        }
+        Some(action @ ("enable" | "disable" | "test" | "resend")) => {
+            let did = halt_or_send(&viewer, &form, action).await?;
+            let back = form.get("back").unwrap_or("/endpoints");
+            return Ok(redirect_back(back, did, None));
         }
         Some("delete") if form.get("confirmed").is_none() => {
             return confirm_deletion(&viewer, form.id("id")?).await;

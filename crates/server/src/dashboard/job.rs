@@ -100,6 +100,8 @@ struct AttemptRow {
     fence: u32,
     retry: String,
     is_first_after_requeue: bool,
+    /// Who has requeued it before this attempt, if that is known.
+    requeued_by: Option<String>,
     status: &'static str,
     class: &'static str,
     started: PageTime,
@@ -125,6 +127,7 @@ impl AttemptRow {
             fence: attempt.fence.0,
             retry: retry_name(attempt.retry_count()),
             is_first_after_requeue: attempt.is_first_after_requeue(),
+            requeued_by: None,
             status: attempt.status.as_str(),
             class: status_class(attempt.status),
             started: frame.time(attempt.started_at),
@@ -143,6 +146,21 @@ impl AttemptRow {
             next: next.map(|at| frame.time(at)),
         }
     }
+}
+
+/// Who gave the newest command before the first attempt of a new budget.
+fn requeued_by(
+    attempt: &Attempt,
+    commands: &[AuditRow],
+    operations: &[OperationRow],
+) -> Option<String> {
+    let commands = commands.iter().filter(|it| it.action == "job.retry");
+    let operations = operations.iter().filter(|it| it.tries_again());
+    let commands = commands.map(|it| (it.at.at, &it.by));
+    let all = commands.chain(operations.map(|it| (it.created_at.at, &it.by)));
+    let before = all.filter(|(at, _)| *at <= attempt.started_at);
+    let newest = before.max_by_key(|(at, _)| *at)?;
+    attempt.is_first_after_requeue().then(|| newest.1.clone())
 }
 
 fn shown_note(stored: &str) -> String {
@@ -189,6 +207,8 @@ pub async fn page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
     let is_due_later = job.progress.state == JobState::Waiting && job.earliest_run_at() > frame.now;
     let next = frame.time(job.earliest_run_at());
     let attempts = listed.items.iter();
+    let commands = commands(&viewer.app, &job, &frame).await?;
+    let operations = operations(&viewer, &job, &frame).await?;
     render(&JobDetailPage {
         row: JobRow::of(&job, &frame),
         note: job.progress.note.as_deref().map(shown_note),
@@ -199,7 +219,10 @@ pub async fn page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         next: is_due_later.then(|| (next, next.countdown())),
         forecast: forecast_rows(&forecast, &frame),
         attempts: attempts
-            .map(|it| AttemptRow::of(it, &job.tenant, &frame))
+            .map(|it| AttemptRow {
+                requeued_by: requeued_by(it, &commands, &operations),
+                ..AttemptRow::of(it, &job.tenant, &frame)
+            })
             .collect(),
         more_attempts: listed.next.is_some(),
         output_name: output_name(&job.kind),
@@ -210,8 +233,8 @@ pub async fn page(viewer: Viewer, Path(id): Path<String>) -> PageResult {
         finished: job.progress.finished_at.map(|at| frame.time(at)),
         allowed: AllowedActions::of(&job),
         start: start_panel(&viewer, &job, &frame).await?,
-        commands: commands(&viewer.app, &job, &frame).await?,
-        operations: operations(&viewer, &job, &frame).await?,
+        commands,
+        operations,
         links: viewer.app.client.links(job.id).await?,
         job,
         frame,

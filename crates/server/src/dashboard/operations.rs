@@ -138,6 +138,13 @@ impl OperationRow {
     }
 }
 
+impl OperationRow {
+    /// Whether it gives jobs a new retry budget.
+    pub fn tries_again(&self) -> bool {
+        matches!(self.kind, "requeue" | "retry")
+    }
+}
+
 /// The newest operations that are under way, for the pages of the jobs that they change.
 pub async fn open_operations(
     app: &App,

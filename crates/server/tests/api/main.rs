@@ -22,6 +22,7 @@ mod connections;
 mod create;
 mod dead_letters;
 mod destinations;
+mod endpoints;
 mod events;
 mod explain;
 mod failures;

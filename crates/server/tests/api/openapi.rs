@@ -44,10 +44,10 @@ fn operations() -> Vec<Operation> {
 #[test]
 fn every_operation_has_an_id_of_its_own_that_begins_with_a_verb() {
     const VERBS: &[&str] = &[
-        "advance", "cancel", "claim", "create", "delete", "discard", "edit", "explain", "fail",
-        "get", "hold", "list", "mark", "pause", "preview", "release", "replay", "requeue",
-        "resume", "retry", "revoke", "rotate", "run", "save", "send", "set", "settle", "snooze",
-        "stream", "succeed",
+        "advance", "cancel", "claim", "create", "delete", "disable", "discard", "edit", "enable",
+        "explain", "fail", "get", "hold", "list", "mark", "pause", "preview", "release", "replay",
+        "requeue", "resend", "resume", "retry", "revoke", "rotate", "run", "save", "send", "set",
+        "settle", "snooze", "stream", "succeed", "test",
     ];
     let mut seen = BTreeSet::new();
     for operation in operations() {
@@ -58,7 +58,7 @@ fn every_operation_has_an_id_of_its_own_that_begins_with_a_verb() {
         assert!(id.chars().all(|c| c.is_ascii_alphanumeric()), "{id}");
         assert!(seen.insert(id.clone()), "{id} is there twice");
     }
-    assert_eq!(seen.len(), 74);
+    assert_eq!(seen.len(), 81);
 }
 
 #[test]
@@ -170,7 +170,7 @@ async fn every_request_body_has_an_example_that_works() {
     })
     .await;
     let examples = examples();
-    assert_eq!(examples.len(), 31);
+    assert_eq!(examples.len(), 32);
     for (operation, examples) in examples {
         let Operation {
             path,
@@ -240,7 +240,7 @@ async fn prepare(server: &Server, operation: &str) -> Option<String> {
             assert_eq!(http.claim(operation, "0s").await[0]["fence"], 1);
             Some(id)
         }
-        "rotateEndpointSecret" => {
+        "rotateEndpointSecret" | "editEndpoint" => {
             let body = json!({"url": "https://example.com/"});
             let endpoint = http.post("/api/v1/endpoints", body).await.is(201);
             Some(id_of(&endpoint))
