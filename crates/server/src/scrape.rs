@@ -12,8 +12,10 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
-use steadfast_core::{AlertState, AlertStatus, Gate, HealthStatus, Tally, Tenant, Timestamp};
-use steadfast_engine::{DestinationCounts, IncidentCounts};
+use steadfast_core::{
+    AlertState, AlertStatus, Gate, GateId, HealthStatus, Tally, Tenant, Timestamp,
+};
+use steadfast_engine::{DestinationCounts, GateUse, IncidentCounts};
 use steadfast_store::LaneStats;
 
 use crate::{
@@ -136,12 +138,14 @@ struct GateLabels {
     tenant: String,
 }
 
-/// What gates allow. Those beyond the limit are left out: limits of several cannot be added.
-fn register_gates(gates: &[Gate], now: Timestamp, registry: &mut Registry) {
+/// What gates allow, and how much of it is taken. Those whose use was not asked for are left out:
+/// limits of several cannot be added.
+fn register_gates(gates: &[Gate], uses: &[GateUse], now: Timestamp, registry: &mut Registry) {
+    let running = Family::<GateLabels, Gauge>::default();
     let most_running = Family::<GateLabels, Gauge>::default();
     let starts = Family::<GateLabels, Gauge<f64, std::sync::atomic::AtomicU64>>::default();
     let paused = Family::<GateLabels, Gauge>::default();
-    for Gate { id, limits } in gates.iter().take(limits::METRIC_GATES_MAX) {
+    for (Gate { id, limits }, used) in gates.iter().zip(uses) {
         let tenant = id.tenant.as_ref().map(Tenant::to_string);
         let labels = GateLabels {
             scope: id.scope.as_str(),
@@ -151,6 +155,9 @@ fn register_gates(gates: &[Gate], now: Timestamp, registry: &mut Registry) {
         if let Some(most) = limits.max_running {
             most_running.get_or_create(&labels).set(most.into());
         }
+        if let Some(count) = used.running {
+            running.get_or_create(&labels).set(count.into());
+        }
         if let Some(rate) = limits.rate {
             let per_second = f64::from(rate.limit) / rate.per.as_secs_f64();
             starts.get_or_create(&labels).set(per_second);
@@ -159,6 +166,8 @@ fn register_gates(gates: &[Gate], now: Timestamp, registry: &mut Registry) {
         let is_paused = pause.is_some_and(|pause| !pause.is_over(now));
         paused.get_or_create(&labels).set(is_paused.into());
     }
+    let help = "Attempts that run and count at a gate";
+    registry.register("gate_running", help, running);
     let help = "Attempts at once that a gate allows";
     registry.register("gate_running_max", help, most_running);
     let help = "Starts in a second that a gate allows";
@@ -244,7 +253,10 @@ pub async fn metrics(
     let alerts = app.client.alerts(caller.tenant.as_ref()).await?;
     register_alerts(&alerts, &mut registry);
     let gates = app.client.gates(caller.tenant.as_ref()).await?;
-    register_gates(&gates, app.client.now(), &mut registry);
+    let shown = gates.iter().take(limits::METRIC_GATES_MAX);
+    let shown: Vec<GateId> = shown.map(|gate| gate.id.clone()).collect();
+    let uses = app.client.gate_uses(&shown).await?;
+    register_gates(&gates, &uses, app.client.now(), &mut registry);
     if caller.tenant.is_none() {
         register_destinations(app.client.destination_counts().await?, &mut registry);
         register_incidents(app.node.incident_counts(), &mut registry);
@@ -284,7 +296,7 @@ pub async fn metrics(
 
 #[cfg(test)]
 mod tests {
-    use steadfast_core::{GateId, GateLimits, GateScope, Kind, Queue};
+    use steadfast_core::{GateLimits, GateScope, Kind, Queue};
 
     use super::*;
 
@@ -306,12 +318,17 @@ mod tests {
         });
         let gates: Vec<Gate> = gates.collect();
         let mut registry = Registry::with_prefix("steadfast");
-        register_gates(&gates, Timestamp::EPOCH, &mut registry);
+        let mut used = GateUse::default();
+        used.running = Some(3);
+        let uses = vec![used; limits::METRIC_GATES_MAX];
+        register_gates(&gates, &uses, Timestamp::EPOCH, &mut registry);
         let mut text = String::new();
         encode(&mut text, &registry).unwrap();
         let labels = r#"{scope="queue",key="q00000",tenant=""}"#;
         let most = format!("steadfast_gate_running_max{labels}");
         assert_eq!(value(&text, &most), 5.0);
+        let running = format!("steadfast_gate_running{labels}");
+        assert_eq!(value(&text, &running), 3.0);
         let starts = format!("steadfast_gate_starts_per_second_max{labels}");
         assert_eq!(value(&text, &starts), 0.5);
         assert_eq!(value(&text, &format!("steadfast_gate_paused{labels}")), 0.0);
