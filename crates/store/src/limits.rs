@@ -132,8 +132,11 @@ pub const STRIP_LOOKS_MAX: usize = 16;
 /// So long after its last job, a strip is forgotten.
 pub const IDLE_STRIPS_KEPT: Duration = Duration::from_secs(300);
 
-/// A claim looks again for what is left so many times, if it got less than was asked for.
-pub const CLAIM_ROUNDS_MAX: usize = 3;
+/// A claim looks again for what is left so many times, if it got less than was asked for: who waits for
+/// what it has got does not wait long.
+pub const CLAIM_ROUNDS_MAX: usize = 16;
+/// So many of these looks may find nothing, because others hold or have taken what there was.
+pub const CLAIM_EMPTY_ROUNDS_MAX: usize = 3;
 /// Where a tenant's jobs wait in many strips, a claim looks at so many entries in all to find the most
 /// urgent ones.
 pub const CLAIM_LOOK_ROWS_MAX: usize = 2_000;

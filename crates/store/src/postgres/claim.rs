@@ -29,8 +29,8 @@ use super::{
 use crate::{
     due::{Head, Pick, Plan, SentJobs, Strip, SublaneId},
     limits::{
-        CLAIM_LOOK_ROWS_MAX, CLAIM_PAYLOAD_BYTES_MAX, CLAIM_ROUNDS_MAX, CLAIMS_MAX,
-        LOCKED_ROWS_RETRY, PROBE_JOBS_LOOKED_MAX, PROBE_LOOK_AGAIN,
+        CLAIM_EMPTY_ROUNDS_MAX, CLAIM_LOOK_ROWS_MAX, CLAIM_PAYLOAD_BYTES_MAX, CLAIM_ROUNDS_MAX,
+        CLAIMS_MAX, LOCKED_ROWS_RETRY, PROBE_JOBS_LOOKED_MAX, PROBE_LOOK_AGAIN,
     },
     sql::{paging::row_limit, values::state},
     store::{ClaimRequest, ClaimResult},
@@ -49,6 +49,7 @@ pub(super) async fn claim(
     let max = request.max.min(CLAIMS_MAX);
     let mut claims = Vec::new();
     let mut sent = SentJobs::default();
+    let mut empty_rounds = 0;
     for _ in 0..CLAIM_ROUNDS_MAX {
         let now = shared.clock.now();
         let left = max - claims.len();
@@ -66,8 +67,9 @@ pub(super) async fn claim(
             sent.add(pick, what.taken);
         }
         found.report(shared);
+        empty_rounds += usize::from(found.claims.is_empty());
         claims.extend(found.claims);
-        if claims.len() >= max {
+        if claims.len() >= max || empty_rounds >= CLAIM_EMPTY_ROUNDS_MAX {
             break;
         }
     }
@@ -90,7 +92,7 @@ async fn next_due(
 ) -> Result<Option<Timestamp>, DriverError> {
     let shared = session.shared;
     let now = shared.clock.now();
-    for _ in 0..CLAIM_ROUNDS_MAX {
+    for _ in 0..CLAIM_EMPTY_ROUNDS_MAX {
         let inexact = shared.due.lock().index.inexact_earliest(request, now);
         let Some(strip) = inexact else { break };
         let columns = StripColumns::of(std::iter::once(&strip));
