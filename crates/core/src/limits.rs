@@ -173,9 +173,12 @@ pub const PROBE_DOUBLINGS_MAX: u32 = 4;
 pub const PROBE_LOST_AFTER: Duration = Duration::from_secs(2 * 60);
 /// How long each level of a ramp lasts at least.
 pub const RAMP_STEP: Duration = Duration::from_secs(1);
-/// The last level of a ramp, with 1,024 starts in a second: a destination that bears them needs no
-/// ramp.
-pub const RAMP_LEVEL_MAX: u32 = 10;
+/// The last level of a ramp, with 65,536 starts in a second: more than nodes make, so that nothing is let
+/// through at once when it ends.
+pub const RAMP_LEVEL_MAX: u32 = 16;
+/// So many claims in a second are enough for what a ramp allows: with one start for each claim, it would be
+/// far slower than it says, and what is left would start at once when it ends.
+pub const RAMP_CLAIMS_PER_SECOND: u32 = 8;
 /// How far back a ramp looks for failures.
 pub const RAMP_WINDOW: Duration = Duration::from_secs(10);
 /// Calls that a node makes to a destination at a time before any has ended, so that a healthy one whose
@@ -319,6 +322,7 @@ const _: () = assert!(HEALTH_WINDOW.end().as_secs() < HEALTH_REPORT_MEMORY.as_se
 const _: () =
     assert!(HEALTH_PIECE.as_secs() * HEALTH_PIECES_MAX as u64 >= HEALTH_WINDOW.end().as_secs());
 // A probe whose node lives is reported before it counts as lost.
+const _: () = assert!(1 << RAMP_LEVEL_MAX <= RATE_LIMIT_MAX);
 const _: () = assert!(PROBE_WAIT_MAX.as_secs() < PROBE_LOST_AFTER.as_secs());
 // Starts of the fastest rate are a microsecond apart.
 const _: () = assert!(RATE_PER.start().as_micros() >= RATE_LIMIT_MAX as u128);

@@ -57,11 +57,14 @@ impl DestinationHealth {
                 not_before: next_probe_at,
                 incident: Arc::new(incident.clone()),
             }),
-            (Phase::Ramping { level, .. }, _, _) => Some(HoldLimit::Ramp(Rate {
-                limit: 2_u32.pow(level.min(limits::RAMP_LEVEL_MAX)),
-                per: Duration::from_secs(1),
-                burst: 0,
-            })),
+            (Phase::Ramping { level, .. }, _, _) => {
+                let limit = 2_u32.pow(level.min(limits::RAMP_LEVEL_MAX));
+                Some(HoldLimit::Ramp(Rate {
+                    limit,
+                    per: Duration::from_secs(1),
+                    burst: limit / limits::RAMP_CLAIMS_PER_SECOND,
+                }))
+            }
             _ => None,
         };
         let limit = DestinationLimit {

@@ -188,10 +188,17 @@ impl World {
         works: impl Fn(u64) -> bool,
     ) -> u64 {
         for second in secs {
-            let now = at(second);
-            loop {
-                let most = u32::try_from(backlog).unwrap();
-                let starts = self.start(most.min(100), now);
+            let is_busy = works(second) && self.mode == HoldMode::Auto;
+            let claims = if is_busy {
+                limits::RAMP_CLAIMS_PER_SECOND
+            } else {
+                1
+            };
+            for claim in (0..claims).rev() {
+                let now = at(second).minus(Duration::from_secs(1) / claims * claim);
+                let most = u32::try_from(backlog).unwrap().min(100_000);
+                let most = if is_busy { most } else { most.min(100) };
+                let starts = self.start(most, now);
                 for _ in 0..starts {
                     let outcome = if works(second) {
                         success()
@@ -203,11 +210,8 @@ impl World {
                 if works(second) {
                     backlog -= u64::from(starts);
                 }
-                if starts == 0 || !works(second) || self.mode != HoldMode::Auto {
-                    break;
-                }
             }
-            self.step(Some(backlog), now);
+            self.step(Some(backlog), at(second));
         }
         backlog
     }

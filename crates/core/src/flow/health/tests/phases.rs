@@ -44,6 +44,19 @@ fn an_outage_is_held_probed_and_drained() {
 }
 
 #[test]
+fn a_ramp_goes_on_until_the_backlog_is_gone() {
+    let mut world = World::new(HoldMode::Auto);
+    world.break_down(at(0));
+    let left = world.run(1..300, 30_000, |second| second >= 100);
+    assert_eq!(left, 0);
+    let [.., before, last] = &world.lines[..] else {
+        panic!("several lines");
+    };
+    assert_eq!(before, "149s ramping, 16384 per second");
+    assert_eq!(last, "150s healthy");
+}
+
+#[test]
 fn a_ramp_that_fails_is_held_again_and_a_small_backlog_ends_it() {
     let mut world = World::new(HoldMode::Auto);
     world.break_down(at(0));
@@ -64,7 +77,7 @@ fn a_ramp_that_fails_is_held_again_and_a_small_backlog_ends_it() {
         ]
     );
     world.run(43..50, 3, |_| true);
-    assert_eq!(world.lines.last().unwrap(), "45s healthy");
+    assert_eq!(world.lines.last().unwrap(), "43s healthy");
 }
 
 #[test]
