@@ -26,6 +26,7 @@ mod edit;
 mod endpoint;
 mod event;
 mod failure;
+mod forecast;
 mod gate;
 mod job;
 mod key;
@@ -66,6 +67,9 @@ pub use endpoint::{
 pub use event::JobEventBody;
 pub use failure::{
     FailureExampleBody, FailureGroupBody, FailureList, FailureQuery, MarkFailureRequest,
+};
+pub use forecast::{
+    DestinationForecastBody, ForecastBody, ForecastQuery, ForecastSeries, QueueForecastBody,
 };
 pub use gate::{GateBody, GateList, GateScope, SetGateRequest};
 pub use job::{HttpTargetBody, JobBody, JobList, PolicyBody, PrerequisiteBody, WebhookTargetBody};

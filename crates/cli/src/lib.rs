@@ -31,8 +31,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use verbs::{
-    alerts, audit, destinations, dlq, doctor, endpoints, failures, gates, jobs, keys, migrate,
-    operations, policy, queues, schedules, stats, workers,
+    alerts, audit, destinations, dlq, doctor, endpoints, failures, forecast, gates, jobs, keys,
+    migrate, operations, policy, queues, schedules, stats, workers,
 };
 
 /// A durable job scheduler and job queue whose speciality is retry.
@@ -76,6 +76,8 @@ enum Verb {
     Workers(workers::Args),
     /// Counts and rates.
     Stats(stats::Args),
+    /// How many jobs are coming, minute by minute.
+    Forecast(forecast::Args),
     /// Alerts: what is wrong now, and what was.
     Alerts(alerts::Args),
     /// Endpoints: URLs that receive webhooks and alerts.
@@ -122,6 +124,7 @@ async fn dispatch(verb: Verb) -> anyhow::Result<()> {
         Verb::Destinations(args) => destinations::run(args).await,
         Verb::Workers(args) => workers::run(args).await,
         Verb::Stats(args) => stats::run(args).await,
+        Verb::Forecast(args) => forecast::run(args).await,
         Verb::Alerts(args) => alerts::run(args).await,
         Verb::Endpoints(args) => endpoints::run(args).await,
         Verb::Policy(args) => policy::run(args).await,

@@ -30,6 +30,8 @@ pub const OPEN_FILES_RESERVED: u64 = 1_024;
 /// once, as after a restart, wait for seconds until they try again. The system may allow fewer.
 pub const LISTEN_QUEUE_MAX: u32 = 4_096;
 
+/// Bars of a forecast in a line: two minutes each by default.
+pub const FORECAST_CHARS: usize = 60;
 /// The page size of lists unless the caller gives one: what a person scrolls through.
 pub const LIST_DEFAULT: usize = 50;
 /// Ticks of a schedule in a list unless the caller gives a number.

@@ -8,6 +8,7 @@ pub mod dlq;
 pub mod doctor;
 pub mod endpoints;
 pub mod failures;
+pub mod forecast;
 pub mod gates;
 pub mod jobs;
 pub mod keys;

@@ -3,10 +3,10 @@
 use http::Method;
 use serde::{Deserialize, Serialize};
 use steadfast_api::{
-    AlertList, BulkResult, DeadLettersRequest, JobList, JobQuery, MinuteList, MinutesQuery,
-    NodeList, PageQuery, PauseQueueRequest, PolicyPreviewBody, PolicyReplayBody,
-    PreviewPolicyRequest, QueueExplanation, QueueList, ReplayPolicyRequest, StatsBody,
-    TenantPageQuery, TenantQuery, WorkerList,
+    AlertList, BulkResult, DeadLettersRequest, ForecastBody, ForecastQuery, JobList, JobQuery,
+    MinuteList, MinutesQuery, NodeList, PageQuery, PauseQueueRequest, PolicyPreviewBody,
+    PolicyReplayBody, PreviewPolicyRequest, QueueExplanation, QueueList, ReplayPolicyRequest,
+    StatsBody, TenantPageQuery, TenantQuery, WorkerList,
 };
 
 use crate::{
@@ -99,6 +99,11 @@ impl Client {
     /// Attempts by the minute.
     pub fn list_minute_stats(&self, query: &MinutesQuery) -> Request<MinuteList> {
         self.get("listMinuteStats", "/stats/minutes").query(query)
+    }
+
+    /// How many jobs will be due, minute by minute.
+    pub fn get_forecast(&self, query: &ForecastQuery) -> Request<ForecastBody> {
+        self.get("getForecast", "/forecast").query(query)
     }
 
     /// Alerts that fire, are pending, or were resolved.

@@ -15,6 +15,7 @@ use serde_json::json;
 
 use crate::{
     delivery::WebhookEvent,
+    due_forecast::DueForecast,
     explain,
     failure::{FailureGroup, FailureState},
     flow::{Destination, Incident, IncidentCause},
@@ -28,7 +29,7 @@ use crate::{
 
 pub use settings::{
     AlertSettings, DestinationAlert, DlqAlert, ExhaustedAlert, NewFailureAlert, OverdueAlert,
-    RegressedAlert, RetryRateAlert,
+    RegressedAlert, RetryRateAlert, StormAlert,
 };
 
 string_enum! {
@@ -49,6 +50,8 @@ string_enum! {
         NewFailure = "new_failure",
         /// Jobs fail for a cause that counted as fixed.
         Regressed = "regressed",
+        /// More jobs are coming than can be worked off in time.
+        Storm = "storm",
     }
 }
 
@@ -191,6 +194,38 @@ pub struct AlertFigures {
     pub new_causes: u64,
     /// Causes of failures that counted as fixed.
     pub regressed_causes: u64,
+    /// What is coming, if it is more than can be worked off at once.
+    pub coming: Option<ComingJobs>,
+}
+
+/// Jobs that are coming, of one queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ComingJobs {
+    /// How long the last of those that are due at the same time has to wait.
+    pub wait: Duration,
+    /// How many are due at the same time.
+    pub jobs: u64,
+    /// Attempts that lately succeeded in a minute.
+    pub sustained_per_minute: u64,
+}
+
+impl ComingJobs {
+    /// What a forecast says, if so many jobs are coming that they have to wait. A handful does not
+    /// count, nor does what there are no measurements for.
+    pub fn of(forecast: &DueForecast) -> Option<Self> {
+        let jobs = forecast.peak_backlog();
+        let (wait, sustained) = (forecast.longest_wait()?, forecast.sustained_per_minute?);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a number of jobs"
+        )]
+        (jobs >= limits::STORM_JOBS_MIN).then_some(Self {
+            wait,
+            jobs: jobs as u64,
+            sustained_per_minute: sustained,
+        })
+    }
 }
 
 /// A change of an alert's state, to be written and, if it has an event, notified.
@@ -212,6 +247,7 @@ impl AddAssign for AlertFigures {
         self.failed_share = self.failed_share.max(other.failed_share);
         self.new_causes += other.new_causes;
         self.regressed_causes += other.regressed_causes;
+        self.coming = self.coming.max(other.coming);
     }
 }
 
@@ -221,7 +257,7 @@ impl AlertRule {
         match self {
             Self::Dlq | Self::Exhausted => AlertUnit::Jobs,
             Self::RetryRate | Self::Destination => AlertUnit::Share,
-            Self::Overdue => AlertUnit::Seconds,
+            Self::Overdue | Self::Storm => AlertUnit::Seconds,
             Self::NewFailure | Self::Regressed => AlertUnit::Causes,
         }
     }
@@ -387,6 +423,11 @@ impl AlertObservation {
             AlertRule::Overdue => {
                 let oldest = self.figures.oldest_ready;
                 u64::from(oldest.is_some() && figures.oldest_ready == oldest)
+            }
+            // Only the longest wait counts.
+            AlertRule::Storm => {
+                let worst = self.figures.coming;
+                u64::from(worst.is_some() && figures.coming == worst)
             }
             AlertRule::Destination | AlertRule::NewFailure | AlertRule::Regressed => 0,
         };

@@ -5,11 +5,11 @@
 //! lately sustained, the measured part of them fails, and is due again after the measured delay.
 //! It keeps its own error, so that people see what it is worth.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{duration, limits, time::Timestamp};
+use crate::{duration, limits, policy::RetryPolicy, tally::Tally, time::Timestamp};
 
 /// What is known of the jobs of a queue or destination.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -154,6 +154,12 @@ impl DueForecast {
         Some(Duration::try_from_secs_f64(minutes * 60.0).unwrap_or(Duration::MAX))
     }
 
+    /// How many jobs are due and have not started, in the worst minute.
+    pub fn peak_backlog(&self) -> f64 {
+        let backlogs = self.minutes.iter().map(|minute| minute.backlog);
+        backlogs.fold(0.0, f64::max)
+    }
+
     /// Whether so many jobs are coming that some have to wait longer than this. A handful of jobs
     /// is no storm, and nor is what there are no measurements for.
     pub fn is_storm(&self, wait_max: Duration) -> bool {
@@ -182,7 +188,80 @@ impl DueForecast {
     }
 }
 
+/// What is coming, as a sentence.
+impl fmt::Display for DueForecast {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let due: f64 = self.minutes.iter().map(|minute| minute.due).sum();
+        let most = self.minutes.iter().map(|minute| minute.due);
+        let most = most.fold(0.0, f64::max);
+        let span = Duration::from_secs(60 * self.minutes.len() as u64);
+        let span = duration::format(span);
+        write!(
+            f,
+            "{:.0} due within {span}, at most {most:.0} in a minute",
+            due.round()
+        )?;
+        match (self.sustained_per_minute, self.longest_wait()) {
+            (Some(sustained), Some(wait)) => {
+                write!(f, "; lately up to {sustained} succeeded in a minute")?;
+                if wait.as_secs() >= 60 {
+                    let wait = Duration::from_secs(wait.as_secs() / 60 * 60);
+                    write!(f, ", so some wait {}", duration::format(wait))?;
+                }
+                Ok(())
+            }
+            _ => f.write_str("; how many can be worked off in a minute is not known"),
+        }
+    }
+}
+
 impl DueFacts {
+    /// Adds jobs that wait for a time, some of them for a retry.
+    pub fn add_waiting(&mut self, at: Timestamp, jobs: u64, retries: u64) {
+        let retries = retries.min(jobs);
+        for (retry_count, jobs) in [(0, jobs - retries), (1, retries)] {
+            if jobs > 0 {
+                self.waiting.push(DueCount {
+                    at,
+                    retry_count,
+                    jobs,
+                });
+            }
+        }
+    }
+
+    /// Sets the rates: from attempts that ended in the last
+    /// [`limits::FORECAST_RATE_MINUTES`] minutes, and the delays of a policy.
+    pub fn set_rates(&mut self, recent: Tally, policy: &RetryPolicy) {
+        let first = recent.attempts.saturating_sub(recent.retries);
+        let first_successes = recent.successes.saturating_sub(recent.successful_retries);
+        #[expect(clippy::cast_precision_loss, reason = "people read a few digits")]
+        let per_minute = first as f64 / f64::from(limits::FORECAST_RATE_MINUTES);
+        self.created_per_minute = per_minute;
+        let retried = recent.retries.saturating_sub(recent.successful_retries);
+        let rates = [
+            (first, first.saturating_sub(first_successes)),
+            (recent.retries, retried.saturating_sub(recent.exhausted)),
+        ];
+        self.set_retry_rates(rates, policy);
+    }
+
+    /// Sets how many of the first attempts, and how many of the retries, come back, with the delays
+    /// of a policy. The last attempt of a policy does not.
+    pub fn set_retry_rates(&mut self, rates: [(u64, u64); 2], policy: &RetryPolicy) {
+        let delays = policy.preview().rows.into_iter().skip(1);
+        let delays = delays.take(limits::FORECAST_RETRIES_MAX - 1).enumerate();
+        let rates = delays.map(|(index, row)| {
+            let (attempts, retried) = rates[index.min(1)];
+            RetryRate {
+                attempts,
+                retried,
+                delay: row.delay.typical,
+            }
+        });
+        self.retries = rates.chain([RetryRate::default()]).collect();
+    }
+
     /// Which part of the jobs that are due can start within a minute.
     fn started_share(&self, due: f64) -> f64 {
         match self.sustained_per_minute {
@@ -275,6 +354,7 @@ impl ForecastError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::{Jitter, PolicyPatch};
 
     const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
     const MINUTE: Duration = Duration::from_secs(60);
@@ -335,6 +415,36 @@ mod tests {
     }
 
     #[test]
+    fn rates_are_taken_from_what_ended_and_delays_from_the_policy() {
+        let mut facts = DueFacts::default();
+        let recent = Tally {
+            attempts: 150,
+            successes: 90,
+            failures: 60,
+            retries: 50,
+            successful_retries: 10,
+            exhausted: 15,
+        };
+        let patch = PolicyPatch::fixed(2 * MINUTE).jitter(Jitter::None);
+        facts.set_rates(recent, &patch.max_retries(2).build().unwrap());
+        assert_eq!(facts.created_per_minute, 10.0);
+        let rates: Vec<_> = facts
+            .retries
+            .iter()
+            .map(|it| (it.attempts, it.retried))
+            .collect();
+        assert_eq!(rates, [(100, 20), (50, 25), (0, 0)]);
+        assert_eq!(facts.retries[1].delay, 2 * MINUTE);
+        facts.add_waiting(T0, 5, 2);
+        let waiting: Vec<_> = facts
+            .waiting
+            .iter()
+            .map(|it| (it.retry_count, it.jobs))
+            .collect();
+        assert_eq!(waiting, [(0, 3), (1, 2)]);
+    }
+
+    #[test]
     fn what_is_created_and_retried_settles_at_what_arithmetic_says() {
         let facts = DueFacts {
             created_per_minute: 60.0,
@@ -381,6 +491,9 @@ mod tests {
         assert!(!is_storm(50, Some(1)));
         assert!(!is_storm(10_000, None));
         let forecast = DueForecast::new(&coming(10_100, Some(100)), T0, 60);
+        let sentence = "10100 due within 1h, at most 10100 in a minute; lately up to 100 succeeded in a \
+                        minute, so some wait 1h40m";
+        assert_eq!(forecast.to_string(), sentence);
         assert_eq!(forecast.longest_wait(), Some(100 * MINUTE));
         assert_eq!(
             forecast.explain(15 * MINUTE),

@@ -13,7 +13,8 @@
 //! * `failure` and `policy`: what is worth another try, and when; `policy/delay` holds the
 //!   arithmetic, `failure/fold` says which failures are the same, and `replay` what
 //!   another policy would have done.
-//! * `flow`: what may start now, and who is next. `due_forecast`: how much is coming.
+//! * `flow`: what may start now, and who is next. `due_forecast`: how much is coming;
+//!   `forecast_record`: what that was worth.
 //! * `operation`: work on many jobs at once.
 //! * `schedule`, `timetable`, `cron`, `zone`: when to create a job, daylight saving included.
 //! * `endpoint`, `webhook`, `delivery`: which systems hear of a job, and the jobs that deliver the
@@ -47,6 +48,7 @@ mod replay;
 
 mod due_forecast;
 mod flow;
+mod forecast_record;
 
 mod audit;
 mod operation;
@@ -78,8 +80,8 @@ pub mod limits;
 
 pub use alert::{
     AlertChange, AlertFigures, AlertObservation, AlertRule, AlertSettings, AlertState, AlertStatus,
-    AlertSubject, AlertUnit, DestinationAlert, DlqAlert, ExhaustedAlert, NewFailureAlert,
-    ObservedDestination, OverdueAlert, RegressedAlert, RetryRateAlert,
+    AlertSubject, AlertUnit, ComingJobs, DestinationAlert, DlqAlert, ExhaustedAlert,
+    NewFailureAlert, ObservedDestination, OverdueAlert, RegressedAlert, RetryRateAlert, StormAlert,
 };
 pub use attempt::{
     Attempt, AttemptStatus, Claim, DecidedBy, Decision, EndedAttempt, Outcome, RetryBudget,
@@ -118,6 +120,7 @@ pub use flow::{
     call_allowance,
 };
 pub use forecast::AttemptForecast;
+pub use forecast_record::ForecastRecord;
 pub use id::{AuditId, EndpointId, EventId, JobId, KeyId, OperationId, ScheduleId};
 pub use invalid::Invalid;
 pub use job::{

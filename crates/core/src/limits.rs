@@ -68,6 +68,12 @@ pub const REPLAY_OBSERVED_MIN: f64 = 0.8;
 pub const FORECAST_MINUTES_MAX: usize = 12 * 60;
 /// Numbers of retries that a forecast keeps apart: later ones are rare, and fail as the last does.
 pub const FORECAST_RETRIES_MAX: usize = 16;
+/// Minutes from which the rates of a forecast are taken: fewer are chance, more are history.
+pub const FORECAST_RATE_MINUTES: u32 = 10;
+/// How far ahead the expectation is that a forecast is judged by.
+pub const FORECAST_ERROR_AHEAD: Duration = Duration::from_secs(10 * 60);
+/// Queues for which a forecast knows its own error: each has about 700 bytes in one document.
+pub const FORECAST_SUBJECTS_MAX: usize = 50;
 /// Hours for which a forecast knows its own error.
 pub const FORECAST_ERROR_HOURS: i64 = 6;
 /// A minute counts as sustained if at most one attempt in this many failed.

@@ -7,6 +7,7 @@ mod endpoints;
 mod error;
 mod explain;
 mod failures;
+mod forecast;
 mod gates;
 mod nodes;
 mod operations;
@@ -19,6 +20,7 @@ pub use destinations::{DestinationCounts, DestinationFilter, DestinationState};
 pub use endpoints::endpoint_deliveries;
 pub use error::ClientError;
 pub use explain::{ExplainRequest, WorkerPresence};
+pub use forecast::{DestinationForecast, Forecasts, QueueForecast};
 pub use gates::GateUse;
 pub use operations::OperationRequest;
 pub use replay::{ReplayRecord, ReplayRequest};
@@ -132,6 +134,10 @@ impl Client {
 
     pub(crate) fn levels(&self) -> &PolicyLevels {
         &self.0.levels
+    }
+
+    pub(crate) fn shared_levels(&self) -> Arc<PolicyLevels> {
+        self.0.levels.clone()
     }
 
     pub(crate) fn endpoint_cache(&self) -> &DocumentCache<Endpoints> {

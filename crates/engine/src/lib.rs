@@ -43,6 +43,7 @@ mod keeper;
 mod link_runner;
 mod node_heartbeat;
 mod operation_runner;
+mod outlook;
 mod pruner;
 mod schedule_runner;
 mod sweeper;
@@ -60,6 +61,7 @@ mod job_error;
 mod client;
 mod document_cache;
 mod endpoints;
+mod forecasts;
 mod gates;
 mod node;
 mod notice;
@@ -80,8 +82,9 @@ pub use attempt_signals::StopReason;
 pub use builder::EngineBuilder;
 pub use client::{
     BulkCommand, BulkResult, Client, ClientError, CreateResult, DestinationCounts,
-    DestinationFilter, DestinationState, ExplainRequest, GateUse, OperationRequest, ReplayRecord,
-    ReplayRequest, WorkerPresence, endpoint_deliveries,
+    DestinationFilter, DestinationForecast, DestinationState, ExplainRequest, Forecasts, GateUse,
+    OperationRequest, QueueForecast, ReplayRecord, ReplayRequest, WorkerPresence,
+    endpoint_deliveries,
 };
 pub use config::EngineConfig;
 pub use context::{AttemptContext, Context};

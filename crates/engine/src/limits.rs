@@ -65,6 +65,18 @@ pub const OPERATION_ELSEWHERE: Duration = Duration::from_secs(2);
 pub const OUTCOMES_POLL: Duration = Duration::from_millis(500);
 /// Jobs whose outcomes are looked at together; their payloads are in memory.
 pub const OUTCOMES_BATCH_MAX: usize = 100;
+/// The step of counters and forecasts.
+pub const MINUTE: Duration = Duration::from_secs(60);
+/// How far ahead alerts look: after an outage most retries come back within two hours.
+pub const STORM_MINUTES: u32 = 120;
+/// Queues in a forecast: those of which the most is coming.
+pub const FORECAST_QUEUES_MAX: usize = 50;
+/// Destinations in a forecast: each is a search for the jobs that wait for it.
+pub const FORECAST_DESTINATIONS_MAX: usize = 20;
+/// Jobs for one destination that a forecast counts: entries of an index, about 20 ms.
+pub const FORECAST_JOBS_COUNTED_MAX: u64 = 100_000;
+/// The document of what forecasts were worth.
+pub const FORECAST_RECORD: &str = "queues";
 /// Jobs that a replay reads at once.
 pub const REPLAY_JOBS_PAGE: usize = 250;
 /// Attempts that a replay reads at once: each may carry a stack trace of 64 KiB.

@@ -152,6 +152,7 @@ impl Parts {
             self.store.clone(),
             self.endpoints.clone(),
             self.gates.clone(),
+            self.client.shared_levels(),
             self.alerts.clone(),
             every,
         )

@@ -24,6 +24,8 @@ use crate::{
     endpoints::Endpoints,
     gates::{GateCache, mark_paused},
     limits,
+    outlook::{ComingByQueue, Outlook},
+    policy_levels::PolicyLevels,
     role::{Next, Role},
 };
 
@@ -32,6 +34,7 @@ pub struct Watcher {
     endpoints: Arc<DocumentCache<Endpoints>>,
     gates: Arc<GateCache>,
     states: DocumentCache<HashMap<String, StoredState>>,
+    outlook: Outlook,
     settings: AlertSettings,
     every: Duration,
 }
@@ -53,10 +56,12 @@ impl Watcher {
         store: Arc<dyn Store>,
         endpoints: Arc<DocumentCache<Endpoints>>,
         gates: Arc<GateCache>,
+        levels: Arc<PolicyLevels>,
         settings: AlertSettings,
         every: Duration,
     ) -> Self {
         Self {
+            outlook: Outlook::new(store.clone(), levels),
             states: DocumentCache::new(store.clone(), DocumentKind::Alert, stored_states),
             store,
             endpoints,
@@ -84,7 +89,8 @@ impl Watcher {
         self.forget_resolved(&stored, now).await?;
         let destinations = destination_observations(states.clone(), &gates);
         let failures = self.store.new_failures(limits::NEW_FAILURES_MAX).await?;
-        let mut observed = observations(states, &lanes);
+        let coming = self.outlook.look(now).await?;
+        let mut observed = observations(states, &lanes, &coming);
         add_failures(&mut observed, &failures, &self.settings, now);
         for observation in observed.into_iter().chain(destinations) {
             for rule in observation.rules() {
@@ -232,6 +238,7 @@ fn stored_states(documents: Vec<Document>) -> HashMap<String, StoredState> {
 fn observations<'a>(
     states: impl Iterator<Item = &'a AlertState>,
     lanes: &[LaneStats],
+    coming: &ComingByQueue,
 ) -> Vec<AlertObservation> {
     let mut found: BTreeMap<(Tenant, AlertSubject), BTreeMap<Queue, AlertFigures>> = states
         .filter(|state| state.destination.is_none())
@@ -245,6 +252,10 @@ fn observations<'a>(
             recent: lane.recent,
             // Jobs of a paused queue are late on purpose.
             oldest_ready: lane.oldest_ready.filter(|_| !lane.paused),
+            coming: coming
+                .get(&(lane.tenant.clone(), lane.queue.clone()))
+                .filter(|_| !lane.paused)
+                .copied(),
             ..AlertFigures::default()
         };
     }

@@ -15,6 +15,7 @@ pub mod endpoints;
 mod events;
 pub mod explain;
 pub mod failures;
+pub mod forecast;
 pub mod gates;
 mod heartbeats;
 pub mod jobs;
@@ -139,6 +140,7 @@ pub fn routes() -> (Router<Arc<App>>, utoipa::openapi::OpenApi) {
         .routes(routes!(destinations::release))
         .routes(routes!(stats::read))
         .routes(routes!(stats::minutes))
+        .routes(routes!(forecast::read))
         .routes(routes!(alerts::list))
         .merge(endpoint_routes())
         .routes(routes!(policies::preview))

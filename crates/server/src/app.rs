@@ -15,7 +15,10 @@ use steadfast_engine::{BulkCommand, Client, DocumentCache, NodeHandle, http::Out
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    dashboard::{lane_stats_cache::LaneStatsCache, sign_in_limiter::SignInLimiter},
+    dashboard::{
+        forecast_cache::ForecastCache, lane_stats_cache::LaneStatsCache,
+        sign_in_limiter::SignInLimiter,
+    },
     job_waits::JobWaits,
     keys::Keys,
     limits,
@@ -86,6 +89,8 @@ pub struct App {
     pub(crate) sessions: Sessions,
     /// Counts for the pages of the dashboard.
     pub(crate) lane_stats: LaneStatsCache,
+    /// What is coming, for the overview.
+    pub(crate) forecasts: ForecastCache,
     /// Bounds the wrong keys that wait for their response.
     pub(crate) sign_ins: SignInLimiter,
     /// Its settings.
@@ -147,6 +152,7 @@ impl App {
             keys: Keys::cache(node.store()),
             sessions: Sessions::new(node.store()),
             lane_stats: LaneStatsCache::default(),
+            forecasts: ForecastCache::default(),
             sign_ins: SignInLimiter::default(),
             node,
             own_hosts: OwnHosts::new(unknown_address, &settings.allowed_hosts),

@@ -26,6 +26,7 @@ mod endpoints;
 mod error_page;
 mod failures;
 mod fields;
+pub(crate) mod forecast_cache;
 mod format;
 mod frame;
 mod gates;

@@ -247,6 +247,14 @@ pub const DEAD_LETTERS_WAIT_MAX: Duration = Duration::from_secs(20);
 pub const OPEN_OPERATIONS_SHOWN: usize = 5;
 /// Commands and operations on the page of a job, the newest first.
 pub const JOB_COMMANDS_SHOWN: usize = 20;
+/// How far a forecast looks ahead by default: what people plan for.
+pub const FORECAST_MINUTES_DEFAULT: u64 = 120;
+/// How old the forecast of a page may be: it changes by the minute, and open pages ask every second.
+pub const FORECAST_AGE_MAX: Duration = Duration::from_secs(15);
+/// Forecasts of tenants that are kept for pages.
+pub const FORECASTS_KEPT_MAX: usize = 100;
+/// Queues and destinations on the overview: the page of a person who looks at it first.
+pub const FORECAST_ROWS_MAX: usize = 5;
 /// Replays of a node at the same time: each has some hundred megabytes and keeps a core busy for
 /// seconds.
 pub const REPLAYS_MAX: usize = 2;

@@ -283,6 +283,8 @@ macro_rules! conformance_tests {
             stats {
                 attempts_are_counted_by_the_minute
                 minutes_are_of_a_tenant_or_of_all
+                what_waits_and_what_ended_is_listed_by_lane_and_minute
+                jobs_of_a_destination_are_counted_by_the_minute
                 a_store_without_jobs_has_no_counts
                 counts_are_by_label_and_follow_the_clock
                 recent_counts_are_to_the_minute

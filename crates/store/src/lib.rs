@@ -66,12 +66,13 @@ pub use steadfast_core::CommitResult;
 pub use store::{
     Allowance, AttemptCursor, AttemptOwner, AuditFilter, BaseStore, ClaimRequest, ClaimResult,
     CounterDifference, Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions,
-    DueSchedule, DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FireRequest,
-    FireResult, FollowedLinks, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore, LaneStats,
-    LinkStore, MinuteStats, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
-    OperationRecord, OperationStore, Page, PageRequest, QueryStore, RenewResult, Renewal,
-    SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore,
-    StartQuery, StartReading, Store, TickRecord,
+    DueMinutes, DueSchedule, DueSchedules, EnqueueResult, FailureCursor, FailureFilter,
+    FireRequest, FireResult, FollowedLinks, JobCount, JobFilter, JobLinks, JobPageRequest,
+    JobStore, LaneMinutes, LaneMinutesList, LaneStats, LinkStore, MinuteStats, OperationBatch,
+    OperationChange, OperationFilter, OperationJobFilter, OperationRecord, OperationStore, Page,
+    PageRequest, QueryStore, RenewResult, Renewal, SaveStepResult, ScheduleCreateResult,
+    ScheduleFilter, ScheduleSaveResult, ScheduleStore, StartQuery, StartReading, Store, TickRecord,
+    WaitingMinute,
 };
 #[cfg(feature = "_testing")]
 #[doc(hidden)]

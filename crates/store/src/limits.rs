@@ -109,6 +109,8 @@ pub const STRIPS_AHEAD_MAX: usize = 1_000;
 pub const SUBLANES_LOOKED_MAX: usize = 10_000;
 /// Places that are looked at to find the first job of a queue.
 pub const FIRST_STRIPS_MAX: usize = 32;
+/// Counters of a minute that a forecast reads: a day of seventy lanes, or two hours of eight hundred.
+pub const LANE_MINUTES_MAX: usize = 100_000;
 /// Places where jobs for one destination wait that are looked at to count those that are due: one
 /// search of an index each.
 pub const DESTINATION_STRIPS_MAX: usize = 500;

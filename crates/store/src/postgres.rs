@@ -33,6 +33,7 @@ mod inner;
 mod jobs;
 mod key;
 mod known_gates;
+mod lane_minutes;
 mod links;
 mod list;
 mod listen;

@@ -27,6 +27,7 @@ mod enqueue;
 mod failures;
 mod get;
 mod jobs;
+mod lane_minutes;
 mod links;
 mod list;
 mod log_file;

@@ -17,6 +17,7 @@ mod documents;
 mod failures;
 mod forward;
 mod jobs;
+mod lane_minutes;
 #[cfg(feature = "_testing")]
 mod layer;
 mod links;
@@ -35,6 +36,8 @@ pub use jobs::{
     Allowance, ClaimRequest, ClaimResult, CounterDifference, EnqueueResult, JobStore, RenewResult,
     Renewal, SaveStepResult,
 };
+pub use lane_minutes::{DueMinutes, LaneMinutes, LaneMinutesList, WaitingMinute};
+pub(crate) use lane_minutes::{LaneMinutesSum, WaitingSum};
 #[cfg(feature = "_testing")]
 pub use layer::{LayeredStore, StoreLayer};
 pub use links::{FollowedLinks, JobLinks, LinkStore};

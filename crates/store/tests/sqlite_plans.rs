@@ -92,6 +92,18 @@ const PLANS: &[((&str, &str), &str)] = &[
     ),
     (sql!("list_runs"), "steadfast_job_run (schedule=? AND id<?)"),
     (sql!("attempts_of_job"), "PRIMARY KEY (job=?)"),
+    (
+        sql!("waiting_by_minute"),
+        "steadfast_waiting USING PRIMARY KEY (minute<?)",
+    ),
+    (
+        sql!("ended_by_minute"),
+        "steadfast_minute USING PRIMARY KEY (minute>?)",
+    ),
+    (
+        sql!("due_by_minute"),
+        "steadfast_job_waiting (lane=? AND <expr>=? AND <expr>=? AND run_at<?)",
+    ),
     (sql!("attempts_of_jobs"), "PRIMARY KEY (job=?)"),
     (
         sql!("attempts_of_schedule"),

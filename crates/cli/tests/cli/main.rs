@@ -4,6 +4,7 @@
 mod commands;
 mod demo;
 mod doctor;
+mod forecast;
 mod help;
 mod node;
 mod operations;

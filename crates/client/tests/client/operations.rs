@@ -6,9 +6,9 @@ use steadfast_client::Client;
 use steadfast_client::api::{
     ClaimBody, ClaimJobsRequest, CreateEndpointRequest, CreateJobRequest, CreateJobsRequest,
     CreateKeyRequest, CreateResult, CreateScheduleRequest, DeadLettersRequest, DurationText,
-    EditJobRequest, EditScheduleRequest, FailRequest, FailureRequest, FenceQuery, GateScope,
-    HeartbeatEntry, HeartbeatRequest, HeartbeatsRequest, JobQuery, MinutesQuery, PageQuery,
-    PreviewPolicyRequest, ReleaseRequest, ReplayPolicyRequest, RetryJobRequest,
+    EditJobRequest, EditScheduleRequest, FailRequest, FailureRequest, FenceQuery, ForecastQuery,
+    GateScope, HeartbeatEntry, HeartbeatRequest, HeartbeatsRequest, JobQuery, MinutesQuery,
+    PageQuery, PreviewPolicyRequest, ReleaseRequest, ReplayPolicyRequest, RetryJobRequest,
     RotateSecretRequest, SaveStepRequest, ScheduleQuery, Scope, SetGateRequest, SettleRequest,
     SettlementOutcome, SettlementRequest, SnoozeRequest, SucceedRequest, TenantPageQuery,
     TenantQuery, WaitQuery,
@@ -291,6 +291,8 @@ async fn queues_are_paused_and_figures_are_read() {
     };
     let preview = client.preview_policy(&policy).await.unwrap();
     assert_eq!(preview.attempts.len(), 3);
+    let forecast = client.get_forecast(&ForecastQuery::default()).await;
+    assert!(!forecast.unwrap().is_cut);
     let replay = ReplayPolicyRequest {
         retry: policy.retry,
         queue: Some("default".to_owned()),

@@ -35,6 +35,7 @@ impl AlertSettings {
             AlertRule::Destination => figures.failed_share,
             AlertRule::NewFailure => figures.new_causes as f64,
             AlertRule::Regressed => figures.regressed_causes as f64,
+            AlertRule::Storm => figures.coming.map_or(0, |coming| coming.wait.as_secs()) as f64,
         }
     }
 
@@ -48,6 +49,7 @@ impl AlertSettings {
             AlertRule::RetryRate => self.retry_rate.above,
             AlertRule::Exhausted => self.exhausted.above as f64,
             AlertRule::Overdue => self.overdue.above.as_secs_f64(),
+            AlertRule::Storm => self.storm.above.as_secs_f64(),
             AlertRule::Destination | AlertRule::NewFailure | AlertRule::Regressed => 0.0,
         }
     }
@@ -103,6 +105,15 @@ impl AlertSettings {
                      since {run_at}; the limit is {limit}"
                 ),
                 None => format!("no job {location} is due"),
+            },
+            AlertRule::Storm => match figures.coming {
+                Some(coming) => format!(
+                    "{} {location} will be due at once, and lately {} succeeded in a minute: the \
+                     last of them waits {value}; the limit is {limit}",
+                    count_of(coming.jobs, "job", "jobs"),
+                    coming.sustained_per_minute,
+                ),
+                None => format!("what is coming {location} can be worked off in time"),
             },
             // Their messages are `destination_message` and `cause_message`.
             AlertRule::Destination | AlertRule::NewFailure | AlertRule::Regressed => String::new(),

@@ -34,6 +34,8 @@ pub struct AlertSettings {
     pub new_failure: NewFailureAlert,
     /// The rule on causes of failures that counted as fixed.
     pub regressed: RegressedAlert,
+    /// More jobs are coming than can be worked off in time.
+    pub storm: StormAlert,
 }
 
 /// Fires if a system that jobs call does not work; when that is so, its gate says.
@@ -129,6 +131,31 @@ pub struct OverdueAlert {
     pub after: Duration,
 }
 
+/// Fires if more jobs are coming than can be worked off in time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct StormAlert {
+    /// Whether the rule is checked; true by default.
+    pub enabled: bool,
+    /// How long the last of the jobs that are due at the same time may wait; an hour by default.
+    #[serde(with = "duration::text")]
+    pub above: Duration,
+    /// How long the rule must be broken before the alert fires; two minutes by default, because a
+    /// forecast is made every minute.
+    #[serde(with = "duration::text")]
+    pub after: Duration,
+}
+
+impl Default for StormAlert {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            above: 60 * MINUTE,
+            after: 2 * MINUTE,
+        }
+    }
+}
+
 impl Default for AlertSettings {
     fn default() -> Self {
         Self {
@@ -141,6 +168,7 @@ impl Default for AlertSettings {
             destination: DestinationAlert::default(),
             new_failure: NewFailureAlert::default(),
             regressed: RegressedAlert::default(),
+            storm: StormAlert::default(),
         }
     }
 }
@@ -236,6 +264,7 @@ impl AlertSettings {
             AlertRule::Destination => self.destination.enabled,
             AlertRule::NewFailure => self.new_failure.enabled,
             AlertRule::Regressed => self.regressed.enabled,
+            AlertRule::Storm => self.storm.enabled,
         }
     }
 
@@ -248,6 +277,7 @@ impl AlertSettings {
             AlertRule::Destination => self.destination.after,
             AlertRule::NewFailure => self.new_failure.after,
             AlertRule::Regressed => self.regressed.after,
+            AlertRule::Storm => self.storm.after,
         }
     }
 }

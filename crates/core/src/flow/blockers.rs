@@ -120,6 +120,8 @@ string_enum! {
     BlockerKind, "kind" {
         /// It does not wait: it runs, or has ended.
         State = "state",
+        /// It did not start in time, and never will.
+        Expired = "expired",
         /// It is not due yet.
         RunAt = "run_at",
         /// It runs after other jobs.
@@ -236,6 +238,7 @@ impl StartFacts<'_> {
     pub fn explain(&self, now: Timestamp) -> StartExplanation {
         let mut blockers = Vec::new();
         if self.job.progress.state == JobState::Waiting {
+            blockers.extend(self.expired(now));
             blockers.extend(self.run_at(now));
             let others = self.runs_after.iter();
             blockers.extend(others.map(|job| self.runs_after_job(job, now)));

@@ -29,24 +29,24 @@ const ALERTS: &[EventType] = &[
 ];
 
 /// A store and its clock, on which engines come and go.
-struct Fixture {
+pub struct Fixture {
     store: Arc<MemoryStore>,
     clock: ManualClock,
 }
 
 impl Fixture {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let clock = ManualClock::default();
         let store = Arc::new(MemoryStore::new(Arc::new(clock.clone())));
         Self { store, clock }
     }
 
-    fn engine(&self, alerts: AlertSettings) -> TestEngine {
+    pub fn engine(&self, alerts: AlertSettings) -> TestEngine {
         engine_on(self.store.clone(), self.clock.clone(), alerts)
     }
 
     /// Moves the clock and checks the rules; returns how many alerts changed.
-    async fn watch_after(&self, engine: &TestEngine, time: Duration) -> usize {
+    pub async fn watch_after(&self, engine: &TestEngine, time: Duration) -> usize {
         self.clock.advance(time);
         engine.watch().await.unwrap()
     }
@@ -81,7 +81,7 @@ fn dlq_at_once() -> AlertSettings {
 }
 
 /// Only one rule, so that the others do not fire in between.
-fn only(rule: AlertRule) -> AlertSettings {
+pub fn only(rule: AlertRule) -> AlertSettings {
     let mut settings = AlertSettings::default();
     settings.dlq.enabled = rule == AlertRule::Dlq;
     settings.retry_rate.enabled = rule == AlertRule::RetryRate;
@@ -92,6 +92,7 @@ fn only(rule: AlertRule) -> AlertSettings {
     settings.destination.enabled = rule == AlertRule::Destination;
     settings.new_failure.enabled = rule == AlertRule::NewFailure;
     settings.regressed.enabled = rule == AlertRule::Regressed;
+    settings.storm.enabled = rule == AlertRule::Storm;
     settings
 }
 
@@ -155,7 +156,7 @@ async fn events(client: &Client) -> Vec<String> {
     lines.collect()
 }
 
-async fn status(client: &Client, rule: AlertRule) -> Option<AlertStatus> {
+pub async fn status(client: &Client, rule: AlertRule) -> Option<AlertStatus> {
     let alerts = client.alerts(None).await.unwrap();
     let found = alerts.iter().find(|alert| alert.rule == rule);
     found.map(|alert| alert.status)

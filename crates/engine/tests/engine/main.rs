@@ -13,6 +13,7 @@ mod common;
 mod destinations;
 mod explain;
 mod flaky_store;
+mod forecast;
 mod gates;
 mod leases;
 mod log_lines;

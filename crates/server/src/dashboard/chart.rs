@@ -3,6 +3,7 @@
 //! The content security policy forbids inline styles, so shapes carry classes. Colour is never
 //! the only carrier of a meaning: shapes have titles, and the page repeats in text what matters.
 
+mod coming;
 mod hours;
 mod minutes;
 mod policy;
@@ -13,6 +14,7 @@ use std::fmt::{self, Write as _};
 
 use askama::filters::{Escaper as _, HtmlSafe};
 
+pub use coming::coming;
 pub use hours::sparkline;
 pub use minutes::{TimeBuckets, rates, throughput};
 pub use policy::{curve, herd};

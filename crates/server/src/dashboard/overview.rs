@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use askama::Template;
-use steadfast_core::{AlertState, AlertStatus, JobLabel, Kind, Tenant, explain::brief};
-use steadfast_engine::Stats;
+use steadfast_core::{
+    AlertState, AlertStatus, DueForecast, JobLabel, Kind, Tenant, explain::brief,
+};
+use steadfast_engine::{Forecasts, Stats};
 use steadfast_store::{JobFilter, JobPageRequest, LaneStats};
 
 use super::{
@@ -34,12 +36,21 @@ struct OverviewPage {
     rates: Svg,
     kinds: Vec<FailureCount>,
     destinations: Vec<FailureCount>,
+    coming: Vec<ComingRow>,
     is_empty: bool,
 }
 
 struct Tile {
     label: &'static str,
     count: String,
+}
+
+/// What is coming in a queue or for a destination.
+struct ComingRow {
+    name: String,
+    picture: Svg,
+    summary: String,
+    error: String,
 }
 
 /// A kind or host that fails often.
@@ -65,6 +76,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
     let mut firing = app.client.alerts(tenant.as_ref()).await?;
     firing.retain(|alert| alert.status == AlertStatus::Firing);
     let kinds = failing_kinds(&lanes);
+    let coming = app.forecasts.get(&app.client, tenant.clone()).await?;
     let stats: Stats = lanes.into_iter().collect();
     let due = stats.oldest_ready.filter(|due| *due <= frame.now);
     render(&OverviewPage {
@@ -79,6 +91,7 @@ pub async fn page(viewer: Viewer) -> PageResult {
         throughput: chart::throughput(&buckets, &minutes),
         rates: chart::rates(&buckets, &minutes),
         kinds,
+        coming: coming_rows(&coming),
         destinations: if stats.dead_letters == 0 {
             Vec::new()
         } else {
@@ -88,6 +101,30 @@ pub async fn page(viewer: Viewer) -> PageResult {
         is_day,
         frame,
     })
+}
+
+fn coming_rows(forecasts: &Forecasts) -> Vec<ComingRow> {
+    let row = |name: String, forecast: &DueForecast, error: String| {
+        let due: Vec<f64> = forecast.minutes.iter().map(|minute| minute.due).collect();
+        ComingRow {
+            name,
+            picture: chart::coming(&due, forecast.sustained_per_minute),
+            summary: forecast.to_string(),
+            error,
+        }
+    };
+    let queues = forecasts.queues.iter().take(limits::FORECAST_ROWS_MAX);
+    let queues = queues.map(|it| {
+        let error = it
+            .error
+            .map_or("–".to_owned(), |_| format_percent(it.error));
+        row(format!("queue {}", it.queue), &it.forecast, error)
+    });
+    let destinations = forecasts.destinations.iter();
+    let destinations = destinations
+        .take(limits::FORECAST_ROWS_MAX)
+        .map(|it| row(it.destination.to_string(), &it.forecast, "–".to_owned()));
+    queues.chain(destinations).collect()
 }
 
 fn count_jobs(stats: &Stats) -> u64 {

@@ -26,6 +26,7 @@ mod endpoints;
 mod events;
 mod explain;
 mod failures;
+mod forecast;
 mod gates;
 mod idempotency;
 mod manual;

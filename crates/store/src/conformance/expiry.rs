@@ -3,11 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use steadfast_core::{
-    EndReason, ExpiryAction, JobCommand, JobState, NewJob, NewJobExtras, RunAt, StartBefore,
-    StartDeadline,
+    BlockerKind, EndReason, ExpiryAction, JobCommand, JobState, NewJob, NewJobExtras, RunAt,
+    StartBefore, StartDeadline,
 };
 
 use super::fixture::{Fixture, MICRO, failure, permanent, secs, tenant};
+use crate::StartQuery;
 
 pub async fn a_job_that_is_late_is_not_started(f: Fixture) {
     let late = f.enqueue_one(before(&f, secs(60))).await;
@@ -15,7 +16,16 @@ pub async fn a_job_that_is_late_is_not_started(f: Fixture) {
     let deadline = StartDeadline::stored(f.now().plus(secs(60)), ExpiryAction::Fail);
     assert_eq!(stored.start_deadline(), Some(deadline));
     assert_eq!(f.store.expired_starts(10).await.unwrap(), []);
+    let start = async || {
+        let reading = f.store.read_start(StartQuery::Job(late), Arc::default());
+        let reading = reading.await.unwrap().unwrap();
+        reading.facts().explain(f.now())
+    };
+    assert!(start().await.claimable);
     f.clock.advance(secs(60));
+    let explained = start().await;
+    assert_eq!(explained.blockers[0].kind, BlockerKind::Expired);
+    assert!(!explained.claimable && explained.estimate.is_none());
     let other = f.enqueue_one(f.job()).await;
     // The one that is late does not hold up the others.
     f.claim_of(other).await;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use steadfast_core::{Job, JobCommand, JobId, JobLabel, RunAt, Tally, Timestamp};
+use steadfast_core::{Destination, Job, JobCommand, JobId, JobLabel, RunAt, Tally, Timestamp};
 
 use super::{
     fixture::{Fixture, MICRO, failure, kind, permanent, request, secs, success, tenant},
     workload::Workload,
 };
-use crate::{CommitResult, FireResult, LaneStats};
+use crate::{CommitResult, FireResult, LaneStats, WaitingMinute};
 
 pub async fn a_store_without_jobs_has_no_counts(f: Fixture) {
     assert_eq!(lanes(&f, f.now()).await, []);
@@ -282,4 +282,76 @@ pub async fn minutes_are_of_a_tenant_or_of_all(f: Fixture) {
     }
     let unknown = f.store.minute_stats(Some(tenant("none")), f.now()).await;
     assert!(unknown.unwrap().is_empty());
+}
+
+pub async fn what_waits_and_what_ended_is_listed_by_lane_and_minute(f: Fixture) {
+    let start = f.now();
+    let at = |seconds| start.plus(secs(seconds));
+    let later = |seconds| f.job_with(|job| job.run_at = RunAt::After(secs(seconds)));
+    let others = f.job_with(|job| job.tenant = tenant("other"));
+    f.ended(f.job(), success()).await;
+    f.ended(f.job(), failure("again")).await;
+    f.enqueue(vec![later(70), later(90), later(3600), later(7300), others])
+        .await;
+    f.clock.advance(secs(65));
+    let list = f.store.lane_minutes(None, start, at(7200)).await.unwrap();
+    assert!(!list.is_cut);
+    let tenants: Vec<&str> = list.lanes.iter().map(|lane| lane.tenant.as_str()).collect();
+    assert_eq!(tenants, ["default", "other"]);
+    let own = &list.lanes[0];
+    assert_eq!((own.queue.as_str(), own.kind.as_str()), ("default", "mail"));
+    let minute = |seconds, jobs, retries| WaitingMinute {
+        at: at(seconds),
+        jobs,
+        retries,
+    };
+    // What was due a minute ago is due now.
+    assert_eq!(own.waiting, [minute(60, 3, 1), minute(3600, 1, 0)]);
+    let ended: Vec<_> = own
+        .ended
+        .iter()
+        .map(|it| (it.at, it.tally.attempts))
+        .collect();
+    assert_eq!(ended, [(start, 2)]);
+    let other = Some(tenant("other"));
+    let list = f.store.lane_minutes(other, at(60), at(60)).await.unwrap();
+    assert_eq!(list.lanes.len(), 1);
+    assert_eq!(list.lanes[0].waiting, [minute(60, 1, 0)]);
+    assert!(list.lanes[0].ended.is_empty());
+    f.claim(10).await;
+    let list = f.store.lane_minutes(None, at(60), at(60)).await.unwrap();
+    assert!(list.lanes.is_empty(), "{list:?}");
+}
+
+pub async fn jobs_of_a_destination_are_counted_by_the_minute(f: Fixture) {
+    let start = f.now();
+    let to = |url: &str, seconds| {
+        f.job_with(|job| {
+            job.destination = Some(Destination::new(url).unwrap());
+            job.run_at = RunAt::After(secs(seconds));
+        })
+    };
+    let (ours, theirs) = ("https://a.example.com", "https://b.example.com");
+    f.ended(to(ours, 0), failure("again")).await;
+    let jobs = [0, 61, 62, 3600, 7300].map(|seconds| to(ours, seconds));
+    f.enqueue(jobs.into_iter().chain([to(theirs, 61)]).collect())
+        .await;
+    let count = async |owner: Option<&str>, most| {
+        let destination = Destination::new(ours).unwrap();
+        let until = start.plus(secs(7200));
+        let counted = f
+            .store
+            .due_minutes(destination, owner.map(tenant), until, most);
+        let counted = counted.await.unwrap();
+        let minutes = counted.minutes.iter();
+        let minutes = minutes.map(|it| (it.at.since(start).as_secs(), it.jobs, it.retries));
+        (minutes.collect::<Vec<_>>(), counted.at_least)
+    };
+    let all = vec![(0, 2, 1), (60, 2, 0), (3600, 1, 0)];
+    assert_eq!(count(None, 5).await, (all.clone(), false));
+    assert_eq!(count(Some("default"), 100).await, (all, false));
+    assert_eq!(count(Some("other"), 100).await, (vec![], false));
+    let (minutes, at_least) = count(None, 2).await;
+    let jobs: u64 = minutes.iter().map(|(_, jobs, _)| jobs).sum();
+    assert_eq!((jobs, at_least), (2, true));
 }

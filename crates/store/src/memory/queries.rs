@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use steadfast_core::{
     Attempt, Destination, FailureGroup, GateId, GateState, Gates, Job, JobId, JobLabel, JobState,
-    Tally, Tenant, Timestamp,
+    Sublane, Tally, Tenant, Timestamp,
 };
 
 use super::{
@@ -24,9 +24,9 @@ use crate::{
     listed_payload::listed,
     minutes::{minute, minute_start},
     store::{
-        AttemptCursor, AttemptOwner, FailureCursor, FailureFilter, JobCount, JobFilter,
-        JobPageRequest, LaneStats, MinuteStats, Page, PageRequest, QueryStore, StartQuery,
-        StartReading,
+        AttemptCursor, AttemptOwner, DueMinutes, FailureCursor, FailureFilter, JobCount, JobFilter,
+        JobPageRequest, LaneMinutesList, LaneMinutesSum, LaneStats, MinuteStats, Page, PageRequest,
+        QueryStore, StartQuery, StartReading, WaitingSum,
     },
 };
 
@@ -126,6 +126,27 @@ impl QueryStore for MemoryStore {
         since: Timestamp,
     ) -> Result<Vec<MinuteStats>, StoreError> {
         Ok(self.with(|tables, _| tables.minute_stats(tenant.as_ref(), since)))
+    }
+
+    async fn lane_minutes(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+        until: Timestamp,
+    ) -> Result<LaneMinutesList, StoreError> {
+        Ok(self.with(|tables, now| tables.lane_minutes(tenant.as_ref(), since, until, now)))
+    }
+
+    async fn due_minutes(
+        &self,
+        destination: Destination,
+        tenant: Option<Tenant>,
+        until: Timestamp,
+        most: u64,
+    ) -> Result<DueMinutes, StoreError> {
+        Ok(self.with(|tables, now| {
+            tables.due_minutes(&destination, tenant.as_ref(), until, most, now)
+        }))
     }
 
     async fn list_failures(
@@ -247,6 +268,66 @@ impl Tables {
             }
         }
         lanes.into_values().collect()
+    }
+
+    fn lane_minutes(
+        &self,
+        tenant: Option<&Tenant>,
+        since: Timestamp,
+        until: Timestamp,
+        now: Timestamp,
+    ) -> LaneMinutesList {
+        let mut sum = LaneMinutesSum::at(now);
+        let is_wanted = |of: &Tenant| tenant.is_none_or(|tenant| of == tenant);
+        for JobEntry { job, .. } in self.jobs.values() {
+            let at = minute(job.progress.run_at);
+            let is_waiting = job.progress.state == JobState::Waiting && at <= minute(until);
+            if is_waiting && is_wanted(&job.tenant) {
+                let retries = i64::from(job.progress.is_retry());
+                sum.add_waiting(&Lane::from(job), at, 1, retries);
+            }
+        }
+        for (lane, tallies) in self.tallies.iter().filter(|(it, _)| is_wanted(&it.tenant)) {
+            for (minute, tally) in tallies.range(minute(since)..) {
+                sum.add_ended(lane, *minute, *tally);
+            }
+        }
+        sum.finish(false)
+    }
+
+    fn due_minutes(
+        &self,
+        destination: &Destination,
+        tenant: Option<&Tenant>,
+        until: Timestamp,
+        most: u64,
+        now: Timestamp,
+    ) -> DueMinutes {
+        let mut sum = WaitingSum::at(now);
+        let is_wanted = |sublane: &Sublane| {
+            sublane.destination.as_ref() == Some(destination)
+                && tenant.is_none_or(|tenant| sublane.tenant == *tenant)
+        };
+        let mut left = most;
+        for (strip, jobs) in self.waiting.iter().filter(|(of, _)| is_wanted(&of.sublane)) {
+            for (run_at, _) in jobs {
+                if minute(*run_at) > minute(until) {
+                    break;
+                }
+                if left == 0 {
+                    return DueMinutes {
+                        minutes: sum.finish(),
+                        at_least: true,
+                    };
+                }
+                left -= 1;
+                sum.add(minute(*run_at), 1, i64::from(strip.is_retry));
+            }
+        }
+        DueMinutes {
+            minutes: sum.finish(),
+            at_least: false,
+        }
     }
 
     fn minute_stats(&self, tenant: Option<&Tenant>, since: Timestamp) -> Vec<MinuteStats> {

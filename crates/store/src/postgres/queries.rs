@@ -8,14 +8,16 @@ use steadfast_core::{
     Timestamp,
 };
 
-use super::{PostgresStore, damage, failures, get, inner::on_connection, list, start, stats};
+use super::{
+    PostgresStore, damage, failures, get, inner::on_connection, lane_minutes, list, start, stats,
+};
 use crate::{
     damage::DamagedRows,
     error::StoreError,
     store::{
-        AttemptCursor, AttemptOwner, BaseStore as _, FailureCursor, FailureFilter, JobCount,
-        JobFilter, JobPageRequest, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
-        StartQuery, StartReading,
+        AttemptCursor, AttemptOwner, BaseStore as _, DueMinutes, FailureCursor, FailureFilter,
+        JobCount, JobFilter, JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page,
+        PageRequest, QueryStore, StartQuery, StartReading,
     },
 };
 
@@ -146,6 +148,38 @@ impl QueryStore for PostgresStore {
             &conn.session(),
             tenant.as_ref(),
             since
+        ))
+    }
+
+    async fn lane_minutes(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+        until: Timestamp,
+    ) -> Result<LaneMinutesList, StoreError> {
+        let now = self.now();
+        on_connection!(self, "lane_minutes", |conn| lane_minutes::lane_minutes(
+            &conn.session(),
+            tenant.as_ref(),
+            since,
+            until,
+            now
+        ))
+    }
+
+    async fn due_minutes(
+        &self,
+        destination: Destination,
+        tenant: Option<Tenant>,
+        until: Timestamp,
+        most: u64,
+    ) -> Result<DueMinutes, StoreError> {
+        on_connection!(self, "due_minutes", |conn| lane_minutes::due_minutes(
+            &conn.session(),
+            &destination,
+            tenant.as_ref(),
+            until,
+            most
         ))
     }
 

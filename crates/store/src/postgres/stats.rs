@@ -229,12 +229,12 @@ async fn due_of_present(
     Ok(found)
 }
 
-fn tally_columns(row: &Row) -> Result<TallyColumns, DriverError> {
+pub(super) fn tally_columns(row: &Row) -> Result<TallyColumns, DriverError> {
     let names = row.columns().iter().map(|column| column.name());
     Ok(TallyColumns::find(names)?)
 }
 
-fn tally(row: &Row, columns: &TallyColumns) -> Result<Tally, DriverError> {
+pub(super) fn tally(row: &Row, columns: &TallyColumns) -> Result<Tally, DriverError> {
     Ok(Tally {
         attempts: number(row, columns.attempts)?,
         successes: number(row, columns.successes)?,

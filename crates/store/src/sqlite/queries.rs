@@ -9,7 +9,7 @@ use steadfast_core::{
 };
 
 use super::{
-    SqliteStore, damage, failures, get,
+    SqliteStore, damage, failures, get, lane_minutes,
     list::{self, CountProgress},
     log_file, start, stats,
 };
@@ -17,9 +17,9 @@ use crate::{
     damage::DamagedRows,
     error::StoreError,
     store::{
-        AttemptCursor, AttemptOwner, BaseStore as _, FailureCursor, FailureFilter, JobCount,
-        JobFilter, JobPageRequest, LaneStats, MinuteStats, Page, PageRequest, QueryStore,
-        StartQuery, StartReading,
+        AttemptCursor, AttemptOwner, BaseStore as _, DueMinutes, FailureCursor, FailureFilter,
+        JobCount, JobFilter, JobPageRequest, LaneMinutesList, LaneStats, MinuteStats, Page,
+        PageRequest, QueryStore, StartQuery, StartReading,
     },
 };
 
@@ -130,6 +130,29 @@ impl QueryStore for SqliteStore {
             stats::minute_stats(reader, tenant.as_ref(), since)
         })
         .await
+    }
+
+    async fn lane_minutes(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+        until: Timestamp,
+    ) -> Result<LaneMinutesList, StoreError> {
+        let now = self.now();
+        self.read("lane_minutes", move |reader| {
+            lane_minutes::lane_minutes(reader, tenant.as_ref(), since, until, now)
+        })
+        .await
+    }
+
+    async fn due_minutes(
+        &self,
+        destination: Destination,
+        tenant: Option<Tenant>,
+        until: Timestamp,
+        most: u64,
+    ) -> Result<DueMinutes, StoreError> {
+        lane_minutes::due_minutes(self, destination, tenant, until, most).await
     }
 
     async fn list_failures(

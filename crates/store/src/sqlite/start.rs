@@ -104,7 +104,7 @@ fn waiting_job(row: &JobRow) -> WaitingJob {
 }
 
 /// Asks the writer what it knows, which is up to date and has these gates.
-async fn in_index<T: Send + 'static>(
+pub(super) async fn in_index<T: Send + 'static>(
     store: &SqliteStore,
     gates: Arc<Gates>,
     look: impl Fn(&Session<'_>) -> T + Clone + Send + 'static,

@@ -269,11 +269,11 @@ pub(super) fn minute_stats(
     Ok(minutes)
 }
 
-fn tally_columns(statement: &Statement<'_>) -> Result<TallyColumns, DriverError> {
+pub(super) fn tally_columns(statement: &Statement<'_>) -> Result<TallyColumns, DriverError> {
     Ok(TallyColumns::find(statement.column_names())?)
 }
 
-fn tally(row: &Row<'_>, columns: &TallyColumns) -> rusqlite::Result<Tally> {
+pub(super) fn tally(row: &Row<'_>, columns: &TallyColumns) -> rusqlite::Result<Tally> {
     Ok(Tally {
         attempts: number(row, columns.attempts)?,
         successes: number(row, columns.successes)?,

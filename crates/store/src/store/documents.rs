@@ -92,6 +92,8 @@ steadfast_core::string_enum! {
         Worker = "worker",
         /// The signed-in sessions of a key.
         Session = "session",
+        /// What forecasts of queues were worth.
+        Forecast = "forecast",
         /// The admin keys that are about to be deleted.
         Revocations = "revocations",
     }

@@ -16,12 +16,12 @@ use steadfast_core::{
 use super::{
     AttemptCursor, AttemptOwner, AuditFilter, BaseStore, ClaimRequest, ClaimResult,
     CounterDifference, Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions,
-    DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FireRequest, FireResult,
-    FollowedLinks, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore, LaneStats, LinkStore,
-    MinuteStats, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
-    OperationRecord, OperationStore, Page, PageRequest, QueryStore, RenewResult, Renewal,
-    SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore,
-    StartQuery, StartReading, TickRecord,
+    DueMinutes, DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FireRequest, FireResult,
+    FollowedLinks, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore, LaneMinutesList,
+    LaneStats, LinkStore, MinuteStats, OperationBatch, OperationChange, OperationFilter,
+    OperationJobFilter, OperationRecord, OperationStore, Page, PageRequest, QueryStore,
+    RenewResult, Renewal, SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult,
+    ScheduleStore, StartQuery, StartReading, TickRecord,
 };
 use crate::{
     damage::DamagedRows,
@@ -60,11 +60,13 @@ macro_rules! for_each_verb {
                 attempts_of_jobs(jobs: Vec<JobId>, limit: usize) -> Result<Page<Attempt, JobId>, StoreError>;
                 lane_stats(since: Timestamp) -> Result<Vec<LaneStats>, StoreError>;
                 minute_stats(tenant: Option<Tenant>, since: Timestamp) -> Result<Vec<MinuteStats>, StoreError>;
+                lane_minutes(tenant: Option<Tenant>, since: Timestamp, until: Timestamp) -> Result<LaneMinutesList, StoreError>;
                 list_failures(filter: FailureFilter, page: PageRequest<FailureCursor>) -> Result<Page<FailureGroup, FailureCursor>, StoreError>;
                 new_failures(limit: usize) -> Result<Vec<FailureGroup>, StoreError>;
                 list_damaged() -> Result<DamagedRows, StoreError>;
                 read_start(of: StartQuery, gates: Arc<Gates>) -> Result<Option<StartReading>, StoreError>;
                 count_due(destination: Destination, tenant: Option<Tenant>, most: u64) -> Result<JobCount, StoreError>;
+                due_minutes(destination: Destination, tenant: Option<Tenant>, until: Timestamp, most: u64) -> Result<DueMinutes, StoreError>;
                 gate_states(of: Vec<GateId>, gates: Arc<Gates>) -> Result<Vec<GateState>, StoreError>;
                 waiting_destinations(tenant: Tenant, among: Vec<Destination>) -> Result<Vec<Destination>, StoreError>;
                 log_bytes() -> Result<Option<u64>, StoreError>;

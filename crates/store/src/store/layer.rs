@@ -13,12 +13,12 @@ use steadfast_core::{
 use super::{
     AttemptCursor, AttemptOwner, AuditFilter, BaseStore, ClaimRequest, ClaimResult,
     CounterDifference, Document, DocumentKind, DocumentSaveResult, DocumentStore, DocumentVersions,
-    DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FireRequest, FireResult,
-    FollowedLinks, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore, LaneStats, LinkStore,
-    MinuteStats, OperationBatch, OperationChange, OperationFilter, OperationJobFilter,
-    OperationRecord, OperationStore, Page, PageRequest, QueryStore, RenewResult, Renewal,
-    SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult, ScheduleStore,
-    StartQuery, StartReading, Store, TickRecord, forward::for_each_verb,
+    DueMinutes, DueSchedules, EnqueueResult, FailureCursor, FailureFilter, FireRequest, FireResult,
+    FollowedLinks, JobCount, JobFilter, JobLinks, JobPageRequest, JobStore, LaneMinutesList,
+    LaneStats, LinkStore, MinuteStats, OperationBatch, OperationChange, OperationFilter,
+    OperationJobFilter, OperationRecord, OperationStore, Page, PageRequest, QueryStore,
+    RenewResult, Renewal, SaveStepResult, ScheduleCreateResult, ScheduleFilter, ScheduleSaveResult,
+    ScheduleStore, StartQuery, StartReading, Store, TickRecord, forward::for_each_verb,
 };
 use crate::{
     damage::DamagedRows,

@@ -10,7 +10,9 @@ use steadfast_core::{
     Timestamp,
 };
 
-use super::{BaseStore, FailureCursor, FailureFilter, StartQuery, StartReading};
+use super::{
+    BaseStore, DueMinutes, FailureCursor, FailureFilter, LaneMinutesList, StartQuery, StartReading,
+};
 use crate::{damage::DamagedRows, error::StoreError};
 
 /// The verbs that only look.
@@ -67,6 +69,19 @@ pub trait QueryStore: BaseStore {
         since: Timestamp,
     ) -> Result<Vec<MinuteStats>, StoreError>;
 
+    /// Jobs that wait, of a tenant or of all, by the minute of their time up to that of `until`, and
+    /// attempts by the minute in which they ended, from that of `since` on; by lane.
+    ///
+    /// Reads counters and no jobs, and no more than
+    /// [`limits::LANE_MINUTES_MAX`](crate::limits::LANE_MINUTES_MAX) of each: the answer says whether
+    /// it stopped early.
+    async fn lane_minutes(
+        &self,
+        tenant: Option<Tenant>,
+        since: Timestamp,
+        until: Timestamp,
+    ) -> Result<LaneMinutesList, StoreError>;
+
     /// Groups of failures that match, those with the most failures first, with all that commits have
     /// counted. Walking the cursors meets each match once, if nothing is counted meanwhile.
     async fn list_failures(
@@ -104,6 +119,17 @@ pub trait QueryStore: BaseStore {
         tenant: Option<Tenant>,
         most: u64,
     ) -> Result<JobCount, StoreError>;
+
+    /// Jobs for a destination that wait, of one tenant or of all, by the minute of their time up to
+    /// that of `until`. Counts no further than `most`, in about as many places as
+    /// [`QueryStore::count_due`]; the answer says whether it stopped early.
+    async fn due_minutes(
+        &self,
+        destination: Destination,
+        tenant: Option<Tenant>,
+        until: Timestamp,
+        most: u64,
+    ) -> Result<DueMinutes, StoreError>;
 
     /// How gates that are set stand, in the order asked, as a claim under these gates would find
     /// them. Attempts that run are counted at gates that limit how many may.

@@ -46,6 +46,12 @@ const PLANS: &[((&str, &str), &[&str])] = &[
     (sql!("cancel_requests"), &["job_cancel on job"]),
     (sql!("attempts_find"), &["attempt_pkey on attempt"]),
     (sql!("attempts_of_job"), &["attempt_pkey on attempt"]),
+    (
+        sql!("waiting_by_minute"),
+        &["waiting_count_pkey on waiting_count"],
+    ),
+    (sql!("ended_by_minute"), &["minute_pkey on minute"]),
+    (sql!("due_by_minute"), &["job_due on job"]),
     (sql!("attempts_of_jobs"), &["attempt_pkey on attempt"]),
     (
         sql!("attempts_of_schedule"),

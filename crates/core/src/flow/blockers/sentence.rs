@@ -13,6 +13,7 @@ use crate::{
         health::{HandHold, Incident, IncidentCause, SharedRetryAfter},
     },
     limits,
+    start_deadline::ExpiryAction,
     state::{Guarantee, JobLabel},
     time::Timestamp,
 };
@@ -71,6 +72,23 @@ impl StartFacts<'_> {
             _ => String::new(),
         };
         Blocker::new(BlockerKind::State, sentence, None, action)
+    }
+
+    pub(super) fn expired(&self, now: Timestamp) -> Option<Blocker> {
+        let deadline = self.job.start_deadline()?;
+        if !deadline.is_missed(&self.job.progress, now) {
+            return None;
+        }
+        let end = match deadline.on_expiry() {
+            ExpiryAction::Fail => "failed",
+            ExpiryAction::Cancel => "cancelled",
+        };
+        let sentence = format!(
+            "It was to start before {}, so it is not started any more, and is {end} in a moment.",
+            deadline.at()
+        );
+        let action = format!("Retry the job when it is {end}.");
+        Some(Blocker::new(BlockerKind::Expired, sentence, None, action))
     }
 
     pub(super) fn run_at(&self, now: Timestamp) -> Option<Blocker> {

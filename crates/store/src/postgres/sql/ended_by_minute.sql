@@ -1,0 +1,20 @@
+-- Attempts by lane and the minute in which they ended, the newest first.
+-- Parameters: 1 first minute, 2 tenant or null, 3 limit. Rows: minute, lane, tally. Locks: none.
+SELECT
+    minute, lane, sum(attempts)::bigint AS attempts, sum(successes)::bigint AS successes,
+    sum(failures)::bigint AS failures, sum(retries)::bigint AS retries,
+    sum(successful_retries)::bigint AS successful_retries, sum(exhausted)::bigint AS exhausted
+FROM (
+    SELECT minute, lane, attempts, successes, failures, retries, successful_retries, exhausted
+    FROM steadfast.minute WHERE minute >= $1
+    UNION ALL
+    SELECT minute, lane, attempts, successes, failures, retries, successful_retries, exhausted
+    FROM steadfast.counted WHERE minute >= $1
+    UNION ALL
+    SELECT minute, lane, attempts, successes, failures, retries, successful_retries, exhausted
+    FROM steadfast.count_change WHERE minute >= $1
+) AS all_parts
+WHERE $2::text IS NULL OR lane IN (SELECT id FROM steadfast.lane WHERE tenant = $2)
+GROUP BY minute, lane
+ORDER BY minute DESC
+LIMIT $3

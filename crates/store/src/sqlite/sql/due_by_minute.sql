@@ -1,0 +1,15 @@
+-- The first waiting jobs of one sublane and level by the minute of their time: entries of the index
+-- alone.
+-- Parameters: 1 lane, 2 sublane, 3 level, 4 before which time, 5 how many entries to look at.
+-- Rows: minute, jobs. Locks: read.
+SELECT run_at / 60000000 AS minute, count(*) AS jobs
+FROM (
+    SELECT run_at FROM steadfast_job
+    WHERE
+        state = 0 AND lane = ?1 AND coalesce(sublane, 0) = ?2
+        AND priority * 2 + (attempt > attempts_before) = ?3 AND run_at < ?4
+    ORDER BY run_at
+    LIMIT ?5
+)
+GROUP BY run_at / 60000000
+ORDER BY run_at / 60000000
