@@ -91,6 +91,7 @@ impl Claim {
             outcome,
             outbox: Vec::new(),
             held: Duration::ZERO,
+            worker_version: None,
         }
     }
 }
@@ -134,6 +135,7 @@ pub struct EndedAttempt {
     pub(crate) at: Timestamp,
     pub(crate) outbox: Vec<NewJob>,
     pub(crate) held: Duration,
+    pub(crate) worker_version: Option<String>,
 }
 
 impl EndedAttempt {
@@ -155,6 +157,11 @@ impl EndedAttempt {
     /// Keeps the handler's newest note on its progress.
     pub fn set_note(&mut self, note: &Note) {
         Arc::make_mut(&mut self.job).progress.note = Some(note.to_text());
+    }
+
+    /// Sets the version of the worker that ran it, which groups of failures name.
+    pub fn set_worker_version(&mut self, version: Option<String>) {
+        self.worker_version = version;
     }
 
     /// Sets the jobs that are created if and only if this attempt succeeds.

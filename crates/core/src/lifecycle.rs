@@ -241,7 +241,7 @@ impl Verdict {
         let without_trace = failure.as_ref().map(Failure::without_trace);
         to.failure = without_trace.or(to.failure);
         let record = record(ended, failure, decision);
-        let observation = FailureObservation::of(job, record.as_ref(), &to).map(Box::new);
+        let observation = FailureObservation::of(ended, record.as_ref(), &to).map(Box::new);
         Transition {
             job: job.id,
             guard: Guard {

@@ -249,6 +249,16 @@ impl NodeHandle {
         settlements: Vec<Settlement>,
         tenant: Option<&Tenant>,
     ) -> Result<Vec<Result<Job, SettleError>>, StoreError> {
+        self.settle_as(settlements, tenant, |_| None).await
+    }
+
+    /// The same for workers of whose programs the versions are known: groups of failures name them.
+    pub async fn settle_as(
+        &self,
+        settlements: Vec<Settlement>,
+        tenant: Option<&Tenant>,
+        version: impl Fn(&Job) -> Option<String> + Send + Sync,
+    ) -> Result<Vec<Result<Job, SettleError>>, StoreError> {
         let ids: Vec<JobId> = settlements
             .iter()
             .map(|settlement| settlement.job)
@@ -264,7 +274,12 @@ impl NodeHandle {
             };
             match Claim::resume(job, settlement.fence) {
                 Ok(claim) => {
+                    // A success belongs to no group.
+                    let is_success = matches!(settlement.outcome, Outcome::Success { .. });
+                    let failed = Some(claim.job()).filter(|_| !is_success);
+                    let version = failed.and_then(&version);
                     let mut ended = claim.end(settlement.outcome, self.store.now());
+                    ended.set_worker_version(version);
                     ended.set_reported_outbox(settlement.on_success);
                     batch.push((results.len(), self.settler.reported(ended)));
                     results.push(Ok(()));

@@ -10,7 +10,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use steadfast_api::WorkerInfo;
-use steadfast_core::{Kind, Payload, Queue, Tenant, Timestamp, WorkerName};
+use steadfast_core::{Job, Kind, Payload, Queue, Tenant, Timestamp, WorkerName};
 use steadfast_store::{Document, DocumentKind, DocumentSaveResult, Store, StoreError};
 use tokio::sync::Notify;
 
@@ -129,6 +129,17 @@ impl Workers {
         let seen = self.lock();
         let known = seen.get(tenant, &document_id(tenant, name));
         known.is_some_and(|known| !known.is_name_only)
+    }
+
+    /// The version of the program that runs a job, if its worker was seen to claim here and gave one.
+    pub fn version(&self, job: &Job) -> Option<String> {
+        let (name, seen) = (job.progress.worker.as_ref()?, self.lock());
+        // A worker claims for one tenant, or for all.
+        let mut known = [Some(&job.tenant), None].into_iter();
+        known.find_map(|tenant| {
+            let known = seen.get(tenant, &document_id(tenant, name))?;
+            known.state.info.version.clone()
+        })
     }
 
     fn note_as(

@@ -145,3 +145,22 @@ async fn a_tenant_sees_and_marks_its_own_failures_only() {
     let reply = reader.patch(&path, json!({"state": "known"})).await;
     reply.is_problem(403, "wrong_scope", None);
 }
+
+#[tokio::test]
+async fn a_group_names_the_versions_of_the_workers_that_failed() {
+    let server = Server::start().await;
+    let http = &server.http;
+    for version in ["1.4.1", "1.4.2"] {
+        http.create(json!({"kind": "mail", "retry": "once"})).await;
+        let worker = format!("w-{version}");
+        let claim =
+            json!({"worker": worker, "kinds": ["mail"], "workerInfo": {"version": version}});
+        let claims = http.post("/api/v1/claims", claim).await.is(200);
+        let failure = json!({"failure": {"class": "error", "message": "no disk"}});
+        http.report(&claims["claims"][0], "fail", failure)
+            .await
+            .is(200);
+    }
+    let list = http.get("/api/v1/failures").await.is(200);
+    assert_eq!(one(&list)["workerVersions"], json!(["1.4.1", "1.4.2"]));
+}

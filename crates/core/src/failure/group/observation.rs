@@ -1,11 +1,11 @@
 //! One failed attempt, as groups count it.
 
 use crate::{
-    attempt::Attempt,
+    attempt::{Attempt, EndedAttempt},
     failure::{Failure, FailureKey},
     flow::Destination,
     id::JobId,
-    job::{Job, JobProgress},
+    job::JobProgress,
     name::{Kind, Queue},
     time::Timestamp,
 };
@@ -41,8 +41,13 @@ pub struct FailureObservation {
 
 impl FailureObservation {
     /// What an attempt, once it is written, adds to the counts of failures; `None` unless it left a
-    /// failure with a fingerprint. `job` is the job as it was claimed, `to` what became of it.
-    pub(crate) fn of(job: &Job, record: Option<&Attempt>, to: &JobProgress) -> Option<Self> {
+    /// failure with a fingerprint. `to` is what became of the job.
+    pub(crate) fn of(
+        ended: &EndedAttempt,
+        record: Option<&Attempt>,
+        to: &JobProgress,
+    ) -> Option<Self> {
+        let job = ended.job();
         let record = record?;
         let failure = record.failure.as_ref()?;
         let fingerprint = failure.fingerprint?;
@@ -58,7 +63,7 @@ impl FailureObservation {
             is_first_of_job: before.and_then(|it| it.fingerprint) != Some(fingerprint),
             is_dead_letter: to.is_dead_letter(),
             destination: job.destination.clone(),
-            worker_version: None,
+            worker_version: ended.worker_version.clone(),
         })
     }
 }
