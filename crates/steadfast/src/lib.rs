@@ -240,6 +240,10 @@ pub mod policy {
         Preview, PreviewRow, RetryBudget, RetryDelay, RetryPolicy, RetryRule, RuleAction,
         RuleMatch, StatusRange,
     };
+    #[doc(inline)]
+    pub use steadfast_core::{ReplayFigures, ReplayReport};
+    #[doc(inline)]
+    pub use steadfast_engine::{ReplayRecord, ReplayRequest};
 }
 
 pub mod schedule {
@@ -263,7 +267,7 @@ pub mod alert {
     pub use steadfast_core::{
         AlertRule, AlertSettings, AlertState, AlertStatus, AlertSubject, AlertUnit,
         DestinationAlert, DlqAlert, ExhaustedAlert, NewFailureAlert, OverdueAlert, RegressedAlert,
-        RetryRateAlert,
+        RetryRateAlert, StormAlert,
     };
 }
 
@@ -283,10 +287,15 @@ pub mod flow {
         IncidentCause, OutcomeCounts, Pause, PausePatch, Rate, RatePatch, RetryShare,
         SharedRetryAfter, Weight,
     };
+    /// How many jobs are coming, for [`Client::forecast`](crate::Client::forecast).
+    #[doc(inline)]
+    pub use steadfast_core::{DueForecast, DueMinute};
     #[doc(inline)]
     pub use steadfast_engine::{
         DestinationCounts, DestinationFilter, DestinationState, ExplainRequest, WorkerPresence,
     };
+    #[doc(inline)]
+    pub use steadfast_engine::{DestinationForecast, Forecasts, QueueForecast};
 }
 
 pub mod webhook {
