@@ -318,7 +318,8 @@ pub async fn what_waits_and_what_ended_is_listed_by_lane_and_minute(f: Fixture) 
     assert_eq!(list.lanes.len(), 1);
     assert_eq!(list.lanes[0].waiting, [minute(60, 1, 0)]);
     assert!(list.lanes[0].ended.is_empty());
-    f.claim(10).await;
+    f.clock.set(at(100));
+    assert_eq!(f.claim(10).await.len(), 4);
     let list = f.store.lane_minutes(None, at(60), at(60)).await.unwrap();
     assert!(list.lanes.is_empty(), "{list:?}");
 }
