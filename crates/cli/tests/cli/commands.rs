@@ -187,6 +187,22 @@ fn a_repeated_create_with_the_same_key_says_that_the_job_exists() {
 }
 
 #[test]
+fn a_job_after_another_is_shown_with_what_it_waits_for() {
+    let node = start();
+    let later = ["jobs", "create", "--kind", "first", "--delay", "1h"];
+    let first = node.json(&later)["id"].as_str().unwrap().to_owned();
+    let after = ["jobs", "create", "--kind", "second", "--after", &first];
+    let second = node.json(&[&after[..], &["--on-failure", "run"]].concat());
+    let second = second["id"].as_str().unwrap();
+    let shown = node.json(&["jobs", "show", second]);
+    assert_eq!(shown["after"][0]["id"], *first);
+    let why = node.json(&["jobs", "why", second]);
+    assert_eq!(why["blockers"][0]["jobs"][0], *first);
+    node.json(&["jobs", "cancel", &first]);
+    node.until(&["jobs", "show", second], |job| job["label"] == "ready");
+}
+
+#[test]
 fn a_long_failure_is_cut_with_a_mark_in_lists() {
     let node = start();
     let url = format!("http://127.0.0.1:1/{}", "x".repeat(200));

@@ -304,7 +304,7 @@ async fn who_may_enqueue_still_may_after_the_function_was_replaced() {
              DROP TABLE steadfast.failure_change;
              ALTER TABLE steadfast.job DROP COLUMN links CASCADE;
              DROP FUNCTION steadfast.links_changed; DROP FUNCTION steadfast.links_deleted;
-             DROP TABLE steadfast.dependency, steadfast.batch, steadfast.batch_job, steadfast.link_note;
+             DROP TABLE steadfast.dependency, steadfast.link_note;
              UPDATE steadfast.schema_version SET version = 10",
         )
         .await;

@@ -1,5 +1,5 @@
 -- Notes that jobs have to look at those that they wait for.
 -- Parameters: 1 job ids. Rows: none. Locks: the new rows.
-INSERT INTO steadfast.link_note (job, links, from_state, to_state, dependant)
-SELECT new.job, 1, 0, 0, new.job
+INSERT INTO steadfast.link_note (job, dependant)
+SELECT new.job, new.job
 FROM unnest($1::uuid[]) AS new (job)

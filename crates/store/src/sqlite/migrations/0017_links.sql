@@ -1,9 +1,9 @@
--- Schema 17: jobs that wait for others, and jobs that are counted together.
+-- Schema 17: jobs that wait for others.
 --
 -- Locks: the whole file for writing, for the time of this script.
 
--- What a job has to do with others, as bits: 1 others wait for it, 2 it waits for others, 4 it is of a
--- batch; null for most jobs.
+-- What a job has to do with others, as bits: 1 others wait for it, 2 it waits for others; null for most
+-- jobs.
 ALTER TABLE steadfast_job ADD COLUMN links INTEGER;
 
 -- Which jobs a job waits for. `result` is 0 as long as the row of the other tells how it stands,
@@ -17,31 +17,11 @@ CREATE TABLE steadfast_dependency (
 CREATE INDEX steadfast_dependency_prerequisite ON steadfast_dependency (prerequisite, job);
 CREATE INDEX steadfast_dependency_open ON steadfast_dependency (job, prerequisite) WHERE result = 0;
 
-CREATE TABLE steadfast_batch (
-    id BLOB NOT NULL PRIMARY KEY,
-    tenant TEXT NOT NULL,
-    finished_at INTEGER,
-    body TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE INDEX steadfast_batch_tenant ON steadfast_batch (tenant, id);
-CREATE INDEX steadfast_batch_age ON steadfast_batch (finished_at) WHERE finished_at IS NOT NULL;
-
--- Which batch a job is of.
-CREATE TABLE steadfast_batch_job (
-    job BLOB NOT NULL PRIMARY KEY,
-    batch BLOB NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE INDEX steadfast_batch_job_batch ON steadfast_batch_job (batch, job);
-
 -- What has happened to jobs with links, until what follows from it is done. With a dependant, it
 -- concerns that one only. Dependants up to `worked_to` are done.
 CREATE TABLE steadfast_link_note (
     seq INTEGER PRIMARY KEY,
     job BLOB NOT NULL,
-    links INTEGER NOT NULL,
-    from_state INTEGER NOT NULL,
-    to_state INTEGER NOT NULL,
-    batch BLOB,
     dependant BLOB,
     worked_to BLOB
 ) STRICT;
@@ -49,14 +29,11 @@ CREATE TABLE steadfast_link_note (
 -- Triggers, so that no writer can forget it; jobs without links pay one comparison.
 CREATE TRIGGER steadfast_job_links_changed AFTER UPDATE OF state, resolved_at ON steadfast_job
 WHEN
-    new.links & 5 <> 0 AND (new.state >= 2 OR old.state >= 2)
+    new.links & 1 <> 0 AND (new.state >= 2 OR old.state >= 2)
     AND (new.state <> old.state OR new.resolved_at IS NOT old.resolved_at)
 BEGIN
-    INSERT INTO steadfast_link_note (job, links, from_state, to_state, batch)
-    VALUES (
-        new.id, new.links, old.state, new.state,
-        CASE WHEN new.links & 4 <> 0 THEN (SELECT batch FROM steadfast_batch_job WHERE job = new.id) END
-    );
+    INSERT INTO steadfast_link_note (job)
+    VALUES (new.id);
 END;
 
 -- What a deleted job was is kept with those that wait for it.
@@ -65,8 +42,7 @@ WHEN old.links IS NOT NULL
 BEGIN
     UPDATE steadfast_dependency SET result = CASE old.state WHEN 2 THEN 1 ELSE 2 END
     WHERE prerequisite = old.id AND result = 0;
-    INSERT INTO steadfast_link_note (job, links, from_state, to_state)
-    SELECT old.id, 1, old.state, old.state WHERE old.links & 1 <> 0;
+    INSERT INTO steadfast_link_note (job)
+    SELECT old.id WHERE old.links & 1 <> 0;
     DELETE FROM steadfast_dependency WHERE job = old.id;
-    DELETE FROM steadfast_batch_job WHERE job = old.id;
 END;

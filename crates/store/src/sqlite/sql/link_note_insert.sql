@@ -1,3 +1,3 @@
 -- Notes that a job has to look at those that it waits for.
 -- Parameters: 1 job id. Rows: none. Locks: write.
-INSERT INTO steadfast_link_note (job, links, from_state, to_state, dependant) VALUES (?1, 1, 0, 0, ?1)
+INSERT INTO steadfast_link_note (job, dependant) VALUES (?1, ?1)

@@ -1,6 +1,6 @@
 -- What has happened to jobs with links, the oldest first.
 -- Parameters: 1 limit. Rows: as named. Locks: read.
-SELECT seq, job, links, from_state, to_state, batch, dependant, worked_to
+SELECT seq, job, dependant, worked_to
 FROM steadfast_link_note
 ORDER BY seq
 LIMIT ?1
