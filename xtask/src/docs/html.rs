@@ -29,15 +29,15 @@ fn show(block: &Block, resolve: Resolve) -> String {
         Block::Quote(quote) => format!("<blockquote><p>{}</p></blockquote>", text(quote)),
         Block::Rule => "<hr>".to_owned(),
         Block::Code(code) => {
-            let kind = if code.language == "console" {
-                " class=\"console\""
-            } else {
-                ""
-            };
-            let lines = code
-                .text
-                .lines()
-                .map(|line| code_line(line, &code.language));
+            let is_console = code.language == "console";
+            let kind = if is_console { " class=\"console\"" } else { "" };
+            let mut is_typed = false;
+            let lines = code.text.lines().map(|line| {
+                is_typed = is_console && (is_typed || line.starts_with("$ "));
+                let shown = code_line(line, is_typed);
+                is_typed = is_typed && line.ends_with('\\');
+                shown
+            });
             let lines: Vec<String> = lines.collect();
             format!(
                 "<pre{kind} tabindex=\"0\"><code>{}</code></pre>",
@@ -50,11 +50,10 @@ fn show(block: &Block, resolve: Resolve) -> String {
 }
 
 /// What a person types stands out from what is printed.
-fn code_line(line: &str, language: &str) -> String {
+fn code_line(line: &str, is_typed: bool) -> String {
     match line.strip_prefix("$ ") {
-        Some(command) if language == "console" => {
-            format!("<i>$ </i><b>{}</b>", escape(command))
-        }
+        Some(command) if is_typed => format!("<i>$ </i><b>{}</b>", escape(command)),
+        _ if is_typed => format!("<b>{}</b>", escape(line)),
         _ => escape(line),
     }
 }
@@ -126,4 +125,21 @@ pub fn escape(text: &str) -> String {
         .replace('<', "&lt;")
         .replace('>', "&gt;")
         .replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::docs::markdown;
+
+    #[test]
+    fn what_is_typed_stands_out_until_its_last_line() {
+        let document = markdown::parse("```console\n$ a \\\n  b\nc\n```\n```sh\n$ d\n```");
+        let html = page(&document, &|_| None);
+        assert!(
+            html.contains("<i>$ </i><b>a \\</b>\n<b>  b</b>\nc</code>"),
+            "{html}"
+        );
+        assert!(html.contains("<code>$ d</code>"), "{html}");
+    }
 }
