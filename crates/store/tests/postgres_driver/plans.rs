@@ -36,7 +36,11 @@ const PLANS: &[((&str, &str), &[&str])] = &[
         ],
     ),
     (sql!("damaged_find"), &["job_set_aside on job"]),
-    (sql!("commit"), &["job_pkey on job"]),
+    (
+        sql!("commit"),
+        &["job_pkey on job", "Tid Scan on gate_running"],
+    ),
+    (sql!("gate_save"), &["Tid Scan on gate_state"]),
     (sql!("command"), &["job_pkey on job"]),
     (sql!("command_find"), &["job_pkey on job"]),
     (sql!("renew"), &["job_pkey on job"]),

@@ -80,13 +80,20 @@ counted AS (
     GROUP BY lane, record_finished_at / 60000000, due_minute
 ),
 released AS (
+    -- One seek for each, whatever the planner thinks of the table.
     DELETE FROM steadfast.gate_running
-    USING (
-        SELECT id, coalesce(gate_turn, 0) AS turn, unnest(gates) AS gate FROM written WHERE gates IS NOT NULL
-    ) AS passed
-    WHERE
-        gate_running.gate = passed.gate AND gate_running.turn IN (0, passed.turn)
-        AND gate_running.job = passed.id
+    WHERE gate_running.ctid = ANY(ARRAY(
+        SELECT counted.ctid
+        FROM written
+        CROSS JOIN LATERAL unnest(written.gates) AS passed (gate)
+        CROSS JOIN LATERAL (VALUES (0::bigint), (written.gate_turn)) AS place (turn)
+        CROSS JOIN LATERAL (
+            SELECT known.ctid FROM steadfast.gate_running AS known
+            WHERE known.gate = passed.gate AND known.turn = place.turn AND known.job = written.id
+            LIMIT 1
+        ) AS counted
+        WHERE written.gates IS NOT NULL
+    ))
 )
 SELECT
     id, lane, sublane, priority, gates IS NOT NULL AS is_gated, schedule IS NOT NULL AS is_run,

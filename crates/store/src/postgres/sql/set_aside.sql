@@ -7,13 +7,20 @@ WITH aside AS (
     RETURNING id, lane, run_at / 60000000 AS due_minute, attempt > attempts_before AS is_retry, gates, gate_turn
 ),
 released AS (
+    -- One seek for each, whatever the planner thinks of the table.
     DELETE FROM steadfast.gate_running
-    USING (
-        SELECT id, coalesce(gate_turn, 0) AS turn, unnest(gates) AS gate FROM aside WHERE gates IS NOT NULL
-    ) AS passed
-    WHERE
-        gate_running.gate = passed.gate AND gate_running.turn IN (0, passed.turn)
-        AND gate_running.job = passed.id
+    WHERE gate_running.ctid = ANY(ARRAY(
+        SELECT counted.ctid
+        FROM aside
+        CROSS JOIN LATERAL unnest(aside.gates) AS passed (gate)
+        CROSS JOIN LATERAL (VALUES (0::bigint), (aside.gate_turn)) AS place (turn)
+        CROSS JOIN LATERAL (
+            SELECT known.ctid FROM steadfast.gate_running AS known
+            WHERE known.gate = passed.gate AND known.turn = place.turn AND known.job = aside.id
+            LIMIT 1
+        ) AS counted
+        WHERE aside.gates IS NOT NULL
+    ))
 )
 INSERT INTO steadfast.count_change (lane, due_minute, waiting, retrying, running)
 SELECT lane, due_minute, count(*), count(*) FILTER (WHERE is_retry), - count(*)
