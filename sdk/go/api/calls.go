@@ -179,6 +179,13 @@ func (c *Client) SucceedAttempt(ctx context.Context, id string, request SucceedR
 	return answer, err
 }
 
+// ResendDelivery: Send a delivery that has ended once more: the same body under the same event id.
+func (c *Client) ResendDelivery(ctx context.Context, id string) (*Job, error) {
+	answer := new(Job)
+	err := c.Call(ctx, "POST", "/deliveries/"+url.PathEscape(id)+"/resend", nil, nil, answer)
+	return answer, err
+}
+
 // ListDestinationsParams is the query of [Client.ListDestinations]; what is left empty is not sent.
 type ListDestinationsParams struct {
 	// Where attempts of this tenant failed. Only for keys that see all tenants; other keys have their
@@ -424,9 +431,73 @@ func (c *Client) CreateEndpoint(ctx context.Context, request CreateEndpointReque
 	return answer, err
 }
 
+// GetEndpoint: Read an endpoint.
+func (c *Client) GetEndpoint(ctx context.Context, id string) (*Endpoint, error) {
+	answer := new(Endpoint)
+	err := c.Call(ctx, "GET", "/endpoints/"+url.PathEscape(id), nil, nil, answer)
+	return answer, err
+}
+
+// EditEndpoint: Edit an endpoint; what the request leaves out stays as it is.
+func (c *Client) EditEndpoint(ctx context.Context, id string, request EditEndpointRequest) (*Endpoint, error) {
+	answer := new(Endpoint)
+	err := c.Call(ctx, "PATCH", "/endpoints/"+url.PathEscape(id), nil, request, answer)
+	return answer, err
+}
+
 // DeleteEndpoint: Delete an endpoint; deliveries that wait for it are cancelled.
 func (c *Client) DeleteEndpoint(ctx context.Context, id string) error {
 	return c.Call(ctx, "DELETE", "/endpoints/"+url.PathEscape(id), nil, nil, nil)
+}
+
+// ListDeliveriesParams is the query of [Client.ListDeliveries]; what is left empty is not sent.
+type ListDeliveriesParams struct {
+	// How many, up to 500.
+	Limit int
+	// Where the page before ended: its nextCursor.
+	After string
+}
+
+func (p ListDeliveriesParams) values() url.Values {
+	v := url.Values{}
+	addInt(v, "limit", p.Limit)
+	addText(v, "after", string(p.After))
+	return v
+}
+
+// ListDeliveries: List the deliveries to an endpoint, newest first. They are jobs; their attempts
+// are in the history of each.
+func (c *Client) ListDeliveries(ctx context.Context, id string, params ListDeliveriesParams) (*JobList, error) {
+	answer := new(JobList)
+	err := c.Call(ctx, "GET", "/endpoints/"+url.PathEscape(id)+"/deliveries", params.values(), nil, answer)
+	return answer, err
+}
+
+// AllDeliveries is every item of [Client.ListDeliveries], page by page.
+func (c *Client) AllDeliveries(ctx context.Context, id string, params ListDeliveriesParams) iter.Seq2[Job, error] {
+	return pages(func(after string) ([]Job, string, error) {
+		if after != "" {
+			params.After = after
+		}
+		page, err := c.ListDeliveries(ctx, id, params)
+		return page.Jobs, page.NextCursor, err
+	})
+}
+
+// DisableEndpoint: Disable an endpoint: nothing is sent to it, and its deliveries wait until it is
+// enabled, at most for seven days.
+func (c *Client) DisableEndpoint(ctx context.Context, id string) (*Endpoint, error) {
+	answer := new(Endpoint)
+	err := c.Call(ctx, "POST", "/endpoints/"+url.PathEscape(id)+"/disable", nil, nil, answer)
+	return answer, err
+}
+
+// EnableEndpoint: Enable an endpoint: the deliveries that wait for it are sent, by an operation at
+// the rate of the setting `bulkRate`.
+func (c *Client) EnableEndpoint(ctx context.Context, id string) (*Endpoint, error) {
+	answer := new(Endpoint)
+	err := c.Call(ctx, "POST", "/endpoints/"+url.PathEscape(id)+"/enable", nil, nil, answer)
+	return answer, err
 }
 
 // RotateEndpointSecret: Rotate the secret of an endpoint: a new one signs, the old one signs beside
@@ -434,6 +505,13 @@ func (c *Client) DeleteEndpoint(ctx context.Context, id string) error {
 func (c *Client) RotateEndpointSecret(ctx context.Context, id string, request RotateSecretRequest) (*EndpointWithSecret, error) {
 	answer := new(EndpointWithSecret)
 	err := c.Call(ctx, "POST", "/endpoints/"+url.PathEscape(id)+"/rotate", nil, request, answer)
+	return answer, err
+}
+
+// TestEndpoint: Send an event of type `endpoint.test` to an endpoint, as any other delivery.
+func (c *Client) TestEndpoint(ctx context.Context, id string) (*Job, error) {
+	answer := new(Job)
+	err := c.Call(ctx, "POST", "/endpoints/"+url.PathEscape(id)+"/test", nil, nil, answer)
 	return answer, err
 }
 
@@ -532,6 +610,28 @@ func (p MarkFailureParams) values() url.Values {
 func (c *Client) MarkFailure(ctx context.Context, fingerprint string, params MarkFailureParams, request MarkFailureRequest) (*FailureGroup, error) {
 	answer := new(FailureGroup)
 	err := c.Call(ctx, "PATCH", "/failures/"+url.PathEscape(fingerprint), params.values(), request, answer)
+	return answer, err
+}
+
+// GetForecastParams is the query of [Client.GetForecast]; what is left empty is not sent.
+type GetForecastParams struct {
+	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	Tenant string
+	// How many minutes to look ahead, up to twelve hours; 120 by default.
+	Minutes int
+}
+
+func (p GetForecastParams) values() url.Values {
+	v := url.Values{}
+	addText(v, "tenant", string(p.Tenant))
+	addInt(v, "minutes", p.Minutes)
+	return v
+}
+
+// GetForecast: Read how many jobs will be due, minute by minute.
+func (c *Client) GetForecast(ctx context.Context, params GetForecastParams) (*Forecast, error) {
+	answer := new(Forecast)
+	err := c.Call(ctx, "GET", "/forecast", params.values(), nil, answer)
 	return answer, err
 }
 
@@ -1000,6 +1100,13 @@ func (c *Client) ResumeOperation(ctx context.Context, id string) (*Operation, er
 func (c *Client) PreviewPolicy(ctx context.Context, request PreviewPolicyRequest) (*PolicyPreview, error) {
 	answer := new(PolicyPreview)
 	err := c.Call(ctx, "POST", "/policies/preview", nil, request, answer)
+	return answer, err
+}
+
+// ReplayPolicy: Run another policy over the attempts that were really made.
+func (c *Client) ReplayPolicy(ctx context.Context, request ReplayPolicyRequest) (*PolicyReplay, error) {
+	answer := new(PolicyReplay)
+	err := c.Call(ctx, "POST", "/policies/replay", nil, request, answer)
 	return answer, err
 }
 

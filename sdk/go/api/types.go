@@ -64,6 +64,7 @@ const (
 	AlertRuleDestination AlertRule = "destination"
 	AlertRuleNewFailure  AlertRule = "new_failure"
 	AlertRuleRegressed   AlertRule = "regressed"
+	AlertRuleStorm       AlertRule = "storm"
 )
 
 // AlertStatus is one of a few words.
@@ -224,6 +225,7 @@ type BlockerKind string
 
 const (
 	BlockerKindState      BlockerKind = "state"
+	BlockerKindExpired    BlockerKind = "expired"
 	BlockerKindRunAt      BlockerKind = "run_at"
 	BlockerKindRunsAfter  BlockerKind = "runs_after"
 	BlockerKindPaused     BlockerKind = "paused"
@@ -248,12 +250,15 @@ const (
 
 // BulkResult: How many jobs were changed, or would be.
 type BulkResult struct {
-	// Counting stopped here: there are at least this many.
+	// Counting stopped here: there are at least this many. Of work that goes on, it is the count so
+	// far.
 	AtLeast bool `json:"atLeast"`
 	// How many jobs were changed; on a dry run, how many would be.
 	Count int `json:"count"`
 	// Whether it was a dry run.
 	DryRun bool `json:"dryRun"`
+	// The operation that does the work, `opr_…`; absent if it was done at once, or only counted.
+	Operation string `json:"operation,omitzero"`
 }
 
 // Claim: A job that a worker holds until its lease runs out.
@@ -347,6 +352,8 @@ type CreateEndpointRequest struct {
 // CreateJobRequest: A job to be created. Its work is given by `kind` and `payload`, or by `http`,
 // or by `api`; every other field is optional.
 type CreateJobRequest struct {
+	// Start it only when these jobs have ended, up to 1,000 of the same tenant.
+	After []string `json:"after,omitzero"`
 	// Short for `http.url`: an address that gets a POST.
 	API string `json:"api,omitzero"`
 	// What is limited together within the tenant, such as the id of a customer; see gates.
@@ -382,6 +389,9 @@ type CreateJobRequest struct {
 	MaxRetryCount *int `json:"maxRetryCount,omitzero"`
 	// What it ends as then; `fail` by default.
 	OnExpiry ExpiryAction `json:"onExpiry,omitzero"`
+	// What it does if one of those ends without success: it goes on `wait`ing (the default), until
+	// that is requeued and succeeds; it `fail`s; or it `run`s as soon as all have ended.
+	OnFailure OnFailure `json:"onFailure,omitzero"`
 	// The input of the handler or worker: any JSON, up to 256 KiB by default.
 	Payload json.RawMessage `json:"payload,omitzero"`
 	// 0 to 9, higher first; 5 by default.
@@ -632,6 +642,18 @@ type Destination struct {
 	ShareRetryAfter bool `json:"shareRetryAfter"`
 	// Whether calling it makes sense at present.
 	Status HealthStatus `json:"status"`
+	// The tenant whose attempts alone show this, and whose jobs alone it concerns; null if it is so
+	// for all.
+	Tenant string `json:"tenant,omitzero"`
+}
+
+// DestinationForecast: What is coming for a destination.
+type DestinationForecast struct {
+	ForecastSeries
+	// More jobs wait for it than were counted.
+	AtLeast bool `json:"atLeast"`
+	// The destination, as `https://api.example.com`.
+	Destination string `json:"destination"`
 }
 
 // DestinationList: Destinations of which something is known.
@@ -659,6 +681,20 @@ const (
 	DstGap  Dst = "gap"
 	DstFold Dst = "fold"
 )
+
+// EditEndpointRequest: Changes to an endpoint; what is left out stays as it is.
+type EditEndpointRequest struct {
+	// For people.
+	Description string `json:"description,omitzero"`
+	// Which events are sent.
+	Events []EventType `json:"events,omitzero"`
+	// `standard` or `slack`; of deliveries to come.
+	Format BodyFormat `json:"format,omitzero"`
+	// The retry policy of deliveries to come, over the preset `webhook`.
+	Retry RetryPolicyInput `json:"retry,omitzero"`
+	// Where deliveries are sent, those that wait too.
+	URL string `json:"url,omitzero"`
+}
 
 // EditJobRequest: Changes to a waiting job; a field that is left out stays as it is, and `null` is
 // no way to say so.
@@ -701,14 +737,15 @@ type EditScheduleRequest struct {
 type EndReason string
 
 const (
-	EndReasonAtMostOnce       EndReason = "at_most_once"
-	EndReasonCancelled        EndReason = "cancelled"
-	EndReasonRule             EndReason = "rule"
-	EndReasonNonRetryable     EndReason = "non_retryable"
-	EndReasonExhausted        EndReason = "exhausted"
-	EndReasonExpired          EndReason = "expired"
-	EndReasonExpiredUnstarted EndReason = "expired_unstarted"
-	EndReasonOutcomeUnknown   EndReason = "outcome_unknown"
+	EndReasonAtMostOnce         EndReason = "at_most_once"
+	EndReasonCancelled          EndReason = "cancelled"
+	EndReasonRule               EndReason = "rule"
+	EndReasonNonRetryable       EndReason = "non_retryable"
+	EndReasonExhausted          EndReason = "exhausted"
+	EndReasonExpired            EndReason = "expired"
+	EndReasonExpiredUnstarted   EndReason = "expired_unstarted"
+	EndReasonPrerequisiteFailed EndReason = "prerequisite_failed"
+	EndReasonOutcomeUnknown     EndReason = "outcome_unknown"
 )
 
 // Endpoint: An endpoint, without its secrets.
@@ -717,8 +754,10 @@ type Endpoint struct {
 	CreatedAt time.Time `json:"createdAt"`
 	// For people.
 	Description string `json:"description"`
-	// Whether nothing is sent.
+	// Whether nothing is sent; deliveries wait until it is enabled.
 	Disabled bool `json:"disabled"`
+	// Why it was disabled, if its target said that it is gone.
+	DisabledReason string `json:"disabledReason,omitzero"`
 	// Which events are sent.
 	Events []EventType `json:"events"`
 	// How deliveries are written.
@@ -752,13 +791,15 @@ type EndpointWithSecret struct {
 type EventType string
 
 const (
-	EventTypeJobSucceeded    EventType = "job.succeeded"
-	EventTypeJobFailed       EventType = "job.failed"
-	EventTypeJobRetrying     EventType = "job.retrying"
-	EventTypeJobCancelled    EventType = "job.cancelled"
-	EventTypeAlertFired      EventType = "alert.fired"
-	EventTypeAlertRenotified EventType = "alert.renotified"
-	EventTypeAlertResolved   EventType = "alert.resolved"
+	EventTypeJobSucceeded     EventType = "job.succeeded"
+	EventTypeJobFailed        EventType = "job.failed"
+	EventTypeJobRetrying      EventType = "job.retrying"
+	EventTypeJobCancelled     EventType = "job.cancelled"
+	EventTypeAlertFired       EventType = "alert.fired"
+	EventTypeAlertRenotified  EventType = "alert.renotified"
+	EventTypeAlertResolved    EventType = "alert.resolved"
+	EventTypeEndpointDisabled EventType = "endpoint.disabled"
+	EventTypeEndpointTest     EventType = "endpoint.test"
 )
 
 // ExpiryAction is one of a few words.
@@ -888,6 +929,34 @@ const (
 	FailureStateFixed     FailureState = "fixed"
 	FailureStateRegressed FailureState = "regressed"
 )
+
+// Forecast: What is coming, by queue and by destination.
+type Forecast struct {
+	// Destinations where attempts failed lately, with something to come; up to 20.
+	Destinations []DestinationForecast `json:"destinations"`
+	// Where the first minute begins.
+	From time.Time `json:"from"`
+	// There was too much to read all of it.
+	IsCut bool `json:"isCut"`
+	// Queues with something to come, those first of which the most is; up to 50.
+	Queues []QueueForecast `json:"queues"`
+}
+
+// ForecastSeries: One number for each minute.
+type ForecastSeries struct {
+	// Jobs that are due and have not started at the end of the minute.
+	Backlog []float64 `json:"backlog"`
+	// Jobs that become due; what is due already is in the first minute.
+	Due []float64 `json:"due"`
+	// How long the last of the jobs that are due at the same time waits, at worst.
+	LongestWaitMs *int `json:"longestWaitMs,omitzero"`
+	// Attempts that can start.
+	Starts []float64 `json:"starts"`
+	// All of it as a sentence.
+	Summary string `json:"summary"`
+	// The most attempts that lately succeeded in a minute without trouble; null if it is not known.
+	SustainedPerMinute *int `json:"sustainedPerMinute,omitzero"`
+}
 
 // Gate: A gate, with its present use where that is known.
 type Gate struct {
@@ -1157,6 +1226,8 @@ const (
 
 // Job: A job, with everything that is known of it.
 type Job struct {
+	// The jobs that it was created to wait for. Only if the job is read by itself.
+	After []Prerequisite `json:"after,omitzero"`
 	// Attempts so far, those before a manual retry included.
 	Attempt int `json:"attempt"`
 	// How many of them belong to earlier retry budgets: those before the last manual retry.
@@ -1167,6 +1238,9 @@ type Job struct {
 	ConcurrencyKey string `json:"concurrencyKey,omitzero"`
 	// When it was created.
 	CreatedAt time.Time `json:"createdAt"`
+	// How many jobs wait for it, or did; at most 10,000 are counted. Only if the job is read by
+	// itself, and there are any.
+	Dependants *int `json:"dependants,omitzero"`
 	// The system that it calls, as an origin.
 	Destination string `json:"destination,omitzero"`
 	// The same in words.
@@ -1195,6 +1269,8 @@ type Job struct {
 	Note string `json:"note,omitzero"`
 	// What it ends as then.
 	OnExpiry ExpiryAction `json:"onExpiry,omitzero"`
+	// What it does if one of those ends without success.
+	OnFailure OnFailure `json:"onFailure,omitzero"`
 	// The input. Null for HTTP jobs, whose headers may hold secrets, and in lists and webhooks.
 	Payload json.RawMessage `json:"payload,omitzero"`
 	// 0 to 9, higher first.
@@ -1238,8 +1314,8 @@ type Job struct {
 	Unique *Unique `json:"unique,omitzero"`
 	// In the answer to a create: what became of the job that had the unique key already.
 	UniqueResult UniqueResult `json:"uniqueResult,omitzero"`
-	// The gates at which a job waits that is due. In lists, only what gates say by themselves: pauses,
-	// holds, and what destinations asked for.
+	// The jobs that it waits for, and the gates at which a job waits that is due. In lists, only what
+	// gates say by themselves: pauses, holds, and what destinations asked for.
 	WaitingFor []Blocker `json:"waitingFor,omitzero"`
 	// Where events of this job are sent; of a delivery, where it goes.
 	Webhook *Webhook `json:"webhook,omitzero"`
@@ -1385,6 +1461,15 @@ type NodeList struct {
 	Nodes []Node `json:"nodes"`
 }
 
+// OnFailure is one of a few words.
+type OnFailure string
+
+const (
+	OnFailureWait OnFailure = "wait"
+	OnFailureFail OnFailure = "fail"
+	OnFailureRun  OnFailure = "run"
+)
+
 // Operation: Work on many jobs, and how far it has come.
 type Operation struct {
 	// There may be more than `total`: counting stopped early.
@@ -1528,6 +1613,44 @@ type PolicyPreviewAttempt struct {
 	RetryCount int `json:"retryCount"`
 }
 
+// PolicyReplay: What a policy would have done, beside what was done.
+type PolicyReplay struct {
+	// Whether there were more attempts than are read, so that older jobs were left out.
+	IsCut bool `json:"isCut"`
+	// The other policy; null if too little was observed to know.
+	New *ReplayFigures `json:"new,omitzero"`
+	// For which share of the retries of the other policy something was observed near their time, from
+	// 0 to 1. Below 0.8 there is no `new`.
+	ObservedShare float64 `json:"observedShare"`
+	// The policies that were used, replayed as the other one: how far this is from the record is how
+	// far `new` may be from the truth.
+	Old *ReplayFigures `json:"old,omitzero"`
+	// What is on record.
+	Recorded ReplayFigures `json:"recorded"`
+	// The jobs were created at this time or later.
+	Since time.Time `json:"since"`
+	// The result as a sentence; that it is not known, if too little was observed.
+	Summary string `json:"summary"`
+}
+
+// Prerequisite: A job that another one waits for.
+type Prerequisite struct {
+	// Its id.
+	ID string `json:"id"`
+	// Where it stands. One that was discarded or deleted without success is `given_up`.
+	State PrerequisiteState `json:"state"`
+}
+
+// PrerequisiteState is one of a few words.
+type PrerequisiteState string
+
+const (
+	PrerequisiteStateUnfinished PrerequisiteState = "unfinished"
+	PrerequisiteStateSucceeded  PrerequisiteState = "succeeded"
+	PrerequisiteStateFailed     PrerequisiteState = "failed"
+	PrerequisiteStateGivenUp    PrerequisiteState = "given_up"
+)
+
 // Preset is one of a few words.
 type Preset string
 
@@ -1576,6 +1699,16 @@ type QueueExplanation struct {
 	Sentence string `json:"sentence"`
 }
 
+// QueueForecast: What is coming in a queue.
+type QueueForecast struct {
+	ForecastSeries
+	// By which part of the attempts that came forecasts of this queue were wrong in the last six
+	// hours, ten minutes ahead and over all tenants: 0 for not at all. Null if it is not known yet.
+	ErrorShare *float64 `json:"errorShare,omitzero"`
+	// The queue.
+	Queue string `json:"queue"`
+}
+
 // QueueList: All queues.
 type QueueList struct {
 	// Where to go on, as `after`; null at the end of the list.
@@ -1599,6 +1732,41 @@ type Rate struct {
 type ReleaseRequest struct {
 	// That of the claim.
 	Fence int `json:"fence"`
+}
+
+// ReplayFigures: What came of jobs under a policy.
+type ReplayFigures struct {
+	// Attempts that were made for them.
+	Attempts int `json:"attempts"`
+	// How many of them became dead letters.
+	DeadLetters int `json:"deadLetters"`
+	// Jobs; one that was requeued counts again.
+	Jobs int `json:"jobs"`
+	// Attempts that started in the fullest minute.
+	PeakStartsPerMinute int `json:"peakStartsPerMinute"`
+	// How many of them succeeded.
+	Successes int `json:"successes"`
+	// From the start of the first attempt to success, for half of those that succeeded.
+	TimeToSuccessP50Ms *int `json:"timeToSuccessP50Ms,omitzero"`
+	// The same for 95 of 100.
+	TimeToSuccessP95Ms *int `json:"timeToSuccessP95Ms,omitzero"`
+}
+
+// ReplayPolicyRequest: Another policy, and the jobs over whose attempts it is run: at least one of
+// `queue`, `kind` and `destination`.
+type ReplayPolicyRequest struct {
+	// Jobs that call this system, as `https://api.example.com`.
+	Destination string `json:"destination,omitzero"`
+	// Jobs of this kind.
+	Kind string `json:"kind,omitzero"`
+	// Jobs of this queue.
+	Queue string `json:"queue,omitzero"`
+	// The other policy: what jobs would have got that were created with this `retry`.
+	Retry RetryPolicyInput `json:"retry,omitzero"`
+	// Jobs that were created at this time or later, at most a week ago; a day ago by default.
+	Since time.Time `json:"since,omitzero"`
+	// Of this tenant. Only for keys that see all tenants; other keys have their own.
+	Tenant string `json:"tenant,omitzero"`
 }
 
 // RetryJobRequest: A manual retry of a job that ended.

@@ -46,7 +46,7 @@ export interface AlertList {
   nextCursor?: string | null | undefined;
 }
 
-export type AlertRule = "dlq" | "retry_rate" | "exhausted" | "overdue" | "destination" | "new_failure" | "regressed";
+export type AlertRule = "dlq" | "retry_rate" | "exhausted" | "overdue" | "destination" | "new_failure" | "regressed" | "storm";
 
 export type AlertStatus = "ok" | "pending" | "firing";
 
@@ -160,18 +160,23 @@ export interface Blocker {
   until?: string | null | undefined;
 }
 
-export type BlockerKind = "state" | "run_at" | "runs_after" | "paused" | "held" | "retry_after" | "ramping" | "max_running" | "rate" | "retry_share" | "ordered" | "no_worker" | "behind";
+export type BlockerKind = "state" | "expired" | "run_at" | "runs_after" | "paused" | "held" | "retry_after" | "ramping" | "max_running" | "rate" | "retry_share" | "ordered" | "no_worker" | "behind";
 
 export type BodyFormat = "standard" | "slack";
 
 /** How many jobs were changed, or would be. */
 export interface BulkResult {
-  /** Counting stopped here: there are at least this many. */
+  /**
+   * Counting stopped here: there are at least this many. Of work that goes on, it is the count so
+   * far.
+   */
   atLeast: boolean;
   /** How many jobs were changed; on a dry run, how many would be. */
   count: number;
   /** Whether it was a dry run. */
   dryRun: boolean;
+  /** The operation that does the work, `opr_…`; absent if it was done at once, or only counted. */
+  operation?: string | null | undefined;
 }
 
 /** A job that a worker holds until its lease runs out. */
@@ -267,6 +272,8 @@ export interface CreateEndpointRequest {
  * every other field is optional.
  */
 export interface CreateJobRequest {
+  /** Start it only when these jobs have ended, up to 1,000 of the same tenant. */
+  after?: string[] | null | undefined;
   /** Short for `http.url`: an address that gets a POST. */
   api?: string | null | undefined;
   /** What is limited together within the tenant, such as the id of a customer; see gates. */
@@ -308,6 +315,11 @@ export interface CreateJobRequest {
   maxRetryCount?: number | null | undefined;
   /** What it ends as then; `fail` by default. */
   onExpiry?: ExpiryAction | null | undefined;
+  /**
+   * What it does if one of those ends without success: it goes on `wait`ing (the default), until
+   * that is requeued and succeeds; it `fail`s; or it `run`s as soon as all have ended.
+   */
+  onFailure?: OnFailure | null | undefined;
   /** The input of the handler or worker: any JSON, up to 256 KiB by default. */
   payload?: unknown;
   /** 0 to 9, higher first; 5 by default. */
@@ -561,7 +573,20 @@ export interface Destination {
   shareRetryAfter: boolean;
   /** Whether calling it makes sense at present. */
   status: HealthStatus;
+  /**
+   * The tenant whose attempts alone show this, and whose jobs alone it concerns; null if it is so
+   * for all.
+   */
+  tenant?: string | null | undefined;
 }
+
+/** What is coming for a destination. */
+export type DestinationForecast = ForecastSeries & {
+  /** More jobs wait for it than were counted. */
+  atLeast: boolean;
+  /** The destination, as `https://api.example.com`. */
+  destination: string;
+};
 
 /** Destinations of which something is known. */
 export interface DestinationList {
@@ -585,6 +610,20 @@ export type Dst = "gap" | "fold";
 
 /** Text as 30s, 5m, 1h30m, or a number of milliseconds */
 export type Duration = string | number;
+
+/** Changes to an endpoint; what is left out stays as it is. */
+export interface EditEndpointRequest {
+  /** For people. */
+  description?: string | null | undefined;
+  /** Which events are sent. */
+  events?: EventType[] | null | undefined;
+  /** `standard` or `slack`; of deliveries to come. */
+  format?: BodyFormat | null | undefined;
+  /** The retry policy of deliveries to come, over the preset `webhook`. */
+  retry?: RetryPolicyInput | null | undefined;
+  /** Where deliveries are sent, those that wait too. */
+  url?: string | null | undefined;
+}
 
 /**
  * Changes to a waiting job; a field that is left out stays as it is, and `null` is no way to say
@@ -626,7 +665,7 @@ export interface EditScheduleRequest {
   timezone?: string | null | undefined;
 }
 
-export type EndReason = "at_most_once" | "cancelled" | "rule" | "non_retryable" | "exhausted" | "expired" | "expired_unstarted" | "outcome_unknown";
+export type EndReason = "at_most_once" | "cancelled" | "rule" | "non_retryable" | "exhausted" | "expired" | "expired_unstarted" | "prerequisite_failed" | "outcome_unknown";
 
 /** An endpoint, without its secrets. */
 export interface Endpoint {
@@ -634,8 +673,10 @@ export interface Endpoint {
   createdAt: string;
   /** For people. */
   description: string;
-  /** Whether nothing is sent. */
+  /** Whether nothing is sent; deliveries wait until it is enabled. */
   disabled: boolean;
+  /** Why it was disabled, if its target said that it is gone. */
+  disabledReason?: string | null | undefined;
   /** Which events are sent. */
   events: EventType[];
   /** How deliveries are written. */
@@ -664,7 +705,7 @@ export type EndpointWithSecret = Endpoint & {
   secret: string;
 };
 
-export type EventType = "job.succeeded" | "job.failed" | "job.retrying" | "job.cancelled" | "alert.fired" | "alert.renotified" | "alert.resolved";
+export type EventType = "job.succeeded" | "job.failed" | "job.retrying" | "job.cancelled" | "alert.fired" | "alert.renotified" | "alert.resolved" | "endpoint.disabled" | "endpoint.test";
 
 export type ExpiryAction = "fail" | "cancel";
 
@@ -782,6 +823,34 @@ export type FailureState = "new" | "known" | "fixed" | "regressed";
 
 /** What failures of one cause have in common */
 export type Fingerprint = string;
+
+/** What is coming, by queue and by destination. */
+export interface Forecast {
+  /** Destinations where attempts failed lately, with something to come; up to 20. */
+  destinations: DestinationForecast[];
+  /** Where the first minute begins. */
+  from: string;
+  /** There was too much to read all of it. */
+  isCut: boolean;
+  /** Queues with something to come, those first of which the most is; up to 50. */
+  queues: QueueForecast[];
+}
+
+/** One number for each minute. */
+export interface ForecastSeries {
+  /** Jobs that are due and have not started at the end of the minute. */
+  backlog: number[];
+  /** Jobs that become due; what is due already is in the first minute. */
+  due: number[];
+  /** How long the last of the jobs that are due at the same time waits, at worst. */
+  longestWaitMs?: number | null | undefined;
+  /** Attempts that can start. */
+  starts: number[];
+  /** All of it as a sentence. */
+  summary: string;
+  /** The most attempts that lately succeeded in a minute without trouble; null if it is not known. */
+  sustainedPerMinute?: number | null | undefined;
+}
 
 /** A gate, with its present use where that is known. */
 export type Gate = GateSettings & {
@@ -1011,6 +1080,8 @@ export type Jitter = "none" | "proportional" | "full" | "equal" | "decorrelated"
 
 /** A job, with everything that is known of it. */
 export interface Job {
+  /** The jobs that it was created to wait for. Only if the job is read by itself. */
+  after?: Prerequisite[] | null | undefined;
   /** Attempts so far, those before a manual retry included. */
   attempt: number;
   /** How many of them belong to earlier retry budgets: those before the last manual retry. */
@@ -1021,6 +1092,11 @@ export interface Job {
   concurrencyKey?: string | null | undefined;
   /** When it was created. */
   createdAt: string;
+  /**
+   * How many jobs wait for it, or did; at most 10,000 are counted. Only if the job is read by
+   * itself, and there are any.
+   */
+  dependants?: number | null | undefined;
   /** The system that it calls, as an origin. */
   destination?: string | null | undefined;
   /** The same in words. */
@@ -1049,6 +1125,8 @@ export interface Job {
   note?: string | null | undefined;
   /** What it ends as then. */
   onExpiry?: ExpiryAction | null | undefined;
+  /** What it does if one of those ends without success. */
+  onFailure?: OnFailure | null | undefined;
   /** The input. Null for HTTP jobs, whose headers may hold secrets, and in lists and webhooks. */
   payload?: unknown;
   /** 0 to 9, higher first. */
@@ -1095,7 +1173,7 @@ export interface Job {
   /** In the answer to a create: what became of the job that had the unique key already. */
   uniqueResult?: UniqueResult | null | undefined;
   /**
-   * The gates at which a job waits that is due. In lists, only what gates say by themselves:
+   * The jobs that it waits for, and the gates at which a job waits that is due. In lists, only what gates say by themselves:
    * pauses, holds, and what destinations asked for.
    */
   waitingFor?: Blocker[] | undefined;
@@ -1232,6 +1310,8 @@ export interface NodeList {
   nodes: Node[];
 }
 
+export type OnFailure = "wait" | "fail" | "run";
+
 /** Work on many jobs, and how far it has come. */
 export interface Operation {
   /** There may be more than `total`: counting stopped early. */
@@ -1367,6 +1447,40 @@ export interface PolicyPreviewAttempt {
   retryCount: number;
 }
 
+/** What a policy would have done, beside what was done. */
+export interface PolicyReplay {
+  /** Whether there were more attempts than are read, so that older jobs were left out. */
+  isCut: boolean;
+  /** The other policy; null if too little was observed to know. */
+  new?: ReplayFigures | null | undefined;
+  /**
+   * For which share of the retries of the other policy something was observed near their time,
+   * from 0 to 1. Below 0.8 there is no `new`.
+   */
+  observedShare: number;
+  /**
+   * The policies that were used, replayed as the other one: how far this is from the record is how
+   * far `new` may be from the truth.
+   */
+  old?: ReplayFigures | null | undefined;
+  /** What is on record. */
+  recorded: ReplayFigures;
+  /** The jobs were created at this time or later. */
+  since: string;
+  /** The result as a sentence; that it is not known, if too little was observed. */
+  summary: string;
+}
+
+/** A job that another one waits for. */
+export interface Prerequisite {
+  /** Its id. */
+  id: string;
+  /** Where it stands. One that was discarded or deleted without success is `given_up`. */
+  state: PrerequisiteState;
+}
+
+export type PrerequisiteState = "unfinished" | "succeeded" | "failed" | "given_up";
+
 export type Preset = "http" | "queue" | "patient" | "webhook" | "conservative" | "aggressive" | "once";
 
 /** A policy to be looked at. */
@@ -1419,6 +1533,17 @@ export interface QueueExplanation {
   sentence: string;
 }
 
+/** What is coming in a queue. */
+export type QueueForecast = ForecastSeries & {
+  /**
+   * By which part of the attempts that came forecasts of this queue were wrong in the last six
+   * hours, ten minutes ahead and over all tenants: 0 for not at all. Null if it is not known yet.
+   */
+  errorShare?: number | null | undefined;
+  /** The queue. */
+  queue: string;
+};
+
 /** All queues. */
 export interface QueueList {
   /** Where to go on, as `after`; null at the end of the list. */
@@ -1444,6 +1569,43 @@ export interface Rate {
 export interface ReleaseRequest {
   /** That of the claim. */
   fence: number;
+}
+
+/** What came of jobs under a policy. */
+export interface ReplayFigures {
+  /** Attempts that were made for them. */
+  attempts: number;
+  /** How many of them became dead letters. */
+  deadLetters: number;
+  /** Jobs; one that was requeued counts again. */
+  jobs: number;
+  /** Attempts that started in the fullest minute. */
+  peakStartsPerMinute: number;
+  /** How many of them succeeded. */
+  successes: number;
+  /** From the start of the first attempt to success, for half of those that succeeded. */
+  timeToSuccessP50Ms?: number | null | undefined;
+  /** The same for 95 of 100. */
+  timeToSuccessP95Ms?: number | null | undefined;
+}
+
+/**
+ * Another policy, and the jobs over whose attempts it is run: at least one of `queue`, `kind` and
+ * `destination`.
+ */
+export interface ReplayPolicyRequest {
+  /** Jobs that call this system, as `https://api.example.com`. */
+  destination?: string | null | undefined;
+  /** Jobs of this kind. */
+  kind?: Name | null | undefined;
+  /** Jobs of this queue. */
+  queue?: Name | null | undefined;
+  /** The other policy: what jobs would have got that were created with this `retry`. */
+  retry?: RetryPolicyInput | null | undefined;
+  /** Jobs that were created at this time or later, at most a week ago; a day ago by default. */
+  since?: string | null | undefined;
+  /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+  tenant?: Name | null | undefined;
 }
 
 /** A manual retry of a job that ended. */
@@ -2022,6 +2184,14 @@ export interface Operations {
     body: SucceedRequest;
     answer: Job;
   };
+  /** Send a delivery that has ended once more: the same body under the same event id. */
+  resendDelivery: {
+    path: {
+      /** job_…, a delivery */
+      id: string;
+    };
+    answer: Job;
+  };
   /**
    * List destinations of which something is known: those whose attempts failed lately, and those
    * that are held.
@@ -2169,6 +2339,14 @@ export interface Operations {
     body: CreateEndpointRequest;
     answer: EndpointWithSecret;
   };
+  /** Read an endpoint. */
+  getEndpoint: {
+    path: {
+      /** end_… */
+      id: string;
+    };
+    answer: Endpoint;
+  };
   /** Delete an endpoint; deliveries that wait for it are cancelled. */
   deleteEndpoint: {
     path: {
@@ -2176,6 +2354,54 @@ export interface Operations {
       id: string;
     };
     answer: undefined;
+  };
+  /** Edit an endpoint; what the request leaves out stays as it is. */
+  editEndpoint: {
+    path: {
+      /** end_… */
+      id: string;
+    };
+    body: EditEndpointRequest;
+    answer: Endpoint;
+  };
+  /**
+   * List the deliveries to an endpoint, newest first. They are jobs; their attempts are in the
+   * history of each.
+   */
+  listDeliveries: {
+    path: {
+      /** end_… */
+      id: string;
+    };
+    query?: {
+      /** How many, up to 500. */
+      limit?: number | undefined;
+      /** Where the page before ended: its nextCursor. */
+      after?: string | undefined;
+    };
+    answer: JobList;
+  };
+  /**
+   * Disable an endpoint: nothing is sent to it, and its deliveries wait until it is enabled, at most
+   * for seven days.
+   */
+  disableEndpoint: {
+    path: {
+      /** end_… */
+      id: string;
+    };
+    answer: Endpoint;
+  };
+  /**
+   * Enable an endpoint: the deliveries that wait for it are sent, by an operation at the rate of the
+   * setting `bulkRate`.
+   */
+  enableEndpoint: {
+    path: {
+      /** end_… */
+      id: string;
+    };
+    answer: Endpoint;
   };
   /** Rotate the secret of an endpoint: a new one signs, the old one signs beside it for a while. */
   rotateEndpointSecret: {
@@ -2185,6 +2411,14 @@ export interface Operations {
     };
     body?: RotateSecretRequest | null | undefined;
     answer: EndpointWithSecret;
+  };
+  /** Send an event of type `endpoint.test` to an endpoint, as any other delivery. */
+  testEndpoint: {
+    path: {
+      /** end_… */
+      id: string;
+    };
+    answer: Job;
   };
   /** List groups of failures, those with the most failures first. */
   listFailures: {
@@ -2238,6 +2472,16 @@ export interface Operations {
     };
     body: MarkFailureRequest;
     answer: FailureGroup;
+  };
+  /** Read how many jobs will be due, minute by minute. */
+  getForecast: {
+    query?: {
+      /** Of this tenant. Only for keys that see all tenants; other keys have their own. */
+      tenant?: Name | undefined;
+      /** How many minutes to look ahead, up to twelve hours; 120 by default. */
+      minutes?: number | undefined;
+    };
+    answer: Forecast;
   };
   /**
    * List gates: what limits the jobs of a queue, kind, tenant, destination or concurrency key, and
@@ -2529,6 +2773,11 @@ export interface Operations {
     body: PreviewPolicyRequest;
     answer: PolicyPreview;
   };
+  /** Run another policy over the attempts that were really made. */
+  replayPolicy: {
+    body: ReplayPolicyRequest;
+    answer: PolicyReplay;
+  };
   /** List queues with their counts and the age of their oldest waiting job. */
   listQueues: {
     query?: {
@@ -2718,6 +2967,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: readonly [method
   getStep: ["GET", "/claims/{id}/steps/{name}"],
   saveStep: ["PUT", "/claims/{id}/steps/{name}"],
   succeedAttempt: ["POST", "/claims/{id}/succeed"],
+  resendDelivery: ["POST", "/deliveries/{id}/resend"],
   listDestinations: ["GET", "/destinations"],
   getDestination: ["GET", "/destinations/{key}"],
   setDestination: ["PUT", "/destinations/{key}"],
@@ -2729,11 +2979,18 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: readonly [method
   requeueDeadLetters: ["POST", "/dlq/requeue"],
   listEndpoints: ["GET", "/endpoints"],
   createEndpoint: ["POST", "/endpoints"],
+  getEndpoint: ["GET", "/endpoints/{id}"],
   deleteEndpoint: ["DELETE", "/endpoints/{id}"],
+  editEndpoint: ["PATCH", "/endpoints/{id}"],
+  listDeliveries: ["GET", "/endpoints/{id}/deliveries"],
+  disableEndpoint: ["POST", "/endpoints/{id}/disable"],
+  enableEndpoint: ["POST", "/endpoints/{id}/enable"],
   rotateEndpointSecret: ["POST", "/endpoints/{id}/rotate"],
+  testEndpoint: ["POST", "/endpoints/{id}/test"],
   listFailures: ["GET", "/failures"],
   getFailure: ["GET", "/failures/{fingerprint}"],
   markFailure: ["PATCH", "/failures/{fingerprint}"],
+  getForecast: ["GET", "/forecast"],
   listGates: ["GET", "/gates"],
   getGate: ["GET", "/gates/{scope}/{key}"],
   setGate: ["PUT", "/gates/{scope}/{key}"],
@@ -2760,6 +3017,7 @@ export const OPERATIONS: { readonly [Name in keyof Operations]: readonly [method
   pauseOperation: ["POST", "/operations/{id}/pause"],
   resumeOperation: ["POST", "/operations/{id}/resume"],
   previewPolicy: ["POST", "/policies/preview"],
+  replayPolicy: ["POST", "/policies/replay"],
   listQueues: ["GET", "/queues"],
   explainQueue: ["GET", "/queues/{name}/explain"],
   pauseQueue: ["POST", "/queues/{name}/pause"],

@@ -149,6 +149,13 @@ class AsyncOperations:
             await self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/succeed", body=body),
         )
 
+    async def resend_delivery(self, id: str) -> types.Job:
+        """Send a delivery that has ended once more: the same body under the same event id."""
+        return cast(
+            "types.Job",
+            await self.request("POST", f"/api/v1/deliveries/{quote(id, safe='')}/resend"),
+        )
+
     async def list_destinations(
         self,
         *,
@@ -312,9 +319,55 @@ class AsyncOperations:
             "types.EndpointWithSecret", await self.request("POST", "/api/v1/endpoints", body=body)
         )
 
+    async def get_endpoint(self, id: str) -> types.Endpoint:
+        """Read an endpoint."""
+        return cast(
+            "types.Endpoint", await self.request("GET", f"/api/v1/endpoints/{quote(id, safe='')}")
+        )
+
     async def delete_endpoint(self, id: str) -> None:
         """Delete an endpoint; deliveries that wait for it are cancelled."""
         await self.request("DELETE", f"/api/v1/endpoints/{quote(id, safe='')}")
+
+    async def edit_endpoint(self, id: str, body: types.EditEndpointRequest) -> types.Endpoint:
+        """Edit an endpoint; what the request leaves out stays as it is."""
+        return cast(
+            "types.Endpoint",
+            await self.request("PATCH", f"/api/v1/endpoints/{quote(id, safe='')}", body=body),
+        )
+
+    async def list_deliveries(
+        self, id: str, *, limit: int | None = None, after: str | None = None
+    ) -> types.JobList:
+        """List the deliveries to an endpoint, newest first. They are jobs; their attempts are
+        in the history of each.
+        """
+        return cast(
+            "types.JobList",
+            await self.request(
+                "GET",
+                f"/api/v1/endpoints/{quote(id, safe='')}/deliveries",
+                query={"limit": limit, "after": after},
+            ),
+        )
+
+    async def disable_endpoint(self, id: str) -> types.Endpoint:
+        """Disable an endpoint: nothing is sent to it, and its deliveries wait until it is
+        enabled, at most for seven days.
+        """
+        return cast(
+            "types.Endpoint",
+            await self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/disable"),
+        )
+
+    async def enable_endpoint(self, id: str) -> types.Endpoint:
+        """Enable an endpoint: the deliveries that wait for it are sent, by an operation at the
+        rate of the setting `bulkRate`.
+        """
+        return cast(
+            "types.Endpoint",
+            await self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/enable"),
+        )
 
     async def rotate_endpoint_secret(
         self, id: str, body: types.RotateSecretRequest | None = None
@@ -325,6 +378,12 @@ class AsyncOperations:
         return cast(
             "types.EndpointWithSecret",
             await self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/rotate", body=body),
+        )
+
+    async def test_endpoint(self, id: str) -> types.Job:
+        """Send an event of type `endpoint.test` to an endpoint, as any other delivery."""
+        return cast(
+            "types.Job", await self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/test")
         )
 
     async def list_failures(
@@ -386,6 +445,17 @@ class AsyncOperations:
                 f"/api/v1/failures/{quote(fingerprint, safe='')}",
                 query={"tenant": tenant},
                 body=body,
+            ),
+        )
+
+    async def get_forecast(
+        self, *, tenant: types.Name | None = None, minutes: int | None = None
+    ) -> types.Forecast:
+        """Read how many jobs will be due, minute by minute."""
+        return cast(
+            "types.Forecast",
+            await self.request(
+                "GET", "/api/v1/forecast", query={"tenant": tenant, "minutes": minutes}
             ),
         )
 
@@ -691,6 +761,12 @@ class AsyncOperations:
         """Preview the whole timetable of a policy."""
         return cast(
             "types.PolicyPreview", await self.request("POST", "/api/v1/policies/preview", body=body)
+        )
+
+    async def replay_policy(self, body: types.ReplayPolicyRequest) -> types.PolicyReplay:
+        """Run another policy over the attempts that were really made."""
+        return cast(
+            "types.PolicyReplay", await self.request("POST", "/api/v1/policies/replay", body=body)
         )
 
     async def list_queues(

@@ -149,6 +149,12 @@ class Operations:
             self.request("POST", f"/api/v1/claims/{quote(id, safe='')}/succeed", body=body),
         )
 
+    def resend_delivery(self, id: str) -> types.Job:
+        """Send a delivery that has ended once more: the same body under the same event id."""
+        return cast(
+            "types.Job", self.request("POST", f"/api/v1/deliveries/{quote(id, safe='')}/resend")
+        )
+
     def list_destinations(
         self,
         *,
@@ -304,9 +310,54 @@ class Operations:
             "types.EndpointWithSecret", self.request("POST", "/api/v1/endpoints", body=body)
         )
 
+    def get_endpoint(self, id: str) -> types.Endpoint:
+        """Read an endpoint."""
+        return cast(
+            "types.Endpoint", self.request("GET", f"/api/v1/endpoints/{quote(id, safe='')}")
+        )
+
     def delete_endpoint(self, id: str) -> None:
         """Delete an endpoint; deliveries that wait for it are cancelled."""
         self.request("DELETE", f"/api/v1/endpoints/{quote(id, safe='')}")
+
+    def edit_endpoint(self, id: str, body: types.EditEndpointRequest) -> types.Endpoint:
+        """Edit an endpoint; what the request leaves out stays as it is."""
+        return cast(
+            "types.Endpoint",
+            self.request("PATCH", f"/api/v1/endpoints/{quote(id, safe='')}", body=body),
+        )
+
+    def list_deliveries(
+        self, id: str, *, limit: int | None = None, after: str | None = None
+    ) -> types.JobList:
+        """List the deliveries to an endpoint, newest first. They are jobs; their attempts are
+        in the history of each.
+        """
+        return cast(
+            "types.JobList",
+            self.request(
+                "GET",
+                f"/api/v1/endpoints/{quote(id, safe='')}/deliveries",
+                query={"limit": limit, "after": after},
+            ),
+        )
+
+    def disable_endpoint(self, id: str) -> types.Endpoint:
+        """Disable an endpoint: nothing is sent to it, and its deliveries wait until it is
+        enabled, at most for seven days.
+        """
+        return cast(
+            "types.Endpoint",
+            self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/disable"),
+        )
+
+    def enable_endpoint(self, id: str) -> types.Endpoint:
+        """Enable an endpoint: the deliveries that wait for it are sent, by an operation at the
+        rate of the setting `bulkRate`.
+        """
+        return cast(
+            "types.Endpoint", self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/enable")
+        )
 
     def rotate_endpoint_secret(
         self, id: str, body: types.RotateSecretRequest | None = None
@@ -317,6 +368,12 @@ class Operations:
         return cast(
             "types.EndpointWithSecret",
             self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/rotate", body=body),
+        )
+
+    def test_endpoint(self, id: str) -> types.Job:
+        """Send an event of type `endpoint.test` to an endpoint, as any other delivery."""
+        return cast(
+            "types.Job", self.request("POST", f"/api/v1/endpoints/{quote(id, safe='')}/test")
         )
 
     def list_failures(
@@ -379,6 +436,15 @@ class Operations:
                 query={"tenant": tenant},
                 body=body,
             ),
+        )
+
+    def get_forecast(
+        self, *, tenant: types.Name | None = None, minutes: int | None = None
+    ) -> types.Forecast:
+        """Read how many jobs will be due, minute by minute."""
+        return cast(
+            "types.Forecast",
+            self.request("GET", "/api/v1/forecast", query={"tenant": tenant, "minutes": minutes}),
         )
 
     def list_gates(
@@ -673,6 +739,12 @@ class Operations:
         """Preview the whole timetable of a policy."""
         return cast(
             "types.PolicyPreview", self.request("POST", "/api/v1/policies/preview", body=body)
+        )
+
+    def replay_policy(self, body: types.ReplayPolicyRequest) -> types.PolicyReplay:
+        """Run another policy over the attempts that were really made."""
+        return cast(
+            "types.PolicyReplay", self.request("POST", "/api/v1/policies/replay", body=body)
         )
 
     def list_queues(

@@ -60,7 +60,7 @@ class AlertList(TypedDict):
 
 
 AlertRule: TypeAlias = Literal[
-    "dlq", "retry_rate", "exhausted", "overdue", "destination", "new_failure", "regressed"
+    "dlq", "retry_rate", "exhausted", "overdue", "destination", "new_failure", "regressed", "storm"
 ]
 
 
@@ -188,6 +188,7 @@ class Blocker(TypedDict):
 
 BlockerKind: TypeAlias = Literal[
     "state",
+    "expired",
     "run_at",
     "runs_after",
     "paused",
@@ -210,11 +211,17 @@ class BulkResult(TypedDict):
     """How many jobs were changed, or would be."""
 
     atLeast: bool
-    """Counting stopped here: there are at least this many."""
+    """Counting stopped here: there are at least this many. Of work that goes on, it is the
+    count so far.
+    """
     count: int
     """How many jobs were changed; on a dry run, how many would be."""
     dryRun: bool
     """Whether it was a dry run."""
+    operation: NotRequired[str | None]
+    """The operation that does the work, `opr_…`; absent if it was done at once, or only
+    counted.
+    """
 
 
 class Claim(TypedDict):
@@ -316,6 +323,8 @@ class CreateJobRequest(TypedDict):
     `api`; every other field is optional.
     """
 
+    after: NotRequired[list[str] | None]
+    """Start it only when these jobs have ended, up to 1,000 of the same tenant."""
     api: NotRequired[str | None]
     """Short for `http.url`: an address that gets a POST."""
     concurrencyKey: NotRequired[str | None]
@@ -356,6 +365,10 @@ class CreateJobRequest(TypedDict):
     """Another word for `maxRetries`."""
     onExpiry: NotRequired[ExpiryAction | None]
     """What it ends as then; `fail` by default."""
+    onFailure: NotRequired[OnFailure | None]
+    """What it does if one of those ends without success: it goes on `wait`ing (the default),
+    until that is requeued and succeeds; it `fail`s; or it `run`s as soon as all have ended.
+    """
     payload: NotRequired[Any]
     """The input of the handler or worker: any JSON, up to 256 KiB by default."""
     priority: NotRequired[int | None]
@@ -607,6 +620,38 @@ class Destination(TypedDict):
     """Whether a `Retry-After` that one job received counts for all."""
     status: HealthStatus
     """Whether calling it makes sense at present."""
+    tenant: NotRequired[str | None]
+    """The tenant whose attempts alone show this, and whose jobs alone it concerns; null if it
+    is so for all.
+    """
+
+
+class ForecastSeries(TypedDict):
+    """One number for each minute."""
+
+    backlog: list[float]
+    """Jobs that are due and have not started at the end of the minute."""
+    due: list[float]
+    """Jobs that become due; what is due already is in the first minute."""
+    longestWaitMs: NotRequired[int | None]
+    """How long the last of the jobs that are due at the same time waits, at worst."""
+    starts: list[float]
+    """Attempts that can start."""
+    summary: str
+    """All of it as a sentence."""
+    sustainedPerMinute: NotRequired[int | None]
+    """The most attempts that lately succeeded in a minute without trouble; null if it is not
+    known.
+    """
+
+
+class DestinationForecast(ForecastSeries):
+    """What is coming for a destination."""
+
+    atLeast: bool
+    """More jobs wait for it than were counted."""
+    destination: str
+    """The destination, as `https://api.example.com`."""
 
 
 class DestinationList(TypedDict):
@@ -634,6 +679,21 @@ Dst: TypeAlias = Literal["gap", "fold"]
 
 Duration: TypeAlias = "str | int"
 """Text as 30s, 5m, 1h30m, or a number of milliseconds"""
+
+
+class EditEndpointRequest(TypedDict):
+    """Changes to an endpoint; what is left out stays as it is."""
+
+    description: NotRequired[str | None]
+    """For people."""
+    events: NotRequired[list[EventType] | None]
+    """Which events are sent."""
+    format: NotRequired[BodyFormat | None]
+    """`standard` or `slack`; of deliveries to come."""
+    retry: NotRequired[RetryPolicyInput | None]
+    """The retry policy of deliveries to come, over the preset `webhook`."""
+    url: NotRequired[str | None]
+    """Where deliveries are sent, those that wait too."""
 
 
 class EditJobRequest(TypedDict):
@@ -686,6 +746,7 @@ EndReason: TypeAlias = Literal[
     "exhausted",
     "expired",
     "expired_unstarted",
+    "prerequisite_failed",
     "outcome_unknown",
 ]
 
@@ -698,7 +759,9 @@ class Endpoint(TypedDict):
     description: str
     """For people."""
     disabled: bool
-    """Whether nothing is sent."""
+    """Whether nothing is sent; deliveries wait until it is enabled."""
+    disabledReason: NotRequired[str | None]
+    """Why it was disabled, if its target said that it is gone."""
     events: list[EventType]
     """Which events are sent."""
     format: BodyFormat
@@ -737,6 +800,8 @@ EventType: TypeAlias = Literal[
     "alert.fired",
     "alert.renotified",
     "alert.resolved",
+    "endpoint.disabled",
+    "endpoint.test",
 ]
 
 
@@ -837,6 +902,17 @@ FailureState: TypeAlias = Literal["new", "known", "fixed", "regressed"]
 
 Fingerprint: TypeAlias = "str"
 """What failures of one cause have in common"""
+
+Forecast = TypedDict(
+    "Forecast",
+    {
+        "destinations": "list[DestinationForecast]",
+        "from": "str",
+        "isCut": "bool",
+        "queues": "list[QueueForecast]",
+    },
+)
+"""What is coming, by queue and by destination."""
 
 
 class GateSettings(TypedDict):
@@ -1090,6 +1166,8 @@ Jitter: TypeAlias = Literal["none", "proportional", "full", "equal", "decorrelat
 class Job(TypedDict):
     """A job, with everything that is known of it."""
 
+    after: NotRequired[list[Prerequisite] | None]
+    """The jobs that it was created to wait for. Only if the job is read by itself."""
     attempt: int
     """Attempts so far, those before a manual retry included."""
     attemptsBefore: int
@@ -1100,6 +1178,10 @@ class Job(TypedDict):
     """What is limited together within the tenant."""
     createdAt: str
     """When it was created."""
+    dependants: NotRequired[int | None]
+    """How many jobs wait for it, or did; at most 10,000 are counted. Only if the job is read by
+    itself, and there are any.
+    """
     destination: NotRequired[str | None]
     """The system that it calls, as an origin."""
     explanation: NotRequired[str | None]
@@ -1128,6 +1210,8 @@ class Job(TypedDict):
     """The newest note of the handler or worker on its progress."""
     onExpiry: NotRequired[ExpiryAction | None]
     """What it ends as then."""
+    onFailure: NotRequired[OnFailure | None]
+    """What it does if one of those ends without success."""
     payload: NotRequired[Any]
     """The input. Null for HTTP jobs, whose headers may hold secrets, and in lists and webhooks."""
     priority: int
@@ -1173,8 +1257,8 @@ class Job(TypedDict):
     uniqueResult: NotRequired[UniqueResult | None]
     """In the answer to a create: what became of the job that had the unique key already."""
     waitingFor: NotRequired[list[Blocker]]
-    """The gates at which a job waits that is due. In lists, only what gates say by themselves:
-    pauses, holds, and what destinations asked for.
+    """The jobs that it waits for, and the gates at which a job waits that is due. In lists,
+    only what gates say by themselves: pauses, holds, and what destinations asked for.
     """
     webhook: NotRequired[Webhook | None]
     """Where events of this job are sent; of a delivery, where it goes."""
@@ -1340,6 +1424,9 @@ class NodeList(TypedDict):
     """By name."""
 
 
+OnFailure: TypeAlias = Literal["wait", "fail", "run"]
+
+
 class Operation(TypedDict):
     """Work on many jobs, and how far it has come."""
 
@@ -1487,6 +1574,41 @@ class PolicyPreviewAttempt(TypedDict):
     """Retries before it."""
 
 
+class PolicyReplay(TypedDict):
+    """What a policy would have done, beside what was done."""
+
+    isCut: bool
+    """Whether there were more attempts than are read, so that older jobs were left out."""
+    new: NotRequired[ReplayFigures | None]
+    """The other policy; null if too little was observed to know."""
+    observedShare: float
+    """For which share of the retries of the other policy something was observed near their
+    time, from 0 to 1. Below 0.8 there is no `new`.
+    """
+    old: NotRequired[ReplayFigures | None]
+    """The policies that were used, replayed as the other one: how far this is from the record
+    is how far `new` may be from the truth.
+    """
+    recorded: ReplayFigures
+    """What is on record."""
+    since: str
+    """The jobs were created at this time or later."""
+    summary: str
+    """The result as a sentence; that it is not known, if too little was observed."""
+
+
+class Prerequisite(TypedDict):
+    """A job that another one waits for."""
+
+    id: str
+    """Its id."""
+    state: PrerequisiteState
+    """Where it stands. One that was discarded or deleted without success is `given_up`."""
+
+
+PrerequisiteState: TypeAlias = Literal["unfinished", "succeeded", "failed", "given_up"]
+
+
 Preset: TypeAlias = Literal[
     "http", "queue", "patient", "webhook", "conservative", "aggressive", "once"
 ]
@@ -1548,6 +1670,18 @@ class QueueExplanation(TypedDict):
     """In a sentence or two."""
 
 
+class QueueForecast(ForecastSeries):
+    """What is coming in a queue."""
+
+    errorShare: NotRequired[float | None]
+    """By which part of the attempts that came forecasts of this queue were wrong in the last
+    six hours, ten minutes ahead and over all tenants: 0 for not at all. Null if it is not known
+    yet.
+    """
+    queue: str
+    """The queue."""
+
+
 class QueueList(TypedDict):
     """All queues."""
 
@@ -1575,6 +1709,44 @@ class ReleaseRequest(TypedDict):
 
     fence: int
     """That of the claim."""
+
+
+class ReplayFigures(TypedDict):
+    """What came of jobs under a policy."""
+
+    attempts: int
+    """Attempts that were made for them."""
+    deadLetters: int
+    """How many of them became dead letters."""
+    jobs: int
+    """Jobs; one that was requeued counts again."""
+    peakStartsPerMinute: int
+    """Attempts that started in the fullest minute."""
+    successes: int
+    """How many of them succeeded."""
+    timeToSuccessP50Ms: NotRequired[int | None]
+    """From the start of the first attempt to success, for half of those that succeeded."""
+    timeToSuccessP95Ms: NotRequired[int | None]
+    """The same for 95 of 100."""
+
+
+class ReplayPolicyRequest(TypedDict):
+    """Another policy, and the jobs over whose attempts it is run: at least one of `queue`,
+    `kind` and `destination`.
+    """
+
+    destination: NotRequired[str | None]
+    """Jobs that call this system, as `https://api.example.com`."""
+    kind: NotRequired[Name | None]
+    """Jobs of this kind."""
+    queue: NotRequired[Name | None]
+    """Jobs of this queue."""
+    retry: NotRequired[RetryPolicyInput | None]
+    """The other policy: what jobs would have got that were created with this `retry`."""
+    since: NotRequired[str | None]
+    """Jobs that were created at this time or later, at most a week ago; a day ago by default."""
+    tenant: NotRequired[Name | None]
+    """Of this tenant. Only for keys that see all tenants; other keys have their own."""
 
 
 class RetryJobRequest(TypedDict):
