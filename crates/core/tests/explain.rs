@@ -5,11 +5,12 @@ use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use steadfast_core::{
     AppliedGate, Attempt, BlockerKind, ConcurrencyKey, Destination, DestinationHealth, Dice,
-    EndReason, Failure, FailureClass, Gate, GateDefaults, GateHolder, GateId, GatePatch,
-    GateReading, GateScope, GateState, Gates, Guarantee, HealthInput, HealthRules, HealthTally,
-    HoldCommand, HoldMode, Jitter, Job, JobId, JobLabel, JobReading, Kind, NewJob, Outcome,
-    PausePatch, Payload, PlaceReading, PolicyPatch, Preset, RetryRule, RuleAction, StartFacts,
-    Sublane, Subscriptions, Tenant, Timestamp, WorkerName, WorkerReading, after_attempt, explain,
+    EndReason, ExpiryAction, Failure, FailureClass, Gate, GateDefaults, GateHolder, GateId,
+    GatePatch, GateReading, GateScope, GateState, Gates, Guarantee, HealthInput, HealthRules,
+    HealthTally, HoldCommand, HoldMode, Jitter, Job, JobExtras, JobId, JobLabel, JobReading, Kind,
+    NewJob, Outcome, PausePatch, Payload, PlaceReading, PolicyPatch, Preset, RetryRule, RuleAction,
+    StartDeadline, StartFacts, Sublane, Subscriptions, Tenant, Timestamp, WorkerName,
+    WorkerReading, after_attempt, explain,
 };
 
 const T0: Timestamp = Timestamp::from_millis(1_767_225_600_000);
@@ -344,6 +345,11 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
     ready_retry.progress.attempt = 1;
     let mut once = due_job();
     once.guarantee = Guarantee::AtMostOnce;
+    let mut late = due_job();
+    late.extras = Some(Box::new(JobExtras {
+        start_deadline: Some(StartDeadline::stored(at(2), ExpiryAction::Fail)),
+        ..JobExtras::default()
+    }));
     let running = due_job().claim(WorkerName::new("node-1").unwrap(), None, T0);
     let mut dead = due_job();
     dead.progress.state = steadfast_core::JobState::Failed;
@@ -387,6 +393,7 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
         ("nothing", facts(&job)),
         ("running", facts(running.job())),
         ("failed", facts(&dead)),
+        ("late", facts(&late)),
         (
             "not due",
             StartFacts {

@@ -102,7 +102,8 @@ async fn a_change_that_always_comes_second_is_given_up() {
     };
     client.create_endpoint(endpoint).await.unwrap();
     // Another program writes between each reading and writing. A store in memory never waits.
-    let overtake = |_: &mut Endpoint| {
+    let overtake = |endpoint: &mut Endpoint| {
+        endpoint.description.push('x');
         let documents = store.list_documents(DocumentKind::Endpoint);
         let mut documents = documents.now_or_never().unwrap().unwrap();
         let saved = store.save_document(documents.remove(0), Vec::new());

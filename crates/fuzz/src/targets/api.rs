@@ -104,6 +104,7 @@ fn without_keys(body: &mut Value) {
 fn lasting(mut answer: Value) -> Value {
     const PASSING: &[&str] = &[
         "id",
+        "operation",
         "createdAt",
         "runAt",
         "secret",

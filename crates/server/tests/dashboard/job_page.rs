@@ -25,7 +25,7 @@ async fn a_requeued_job_counts_by_its_new_budget_and_marks_where_it_begins() {
     let before = node.get(&path).await.body;
     assert!(before.contains("1 of 1</dd>"), "{before}");
     assert!(before.contains("the policy allows no retries"), "{before}");
-    assert!(!before.contains("Requeued before"), "{before}");
+    assert!(!before.contains("Requeued by"), "{before}");
 
     let response = node.post(&format!("{path}/act"), "action=retry").await;
     assert_eq!(response.status, 303, "{}", response.body);
@@ -38,7 +38,10 @@ async fn a_requeued_job_counts_by_its_new_budget_and_marks_where_it_begins() {
     let after = node.get(&path).await.body;
     assert!(after.contains("1 of 1 since it was requeued, 2 in total"));
     assert!(after.contains("#2 <small>first attempt</small>"), "{after}");
-    assert!(after.contains("Requeued before attempt #2"), "{after}");
+    assert!(
+        after.contains("Requeued by dashboard before attempt #2"),
+        "{after}"
+    );
 
     let list = node.get("/jobs").await.body;
     assert!(list.contains("<td class=\"num\">1 of 1</td>"), "{list}");

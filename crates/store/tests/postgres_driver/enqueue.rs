@@ -305,6 +305,10 @@ async fn who_may_enqueue_still_may_after_the_function_was_replaced() {
              ALTER TABLE steadfast.job DROP COLUMN links CASCADE;
              DROP FUNCTION steadfast.links_changed; DROP FUNCTION steadfast.links_deleted;
              DROP TABLE steadfast.dependency, steadfast.link_note;
+             ALTER TABLE steadfast.gate_running DROP CONSTRAINT gate_running_pkey, DROP COLUMN turn;
+             ALTER TABLE steadfast.gate_running ADD CONSTRAINT gate_running_pkey PRIMARY KEY (gate, job);
+             ALTER TABLE steadfast.job DROP COLUMN gate_turn; DROP SEQUENCE steadfast.gate_turn;
+             ALTER TABLE steadfast.gate DROP COLUMN used_at; DROP TABLE steadfast.gate_state;
              UPDATE steadfast.schema_version SET version = 10",
         )
         .await;

@@ -315,7 +315,7 @@ impl Proxy {
 async fn a_caller_that_waits_too_long_for_a_lock_or_a_connection_gets_a_transient_error() {
     let database = TestDatabase::new();
     let options = database.options().connections(1);
-    let options = options.timeout(Duration::from_millis(300));
+    let options = options.timeout(Duration::from_secs(1));
     let store = PostgresStore::open(&database.url, options).await.unwrap();
     let id = store.enqueue(jobs(&store, 1)).await.unwrap()[0].id();
 

@@ -84,10 +84,10 @@ impl StartFacts<'_> {
             ExpiryAction::Cancel => "cancelled",
         };
         let sentence = format!(
-            "It was to start before {}, so it is not started any more, and is {end} in a moment.",
+            "It was to start before {}, so it is not started any more, and ends {end} in a moment.",
             deadline.at()
         );
-        let action = format!("Retry the job when it is {end}.");
+        let action = "Retry the job when it has ended.".to_owned();
         Some(Blocker::new(BlockerKind::Expired, sentence, None, action))
     }
 
