@@ -7,8 +7,8 @@ use steadfast_core::{
     AppliedGate, Attempt, BlockerKind, ConcurrencyKey, Destination, DestinationHealth, Dice,
     EndReason, ExpiryAction, Failure, FailureClass, Gate, GateDefaults, GateHolder, GateId,
     GatePatch, GateReading, GateScope, GateState, Gates, Guarantee, HealthInput, HealthRules,
-    HealthTally, HoldCommand, HoldMode, Jitter, Job, JobExtras, JobId, JobLabel, JobReading, Kind,
-    NewJob, Outcome, PausePatch, Payload, PlaceReading, PolicyPatch, Preset, RetryRule, RuleAction,
+    HealthTally, HoldCommand, HoldMode, Jitter, Job, JobId, JobLabel, JobReading, Kind, NewJob,
+    Outcome, PausePatch, Payload, PlaceReading, PolicyPatch, Preset, RetryRule, RuleAction,
     StartDeadline, StartFacts, Sublane, Subscriptions, Tenant, Timestamp, WorkerName,
     WorkerReading, after_attempt, explain,
 };
@@ -346,10 +346,8 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
     let mut once = due_job();
     once.guarantee = Guarantee::AtMostOnce;
     let mut late = due_job();
-    late.extras = Some(Box::new(JobExtras {
-        start_deadline: Some(StartDeadline::stored(at(2), ExpiryAction::Fail)),
-        ..JobExtras::default()
-    }));
+    let deadline = StartDeadline::stored(at(2), ExpiryAction::Fail);
+    late.extras.get_or_insert_default().start_deadline = Some(deadline);
     let running = due_job().claim(WorkerName::new("node-1").unwrap(), None, T0);
     let mut dead = due_job();
     dead.progress.state = steadfast_core::JobState::Failed;
@@ -561,14 +559,12 @@ fn everything_that_keeps_a_job_from_starting_has_its_sentence() {
             },
         ),
     ];
-    let mut text = String::new();
-    let mut kinds = Vec::new();
+    let (mut text, mut kinds) = (String::new(), Vec::new());
     for (name, facts) in table {
         let explanation = facts.explain(at(3));
-        let claimable = if explanation.claimable {
-            "claimable"
-        } else {
-            "not claimable"
+        let claimable = match explanation.claimable {
+            true => "claimable",
+            false => "not claimable",
         };
         writeln!(text, "{name}: {claimable}").unwrap();
         for blocker in &explanation.blockers {
