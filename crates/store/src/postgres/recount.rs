@@ -32,9 +32,10 @@ pub(super) async fn recount(
         snapshot.commit().await?;
         return Ok(differences);
     }
-    if !lock(&conn.session()).await? {
-        return Err(DriverError::Overtaken);
-    }
+    // The upkeep of a node repairs what was noted, which does not take long.
+    conn.session()
+        .query_one(include_str!("sql/recount_wait.sql"), &[])
+        .await?;
     let repaired = repair_all(conn).await;
     unlock(&conn.session()).await?;
     repaired
